@@ -14,7 +14,6 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -55,7 +54,7 @@ ROOM = 8 << 30
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_configure(config: pytest.Config) -> None:
+def pytest_configure(config):
     """The run's own process, its folder, and a token without which nobody can use its Ray; pytest's
     workers inherit them."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as where it is started with "&"
@@ -82,7 +81,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection(session: pytest.Session) -> None:
+def pytest_collection(session):
     """Each of pytest's workers first imports a share of the test modules: what pytest writes into
     their assertions, which takes longer than all else of an import, the others read on the disk,
     once all have done their share."""
@@ -102,7 +101,7 @@ def pytest_collection(session: pytest.Session) -> None:
         time.sleep(0.05)
 
 
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config, items):
     """What takes long first, so that nothing is left to do beside it at the end. The share of the
     first worker (a run of items, by xdist's worksteal) begins with what waits for hosts and the
     run's Ray cluster more than it computes, and those of the others with the rest of it."""
@@ -124,7 +123,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items[:] = made
 
 
-def pytest_collection_finish() -> None:
+def pytest_collection_finish():
     """What is there once all is imported is never gone through for garbage, nor is what comes as
     often as Python would: of a tenth of a run's processor time little is left."""
     gc.enable()
@@ -132,50 +131,50 @@ def pytest_collection_finish() -> None:
     gc.set_threshold(10_000, 20, 20)
 
 
-def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+def pytest_xdist_auto_num_workers(config):
     """One more than there are cores: tests of clusters and of stops wait more than they compute."""
     return cores() + 1
 
 
-def _run_folder(factory: pytest.TempPathFactory, worker: bool) -> Path:
+def _run_folder(factory, worker):
     base = factory.getbasetemp()
     return base.parent if worker else base
 
 
-def pytest_sessionfinish(session: pytest.Session) -> None:
+def pytest_sessionfinish(session):
     """Nothing is left running, however the run ends."""
     if not hasattr(session.config, "workerinput"):
-        factory = session.config._tmp_path_factory  # type: ignore[attr-defined]
+        factory = session.config._tmp_path_factory
         shared.end_cluster(_run_folder(factory, worker=False))
 
 
 @pytest.fixture(scope="session")
-def run_folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def run_folder(request, tmp_path_factory):
     """The folder that all of pytest's workers see."""
     return _run_folder(tmp_path_factory, hasattr(request.config, "workerinput"))
 
 
 @pytest.fixture
-def on_disk() -> Iterator[Path]:
+def on_disk():
     """A folder of a test whose claim is about files on a disk."""
     with tempfile.TemporaryDirectory() as folder:
         yield Path(folder)
 
 
 @pytest.fixture(scope="session")
-def table_of(run_folder: Path) -> Callable[..., Path]:
+def table_of(run_folder):
     """The full table of a board with settings, solved once a run: to be looked at only."""
     return lambda board, **settings: shared.table_of(run_folder, board, **settings)
 
 
 @pytest.fixture(scope="session")
-def ray_cluster(run_folder: Path) -> str:
+def ray_cluster(run_folder):
     """The address of the run's one Ray cluster."""
     return shared.cluster_of(run_folder, int(os.environ["LUCKBASE_TEST_RUN"]))
 
 
 @pytest.fixture(autouse=True)
-def _no_word_of_compiling(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+def _no_word_of_compiling(request, monkeypatch):
     """What a command says must not depend on which test is the first to compile something."""
     if request.module.__name__ != "tests.jobs.test_process":
         monkeypatch.setattr("luckbase.jobs.terminal.MOMENT_SECONDS", float("inf"))
@@ -183,7 +182,7 @@ def _no_word_of_compiling(request: pytest.FixtureRequest, monkeypatch: pytest.Mo
 
 
 @pytest.fixture(scope="session")
-def seaweed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Seaweed]:
+def seaweed(tmp_path_factory):
     """An object store of this process; one that is killed and paused is a test's own."""
     server = Seaweed(tmp_path_factory.mktemp("seaweed"))
     server.start(again=3)
@@ -192,7 +191,7 @@ def seaweed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Seaweed]:
 
 
 @pytest.fixture
-def bucket(seaweed: Seaweed, monkeypatch: pytest.MonkeyPatch) -> str:
+def bucket(seaweed, monkeypatch):
     """A URI under which there is nothing yet, in a real store; its keys are in the environment."""
     for name, value in seaweed.environment.items():
         monkeypatch.setenv(name, value)

@@ -1,7 +1,5 @@
 """Folders of this checkout, and the product's files."""
 
-from __future__ import annotations
-
 import ast
 from functools import cache
 from pathlib import Path
@@ -12,12 +10,12 @@ IN_MEMORY = Path("/dev/shm") if Path("/dev/shm").is_dir() else None
 """A folder in memory: to flush a file takes milliseconds on a disk, and tests flush many."""
 
 
-def product_files() -> list[Path]:
+def product_files():
     """Return every Python file of the three rooms."""
     return [file for room in ("solver", "cluster", "jobs") for file in (ROOT / room).rglob("*.py")]
 
 
 @cache
-def parsed(path: Path) -> ast.Module:
+def parsed(path):
     """Return the syntax tree of a file."""
     return ast.parse(path.read_text(encoding="utf-8"))

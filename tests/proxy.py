@@ -1,34 +1,23 @@
 """A proxy in front of a server, on the loopback, that takes a while to answer, counts, and can lose
 answers: as HTTP/1.1 is, a thread a connection."""
 
-from __future__ import annotations
-
 import http.client
 import threading
 import time
-from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 from urllib.parse import urlsplit
 
 from tests.stores import free_ports
-
-Forward = Callable[[], tuple[int, bytes]]
-"""Has the server do what is asked; the status and body of its answer."""
-Change = Callable[[str, str, Forward], tuple[int, bytes] | None]
-"""change(method, path, forward) -> what is answered; None for nothing at all."""
 
 
 class Proxy:
     """seconds: that each answer takes at least. requests: (method, path, bytes answered) so far,
     and of each (path, range) `parts`; at_once: how many were there at the same time, at most."""
 
-    def __init__(
-        self, target: str, seconds: float = 0.0, change: Change | None = None, port: int = 0
-    ) -> None:
+    def __init__(self, target, seconds=0.0, change=None, port=0):
         self.target, self.seconds, self.change = urlsplit(target), seconds, change
-        self.requests: list[tuple[str, str, int]] = []
-        self.parts: list[tuple[str, str | None]] = []
+        self.requests = []
+        self.parts = []
         self.at_once = self._now = 0
         self._closed = False
         proxy = self
@@ -36,7 +25,7 @@ class Proxy:
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
 
-            def handle_all(self) -> None:
+            def handle_all(self):
                 proxy._now += 1
                 proxy.at_once = max(proxy.at_once, proxy._now)
                 proxy._answer(self)
@@ -44,7 +33,7 @@ class Proxy:
 
             do_GET = do_PUT = do_POST = do_HEAD = do_DELETE = handle_all
 
-            def log_message(self, *_: object) -> None:
+            def log_message(self, *_):
                 pass
 
         self._server = ThreadingHTTPServer(("127.0.0.1", port or free_ports(1)[0]), Handler)
@@ -52,16 +41,16 @@ class Proxy:
         self.endpoint = f"http://127.0.0.1:{self._server.server_address[1]}"
         threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True).start()
 
-    def _answer(self, handler: BaseHTTPRequestHandler) -> None:
+    def _answer(self, handler):
         if self._closed:
             handler.close_connection = True
             handler.connection.close()
             return
         began = time.monotonic()
         body = handler.rfile.read(int(handler.headers.get("Content-Length") or 0))
-        headers: list[tuple[str, str]] = []
+        headers = []
 
-        def forward() -> tuple[int, bytes]:
+        def forward():
             target = http.client.HTTPConnection(self.target.hostname or "", self.target.port or 80)
             target.request(handler.command, handler.path, body, dict(handler.headers.items()))
             answer = target.getresponse()
@@ -89,7 +78,7 @@ class Proxy:
         if handler.command != "HEAD":
             handler.wfile.write(content)
 
-    def close(self) -> None:
+    def close(self):
         """End it."""
         self._closed = True
         self._server.shutdown()
@@ -99,14 +88,14 @@ class Proxy:
 class WebServer:
     """A web server of a folder, which gives parts of files where `ranges`; no list of them."""
 
-    def __init__(self, folder: Path, ranges: bool = True) -> None:
-        self.requests: list[str] = []
+    def __init__(self, folder, ranges=True):
+        self.requests = []
         server = self
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
 
-            def do_GET(self) -> None:
+            def do_GET(self):
                 server.requests.append(self.path)
                 file = folder / self.path.lstrip("/")
                 if not file.is_file():
@@ -123,7 +112,7 @@ class WebServer:
 
             do_HEAD = do_GET
 
-            def _say(self, status: int, content: bytes, headers: dict[str, str] = {}) -> None:
+            def _say(self, status, content, headers={}):
                 self.send_response(status)
                 for name, value in {"Content-Length": str(len(content)), **headers}.items():
                     self.send_header(name, value)
@@ -132,7 +121,7 @@ class WebServer:
                 if self.command != "HEAD":
                     self.wfile.write(content)
 
-            def log_message(self, *_: object) -> None:
+            def log_message(self, *_):
                 pass
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
@@ -140,7 +129,7 @@ class WebServer:
         self.address = f"http://127.0.0.1:{self._server.server_address[1]}"
         threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True).start()
 
-    def close(self) -> None:
+    def close(self):
         """End it."""
         self._server.shutdown()
         self._server.server_close()

@@ -1,8 +1,6 @@
 """What all tests of a run share, whichever of pytest's workers they run in: tables that several
 modules look at, and one Ray cluster. Each is made by the first test that asks."""
 
-from __future__ import annotations
-
 import fcntl
 import hashlib
 import json
@@ -11,22 +9,17 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from numba.core.compiler_lock import global_compiler_lock
 
 from luckbase import cluster, solver
-from luckbase.cluster.table.answer import Answer, answer_at
+from luckbase.cluster.table.answer import answer_at
 from luckbase.cluster.table.entries import begin, compact
-from luckbase.cluster.table.ledger import Ledger
 from luckbase.cluster.table.storage import Folder
-from luckbase.cluster.table.table import Table
 from luckbase.solver import njit
-from luckbase.solver.game.arrays import Ints
 from tests.places import ROOT
 
 RAY = {
@@ -43,7 +36,7 @@ CLUSTER = "cluster"
 """The file that says where the run's Ray cluster is; the cluster ends when it goes."""
 
 
-def answers_of(table: Table, states: Ints) -> list[Answer]:
+def answers_of(table, states):
     """The answers to canonical states (n, fields) that a table holds, or whose children it does,
     all looked up together."""
     found, there = table.every_action(states)
@@ -52,26 +45,26 @@ def answers_of(table: Table, states: Ints) -> list[Answer]:
     return [answer_at(found, x, table.origin, state) for x, state in enumerate(described)]
 
 
-def rewrite(table: Path, ledger: Ledger) -> None:
+def rewrite(table, ledger):
     """Make a table's ledger say what this one says."""
     entries = begin(Folder(table), table, ledger.head, "a test").entries
     compact(replace(ledger, entries=entries))
 
 
-def newest_entry(table: Path) -> Path:
+def newest_entry(table):
     """Of a complete table, the one that says all."""
     return max((table / "ledger").iterdir())
 
 
 @contextmanager
-def only_one(path: Path) -> Iterator[None]:
+def only_one(path):
     """While this lasts, no other process of the run is here with the same path."""
     with open(path, "w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
 
 
-def table_of(folder: Path, board: Path, **settings: object) -> Path:
+def table_of(folder, board, **settings):
     """The full table of a board, solved once a run into the run's folder. Not to be changed."""
     name = hashlib.sha256(repr((str(board), sorted(settings.items()))).encode()).hexdigest()[:16]
     results, done = folder / "tables" / name, folder / f"tables/{name}.done"
@@ -83,12 +76,12 @@ def table_of(folder: Path, board: Path, **settings: object) -> Path:
     return Path(done.read_text())
 
 
-def compile_in_turn(locks: Path) -> None:
+def compile_in_turn(locks):
     """Have no two of pytest's workers compile the same function at once: who comes later waits, and
     reads from the disk what the first has compiled."""
     compile_now, under_way = njit._Declared.compile, set[str]()
 
-    def compile_alone(self: Any, sig: Any) -> Any:
+    def compile_alone(self, sig):
         code = self.py_func.__code__
         name = hashlib.sha256(f"{code.co_filename} {code.co_firstlineno}".encode()).hexdigest()
         if self.overloads or name in under_way:
@@ -100,7 +93,7 @@ def compile_in_turn(locks: Path) -> None:
             finally:
                 under_way.discard(name)
 
-    njit._Declared.compile = compile_alone  # type: ignore[method-assign]
+    njit._Declared.compile = compile_alone
 
 
 FIRST_SOLVES = """
@@ -121,7 +114,7 @@ print(*compiled)
 """A solve of a small full table; its last line says what was compiled."""
 
 
-def first_solves(folder: Path) -> list[dict[str, str]]:
+def first_solves(folder):
     """What is said, stdout and stderr, by the first solve of a newcomer and by the one after it, of
     ``press-your-luck/tiny``; once a run."""
     done = folder / "first-solves.json"
@@ -137,11 +130,11 @@ def first_solves(folder: Path) -> list[dict[str, str]]:
                 )  # fmt: skip
                 said.append({"out": made.stdout, "err": made.stderr})
             done.write_text(json.dumps(said))
-    found: list[dict[str, str]] = json.loads(done.read_text())
+    found = json.loads(done.read_text())
     return found
 
 
-def cluster_of(folder: Path, run: int) -> str:
+def cluster_of(folder, run):
     """The address of the run's Ray cluster of two workers; `run` is the process that it ends with,
     at the latest."""
     said = folder / CLUSTER
@@ -160,7 +153,7 @@ def cluster_of(folder: Path, run: int) -> str:
     return said.read_text().split()[0]
 
 
-def end_cluster(folder: Path) -> None:
+def end_cluster(folder):
     """End the run's cluster, if there is one."""
     said = folder / CLUSTER
     if not said.exists():
@@ -174,7 +167,7 @@ def end_cluster(folder: Path) -> None:
         os.kill(process, signal.SIGKILL)  # Ray's processes end with the one that started them
 
 
-def _keep_cluster(said: Path, run: int) -> None:
+def _keep_cluster(said, run):
     """Ray's head, until its file or the run goes."""
     os.environ.update(RAY)
     import ray

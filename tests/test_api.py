@@ -1,16 +1,13 @@
 """The API page: every name of it, and that Python and the command line give the same answer."""
 
-from __future__ import annotations
-
 import ast
 import json
 import subprocess
 import sys
 import tomllib
-from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import get_type_hints
 
 import numpy as np
 import pandas
@@ -33,11 +30,9 @@ JACKPOT, POINTS = BOARDS / "jackpot/tiny.toml", BOARDS / "goofspiel/points.toml"
 STATE = {"scores": (0, 1000, 500), "earned": (0, 2, 0)}
 WORDS = ["scores=0,1000,500", "earned=0,2,0"]
 
-Said = Callable[..., Any]
-
 
 @pytest.fixture(scope="module")
-def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def results(tmp_path_factory):
     """A folder with a full table of Press Your Luck and of Pig."""
     folder = tmp_path_factory.mktemp("results")
     luckbase.solve(luckbase.load_board(TINY, frontier=2), results=folder)
@@ -46,10 +41,10 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def said(capsys: pytest.CaptureFixture[str], results: Path) -> Said:
+def said(capsys, results):
     """What a command prints as JSON; a command line that is not 0 unless told."""
 
-    def call(*words: object, code: int = 0) -> Any:
+    def call(*words, code=0):
         assert run([*map(str, words), "--json"]) == code
         return json.loads(capsys.readouterr().out.splitlines()[-1])
 
@@ -57,14 +52,14 @@ def said(capsys: pytest.CaptureFixture[str], results: Path) -> Said:
 
 
 @pytest.fixture(scope="module")
-def table(results: Path) -> luckbase.Table:
+def table(results):
     return luckbase.open(TINY, results=results, frontier=2)
 
 
 # --- the page ----------------------------------------------------------------------------------
 
 
-def test_the_page_brings_little_and_nothing_heavy() -> None:
+def test_the_page_brings_little_and_nothing_heavy():
     script = (
         "import sys, luckbase; ours = [m for m in sys.modules if m.startswith('luckbase')]\n"
         "dir(luckbase), luckbase.__version__\n"
@@ -77,7 +72,7 @@ def test_the_page_brings_little_and_nothing_heavy() -> None:
     assert done.stdout == "[] True\n"
 
 
-def test_every_name_of_the_page_is_there_and_known_to_type_checkers() -> None:
+def test_every_name_of_the_page_is_there_and_known_to_type_checkers():
     tree = ast.parse(Path(luckbase.__file__).read_text(encoding="utf-8"))
     known = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
     (types,) = (node for node in tree.body if isinstance(node, ast.If))  # if TYPE_CHECKING
@@ -96,22 +91,20 @@ def test_every_name_of_the_page_is_there_and_known_to_type_checkers() -> None:
         luckbase.sovle  # noqa: B018
 
 
-def test_the_options_of_a_solve_are_the_same_as_keywords_and_as_an_object() -> None:
+def test_the_options_of_a_solve_are_the_same_as_keywords_and_as_an_object():
     keywords = get_type_hints(SolveOptions, None, {"Progress": Progress})
     assert keywords == {
         field.name: get_type_hints(Options, None, {"Progress": Progress})[field.name]
         for field in fields(Options)
     }
     with pytest.raises(TypeError, match="wrokers"):
-        luckbase.solve(TINY, wrokers=2)  # type: ignore[call-arg]
+        luckbase.solve(TINY, wrokers=2)
 
 
 # --- a table and its command -------------------------------------------------------------------
 
 
-def test_a_state_is_answered_as_query_does(
-    table: luckbase.Table, results: Path, said: Said
-) -> None:
+def test_a_state_is_answered_as_query_does(table, results, said):
     asked = said("query", TINY, *WORDS, "--set", "frontier=2", "--results", results)
     for state in (
         STATE, {"scores": [0, 1000, 500], "earned": np.array([0, 2, 0])},
@@ -129,13 +122,13 @@ def test_a_state_is_answered_as_query_does(
     [(7, "'7' is not a state; write its fields"), ({"score": 1}, "unknown field 'score'"),
      ({"scores": (1, 2, 3)}, "scores: 1 is not a multiple"), ({}, "scores is missing")],
 )  # fmt: skip
-def test_what_is_no_state_is_one_sentence(table: luckbase.Table, state: Any, wrong: str) -> None:
+def test_what_is_no_state_is_one_sentence(table, state, wrong):
     with pytest.raises(luckbase.errors.StateError, match=wrong) as error:
         table[state]
     assert "\n" not in str(error.value)
 
 
-def test_an_answer_shows_itself_in_a_terminal_and_in_a_notebook(table: luckbase.Table) -> None:
+def test_an_answer_shows_itself_in_a_terminal_and_in_a_notebook(table):
     answer = table[STATE]
     lines = str(answer).splitlines()
     assert lines[0].endswith("scores=0,1000,500 earned=0,2,0 passed=0,0,0 whammies=0,0,0")
@@ -150,12 +143,12 @@ def test_an_answer_shows_itself_in_a_terminal_and_in_a_notebook(table: luckbase.
     assert "<script>" not in evil._repr_html_() and "&lt;script&gt;" in evil._repr_html_()
 
 
-def states() -> list[dict[str, Any]]:
+def states():
     return [dict(STATE), {"scores": "0,500,0", "earned": [0, 1, 0]},
             {"scores": (500, 500, 500), "earned": (2, 0, 0)}]  # fmt: skip
 
 
-def test_values_of_every_kind_of_frame_are_those_of_single_questions(table: luckbase.Table) -> None:
+def test_values_of_every_kind_of_frame_are_those_of_single_questions(table):
     single = [table[state] for state in states()]
     more = {"best": True, "margin": True, "toss_up": True, "solve_id": True}
     found = table.values([{**state, "note": (1, 2)} for state in states()], **more)
@@ -181,9 +174,7 @@ def test_values_of_every_kind_of_frame_are_those_of_single_questions(table: luck
     assert table.values(pa.table(columns)).column_names == [*columns, *ours[:3]]
 
 
-def test_values_and_a_batch_are_the_same(
-    table: luckbase.Table, results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_values_and_a_batch_are_the_same(table, results, tmp_path, capsys):
     asked = pandas.DataFrame({"scores": ["0,1000,500", "0,500,0"], "earned": ["0,2,0", "0,1,0"]})
     asked.to_parquet(tmp_path / "in.parquet")
     out = tmp_path / "out.parquet"
@@ -199,18 +190,14 @@ def test_values_and_a_batch_are_the_same(
      ([dict(STATE), {"scores": (0, 0, 0), "earned": (0, 9, 0)}], "row 2: is beyond this table's"),
      ([dict(STATE), {**STATE, "scores": (0, 7, 0)}], "row 2: scores: 7 is not a multiple")],
 )  # fmt: skip
-def test_a_frame_that_can_not_be_answered_is_one_sentence(
-    table: luckbase.Table, frame: Any, wrong: str
-) -> None:
+def test_a_frame_that_can_not_be_answered_is_one_sentence(table, frame, wrong):
     with pytest.raises(luckbase.LuckbaseError, match=wrong):
         table.values(frame)
 
 
 @pytest.mark.parametrize("name", ["payoff_2", "best", "solve_id"])
 @pytest.mark.parametrize("kind", [pandas.DataFrame, polars.DataFrame, pa.table, list])
-def test_a_persons_own_column_is_never_overwritten(
-    table: luckbase.Table, kind: Callable[[Any], Any], name: str
-) -> None:
+def test_a_persons_own_column_is_never_overwritten(table, kind, name):
     rows = {"scores": ["0,500,0"], "earned": ["0,1,0"], name: ["mine"]}
     frame = [{key: cells[0] for key, cells in rows.items()}] if kind is list else kind(rows)
     with pytest.raises(luckbase.errors.OptionError, match=f"column {name}: is a column of the ans"):
@@ -219,7 +206,7 @@ def test_a_persons_own_column_is_never_overwritten(
         assert list(table.values(pandas.DataFrame(rows))["best"]) == ["mine"]
 
 
-def test_what_arrow_can_not_hold_is_read_or_refused_as_anything_else(table: luckbase.Table) -> None:
+def test_what_arrow_can_not_hold_is_read_or_refused_as_anything_else(table):
     rest = {"scores_1": [0], "scores_2": [500], "scores_3": [0], "own": [object()]}
     right = table[{"scores": (0, 500, 0)}].value[1]
     wide = polars.DataFrame({**rest, "scores_2": polars.Series([500], dtype=polars.Int128)})
@@ -239,7 +226,7 @@ def test_what_arrow_can_not_hold_is_read_or_refused_as_anything_else(table: luck
     assert table.values([]) == []
 
 
-def _payoffs(frame: Any) -> list[list[float]]:
+def _payoffs(frame):
     rows = pandas.DataFrame(frame) if isinstance(frame, list) else frame
     return list(rows[["payoff_1", "payoff_2", "payoff_3"]].to_numpy())
 
@@ -250,12 +237,12 @@ def _payoffs(frame: Any) -> list[list[float]]:
      (np.array([[1, 2]]), "array of int64"), (np.array([[0, 0, 0, 9]]), "is too large"),
      (pandas.DataFrame({"mine": [1.5], "yours": [0]}), "'1.5' is not a whole number")],
 )  # fmt: skip
-def test_a_start_that_is_no_state_is_one_sentence(start: Any, wrong: str) -> None:
+def test_a_start_that_is_no_state_is_one_sentence(start, wrong):
     with pytest.raises(luckbase.LuckbaseError, match=wrong):
         luckbase.evaluate("boards/pig/tiny.toml", start=start)
 
 
-def test_states_between_rows_are_worked_out_in_a_frame_too() -> None:
+def test_states_between_rows_are_worked_out_in_a_frame_too():
     with luckbase.open(POINTS, in_memory=True, cards=4) as table:
         state = {"mine": (1, 3), "theirs": (2, 4), "deck": (1, 4), "upcard": 4}
         (row,) = table.values([state], best=True)
@@ -265,7 +252,7 @@ def test_states_between_rows_are_worked_out_in_a_frame_too() -> None:
 # --- all rows ----------------------------------------------------------------------------------
 
 
-def rows_of(table: luckbase.Table) -> pandas.DataFrame:
+def rows_of(table):
     """Every row, as pandas reads the files."""
     return pandas.concat(
         [pandas.read_parquet(file) for file in sorted(Path(str(table.where)).glob("tiers/*"))]
@@ -284,9 +271,7 @@ CONDITIONS = [
 
 
 @pytest.mark.parametrize(("where", "right"), CONDITIONS)
-def test_where_gives_the_rows_that_a_filter_of_all_rows_does(
-    table: luckbase.Table, where: str, right: Callable[[Any], Any]
-) -> None:
+def test_where_gives_the_rows_that_a_filter_of_all_rows_does(table, where, right):
     every = rows_of(table)
     wanted = every[right(every)]
     found = table.to_arrow(where).read_all()
@@ -300,7 +285,7 @@ def test_where_gives_the_rows_that_a_filter_of_all_rows_does(
     pandas.testing.assert_frame_equal(one, other, check_dtype=False)
 
 
-def test_all_rows_stream_in_batches_and_an_expression_filters_them(table: luckbase.Table) -> None:
+def test_all_rows_stream_in_batches_and_an_expression_filters_them(table):
     reader = table.to_arrow()
     assert isinstance(reader, pa.RecordBatchReader)
     sizes = [len(batch) for batch in reader]
@@ -310,9 +295,7 @@ def test_all_rows_stream_in_batches_and_an_expression_filters_them(table: luckba
     assert pc.min(some["payoff_1"]).as_py() > 0.9 and set(some["part"].to_pylist()) == {"tiers"}
 
 
-def test_row_groups_that_can_not_match_are_not_read(
-    table: luckbase.Table, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_row_groups_that_can_not_match_are_not_read(table, monkeypatch):
     from luckbase.cluster.table.format import SealedFile
 
     read, true = [], SealedFile.read
@@ -332,14 +315,12 @@ def test_row_groups_that_can_not_match_are_not_read(
      ("scores_1>=x", "scores_1: 'x' is not a number"), ("scores=1,2", "scores has 3 numbers"),
      ("scores<1,2,3", "scores has 3 numbers"), ("  ", "is empty"), ("best='x", "No closing")],
 )  # fmt: skip
-def test_a_where_that_says_nothing_is_one_sentence(
-    table: luckbase.Table, where: str, wrong: str
-) -> None:
+def test_a_where_that_says_nothing_is_one_sentence(table, where, wrong):
     with pytest.raises(luckbase.errors.OptionError, match=wrong):
         table.to_arrow(where)
 
 
-def test_sets_are_asked_for_as_in_a_query() -> None:
+def test_sets_are_asked_for_as_in_a_query():
     with luckbase.open(POINTS, in_memory=True, cards=4) as table:
         found = table.to_arrow("mine=1,3 deck=1,4").read_all()
         assert set(found["mine"].to_pylist()) == {"1 3"} and set(found["deck"].to_pylist()) == {
@@ -349,7 +330,7 @@ def test_sets_are_asked_for_as_in_a_query() -> None:
             table.to_arrow("mine<1,3")
 
 
-def test_all_parts_stream_and_say_which_they_are(tmp_path: Path) -> None:
+def test_all_parts_stream_and_say_which_they_are(tmp_path):
     board = luckbase.load_board(TINY, frontier=1)
     full = luckbase.solve(board, results=tmp_path)
     below = luckbase.solve(board, STATE, results=tmp_path, workers=1)
@@ -367,7 +348,7 @@ def test_all_parts_stream_and_say_which_they_are(tmp_path: Path) -> None:
         assert search.num_rows == below.states and search["spins"].null_count == below.states
 
 
-def test_a_changed_byte_is_refused_while_rows_stream(tmp_path: Path) -> None:
+def test_a_changed_byte_is_refused_while_rows_stream(tmp_path):
     solved = luckbase.solve(luckbase.load_board(TINY, frontier=1), results=tmp_path)
     file = next(iter(sorted((solved.table / "tiers").iterdir())))
     content = bytearray(file.read_bytes())
@@ -380,7 +361,7 @@ def test_a_changed_byte_is_refused_while_rows_stream(tmp_path: Path) -> None:
 # --- the other commands ------------------------------------------------------------------------
 
 
-def test_plan_is_the_commands(said: Said, results: Path) -> None:
+def test_plan_is_the_commands(said, results):
     made = luckbase.plan(luckbase.load_board(TINY, frontier=2), workers=1, results=results)
     words = ["--set", "frontier=2", "--workers", 1, "--results", results / "none"]
     assert made.as_json() == said("solve", "--dry-run", TINY, *words)["plan"]
@@ -390,7 +371,7 @@ def test_plan_is_the_commands(said: Said, results: Path) -> None:
         tight.check()
 
 
-def test_solve_is_the_commands(said: Said, results: Path, tmp_path: Path) -> None:
+def test_solve_is_the_commands(said, results, tmp_path):
     asked = said("solve", PIG, "--results", results)
     found = luckbase.solve(PIG, results=results)
     assert (str(found.table), found.kept, found.states) == (asked["table"], asked["kept"], 0)
@@ -401,9 +382,7 @@ def test_solve_is_the_commands(said: Said, results: Path, tmp_path: Path) -> Non
     assert both.kept == 0 and both.states == below["solved_now"] and both.ledger.complete
 
 
-def test_status_is_the_commands(
-    results: Path, capsys: pytest.CaptureFixture[str]
-) -> None:  # fmt: skip
+def test_status_is_the_commands(results, capsys):
     assert run(["status", "--results", str(results), "--json"]) == 0
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     found = luckbase.status(results=results)
@@ -412,13 +391,13 @@ def test_status_is_the_commands(
     assert (one.state, one.why) == ("complete", ())
 
 
-def test_verify_is_the_commands(table: luckbase.Table, said: Said) -> None:
+def test_verify_is_the_commands(table, said):
     asked = said("verify", table.where, "--sample", 500, "--seed", 3)
     found = table.verify(500, seed=3)
     assert found.ok and found.as_json().items() <= asked.items()
 
 
-def test_diff_is_the_commands(results: Path, said: Said) -> None:
+def test_diff_is_the_commands(results, said):
     other = luckbase.solve(luckbase.load_board(PIG, goal=40), results=results.parent / "longer")
     with luckbase.open(PIG, results=results) as first, luckbase.open(other.table) as last:
         found = first.diff(last, worst=3)
@@ -427,29 +406,29 @@ def test_diff_is_the_commands(results: Path, said: Said) -> None:
     assert json.loads(json.dumps(found.as_json())).items() <= asked.items()
 
 
-def test_chart_is_the_commands(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_chart_is_the_commands(results, capsys):
     words = ["chart", str(PIG), "mine=0", "yours=10,11", "--results", str(results)]
     assert run(words) == 0
     with luckbase.open(PIG, results=results) as pig:
         chart = pig.chart(fields={"mine": 0, "yours": (10, 11)})
-        assert "".join(f"{line}\n" for line in chart.lines) == capsys.readouterr().out  # type: ignore[union-attr]
+        assert "".join(f"{line}\n" for line in chart.lines) == capsys.readouterr().out
         with pytest.raises(luckbase.errors.OptionError, match="'pie' is not a chart of pig"):
             pig.chart("pie")
 
 
-def test_a_game_without_charts_says_so() -> None:
+def test_a_game_without_charts_says_so():
     rounds = str(PIG).replace("tiny", "rounds")
     refused = pytest.raises(luckbase.errors.OptionError, match="pig-rounds has no charts")
     with luckbase.open(rounds, in_memory=True, rounds=1, cut=60) as table, refused:
         table.chart()
 
 
-def test_a_chart_of_the_lead_to_pass_takes_numbers_as_fields(table: luckbase.Table) -> None:
+def test_a_chart_of_the_lead_to_pass_takes_numbers_as_fields(table):
     made = table.chart("leads", {"spins": (1, 2), "third": 500})
     assert made.columns == ("rival_score", "spins_1", "spins_2")
 
 
-def test_evaluate_and_matrix_are_the_commands(said: Said) -> None:
+def test_evaluate_and_matrix_are_the_commands(said):
     words = ["evaluate", PIG, "--agents", "hold-at-5,optimal", "--gain"]
     found = luckbase.evaluate(PIG, "hold-at-5,optimal", gain=True)
     assert json.loads(json.dumps(found.as_json())) == said(*words)
@@ -464,8 +443,8 @@ def test_evaluate_and_matrix_are_the_commands(said: Said) -> None:
     )
 
 
-def test_functions_and_open_tables_play_as_agents(results: Path) -> None:
-    def hold(game: Any, player: int, state: Any, actions: list[int]) -> int:
+def test_functions_and_open_tables_play_as_agents(results):
+    def hold(game, player, state, actions):
         return [game.action_name(a) for a in actions].index("hold")
 
     with luckbase.open(PIG, results=results) as pig:
@@ -479,15 +458,13 @@ def test_functions_and_open_tables_play_as_agents(results: Path) -> None:
         luckbase.evaluate(PIG, [7])
 
 
-def test_simulated_games_are_the_commands(said: Said) -> None:
+def test_simulated_games_are_the_commands(said):
     words = ["evaluate", PIG, "--agents", "hold-at-5", "--games", 2000, "--seed", 4]
     found = luckbase.evaluate(PIG, "hold-at-5", games=2000, seed=4)
     assert found.as_json() == said(*words) and 0 < found.seconds < 600
 
 
-def test_play_is_the_commands(
-    results: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_play_is_the_commands(results, capsys, monkeypatch):
     import io
 
     monkeypatch.setattr("sys.stdin", io.StringIO("roll\n" * 40))
@@ -507,7 +484,7 @@ def test_play_is_the_commands(
             pig.play(seat=3)
 
 
-def test_graph_is_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
+def test_graph_is_the_commands(capsys):
     assert run(["graph", str(JACKPOT), "--labels", "actions"]) == 0
     picture = luckbase.graph(JACKPOT, labels="actions")
     assert str(picture) == capsys.readouterr().out and len(picture.diagram.nodes) > 5
@@ -516,7 +493,7 @@ def test_graph_is_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
 # --- opening -----------------------------------------------------------------------------------
 
 
-def test_roots_are_one_state_or_several_of_the_games_width() -> None:
+def test_roots_are_one_state_or_several_of_the_games_width():
     game = load_game(luckbase.load_board(JACKPOT))
     root = game.needed_start()
     for right in (root, root[None], np.stack([root, root])):
@@ -527,7 +504,7 @@ def test_roots_are_one_state_or_several_of_the_games_width() -> None:
             roots_of(game, wrong)
 
 
-def test_a_table_of_exactly_the_limit_is_kept_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_table_of_exactly_the_limit_is_kept_in_memory(monkeypatch):
     with luckbase.open(PIG, in_memory=True) as table:
         rows = table.rows
     monkeypatch.setattr(inputs, "MAX_IN_MEMORY", rows)
@@ -537,7 +514,7 @@ def test_a_table_of_exactly_the_limit_is_kept_in_memory(monkeypatch: pytest.Monk
         luckbase.open(PIG, in_memory=True)
 
 
-def test_a_board_without_a_table_is_solved_in_memory_only_when_asked(tmp_path: Path) -> None:
+def test_a_board_without_a_table_is_solved_in_memory_only_when_asked(tmp_path):
     with pytest.raises(luckbase.errors.MissingTableError, match="no table of this board"):
         luckbase.open(PIG, results=tmp_path)
     board = luckbase.load_board(PIG)
@@ -550,12 +527,12 @@ def test_a_board_without_a_table_is_solved_in_memory_only_when_asked(tmp_path: P
         luckbase.open(BOARDS / "press-your-luck/1985-02.toml", in_memory=True)
 
 
-def test_options_are_of_a_board_file_and_not_of_a_board() -> None:
+def test_options_are_of_a_board_file_and_not_of_a_board():
     with pytest.raises(luckbase.errors.OptionError, match="the board is there already"):
         luckbase.open(luckbase.load_board(PIG), goal=30)
 
 
-def test_a_registered_game_goes_the_same_ways(tmp_path: Path) -> None:
+def test_a_registered_game_goes_the_same_ways(tmp_path):
     import tests.games.climb  # noqa: F401  (registers it)
 
     file = tmp_path / "hill.toml"

@@ -1,7 +1,5 @@
 """There is one name, ``luckbase``: a folder with a solver.py of its own breaks nothing."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
@@ -16,7 +14,7 @@ TINY = ROOT / "boards/press-your-luck/tiny.toml"
 
 
 @pytest.fixture
-def notebook(tmp_path: Path) -> Path:
+def notebook(tmp_path):
     """Somebody's folder, with modules of the names of our rooms."""
     for name in ("solver.py", "cluster.py", "jobs/__init__.py", "tests.py"):
         path = tmp_path / name
@@ -25,9 +23,7 @@ def notebook(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_a_solve_in_a_folder_with_a_foreign_solver_and_cluster_and_jobs(
-    notebook: Path, ray_cluster: str
-) -> None:
+def test_a_solve_in_a_folder_with_a_foreign_solver_and_cluster_and_jobs(notebook, ray_cluster):
     """Nor the workers of a Ray cluster, which are told where the driver was started."""
     script = f"""
 import sys
@@ -45,7 +41,7 @@ with cluster.open_table(solved.table) as table:
     assert done.stdout.split() == ["play", "True"]
 
 
-def test_the_command_runs_there_too(notebook: Path) -> None:
+def test_the_command_runs_there_too(notebook):
     done = subprocess.run(
         [sys.executable, "-m", "luckbase", "solve", str(TINY), "--set", "frontier=1"],
         cwd=notebook, capture_output=True, text=True, check=False,
@@ -54,7 +50,7 @@ def test_the_command_runs_there_too(notebook: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_a_wheel_holds_one_name_and_all_rooms(tmp_path: Path) -> None:
+def test_a_wheel_holds_one_name_and_all_rooms(tmp_path):
     (wheel,) = WheelBuilder(str(ROOT)).build(directory=str(tmp_path), versions=["standard"])
     names = zipfile.ZipFile(wheel).namelist()
     assert {name.partition("/")[0].partition("-")[0] for name in names} == {"luckbase"}

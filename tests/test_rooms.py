@@ -3,16 +3,12 @@
 Who may import whom is in pyproject.toml, under [tool.importlinter] and banned-api.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from graphlib import TopologicalSorter
 from importlib.util import find_spec
-from pathlib import Path
 
 import grimp
 import pytest
@@ -20,7 +16,7 @@ import pytest
 from tests.places import ROOT, parsed, product_files
 
 
-def test_no_module_imports_itself_by_way_of_others() -> None:
+def test_no_module_imports_itself_by_way_of_others():
     """Imports inside functions and for types alone count too."""
     graph = grimp.build_graph("luckbase")
     imports = {name: graph.find_modules_directly_imported_by(name) for name in graph.modules}
@@ -31,7 +27,7 @@ def test_no_module_imports_itself_by_way_of_others() -> None:
 GAMES = r"press.?your.?luck|goofspiel|jackpot|skunk|\bpig\b|shut the box"
 
 
-def test_no_game_is_named_outside_its_folder() -> None:
+def test_no_game_is_named_outside_its_folder():
     """In code; an example, in a docstring or of a command, or a measurement may name one."""
     for path in product_files():
         inner = path.is_relative_to(ROOT / "solver/games")
@@ -43,7 +39,7 @@ def test_no_game_is_named_outside_its_folder() -> None:
                 assert any(n in re.sub(r"\W|_", "", word.lower()) for n in own), f"{path}: {word}"
 
 
-def _names_in(path: Path) -> Iterator[str]:
+def _names_in(path):
     """Every name and every text in a file's code, docstrings left out."""
     tree = parsed(path)
     said = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
@@ -51,7 +47,7 @@ def _names_in(path: Path) -> Iterator[str]:
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in said:
             yield node.value
         elif isinstance(node, ast.Name | ast.Attribute | ast.FunctionDef | ast.ClassDef):
-            yield getattr(node, "id", None) or getattr(node, "attr", None) or node.name  # type: ignore[union-attr]
+            yield getattr(node, "id", None) or getattr(node, "attr", None) or node.name
         elif isinstance(node, ast.ImportFrom):
             yield from (node.module or "", *(alias.name for alias in node.names))
 
@@ -66,7 +62,7 @@ importing it must not load."""
 
 
 @pytest.mark.parametrize("start", FLOWS)
-def test_a_flow_loads_what_it_runs(start: str) -> None:
+def test_a_flow_loads_what_it_runs(start):
     script = f"import sys, luckbase.{start}; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, check=True)
     found = done.stdout.decode().split()
@@ -76,7 +72,7 @@ def test_a_flow_loads_what_it_runs(start: str) -> None:
         assert find_spec(module) and module not in found
 
 
-def test_nothing_large_is_tracked() -> None:
+def test_nothing_large_is_tracked():
     """Tables, caches and virtual environments stay out: a push of them is refused whole."""
     listed = subprocess.run(
         ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=False

@@ -3,11 +3,8 @@ tell. Messages, help and docstrings of commands, documentation and page hold no 
 and a count of one has its singular.
 """
 
-from __future__ import annotations
-
 import ast
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 from tests.places import parsed
@@ -37,14 +34,14 @@ REFUSED = (
 """Each has an example in the table of CONTRIBUTING.md, with what to write in its place."""
 
 
-def rows_of(heading: str) -> list[list[str]]:
+def rows_of(heading):
     """The cells of the table behind a heading of CONTRIBUTING.md."""
     part = STYLE.split(f"\n### {heading}\n")[1].split("\n### ")[0].split("\n## ")[0]
     lines = [line for line in part.splitlines() if line.startswith("| ")][2:]
     return [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in lines]
 
 
-def docstrings(tree: ast.AST) -> set[int]:
+def docstrings(tree):
     """The ids of a module's docstrings, and of the texts behind its constants; not of commands'
     docstrings, which are their help."""
     return {
@@ -57,7 +54,7 @@ def docstrings(tree: ast.AST) -> set[int]:
     }
 
 
-def strings(path: Path) -> Iterator[tuple[int, str]]:
+def strings(path):
     """(line, text) of a module's strings, "{}" for what is put in."""
     tree = parsed(path)
     hidden = docstrings(tree)
@@ -70,14 +67,14 @@ def strings(path: Path) -> Iterator[tuple[int, str]]:
             yield node.lineno, str(node.value)
 
 
-def page_texts(path: Path) -> Iterator[tuple[int, str]]:
+def page_texts(path):
     """(line, text) of a file of the page, its comments left out."""
     text = re.sub(r"/\*.*?\*/|(?<!:)//[^\n]*|<!--.*?-->", lambda found: "\n" * found[0].count("\n"),
                   path.read_text(encoding="utf-8"), flags=re.DOTALL)  # fmt: skip
     yield from enumerate(text.splitlines(), start=1)
 
 
-def doc_texts(path: Path) -> Iterator[tuple[int, str]]:
+def doc_texts(path):
     """(line, text) of a page of the documentation, without the house style's own examples."""
     text = path.read_text(encoding="utf-8")
     if path.name == "CONTRIBUTING.md":
@@ -86,7 +83,7 @@ def doc_texts(path: Path) -> Iterator[tuple[int, str]]:
     yield from enumerate(re.sub(r"<!--.*?-->", "", text).splitlines(), start=1)
 
 
-def everything() -> Iterator[tuple[str, str]]:
+def everything():
     """(place, text) of all that a person reads."""
     modules = [p for room in ("solver", "cluster", "jobs") for p in (ROOT / room).rglob("*.py")]
     page = [p for p in (ROOT / "jobs/web/static").iterdir() if p.suffix in (".js", ".html")]
@@ -98,14 +95,14 @@ def everything() -> Iterator[tuple[str, str]]:
                 yield f"{path.relative_to(ROOT)}:{line}", " ".join(text.split())
 
 
-def test_no_text_that_a_person_reads_has_a_phrase_of_the_list() -> None:
+def test_no_text_that_a_person_reads_has_a_phrase_of_the_list():
     """All at once: three of pytest's workers would read the whole product for a part of them."""
     refused = re.compile("|".join(f"(?:{phrase})" for phrase in REFUSED))
     found = [f"{where}: {text[:120]}" for where, text in everything() if refused.search(text)]
     assert not found, "\n".join(found)
 
 
-def test_the_house_style_has_an_example_of_each_phrase() -> None:
+def test_the_house_style_has_an_example_of_each_phrase():
     """So each of them finds what it is for, and the table says what to write in its place."""
     examples = [row[0] for row in rows_of("Refused by a test")]
     for example in examples:
@@ -114,7 +111,7 @@ def test_the_house_style_has_an_example_of_each_phrase() -> None:
         assert any(re.search(phrase, example) for example in examples), phrase
 
 
-def test_what_is_to_be_written_in_their_place_has_none_of_them() -> None:
+def test_what_is_to_be_written_in_their_place_has_none_of_them():
     for heading in ("Messages", "Help", "Documentation", "The page", "Refused by a test"):
         rows = rows_of(heading)
         assert len(rows) >= 3
@@ -145,7 +142,7 @@ NEVER_ONE = """
 COUNTED = re.compile(rf"^(?: more)? ({'|'.join(THINGS.split())})\b")
 
 
-def counts(path: Path) -> Iterator[str]:
+def counts(path):
     """What stands before a plural in a module's texts, but for constants, whose value is known."""
     for node in ast.walk(parsed(path)):
         if not isinstance(node, ast.JoinedStr):
@@ -158,7 +155,7 @@ def counts(path: Path) -> Iterator[str]:
                     yield f"{code} {found[1]}"
 
 
-def test_a_count_that_may_be_one_has_its_singular() -> None:
+def test_a_count_that_may_be_one_has_its_singular():
     """By `sentences.many` or `sentences.counted`; what never is one is listed."""
     known = {" ".join(each.split()) for each in re.split(r",\s(?!0\])", NEVER_ONE)}
     found = {

@@ -6,14 +6,10 @@
 Run it in a checkout. Each finding is printed as CSV. `seats` needs 13 GB of disk, `coarser` 2 GB.
 """
 
-from __future__ import annotations
-
 import csv
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
@@ -23,14 +19,13 @@ from luckbase.solver import dense, load_game, load_layout
 from luckbase.solver.games.press_your_luck.outcomes import Start
 from luckbase.solver.search.expand import expand
 
-Row = Iterable[object]
 BOARD = "press-your-luck/1985-02"
 
 
 # --- at what lead to pass ------------------------------------------------------------------------
 
 
-def leads(table: Any, spins: int, rival: int, third: int, scores: range) -> str:
+def leads(table, spins, rival, third, scores):
     """The leads in dollars at which passing is best, as spans: "-4000..-3000 5000..9000".
 
     Player 2 is up and holds all spins; player 3 is the rival, who gets them; player 1 is the third.
@@ -43,9 +38,9 @@ def leads(table: Any, spins: int, rival: int, third: int, scores: range) -> str:
     return " ".join(f"{span[0]}..{span[-1]}" for span in spans)
 
 
-def money(unit: int = 1000, rivals: Iterable[int] = (3000, 6000, 10_000)) -> Iterator[Row]:
+def money(unit=1000, rivals=(3000, 6000, 10_000)):
     """Playing to win and playing for dollars, with one or two spins left; exact searches."""
-    objectives: dict[str, dict[str, Any]] = {
+    objectives = {
         "win": {"objective": "win"},
         "money": {"objective": "money"},
         "a win for $10,000 and money": {"objective": "win+money", "win_value": 10_000},
@@ -62,7 +57,7 @@ def money(unit: int = 1000, rivals: Iterable[int] = (3000, 6000, 10_000)) -> Ite
                 yield spins, rival, name, leads(table, spins, rival, 0, scores)
 
 
-def passing(table: Any) -> Iterator[Row]:
+def passing(table):
     """Best play by spins left and scores, from a table of the whole show."""
     options = table.game.board.solve
     yield "spins", "rival_score", "third_score", "passes"
@@ -75,7 +70,7 @@ def passing(table: Any) -> Iterator[Row]:
 
 # --- what a seat is worth ------------------------------------------------------------------------
 
-SEAT_TABLES: tuple[dict[str, Any], ...] = (
+SEAT_TABLES = (
     {"score_unit": 500, "outcomes": "all", "score_cap": 20_000, "frontier": 4},
     {"score_unit": 1000, "outcomes": 8, "score_cap": 15_000, "frontier": 8},
     {"score_unit": 1500, "outcomes": 8, "score_cap": 15_000, "frontier": 12},
@@ -87,19 +82,17 @@ SEAT_SCORES = (
 )  # fmt: skip
 MOST_SPINS = 20
 """Spins that four questions can give."""
-BySpins = dict[int, Any]
-"""Spins in all -> the chance to win of each seat, or the weight of that number of spins."""
 
 
-def by_spins(table: Any, scores: tuple[int, ...]) -> BySpins:
+def by_spins(table, scores):
     """The expected chances to win of the seats, before the first spin, as far as the table goes."""
     most = table.game.board.solve.frontier
     starts = [(float(chance), state) for chance, state in Start(scores=scores).states()
               if 0 < sum(state["earned"]) <= most]  # fmt: skip
     values, found = table.lookup(np.array([table.game.parse(state) for _, state in starts]))
     assert found.all()
-    totals: BySpins = {}
-    weights: BySpins = {}
+    totals = {}
+    weights = {}
     for (chance, state), value in zip(starts, values, strict=True):
         spins = sum(state["earned"])
         totals[spins] = totals.get(spins, 0) + chance * value
@@ -107,7 +100,7 @@ def by_spins(table: Any, scores: tuple[int, ...]) -> BySpins:
     return {spins: totals[spins] / weights[spins] for spins in sorted(totals)}
 
 
-def on_a_line(known: BySpins, spins: int) -> Any:
+def on_a_line(known, spins):
     """Extrapolate the last four numbers of spins by a straight line; return three chances."""
     last = sorted(known)[-4:]
     fit = np.polyfit(last, np.array([known[x] for x in last]), min(1, len(last) - 1))
@@ -115,15 +108,13 @@ def on_a_line(known: BySpins, spins: int) -> Any:
     return values / values.sum()
 
 
-def seats(
-    board: str = BOARD, tables: Any = SEAT_TABLES, scores: Any = SEAT_SCORES
-) -> Iterator[Row]:
+def seats(board=BOARD, tables=SEAT_TABLES, scores=SEAT_SCORES):
     """The chance to win of each seat by spins in all; each number is from the finest table.
 
     `off_by` adds up the largest differences from table to table, at the same number of spins or at
     the last that both have.
     """
-    found: list[dict[Any, BySpins]] = []
+    found = []
     for options in tables:
         with tempfile.TemporaryDirectory(dir=".") as folder:
             read = luckbase.load_board(board, **options)
@@ -143,7 +134,7 @@ def seats(
             yield name, spins, *(f"{value:.3f}" for value in values), off, said
 
 
-def apart(fine: dict[Any, BySpins], coarse: dict[Any, BySpins], spins: int) -> float:
+def apart(fine, coarse, spins):
     """The largest difference of two tables, at so many spins or at the most that both have."""
     at = min(spins, max(next(iter(fine.values()))))
     return max(float(abs(fine[scores][at] - coarse[scores][at]).max()) for scores in fine)
@@ -152,10 +143,7 @@ def apart(fine: dict[Any, BySpins], coarse: dict[Any, BySpins], spins: int) -> f
 # --- what choosing is worth ----------------------------------------------------------------------
 
 
-def choosing(
-    boards: Iterable[str] = ("1985-02", "1985-02-double", "1984-06", "1984-06-double"),
-    **options: Any,
-) -> Iterator[Row]:
+def choosing(boards=("1985-02", "1985-02-double", "1984-06", "1984-06-double"), **options):
     """The gain of the player up, in percentage points, if everybody may choose on a slide."""
     yield "board", "spins", "mean", "most", "state", "least", "state", "worse off"
     for name in boards:
@@ -168,7 +156,7 @@ def choosing(
         for spins in sorted({tier.spins for tier in layout.tiers()}):
             here = [tier for tier in layout.tiers() if tier.spins == spins]
             gains = [gain(*tables, tier) for tier in here]
-            ends: list[object] = []
+            ends = []
             for pick in (np.argmax, np.argmin):
                 k = int(pick([each[pick(each)] for each in gains]))
                 at = int(pick(gains[k]))
@@ -179,7 +167,7 @@ def choosing(
             yield name, spins, f"{100 * every.mean():.3f}", *ends, worse
 
 
-def gain(random: Any, best: Any, tier: Any) -> Any:
+def gain(random, best, tier):
     """The gain of the player up in each state of a tier, (rows,)."""
     layout, count = best.layout, best.layout.rows(tier)
     up = layout.acting_rows(tier, 0, count) - 1
@@ -199,12 +187,12 @@ COARSER = (
 SAMPLE = 200_000
 
 
-def coarser(board: str = BOARD, unit: int = 250, boards: Any = COARSER) -> Iterator[Row]:
+def coarser(board=BOARD, unit=250, boards=COARSER):
     """Errors of tables of coarser boards, in states with two spins left that both tables have."""
     yield "score_unit", "outcomes", "mean", "99 % below", "largest", "decides otherwise", "costs"
     with tempfile.TemporaryDirectory(dir=".") as folder:
 
-        def solved(unit: int, outcomes: object) -> Any:
+        def solved(unit, outcomes):
             read = luckbase.load_board(board, score_unit=unit, outcomes=outcomes, frontier=2)
             return luckbase.open(luckbase.solve(read, results=folder).table)
 
@@ -220,7 +208,7 @@ def coarser(board: str = BOARD, unit: int = 250, boards: Any = COARSER) -> Itera
                 yield grid, outcomes, *(f"{number:.6f}" for number in numbers)
 
 
-def errors(exact: Any, table: Any, states: Any) -> tuple[Any, Any]:
+def errors(exact, table, states):
     """Return the largest error of a payoff of each state, and the cost of each decision.
 
     A decision costs the player up the difference between the exact table's best action and the
@@ -246,7 +234,7 @@ def errors(exact: Any, table: Any, states: Any) -> tuple[Any, Any]:
 FINDINGS = {"seats": seats, "money": money, "choosing": choosing, "coarser": coarser}
 
 
-def main(words: list[str]) -> None:
+def main(words):
     """Print one finding."""
     out = csv.writer(sys.stdout, lineterminator="\n")
     if words[:1] == ["passing"]:

@@ -23,18 +23,14 @@ with its own peers.
 Numbers of one run stand beside each other; compare ratios, not runs.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import resource
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 from luckbase.jobs import terminal
 from luckbase.solver import sentences
@@ -48,10 +44,6 @@ from tests.bench.replay import replay_suite
 from tests.bench.search import search_suite
 from tests.bench.timing import best_of
 from tests.places import BOARDS
-
-if TYPE_CHECKING:
-    from luckbase.solver.game.arrays import Floats
-    from luckbase.solver.game.capabilities import Layout
 
 SUITES = (
     "kernel", "solve", "store", "probe", "decisions", "search", "cycles", "replay", "diff",
@@ -67,7 +59,7 @@ TABLES = (500, 2), (500, 3), (250, 2)
 """Those of the tables that `solve` solves."""
 
 
-def main(words: Sequence[str] | None = None) -> None:
+def main(words=None):
     """Run a suite, or all but decisions and peers."""
     parser = argparse.ArgumentParser(prog="python -m tests.bench", description=ABOUT)
     parser.add_argument("suite", metavar="SUITE", choices=(*SUITES, "all"),
@@ -84,7 +76,7 @@ def main(words: Sequence[str] | None = None) -> None:
     peers.add_argument("--syzygy", metavar="DIR", type=Path,
                        help="a folder of Syzygy's files, with KQvKR")  # fmt: skip
     asked = parser.parse_args(words)
-    run: dict[str, Callable[[Path, Path], None]] = {
+    run = {
         "kernel": _kernel, "solve": _solve, "store": _store, "probe": probe_suite,
         "decisions": decisions_suite, "search": search_suite, "cycles": cycles_suite,
         "replay": replay_suite, "diff": diff_suite, "compile": compile_suite,
@@ -97,17 +89,17 @@ def main(words: Sequence[str] | None = None) -> None:
             run[suite](asked.board, asked.results or Path(folder))
 
 
-def _layout(board: Path, **settings: object) -> Layout[Any]:
+def _layout(board, **settings):
     from luckbase import solver
 
     return solver.load_layout(solver.load_board(board, **settings))
 
 
-def _largest(layout: Layout[Any]) -> Any:
+def _largest(layout):
     return max(layout.tiers(), key=lambda tier: (layout.rows(tier), layout.tier_number(tier)))
 
 
-def _kernel(board: Path, results: Path) -> None:
+def _kernel(board, results):
     """Children are random: the kernel's time does not depend on payoffs."""
     import numpy as np
 
@@ -139,11 +131,11 @@ def _kernel(board: Path, results: Path) -> None:
     terminal.print_table("Compute only, one core", heads, rows, sys.stdout)
 
 
-def _child_of(random: dict[Any, Floats], shapes: dict[Any, Any], child: Any) -> Floats:
+def _child_of(random, shapes, child):
     return random[shapes[child]]
 
 
-def _rules_seconds(layout: Layout[Any], tier: Any) -> float:
+def _rules_seconds(layout, tier):
     """Seconds a state of one step of the rules over random children (compiled, any game)."""
     import numpy as np
 
@@ -156,7 +148,7 @@ def _rules_seconds(layout: Layout[Any], tier: Any) -> float:
     return best_of(2, lambda: evaluate(expand(layout.game, states), payoffs)) / len(states)
 
 
-def _solve(board: Path, results: Path) -> None:
+def _solve(board, results):
     rows = []
     for unit, frontier in TABLES:
         command = [
@@ -188,17 +180,17 @@ def _solve(board: Path, results: Path) -> None:
     terminal.print_table("Whole tables, disk included", heads, rows, sys.stdout)
 
 
-def _children_seconds() -> float:
+def _children_seconds():
     """The processor time of commands that have ended."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
 
-def with_descendants(layout: Layout[Any], tier: Any) -> list[Any]:
+def with_descendants(layout, tier):
     """A tier and all that it reads, children first."""
-    found: dict[Any, None] = {}
+    found = {}
 
-    def visit(one: Any) -> None:
+    def visit(one):
         if one not in found:
             for child in layout.children(one):
                 visit(child)
@@ -208,14 +200,14 @@ def with_descendants(layout: Layout[Any], tier: Any) -> list[Any]:
     return list(found)
 
 
-def solve_in_memory(layout: Layout[Any], tier: Any) -> Floats:
+def solve_in_memory(layout, tier):
     """The payoffs of one tier, its descendants solved first, nothing on disk."""
     from luckbase.solver.dense import InMemory
 
     return InMemory(layout, with_descendants(layout, tier)).payoffs[tier]
 
 
-def _store(board: Path, results: Path) -> None:
+def _store(board, results):
     import pyarrow as pa
 
     from luckbase.cluster.table.format import as_table
@@ -228,8 +220,8 @@ def _store(board: Path, results: Path) -> None:
     columns = layout.payoff_rows(tier, payoffs, 0, count)
     values = pa.table({f"payoff_{i + 1}": column for i, column in enumerate(columns)})
     states = as_table(dict(layout.state_rows(tier, 0, count)))
-    split: dict[str, Any] = {"use_byte_stream_split": True}
-    variants: list[tuple[str, Any, dict[str, Any]]] = [
+    split = {"use_byte_stream_split": True}
+    variants = [
         ("payoffs, pyarrow's defaults", values, {"compression": "snappy", "use_dictionary": True}),
         ("payoffs, plain lz4", values, {"compression": "lz4"}),
         ("payoffs, plain zstd 1", values, {"compression": "zstd", "compression_level": 1}),
@@ -250,7 +242,7 @@ def _store(board: Path, results: Path) -> None:
     terminal.print_table(title, heads, rows, sys.stdout)
 
 
-def _encoded(name: str, table: Any, how: dict[str, Any], folder: Path) -> tuple[str, ...]:
+def _encoded(name, table, how, folder):
     import pyarrow.parquet as pq
 
     from luckbase.cluster.table.format import ROW_GROUP
@@ -265,7 +257,7 @@ def _encoded(name: str, table: Any, how: dict[str, Any], folder: Path) -> tuple[
     return name, f"{write / len(table) * 1e9:.1f}", f"{read / len(table) * 1e9:.1f}", f"{size:.2f}"
 
 
-def _whole_file(layout: Layout[Any], tier: Any, payoffs: Floats, folder: Path) -> tuple[str, ...]:
+def _whole_file(layout, tier, payoffs, folder):
     """The file of a tier as a solve writes it: columns made, coded, flushed, read back, sealed."""
     import numpy as np
 
@@ -277,7 +269,7 @@ def _whole_file(layout: Layout[Any], tier: Any, payoffs: Floats, folder: Path) -
     decisions = Decisions(np.zeros(count, np.int8))
     sizes = []
 
-    def write() -> None:
+    def write():
         whole = TierFile("whole.parquet", 0, 0, count)
         file = write_tier(Folder(folder), layout, tier, whole, payoffs, decisions, 0.0)
         sizes.append(file.entry.bytes)

@@ -4,14 +4,11 @@ Each solve is a process of its own; the first of a board has an empty folder of 
 Processor seconds, as compiling is all that tells the two apart.
 """
 
-from __future__ import annotations
-
 import os
 import resource
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 from luckbase.jobs import terminal
 
@@ -19,9 +16,9 @@ OTHERS = "*/tiny.toml"
 """The boards of other games, beside the given one's folder."""
 
 
-def compile_suite(board: Path, results: Path) -> None:
+def compile_suite(board, results):
     """Print the table."""
-    boards: list[tuple[Path, tuple[str, ...]]] = [(board, ("score_unit=500", "frontier=2"))]
+    boards = [(board, ("score_unit=500", "frontier=2"))]
     boards += [(other, ()) for other in sorted(board.parents[1].glob(OTHERS))
                if other.parent != board.parent]  # fmt: skip
     rows = []
@@ -39,9 +36,7 @@ def compile_suite(board: Path, results: Path) -> None:
     terminal.print_table("A first solve, with nothing compiled", heads, rows, sys.stdout)
 
 
-def _solve(
-    board: Path, settings: tuple[str, ...], code: Path, results: Path
-) -> tuple[float, float]:
+def _solve(board, settings, code, results):
     """Processor seconds and seconds of one solve in a process of its own."""
     command = [sys.executable, "-m", "luckbase", "solve", str(board), "--results", str(results)]
     for setting in settings:

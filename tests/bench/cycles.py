@@ -1,16 +1,12 @@
 """The bench suite ``cycles``: games whose states come back to each other, one thread each."""
 
-from __future__ import annotations
-
 import sys
 import time
-from pathlib import Path
-from typing import Any
 
 from luckbase.jobs import terminal
 
 RARE = {"one": 1e-5, "two": 2e-5, "pass_on": True}
-GAMES: tuple[tuple[str, str, str, dict[str, Any], dict[str, Any], float], ...] = (
+GAMES = (
     ("a walk of 20,000 states", "reported", "Gambler", {"goal": 20_000}, {"goal": 9}, 0.2),
     ("10,000 cycles of two states", "reported", "Throwers", {"pairs": 10_000}, {"pairs": 2}, 0.2),
     ("heads in a row: 18 states", "reported", "Streak", {"heads": 18}, {"heads": 3}, 0.05),
@@ -24,7 +20,7 @@ GAMES: tuple[tuple[str, str, str, dict[str, Any], dict[str, Any], float], ...] =
 """(name, module, board, options, those of a small game to compile with, floor in seconds)."""
 
 
-def cycles_suite(board: Path, results: Path) -> None:
+def cycles_suite(board, results):
     """Print the processor time of each search, less what it takes to expand all states once."""
     from importlib import import_module
 

@@ -2,14 +2,10 @@
 fit on this disk; and what the decisions of one tier take in other encodings.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess
 import sys
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -26,7 +22,7 @@ from luckbase.solver import sentences
 from luckbase.solver.dense import decisions_in_order
 from luckbase.solver.game.capabilities import DecisionLayout
 
-FRONTIERS: tuple[int, ...] = (4, 8, 12)
+FRONTIERS = (4, 8, 12)
 SETTINGS = {"score_unit": 500}
 PAID = 2_000_000_000
 """States of which payoffs are solved too: ten bytes each with what is free beside them."""
@@ -34,7 +30,7 @@ ENCODED = 3
 """The frontier of the table of which a tier is encoded."""
 
 
-def decisions_suite(board: Path, results: Path) -> None:
+def decisions_suite(board, results):
     """Print both tables."""
     rows = [row for frontier in FRONTIERS for row in _tables(board, results, frontier)]
     heads = ("frontier", "states", "table of", "time", "M states/s", "peak memory", "on disk",
@@ -47,7 +43,7 @@ def decisions_suite(board: Path, results: Path) -> None:
     terminal.print_table(title, heads, of, sys.stdout)
 
 
-def _tables(board: Path, results: Path, frontier: int) -> list[tuple[str, ...]]:
+def _tables(board, results, frontier):
     """Of a frontier a row of each kind of table that fits; each is removed again."""
     settings = SETTINGS | {"frontier": frontier}
     layout = solver.load_layout(solver.load_board(board, **settings))
@@ -79,7 +75,7 @@ def _tables(board: Path, results: Path, frontier: int) -> list[tuple[str, ...]]:
     return rows
 
 
-def _encodings(board: Path, results: Path) -> tuple[str, int, dict[str, int]]:
+def _encodings(board, results):
     """The largest tier's name, its states, and bytes in each encoding."""
     game = solver.load_game(solver.load_board(board, **SETTINGS, frontier=ENCODED))
     layout = game.need(DecisionLayout)
@@ -104,7 +100,7 @@ def _encodings(board: Path, results: Path) -> tuple[str, int, dict[str, int]]:
     return fields, len(codes), size
 
 
-def _parquet(table: Any, **how: Any) -> int:
+def _parquet(table, **how):
     out = pa.BufferOutputStream()
     pq.write_table(table, out, **how)
     return int(out.getvalue().size)

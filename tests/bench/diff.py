@@ -1,11 +1,7 @@
 """The bench suite ``diff``: a board against itself with other amounts, table against table."""
 
-from __future__ import annotations
-
 import sys
 import time
-from pathlib import Path
-from typing import Any
 
 from luckbase.jobs import terminal
 from luckbase.solver import sentences
@@ -14,15 +10,15 @@ REACH = {"score_unit": 500, "frontier": 2}
 """42.9 million states."""
 OTHER_PRIZE = 3500
 """Dollars: the board against itself with other prizes."""
-MANY: dict[str, Any] = {"third_place_spins": False}
+MANY = {"third_place_spins": False}
 """A rule that moves a million decisions."""
 
 
-def diff_suite(board: Path, results: Path) -> None:
+def diff_suite(board, results):
     """Print how long comparing takes, and what of it is pricing."""
     from luckbase import cluster, solver
 
-    def solved(folder: str, file: Path = board, **changed: Any) -> Any:
+    def solved(folder, file=board, **changed):
         read = solver.load_board(file, **REACH, **changed)
         return cluster.solve(read, results=results / folder).table
 
@@ -42,13 +38,13 @@ def diff_suite(board: Path, results: Path) -> None:
     terminal.print_table(title, heads, rows, sys.stdout)
 
 
-def _siblings(board: Path) -> list[Path]:
+def _siblings(board):
     """The other board of the same shape beside it, if there is one."""
     others = [path for path in sorted(board.parent.glob("*.toml")) if path != board]
     return [path for path in others if len(path.stem) == len(board.stem)][:1]
 
 
-def _timed(name: str, first: Path, other: Path) -> tuple[str, ...]:
+def _timed(name, first, other):
     from unittest.mock import patch
 
     import luckbase
@@ -57,7 +53,7 @@ def _timed(name: str, first: Path, other: Path) -> tuple[str, ...]:
     pricing = []
     price = Prices.priced
 
-    def timed(*given: Any) -> Any:
+    def timed(*given):
         began = time.perf_counter()
         made = price(*given)
         pricing.append(time.perf_counter() - began)

@@ -6,15 +6,11 @@ had.
 Nothing of luckbase is imported here, nor anything before it is needed.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 import threading
 import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 EPSILON = 1e-9
 """The largest change of a value at which value iterations end."""
@@ -25,7 +21,7 @@ GAME = {
 }  # fmt: skip
 
 
-def open_spiel(game: str, size: int) -> tuple[float, Any]:
+def open_spiel(game, size):
     """Value iteration over all states of a game from its start; player 1's value there."""
     import pyspiel
     from open_spiel.python.algorithms import value_iteration
@@ -42,7 +38,7 @@ def open_spiel(game: str, size: int) -> tuple[float, Any]:
     return seconds, {"value": value, "states": len(values)}
 
 
-def storm(name: str) -> tuple[float, Any]:
+def storm(name):
     """The most that the one who chooses can get from the first state, by Storm's own choice of
     method."""
     import stormpy
@@ -56,7 +52,7 @@ def storm(name: str) -> tuple[float, Any]:
     return seconds, {"value": value, "states": int(model.nr_states)}
 
 
-def mdptoolbox(name: str) -> tuple[float, Any]:
+def mdptoolbox(name):
     """The same by pymdptoolbox, which wants one matrix a choice: a state that has fewer choices
     repeats its first. A state pays the chance to win with its next step."""
     import mdptoolbox.mdp
@@ -88,13 +84,13 @@ def mdptoolbox(name: str) -> tuple[float, Any]:
     return seconds, {"value": float(solver.V[labelled["init"]]), "states": states}
 
 
-def matrix_games(program: str, games: str, out: str, most: float) -> tuple[float, Any]:
+def matrix_games(program, games, out, most):
     """As many games (n, m, m) of a file as go in `most` seconds, one after the other; their pairs
     of strategies go to a file. Seconds are those of one game."""
     import numpy as np
 
     batch, found = np.load(games), []
-    solve: Callable[[Any], Any] = SOLVERS[program]()
+    solve = SOLVERS[program]()
     solve(batch[0])  # what it compiles
     began = time.perf_counter()
     for game in batch:
@@ -106,30 +102,30 @@ def matrix_games(program: str, games: str, out: str, most: float) -> tuple[float
     return seconds, {"games": len(found)}
 
 
-def _quantecon_minmax() -> Callable[[Any], Any]:
+def _quantecon_minmax():
     from quantecon.optimize import minmax
 
     return lambda a: minmax(a)[1:]
 
 
-def _quantecon_lemke_howson() -> Callable[[Any], Any]:
+def _quantecon_lemke_howson():
     from quantecon.game_theory import NormalFormGame, Player, lemke_howson
 
     return lambda a: lemke_howson(NormalFormGame((Player(a), Player(-a.T))))
 
 
-def _nashpy() -> Callable[[Any], Any]:
+def _nashpy():
     import nashpy
 
     return lambda a: nashpy.Game(a).linear_program()
 
 
-def _highs() -> Callable[[Any], Any]:
+def _highs():
     """A model a game, handed over whole; the other player's strategy is its dual solution."""
     import highspy
     import numpy as np
 
-    def solve(a: Any) -> Any:
+    def solve(a):
         m, n = a.shape
         shifted = a - a.min() + 1.0  # max 1 y subject to A y <= 1, y >= 0
         solver = highspy.Highs()
@@ -153,11 +149,11 @@ def _highs() -> Callable[[Any], Any]:
     return solve
 
 
-def _scipy() -> Callable[[Any], Any]:
+def _scipy():
     import numpy as np
     from scipy.optimize import linprog
 
-    def solve(a: Any) -> Any:
+    def solve(a):
         m, n = a.shape
         shifted = a - a.min() + 1.0
         found = linprog(-np.ones(n), shifted, np.ones(m), method="highs")
@@ -173,7 +169,7 @@ SOLVERS = {
 }  # fmt: skip
 
 
-def syzygy(tables: str, questions: int) -> tuple[float, Any]:
+def syzygy(tables, questions):
     """Probes of positions of king and queen against king and rook, one after the other."""
     import random
 
@@ -200,9 +196,9 @@ TASKS = {
 }  # fmt: skip
 
 
-def main(task: str, said: str) -> None:
+def main(task, said):
     """Do a task in a thread with a large stack: OpenSpiel goes down a game by recursion."""
-    found: list[tuple[float, Any]] = []
+    found = []
     sys.setrecursionlimit(10**6)
     before = threading.stack_size(1 << 29)
     thread = threading.Thread(target=lambda: found.append(TASKS[task](**json.loads(said))))
@@ -213,7 +209,7 @@ def main(task: str, said: str) -> None:
     print(json.dumps({"seconds": seconds, "memory": most_memory(), "answer": answer}))
 
 
-def most_memory() -> int:
+def most_memory():
     """The most bytes that this process had (`getrusage` would say what its parent had); 0 where
     Linux does not say."""
     status = Path("/proc/self/status")

@@ -17,10 +17,8 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -40,7 +38,7 @@ MATRIX = (
     "QuantEcon minmax", "QuantEcon lemke_howson", "nashpy linear_program", "HiGHS",
     "scipy linprog",
 )  # fmt: skip
-PROCESSES: dict[str, dict[str, object]] = {
+PROCESSES = {
     "jackpot/seed": {}, "pig/piglet": {}, "pig/tiny": {}, "pig/race": {"goal": 40}
 }  # fmt: skip
 TOOLBOX_STATES = 10_000
@@ -77,17 +75,17 @@ class Line:
     memory: tuple[int, int] = (0, 0)
 
     @property
-    def ratios(self) -> list[float]:
+    def ratios(self):
         return [theirs / ours for ours, theirs in zip(self.ours, self.theirs, strict=False)]
 
     @property
-    def faster(self) -> bool:
+    def faster(self):
         """Whether they are, in most turns or in the best of each."""
         if not self.ratios:
             return False
         return statistics.median(self.ratios) < 1 or min(self.theirs) < min(self.ours)
 
-    def cells(self) -> tuple[str, ...]:
+    def cells(self):
         if not self.theirs:
             ours = _time(min(self.ours)) if self.ours else ""
             return self.work, self.who, ours, "", "", "", "", self.said
@@ -102,20 +100,17 @@ class Line:
 HEADS = ("work", "program", "ours", "theirs", "x, least", "x, median", "memory", "answers")
 
 
-def _time(seconds: float) -> str:
+def _time(seconds):
     for unit, factor in (("s", 1.0), ("ms", 1e-3)):
         if seconds >= factor:
             return f"{seconds / factor:.3g} {unit}"
     return f"{seconds * 1e6:.3g} µs"
 
 
-def peers_suite(
-    board: Path, results: Path, python: Path | None = None, pressorpass: Path | None = None,
-    syzygy: Path | None = None,
-) -> None:  # fmt: skip
+def peers_suite(board, results, python=None, pressorpass=None, syzygy=None):
     """Print who is faster than we are, then all; python: of the environment of the programs."""
     results.mkdir(parents=True, exist_ok=True)
-    lines: list[Line] = []
+    lines = []
     for line in _lines(board, results, python, pressorpass, syzygy):
         print(" ".join(line.cells()), file=sys.stderr, flush=True)
         lines.append(line)
@@ -128,9 +123,7 @@ def peers_suite(
         print(f"* {sentence}")
 
 
-def _lines(
-    board: Path, results: Path, python: Path | None, pressorpass: Path | None, syzygy: Path | None
-) -> Iterator[Line]:
+def _lines(board, results, python, pressorpass, syzygy):
     yield from _asking(board, results)
     if pressorpass is not None:
         yield _pressorpass(pressorpass, results)
@@ -154,7 +147,7 @@ def _lines(
 # --- turns ---------------------------------------------------------------------------------------
 
 
-def _run(python: Path | None, task: str, said: dict[str, Any]) -> dict[str, Any] | None:
+def _run(python, task, said):
     """A task in a process of its own: of `peer_programs` by their Python, of this module by ours;
     None where it takes too long. Raises RuntimeError where it fails."""
     module = [str(Path(__file__).with_name("peer_programs.py"))]
@@ -167,14 +160,11 @@ def _run(python: Path | None, task: str, said: dict[str, Any]) -> dict[str, Any]
         return None
     if done.returncode:
         raise RuntimeError(done.stderr.strip().splitlines()[-1][:200])
-    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])  # before it, banners
+    found = json.loads(done.stdout.splitlines()[-1])  # before it, banners
     return found
 
 
-def _in_turns(
-    work: str, who: str, python: Path, task: str, said: dict[str, Any], their_task: str,
-    their_said: dict[str, Any],
-) -> Line:  # fmt: skip
+def _in_turns(work, who, python, task, said, their_task, their_said):
     """A line of a work that we do by `task` and they by `their_task`."""
     line = Line(work, who)
     for _ in range(TURNS):
@@ -192,7 +182,7 @@ def _in_turns(
     return line
 
 
-def _theirs(line: Line, python: Path, task: str, said: dict[str, Any]) -> dict[str, Any] | None:
+def _theirs(line, python, task, said):
     """A task of another program; None, and the line says why, where it fails or takes too long."""
     try:
         found = _run(python, task, said)
@@ -204,7 +194,7 @@ def _theirs(line: Line, python: Path, task: str, said: dict[str, Any]) -> dict[s
     return found
 
 
-def _compared(ours: dict[str, Any], theirs: dict[str, Any]) -> str:
+def _compared(ours, theirs):
     if "gap" in ours:
         return f"worst gap {theirs['gap']:.1e}, ours {ours['gap']:.1e}"
     apart = abs(ours["value"] - theirs["value"])
@@ -214,7 +204,7 @@ def _compared(ours: dict[str, Any], theirs: dict[str, Any]) -> str:
 # --- works ---------------------------------------------------------------------------------------
 
 
-def _processes(python: Path, results: Path) -> Iterator[Line]:
+def _processes(python, results):
     """Our tables as decision processes (`tests.bench.storm_files`), solved by others."""
     import luckbase
 
@@ -232,7 +222,7 @@ def _processes(python: Path, results: Path) -> Iterator[Line]:
                 yield _in_turns(work, who, python, "process", said, task, {"name": str(out)})
 
 
-def _matrix_games(python: Path, results: Path) -> Iterator[Line]:
+def _matrix_games(python, results):
     """Random games, one after the other; the gap of every answer is worked out here."""
     for side in SIDES:
         path, out = results / f"games-{side}.npy", results / "strategies.npy"
@@ -257,7 +247,7 @@ def _matrix_games(python: Path, results: Path) -> Iterator[Line]:
             yield line
 
 
-def worst_gap(batch: np.ndarray[Any, Any], pairs: np.ndarray[Any, Any]) -> float:
+def worst_gap(batch, pairs):
     """The largest distance of the bounds that pairs of strategies (k, 2, m) prove of the first k of
     games (n, m, m)."""
     games = batch[: len(pairs)]
@@ -266,7 +256,7 @@ def worst_gap(batch: np.ndarray[Any, Any], pairs: np.ndarray[Any, Any]) -> float
     return float((high - low).max())
 
 
-def _asking(board: Path, results: Path) -> Iterator[Line]:
+def _asking(board, results):
     """The payoffs of states of one full table of Press Your Luck, by all columns: one after the
     other, and in a batch."""
     import pandas
@@ -291,9 +281,7 @@ def _asking(board: Path, results: Path) -> Iterator[Line]:
                 yield _asked(Line(work, who), table, asked, files, ask)
 
 
-def _asked(
-    line: Line, table: Any, asked: list[tuple[Any, Any]], files: str, ask: Callable[[str, Any], Any]
-) -> Line:
+def _asked(line, table, asked, files, ask):
     for _ in range(TURNS):
         seconds, ours = _timed(lambda: [table.probe(states)[:, 0] for states, _ in asked])
         line.ours.append(seconds)
@@ -304,7 +292,7 @@ def _asked(
     return line
 
 
-def _duckdb(files: str, frame: Any) -> Any:
+def _duckdb(files, frame):
     import duckdb
 
     with duckdb.connect() as connection:
@@ -314,7 +302,7 @@ def _duckdb(files: str, frame: Any) -> Any:
         return connection.sql(said).fetchnumpy()["payoff_1"]
 
 
-def _polars(files: str, frame: Any) -> Any:
+def _polars(files, frame):
     import polars
 
     asked = polars.from_pandas(frame).lazy()
@@ -322,7 +310,7 @@ def _polars(files: str, frame: Any) -> Any:
     return found.select("payoff_1").collect()["payoff_1"].to_numpy()
 
 
-def _pyarrow(files: str, frame: Any) -> Any:
+def _pyarrow(files, frame):
     """A filter for one state, a join for many."""
     import pyarrow as pa
     import pyarrow.dataset as ds
@@ -339,12 +327,12 @@ def _pyarrow(files: str, frame: Any) -> Any:
     return rows.join(asked, list(frame.columns), join_type="inner")["payoff_1"].to_numpy()
 
 
-ASKING: dict[str, Callable[[str, Any], Any]] = {
+ASKING = {
     "DuckDB": _duckdb, "polars": _polars, "pyarrow": _pyarrow,
 }  # fmt: skip
 
 
-def _pressorpass(checkout: Path, results: Path) -> Line:
+def _pressorpass(checkout, results):
     """The C++ program, built in a copy of its checkout; its `test1` against the same searches."""
     copied = results / "pressorpass"
     shutil.copytree(checkout, copied, dirs_exist_ok=True)
@@ -367,18 +355,18 @@ def _pressorpass(checkout: Path, results: Path) -> Line:
 # --- ours, in a process of its own ---------------------------------------------------------------
 
 
-def _timed(work: Callable[[], Any]) -> tuple[float, Any]:
+def _timed(work):
     began = time.perf_counter()
     found = work()
     return time.perf_counter() - began, found
 
 
-def _game(game: str, size: int) -> tuple[float, Any]:
+def _game(game, size):
     name, option = ("pig/race", "goal") if game == "pig" else ("goofspiel/points", "cards")
     return _solved(name, {option: size})
 
 
-def _solved(board: str, options: dict[str, Any]) -> tuple[float, Any]:
+def _solved(board, options):
     """A board solved in memory: its full table, or a search from its start."""
     import luckbase
 
@@ -389,7 +377,7 @@ def _solved(board: str, options: dict[str, Any]) -> tuple[float, Any]:
     return seconds, {"value": value, "states": table.rows}
 
 
-def _matrix(games: str) -> tuple[float, Any]:
+def _matrix(games):
     from luckbase.solver.matrix_game.simplex import solve
 
     batch = np.load(games)
@@ -398,7 +386,7 @@ def _matrix(games: str) -> tuple[float, Any]:
     return seconds / len(batch), {"gap": float(found.gaps.max())}
 
 
-def _searches(roots: Sequence[str]) -> tuple[float, Any]:
+def _searches(roots):
     import luckbase
     from luckbase.jobs.app import read_fields
 
@@ -410,7 +398,7 @@ def _searches(roots: Sequence[str]) -> tuple[float, Any]:
     )
 
 
-OURS: dict[str, Callable[..., tuple[float, Any]]] = {
+OURS = {
     "game": _game, "process": _solved, "matrix": _matrix, "searches": _searches,
 }  # fmt: skip
 

@@ -5,22 +5,14 @@ every action of random states, one at a time, in a batch, as JSON, and of all ro
 The table has 42.9 million states. States are drawn evenly from all of it, in any order.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 import time
-from collections.abc import Callable, Iterable
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 from luckbase.jobs import terminal
 from luckbase.solver import sentences
 from tests.bench.timing import best_of
 from tests.shared import answers_of
-
-if TYPE_CHECKING:
-    from luckbase.solver.game.arrays import Ints
 
 PREDICTED = {"cold": 600, "warm": 2_000, "first": 10_000, "again": 110_000, "json": 20_000,
              "export": 170_000, "stored": 3_000_000}  # fmt: skip
@@ -28,13 +20,13 @@ PREDICTED = {"cold": 600, "warm": 2_000, "first": 10_000, "again": 110_000, "jso
 ONE_BY_ONE, MANY, ROWS = 2_000, 20_000, 1_500_000
 
 
-def probe_suite(board: Path, results: Path) -> None:
+def probe_suite(board, results):
     """Print both tables."""
     _lookups(board, results)
     _batches(board, results)
 
 
-def _lookups(board: Path, results: Path) -> None:
+def _lookups(board, results):
     import numpy as np
 
     from luckbase import cluster, solver
@@ -64,7 +56,7 @@ def _lookups(board: Path, results: Path) -> None:
     terminal.print_table(title, ("", "time", "x"), rows, sys.stdout)
 
 
-def _random_states(table: Any, rng: Any, count: int) -> Ints:
+def _random_states(table, rng, count):
     """States drawn evenly from the whole table, in any order."""
     import numpy as np
 
@@ -72,7 +64,7 @@ def _random_states(table: Any, rng: Any, count: int) -> Ints:
     return np.asarray(states[rng.permutation(len(states))])
 
 
-def _dataset_filter_seconds(table: Any, state: Ints) -> float:
+def _dataset_filter_seconds(table, state):
     """The peer: pyarrow's dataset over the same files, filtered by the state's columns."""
     import pyarrow.dataset as ds
 
@@ -85,7 +77,7 @@ def _dataset_filter_seconds(table: Any, state: Ints) -> float:
     return best_of(2, lambda: files.to_table(filter=wanted))
 
 
-def _batches(board: Path, results: Path) -> None:
+def _batches(board, results):
     import numpy as np
 
     from luckbase import cluster, solver
@@ -126,20 +118,20 @@ def _batches(board: Path, results: Path) -> None:
     terminal.print_table(title, ("", "predicted, states/s", "states/s"), rows, sys.stdout)
 
 
-def _batch(columns: dict[str, Any]) -> Any:
+def _batch(columns):
     import pyarrow as pa
 
     return pa.table(columns)
 
 
-def _cpu(work: Callable[[], object]) -> float:
+def _cpu(work):
     """Processor seconds."""
     before = time.process_time()
     work()
     return time.process_time() - before
 
 
-def _streamed(batches: Iterable[Any]) -> float:
+def _streamed(batches):
     """Seconds a row of the first rows of a stream."""
     began, rows = time.perf_counter(), 0
     for batch in batches:

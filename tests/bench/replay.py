@@ -14,16 +14,12 @@ from __future__ import annotations
 import heapq
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any
 
 from luckbase.cluster.run.schedule import (
     Commit,
-    Instruction,
     Schedule,
-    Shard,
     Solve,
     choose_node,
     is_batch,
@@ -33,7 +29,6 @@ from luckbase.cluster.run.tiers import (
     FACE,
     SHARD_SECONDS,
     WRITE_NS,
-    Plan,
     make_plan,
     payoff_bytes,
 )
@@ -41,7 +36,6 @@ from luckbase.cluster.table.entries import MAX_WAITING
 from luckbase.cluster.table.format import tier_files
 from luckbase.jobs import terminal
 from luckbase.solver import sentences
-from luckbase.solver.game.capabilities import Layout
 from luckbase.solver.games.press_your_luck.layout import Planes, diagonals
 
 COPY = 1e9
@@ -78,15 +72,15 @@ class Driver:
     """The one who hands out and commits, with a clock. now: until when it is busy; busy: for how
     long it was; link: until when files come to it."""
 
-    def __init__(self, costs: Costs) -> None:
+    def __init__(self, costs):
         self.costs, self.now, self.busy, self.waiting = costs, 0.0, 0.0, 0
         self.link = self.since = 0.0
 
-    def takes(self, seconds: float) -> None:
+    def takes(self, seconds):
         """It does something."""
         self.now, self.busy = self.now + seconds, self.busy + seconds
 
-    def commits(self, size: float = 0.0, files: int = 1) -> None:
+    def commits(self, size=0.0, files=1):
         """It takes in a receipt, whose files, of so many bytes together, it commits later."""
         self.link = max(self.link, self.now) + size / self.costs.file_rate
         self.takes(self.costs.receipt + self.costs.commit * files)
@@ -94,7 +88,7 @@ class Driver:
             self.since = self.now
         self.waiting += files
 
-    def until(self, event: float) -> None:
+    def until(self, event):
         """The next event comes: what waits is committed before, if there is a moment."""
         due = max(self.now, self.since + self.costs.patience)
         if self.waiting and event > due:
@@ -104,7 +98,7 @@ class Driver:
             self.flush()
         self.now = max(self.now, event)
 
-    def flush(self) -> None:
+    def flush(self):
         """It commits what waits."""
         if self.waiting:
             self.takes(self.costs.flush)
@@ -125,12 +119,12 @@ class Replayed:
     transfer: float
 
     @property
-    def efficiency(self) -> float:
+    def efficiency(self):
         """Work over what the cores could have done meanwhile."""
         return self.work / (self.seconds * self.workers)
 
     @property
-    def limit(self) -> str:
+    def limit(self):
         """What takes longest of what can not be shared out."""
         parts = {
             "the longest chain of shards": self.path,
@@ -141,7 +135,7 @@ class Replayed:
         return max(parts, key=lambda name: parts[name])
 
 
-def planned_seconds(layout: Layout[Any], plan: Plan) -> list[tuple[float, float]]:
+def planned_seconds(layout, plan):
     """Seconds of each shard, one core: of the kernel, by the game, and of writing."""
     tiers, found = layout.tiers(), []
     for shard, (tier, part) in zip(plan.shards, plan.parts, strict=True):
@@ -153,10 +147,7 @@ def planned_seconds(layout: Layout[Any], plan: Plan) -> list[tuple[float, float]
     return found
 
 
-def replay(
-    layout: Layout[Any], plan: Plan, seconds: Sequence[tuple[float, float]], workers: int,
-    costs: Costs = Costs(),
-) -> Replayed:  # fmt: skip
+def replay(layout, plan, seconds, workers, costs=Costs()):
     """Run the schedule with so many workers; seconds: of each shard, to solve and to write."""
     tiers = layout.tiers()
     sizes = [
@@ -183,7 +174,7 @@ def replay(
     return Replayed(workers, ended, sum(map(sum, seconds)), chain, busy, waited)
 
 
-def speed_up(layout: Layout[Any], tier: Any, threads: int) -> float:
+def speed_up(layout, tier, threads):
     """How many times as fast `solve_tier` is with so many threads, by its steps alone."""
     most = min(threads, layout.most_threads(tier))
     if most <= 1 or not isinstance(layout, Planes):
@@ -212,23 +203,23 @@ class Machines:
     other, and are there for all its cores: those in one piece when they are read, parts of others
     when they were solved, some at once."""
 
-    def __init__(self, workers: int, tasks: Tasks, costs: Costs) -> None:
+    def __init__(self, workers, tasks, costs):
         nodes, self.tasks, self.costs = -(-workers // costs.cores), tasks, costs
         last = workers - costs.cores * (nodes - 1)
         self.free = {f"{i:04d}": costs.cores for i in range(nodes - 1)} | {f"{nodes - 1:04d}": last}
         self.slots = dict(self.free)
         self.load = dict.fromkeys(self.free, 0.0)
         self.link = dict.fromkeys(self.free, 0.0)
-        self.there: dict[tuple[str, int], float] = {}
+        self.there = {}
         self.size = {number: size for number, size, _ in tasks.own}
         self.parts = Counter(number for number, *_ in tasks.own)
         self.come, self.pieces = Counter[int](), Counter[int]()
-        self.new: dict[int, list[tuple[str, float]]] = {}
-        self.home: dict[int, str] = {}
-        self.queues: dict[str, list[tuple[int, int]]] = {node: [] for node in self.free}
+        self.new = {}
+        self.home = {}
+        self.queues = {node: [] for node in self.free}
         self.waited = 0.0
 
-    def hand_out(self, shard: int, cores: int) -> str:
+    def hand_out(self, shard, cores):
         """Choose a machine, as `ray` does; it begins when its cores are free."""
         bytes_at = dict.fromkeys(self.free, 0)
         for number in dict.fromkeys(self.tasks.reads[shard]):
@@ -242,7 +233,7 @@ class Machines:
         heapq.heappush(self.queues[node], (shard, cores))
         return node
 
-    def begin(self, node: str, now: float) -> Iterator[tuple[int, int, float]]:
+    def begin(self, node, now):
         """(shard, cores, when all that it reads is there) of those that begin on a machine now."""
         queue = self.queues[node]
         while queue and min(queue[0][1], self.slots[node]) <= self.free[node]:
@@ -259,7 +250,7 @@ class Machines:
             self.waited += cores * (start - now)
             yield shard, cores, start
 
-    def solved(self, shard: int, node: str, now: float) -> float:
+    def solved(self, shard, node, now):
         """Its payoffs are there; the driver's seconds to send for parts."""
         number, size, one = self.tasks.own[shard]
         if one:
@@ -280,15 +271,13 @@ class Machines:
             self.there[other, number] = max(there, self.there.get((other, number), 0.0))
         return len(self.free) * (self.costs.task + self.costs.listed * len(new))
 
-    def done(self, shard: int, node: str, cores: int) -> None:
+    def done(self, shard, node, cores):
         """Its cores are free."""
         self.free[node] += cores
         self.load[node] -= sum(self.tasks.seconds[shard]) / self.slots[node]
 
 
-def play_out(
-    shards: Sequence[Shard], tasks: Tasks, workers: int, costs: Costs
-) -> tuple[float, float, float]:
+def play_out(shards, tasks, workers, costs):
     """The schedule with a clock: seconds until the end, that the driver was busy, and that cores
     waited for payoffs."""
     limited = [replace(shard, cores=min(shard.cores, costs.cores)) for shard in shards]
@@ -296,9 +285,9 @@ def play_out(
     machines, driver = Machines(workers, tasks, costs), Driver(costs)
     files = tasks.files or [1] * len(shards)
     # when; shard; its machine and cores; whether it is over
-    events: list[tuple[float, int, str, int, bool]] = []
+    events = []
 
-    def begin(node: str, now: float) -> None:
+    def begin(node, now):
         for shard, cores, start in machines.begin(node, now):
             solve, write = tasks.seconds[shard]
             team = max(1, cores)
@@ -307,7 +296,7 @@ def play_out(
             start += write / files[shard] * -(-files[shard] // team)
             heapq.heappush(events, (start, shard, node, cores, True))
 
-    def follow(steps: list[Instruction]) -> None:
+    def follow(steps):
         for step in steps:
             if isinstance(step, Solve):
                 references = sum(machines.pieces[i] or 1 for i in set(tasks.reads[step.shard]))
@@ -331,13 +320,13 @@ def play_out(
     return max(driver.now, driver.link), driver.busy, machines.waited
 
 
-def speed_ups(layout: Layout[Any], plan: Plan, cores: int) -> list[float]:
+def speed_ups(layout, plan, cores):
     """How many times faster than one a node of so many cores solves each shard."""
     tiers = layout.tiers()
     return [speed_up(layout, tiers[tier], cores) for tier, _ in plan.parts]
 
 
-def bound_by_rows(layout: Layout[Any], plan: Plan, cores: int = Costs.cores) -> float:
+def bound_by_rows(layout, plan, cores=Costs.cores):
     """How many times faster than one core any number of nodes can be, if only rows took time: all
     rows over those of the longest chain of shards, each as fast as a node of so many cores is."""
     times = speed_ups(layout, plan, cores)
@@ -345,9 +334,7 @@ def bound_by_rows(layout: Layout[Any], plan: Plan, cores: int = Costs.cores) -> 
     return plan.rows / longest_chain(plan.shards, rows)
 
 
-def longest_chain(
-    shards: Sequence[Shard], weights: Sequence[float], last: Sequence[float] = ()
-) -> float:
+def longest_chain(shards, weights, last=()):
     """The most that shards weigh together of which each reads the one before; last: what a shard
     weighs besides where the chain ends with it."""
     far, most = [0.0] * len(shards), 0.0
@@ -363,7 +350,7 @@ def longest_chain(
 CORES = (16, 128, 1024)
 DRIVER_RATE = 0.5e9
 """Bytes a second that a disk of the driver takes."""
-CASES: tuple[dict[str, object], ...] = (
+CASES = (
     {"score_unit": 500, "frontier": 5},
     {"score_unit": 250, "frontier": 8},
     {"cards": 13},
@@ -372,7 +359,7 @@ CASES: tuple[dict[str, object], ...] = (
 """Settings of which those are taken that the board has."""
 
 
-def replay_suite(board: Path, results: Path) -> None:
+def replay_suite(board, results):
     """Times of shards, measured where there is a table under `results`, through the schedule."""
     from pydantic import BaseModel
 
@@ -411,7 +398,7 @@ def replay_suite(board: Path, results: Path) -> None:
     _searches(board, results)
 
 
-def _searches(board: Path, results: Path) -> None:
+def _searches(board, results):
     """The same of a large search by stages, which is made."""
     from tests.bench.search import large_search
     from tests.bench.search_replay import print_replayed, recording
@@ -421,7 +408,7 @@ def _searches(board: Path, results: Path) -> None:
     print_replayed(found[0], CORES)
 
 
-def measured_seconds(layout: Any, plan: Any, results: Path) -> list[tuple[float, float]]:
+def measured_seconds(layout, plan, results):
     """Of each shard, as the ledger of the board's table has them; none where not all is there."""
     from luckbase.cluster.table.entries import read_ledger
     from luckbase.cluster.table.ledger import table_directory

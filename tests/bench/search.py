@@ -1,11 +1,7 @@
 """The bench suite ``search``: from the root with no table; in one piece, and by stages."""
 
-from __future__ import annotations
-
 import sys
 import time
-from pathlib import Path
-from typing import Any
 
 from luckbase.jobs import terminal
 from luckbase.solver.sentences import count, duration, size
@@ -21,7 +17,7 @@ QUESTIONS = (
 """(what it is, score_unit, tied_pass, fields); source: docs/sources.md#numbers-of-this-project."""
 
 
-def search_suite(board: Path, results: Path) -> None:
+def search_suite(board, results):
     """Print both tables."""
     from luckbase import cluster, solver
 
@@ -61,7 +57,7 @@ LARGE = ("four spins in three hands", 250, "next", {"scores": "0,2000,3500", "ea
 """A search of 12 million states."""
 LARGER = ("five spins in three hands", 250, "next", {"scores": "0,2000,3500", "earned": "1,2,2"})
 """One of 32 million."""
-WAYS: tuple[tuple[str, dict[str, Any]], ...] = (
+WAYS = (
     ("in one piece", {"workers": 1, "one_piece": 1 << 40}),
     ("by stages, 1 thread", {"workers": 1, "one_piece": 0}),
     ("by stages, 2 threads", {"workers": 2, "one_piece": 0}),
@@ -69,7 +65,7 @@ WAYS: tuple[tuple[str, dict[str, Any]], ...] = (
 )
 
 
-def large_search(board: Path, results: Path, what: Any = LARGE, **how: Any) -> Any:
+def large_search(board, results, what=LARGE, **how):
     """A large search by stages, on one thread unless told otherwise."""
     from luckbase import solver
 
@@ -79,7 +75,7 @@ def large_search(board: Path, results: Path, what: Any = LARGE, **how: Any) -> A
     return _search(game, root, results, **({"workers": 1, "one_piece": 0} | how))
 
 
-def _stages(board: Path, results: Path, what: Any, ways: Any) -> None:
+def _stages(board, results, what, ways):
     """One large search in several ways, files and Ray's start included."""
     rows = []
     alone = None
@@ -104,13 +100,13 @@ def _stages(board: Path, results: Path, what: Any, ways: Any) -> None:
     terminal.print_table(said, heads, rows, sys.stdout)
 
 
-def _search(game: Any, root: Any, results: Path, **how: Any) -> Any:
+def _search(game, root, results, **how):
     from luckbase import cluster
 
     return cluster.solve_below(game.board, root, results=results, force=True, **how)
 
 
-def table_states(path: Path) -> Any:
+def table_states(path):
     """Up to 50,000 states of a table, drawn evenly."""
     import numpy as np
 
@@ -120,7 +116,7 @@ def table_states(path: Path) -> Any:
         return np.concatenate(list(table.draw(50_000, 0)))
 
 
-def _rules_seconds(game: Any, states: Any) -> float:
+def _rules_seconds(game, states):
     """Seconds that the rules take to expand a state; its edges are not kept."""
     from luckbase.solver.search.expand import who_acts
     from tests.bench.timing import best_of

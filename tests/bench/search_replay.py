@@ -14,20 +14,19 @@ import heapq
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from unittest.mock import patch
 
-from luckbase.cluster.run.progress import Solved
 from luckbase.cluster.run.schedule import Shard
 from luckbase.cluster.run.worker import Threads
 from luckbase.cluster.search.shards import Asker, Demand, LevelShard, Order
 from luckbase.cluster.search.stages import PATIENCE, StageSearch, _name
-from luckbase.cluster.search.tasks import FoundAsks, FoundShard, StageCut
+from luckbase.cluster.search.tasks import StageCut
 from luckbase.cluster.table.entries import Commits
 from luckbase.solver.search.stages import WHOLE
 from tests.bench.replay import Costs, Driver, Replayed, Tasks, longest_chain, play_out
@@ -74,7 +73,7 @@ class TaskTimes:
     cuts: Sequence[tuple[int, float]] = ()
 
     @property
-    def work(self) -> float:
+    def work(self):
         """Seconds of all tasks."""
         finds = sum(one.seconds for level in self.finds for one in level)
         cuts = sum(seconds for _, seconds in self.cuts)
@@ -82,43 +81,43 @@ class TaskTimes:
 
 
 @contextmanager
-def recording() -> Iterator[list[TaskTimes]]:
+def recording():
     """The times of each search by stages that ends meanwhile in this process."""
-    found: list[TaskTimes] = []
+    found = []
     looks, cuts, waited = list[float](), list[tuple[int, float]](), list[float]()
     cut_seconds, asked = list[float](), dict[Asker, float]()
     run, shards, flush = StageSearch.run, Demand.shards, Commits.flush
     cut = StageSearch._cut
-    took: dict[tuple[int, str], list[float]] = {}
+    took = {}
 
-    def flushed(commits: Commits) -> None:
+    def flushed(commits):
         began, lines = time.perf_counter(), len(commits)
         flush(commits)
         if lines:
             took.setdefault((id(commits), "flush"), []).append(time.perf_counter() - began)
 
-    def clocked(name: str) -> Any:
+    def clocked(name):
         method = getattr(StageSearch, name)
 
-        def timed(search: StageSearch, *given: Any) -> None:
+        def timed(search, *given):
             began = time.perf_counter()
             method(search, *given)
             took.setdefault((id(search), name), []).append(time.perf_counter() - began)
 
         return patch.object(StageSearch, name, timed)
 
-    def mean(of: object, name: str) -> float:
+    def mean(of, name):
         seconds = took.get((id(of), name), [0.0])
         return round(sum(seconds) / len(seconds), 6)
 
-    def timed(asked: Demand, *given: Any) -> Any:
+    def timed(asked, *given):
         began = time.perf_counter()
         found = shards(asked, *given)
         looks.append(time.perf_counter() - began - sum(waited))
         waited.clear()
         return found
 
-    def cut_by_workers(search: StageSearch, some: Any) -> Any:
+    def cut_by_workers(search, some):
         began = time.perf_counter()
         cut_seconds.clear()
         found = cut(search, some)
@@ -126,7 +125,7 @@ def recording() -> Iterator[list[TaskTimes]]:
         waited.append(time.perf_counter() - began if cut_seconds else 0.0)
         return found
 
-    def kept(search: StageSearch) -> Solved:
+    def kept(search):
         looks.clear()
         cuts.clear()
         solved = run(search)
@@ -148,23 +147,23 @@ def recording() -> Iterator[list[TaskTimes]]:
         yield found
 
 
-def _noting(asked: dict[Asker, float], cuts: list[float]) -> Iterator[Any]:
+def _noting(asked, cuts):
     """Note the seconds until the requests of a shard were known, by its name, and those in which a
     stage was cut."""
     wait_one, hand_out, take = Threads.wait_one, StageSearch._hand_out, StageSearch._take
     handed_out = dict[int, float]()
 
-    def waited_for(workers: Threads, seconds: float) -> Any:
+    def waited_for(workers, seconds):
         event = wait_one(workers, seconds)
         if isinstance(event, StageCut):
             cuts.append(event.solve_seconds)
         return event
 
-    def hands_out(search: StageSearch, finding: Any) -> None:
+    def hands_out(search, finding):
         handed_out[finding.task.shard] = time.perf_counter()
         hand_out(search, finding)
 
-    def takes(search: StageSearch, event: FoundAsks) -> None:
+    def takes(search, event):
         finding = search.finding[event.shard]
         shard = finding.level.order.shards[finding.place]
         asked[_name(shard)] = time.perf_counter() - handed_out[event.shard]
@@ -175,21 +174,13 @@ def _noting(asked: dict[Asker, float], cuts: list[float]) -> Iterator[Any]:
     yield patch.object(StageSearch, "_take", takes)
 
 
-def _times(
-    run: Any,
-    looks: list[float],
-    keep: float,
-    commit: tuple[float, float],
-    noted: float,
-    cuts: list[tuple[int, float]],
-    asked: Mapping[Asker, float],
-) -> TaskTimes:
+def _times(run, looks, keep, commit, noted, cuts, asked):
     """What the tasks of a run took. asked: as `_noting`."""
     of = {
         name: (found.seconds, asked.get(name, found.seconds)) for name, found in run.shards.items()
     }
 
-    def time_of(shard: LevelShard) -> FindTime:
+    def time_of(shard):
         seconds, asks = of[_name(shard)]
         return FindTime(seconds, shard.likely, shard.after, min(seconds, asks))
 
@@ -201,11 +192,11 @@ def _times(
     )  # fmt: skip
 
 
-def in_order(shards: Sequence[LevelShard]) -> list[LevelShard]:
+def in_order(shards):
     """The shards of a level as it was found, each after those that it waited for: what was left to
     it, for who left it, and whoever waits, for all that was left on the way."""
     at = sorted(range(len(shards)), key=lambda i: shards[i].path)
-    left: dict[tuple[int, ...], list[int]] = {shard.path: [] for shard in shards}
+    left = {shard.path: [] for shard in shards}
     for place, i in enumerate(at):
         path = shards[i].path
         for n in range(1, len(path) + 1):
@@ -220,7 +211,7 @@ def in_order(shards: Sequence[LevelShard]) -> list[LevelShard]:
     return ordered
 
 
-def _sweep_seconds(run: Any, found: FoundShard) -> tuple[float, float]:
+def _sweep_seconds(run, found):
     """Seconds that it took to solve a shard and to write it; its file has those of finding it as
     well."""
     file = run.ledger.files.get(run._file(found))
@@ -229,7 +220,7 @@ def _sweep_seconds(run: Any, found: FoundShard) -> tuple[float, float]:
     return max(0.0, file.seconds["solve"] - found.seconds), file.seconds["write"]
 
 
-def replay_search(times: TaskTimes, workers: int, costs: Costs = COSTS) -> Replayed:
+def replay_search(times, workers, costs=COSTS):
     """Both passes with so many workers. What the driver does takes as long as it was measured."""
     driver, path, over = Driver(costs), 0.0, 0.0
     down = _Down(workers, driver)
@@ -257,17 +248,17 @@ def replay_search(times: TaskTimes, workers: int, costs: Costs = COSTS) -> Repla
     return Replayed(workers, driver.now + up, times.work, path, driver.busy + busy, waited)
 
 
-def _measured(costs: Costs, seconds: tuple[float, float]) -> Costs:
+def _measured(costs, seconds):
     """Costs with what the driver was seen to take, where it was."""
     if not any(seconds):
         return costs
     return replace(costs, flush=seconds[0], receipt=0.0, commit=seconds[1], patience=PATIENCE)
 
 
-def _chain(finds: Sequence[FindTime]) -> tuple[float, float]:
+def _chain(finds):
     """Seconds of the longest chain of a level's tasks, each of which begins when what those before
     it ask for is known: until that is known of all, and until all are over."""
-    known: list[float] = []
+    known = []
     longest = 0.0
     for one in finds:
         begins = max((known[k] for k in one.after), default=0.0)
@@ -279,14 +270,14 @@ def _chain(finds: Sequence[FindTime]) -> tuple[float, float]:
 class _Down:
     """The way down: the driver hands out tasks to so many workers, and takes in what they say."""
 
-    def __init__(self, workers: int, driver: Driver) -> None:
+    def __init__(self, workers, driver):
         self._free, self._driver = workers, driver
-        self._events: list[tuple[float, int, int, Order | None, float]] = []
+        self._events = []
         """Each event: its time; its number; the task; the order of its level if the task says then
         what it asks for, or None if it ends; the driver's seconds to note the result."""
         self._numbers = count()
 
-    def find(self, finds: Sequence[FindTime], keep: float) -> None:
+    def find(self, finds, keep):
         """Hand out the tasks of a level in their order, until it is known what all ask for.
 
         keep: seconds that the driver takes to note the result of one.
@@ -305,12 +296,12 @@ class _Down:
                 self._free -= 1
             missing -= self._take()
 
-    def end(self) -> None:
+    def end(self):
         """All tasks end."""
         while self._events:
             self._take()
 
-    def _take(self) -> bool:
+    def _take(self):
         """Take in the next event; whether it is known by it what a task asks for."""
         now, _, i, order, keep = heapq.heappop(self._events)
         self._driver.until(now)
@@ -322,7 +313,7 @@ class _Down:
         return False
 
 
-def print_replayed(times: TaskTimes, cores: Sequence[int], costs: Costs = COSTS) -> None:
+def print_replayed(times, cores, costs=COSTS):
     """A table: both passes with so many workers."""
     from luckbase.jobs import terminal
     from luckbase.solver import sentences
@@ -339,7 +330,7 @@ def print_replayed(times: TaskTimes, cores: Sequence[int], costs: Costs = COSTS)
     terminal.print_table(title, heads, rows, sys.stdout)
 
 
-def main(words: Sequence[str] | None = None) -> None:
+def main(words=None):
     """Search below a state on two threads, and say what it took; then play it out on 16, 128 and
     1,024 cores, with a driver that takes .15 ms a task."""
     from luckbase.solver import sentences

@@ -9,34 +9,26 @@ the last state; ``won``, if games pay 0 or 1. ``Pmax=? [F "won"]`` is then the p
 ``Rmax=? [F "over"]`` always is.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterator
-from typing import IO
-
 import numpy as np
-from numpy.typing import NDArray
 
 from luckbase.cluster.table.frames import whole_file
-from luckbase.cluster.table.lookup import Lookup
-from luckbase.cluster.table.parts import Part, Rows
-from luckbase.solver.game.arrays import Ints
+from luckbase.cluster.table.parts import Rows
 from luckbase.solver.game.rules import DECISION
 from luckbase.solver.search.bellman import action_starts, final_payoffs
-from luckbase.solver.search.expand import Expanded, expand
+from luckbase.solver.search.expand import expand
 
 WON = {0.0, 1.0}
 AT_ONCE = 20_000
 """States that are expanded at a time."""
 
 
-def write_process(table: Lookup, out: str) -> int:
+def write_process(table, out):
     """Write the files ``out.tra``, … of a finished table of a game of turns that pays at its end;
     returns the number of states."""
     assert not table.game.simultaneous and not table.game.pays and not table.unfinished()
     part = table.parts[0]
     keys = np.concatenate([part.keys(rows) for _, rows in _states(part)])
-    finals: dict[float, int] = {}
+    finals = {}
     with whole_file(f"{out}.tra") as file:
         file.write(b"mdp\n")
         for number, (rows, states) in _numbered(part):
@@ -57,7 +49,7 @@ def write_process(table: Lookup, out: str) -> int:
     return end + 1
 
 
-def _states(part: Part) -> Iterator[tuple[Rows, Ints]]:
+def _states(part):
     """(rows, states (k, fields)) of a part, so many at a time, in the order of their keys."""
     for rows in part.scan():
         for start in range(0, len(rows.best), AT_ONCE):
@@ -65,7 +57,7 @@ def _states(part: Part) -> Iterator[tuple[Rows, Ints]]:
             yield Rows(rows.states, rows.values[at], rows.best[at], rows.labels), rows.states(at)
 
 
-def _numbered(part: Part) -> Iterator[tuple[int, tuple[Rows, Ints]]]:
+def _numbered(part):
     """The same, with the number of the first state of each."""
     number = 0
     for piece in _states(part):
@@ -73,10 +65,7 @@ def _numbered(part: Part) -> Iterator[tuple[int, tuple[Rows, Ints]]]:
         number += len(piece[1])
 
 
-def _write_edges(
-    file: IO[bytes], part: Part, keys: Ints, finals: dict[float, int], number: int, rows: Rows,
-    states: Ints,
-) -> None:  # fmt: skip
+def _write_edges(file, part, keys, finals, number, rows, states):
     """The lines of states (k, fields), the first of which has this number. finals: payoff -> state,
     grows by what is met."""
     edges = expand(part.game, np.ascontiguousarray(states))
@@ -98,7 +87,7 @@ def _write_edges(
     file.write("".join(f"{x} {c} {y} {chance!r}\n" for (x, c, y), chance in edges_of).encode())
 
 
-def _choices(part: Part, edges: Expanded, rows: Rows) -> tuple[Ints, Ints, NDArray[np.bool_]]:
+def _choices(part, edges, rows):
     """Of each edge (m,): its state, the number of its choice there, whether it is kept: all of who
     chooses and of chance; of the others only those of the best action, their choice 0."""
     owners, starts = action_starts(edges)
@@ -114,7 +103,7 @@ def _choices(part: Part, edges: Expanded, rows: Rows) -> tuple[Ints, Ints, NDArr
     return owners, np.where(forced, 0, choices), kept
 
 
-def _starts(part: Part, keys: Ints) -> list[int]:
+def _starts(part, keys):
     """The numbers of the states in which searches of the part began, or of the game's start; of the
     first state where there is neither."""
     game = part.game

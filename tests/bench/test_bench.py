@@ -1,12 +1,6 @@
 """Suites of `bench` run to their end, on the smallest board."""
 
-from __future__ import annotations
-
 import subprocess
-from pathlib import Path
-from typing import Any
-
-import pytest
 
 from tests import bench
 from tests.places import ROOT
@@ -14,20 +8,16 @@ from tests.places import ROOT
 TINY = ROOT / "boards/press-your-luck/tiny.toml"
 
 
-def test_the_kernel_is_compared_with_the_rules(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_kernel_is_compared_with_the_rules(monkeypatch, capsys):
     monkeypatch.setattr(bench, "KERNELS", [(500, 2)])
     bench.main(["kernel", str(TINY)])
     assert "$500, 2 spins" in capsys.readouterr().out
 
 
-def test_a_whole_solve_may_say_how_far_it_is(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_a_whole_solve_may_say_how_far_it_is(monkeypatch, capsys, tmp_path):
     solve = subprocess.run
 
-    def slow(*words: Any, **how: Any) -> Any:
+    def slow(*words, **how):
         done = solve(*words, **how)
         done.stdout = b'{"event": "progress"}\n' + done.stdout
         return done
@@ -38,9 +28,7 @@ def test_a_whole_solve_may_say_how_far_it_is(
     assert "$500, frontier 1" in capsys.readouterr().out
 
 
-def test_both_kinds_of_table_and_other_encodings_of_decisions(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_both_kinds_of_table_and_other_encodings_of_decisions(monkeypatch, capsys, tmp_path):
     monkeypatch.setattr(bench.decisions, "FRONTIERS", (1,))
     monkeypatch.setattr(bench.decisions, "ENCODED", 1)
     bench.main(["decisions", str(TINY), "--results", str(tmp_path)])

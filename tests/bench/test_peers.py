@@ -1,11 +1,8 @@
 """The suite ``peers``: what it makes of turns; the programs themselves are not installed here."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -16,11 +13,11 @@ from tests.places import BOARDS
 PYTHON = Path("python")
 
 
-def played(monkeypatch: pytest.MonkeyPatch, theirs: list[float | None]) -> peers.Line:
+def played(monkeypatch, theirs):
     """A line of turns in which we take a second each, and they so many; None: too long."""
     times = iter(theirs)
 
-    def run(python: Path | None, task: str, said: dict[str, Any]) -> dict[str, Any] | None:
+    def run(python, task, said):
         seconds = next(times) if python else 1.0
         answer = {"value": 0.5 if python else 0.25, "states": 7}
         return None if seconds is None else {"seconds": seconds, "memory": 10, "answer": answer}
@@ -29,21 +26,19 @@ def played(monkeypatch: pytest.MonkeyPatch, theirs: list[float | None]) -> peers
     return peers._in_turns("work", "who", PYTHON, "game", {}, "open_spiel", {})
 
 
-def test_the_least_and_the_median_of_the_turns_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_least_and_the_median_of_the_turns_are_said(monkeypatch):
     line = played(monkeypatch, [5.0, 2.0, 4.0])
     assert line.cells()[2:6] == ("1 s", "2 s", "2", "4")
     assert line.said == "2e-01 apart, states 7, ours 7" and line.ratios == [5, 2, 4]
 
 
-def test_who_takes_too_long_stands_there_without_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_takes_too_long_stands_there_without_a_time(monkeypatch):
     line = played(monkeypatch, [None, 1.0])
     assert line.cells()[2:] == ("1 s", "", "", "", "", "not within 300 s")
     assert len(played(monkeypatch, [200.0, 1.0]).theirs) == 1, "one long turn says it"
 
 
-def test_who_is_faster_stands_first(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_who_is_faster_stands_first(monkeypatch, capsys, tmp_path):
     lines = [peers.Line("a", "slow one", [1.0], [3.0]), peers.Line("b", "fast one", [2.0], [1.0]),
              peers.Line("c", "absent one", said="not run"),
              peers.Line("d", "quick at best", [2.0, 2.0, 2.0], [1.0, 5.0, 5.0])]  # fmt: skip
@@ -59,7 +54,7 @@ def test_who_is_faster_stands_first(
     assert all(line.who in rest for line in lines) and "* Storm: " in rest
 
 
-def test_the_gap_is_that_of_the_pair_of_strategies() -> None:
+def test_the_gap_is_that_of_the_pair_of_strategies():
     game = np.array([[[0.0, -1, 1], [1, 0, -1], [-1, 1, 0]]])
     third = np.full(3, 1 / 3)
     assert peers.worst_gap(game, np.array([[third, third]])) == pytest.approx(0, abs=1e-15)
@@ -67,9 +62,7 @@ def test_the_gap_is_that_of_the_pair_of_strategies() -> None:
     assert peers.worst_gap(game, np.array([[third, [0, 1, 0]]])) == pytest.approx(1)
 
 
-def test_our_tables_are_asked_the_same_as_by_others(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_our_tables_are_asked_the_same_as_by_others(monkeypatch, tmp_path):
     monkeypatch.setattr(peers, "TURNS", 1)
     monkeypatch.setattr(peers, "ASKED", 2)
     monkeypatch.setattr(peers, "BATCH", 100)
@@ -78,9 +71,7 @@ def test_our_tables_are_asked_the_same_as_by_others(
     assert all(line.said == "0e+00 apart" and line.ratios for line in lines)
 
 
-def test_scipy_solves_matrix_games_as_the_other_programs_are_called(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_scipy_solves_matrix_games_as_the_other_programs_are_called(tmp_path, capsys):
     """scipy is here, in the tests' own environment."""
     batch = np.random.default_rng(0).standard_normal((5, 3, 3))
     np.save(tmp_path / "games.npy", batch)
@@ -94,12 +85,10 @@ def test_scipy_solves_matrix_games_as_the_other_programs_are_called(
     assert ours["gap"] < 1e-12 and seconds > 0
 
 
-def test_a_program_that_is_not_there_is_said_and_stops_no_other(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_program_that_is_not_there_is_said_and_stops_no_other(monkeypatch, tmp_path):
     pair = np.full((1, 2, 2), 0.5)
 
-    def run(python: Path | None, task: str, said: dict[str, Any]) -> dict[str, Any]:
+    def run(python, task, said):
         if said.get("program") == "absent":
             raise RuntimeError("ModuleNotFoundError: No module named 'absent'")
         np.save(tmp_path / "strategies.npy", pair)
@@ -115,9 +104,7 @@ def test_a_program_that_is_not_there_is_said_and_stops_no_other(
 
 
 @pytest.mark.skipif(shutil.which("make") is None, reason="needs make")
-def test_pressorpass_is_built_in_a_copy_or_says_why_not(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_pressorpass_is_built_in_a_copy_or_says_why_not(monkeypatch, tmp_path):
     monkeypatch.setattr(peers, "_run", lambda *_: {"seconds": 0.5})
     checkout = tmp_path / "checkout"
     checkout.mkdir()

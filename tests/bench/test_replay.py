@@ -1,11 +1,8 @@
 """A replay is the schedule with a clock: what must hold of it, and what it must not claim."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import cache
 from itertools import pairwise
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -14,7 +11,6 @@ from hypothesis import strategies as st
 from luckbase import solver
 from luckbase.cluster.run.schedule import Shard
 from luckbase.cluster.run.tiers import Plan, make_plan
-from luckbase.solver.game.capabilities import Layout
 from tests.bench.replay import (
     FILE_BYTES,
     Costs,
@@ -33,7 +29,7 @@ FREE = Costs(
 
 
 @cache
-def case(name: str, **settings: object) -> tuple[Layout[Any], Plan]:
+def case(name, **settings):
     layout = solver.load_layout(solver.load_board(ROOT / f"boards/{name}.toml", **settings))
     return layout, make_plan(layout)
 
@@ -47,7 +43,7 @@ BOARDS = {
 @pytest.mark.parametrize("name", BOARDS)
 @settings(max_examples=20)
 @given(data=st.data())
-def test_no_schedule_beats_the_work_or_the_longest_chain(name: str, data: st.DataObject) -> None:
+def test_no_schedule_beats_the_work_or_the_longest_chain(name, data):
     layout, plan = case(name, **BOARDS[name])
     some = st.sampled_from([0.0, 0.25, 1.0, 7.5])
     seconds = [(data.draw(some), data.draw(some)) for _ in plan.shards]
@@ -66,7 +62,7 @@ def test_no_schedule_beats_the_work_or_the_longest_chain(name: str, data: st.Dat
     assert 0 < dear.driver <= dear.seconds + 1e-9
 
 
-def test_one_core_does_all_the_work_and_no_more() -> None:
+def test_one_core_does_all_the_work_and_no_more():
     layout, plan = case("press-your-luck/tiny", frontier=2)
     seconds = planned_seconds(layout, plan)
     alone = replay(layout, plan, seconds, 1, FREE)
@@ -81,7 +77,7 @@ def test_one_core_does_all_the_work_and_no_more() -> None:
     assert many.limit == "the longest chain of shards"
 
 
-def test_each_cost_counts() -> None:
+def test_each_cost_counts():
     layout, plan = case("goofspiel/points", cards=9)
     seconds = [(0.7, 0.3)] * len(plan.shards)
     took = [
@@ -95,7 +91,7 @@ def test_each_cost_counts() -> None:
     assert all(one < other for one, other in pairwise(took))
 
 
-def test_the_longest_chain_is_of_shards_that_read_each_other() -> None:
+def test_the_longest_chain_is_of_shards_that_read_each_other():
     children = ((), (), (0,), (0, 1), (2, 3))
     shards = tuple(Shard(i, str(i), below, 1, 1) for i, below in enumerate(children))
     plan = Plan(shards, ("",) * 5, ((0, 0),) * 5, 5, 0, 0, 1, 0.0)
@@ -110,13 +106,11 @@ def test_the_longest_chain_is_of_shards_that_read_each_other() -> None:
         ("press-your-luck/1985-02", {"score_unit": 250, "frontier": 8}, 500),
     ],
 )
-def test_the_largest_tables_can_be_solved_many_times_as_fast_as_on_one_core(
-    name: str, settings: dict[str, object], times: float
-) -> None:
+def test_the_largest_tables_can_be_solved_many_times_as_fast_as_on_one_core(name, settings, times):
     assert bound_by_rows(*case(name, **settings)) > times
 
 
-def test_what_threads_gain_is_between_one_and_their_number() -> None:
+def test_what_threads_gain_is_between_one_and_their_number():
     layout = solver.load_layout(
         solver.load_board(ROOT / "boards/press-your-luck/1985-02.toml", score_unit=250, frontier=8)
     )
@@ -126,7 +120,7 @@ def test_what_threads_gain_is_between_one_and_their_number() -> None:
     assert all(gain == 1.0 for tier, gain in gains.items() if layout.rows(tier) < 1 << 24)
 
 
-def test_files_that_come_by_way_of_the_driver_take_as_long_as_its_link_at_least() -> None:
+def test_files_that_come_by_way_of_the_driver_take_as_long_as_its_link_at_least():
     layout, plan = case("press-your-luck/tiny", frontier=2)
     seconds = [(0.0, 0.0)] * len(plan.shards)
     free = replay(layout, plan, seconds, 4, FREE).seconds
@@ -134,7 +128,7 @@ def test_files_that_come_by_way_of_the_driver_take_as_long_as_its_link_at_least(
     assert free == 0 and slow == pytest.approx(FILE_BYTES * plan.rows / 1e3)
 
 
-def test_on_a_thousand_cores_the_largest_table_is_solved_five_hundred_times_as_fast() -> None:
+def test_on_a_thousand_cores_the_largest_table_is_solved_five_hundred_times_as_fast():
     layout, _ = case("press-your-luck/1985-02", score_unit=250, frontier=8)
     plan = make_plan(layout, faces=True)
     seconds = planned_seconds(layout, plan)
@@ -144,7 +138,7 @@ def test_on_a_thousand_cores_the_largest_table_is_solved_five_hundred_times_as_f
     assert whole.seconds > run.seconds
 
 
-def test_a_plan_with_faces_has_the_same_files_and_rows() -> None:
+def test_a_plan_with_faces_has_the_same_files_and_rows():
     layout, plan = case("press-your-luck/tiny", frontier=3)
     faced = make_plan(layout, faces=True)
     assert faced.names == plan.names and faced.rows == plan.rows

@@ -1,10 +1,7 @@
 """What the tasks of a search took, played out on other numbers of cores."""
 
-from __future__ import annotations
-
 import time
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -22,9 +19,7 @@ FREE = Costs(
 )  # fmt: skip
 
 
-def test_the_times_of_a_searchs_tasks_are_recorded(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_times_of_a_searchs_tasks_are_recorded(tmp_path, monkeypatch):
     cut_small(monkeypatch, 300)
     game = solver.load_game(solver.load_board(BOARDS / "press-your-luck/tiny.toml"))
     root = game.parse({"scores": "0,0,0", "earned": "2,1,1"}).reshape(1, -1)
@@ -57,7 +52,7 @@ def test_the_times_of_a_searchs_tasks_are_recorded(
 
 
 @st.composite
-def levels(draw: st.DrawFn) -> list[list[FindTime]]:
+def levels(draw):
     """Levels of tasks, each of which waits for some before it."""
     found = []
     for _ in range(draw(st.integers(0, 4))):
@@ -70,7 +65,7 @@ def levels(draw: st.DrawFn) -> list[list[FindTime]]:
     return found
 
 
-def longest(finds: list[FindTime], i: int) -> float:
+def longest(finds, i):
     """Until a task is over, each begun when what those before it ask for is known."""
     before = finds[i].after
     waits = (longest(finds, k) - finds[k].seconds + finds[k].asks for k in before)
@@ -81,9 +76,8 @@ def longest(finds: list[FindTime], i: int) -> float:
        st.lists(st.tuples(st.sampled_from([0.0, 1.0, 3.0]), st.sampled_from([0.0, 0.5])),
                 min_size=1, max_size=8), st.integers(1, 5), st.data())  # fmt: skip
 def test_each_level_waits_for_what_the_one_above_asks_for_and_each_task_for_those_before_it(
-    finds: list[list[FindTime]], sweeps: list[tuple[float, float]], workers: int,
-    data: st.DataObject,
-) -> None:  # fmt: skip
+    finds, sweeps, workers, data
+):
     reads = [data.draw(st.lists(st.integers(0, i - 1), unique=True)) if i else []
              for i in range(len(sweeps))]  # fmt: skip
     times = TaskTimes(9, [0.0] * len(finds), finds, sweeps, reads, [1] * len(sweeps), 32)
@@ -111,9 +105,7 @@ def test_each_level_waits_for_what_the_one_above_asks_for_and_each_task_for_thos
 @pytest.mark.parametrize(
     ("asks", "workers", "seconds"), [(4.0, 2, 9.0), (1.0, 2, 6.0), (3.0, 2, 8.0), (1.0, 1, 9.0)]
 )
-def test_a_level_begins_while_the_files_of_the_one_above_are_written(
-    asks: float, workers: int, seconds: float
-) -> None:
+def test_a_level_begins_while_the_files_of_the_one_above_are_written(asks, workers, seconds):
     finds = [[FindTime(4.0, 1, (), asks)], [FindTime(5.0, 1, (), 5.0)]]
     times = TaskTimes(9, [0.0, 0.0], finds, [(0.0, 0.0)], [[]], [1], 32)
     found = replay_search(times, workers, FREE)

@@ -1,11 +1,8 @@
 """Cores and memory that a process may use: its affinity and its control groups count."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -16,7 +13,7 @@ GB = 1 << 30
 
 
 @pytest.fixture
-def groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def groups(tmp_path, monkeypatch):
     """Control groups that a test writes; memory: 8 GB are free on the machine."""
     monkeypatch.setattr(machine, "GROUPS", tmp_path / "cgroup")
     monkeypatch.setattr(machine, "OWN_GROUPS", tmp_path / "own")
@@ -26,17 +23,17 @@ def groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def write(folder: Path, **files: object) -> None:
+def write(folder, **files):
     folder.mkdir(parents=True, exist_ok=True)
     for name, content in files.items():
         (folder / name.replace("__", ".")).write_text(f"{content}\n")
 
 
-def test_without_groups_it_is_the_machine_s(groups: Path) -> None:
+def test_without_groups_it_is_the_machine_s(groups):
     assert (machine.cores(), machine.free_memory()) == (8, 8 * GB)
 
 
-def test_version_two_the_tightest_of_all_groups_above_counts(groups: Path) -> None:
+def test_version_two_the_tightest_of_all_groups_above_counts(groups):
     (groups / "own").write_text("0::/outer/inner\n")
     outer = groups / "cgroup/outer"
     write(outer / "inner", memory__max="max", cpu__max="max 100000")
@@ -49,7 +46,7 @@ def test_version_two_the_tightest_of_all_groups_above_counts(groups: Path) -> No
     assert machine.memory_limit() == GB
 
 
-def test_version_one(groups: Path) -> None:
+def test_version_one(groups):
     (groups / "own").write_text("4:memory:/a\n2:cpu,cpuacct:/a\n")
     most = 1 << 62
     memory, cpu = groups / "cgroup/memory", groups / "cgroup/cpu,cpuacct"
@@ -62,7 +59,7 @@ def test_version_one(groups: Path) -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="this system has no affinity")
-def test_a_process_that_may_run_on_one_core_has_one() -> None:
+def test_a_process_that_may_run_on_one_core_has_one():
     code = (
         "import os; os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})\n"
         "from luckbase.cluster.run.options import Options; print(Options().slots)"
@@ -71,5 +68,5 @@ def test_a_process_that_may_run_on_one_core_has_one() -> None:
     assert done.stdout.strip() == "1"
 
 
-def test_a_number_of_workers_that_is_given_stays() -> None:
+def test_a_number_of_workers_that_is_given_stays():
     assert Options(workers=7).slots == 7

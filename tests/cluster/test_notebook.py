@@ -1,11 +1,7 @@
 """What results show of themselves in a notebook is what they say in other ways."""
 
-from __future__ import annotations
-
 import re
-from collections.abc import Iterator
 from html.parser import HTMLParser
-from pathlib import Path
 
 import pytest
 
@@ -18,21 +14,21 @@ PIG, LUCK = BOARDS / "pig/tiny.toml", BOARDS / "press-your-luck/tiny.toml"
 EVIL = "<script>&"
 
 
-def text_of(html: str | None) -> str:
+def text_of(html):
     """The text of well-formed HTML."""
     assert html is not None
-    opened: list[str] = []
-    texts: list[str] = []
+    opened = []
+    texts = []
 
     class Reader(HTMLParser):
-        def handle_starttag(self, tag: str, attrs: object) -> None:
+        def handle_starttag(self, tag, attrs):
             if tag != "br":
                 opened.append(tag)
 
-        def handle_endtag(self, tag: str) -> None:
+        def handle_endtag(self, tag):
             assert opened.pop() == tag
 
-        def handle_data(self, data: str) -> None:
+        def handle_data(self, data):
             texts.append(data)
 
     reader = Reader()
@@ -43,18 +39,18 @@ def text_of(html: str | None) -> str:
 
 
 @pytest.fixture(scope="module")
-def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def results(tmp_path_factory):
     return tmp_path_factory.mktemp("results")
 
 
 @pytest.fixture(scope="module")
-def table(results: Path) -> Iterator[luckbase.Table]:
+def table(results):
     luckbase.solve(PIG, results=results)
     with luckbase.open(PIG, results=results) as opened:
         yield opened
 
 
-def test_a_solve_shows_its_table_its_time_and_where(table: luckbase.Table, results: Path) -> None:
+def test_a_solve_shows_its_table_its_time_and_where(table, results):
     again = luckbase.solve(PIG, results=results, force=True)
     text = text_of(again._repr_html_())
     assert "tiny is solved" in text and "8,400 solved now, 0 were there" in text
@@ -63,7 +59,7 @@ def test_a_solve_shows_its_table_its_time_and_where(table: luckbase.Table, resul
     assert "0 solved now, 8,400 were there" in nothing and "time" not in nothing
 
 
-def test_a_table_its_status_and_its_verdict(table: luckbase.Table, results: Path) -> None:
+def test_a_table_its_status_and_its_verdict(table, results):
     said = text_of(table._repr_html_())
     assert "a table of pig" in said and "8,400" in said and table.identity in said
     assert "chance to win" in said and "mine, yours, turn, player" in said and "stale" not in said
@@ -74,7 +70,7 @@ def test_a_table_its_status_and_its_verdict(table: luckbase.Table, results: Path
     assert f"{verdict.residuals.worst:.2e}" in text_of(verdict._repr_html_())
 
 
-def test_a_comparison_lists_the_worst(table: luckbase.Table) -> None:
+def test_a_comparison_lists_the_worst(table):
     with luckbase.open(PIG, in_memory=True) as same:
         alike = table.diff(same)
     assert "no decision moved, of 7,600" in text_of(alike._repr_html_())
@@ -88,7 +84,7 @@ def test_a_comparison_lists_the_worst(table: luckbase.Table) -> None:
     assert all(f"{fields(one.state)} {found.amount(one.cost)}" in text for one in found.worst)
 
 
-def test_an_answer_marks_the_best(table: luckbase.Table) -> None:
+def test_an_answer_marks_the_best(table):
     answer = table[{"mine": 0, "yours": 10, "turn": 4}]
     html = answer._repr_html_()
     assert f"{answer.value[0]:.7f}" in text_of(html) and answer.headline in text_of(html)
@@ -97,7 +93,7 @@ def test_an_answer_marks_the_best(table: luckbase.Table) -> None:
     assert bold.startswith(f'<th scope="row">{answer.best}</th><td><b>')
 
 
-def test_a_chart_shows_a_picture_or_its_rows_and_a_scene_is_drawn(table: luckbase.Table) -> None:
+def test_a_chart_shows_a_picture_or_its_rows_and_a_scene_is_drawn(table):
     """By what `luckbase.open` has entered: `solver` draws nothing."""
     picture = table.chart("hold")
     assert isinstance(picture, Heatmap)
@@ -112,15 +108,13 @@ def test_a_chart_shows_a_picture_or_its_rows_and_a_scene_is_drawn(table: luckbas
     assert html is not None and "<svg" in html and scene.about in text_of(html)
 
 
-def test_a_long_chart_says_how_many_rows_are_left() -> None:
+def test_a_long_chart_says_how_many_rows_are_left():
     rows = tuple((k, EVIL) for k in range(100))
     html = Listing((), ("k", EVIL), rows, EVIL)._repr_html_()
     assert "70 more rows" in text_of(html) and html.count("<tr>") == 31 and "<script" not in html
 
 
-def test_where_nobody_draws_there_is_no_picture(
-    table: luckbase.Table, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_where_nobody_draws_there_is_no_picture(table, monkeypatch):
     monkeypatch.delitem(DRAWN_BY, "png")
     monkeypatch.delitem(DRAWN_BY, "html")
     picture = table.chart("hold")
@@ -128,7 +122,7 @@ def test_where_nobody_draws_there_is_no_picture(
     assert table.scene({"mine": 3, "yours": 4})._repr_html_() is None
 
 
-def test_what_a_person_named_can_not_end_an_element() -> None:
+def test_what_a_person_named_can_not_end_an_element():
     facts = html_facts(EVIL, [(EVIL, EVIL), ("nothing", "")])
     assert "<script" not in facts + html_table([EVIL], [[EVIL, EVIL]], [EVIL], marked=0)
     assert "nothing" not in facts

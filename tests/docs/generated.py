@@ -9,12 +9,8 @@ board's fields, options and charts, all boards, and their sizes, between
 Tests fail when they are stale.
 """
 
-from __future__ import annotations
-
 import re
-from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 import typer.main
 
@@ -23,7 +19,7 @@ from luckbase import solver
 from luckbase.cluster import info
 from luckbase.jobs.web.pictures import STYLE, svg
 from luckbase.solver import sentences
-from luckbase.solver.board.model import Board, options_of, values_of
+from luckbase.solver.board.model import options_of, values_of
 from luckbase.solver.game.capabilities import Charts, scene_of
 
 ROOT = Path(__file__).parents[2]
@@ -36,32 +32,32 @@ PART = re.compile(
 )  # fmt: skip
 
 
-def commands() -> dict[str, Any]:
+def commands():
     """The commands, as click has them, in the order of the help."""
     from luckbase.jobs.app import app
 
-    group: Any = typer.main.get_command(app)
+    group = typer.main.get_command(app)
     return {name: group.get_command(None, name) for name in group.commands}
 
 
-def first_sentence(command: Any) -> str:
+def first_sentence(command):
     """What a command does."""
     return " ".join((command.help or "").split("\n\n")[0].split())
 
 
-def short_table() -> str:
+def short_table():
     """A Markdown table: each command, and the first sentence of its help."""
     lines = ["| command | does |", "| --- | --- |"]
     lines += [f"| `{name}` | {first_sentence(command)} |" for name, command in commands().items()]
     return "\n".join(lines) + "\n"
 
 
-def cell(text: str) -> str:
+def cell(text):
     """Text that stands in a table."""
     return " ".join((text or "").split()).replace("|", "\\|")
 
 
-def with_table(text: str) -> str:
+def with_table(text):
     """The README's text with the table of commands as it should be."""
     before, rest = text.split(START)
     return before + START + short_table() + END + rest.split(END, 1)[1]
@@ -70,44 +66,44 @@ def with_table(text: str) -> str:
 # --- of the games --------------------------------------------------------------------------------
 
 
-def with_parts(text: str) -> str:
+def with_parts(text):
     """A page's text with the tables of boards as they should be."""
     return PART.sub(lambda found: found[1] + PARTS[found[2]](found[3]) + found[4], text)
 
 
-def table(head: str, rows: Iterable[Iterable[str]]) -> str:
+def table(head, rows):
     """A Markdown table."""
     lines = [head, "| --- " * (head.count("|") - 1) + "|"]
     return "\n".join(lines + [f"| {' | '.join(map(cell, row))} |" for row in rows]) + "\n"
 
 
-def board_of(name: str) -> Board:
+def board_of(name):
     """A board of ours: ``pig/race``."""
     return solver.load_board(ROOT / f"boards/{name}.toml")
 
 
-def fields(name: str) -> str:
+def fields(name):
     """The fields of a board's states."""
     found = solver.load_game(board_of(name)).fields
     rows = ((f"`{f.name}`", f.help, left_out(f), f"`{f.name}={f.sample}`") for f in found)
     return table("| field | what it is | if left out | example |", rows)
 
 
-def left_out(field: Any) -> str:
+def left_out(field):
     """What a field is that is not said."""
     if field.blank is not None:
         return "–"
     return "needed" if field.default is None else str(field.default)
 
 
-def charts(name: str) -> str:
+def charts(name):
     """The charts of a board."""
     found = solver.load_game(board_of(name)).need(Charts).kinds
     rows = ((f"`{kind.name}`", kind.shows, kind.reading) for kind in found)
     return table("| `--what` | what it shows | how to read it |", rows)
 
 
-def options(name: str) -> str:
+def options(name):
     """The options of a board's game."""
     rows = []
     for option, (value, f) in options_of(board_of(name)).items():
@@ -119,7 +115,7 @@ def options(name: str) -> str:
     return table("| option | values | default | what it does | example |", rows)
 
 
-def example_of(values: list[Any], usual: Any) -> str:
+def example_of(values, usual):
     """Another value than the usual one: of a large number twice or half of it, else the next; of
     a range beside words its second, because the first may be too low."""
     if not isinstance(usual, bool | str):
@@ -131,7 +127,7 @@ def example_of(values: list[Any], usual: Any) -> str:
     return str(other[1]) if isinstance(other, range) else said(other).strip("`")
 
 
-def boards(game: str) -> str:
+def boards(game):
     """The boards that the package brings."""
     rows = ((f"`{each.name}`", each.game_title, each.about) for each in info.boards())
     return table("| name | game | what it is |", rows)
@@ -151,7 +147,7 @@ SIZES = [
 ERROR = re.compile(r"^\| \$(\d+), (\w+) \| ([\d.]+) \|.*?\| ([\d.]+%) \|", re.MULTILINE)
 
 
-def sizes(page: str) -> str:
+def sizes(page):
     """How large boards get, and how long they take on two cores, as `luckbase.plan` predicts; of
     coarser boards also how far they are off, from the table that was measured."""
     text, rows = (ROOT / "docs" / page).read_text(encoding="utf-8"), []
@@ -177,7 +173,7 @@ PARTS = {
 }  # fmt: skip
 
 
-def said(value: Any) -> str:
+def said(value):
     """A value as the file has it."""
     if value is None:
         return "–"
@@ -198,7 +194,7 @@ STATES = {
 """A state of each game, drawn on its page."""
 
 
-def pictures() -> dict[Path, str]:
+def pictures():
     """The files of the drawn states, on a ground that every page can show."""
     style, found = STYLE.read_text(encoding="utf-8"), {}
     for game, (name, state) in STATES.items():
@@ -210,7 +206,7 @@ def pictures() -> dict[Path, str]:
     return found
 
 
-def pairs(state: str) -> list[list[str]]:
+def pairs(state):
     """The fields of a state as it is typed."""
     return [word.split("=") for word in state.split()]
 

@@ -5,8 +5,6 @@ when it is stale. No Jupyter is needed: a cell is Python whose last expression i
 ``_repr_html_`` or ``_repr_png_`` where it has one and else as text.
 """
 
-from __future__ import annotations
-
 import ast
 import base64
 import contextlib
@@ -15,7 +13,6 @@ import json
 import os
 import tempfile
 from pathlib import Path
-from typing import Any
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs/how-to/notebook.ipynb"
@@ -57,7 +54,7 @@ CELLS = (
 """Markdown, and code: what can be read as Python."""
 
 
-def is_code(text: str) -> bool:
+def is_code(text):
     """Whether a cell is one of code."""
     try:
         ast.parse(text)
@@ -66,7 +63,7 @@ def is_code(text: str) -> bool:
     return not text.startswith("#")
 
 
-def run_cell(text: str, names: dict[str, Any], number: int) -> list[dict[str, Any]]:
+def run_cell(text, names, number):
     """Run a cell; its outputs as a notebook has them."""
     tree = ast.parse(text)
     last = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
@@ -77,7 +74,7 @@ def run_cell(text: str, names: dict[str, Any], number: int) -> list[dict[str, An
         if last is not None:
             assert isinstance(last, ast.Expr)
             value = eval(compile(ast.Expression(last.value), f"cell {number}", "eval"), names)
-    outputs: list[dict[str, Any]] = []
+    outputs = []
     if printed.getvalue():
         outputs.append({"name": "stdout", "output_type": "stream",
                         "text": printed.getvalue().splitlines(keepends=True)})  # fmt: skip
@@ -87,9 +84,9 @@ def run_cell(text: str, names: dict[str, Any], number: int) -> list[dict[str, An
     return outputs
 
 
-def shown(value: Any) -> dict[str, Any]:
+def shown(value):
     """What Jupyter asks of a value, by the kind of it."""
-    found: dict[str, Any] = {"text/plain": repr(value).splitlines(keepends=True)}
+    found = {"text/plain": repr(value).splitlines(keepends=True)}
     html = getattr(value, "_repr_html_", lambda: None)()
     if html is not None:
         found["text/html"] = html.splitlines(keepends=True)
@@ -99,7 +96,7 @@ def shown(value: Any) -> dict[str, Any]:
     return dict(sorted(found.items()))
 
 
-def made(folder: Path) -> dict[str, Any]:
+def made(folder):
     """The notebook, run in a copy of its folder below `folder`."""
     home = folder / "docs/how-to"
     home.mkdir(parents=True)
@@ -109,7 +106,7 @@ def made(folder: Path) -> dict[str, Any]:
     cells, number = [], 0
     try:
         for i, text in enumerate(CELLS):
-            cell: dict[str, Any] = {"id": f"cell-{i}", "metadata": {},
+            cell = {"id": f"cell-{i}", "metadata": {},
                                     "source": text.splitlines(keepends=True)}  # fmt: skip
             if is_code(text):
                 number += 1
@@ -118,7 +115,7 @@ def made(folder: Path) -> dict[str, Any]:
             else:
                 cell["cell_type"] = "markdown"
             cells.append(dict(sorted(cell.items())))
-        table: Any = names["table"]
+        table = names["table"]
         table.close()
     finally:
         os.chdir(before)

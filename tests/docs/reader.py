@@ -15,7 +15,6 @@ import re
 from dataclasses import dataclass
 from functools import cache
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -40,7 +39,7 @@ class Row:
     error: float
     swapped: bool = False
 
-    def list(self, name: str) -> list[float]:
+    def list(self, name):
         """``payoff_1``, … in turn order."""
         found, i = [], 1
         while f"{name}_{i}" in self.columns:
@@ -49,25 +48,25 @@ class Row:
         return found[::-1] if self.swapped else found
 
 
-def sha(text: bytes) -> str:
+def sha(text):
     return hashlib.sha256(text).hexdigest()
 
 
-def unseal(text: str, salt: str, where: str) -> Columns:
+def unseal(text, salt, where):
     """The object in a sealed text."""
     found = SEALED.fullmatch(text)
     if not found or not text.endswith("\n"):
         raise RefusedError(f"{where}: has no check")
     if sha(f"{salt}\n{found[1]}".encode())[:32] != found[2]:
         raise RefusedError(f"{where}: its check does not match")
-    said: Columns = json.loads(found[1] + "}")
+    said = json.loads(found[1] + "}")
     return said
 
 
 class Reader:
     """A table's folder, its head and ledger checked."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder):
         self.folder = folder
         where = folder / "table.json"
         if not where.is_file():
@@ -80,9 +79,9 @@ class Reader:
         )
         if not self.head["identity"] == sha(rules.encode("ascii"))[:12] == folder.name:
             raise RefusedError(f"{where}: its identity is not that of its rules")
-        self.files: dict[str, Columns] = {}
-        self.goals: list[Columns] = []
-        self.done: dict[str, Columns] = {}
+        self.files = {}
+        self.goals = []
+        self.done = {}
         entries = sorted(p for p in (folder / "ledger").iterdir() if ENTRY.fullmatch(p.name))
         for number, path in zip(range(int(entries[-1].name), 0, -1), entries[::-1], strict=False):
             if int(path.name) != number:
@@ -90,7 +89,7 @@ class Reader:
             if self._read_lines(path) == "all":
                 break
 
-    def _read_lines(self, path: Path) -> str:
+    def _read_lines(self, path):
         head, feed, text = path.read_bytes().decode("utf-8").partition("\n")
         about = unseal(head + feed, self.head["identity"], str(path))
         if about["number"] != int(path.name) or about["digest"] != sha(text.encode())[:32]:
@@ -111,7 +110,7 @@ class Reader:
         return str(about["kind"])
 
     @property
-    def complete(self) -> bool:
+    def complete(self):
         """Whether every goal is reached."""
         asks = [
             sha(json.dumps([g["part"], g["reach"], g["roots"]], sort_keys=True).encode())[:32]
@@ -119,18 +118,18 @@ class Reader:
         ]
         return bool(asks) and all(ask in self.done for ask in asks)
 
-    def parts(self) -> list[str]:
+    def parts(self):
         """The parts in the order in which a state is looked for."""
         names = {entry["part"] for entry in self.files.values()}
         return sorted(names, key=lambda name: (name != "tiers", name))
 
-    def entries(self, part: str) -> list[Columns]:
+    def entries(self, part):
         """The files of a part."""
         return [entry for entry in self.files.values() if entry["part"] == part]
 
     # --- files ---------------------------------------------------------------------------------
 
-    def footer(self, entry: Columns) -> tuple[Any, list[int], list[bytes]]:
+    def footer(self, entry):
         """(metadata, where the row groups begin and the last one ends, checks) of a file."""
         path = self.folder / (entry["at"] or entry["name"])
         if not path.is_file() or path.stat().st_size != entry["bytes"]:
@@ -154,7 +153,7 @@ class Reader:
             raise RefusedError(f"{path}: has another number of row groups")
         return about, starts, checks[1:]
 
-    def group(self, entry: Columns, number: int) -> Any:
+    def group(self, entry, number):
         """A row group as a pyarrow table, its bytes checked."""
         path = self.folder / (entry["at"] or entry["name"])
         _, starts, checks = self.footer(entry)
@@ -165,17 +164,17 @@ class Reader:
                 raise RefusedError(f"{path}: row group {number + 1} does not match")
             return pq.ParquetFile(file).read_row_group(number)
 
-    def groups(self, entry: Columns) -> int:
+    def groups(self, entry):
         """How many row groups a file has."""
         return len(self.footer(entry)[2])
 
     # --- states --------------------------------------------------------------------------------
 
-    def error(self, part: str) -> float:
+    def error(self, part):
         """The largest error of a part."""
         return max(float(entry["error"]) for entry in self.entries(part))
 
-    def find(self, columns: Columns) -> tuple[str, Row] | None:
+    def find(self, columns):
         """(part, row) of a state by its key; None where it is not there."""
         for part in self.parts():
             found = self.in_tiers(columns) if part == "tiers" else self.in_search(part, columns)
@@ -183,7 +182,7 @@ class Reader:
                 return part, found
         return None
 
-    def in_tiers(self, columns: Columns) -> Row | None:
+    def in_tiers(self, columns):
         """The row of the full table, by tier and row."""
         state, swapped = GAMES[self.head["game"]][0](self.head["rules"], columns)
         place = GAMES[self.head["game"]][1](self.head["rules"], state)
@@ -197,7 +196,7 @@ class Reader:
                 return Row(read, self.error("tiers"), swapped)
         return None
 
-    def in_search(self, part: str, columns: Columns) -> Row | None:
+    def in_search(self, part, columns):
         """The row of a search, by its key."""
         key = search_key(self.head, columns)
         for entry in self.entries(part):
@@ -213,7 +212,7 @@ class Reader:
                 return Row(read.slice(row, 1).to_pylist()[0], self.error(part))
         return None
 
-    def find_by_columns(self, part: str, columns: Columns) -> list[Row]:
+    def find_by_columns(self, part, columns):
         """Every row of a part whose state columns are these: of any game, one is right."""
         found = []
         for entry in self.entries(part):
@@ -227,7 +226,7 @@ class Reader:
                     found.append(Row(row, self.error(part)))
         return found
 
-    def read_all(self) -> int:
+    def read_all(self):
         """Check every byte of every file; how many rows there are."""
         rows = 0
         for entry in self.files.values():
@@ -238,17 +237,17 @@ class Reader:
 # --- the games of the repository ---------------------------------------------------------------
 
 
-def mask_of(text: str) -> int:
+def mask_of(text):
     """A set as a number."""
     return sum(1 << (int(k) - 1) for k in str(text).split())
 
 
-def set_of(mask: int) -> str:
+def set_of(mask):
     """A set as text."""
     return " ".join(str(k + 1) for k in range(mask.bit_length()) if mask >> k & 1)
 
 
-def pyl_canonical(rules: Columns, columns: Columns) -> tuple[Columns, bool]:
+def pyl_canonical(rules, columns):
     most, found = rules["rules"]["max_whammies"], dict(columns)
     total = sum(columns[f"{kind}_{i}"] for kind in ("earned", "passed") for i in (1, 2, 3))
     for i in (1, 2, 3):
@@ -258,14 +257,14 @@ def pyl_canonical(rules: Columns, columns: Columns) -> tuple[Columns, bool]:
 
 
 @cache
-def configurations(total: int, three: bool) -> dict[tuple[int, ...], int]:
+def configurations(total, three):
     numbers = range(total, -1, -1)
     others = numbers if three else (0,)
     every = product(numbers, numbers, others, others, numbers, numbers)
     return {c: i for i, c in enumerate(c for c in every if sum(c) == total)}
 
 
-def pyl_place(rules: Columns, state: Columns) -> tuple[int, int] | None:
+def pyl_place(rules, state):
     most, unit = rules["rules"]["max_whammies"], rules["solve"]["score_unit"]
     n = rules["solve"]["score_cap"] // unit + 1
     whammies = [state[f"whammies_{i}"] for i in (1, 2, 3)]
@@ -284,7 +283,7 @@ def pyl_place(rules: Columns, state: Columns) -> tuple[int, int] | None:
     return number, ((scores[1] * n + scores[0]) * len(orders) + at) * n + scores[2]
 
 
-def goofspiel_canonical(rules: Columns, columns: Columns) -> tuple[Columns, bool]:
+def goofspiel_canonical(rules, columns):
     mine, theirs = mask_of(columns["mine"]), mask_of(columns["theirs"])
     ranks = [k for k in range(16) if (mine | theirs) >> k & 1]
     mine, theirs = (
@@ -301,10 +300,10 @@ def goofspiel_canonical(rules: Columns, columns: Columns) -> tuple[Columns, bool
 
 
 @cache
-def patterns(size: int, ranks: int) -> dict[tuple[int, ...], int]:
+def patterns(size, ranks):
     """Number of each canonical pattern as its steps from below: 0 a tie, 1 mine, 2 theirs."""
 
-    def paths(mine: int, theirs: int, left: int) -> list[tuple[int, ...]]:
+    def paths(mine, theirs, left):
         if mine == theirs == 0:
             return [()]
         if left == 0:
@@ -322,11 +321,11 @@ def patterns(size: int, ranks: int) -> dict[tuple[int, ...], int]:
     return {pattern: i for i, pattern in enumerate(every)}
 
 
-def points(deck: int) -> int:
+def points(deck):
     return sum(k + 1 for k in range(deck.bit_length()) if deck >> k & 1)
 
 
-def goofspiel_place(rules: Columns, state: Columns) -> tuple[int, int] | None:
+def goofspiel_place(rules, state):
     cards, win = rules["rules"]["cards"], rules["rules"]["objective"] == "win"
     mine, theirs, deck = (mask_of(state[name]) for name in ("mine", "theirs", "deck"))
     size, lead = mine.bit_count(), state.get("lead", 0)
@@ -348,11 +347,11 @@ def goofspiel_place(rules: Columns, state: Columns) -> tuple[int, int] | None:
     return size, patterns(size, cards)[steps] * width + column
 
 
-def as_asked(rules: Columns, columns: Columns) -> tuple[Columns, bool]:
+def as_asked(rules, columns):
     return columns, False
 
 
-def skunk_place(rules: Columns, state: Columns) -> tuple[int, int] | None:
+def skunk_place(rules, state):
     goal = rules["rules"]["goal"]
     mine, yours, turn, player = (state[name] for name in ("mine", "yours", "turn", "player"))
     if mine + turn >= goal or yours >= goal:
@@ -362,13 +361,13 @@ def skunk_place(rules: Columns, state: Columns) -> tuple[int, int] | None:
     return 0, row
 
 
-def rounds_canonical(rules: Columns, columns: Columns) -> tuple[Columns, bool]:
+def rounds_canonical(rules, columns):
     lower = min(columns["mine"], columns["yours"])
     taken = {name: columns[name] - lower for name in ("mine", "yours")}
     return {**columns, **taken}, False
 
 
-def rounds_place(rules: Columns, state: Columns) -> tuple[int, int] | None:
+def rounds_place(rules, state):
     cut, lead, turn = rules["solve"]["cut"], state["mine"] - state["yours"], state["turn"]
     if state["round"] > rules["rules"]["rounds"] or lead + turn >= cut or lead <= -cut:
         return None
@@ -376,11 +375,11 @@ def rounds_place(rules: Columns, state: Columns) -> tuple[int, int] | None:
     return 2 * state["round"] + state["player"] - 3, row
 
 
-def no_place(rules: Columns, state: Columns) -> None:
+def no_place(rules, state):
     return None
 
 
-GAMES: dict[str, tuple[Any, Any]] = {
+GAMES = {
     "press-your-luck": (pyl_canonical, pyl_place),
     "goofspiel": (goofspiel_canonical, goofspiel_place),
     "skunk": (as_asked, skunk_place),
@@ -390,14 +389,14 @@ GAMES: dict[str, tuple[Any, Any]] = {
 }
 
 
-def key_fields(head: Columns) -> list[tuple[str, int]]:
+def key_fields(head):
     """(column, room) of a search's key, the highest first."""
     if head["game"] == "press-your-luck":
         return pyl_rooms(head["rules"])
     return [(name, 1 << bits) for name, bits in _bits(head)]
 
 
-def pyl_rooms(form: Columns) -> list[tuple[str, int]]:
+def pyl_rooms(form):
     """Of a board without choices."""
     players, units = form["rules"].get("players", 3), form["solve"]["score_cap"]
     units //= form["solve"]["score_unit"]
@@ -411,7 +410,7 @@ def pyl_rooms(form: Columns) -> list[tuple[str, int]]:
     return [(f"{name}_{i + 1}", room) for name, room in names for i in range(players)]
 
 
-def _bits(head: Columns) -> list[tuple[str, int]]:
+def _bits(head):
     game, rules = head["game"], head["rules"]["rules"]
     if game == "goofspiel":
         found = [(name, rules["cards"]) for name in ("mine", "theirs", "deck")] + [("upcard", 5)]
@@ -431,7 +430,7 @@ def _bits(head: Columns) -> list[tuple[str, int]]:
     return [("open", rules["tiles"]), *((name, rules["sides"].bit_length()) for name in names)]
 
 
-def search_key(head: Columns, columns: Columns) -> int:
+def search_key(head, columns):
     """The key of a canonical state, given by its columns, in a search of one of our games."""
     state = columns
     if head["game"] in ("press-your-luck", "pig-rounds"):

@@ -55,10 +55,10 @@ class Block:
     printed: list[str] = field(default_factory=list)
 
 
-def blocks_of(page: Path) -> list[Block]:
+def blocks_of(page):
     """The blocks of a page that are run, each with what it should print."""
     text = page.read_text(encoding="utf-8")
-    found: list[Block] = []
+    found = []
     before = ""
     for match in BLOCK.finditer(text):
         comments, kind, content = match.groups()
@@ -75,16 +75,16 @@ def blocks_of(page: Path) -> list[Block]:
     return found
 
 
-def runs(page: Path) -> list[Block]:
+def runs(page):
     """Those that are not skipped."""
     return [block for block in blocks_of(page) if not block.skipped]
 
 
-def name_of(page: Path) -> str:
+def name_of(page):
     return str(page.relative_to(ROOT))
 
 
-def words_of(line: str) -> tuple[list[str], str] | None:
+def words_of(line):
     """The words of a line that only calls luckbase, and the file that takes what it prints ("":
     none); None where a shell is needed."""
     line, _, out = re.sub(r"\s+# exit \d+$", "", line).partition(" > ")
@@ -94,9 +94,9 @@ def words_of(line: str) -> tuple[list[str], str] | None:
     return (words[1:], out) if words and words[0] == "luckbase" else None
 
 
-def joined(text: str) -> list[str]:
+def joined(text):
     """The commands of a block: lines, continued ones and here-documents as one."""
-    found: list[str] = []
+    found = []
     ends = ""
     for line in text.splitlines():
         if ends:
@@ -111,7 +111,7 @@ def joined(text: str) -> list[str]:
     return found
 
 
-def shell(command: str, folder: Path) -> tuple[int, str]:
+def shell(command, folder):
     """Run a command by a shell in which luckbase is this one; an installation is left out."""
     if "pip install" in command:
         command = command.rpartition("&& ")[2]
@@ -129,7 +129,7 @@ def shell(command: str, folder: Path) -> tuple[int, str]:
     return done.returncode, done.stdout + done.stderr
 
 
-def run_line(line: str, folder: Path) -> tuple[int, str]:
+def run_line(line, folder):
     """(exit code, all that it printed) of a command."""
     if "pip install" in line and "&& " in line:
         line = line.rpartition("&& ")[2].replace(".venv/bin/", "")
@@ -152,11 +152,11 @@ def run_line(line: str, folder: Path) -> tuple[int, str]:
     return code, printed.getvalue()
 
 
-def flat(text: str) -> str:
+def flat(text):
     return " ".join(text.split())
 
 
-def missing(shown: list[str], printed: str) -> str:
+def missing(shown, printed):
     """The first line of a page's ``text`` that was not printed, or not behind those before it; ""
     where there is none."""
     there = iter([flat(line) for line in printed.splitlines()])
@@ -167,7 +167,7 @@ def missing(shown: list[str], printed: str) -> str:
     return ""
 
 
-def run_block(block: Block, where: str, folder: Path, names: dict[str, object]) -> str:
+def run_block(block, where, folder, names):
     """What a block prints; names: those of the page's Python. Raises AssertionError for a line
     that ends with another exit code than the page says."""
     if block.kind == "sql":
@@ -188,13 +188,13 @@ def run_block(block: Block, where: str, folder: Path, names: dict[str, object]) 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if runs(page)], ids=name_of)
 def test_the_blocks_of_a_page_run_by_themselves_and_print_what_is_shown(
-    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    page, tmp_path, monkeypatch
+):
     for name in ("boards", "jobs", "tests"):
         (tmp_path / name).symlink_to(ROOT / name)
     monkeypatch.chdir(tmp_path)
     matplotlib.use("agg")
-    names: dict[str, object] = {"__name__": "__main__"}
+    names = {"__name__": "__main__"}
     for block in runs(page):
         where = f"{name_of(page)}:{block.line}"
         printed = run_block(block, where, tmp_path, names)
@@ -203,7 +203,7 @@ def test_the_blocks_of_a_page_run_by_themselves_and_print_what_is_shown(
         assert not ONES.search(printed), f"{where}: {ONES.search(printed)}"
 
 
-def test_what_is_shown_is_compared_with_what_is_printed() -> None:
+def test_what_is_shown_is_compared_with_what_is_printed():
     printed = "one  line\nanother line\n\nthe last"
     for shown in (["one line", "the last"], ["one line", "…", "the …"], ["… line"], []):
         assert missing(shown, printed) == ""
@@ -211,7 +211,7 @@ def test_what_is_shown_is_compared_with_what_is_printed() -> None:
         assert missing(shown, printed) == shown[-1]
 
 
-def test_few_blocks_are_not_run_and_each_says_why() -> None:
+def test_few_blocks_are_not_run_and_each_says_why():
     """Or by another test, which names the page."""
     skipped = []
     for page, block in [(each, block) for each in PAGES for block in blocks_of(each)]:
@@ -224,7 +224,7 @@ def test_few_blocks_are_not_run_and_each_says_why() -> None:
     assert sum(len(blocks_of(page)) for page in PAGES) >= 25
 
 
-def test_every_link_within_the_documentation_leads_somewhere() -> None:
+def test_every_link_within_the_documentation_leads_somewhere():
     from tests.docs.test_sources import anchors
 
     for page in PAGES:

@@ -1,8 +1,6 @@
 """The pages of the games and docs/reference/boards.md are held to the models of the boards, and to
 the boards themselves."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 
@@ -15,7 +13,6 @@ from luckbase.solver.board.file import as_words
 from luckbase.solver.board.model import options_of
 from luckbase.solver.errors import LuckbaseError
 from luckbase.solver.game.capabilities import Charts
-from luckbase.solver.game.game import Game
 from luckbase.solver.games.press_your_luck.outcomes import read_slide
 from tests.docs.generated import PART, STATES, pictures, with_parts
 
@@ -23,12 +20,12 @@ ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "docs/reference/boards.md").read_text(encoding="utf-8")
 
 
-def section(game: str) -> str:
+def section(game):
     """What the page says of a game."""
     return TEXT.split(f"\n## {game}\n")[1].split("\n## ")[0]
 
 
-def options(game: str) -> str:
+def options(game):
     """The table of its options."""
     return section(game).split("<!-- options of")[1].split("<!-- end of options")[0]
 
@@ -39,19 +36,19 @@ PICTURES = pictures()
 MODELS = {board.game: type(board) for board in BOARDS}
 
 
-def test_every_game_has_its_section() -> None:
+def test_every_game_has_its_section():
     assert len(MODELS) >= 6
     assert {*MODELS} == {*re.findall(r"^## (.+)$", TEXT, re.MULTILINE)}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.name))
-def test_tables_of_fields_options_and_charts_are_the_games_own(page: Path) -> None:
+def test_tables_of_fields_options_and_charts_are_the_games_own(page):
     text = page.read_text(encoding="utf-8")
     assert with_parts(text) == text, "run python -m tests.docs.generated"
 
 
 @pytest.mark.parametrize("file", PICTURES, ids=lambda file: str(file.name))
-def test_drawn_states_are_those_of_the_program(file: Path) -> None:
+def test_drawn_states_are_those_of_the_program(file):
     assert file.read_text(encoding="utf-8") == PICTURES[file], "run python -m tests.docs.generated"
     page = ROOT / f"docs/games/{file.stem.removesuffix('-state')}.md"
     _, state = STATES[page.stem]
@@ -60,7 +57,7 @@ def test_drawn_states_are_those_of_the_program(file: Path) -> None:
 
 
 @pytest.mark.parametrize("game", MODELS)
-def test_examples_of_options_are_taken(game: str) -> None:
+def test_examples_of_options_are_taken(game):
     name = re.search(r"<!-- options of (\S+):", section(game))
     assert name is not None
     examples = re.findall(r"`(\w+)=\"?([\w-]+)\"?` \|$", options(game), re.MULTILINE)
@@ -73,14 +70,14 @@ def test_examples_of_options_are_taken(game: str) -> None:
 
 
 @pytest.mark.parametrize("game", MODELS)
-def test_every_option_of_a_game_is_in_its_table(game: str) -> None:
+def test_every_option_of_a_game_is_in_its_table(game):
     rows = re.findall(r"^\| `([a-z_]+)` \| .+ \|$", options(game), re.MULTILINE)
     assert sorted(rows) == sorted(MODELS[game].options())
 
 
-def games() -> dict[str, list[Game]]:
+def games():
     """Each game on all of our boards that it takes, and where states count the rolls."""
-    found: dict[str, list[Game]] = {game: [] for game in MODELS}
+    found = {game: [] for game in MODELS}
     for board in BOARDS:
         assert board.source is not None
         others = [
@@ -101,7 +98,7 @@ GAMES = games()
 
 
 @pytest.mark.parametrize("game", MODELS)
-def test_every_field_option_and_chart_of_a_game_has_its_text(game: str) -> None:
+def test_every_field_option_and_chart_of_a_game_has_its_text(game):
     title, about = registry.described(game)
     assert title != game
     texts = {}
@@ -118,21 +115,21 @@ def test_every_field_option_and_chart_of_a_game_has_its_text(game: str) -> None:
 
 
 @pytest.mark.parametrize("game", MODELS)
-def test_the_examples_of_the_fields_are_a_state(game: str) -> None:
+def test_the_examples_of_the_fields_are_a_state(game):
     for found in GAMES[game]:
         words = {field.name: field.sample for field in found.fields}
         said = found.describe(found.parse(words))
         assert all(words.values()) and said.keys() == words.keys(), words
 
 
-def test_every_board_begins_with_a_sentence() -> None:
+def test_every_board_begins_with_a_sentence():
     for board in BOARDS:
         assert board.source is not None
         first = Path(board.source.file).read_text(encoding="utf-8").splitlines()[0]
         assert re.fullmatch(r"# [A-Z].{10,45}\.", first), board.source.file
 
 
-def test_every_slide_in_the_table_is_one() -> None:
+def test_every_slide_in_the_table_is_one():
     table = section("press-your-luck").split("| slide |")[1].split("\n\n")[0]
     slides = [s for s in re.findall(r"`\"?([^`\"]+)\"?`", table) if s[0].isdigit() or " " in s or
               s in ("prize", "whammy", "double", "across")]  # fmt: skip
@@ -143,6 +140,6 @@ def test_every_slide_in_the_table_is_one() -> None:
     }  # fmt: skip
 
 
-def test_the_boards_own_keys_are_named() -> None:
+def test_the_boards_own_keys_are_named():
     for name in MODELS["press-your-luck"].model_fields:
         assert name == "name" or re.search(rf"[`\[]{name}\b|\b{name} =", TEXT), name

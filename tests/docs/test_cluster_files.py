@@ -1,8 +1,6 @@
 """The files of docs/cluster: their form, and what they say of this repository. None of them is run
 here."""
 
-from __future__ import annotations
-
 import copy
 import json
 import re
@@ -10,7 +8,6 @@ import shlex
 import tomllib
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 import jsonschema
 import pytest
@@ -25,7 +22,7 @@ RAY = Path(next(iter(find_spec("ray").submodule_search_locations)))
 RAY_UP = json.loads((RAY / "autoscaler/ray-schema.json").read_text())
 
 
-def rayjob() -> Any:
+def rayjob():
     """The `RayJob`, without the volume behind it."""
     job, volume = yaml.safe_load_all((FOLDER / "rayjob.yaml").read_text())
     mounts = job["spec"]["rayClusterSpec"]["headGroupSpec"]["template"]["spec"]["volumes"]
@@ -34,11 +31,11 @@ def rayjob() -> Any:
     return job
 
 
-def ray_up() -> Any:
+def ray_up():
     return yaml.safe_load((FOLDER / "ray-up.yaml").read_text())
 
 
-def test_the_rayjob_has_the_form_that_kuberay_publishes_and_a_slip_does_not() -> None:
+def test_the_rayjob_has_the_form_that_kuberay_publishes_and_a_slip_does_not():
     job = rayjob()
     jsonschema.validate(job, RAYJOB)
     for path, slip in (
@@ -56,7 +53,7 @@ def test_the_rayjob_has_the_form_that_kuberay_publishes_and_a_slip_does_not() ->
             jsonschema.validate(wrong, RAYJOB)
 
 
-def test_the_file_of_ray_up_has_the_form_that_ray_brings_and_a_slip_does_not() -> None:
+def test_the_file_of_ray_up_has_the_form_that_ray_brings_and_a_slip_does_not():
     said = ray_up()
     jsonschema.validate(said, RAY_UP)
     assert said["head_node_type"] in said["available_node_types"]
@@ -64,7 +61,7 @@ def test_the_file_of_ray_up_has_the_form_that_ray_brings_and_a_slip_does_not() -
         jsonschema.validate({**said, "max_worker": 4}, RAY_UP)
 
 
-def test_both_take_a_token_and_the_image_of_this_version() -> None:
+def test_both_take_a_token_and_the_image_of_this_version():
     version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
     image, cluster = f"registry.example.com/luckbase:{version}", rayjob()["spec"]["rayClusterSpec"]
     groups = [cluster["headGroupSpec"], *cluster["workerGroupSpecs"]]
@@ -78,16 +75,14 @@ def test_both_take_a_token_and_the_image_of_this_version() -> None:
     assert locked == [cluster["rayVersion"]]
 
 
-def test_what_the_rayjob_starts_is_a_solve_of_a_board_that_luckbase_brings(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_the_rayjob_starts_is_a_solve_of_a_board_that_luckbase_brings(tmp_path, capsys):
     program, *words = shlex.split(rayjob()["spec"]["entrypoint"])
     assert program == "luckbase" and words[-4:] == ["--address", "auto", "--results", "/results"]
     assert run([*words[:-4], "--results", str(tmp_path), "--dry-run"]) == 0
     assert "1985-02" in capsys.readouterr().out
 
 
-def test_the_image_holds_all_that_the_package_is_made_of() -> None:
+def test_the_image_holds_all_that_the_package_is_made_of():
     text = (FOLDER / "Dockerfile").read_text()
     copied = {
         word for line in re.findall(r"^COPY (.+) \S+$", text, re.MULTILINE) for word in line.split()

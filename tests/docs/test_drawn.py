@@ -1,7 +1,5 @@
 """The drawn charts in the documentation are what the commands beside them draw."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from pathlib import Path
@@ -24,14 +22,14 @@ SOLVES = re.findall(
 ROOTS = re.compile(r"^cat > spins.csv <<'END'$(.*?)^END$", re.MULTILINE | re.DOTALL)
 
 
-def test_every_drawn_chart_of_the_page_has_its_command() -> None:
+def test_every_drawn_chart_of_the_page_has_its_command():
     shown = set(re.findall(r"pictures/(press-your-luck-.*?\.png)", PAGE.read_text("utf-8")))
     assert shown == {name for _, name in COMMANDS} and len(shown) == 2
     assert all((ROOT / "docs/pictures" / name).stat().st_size < 100_000 for name in shown)
 
 
 @pytest.mark.slow
-def test_drawn_charts_are_those_of_the_whole_table(tmp_path: Path) -> None:
+def test_drawn_charts_are_those_of_the_whole_table(tmp_path):
     """45.8 million states; pixels, because bytes change with matplotlib's version."""
     from matplotlib.image import imread
 

@@ -1,11 +1,7 @@
 """The example notebook does what it shows (`tests.docs.notebook`)."""
 
-from __future__ import annotations
-
 import base64
 import json
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -13,16 +9,16 @@ from tests.docs.notebook import CELLS, PAGE, is_code, made, shown
 
 
 @pytest.fixture(scope="module")
-def kept() -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(PAGE.read_text(encoding="utf-8"))
+def kept():
+    found = json.loads(PAGE.read_text(encoding="utf-8"))
     return found
 
 
-def sources(notebook: dict[str, Any]) -> list[tuple[str, str]]:
+def sources(notebook):
     return [(cell["cell_type"], "".join(cell["source"])) for cell in notebook["cells"]]
 
 
-def test_the_notebook_prints_and_shows_what_it_says(kept: dict[str, Any], tmp_path: Path) -> None:
+def test_the_notebook_prints_and_shows_what_it_says(kept, tmp_path):
     """But for a picture's bytes, which are those of one version of matplotlib, and what other
     packages (pandas) show."""
     now = made(tmp_path)
@@ -44,14 +40,14 @@ def test_the_notebook_prints_and_shows_what_it_says(kept: dict[str, Any], tmp_pa
     assert (tmp_path / "docs/how-to/report.html").is_file()
 
 
-def test_every_kind_of_output_is_in_it(kept: dict[str, Any]) -> None:
+def test_every_kind_of_output_is_in_it(kept):
     kinds = {kind for cell in kept["cells"] for output in cell.get("outputs", [])
              for kind in output.get("data", {"stream": 0})}  # fmt: skip
     assert kinds == {"image/png", "text/html", "text/plain", "stream"}
     assert PAGE.stat().st_size < 400_000
 
 
-def test_it_is_a_notebook_as_jupyter_reads_it(kept: dict[str, Any]) -> None:
+def test_it_is_a_notebook_as_jupyter_reads_it(kept):
     """The rules of nbformat 4.5 that hold here."""
     assert (kept["nbformat"], kept["nbformat_minor"]) == (4, 5)
     ids = [cell["id"] for cell in kept["cells"]]
@@ -61,7 +57,7 @@ def test_it_is_a_notebook_as_jupyter_reads_it(kept: dict[str, Any]) -> None:
         assert (cell["cell_type"] == "code") == ("outputs" in cell) == ("execution_count" in cell)
 
 
-def test_text_and_code_are_told_apart() -> None:
+def test_text_and_code_are_told_apart():
     assert [is_code(text) for text in ("# A title", "Two words: more", "x = 1", "f(x)\ny")] == [
         False, False, True, True,
     ]  # fmt: skip

@@ -1,7 +1,5 @@
 """Comments name their sources: pages that this repository has, by anchors that exist."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 
@@ -14,7 +12,7 @@ ELSEWHERE = re.compile(
 HERE = Path(__file__)
 
 
-def texts() -> list[Path]:
+def texts():
     """Every text that we wrote."""
     found = [ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md")]
     for folder in ("solver", "cluster", "jobs", "luckbase", "tests", "boards", "docs", "results"):
@@ -23,13 +21,13 @@ def texts() -> list[Path]:
     return [path for path in found if path.is_file() and path != HERE]
 
 
-def anchors(page: Path) -> set[str]:
+def anchors(page):
     """The anchors of a page's headings, as GitHub makes them."""
     heads = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in heads}
 
 
-def test_no_comment_refers_to_a_page_that_the_repository_does_not_have() -> None:
+def test_no_comment_refers_to_a_page_that_the_repository_does_not_have():
     there = texts()
     assert len(there) > 200
     for path in there:
@@ -37,7 +35,7 @@ def test_no_comment_refers_to_a_page_that_the_repository_does_not_have() -> None
             assert not ELSEWHERE.search(line), f"{path.relative_to(ROOT)}:{number}: {line.strip()}"
 
 
-def test_every_source_that_is_named_exists() -> None:
+def test_every_source_that_is_named_exists():
     known = anchors(ROOT / "docs/sources.md")
     named = 0
     for path in texts():

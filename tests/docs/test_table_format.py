@@ -1,13 +1,10 @@
 """docs/reference/table-format.md says enough: a reader made from it answers as `query` does."""
 
-from __future__ import annotations
-
 import json
 import random
 import re
 import shutil
 from collections import deque
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,7 +13,6 @@ from luckbase import solver
 from luckbase.jobs.app import run
 from luckbase.solver.games.goofspiel import layout
 from tests.docs.reader import (
-    Columns,
     Reader,
     RefusedError,
     key_fields,
@@ -27,7 +23,7 @@ from tests.shared import newest_entry
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs/reference/table-format.md"
 TINY = "press-your-luck/tiny"
-SOLVES: dict[str, tuple[list[str], ...]] = {
+SOLVES = {
     TINY: (
         ["--set", "frontier=1"],
         ["--from", "scores=0,1000,500", "earned=0,1,2"],
@@ -44,7 +40,7 @@ SOLVES: dict[str, tuple[list[str], ...]] = {
 """The solves of each table, over a board; a search of Goofspiel stands alone (`a_search`)."""
 
 
-def solved(board: str, results: Path, words: list[str]) -> Path:
+def solved(board, results, words):
     """The folder of the table after a solve."""
     path = str(ROOT / "boards" / f"{board}.toml")
     assert run(["solve", path, *words, "--results", str(results)]) == 0
@@ -53,7 +49,7 @@ def solved(board: str, results: Path, words: list[str]) -> Path:
 
 
 @pytest.fixture(scope="module")
-def tables(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Path]]:
+def tables(tmp_path_factory):
     """A table of every kind, each under a results folder of its own; Goofspiel's in parts."""
     found = {}
     with pytest.MonkeyPatch.context() as patched:
@@ -70,9 +66,9 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Path]
     yield found
 
 
-def words_of(head: Columns, row: Columns) -> list[str]:
+def words_of(head, row):
     """A row's state as a person asks about it."""
-    said: dict[str, str] = {}
+    said = {}
     names = [name for name, _ in key_fields(head)]
     for name, value in row.items():
         field = name.rpartition("_")[0] if name[-1].isdigit() else name
@@ -83,9 +79,9 @@ def words_of(head: Columns, row: Columns) -> list[str]:
     return [f"{name}={text}" for name, text in said.items()]
 
 
-def drawn(reader: Reader, part: str, count: int) -> list[Columns]:
+def drawn(reader, part, count):
     """Rows of a part, some of each of several files."""
-    found: list[Columns] = []
+    found = []
     entries = [entry for entry in reader.entries(part) if entry["rows"]]
     for entry in random.sample(entries, min(4, len(entries))):
         read = reader.group(entry, random.randrange(reader.groups(entry)))
@@ -95,9 +91,7 @@ def drawn(reader: Reader, part: str, count: int) -> list[Columns]:
 
 
 @pytest.mark.parametrize("name", [*SOLVES, "a_search"])
-def test_the_reader_finds_every_row_by_its_key_and_by_its_columns(
-    tables: dict[str, Path], name: str
-) -> None:
+def test_the_reader_finds_every_row_by_its_key_and_by_its_columns(tables, name):
     random.seed(name)
     reader = Reader(tables[name])
     assert reader.complete
@@ -115,9 +109,7 @@ def test_the_reader_finds_every_row_by_its_key_and_by_its_columns(
 
 
 @pytest.mark.parametrize("name", [*SOLVES, "a_search"])
-def test_the_reader_answers_as_query_does(
-    tables: dict[str, Path], name: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_reader_answers_as_query_does(tables, name, capsys):
     random.seed(name)
     reader = Reader(tables[name])
     asked = 0
@@ -142,7 +134,7 @@ def test_the_reader_answers_as_query_does(
     assert asked >= 3
 
 
-def test_the_swap_of_a_goofspiel_state_has_the_payoffs_exchanged(tables: dict[str, Path]) -> None:
+def test_the_swap_of_a_goofspiel_state_has_the_payoffs_exchanged(tables):
     reader = Reader(tables["goofspiel/points"])
     state = {"mine": "2 3 6", "theirs": "1 4 5", "deck": "1 2 6"}
     swap = {**state, "mine": state["theirs"], "theirs": state["mine"]}
@@ -152,7 +144,7 @@ def test_the_swap_of_a_goofspiel_state_has_the_payoffs_exchanged(tables: dict[st
     assert one[1].list("payoff") == two[1].list("payoff")[::-1] != [0, 0]
 
 
-def test_what_is_not_there_is_not_answered(tables: dict[str, Path]) -> None:
+def test_what_is_not_there_is_not_answered(tables):
     reader = Reader(tables[TINY])
     state = {f"{name}_{i}": 0 for name in ("scores", "passed", "whammies") for i in (1, 2, 3)}
     beyond = state | {"earned_1": 3, "earned_2": 0, "earned_3": 0, "scores_1": 500}
@@ -162,7 +154,7 @@ def test_what_is_not_there_is_not_answered(tables: dict[str, Path]) -> None:
 
 
 @pytest.mark.parametrize("name", ["skunk/tiny", TINY])
-def test_a_changed_byte_is_refused(tables: dict[str, Path], name: str, tmp_path: Path) -> None:
+def test_a_changed_byte_is_refused(tables, name, tmp_path):
     copy = tmp_path / tables[name].name
     shutil.copytree(tables[name], copy)
     random.seed(3)
@@ -181,9 +173,7 @@ def test_a_changed_byte_is_refused(tables: dict[str, Path], name: str, tmp_path:
     Reader(copy).read_all()
 
 
-def test_a_folder_of_another_name_and_a_line_of_another_table_are_refused(
-    tables: dict[str, Path], tmp_path: Path
-) -> None:
+def test_a_folder_of_another_name_and_a_line_of_another_table_are_refused(tables, tmp_path):
     copy = tmp_path / "0123456789ab"
     shutil.copytree(tables["skunk/tiny"], copy)
     with pytest.raises(RefusedError, match="identity"):
@@ -196,7 +186,7 @@ def test_a_folder_of_another_name_and_a_line_of_another_table_are_refused(
 
 
 @pytest.mark.parametrize("name", [*SOLVES, "a_search"])
-def test_the_pages_table_of_games_is_the_games_own(tables: dict[str, Path], name: str) -> None:
+def test_the_pages_table_of_games_is_the_games_own(tables, name):
     """The reader's rooms are the page's; here they are held to the solver's."""
     reader = Reader(tables[name])
     board = name if name != "a_search" else "goofspiel/win"
@@ -211,5 +201,5 @@ def test_the_pages_table_of_games_is_the_games_own(tables: dict[str, Path], name
     assert re.search(rf"(\| |`players`, ){game.players}\b", line)
 
 
-def test_sets_are_written_as_the_page_says() -> None:
+def test_sets_are_written_as_the_page_says():
     assert set_of(0b10011) == "1 2 5"

@@ -1,7 +1,5 @@
 """The sentences that the pages quote are those that luckbase prints."""
 
-from __future__ import annotations
-
 import ast
 import re
 from pathlib import Path
@@ -12,9 +10,9 @@ ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs/how-to/troubleshooting.md"
 
 
-def said() -> str:
+def said():
     """Every text of the product's code, pieces of one sentence joined."""
-    found: list[str] = []
+    found = []
     for folder in ("solver", "cluster", "jobs"):
         for path in (ROOT / folder).rglob("*.py"):
             for node in ast.walk(parsed(path)):
@@ -26,7 +24,7 @@ def said() -> str:
     return "\n".join(found)
 
 
-def test_every_sentence_of_the_page_stands_in_the_code() -> None:
+def test_every_sentence_of_the_page_stands_in_the_code():
     code, quoted = said(), 0
     for row in re.findall(r"^\| (`.*?) \|", PAGE.read_text(encoding="utf-8"), re.MULTILINE):
         for sentence in re.findall(r"`([^`]+)`", row):

@@ -7,8 +7,6 @@ by killing its init: nothing else is touched. Needs root, iproute2 and util-linu
 what lacks.
 """
 
-from __future__ import annotations
-
 import os
 import secrets
 import shutil
@@ -16,11 +14,10 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from luckbase.solver.njit import PACKAGE, cache_roots, digest_of, own_files
 from tests.shared import RAY
@@ -38,7 +35,7 @@ SHORTER = {
 given up sooner."""
 
 
-def missing() -> str:
+def missing():
     """Why there can be no hosts here; "" where there can."""
     if not sys.platform.startswith("linux") or os.geteuid() != 0:
         return "hosts are made of Linux namespaces, by root"
@@ -53,15 +50,15 @@ class Hosts:
     """The hosts of a cluster, by name; `head` has Ray's head. shared: the folder that all see, or
     see their own of where `private`."""
 
-    def __init__(self, folder: Path, *, private: bool = False, env: Mapping[str, str] = {}) -> None:
+    def __init__(self, folder, *, private=False, env={}):
         self.folder, self.shared, self.private = folder, folder / "results", private
         self.env = dict(env)
-        self.inits: dict[str, subprocess.Popen[bytes]] = {}
-        self.pids: dict[str, int] = {}
-        self.started: list[subprocess.Popen[bytes]] = []
-        self.numbers: dict[str, int] = {}
-        self.envs: dict[str, Mapping[str, str]] = {}
-        self.cores: dict[str, int] = {}
+        self.inits = {}
+        self.pids = {}
+        self.started = []
+        self.numbers = {}
+        self.envs = {}
+        self.cores = {}
         self.shared.mkdir(parents=True, exist_ok=True)
         (folder / "token").write_text(secrets.token_hex(24))
         (folder / "token").chmod(0o600)
@@ -72,12 +69,12 @@ class Hosts:
         )
 
     @property
-    def address(self) -> str:
+    def address(self):
         return f"{NET}.1:{PORT}"
 
     # --- hosts -------------------------------------------------------------------------------
 
-    def _spawn(self, name: str, *flags: str) -> None:
+    def _spawn(self, name, *flags):
         idle = "trap : HUP INT TERM; while :; do sleep 3600; done"
         if "--pid" not in flags:  # what it starts would outlive it
             idle = "exec sleep infinity"
@@ -97,16 +94,13 @@ class Hosts:
             time.sleep(0.02)
         raise RuntimeError(f"{name}: its namespaces did not come up")
 
-    def _inside_net(self, name: str, script: str) -> None:
+    def _inside_net(self, name, script):
         subprocess.run(
             ["nsenter", "-t", str(self.pids[name]), "-n", "sh", "-ec", script],
             check=True, capture_output=True,
         )  # fmt: skip
 
-    def make(
-        self, name: str, *, env: Mapping[str, str] = {}, private: bool | None = None,
-        compiled: bool = False, core: int | None = None,
-    ) -> None:  # fmt: skip
+    def make(self, name, *, env={}, private=None, compiled=False, core=None):
         """A host without Ray. private: with a disk of its own (as all). compiled: with what is
         compiled on this machine, where it keeps what it compiles. core: the one core of this
         machine that it runs on."""
@@ -150,7 +144,7 @@ class Hosts:
             capture_output=True,
         )  # fmt: skip
 
-    def ray(self, name: str, cpus: int, store: int = 200_000_000) -> None:
+    def ray(self, name, cpus, store=200_000_000):
         """Start Ray on a host; on `head` its head."""
         words = ["--head", f"--port={PORT}", "--include-dashboard=false", "--no-monitor"]
         if name != "head":
@@ -165,12 +159,12 @@ class Hosts:
                 f"{name}: ray did not start: {done.stdout[-600:]} {done.stderr[-600:]}"
             )
 
-    def add(self, name: str, cpus: int = 1, **how: Any) -> None:
+    def add(self, name, cpus=1, **how):
         """A host with Ray."""
         self.make(name, **how)
         self.ray(name, cpus)
 
-    def down(self) -> None:
+    def down(self):
         """End everything that was made."""
         for init in self.inits.values():
             init.kill()
@@ -184,7 +178,7 @@ class Hosts:
 
     # --- commands ----------------------------------------------------------------------------
 
-    def _words(self, name: str, command: Sequence[str]) -> list[str]:
+    def _words(self, name, command):
         env = {
             "HOME": str(self.folder / name / "home"), "RAY_AUTH_MODE": "token",
             "TMPDIR": str(self.folder / name / "tmp"), "RAY_TMPDIR": "/tmp",  # short, for sockets
@@ -197,14 +191,14 @@ class Hosts:
         core = ["taskset", "-c", str(self.cores[name])] if name in self.cores else []
         return ["nsenter", *inside, "--", *core, "env", "-i", *said, *command]
 
-    def run(self, name: str, command: Sequence[str], timeout: float = 600) -> Any:
+    def run(self, name, command, timeout=600):
         """A command on a host, to its end."""
         return subprocess.run(
             self._words(name, command), capture_output=True, text=True, timeout=timeout,
             stdin=subprocess.DEVNULL,
         )  # fmt: skip
 
-    def start(self, name: str, command: Sequence[str], log: Path) -> subprocess.Popen[bytes]:
+    def start(self, name, command, log):
         """A command on a host that goes on; what it prints goes to `log`."""
         with log.open("wb") as out:
             process = subprocess.Popen(
@@ -214,15 +208,15 @@ class Hosts:
         self.started.append(process)
         return process
 
-    def disk(self, name: str) -> Path:
+    def disk(self, name):
         """What the host has in the place of the shared folder, as this machine sees it."""
         return self.folder / name / "disk" if self.private else self.shared
 
-    def stage_files(self, name: str) -> list[str]:
+    def stage_files(self, name):
         """The stage files on a host's own disk."""
         return [path.name for path in (self.folder / name / "tmp").rglob("*.arrow")]
 
-    def processes(self, name: str) -> list[int]:
+    def processes(self, name):
         """What runs on a host, by this machine's numbers."""
         own = os.readlink(f"/proc/{self.pids[name]}/ns/pid")
         found = []
@@ -236,21 +230,21 @@ class Hosts:
 
     # --- faults ------------------------------------------------------------------------------
 
-    def kill(self, name: str) -> None:
+    def kill(self, name):
         """All of the host ends at once; its peers see connections close."""
         os.kill(self.pids[name], signal.SIGKILL)
         self.inits[name].wait()
 
-    def link(self, name: str, state: str) -> None:
+    def link(self, name, state):
         """Take a host's link down or up."""
         self._inside_net("switch", f"ip link set v{self.numbers[name]} {state}")
 
-    def power_off(self, name: str) -> None:
+    def power_off(self, name):
         """As a power cut: its peers hear nothing."""
         self.link(name, "down")
         self.kill(name)
 
-    def stop(self, name: str, *, go_on: bool = False) -> None:
+    def stop(self, name, *, go_on=False):
         """Suspend all of a host, or let it go on."""
         for _ in range(3):  # again: a process may have been born meanwhile
             for pid in self.processes(name):
@@ -264,10 +258,7 @@ class Hosts:
 
 
 @contextmanager
-def cluster(
-    folder: Path, nodes: Sequence[str] | Mapping[str, Mapping[str, Any]] = ("node1", "node2"),
-    *, compiled: bool = False, **how: Any,
-) -> Iterator[Hosts]:  # fmt: skip
+def cluster(folder, nodes=("node1", "node2"), *, compiled=False, **how):
     """A head and nodes of one core each, for as long as this lasts; the head has what is compiled
     on this machine, the nodes if `compiled`. nodes: by name, or how each is made too."""
     hosts = Hosts(folder, **how)

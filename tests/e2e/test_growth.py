@@ -1,7 +1,5 @@
 """A table grows: what was committed stays, in any order of growth the same bytes and rows."""
 
-from __future__ import annotations
-
 import json
 import os
 from concurrent.futures import ThreadPoolExecutor
@@ -13,14 +11,13 @@ import pytest
 
 from luckbase import cluster, solver
 from luckbase.cluster.run import tiers, worker
-from luckbase.cluster.run.progress import Solved, lock
+from luckbase.cluster.run.progress import lock
 from luckbase.cluster.run.tiers import make_plan
 from luckbase.cluster.table.entries import read_ledger
-from luckbase.cluster.table.ledger import Ledger
 from luckbase.cluster.table.storage import Folder
 from luckbase.cluster.table.verify import check_files
 from luckbase.jobs.app import run
-from luckbase.solver.board.model import Board, rules_identity
+from luckbase.solver.board.model import rules_identity
 from luckbase.solver.errors import RequestError
 from tests.e2e.stopped import solve_until
 from tests.shared import newest_entry
@@ -30,28 +27,26 @@ TINY = ROOT / "boards/press-your-luck/tiny.toml"
 POINTS = ROOT / "boards/goofspiel/points.toml"
 
 
-def board(frontier: int, **settings: object) -> Board:
+def board(frontier, **settings):
     return solver.load_board(TINY, frontier=frontier, **settings)
 
 
-def files(table: Path) -> dict[str, bytes]:
+def files(table):
     return {str(p.relative_to(table)): p.read_bytes() for p in sorted(table.rglob("*.parquet"))}
 
 
-def read(table: Path) -> Ledger:
+def read(table):
     return read_ledger(Folder(table), table)
 
 
 @pytest.fixture(scope="module")
-def at_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def at_once(tmp_path_factory):
     made = cluster.solve(board(3, score_cap=1500), results=tmp_path_factory.mktemp("once"))
     return made.table
 
 
-def test_a_raised_frontier_extends_the_table_and_writes_nothing_again(
-    at_once: Path, tmp_path: Path
-) -> None:
-    before: dict[Path, int] = {}
+def test_a_raised_frontier_extends_the_table_and_writes_nothing_again(at_once, tmp_path):
+    before = {}
     rows = 0
     for frontier in (1, 2, 3):
         solved = cluster.solve(board(frontier, score_cap=1500), results=tmp_path)
@@ -70,9 +65,7 @@ def test_a_raised_frontier_extends_the_table_and_writes_nothing_again(
         assert table.ask({"scores": "0,1000,500", "earned": "1,1,1"}).source == "table"
 
 
-def test_the_summary_counts_what_was_kept_solved_again_and_is_new(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_summary_counts_what_was_kept_solved_again_and_is_new(tmp_path, capsys):
     for frontier in (1, 2):
         capsys.readouterr()
         words = ["--set", f"frontier={frontier}", "--results", str(tmp_path)]
@@ -80,7 +73,7 @@ def test_the_summary_counts_what_was_kept_solved_again_and_is_new(
     assert "kept 18,816, solved again 18,816 (" in capsys.readouterr().err
 
 
-def test_stored_float64_is_read_back_and_not_solved_again(tmp_path: Path) -> None:
+def test_stored_float64_is_read_back_and_not_solved_again(tmp_path):
     points = solver.load_board(POINTS, cards=6)
     solve_until(points, tmp_path, 4)
     solved = cluster.solve(points, results=tmp_path, workers=1)
@@ -98,13 +91,13 @@ ROOTS = (
 )
 
 
-def below(results: Path, *which: int, **how: object) -> Solved:
+def below(results, *which, **how):
     game = solver.load_game(board(1))
     roots = np.stack([game.parse(ROOTS[i]) for i in which])
-    return cluster.solve_below(board(1), roots, results=results, workers=1, **how)  # type: ignore[arg-type]
+    return cluster.solve_below(board(1), roots, results=results, workers=1, **how)
 
 
-def test_one_folder_holds_tiers_and_searches_and_tiers_answer_first(tmp_path: Path) -> None:
+def test_one_folder_holds_tiers_and_searches_and_tiers_answer_first(tmp_path):
     found = below(tmp_path, 0)
     with cluster.open_table(found.table) as table:
         assert table.full is None
@@ -123,7 +116,7 @@ def test_one_folder_holds_tiers_and_searches_and_tiers_answer_first(tmp_path: Pa
         assert check_files(table) == []
 
 
-def test_two_attempts_at_one_shard_leave_the_same_bytes(at_once: Path, tmp_path: Path) -> None:
+def test_two_attempts_at_one_shard_leave_the_same_bytes(at_once, tmp_path):
     """They write at the same time, and whichever is in its place first stays."""
     layout = solver.load_layout(board(1, score_cap=1500))
     plan = make_plan(layout)
@@ -148,16 +141,14 @@ def test_two_attempts_at_one_shard_leave_the_same_bytes(at_once: Path, tmp_path:
         assert (table / name).read_bytes() == (at_once / name).read_bytes()
 
 
-def test_the_lock_names_its_holder(tmp_path: Path) -> None:
+def test_the_lock_names_its_holder(tmp_path):
     with lock(tmp_path), pytest.raises(RequestError) as found, lock(tmp_path):
         pass
     said = str(found.value)
     assert f"process {os.getpid()} on {os.uname().nodename} since 20" in said
 
 
-def test_a_damaged_table_is_said_so_and_exactly_that_is_solved_again(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_damaged_table_is_said_so_and_exactly_that_is_solved_again(tmp_path, capsys):
     words = [str(TINY), "--set", "frontier=1", "--results", str(tmp_path)]
     assert run(["solve", *words]) == 0
     table = next(tmp_path.glob("*/*/*"))
@@ -183,7 +174,7 @@ def test_a_damaged_table_is_said_so_and_exactly_that_is_solved_again(
     assert run(["status", "--results", str(tmp_path)]) == 0
 
 
-def test_a_damaged_head_is_said_so_and_written_again(tmp_path: Path) -> None:
+def test_a_damaged_head_is_said_so_and_written_again(tmp_path):
     table = cluster.solve(solver.load_board(TINY, frontier=1), results=tmp_path).table
     head, sound = table / "table.json", files(table)
     head.write_text("{")
@@ -192,9 +183,7 @@ def test_a_damaged_head_is_said_so_and_written_again(tmp_path: Path) -> None:
     assert files(table) == sound
 
 
-def test_a_damaged_ledger_is_named_and_only_its_line_is_solved_again(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_damaged_ledger_is_named_and_only_its_line_is_solved_again(tmp_path, capsys):
     words = [str(TINY), "--set", "frontier=1", "--results", str(tmp_path)]
     assert run(["solve", *words]) == 0
     table = next(tmp_path.glob("*/*/*"))
@@ -215,7 +204,7 @@ def test_a_damaged_ledger_is_named_and_only_its_line_is_solved_again(
     assert run(["status", "--results", str(tmp_path)]) == 0
 
 
-def test_a_boards_equality_does_not_depend_on_where_it_was_read(tmp_path: Path) -> None:
+def test_a_boards_equality_does_not_depend_on_where_it_was_read(tmp_path):
     (tmp_path / "tiny.toml").write_text(TINY.read_text())
     one, two = board(1), solver.load_board(tmp_path / "tiny.toml", frontier=1)
     assert one == two and hash(one) == hash(two)

@@ -1,16 +1,12 @@
 """The page on clusters, word for word: in one command, by hand on hosts of this machine, and under
 Slurm."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
 from importlib.util import find_spec
-from pathlib import Path
 
 import pytest
 
@@ -26,20 +22,20 @@ NO_DASHBOARD = (
 pytestmark = pytest.mark.skipif(bool(missing()), reason=missing())
 
 
-def blocks(heading: str) -> list[str]:
+def blocks(heading):
     """The blocks of commands below a heading of the page, but the installation."""
     part = PAGE.read_text().split(f"\n## {heading}\n")[1].split("\n## ")[0]
     found = re.findall(r"^```sh\n(.*?)^```$", part, re.MULTILINE | re.DOTALL)
     return [block for block in found if "pip install" not in block]
 
 
-def test_the_settings_of_the_page_are_those_of_the_tests() -> None:
+def test_the_settings_of_the_page_are_those_of_the_tests():
     for block in (blocks("By hand")[0], blocks("By Slurm")[0]):
         assert dict(re.findall(r"\b(RAY_[a-z_]+ms|RAY_[a-z_]+threshold)=(\d+)", block)) == SHORTER
 
 
 @pytest.fixture
-def hosts(on_disk: Path) -> Iterator[Hosts]:
+def hosts(on_disk):
     """Three hosts that share a home folder, in which `boards` lies; Ray is not started."""
     made = Hosts(on_disk)
     try:
@@ -53,7 +49,7 @@ def hosts(on_disk: Path) -> Iterator[Hosts]:
         made.down()
 
 
-def script(hosts: Hosts, name: str, *texts: str, timeout: float = 600) -> str:
+def script(hosts, name, *texts, timeout=600):
     """Blocks of the page as one script on a host."""
     text = "cd\n" + "\n".join(texts).replace("192.0.2.10", f"{NET}.1")
     done = hosts.run(name, ["bash", "-euo", "pipefail", "-c", text], timeout=timeout)
@@ -62,7 +58,7 @@ def script(hosts: Hosts, name: str, *texts: str, timeout: float = 600) -> str:
 
 
 @pytest.mark.slow
-def test_by_hand(hosts: Hosts, table_of: Callable[..., Path]) -> None:
+def test_by_hand(hosts, table_of):
     settings, head, other, solve, stop = blocks("By hand")
     script(hosts, "head", settings, head)
     script(hosts, "node1", settings, other)
@@ -77,7 +73,7 @@ def test_by_hand(hosts: Hosts, table_of: Callable[..., Path]) -> None:
 
 @pytest.mark.slow
 @pytest.mark.skipif(not all(map(find_spec, DASHBOARD)), reason=NO_DASHBOARD)
-def test_in_one_command(on_disk: Path, table_of: Callable[..., Path]) -> None:
+def test_in_one_command(on_disk, table_of):
     """Sent to the dashboard of a host that listens on its loopback address alone. The home folder
     has the token and the boards; with another token nothing is sent."""
     hosts, home = Hosts(on_disk), on_disk / "head/home"
@@ -105,7 +101,7 @@ def test_in_one_command(on_disk: Path, table_of: Callable[..., Path]) -> None:
 
 @pytest.mark.slow
 @pytest.mark.skipif(not all(map(shutil.which, ("slurmctld", "slurmd", "munged"))), reason=NO_SLURM)
-def test_by_slurm(hosts: Hosts, table_of: Callable[..., Path]) -> None:
+def test_by_slurm(hosts, table_of):
     """As root, without accounts: Slurm's daemons on the hosts, one munged for all."""
     folder, home = hosts.folder / "slurm", hosts.folder / "home"
     folder.mkdir(mode=0o755)

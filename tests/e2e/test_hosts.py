@@ -5,8 +5,6 @@ place of the results folder unless a test says that they share it. The short one
 `-m slow` has the others.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os
@@ -18,17 +16,15 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from luckbase import cluster as solving
 from luckbase import solver
 from luckbase.cluster.table import RUNNING
-from tests.e2e.hosts import ROOT, SHORTER, Hosts, cluster, missing
+from tests.e2e.hosts import ROOT, SHORTER, cluster, missing
 
 pytestmark = pytest.mark.skipif(bool(missing()), reason=missing())
 
@@ -44,10 +40,9 @@ ROOT_STATE = "scores=0,1000,500 earned=2,1,1"
 FENCE = r"\.fence-\d+"
 HANGS = 600.0
 """Seconds after which something hangs, on however slow a machine."""
-Board = tuple[str, dict[str, int]]
 
 
-def digests(folder: Path) -> dict[str, str]:
+def digests(folder):
     """Every Parquet file below a folder: its table's and its own name, whoever put it, and its
     SHA-256."""
     return {
@@ -59,16 +54,16 @@ def digests(folder: Path) -> dict[str, str]:
 
 
 @pytest.fixture
-def tmp_path(on_disk: Path) -> Path:
+def tmp_path(on_disk):
     """Each host has a /dev/shm of its own, where tests write otherwise."""
     return on_disk
 
 
 @pytest.fixture(scope="module")
-def clean(table_of: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory) -> Any:
+def clean(table_of, tmp_path_factory):
     """The digests of a board's table as one process makes them; asked for by board."""
 
-    def of(board: Board, root: str = "") -> dict[str, str]:
+    def of(board, root=""):
         path = ROOT / f"boards/{board[0]}.toml"
         if not root:
             return digests(table_of(path, **board[1]))
@@ -81,7 +76,7 @@ def clean(table_of: Callable[..., Path], tmp_path_factory: pytest.TempPathFactor
     return of
 
 
-def clear(hosts: Hosts, name: str = "head") -> None:
+def clear(hosts, name="head"):
     """Remove what solves of a host wrote."""
     for path in hosts.disk(name).iterdir():
         shutil.rmtree(path)
@@ -104,9 +99,7 @@ class Solve:
     """``luckbase solve`` on one of the hosts. slowly: it is not done before `hurry`, however slow
     what else happens is."""
 
-    def __init__(
-        self, hosts: Hosts, board: Board = DENSE, *more: str, on: str = "head", slowly: bool = False
-    ) -> None:
+    def __init__(self, hosts, board=DENSE, *more, on="head", slowly=False):
         words = [word for name, value in board[1].items() for word in ("--set", f"{name}={value}")]
         self.hosts, self.on = hosts, on
         self.log = hosts.folder / f"solve-{time.monotonic_ns()}.log"
@@ -123,7 +116,7 @@ class Solve:
         self.began = time.monotonic()
 
     @property
-    def files(self) -> int:
+    def files(self):
         folders = os.walk(self.hosts.disk(self.on))  # some may go while this looks
         return sum(
             n.endswith(".parquet")
@@ -132,21 +125,21 @@ class Solve:
             for n in names
         )
 
-    def until(self, files: int) -> None:
+    def until(self, files):
         """Wait until so many files are there."""
         while self.files < files:
             assert self.process.poll() is None, self.log.read_text()
             assert time.monotonic() - self.began < HANGS, self.log.read_text()
             time.sleep(0.02)
 
-    def end(self, timeout: float = HANGS) -> str:
+    def end(self, timeout=HANGS):
         """Wait until it is done; returns what it said."""
         code = self.process.wait(timeout)
         said = self.log.read_text()
         assert code == 0, said
         return said
 
-    def signal(self, number: signal.Signals) -> None:
+    def signal(self, number):
         """Send the driver a signal."""
         for pid in self.hosts.processes(self.on):
             with suppress(FileNotFoundError, ProcessLookupError):  # it ended meanwhile
@@ -154,16 +147,16 @@ class Solve:
                 if str(self.slow).encode() in words:
                     os.kill(pid, number)
 
-    def hurry(self) -> None:
+    def hurry(self):
         """Go on as it can."""
         self.slow.unlink()
 
-    def kill(self) -> None:
+    def kill(self):
         """End the driver at once."""
         self.signal(signal.SIGKILL)
         self.process.wait()
 
-    def clear(self) -> None:
+    def clear(self):
         """Remove what it wrote."""
         clear(self.hosts, self.on)
 
@@ -193,7 +186,7 @@ print(f"{solved.shards} shards", flush=True)
 fourth word is there."""
 
 
-def notes(hosts: Hosts, on: str = "head") -> str:
+def notes(hosts, on="head"):
     """What the logs of the solves say."""
     return "".join(path.read_text() for path in sorted(hosts.disk(on).rglob("log/*.log")))
 
@@ -202,8 +195,8 @@ def notes(hosts: Hosts, on: str = "head") -> str:
 
 
 def test_a_host_is_lost_one_joins_some_are_left_out_and_a_killed_driver_goes_on_elsewhere(
-    tmp_path: Path, clean: Any
-) -> None:
+    tmp_path, clean
+):
     """Two see one folder, head and who joins; others have disks of their own. One of these is lost.
     One has other code of luckbase and nothing compiled, which does not matter; one another pyarrow,
     which does. A solve of the same table on another host is refused, by name; the driver is killed,
@@ -215,7 +208,7 @@ def test_a_host_is_lost_one_joins_some_are_left_out_and_a_killed_driver_goes_on_
     lacking = tmp_path / "lacking/pyarrow-1.0.0.dist-info"
     lacking.mkdir(parents=True)
     (lacking / "METADATA").write_text("Metadata-Version: 2.1\nName: pyarrow\nVersion: 1.0.0\n")
-    alone: dict[str, dict[str, Any]] = {
+    alone = {
         "lost": {"compiled": True},
         "other": {"env": {"PYTHONPATH": str(other)}},
         "lacking": {"env": {"PYTHONPATH": str(lacking.parent)}},
@@ -259,7 +252,7 @@ def test_a_host_is_lost_one_joins_some_are_left_out_and_a_killed_driver_goes_on_
         assert "--address: nothing answers at" in gone.log.read_text()
 
 
-def search_by_stages(hosts: Hosts, results: str, lost: str, table: Path) -> str:
+def search_by_stages(hosts, results, lost, table):
     """A search by stages on all hosts, one of which is lost with its disk once all is found; what
     it said. table: to be made of it by one process."""
     words = [str(ROOT / f"boards/{SEARCHED[0]}.toml"), results, hosts.address, f"{table}.go",
@@ -290,7 +283,7 @@ def search_by_stages(hosts: Hosts, results: str, lost: str, table: Path) -> str:
 
 
 @pytest.mark.slow
-def test_disks_of_their_own_a_killed_host_and_one_that_joins(tmp_path: Path, clean: Any) -> None:
+def test_disks_of_their_own_a_killed_host_and_one_that_joins(tmp_path, clean):
     """All have; boards of two games, and a search. `test_a_host_is_lost_…` is its small twin."""
     with cluster(tmp_path, private=True, env=SHORTER, compiled=True) as hosts:
         solve = Solve(hosts, MIDDLE, slowly=True)
@@ -324,7 +317,7 @@ def test_disks_of_their_own_a_killed_host_and_one_that_joins(tmp_path: Path, cle
 
 
 @pytest.fixture(scope="module")
-def defaults() -> Iterator[Hosts]:
+def defaults():
     """Hosts that were started with Ray's defaults."""
     with (
         tempfile.TemporaryDirectory() as folder,
@@ -334,7 +327,7 @@ def defaults() -> Iterator[Hosts]:
 
 
 @pytest.fixture(scope="module")
-def shorter() -> Iterator[Hosts]:
+def shorter():
     """Hosts that were started with the settings that the guide gives."""
     with (
         tempfile.TemporaryDirectory() as folder,
@@ -343,7 +336,7 @@ def shorter() -> Iterator[Hosts]:
         yield hosts
 
 
-def back(hosts: Hosts, name: str) -> None:
+def back(hosts, name):
     """The host is up again, with Ray, whatever was done to it."""
     if hosts.inits[name].poll() is None:
         hosts.kill(name)
@@ -351,14 +344,14 @@ def back(hosts: Hosts, name: str) -> None:
 
 
 @pytest.mark.slow
-def test_a_search_by_stages_loses_a_host_with_its_disk(tmp_path: Path) -> None:
+def test_a_search_by_stages_loses_a_host_with_its_disk(tmp_path):
     """tests/cluster/search/test_own_disks.py is its small twin."""
     with cluster(tmp_path, private=True, env=SHORTER, compiled=True) as hosts:
         search_by_stages(hosts, str(hosts.shared), "node2", tmp_path / "alone")
         assert digests(hosts.disk("head")) == digests(tmp_path / "alone")
 
 
-FAULTS: dict[str, Callable[[Hosts], None]] = {
+FAULTS = {
     "killed": lambda hosts: hosts.kill("node1"),
     "powered off": lambda hosts: hosts.power_off("node1"),
     "cut for good": lambda hosts: hosts.link("node1", "down"),
@@ -374,10 +367,10 @@ FAULTS: dict[str, Callable[[Hosts], None]] = {
 @pytest.mark.parametrize("fault", list(FAULTS))
 @pytest.mark.parametrize("settings", ["defaults", "shorter"])
 def test_what_happens_to_a_host_delays_the_solve_and_changes_no_byte(
-    fault: str, settings: str, board: Board, clean: Any, request: pytest.FixtureRequest
-) -> None:
+    fault, settings, board, clean, request
+):
     """By at most 90 s with Ray's defaults, 30 s with the guide's settings, beyond the shards."""
-    hosts: Hosts = request.getfixturevalue(settings)
+    hosts = request.getfixturevalue(settings)
     clear(hosts)
     request.addfinalizer(lambda: back(hosts, "node1"))
     first = Solve(hosts, board)
@@ -396,7 +389,7 @@ def test_what_happens_to_a_host_delays_the_solve_and_changes_no_byte(
 
 
 @pytest.mark.slow
-def test_a_driver_killed_at_ten_moments_goes_on(defaults: Hosts, clean: Any) -> None:
+def test_a_driver_killed_at_ten_moments_goes_on(defaults, clean):
     clear(defaults)
     rng = random.Random(11)
     for _ in range(10):
@@ -410,7 +403,7 @@ def test_a_driver_killed_at_ten_moments_goes_on(defaults: Hosts, clean: Any) -> 
 
 
 @pytest.mark.slow
-def test_a_lost_head_and_everything_started_again(tmp_path: Path, clean: Any) -> None:
+def test_a_lost_head_and_everything_started_again(tmp_path, clean):
     """The driver is on another host; it ends in a sentence, and the same command goes on."""
     with cluster(tmp_path, ("node1", "node2"), private=True, env=SHORTER) as hosts:
         solve = Solve(hosts, on="node1")
@@ -430,7 +423,7 @@ def test_a_lost_head_and_everything_started_again(tmp_path: Path, clean: Any) ->
 
 
 @pytest.mark.slow
-def test_a_driver_that_was_suspended_goes_on_or_says_how_to(tmp_path: Path, clean: Any) -> None:
+def test_a_driver_that_was_suspended_goes_on_or_says_how_to(tmp_path, clean):
     """Its host is stopped for ten minutes, and its link is another one afterwards: the cluster has
     given it up meanwhile."""
     with cluster(tmp_path, ("node1",), private=True, env=SHORTER, compiled=True) as hosts:
@@ -451,7 +444,7 @@ def test_a_driver_that_was_suspended_goes_on_or_says_how_to(tmp_path: Path, clea
 
 
 @pytest.mark.slow
-def test_a_full_disk_on_a_node_and_cores_that_others_use(tmp_path: Path, clean: Any) -> None:
+def test_a_full_disk_on_a_node_and_cores_that_others_use(tmp_path, clean):
     """A node whose own results folder has no byte left, and whose core another job keeps busy, does
     its share of the work all the same."""
     with cluster(tmp_path, ("node1",), private=True, compiled=True) as hosts:

@@ -1,8 +1,6 @@
 """What befalls tables that grow: lost files, stops, force, foreign folders. Afterwards nothing is
 missing below any root that is done, no committed file has other bytes, and no bound is a value."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path
@@ -11,7 +9,7 @@ import numpy as np
 import pytest
 
 from luckbase import cluster, solver
-from luckbase.cluster.run.progress import Progress, Solved, lock
+from luckbase.cluster.run.progress import lock
 from luckbase.cluster.table.entries import read_ledger
 from luckbase.cluster.table.find import table_of
 from luckbase.cluster.table.storage import Folder
@@ -27,14 +25,14 @@ B = {"scores": "0,1000,500", "earned": "0,2,1"}  # above much of what A has
 C = {"scores": "2500,0,0", "earned": "0,0,1", "whammies": "0,3,0"}
 
 
-def below(results: Path, *words: dict[str, str], **how: object) -> Solved:
+def below(results, *words, **how):
     board = solver.load_board(TINY)
     game = solver.load_game(board)
     roots = np.stack([game.parse(each) for each in words])
-    return cluster.solve_below(board, roots, results=results, workers=1, **how)  # type: ignore[arg-type]
+    return cluster.solve_below(board, roots, results=results, workers=1, **how)
 
 
-def test_force_of_a_nearer_frontier_keeps_what_lies_beyond(tmp_path: Path) -> None:
+def test_force_of_a_nearer_frontier_keeps_what_lies_beyond(tmp_path):
     far = cluster.solve(solver.load_board(TINY, frontier=2), results=tmp_path)
     before = {path: path.read_bytes() for path in far.table.rglob("*.parquet")}
     near = cluster.solve(solver.load_board(TINY, frontier=1), results=tmp_path, force=True)
@@ -43,9 +41,7 @@ def test_force_of_a_nearer_frontier_keeps_what_lies_beyond(tmp_path: Path) -> No
     assert read_ledger(Folder(far.table), far.table).complete
 
 
-def test_a_lost_file_of_a_search_is_not_said_to_be_solved_by_another_solve(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_lost_file_of_a_search_is_not_said_to_be_solved_by_another_solve(tmp_path, capsys):
     found = below(tmp_path, A)
     (found.table / next(iter(found.ledger.files))).unlink()
     words = [str(TINY), "--set", "frontier=1", "--results", str(tmp_path)]
@@ -58,9 +54,7 @@ def test_a_lost_file_of_a_search_is_not_said_to_be_solved_by_another_solve(
     assert run(["status", "--results", str(tmp_path)]) == 0
 
 
-def test_a_refused_search_leaves_no_goal(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_refused_search_leaves_no_goal(tmp_path, capsys):
     below(tmp_path, A)
     words = ["--from", "scores=0,1000,500", "earned=2,2,2", "--max-states", "5"]
     assert run(["solve", str(TINY), *words, "--results", str(tmp_path)]) == 2
@@ -72,8 +66,8 @@ def test_a_refused_search_leaves_no_goal(
 
 
 def test_a_folder_that_holds_other_rules_than_its_name_says_neither_answers_nor_is_solved(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+    tmp_path, capsys
+):
     plain, other = (solver.load_board(TINY, frontier=1, max_whammies=m) for m in (4, 3))
     there = cluster.solve(other, results=tmp_path).table
     right = cluster.solve(plain, results=tmp_path).table
@@ -90,9 +84,7 @@ def test_a_folder_that_holds_other_rules_than_its_name_says_neither_answers_nor_
     assert before == {path: path.read_bytes() for path in right.rglob("*.parquet")}
 
 
-def test_a_table_of_a_game_nobody_knows_stops_no_status_of_the_others(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_table_of_a_game_nobody_knows_stops_no_status_of_the_others(tmp_path, capsys):
     from luckbase.cluster.table import FORMAT
     from luckbase.cluster.table.entries import write_head
     from luckbase.cluster.table.ledger import Head
@@ -109,10 +101,10 @@ def test_a_table_of_a_game_nobody_knows_stops_no_status_of_the_others(
     assert "complete " in out and "its game 'tiddlywinks' is unknown; name the file" in out
 
 
-def test_a_line_lost_at_the_very_end_is_solved_again(tmp_path: Path) -> None:
+def test_a_line_lost_at_the_very_end_is_solved_again(tmp_path):
     board = solver.load_board(TINY, frontier=1)
 
-    def stop(now: Progress) -> None:
+    def stop(now):
         if now.shards and now.shards == now.shards_total:
             raise KeyboardInterrupt
 
@@ -124,9 +116,7 @@ def test_a_line_lost_at_the_very_end_is_solved_again(tmp_path: Path) -> None:
     assert 0 < solved.states < 3000 and solved.ledger.complete
 
 
-def test_diff_says_of_which_table_states_are_missing(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_diff_says_of_which_table_states_are_missing(tmp_path, capsys):
     tables = [
         cluster.solve(solver.load_board(TINY, frontier=f, score_cap=c), results=tmp_path).table
         for f, c in ((1, 1500), (1, 1000))
@@ -143,9 +133,7 @@ def test_diff_says_of_which_table_states_are_missing(
 
 
 @pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
-def test_answers_of_a_batch_given_back_as_a_batch_are_not_overwritten(
-    ending: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_answers_of_a_batch_given_back_as_a_batch_are_not_overwritten(ending, tmp_path, capsys):
     table = below(tmp_path, A).table
     path = tmp_path / "in.jsonl"
     path.write_text('{"scores": [0, 1000, 500], "earned": [0, 1, 1], "day": "2026-11-22"}\n')
@@ -159,17 +147,17 @@ def test_answers_of_a_batch_given_back_as_a_batch_are_not_overwritten(
     assert not list(tmp_path.glob("*.part"))
 
 
-def test_a_reader_sees_no_fault_in_what_a_running_solve_has_just_added(tmp_path: Path) -> None:
-    seen: list[list[str]] = []
+def test_a_reader_sees_no_fault_in_what_a_running_solve_has_just_added(tmp_path):
+    seen = []
 
-    def look(now: Progress) -> None:
+    def look(now):
         if now.shards and now.shards % 5 == 0:
             (table,) = tmp_path.glob("*/*/*")
             if opened:
                 seen.append(check_files(opened[0]))
             opened.append(cluster.open_table(table))
 
-    opened: list[cluster.table.table.Table] = []
+    opened = []
     cluster.solve(
         solver.load_board(TINY, frontier=2, score_cap=1500),
         results=tmp_path,
@@ -179,7 +167,7 @@ def test_a_reader_sees_no_fault_in_what_a_running_solve_has_just_added(tmp_path:
     assert len(seen) > 5 and not any(seen)
 
 
-def test_a_lock_is_free_again_after_its_solve(tmp_path: Path) -> None:
+def test_a_lock_is_free_again_after_its_solve(tmp_path):
     with lock(tmp_path):
         pass
     with lock(tmp_path):

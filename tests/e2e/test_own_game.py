@@ -1,11 +1,6 @@
 """An own game in words: in it both choose at once, by the names that its rules list; a field has
 names; and plays begin in one of two states."""
 
-from __future__ import annotations
-
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
 import luckbase
@@ -31,7 +26,7 @@ GUSTY = 0.25
 
 
 @transition
-def kick(board, state, edges):  # type: ignore[no-untyped-def]
+def kick(board, state, edges):
     """One kicks to the left or to the right; the other guards the left or the middle. Half of what
     is kicked in a gust misses."""
     kicked, gust = state
@@ -50,7 +45,7 @@ class Kick(Board):
 
 
 @pytest.fixture
-def file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
+def file(monkeypatch, tmp_path):
     monkeypatch.setattr(registry, "entries", dict(registry.entries))
     register("kick", Kick, lambda board: Rules(
         fields=[Field("kicked", high=2), Field("wind", high=1, names=Names(["calm", "gusty"]))],
@@ -64,7 +59,7 @@ def file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
     yield path
 
 
-def test_choices_are_called_what_the_rules_call_them(file: Path) -> None:
+def test_choices_are_called_what_the_rules_call_them(file):
     luckbase.solve(file)
     with luckbase.open(file) as table:
         answer = table.ask({"wind": "calm"})
@@ -85,9 +80,7 @@ def test_choices_are_called_what_the_rules_call_them(file: Path) -> None:
             assert any(f"you: {theirs[1]}, player" in line for line in lines)
 
 
-def test_a_game_with_several_starts_is_solved_below_all_of_them(
-    file: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_game_with_several_starts_is_solved_below_all_of_them(file, capsys):
     board = luckbase.load_board(file)
     assert (check_game(board), luckbase.plan(board).states) == (6, 2)  # those that are over too
     assert run(["solve", str(file)]) == 0

@@ -11,18 +11,14 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import product
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 from luckbase import cluster, solver
-from luckbase.cluster.run.progress import Solved
 from luckbase.cluster.table.find import status_of
 from luckbase.cluster.table.verify import check_files
 from tests.places import BOARDS
@@ -30,9 +26,6 @@ from tests.places import BOARDS
 STEPS = ("fsync", "replace", "rename", "link", "unlink", "remove", "mkdir", "rmdir")
 FEW = 4
 """Names that are not flushed of which all combinations are tried; of more so many of them."""
-
-Disk = dict[str, bytes | None]
-"""What stands below the results: the bytes of files, None for folders."""
 
 
 @dataclass(eq=False)
@@ -48,33 +41,33 @@ class Thing:
 class Tracer:
     """Notes the disks that a cut may leave, at every step of what is done below `root`."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root):
         self.root, self.steps = root, 0
-        self.disks: dict[tuple[Any, ...], tuple[Disk, bool]] = {}
+        self.disks = {}
         self.rng = np.random.default_rng(0)
-        self.things: dict[int, Thing] = {}
+        self.things = {}
         self.lock = threading.RLock()
         self.top = self.thing(root)
         self.look()
         self.top.names = self.now(root)  # what stood there before is on the disk
 
-    def thing(self, path: Path) -> Thing:
+    def thing(self, path):
         return self.things.setdefault(path.stat().st_ino, Thing(path.is_dir()))
 
-    def now(self, folder: Path) -> dict[str, Thing]:
+    def now(self, folder):
         return {one.name: self.thing(one) for one in folder.iterdir()}
 
-    def look(self) -> None:
+    def look(self):
         """Forget what is gone: its number may come again."""
         there = {path.stat().st_ino for path in [self.root, *self.root.rglob("*")]}
         self.things = {number: one for number, one in self.things.items() if number in there}
 
     # --- what may be left ---------------------------------------------------------------------
 
-    def note(self) -> None:
+    def note(self):
         """The disks that a cut just now may leave."""
         self.look()
-        killed: Disk = {
+        killed = {
             str(path.relative_to(self.root)): None if path.is_dir() else path.read_bytes()
             for path in self.root.rglob("*")
         }
@@ -99,20 +92,18 @@ class Tracer:
                     names[folder].pop(name, None)
             self.keep(dict(self.left(self.top, names)), False)
 
-    def left(
-        self, folder: Thing, names: dict[Thing, dict[str, Thing]], at: str = ""
-    ) -> Iterator[tuple[str, bytes | None]]:
+    def left(self, folder, names, at=""):
         for name, thing in names.get(folder, folder.names).items():
             yield at + name, None if thing.folder else thing.flushed
             if thing.folder:
                 yield from self.left(thing, names, f"{at}{name}/")
 
-    def keep(self, disk: Disk, killed: bool) -> None:
+    def keep(self, disk, killed):
         self.disks.setdefault(tuple(sorted(disk.items())), (disk, killed))
 
     # --- what is done -------------------------------------------------------------------------
 
-    def flushed(self, number: int) -> None:
+    def flushed(self, number):
         """Content or names of the file or folder of that number are on the disk."""
         thing = self.things.get(number)
         for path in [self.root, *self.root.rglob("*")]:
@@ -120,8 +111,8 @@ class Tracer:
                 thing.names = self.now(path) if thing.folder else {}
                 thing.flushed = b"" if thing.folder else path.read_bytes()
 
-    def step(self, name: str, do: Callable[..., Any]) -> Callable[..., Any]:
-        def traced(*args: Any, **named: Any) -> Any:
+    def step(self, name, do):
+        def traced(*args, **named):
             with self.lock:
                 self.note()
                 self.steps += 1
@@ -135,7 +126,7 @@ class Tracer:
 
 
 @contextmanager
-def traced(root: Path) -> Iterator[Tracer]:
+def traced(root):
     root.mkdir()
     tracer = Tracer(root)
     with pytest.MonkeyPatch.context() as patch:
@@ -144,11 +135,11 @@ def traced(root: Path) -> Iterator[Tracer]:
         yield tracer
 
 
-def bytes_of(table: Path) -> dict[str, bytes]:
+def bytes_of(table):
     return {path.name: path.read_bytes() for path in sorted(table.rglob("*.parquet"))}
 
 
-def goes_on(disk: Disk, killed: bool, results: Path, solve: Callable[[Path], Solved]) -> Solved:
+def goes_on(disk, killed, results, solve):
     """Solve again where a cut left this; fails where the table is damaged. Stages that a search
     found are not flushed: what a power cut takes of them is found again, and said."""
     results.mkdir()
@@ -171,7 +162,7 @@ def goes_on(disk: Disk, killed: bool, results: Path, solve: Callable[[Path], Sol
     return again
 
 
-def cut_at_every_step(solve: Callable[[Path], Solved], folder: Path, most: int) -> int:
+def cut_at_every_step(solve, folder, most):
     """Solve, and go on from what a cut may leave, wherever; from `most` of these where there are
     more, drawn at random. Returns how many steps there were."""
     with traced(folder / "traced") as tracer:
@@ -190,24 +181,22 @@ def cut_at_every_step(solve: Callable[[Path], Solved], folder: Path, most: int) 
     return tracer.steps
 
 
-def full(results: Path) -> Solved:
+def full(results):
     board = solver.load_board(BOARDS / "pig/rounds.toml", rounds=1, cut=10)
     return cluster.solve(board, results=results, workers=1)
 
 
-def in_one_piece(results: Path) -> Solved:
+def in_one_piece(results):
     board = solver.load_board(BOARDS / "jackpot/tiny.toml")
     return cluster.solve_below(board, results=results, workers=1)
 
 
-def by_stages(results: Path) -> Solved:
+def by_stages(results):
     board = solver.load_board(BOARDS / "jackpot/tiny.toml")
     return cluster.solve_below(board, results=results, workers=1, one_piece=0)
 
 
 @pytest.mark.parametrize("most", [40, pytest.param(2000, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("solve", [full, in_one_piece, by_stages])
-def test_a_solve_cut_off_at_any_step_goes_on(
-    solve: Callable[[Path], Solved], most: int, tmp_path: Path
-) -> None:
+def test_a_solve_cut_off_at_any_step_goes_on(solve, most, tmp_path):
     assert cut_at_every_step(solve, tmp_path, most) > 20

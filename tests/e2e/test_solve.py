@@ -1,7 +1,5 @@
 """End to end: the same bytes whatever happens on the way."""
 
-from __future__ import annotations
-
 import ipaddress
 import os
 import random
@@ -14,7 +12,6 @@ import sys
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -22,11 +19,9 @@ import pytest
 
 from luckbase import cluster, solver
 from luckbase.cluster.run import driver, tiers
-from luckbase.cluster.run.progress import Progress, lock
-from luckbase.cluster.run.worker import Receipt
+from luckbase.cluster.run.progress import lock
 from luckbase.cluster.table import storage
 from luckbase.cluster.table.entries import read_ledger
-from luckbase.cluster.table.ledger import Ledger
 from luckbase.cluster.table.storage import Folder
 from luckbase.solver.errors import MemoryLimitError, RequestError
 from tests.e2e.stopped import solve_until
@@ -37,12 +32,12 @@ BOARD = solver.load_board(TINY, frontier=2)
 ONE_SPIN = solver.load_board(TINY, frontier=1)
 
 
-def files(table: Path) -> dict[str, bytes]:
+def files(table):
     """Every file of a table's tiers, by its name in it."""
     return {str(p.relative_to(table)): p.read_bytes() for p in sorted(table.rglob("*.parquet"))}
 
 
-def leftovers(table: Path) -> list[Path]:
+def leftovers(table):
     return [
         *table.rglob("*.part"),
         *table.glob("spill"),
@@ -51,22 +46,22 @@ def leftovers(table: Path) -> list[Path]:
     ]
 
 
-def read(table: Path) -> Ledger:
+def read(table):
     return read_ledger(Folder(table), table)
 
 
-def ledger(table: Path) -> list[dict[str, object]]:
+def ledger(table):
     """The lines of the ledger without what depends on the clock."""
     return [{**vars(line), "seconds": None} for line in read(table).lines()]
 
 
-def table_in(results: Path) -> Path:
+def table_in(results):
     (head,) = results.rglob("table.json")
     return head.parent
 
 
 @pytest.fixture(scope="module")
-def undisturbed(table_of: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+def undisturbed(table_of, tmp_path_factory):
     """A copy of the run's own, in results of its own."""
     there = table_of(TINY, frontier=2)
     copy = tmp_path_factory.mktemp("plain") / there.relative_to(there.parents[2])
@@ -74,16 +69,14 @@ def undisturbed(table_of: Callable[..., Path], tmp_path_factory: pytest.TempPath
 
 
 @pytest.mark.parametrize("workers", [2, 5])
-def test_any_number_of_workers_gives_the_same_bytes(
-    workers: int, undisturbed: Path, tmp_path: Path
-) -> None:
+def test_any_number_of_workers_gives_the_same_bytes(workers, undisturbed, tmp_path):
     table = cluster.solve(BOARD, results=tmp_path, workers=workers).table
     assert files(table) == files(undisturbed)
     assert ledger(table) == ledger(undisturbed)
     assert not leftovers(table)
 
 
-def test_a_complete_table_is_left_alone(undisturbed: Path) -> None:
+def test_a_complete_table_is_left_alone(undisturbed):
     before = {p: p.stat().st_mtime_ns for p in undisturbed.rglob("*") if p.is_file()}
     again = cluster.solve(BOARD, results=undisturbed.parents[2])
     assert (again.shards, again.states, again.table) == (0, 0, undisturbed)
@@ -91,9 +84,7 @@ def test_a_complete_table_is_left_alone(undisturbed: Path) -> None:
 
 
 @pytest.mark.parametrize("after", [0, 7, 40])
-def test_an_interrupted_solve_goes_on_where_it_was(
-    after: int, undisturbed: Path, tmp_path: Path
-) -> None:
+def test_an_interrupted_solve_goes_on_where_it_was(after, undisturbed, tmp_path):
     solve_until(BOARD, tmp_path, after, workers=2)
     path = table_in(tmp_path)
     finished = read(path).files
@@ -111,7 +102,7 @@ def test_an_interrupted_solve_goes_on_where_it_was(
 BOARD_TIERS = solver.load_layout(BOARD).tiers()
 
 
-def test_what_a_stopped_run_left_is_never_trusted(undisturbed: Path, tmp_path: Path) -> None:
+def test_what_a_stopped_run_left_is_never_trusted(undisturbed, tmp_path):
     """Payoffs that it had spilled, marks, what it said of itself: they go; what others still read
     is solved again, and no file is written twice."""
     solve_until(BOARD, tmp_path, 30)
@@ -135,12 +126,12 @@ cluster.solve(board, results=sys.argv[2], workers=2)
 """
 
 
-def parquets(folder: Path) -> int:
+def parquets(folder):
     """How many there are; folders may go while this looks."""
     return sum(name.endswith(".parquet") for _, _, names in os.walk(folder) for name in names)
 
 
-def test_kill_9_at_any_moment_costs_no_tier_and_no_bit(undisturbed: Path, tmp_path: Path) -> None:
+def test_kill_9_at_any_moment_costs_no_tier_and_no_bit(undisturbed, tmp_path):
     rng = random.Random(0)
     command = [sys.executable, "-c", CHILD, str(TINY), str(tmp_path)]
     seen = 0
@@ -159,11 +150,11 @@ def test_kill_9_at_any_moment_costs_no_tier_and_no_bit(undisturbed: Path, tmp_pa
 
 
 def test_what_a_solve_left_that_was_killed_at_its_very_end_goes_with_the_next(
-    undisturbed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    undisturbed, tmp_path, monkeypatch
+):
     """All is there by then, but for the ledger in one object."""
 
-    def dies(ledger: Ledger) -> None:
+    def dies(ledger):
         Folder(table_in(tmp_path)).written("ledger/0000000099", b"half of")
         raise KeyboardInterrupt
 
@@ -183,15 +174,12 @@ def test_what_a_solve_left_that_was_killed_at_its_very_end_goes_with_the_next(
 
 @pytest.mark.parametrize("at", [2, 3, 15, 28, 29, 44])
 @pytest.mark.parametrize("name", ["link", "fsync"])
-def test_dying_at_any_step_of_a_commit_loses_nothing(
-    name: str, at: int, table_of: Callable[..., Path], tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
+def test_dying_at_any_step_of_a_commit_loses_nothing(name, at, table_of, tmp_path, monkeypatch):
     """Of some fifty steps of each kind."""
     calls = {"n": 0}
     real = getattr(storage.os, name)
 
-    def dies(*words: object) -> object:
+    def dies(*words):
         # A folder that can not be flushed is no fault: some systems have no such thing.
         calls["n"] += name == "link" or not stat_is_folder(words[0])
         if calls["n"] == at:
@@ -208,22 +196,20 @@ def test_dying_at_any_step_of_a_commit_loses_nothing(
     assert not leftovers(table)
 
 
-def test_everything_is_flushed_before_it_gets_its_name(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_everything_is_flushed_before_it_gets_its_name(tmp_path, monkeypatch):
     """fsync of the very file, then the name, then fsync of the folder; a file before its line."""
-    flushed: set[int] = set()
-    events: defaultdict[int, list[str]] = defaultdict(list)  # of the driver, and of its worker
-    lines: list[str] = []
+    flushed = set()
+    events = defaultdict(list)  # of the driver, and of its worker
+    lines = []
     real_fsync, real_link = os.fsync, os.link
 
-    def fsync(handle: int) -> None:
+    def fsync(handle):
         flushed.add(os.fstat(handle).st_ino)
         if stat_is_folder(handle):
             events[threading.get_ident()].append("folder")
         real_fsync(handle)
 
-    def link(source: Path, final: Path) -> None:
+    def link(source, final):
         if tmp_path in Path(final).parents:
             assert os.stat(source).st_ino in flushed, f"{final} was named before it was flushed"
             mine = events[threading.get_ident()]
@@ -244,13 +230,11 @@ def test_everything_is_flushed_before_it_gets_its_name(
     assert sum("ledger" in of for of in named) == 1  # the driver's lines, all by one
 
 
-def stat_is_folder(handle: object) -> bool:
-    return stat.S_ISDIR(os.fstat(handle).st_mode)  # type: ignore[arg-type]
+def stat_is_folder(handle):
+    return stat.S_ISDIR(os.fstat(handle).st_mode)
 
 
-def test_what_does_not_fit_is_refused_before_anything_is_made_or_unmade(
-    undisturbed: Path, tmp_path: Path
-) -> None:
+def test_what_does_not_fit_is_refused_before_anything_is_made_or_unmade(undisturbed, tmp_path):
     with pytest.raises(MemoryLimitError, match="memory: the largest tier needs"):
         cluster.solve(BOARD, results=tmp_path, memory=1000)
     assert not list(tmp_path.iterdir())
@@ -262,10 +246,10 @@ def test_what_does_not_fit_is_refused_before_anything_is_made_or_unmade(
     assert cluster.solve(BOARD, results=undisturbed.parents[2], memory=1000).shards == 0
 
 
-def test_a_second_solve_of_the_same_table_is_refused_while_one_runs(tmp_path: Path) -> None:
-    refused: list[str] = []
+def test_a_second_solve_of_the_same_table_is_refused_while_one_runs(tmp_path):
+    refused = []
 
-    def try_another(now: Progress) -> None:
+    def try_another(now):
         if not refused:
             with pytest.raises(RequestError, match="another solve") as found:
                 cluster.solve(BOARD, results=tmp_path)
@@ -275,9 +259,7 @@ def test_a_second_solve_of_the_same_table_is_refused_while_one_runs(tmp_path: Pa
     assert refused
 
 
-def test_at_the_address_local_no_running_ray_cluster_is_joined(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_at_the_address_local_no_running_ray_cluster_is_joined(tmp_path, monkeypatch):
     """Not the one that RAY_ADDRESS names either, which Ray would take where it is given none."""
     import ray
     from ray._private import ray_constants, services
@@ -285,7 +267,7 @@ def test_at_the_address_local_no_running_ray_cluster_is_joined(
     from luckbase.cluster.run.ray import ray_here
     from luckbase.cluster.run.worker import TableLocation
 
-    asked: list[dict[str, object]] = []
+    asked = []
     monkeypatch.setattr(ray, "init", lambda **given: asked.append(given))
     monkeypatch.setattr(ray, "shutdown", lambda: None)
     node = {"NodeID": "1", "Alive": True, "Resources": {"CPU": 2.0}, "NodeManagerHostname": "here",
@@ -306,8 +288,8 @@ def test_at_the_address_local_no_running_ray_cluster_is_joined(
 
 @pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="no /proc/net here")
 def test_a_ray_of_its_own_is_not_reached_from_another_machine_and_loses_a_worker(
-    undisturbed: Path, tmp_path: Path
-) -> None:
+    undisturbed, tmp_path
+):
     """Every port that Ray opens for it, on any address but the loopback, is found. And its workers
     do not wait for all else that the machine does; one that is killed costs a retry and no state.
     Of a process that has not imported Ray yet."""
@@ -320,22 +302,22 @@ def test_a_ray_of_its_own_is_not_reached_from_another_machine_and_loses_a_worker
     assert files(table_in(tmp_path)) == files(undisturbed)
 
 
-def look_at_ray(results: Path) -> None:
+def look_at_ray(results):
     """The first receipt names its worker's process, which is killed there and then."""
     before, others = listening(), processes() - {os.getpid()}  # the run's own cluster
-    heard: list[set[str]] = []
-    seen: dict[int, str] = {}
-    nice: set[int] = set()
-    killed: list[str] = []
+    heard = []
+    seen = {}
+    nice = set()
+    killed = []
     commit = tiers.TierRun.commit
 
-    def commit_and_kill(run: tiers.TierRun, receipt: Receipt) -> None:
+    def commit_and_kill(run, receipt):
         commit(run, receipt)
         if len(killed) < 2 and receipt.process not in killed:
             killed.append(receipt.process)
             os.kill(int(receipt.process.split()[1]), signal.SIGKILL)
 
-    def look(now: object) -> None:
+    def look(now):
         heard.append(listening())
         for process in processes() - others:
             with suppress(OSError):
@@ -345,7 +327,7 @@ def look_at_ray(results: Path) -> None:
                     int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[16])
                 )
 
-    tiers.TierRun.commit = commit_and_kill  # type: ignore[method-assign]
+    tiers.TierRun.commit = commit_and_kill
     solved = cluster.solve(BOARD, results=results, workers=2, address="local", on_progress=look)
     import ray
 
@@ -358,7 +340,7 @@ def look_at_ray(results: Path) -> None:
     assert not away
 
 
-def listening() -> set[str]:
+def listening():
     """Addresses and ports at which this process and its own listen: ``127.0.0.1 6379``."""
     found, mine = set(), sockets()
     for name, size in (("tcp", 8), ("tcp6", 32)):
@@ -375,9 +357,9 @@ def listening() -> set[str]:
     return found
 
 
-def processes() -> set[int]:
+def processes():
     """This process and all that it has started."""
-    parents: dict[int, int] = {}
+    parents = {}
     for path in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
             said = (path / "stat").read_text()
@@ -388,7 +370,7 @@ def processes() -> set[int]:
     return own
 
 
-def sockets() -> set[str]:
+def sockets():
     """The sockets of this process and of all that it has started, by their inodes."""
     found = set()
     for process in processes():

@@ -1,7 +1,5 @@
 """What may happen to a solve into an object store: a sentence, nothing lost, the same goes on."""
 
-from __future__ import annotations
-
 import importlib.util
 import os
 import re
@@ -10,7 +8,6 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
 from datetime import datetime
 from pathlib import Path
 
@@ -18,7 +15,6 @@ import pytest
 
 from luckbase import cluster, solver
 from luckbase.cluster.run import driver
-from luckbase.cluster.run.progress import Progress
 from luckbase.cluster.table import remote
 from luckbase.cluster.table.entries import read_ledger
 from luckbase.cluster.table.storage import Memory, storage_at
@@ -31,7 +27,7 @@ TINY = BOARDS / "press-your-luck/tiny.toml"
 BOARD = solver.load_board(TINY, frontier=1)
 
 
-def digests(table: Path) -> dict[str, str]:
+def digests(table):
     """What a table's ledger says of each file: its bytes."""
     ledger = read_ledger(storage_at(table), table)
     assert ledger.complete
@@ -39,12 +35,12 @@ def digests(table: Path) -> dict[str, str]:
 
 
 @pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+def undisturbed(tmp_path_factory):
     return digests(cluster.solve(BOARD, results=tmp_path_factory.mktemp("folder"), workers=1).table)
 
 
 @pytest.fixture
-def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Seaweed]:
+def own(tmp_path, monkeypatch):
     """A server that may be killed."""
     server = Seaweed(tmp_path / "server")
     server.start(again=3)
@@ -54,28 +50,26 @@ def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Seaweed]:
     server.kill()
 
 
-def once(happens: Callable[[], object]) -> Callable[[Progress], None]:
+def once(happens):
     """Does it in the middle of a solve, once."""
     left = [happens]
 
-    def progress(now: Progress) -> None:
+    def progress(now):
         if now.shards and left:
             left.pop()()
 
     return progress
 
 
-def test_files_in_a_store_are_those_in_a_folder(bucket: str, undisturbed: dict[str, str]) -> None:
+def test_files_in_a_store_are_those_in_a_folder(bucket, undisturbed):
     solved = cluster.solve(BOARD, results=bucket)
     assert digests(solved.table) == undisturbed
     assert cluster.solve(BOARD, results=bucket).states == 0
 
 
 @pytest.mark.parametrize("seconds", [1.0, pytest.param(10.0, marks=pytest.mark.slow)])
-def test_a_server_that_stops_for_a_while_is_waited_for(
-    seaweed: Seaweed, bucket: str, undisturbed: dict[str, str], seconds: float
-) -> None:
-    def stops() -> None:
+def test_a_server_that_stops_for_a_while_is_waited_for(seaweed, bucket, undisturbed, seconds):
+    def stops():
         seaweed.pause()
         threading.Timer(seconds, seaweed.pause, [False]).start()
 
@@ -84,17 +78,15 @@ def test_a_server_that_stops_for_a_while_is_waited_for(
 
 
 @pytest.mark.slow
-def test_a_server_that_is_killed_and_started_again_is_waited_for(
-    own: Seaweed, undisturbed: dict[str, str]
-) -> None:
+def test_a_server_that_is_killed_and_started_again_is_waited_for(own, undisturbed):
     over = threading.Event()
 
-    def start_again() -> None:
+    def start_again():
         time.sleep(5.0)
         own.start()
         over.wait()  # the server ends with the thread that has started it
 
-    def dies() -> None:
+    def dies():
         own.kill()
         threading.Thread(target=start_again, daemon=True).start()
 
@@ -104,8 +96,8 @@ def test_a_server_that_is_killed_and_started_again_is_waited_for(
 
 
 def test_a_wrong_key_a_key_that_only_reads_and_no_bucket_are_a_sentence(
-    bucket: str, undisturbed: dict[str, str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+    bucket, undisturbed, monkeypatch
+):
     with monkeypatch.context() as patch:
         patch.setenv("AWS_SECRET_ACCESS_KEY", "wrong")
         with pytest.raises(StoreError, match="does not take the key"):
@@ -121,7 +113,7 @@ def test_a_wrong_key_a_key_that_only_reads_and_no_bucket_are_a_sentence(
 
 
 @pytest.fixture
-def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Seaweed, Path]]:
+def small(tmp_path, monkeypatch):
     """A server on a disk of its own, and where that is."""
     disk = tmp_path / "disk"
     disk.mkdir()
@@ -141,17 +133,14 @@ def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Sea
         subprocess.run(["umount", "-l", str(disk)], check=True)
 
 
-def resize(disk: Path, size: int) -> None:
+def resize(disk, size):
     """Give a small disk so many bytes."""
     subprocess.run(["mount", "-o", f"remount,size={size}", str(disk)], check=True)
 
 
 def test_a_store_whose_disk_is_full_is_a_sentence_and_the_same_goes_on(
-    small: tuple[Seaweed, Path],
-    undisturbed: dict[str, str],
-    monkeypatch: pytest.MonkeyPatch,
-    capfd: pytest.CaptureFixture[str],
-) -> None:
+    small, undisturbed, monkeypatch, capfd
+):
     """A server of which the client learns no more than that it has an internal error."""
     server, disk = small
     command = ["solve", str(TINY), "--set", "frontier=1", "--results", "s3://tests/r"]
@@ -172,7 +161,7 @@ def test_a_store_whose_disk_is_full_is_a_sentence_and_the_same_goes_on(
     assert solved.kept and digests(solved.table) == undisturbed
 
 
-def _faketime() -> str:
+def _faketime():
     """The library that changes the clock of a process; "" where it does not work here."""
     spec = importlib.util.find_spec("libfaketime")
     below = Path(spec.origin).parent if spec and spec.origin else Path("/nowhere")
@@ -187,8 +176,8 @@ def _faketime() -> str:
 
 
 def test_a_clock_that_jumps_by_an_hour_in_mid_solve_is_a_sentence_with_both_times(
-    bucket: str, undisturbed: dict[str, str], tmp_path: Path
-) -> None:
+    bucket, undisturbed, tmp_path
+):
     """SeaweedFS, as Amazon's, takes a request of the last quarter of an hour only."""
     library = _faketime()
     if not library:
@@ -219,12 +208,10 @@ def test_a_clock_that_jumps_by_an_hour_in_mid_solve_is_a_sentence_with_both_time
     assert digests(cluster.solve(BOARD, results=bucket, workers=1).table) == undisturbed
 
 
-def test_of_two_solves_one_works_and_the_other_says_who(
-    bucket: str, undisturbed: dict[str, str]
-) -> None:
+def test_of_two_solves_one_works_and_the_other_says_who(bucket, undisturbed):
     said = list[str]()
 
-    def another() -> None:
+    def another():
         with pytest.raises(RequestError) as error:
             cluster.solve(BOARD, results=bucket)
         said.append(str(error.value))
@@ -238,9 +225,7 @@ def test_of_two_solves_one_works_and_the_other_says_who(
 @pytest.mark.skipif(
     os.geteuid() != 0 or not shutil.which("unshare"), reason="takes Linux, root and unshare"
 )
-def test_where_the_machine_that_solves_is_lost_another_goes_on_at_the_store(
-    bucket: str, undisturbed: dict[str, str]
-) -> None:
+def test_where_the_machine_that_solves_is_lost_another_goes_on_at_the_store(bucket, undisturbed):
     """One with its own processes and name, which nobody here can look at: its lease runs out."""
     script = (
         "import sys, time; from luckbase import cluster, solver\n"
@@ -272,17 +257,17 @@ class Lying(Memory):
 
     anywhere = True
 
-    def __init__(self, absent: bool, match: bool) -> None:
+    def __init__(self, absent, match):
         super().__init__()
         self.absent, self.match = absent, match
 
-    def put_if_absent(self, name: str, content: bytes | Path) -> bool:
+    def put_if_absent(self, name, content):
         if not self.absent:
             return super().put_if_absent(name, content)
         self.put(name, content)
         return True
 
-    def put_if_match(self, name: str, content: bytes, tag: str) -> str | None:
+    def put_if_match(self, name, content, tag):
         if not self.match:
             return super().put_if_match(name, content, tag)
         self.put(name, content)
@@ -290,7 +275,7 @@ class Lying(Memory):
 
 
 @pytest.mark.parametrize("lies", ["If-None-Match", "If-Match"])
-def test_a_store_that_does_not_keep_its_conditions_is_refused(lies: str) -> None:
+def test_a_store_that_does_not_keep_its_conditions_is_refused(lies):
     driver._check_conditions(Lying(False, False), Path("t"))
     storage = Lying(lies == "If-None-Match", lies == "If-Match")
     with pytest.raises(StoreError, match=f"the header {lies} of a write"):

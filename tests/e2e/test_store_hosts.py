@@ -1,25 +1,22 @@
 """Hosts that have no disk in common solve a table into a store: three of them together, each its
 own files; one after another, where the link of the first is cut."""
 
-from __future__ import annotations
-
 import re
 import time
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from tests import stores
 from tests.e2e.hosts import NET, Hosts, cluster, missing
-from tests.e2e.test_hosts import DENSE, HANGS, SMALL, Board, Solve, digests, search_by_stages
+from tests.e2e.test_hosts import DENSE, HANGS, SMALL, Solve, digests, search_by_stages
 
 pytestmark = pytest.mark.skipif(bool(missing()), reason=missing())
 ENDPOINT = f"http://{NET}.1:8333"
 ENV = {**stores.KEYS, "AWS_ENDPOINT_URL": ENDPOINT, "AWS_REGION": "us-east-1"}
 
 
-def serve(made: Hosts, name: str, other: str, folder: Path) -> None:
+def serve(made, name, other, folder):
     """Start the store on the first host, and wait until another can use it."""
     server = stores.Seaweed(folder / "weed")
     made.start(
@@ -42,7 +39,7 @@ def serve(made: Hosts, name: str, other: str, folder: Path) -> None:
 
 
 @pytest.fixture
-def hosts(on_disk: Path) -> Iterator[Hosts]:
+def hosts(on_disk):
     """A head, which has the store's server as well, and two nodes."""
     with cluster(on_disk, private=True, compiled=True, env=ENV) as made:
         serve(made, "head", "node1", on_disk)
@@ -64,9 +61,7 @@ print(ledger.rows, file=sys.stderr)
 
 @pytest.mark.slow
 @pytest.mark.parametrize("board", [SMALL, DENSE])
-def test_what_three_hosts_solve_into_a_store_is_what_one_solves_in_a_folder(
-    hosts: Hosts, board: Board, table_of: Callable[..., Path]
-) -> None:
+def test_what_three_hosts_solve_into_a_store_is_what_one_solves_in_a_folder(hosts, board, table_of):
     from tests.e2e.hosts import ROOT
 
     alone = digests(table_of(ROOT / f"boards/{board[0]}.toml", **board[1]))
@@ -83,9 +78,7 @@ def test_what_three_hosts_solve_into_a_store_is_what_one_solves_in_a_folder(
 
 
 @pytest.mark.slow
-def test_a_search_by_stages_loses_a_host_and_no_stage_file_lies_in_the_store(
-    hosts: Hosts, on_disk: Path
-) -> None:
+def test_a_search_by_stages_loses_a_host_and_no_stage_file_lies_in_the_store(hosts, on_disk):
     """Its file to go on lies where all hosts see it: each has a /dev/shm of its own."""
     search_by_stages(hosts, "s3://tests/r", "node1", on_disk / "alone")
     read = hosts.run("node2", ["python", "-c", READ])
@@ -115,8 +108,8 @@ except solver.errors.LuckbaseError as error: print(error); sys.exit(2)
 
 @pytest.mark.parametrize("lease", [2.0, pytest.param(15.0, marks=pytest.mark.slow)])
 def test_a_solve_whose_link_is_cut_is_taken_over_and_stops_once_it_is_back(
-    on_disk: Path, table_of: Callable[..., Path], lease: float
-) -> None:
+    on_disk, table_of, lease
+):
     """Nobody hears that it is gone: no connection is closed."""
     from tests.e2e.hosts import ROOT
 

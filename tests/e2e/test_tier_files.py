@@ -1,10 +1,6 @@
 """A tier in several files: the same rows however it was cut, by any workers, after any stop."""
 
-from __future__ import annotations
-
-from collections.abc import Iterator
 from itertools import count, pairwise
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -16,7 +12,6 @@ from luckbase import cluster, solver
 from luckbase.cluster.run import decisions, tiers, worker
 from luckbase.cluster.run.driver import solve_table
 from luckbase.cluster.run.options import Options
-from luckbase.cluster.run.progress import Progress, Solved
 from luckbase.cluster.run.tiers import FACE, make_plan
 from luckbase.cluster.table import format as table_format
 from luckbase.cluster.table.entries import read_ledger
@@ -26,7 +21,6 @@ from luckbase.cluster.table.storage import Folder
 from luckbase.cluster.table.table import tiers_in_memory
 from luckbase.cluster.table.verify import verify
 from luckbase.jobs.app import run
-from luckbase.solver.board.model import Board
 from luckbase.solver.errors import WorkerError
 from tests.e2e.stopped import solve_until
 from tests.e2e.test_solve import files
@@ -37,30 +31,30 @@ ROWS = 900
 """Of a file of the tests: blocks of 42 are 2,058 rows of a tier of three players."""
 
 
-def board(frontier: int = 1, **settings: object) -> Board:
+def board(frontier=1, **settings):
     return solver.load_board(TINY, frontier=frontier, **settings)
 
 
-def cut(monkeypatch: pytest.MonkeyPatch, rows: int) -> None:
+def cut(monkeypatch, rows):
     monkeypatch.setattr(table_format, "FILE_ROWS", rows)
     make_plan.cache_clear()
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def whole(tmp_path_factory):
     """Each tier in one file."""
     return cluster.solve(board(), results=tmp_path_factory.mktemp("whole"), workers=1).table
 
 
 @pytest.fixture
-def small(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def small(monkeypatch):
     cut(monkeypatch, ROWS)
     yield
     make_plan.cache_clear()
 
 
 @pytest.fixture(scope="module")
-def in_files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def in_files(tmp_path_factory):
     """The same table, its tiers in several files."""
     with pytest.MonkeyPatch.context() as patch:
         cut(patch, ROWS)
@@ -68,22 +62,20 @@ def in_files(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+def seconds(monkeypatch):
     """A second lies between two looks at the clock."""
     for module in (tiers, decisions):
         clock = SimpleNamespace(perf_counter=count().__next__)
         monkeypatch.setattr(module, "time", clock)
 
 
-def rows_of(table: Path) -> list[dict[str, object]]:
+def rows_of(table):
     """All rows in the order of their keys."""
     entries = read_ledger(Folder(table), table).of_part(TIERS)
     return [row for e in entries for row in pq.ParquetFile(table / e.place).read().to_pylist()]
 
 
-def test_a_tier_above_the_bound_is_cut_on_blocks_and_one_below_is_not(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_tier_above_the_bound_is_cut_on_blocks_and_one_below_is_not(monkeypatch):
     layout = solver.load_layout(board())
     for bound in (1, 41, 43, 900, 2057, 2058, 1 << 24):
         monkeypatch.setattr(table_format, "FILE_ROWS", bound)
@@ -98,14 +90,12 @@ def test_a_tier_above_the_bound_is_cut_on_blocks_and_one_below_is_not(
             assert (".000." in found[0].name) == (len(found) > 1)
 
 
-def test_rows_do_not_depend_on_the_cut(whole: Path, in_files: Path) -> None:
+def test_rows_do_not_depend_on_the_cut(whole, in_files):
     assert len(files(in_files)) == 36 > len(files(whole)) == 20
     assert rows_of(in_files) == rows_of(whole)
 
 
-def test_bytes_do_not_depend_on_workers_or_stops(
-    in_files: Path, small: None, tmp_path: Path
-) -> None:
+def test_bytes_do_not_depend_on_workers_or_stops(in_files, small, tmp_path):
     for workers in (1, 3):
         solve_until(board(), tmp_path / str(workers), 7, workers=workers)
         again = cluster.solve(board(), results=tmp_path / str(workers), workers=workers)
@@ -113,9 +103,7 @@ def test_bytes_do_not_depend_on_workers_or_stops(
         assert files(again.table) == files(in_files)
 
 
-def test_threads_write_the_files_of_a_tier_at_once(
-    in_files: Path, small: None, tmp_path: Path
-) -> None:
+def test_threads_write_the_files_of_a_tier_at_once(in_files, small, tmp_path):
     """As a worker of a cluster does, which does not see the folder and sends all bytes."""
     layout = solver.load_layout(board())
     plan = make_plan(layout)
@@ -136,22 +124,18 @@ def test_threads_write_the_files_of_a_tier_at_once(
         receipt.arrived(Folder(tmp_path / "there"), broken)
 
 
-def test_what_a_tier_took_is_shared_by_its_files(
-    small: None, seconds: None, tmp_path: Path
-) -> None:
+def test_what_a_tier_took_is_shared_by_its_files(small, seconds, tmp_path):
     solved = cluster.solve(board(), results=tmp_path, workers=1)
     assert all({*e.seconds} == {"solve", "write"} for e in solved.ledger.files.values())
     assert not any(e.at for e in solved.ledger.files.values()), "each lies under its name"
     assert _spent(solved) == pytest.approx(solved.solve_seconds, abs=0.1)
 
 
-def _spent(solved: Solved) -> float:
+def _spent(solved):
     return sum(entry.seconds["solve"] for entry in solved.ledger.files.values())
 
 
-def test_one_file_that_is_lost_is_the_only_one_written_again(
-    in_files: Path, small: None, tmp_path: Path
-) -> None:
+def test_one_file_that_is_lost_is_the_only_one_written_again(in_files, small, tmp_path):
     table = cluster.solve(board(), results=tmp_path, workers=1).table
     lost = sorted((table / TIERS).glob("*.001.parquet"))[3]
     before = {p: p.stat().st_mtime_ns for p in table.rglob("*.parquet") if p != lost}
@@ -163,9 +147,7 @@ def test_one_file_that_is_lost_is_the_only_one_written_again(
     assert files(again.table) == files(in_files)
 
 
-def test_a_table_that_was_cut_otherwise_is_complete_and_grows(
-    whole: Path, small: None, tmp_path: Path
-) -> None:
+def test_a_table_that_was_cut_otherwise_is_complete_and_grows(whole, small, tmp_path):
     """As one is that was solved before its tiers were cut."""
     with pytest.MonkeyPatch.context() as patch:
         cut(patch, 1 << 24)
@@ -181,7 +163,7 @@ def test_a_table_that_was_cut_otherwise_is_complete_and_grows(
     assert rows_of(table) == rows_of(whole)
 
 
-def test_float64_is_read_back_from_all_files(small: None, tmp_path: Path) -> None:
+def test_float64_is_read_back_from_all_files(small, tmp_path):
     exact = board(1, payoffs="float64")
     solved = cluster.solve(exact, results=tmp_path, workers=1)
     grown = cluster.solve(board(2, payoffs="float64"), results=tmp_path, workers=2)
@@ -190,7 +172,7 @@ def test_float64_is_read_back_from_all_files(small: None, tmp_path: Path) -> Non
     assert files(grown.table) == files(at_once.table)
 
 
-def test_what_is_read_back_may_have_been_cut_otherwise(small: None, tmp_path: Path) -> None:
+def test_what_is_read_back_may_have_been_cut_otherwise(small, tmp_path):
     with pytest.MonkeyPatch.context() as patch:
         cut(patch, 500)
         table = cluster.solve(board(1, payoffs="float64"), results=tmp_path, workers=1).table
@@ -201,9 +183,7 @@ def test_what_is_read_back_may_have_been_cut_otherwise(small: None, tmp_path: Pa
     assert verify(cluster.open_table(grown.table), 500).ok
 
 
-def test_a_question_an_export_and_a_copy_read_all_files(
-    whole: Path, in_files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_question_an_export_and_a_copy_read_all_files(whole, in_files, tmp_path, capsys):
     said = []
     for table in (whole, in_files):
         out = tmp_path / f"{len(said)}.csv"
@@ -219,7 +199,7 @@ def test_a_question_an_export_and_a_copy_read_all_files(
     assert run(["diff", str(whole), str(in_files)]) == 0
 
 
-def test_verify_names_a_file_that_the_ledger_has_lost(in_files: Path, small: None) -> None:
+def test_verify_names_a_file_that_the_ledger_has_lost(in_files, small):
     with cluster.open_table(in_files) as table:
         assert table.ledger is not None
         name = sorted(table.ledger.files)[5]
@@ -229,9 +209,7 @@ def test_verify_names_a_file_that_the_ledger_has_lost(in_files: Path, small: Non
     assert f"{in_files / name}: is not in the ledger, which says complete" in verdict.faults
 
 
-def test_decisions_keep_payoffs_in_several_files(
-    small: None, seconds: None, tmp_path: Path
-) -> None:
+def test_decisions_keep_payoffs_in_several_files(small, seconds, tmp_path):
     solved = luckbase.solve(
         board(1), results=tmp_path, workers=1, store="decisions", payoffs_of="spins=1"
     )
@@ -244,7 +222,7 @@ def test_decisions_keep_payoffs_in_several_files(
     assert verify(cluster.open_table(solved.table), 20).ok
 
 
-def test_in_memory_it_is_the_same(whole: Path, small: None) -> None:
+def test_in_memory_it_is_the_same(whole, small):
     layout = solver.load_layout(board())
     memory = tiers_in_memory(layout)
     states = np.concatenate([layout.states_at(t, np.arange(0, layout.rows(t), 13))
@@ -253,9 +231,7 @@ def test_in_memory_it_is_the_same(whole: Path, small: None) -> None:
         assert np.array_equal(table.full.lookup(states)[0], memory.full.lookup(states)[0])
 
 
-def test_a_batch_says_how_many_files_are_missing(
-    in_files: Path, small: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_batch_says_how_many_files_are_missing(in_files, small, tmp_path, capsys):
     solved = cluster.solve(board(), results=tmp_path, workers=1)
     sorted((solved.table / TIERS).glob("*.002.parquet"))[0].unlink()
     words = ["--set", "frontier=1", "--results", str(tmp_path)]
@@ -265,9 +241,7 @@ def test_a_batch_says_how_many_files_are_missing(
 
 
 @pytest.mark.parametrize(("workers", "payoffs"), [(1, "float32"), (3, "float32"), (2, "float64")])
-def test_tiers_from_faces_have_the_same_bytes_also_after_a_stop(
-    tmp_path: Path, workers: int, payoffs: str
-) -> None:
+def test_tiers_from_faces_have_the_same_bytes_also_after_a_stop(tmp_path, workers, payoffs):
     """As the nodes of a cluster solve them, which are handed no whole tiers of other whammies; in
     float64 what is there already is read back, and a face has no file to be read from."""
     layout = solver.load_layout(board(2, payoffs=payoffs))
@@ -275,11 +249,11 @@ def test_tiers_from_faces_have_the_same_bytes_also_after_a_stop(
     assert FACE in {part for _, part in plan.parts}
     whole = cluster.solve(layout.game.board, results=tmp_path / "whole", workers=1).table
 
-    def solve(**more: object) -> tiers.SolvedTiers:
+    def solve(**more):
         options = Options(results=tmp_path, workers=workers, **more)
         return solve_table(tiers.FullTable(layout, options, plan))
 
-    def stop(now: Progress) -> None:
+    def stop(now):
         if now.shards >= 9:
             raise KeyboardInterrupt
 

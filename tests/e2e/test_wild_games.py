@@ -4,9 +4,7 @@ asked in every way that a table answers."""
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from fractions import Fraction
-from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
 from unittest.mock import patch
@@ -22,7 +20,6 @@ from luckbase.cluster.search import shards
 from luckbase.game import load_game_file
 from luckbase.solver.board import registry
 from luckbase.solver.game.fields import typed
-from luckbase.solver.game.game import Game
 from luckbase.solver.game.rules import CHANCE, DECISION, JOINT, TERMINAL, room_for
 from tests.places import ROOT
 from tests.reference.matrix_game import solve as solve_matrix
@@ -39,10 +36,10 @@ class Node(NamedTuple):
     actions: dict[int, list[tuple[float, State, Any]]]
 
 
-def graph_of(game: Game, root: State) -> tuple[dict[State, Node], dict[State, Any]]:
+def graph_of(game, root):
     """All below a state, and the payoffs of those that are over."""
-    nodes: dict[State, Node] = {}
-    ends: dict[State, Any] = {}
+    nodes = {}
+    ends = {}
     todo = [root]
     while todo and len(nodes) < 2_000:
         state = todo.pop()
@@ -62,12 +59,12 @@ def graph_of(game: Game, root: State) -> tuple[dict[State, Node], dict[State, An
     return nodes, ends
 
 
-def action_payoffs(node: Node, values: dict[State, Any]) -> dict[int, Any]:
+def action_payoffs(node, values):
     """What each action pays every player."""
     return {a: sum(p * (r + values[y]) for p, y, r in edges) for a, edges in node.actions.items()}
 
 
-def backed_up(node: Node, values: dict[State, Any]) -> Any:
+def backed_up(node, values):
     """The payoffs of a state, from those of its children."""
     q = action_payoffs(node, values)
     if node.kind == CHANCE:
@@ -80,7 +77,7 @@ def backed_up(node: Node, values: dict[State, Any]) -> Any:
     return np.array([first, sum(next(iter(q.values()))) - first])
 
 
-def ties(node: Node, values: dict[State, Any]) -> bool:
+def ties(node, values):
     """Whether two best actions pay the others differently: then nobody says what those get."""
     if node.kind != DECISION:
         return False
@@ -91,7 +88,7 @@ def ties(node: Node, values: dict[State, Any]) -> bool:
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _games() -> Iterator[None]:
+def _games():
     with patch.object(registry, "entries", dict(registry.entries)):
         load_game_file(ROOT / "tests/games/wild.py")
         yield
@@ -107,9 +104,7 @@ BOARDS = st.fixed_dictionaries({
 @pytest.mark.slow
 @given(BOARDS, st.booleans(), st.randoms(use_true_random=False))
 @settings(max_examples=300)
-def test_hundreds_of_games(
-    tmp_path_factory: pytest.TempPathFactory, options: dict[str, Any], by_stages: bool, draw: Any
-) -> None:
+def test_hundreds_of_games(tmp_path_factory, options, by_stages, draw):
     asked_in_every_way(tmp_path_factory.mktemp("wild"), options, by_stages, draw)
 
 
@@ -117,13 +112,11 @@ def test_hundreds_of_games(
 @settings(max_examples=8)
 @example({"seed": 5, "players": 2, "kind": 9, "turns": 8, "pays": True, "at_once": False,
           "cycles": True}, True, Random(1))  # fmt: skip
-def test_games_are_asked_in_every_way(
-    tmp_path_factory: pytest.TempPathFactory, options: dict[str, Any], by_stages: bool, draw: Any
-) -> None:
+def test_games_are_asked_in_every_way(tmp_path_factory, options, by_stages, draw):
     asked_in_every_way(tmp_path_factory.mktemp("wild"), options, by_stages, draw)
 
 
-def asked_in_every_way(folder: Path, options: dict[str, Any], by_stages: bool, draw: Any) -> None:
+def asked_in_every_way(folder, options, by_stages, draw):
     if options["cycles"]:  # where both choose at once a cycle is refused
         options = options | {"at_once": False}
     path = folder / "wild.toml"
@@ -152,9 +145,7 @@ def asked_in_every_way(folder: Path, options: dict[str, Any], by_stages: bool, d
         hold(game, table, nodes, values, draw)
 
 
-def hold(
-    game: Game, table: Any, nodes: dict[State, Node], values: dict[State, Any], draw: Any
-) -> None:
+def hold(game, table, nodes, values, draw):
     """Every way to ask a table says the payoffs that value iteration says."""
     assert len(table) == len(nodes) and table.verify(sample=200).ok
     states = list(nodes)

@@ -38,7 +38,7 @@ def climb(board, state, edges):
     return decision(edges, up)
 
 
-def rules(board: Hill) -> Rules:
+def rules(board):
     summit, turns = board.rules.summit, 2 * board.rules.rounds
     always = Agents({"roll": lambda game, player, state, actions: actions.index(ROLL)})
     return Rules(

@@ -44,7 +44,7 @@ def hog(board, state, edges):
     return decision(edges, up)
 
 
-def hog_rules(board: Hog) -> Rules:
+def hog_rules(board):
     goal, dice = board.rules.goal, board.rules.dice
     width, chances = 6 * dice + 1, []
     sums = np.array([1.0])
@@ -97,7 +97,7 @@ def piglets(board, state, edges):
     return decision(edges, up)
 
 
-def piglets_rules(board: Piglets) -> Rules:
+def piglets_rules(board):
     goal, players = board.rules.goal, board.rules.players
     return Rules(
         fields=[
@@ -140,7 +140,7 @@ def twodice(board, state, edges):
     return decision(edges, up)
 
 
-def twodice_rules(board: TwoDice) -> Rules:
+def twodice_rules(board):
     goal = board.rules.goal
     return Rules(
         fields=[

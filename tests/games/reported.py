@@ -42,7 +42,7 @@ def bimatrix(board, state, edges):
     return simultaneous(edges)
 
 
-def bimatrix_rules(board: Bimatrix) -> Rules:
+def bimatrix_rules(board):
     one, two = PAIRS[board.rules.which]
     return Rules(
         fields=[Field("cell", high=4, default=0)], players=2, transition=bimatrix, max_edges=4,
@@ -70,7 +70,7 @@ def dimes(board, state, edges):
     return chance(edges)
 
 
-def dimes_rules(board: Dimes) -> Rules:
+def dimes_rules(board):
     rounds, sides = board.rules.rounds, board.rules.sides
     return Rules(
         fields=[Field("rounds", high=rounds, default=rounds)], players=1, transition=dimes,
@@ -103,7 +103,7 @@ def die(board, state, edges):
     return decision(edges, 0)
 
 
-def die_rules(board: Die) -> Rules:
+def die_rules(board):
     sides = board.rules.sides
     return Rules(
         fields=[Field("face", high=2 * sides, default=0)], players=1, transition=die,
@@ -137,7 +137,7 @@ def grid(board, state, edges):  # one function, as rules are
     return decision(edges, 0)
 
 
-def grid_rules(board: Grid) -> Rules:
+def grid_rules(board):
     return Rules(
         fields=[Field("x", high=3, default=0), Field("y", high=2, default=0)], players=1,
         transition=grid, numbers=Numbers([], [board.rules.step]), max_edges=12,
@@ -170,7 +170,7 @@ def gambler(board, state, edges):
     return decision(edges, 0)
 
 
-def gambler_rules(board: Gambler) -> Rules:
+def gambler_rules(board):
     own = board.rules
     most = min(own.most, own.goal)
     return Rules(
@@ -202,7 +202,7 @@ def streak(board, state, edges):
     return decision(edges, 0)
 
 
-def streak_rules(board: Streak) -> Rules:
+def streak_rules(board):
     heads = board.rules.heads
     return Rules(
         fields=[Field("row", high=heads, default=0)], players=1, transition=streak,
@@ -237,7 +237,7 @@ def throwers(board, state, edges):
     return decision(edges, up)
 
 
-def throwers_rules(board: Throwers) -> Rules:
+def throwers_rules(board):
     own = board.rules
     return Rules(
         fields=[Field("up", high=2, default=0), Field("pair", high=own.pairs, default=0)],
@@ -271,7 +271,7 @@ def siege(board, state, edges):
     return simultaneous(edges)
 
 
-def siege_rules(board: Siege) -> Rules:
+def siege_rules(board):
     end = board.rules.end
     most = 2 / end if end else 1e6
     return Rules(

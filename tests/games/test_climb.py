@@ -1,11 +1,8 @@
 """A game added from outside: solved, asked, verified, evaluated, simulated, compared, drawn and
 played by the public contract only; the answers against a solver of a few lines."""
 
-from __future__ import annotations
-
 import io
 import json
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -24,21 +21,21 @@ BOARD = 'game = "climb"\n[rules]\nsummit = 10\nrounds = 3\n'
 
 
 @pytest.fixture(autouse=True)
-def _forgotten(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def _forgotten(monkeypatch):
     """What a test enters is known to it alone."""
     monkeypatch.setattr(registry, "entries", dict(registry.entries))
     yield
 
 
 @pytest.fixture
-def board(tmp_path: Path) -> str:
+def board(tmp_path):
     path = tmp_path / "hill.toml"
     path.write_text(BOARD)
     return str(path)
 
 
 @cache
-def win(one: int, two: int, turns: int, always_rolls: bool = False) -> float:
+def win(one, two, turns, always_rolls=False):
     """The first player's chance, written once more without the library."""
     if turns == 0 or max(one, two) == 10:
         return 0.5 * (1 + (one > two) - (one < two))
@@ -52,23 +49,18 @@ def win(one: int, two: int, turns: int, always_rolls: bool = False) -> float:
     return max(roll, rest) if turns % 2 == 0 else min(roll, rest)
 
 
-def test_it_takes_sixty_lines_of_plain_python() -> None:
+def test_it_takes_sixty_lines_of_plain_python():
     text = CLIMB.read_text()
     assert text.count("\n") <= 60
     assert "numba" not in text and "numpy" not in text
 
 
-def test_a_made_up_game_goes_through_every_command(
-    board: str,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_made_up_game_goes_through_every_command(board, tmp_path, capsys, monkeypatch):
     results = ["--results", str(tmp_path / "results")]
 
     monkeypatch.setattr("sys.stdin", io.StringIO())
 
-    def said(*words: str) -> str:
+    def said(*words):
         assert run([*words, "--game", str(CLIMB)]) == 0
         return capsys.readouterr().out
 
@@ -94,15 +86,13 @@ def test_a_made_up_game_goes_through_every_command(
     assert "0 of the first are not in the second" in capsys.readouterr().out
 
 
-def test_a_chart_it_does_not_have_is_refused_in_a_sentence(
-    board: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_chart_it_does_not_have_is_refused_in_a_sentence(board, capsys):
     assert run(["chart", board, "--game", str(CLIMB)]) in (1, 2)
     said = capsys.readouterr().err.strip()
     assert said.startswith("luckbase: board hill: climb has no ") and "\n" not in said
 
 
-def test_every_stored_state_is_right(board: str, tmp_path: Path) -> None:
+def test_every_stored_state_is_right(board, tmp_path):
     load_game_file(CLIMB)
     solved = cluster.solve_below(solver.load_board(board), results=tmp_path)
     with cluster.open_table(solved.table) as table:
@@ -112,12 +102,12 @@ def test_every_stored_state_is_right(board: str, tmp_path: Path) -> None:
         assert table.probe(states)[:, 0] == pytest.approx(wanted, abs=1e-14)
 
 
-def test_it_keeps_the_contract(board: str) -> None:
+def test_it_keeps_the_contract(board):
     load_game_file(CLIMB)
     assert check_game(solver.load_board(board)) > 300
 
 
-def test_a_board_of_it_is_checked_like_any_other(tmp_path: Path) -> None:
+def test_a_board_of_it_is_checked_like_any_other(tmp_path):
     load_game_file(CLIMB)
     path = tmp_path / "hill.toml"
     path.write_text(BOARD.replace("rounds", "round"))

@@ -1,15 +1,10 @@
 """What tests of several commands share."""
 
-from __future__ import annotations
-
 import io
 import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -30,9 +25,7 @@ runpy.run_module("luckbase", run_name="__main__", alter_sys=True)
 """A command whose solve takes its time from the fourth tier on."""
 
 
-def begun_solve(
-    words: Sequence[str], results: Path, slowly: bool = True, **how: Any
-) -> subprocess.Popen[str]:
+def begun_solve(words, results, slowly=True, **how):
     """A solve in a process of its own that has finished three tiers of many. slowly: so that it is
     not done before anybody stops it, however busy the machine is."""
     program = ["-c", SLOWLY] if slowly else ["-m", "luckbase"]
@@ -46,16 +39,16 @@ def begun_solve(
     return child
 
 
-def parquet_files(folder: Path) -> int:
+def parquet_files(folder):
     """How many there are; folders may go while this looks."""
     return sum(name.endswith(".parquet") for _, _, names in os.walk(folder) for name in names)
 
 
 @pytest.fixture
-def command(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
+def command(capsys):
     """Runs a command in this process: exit code, stdout, stderr."""
 
-    def call(*words: str) -> tuple[int, str, str]:
+    def call(*words):
         capsys.readouterr()
         code = run(list(words))
         out, err = capsys.readouterr()
@@ -65,12 +58,10 @@ def command(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str,
 
 
 @pytest.fixture
-def played(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> Callable[..., tuple[int, str, str]]:
+def played(capsys, monkeypatch, tmp_path):
     """Runs `play` with lines on stdin: exit code, stdout, stderr."""
 
-    def call(*words: str, lines: Sequence[str] = ()) -> tuple[int, str, str]:
+    def call(*words, lines=()):
         monkeypatch.setattr("sys.stdin", io.StringIO("".join(line + "\n" for line in lines)))
         code = run(["play", *words, "--results", str(tmp_path / "results")])
         said = capsys.readouterr()

@@ -1,12 +1,9 @@
 """``luckbase advise``: follows a game line by line; its payoffs equal the slow reference's."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -23,16 +20,13 @@ START = "Ed 1000, 1 spin; Peter 500, 1 spin; Michael 1500, 1 spin"
 
 LARSON = ["39000", "5000", "4000", "4", "0", "0", "1", "0", "0"]
 FROM = ("--from", "scores=0,0,0", "--from", "earned=2,0,0")
-Command = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture
-def advised(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> Command:
+def advised(capsys, monkeypatch, tmp_path):
     """Runs `advise` on the tiny board with lines on stdin: exit code, stdout, stderr."""
 
-    def call(*lines: str, more: tuple[str, ...] = ()) -> tuple[int, str, str]:
+    def call(*lines, more=()):
         monkeypatch.setattr("sys.stdin", io.StringIO("".join(line + "\n" for line in lines)))
         code = run(["advise", TINY, *more, "--results", str(tmp_path)])
         said = capsys.readouterr()
@@ -41,17 +35,17 @@ def advised(
     return call
 
 
-def reference() -> Reference:
+def reference():
     """The tiny board, in units of $500."""
     return Reference(Rules(1 / 6, ((1, 1 / 2),), ((1, 1 / 3),), 6))
 
 
-def priced(state: tuple[tuple[int, ...], ...], player: int) -> dict[str, float]:
+def priced(state, player):
     """What each action at a state is worth to a player, by the reference."""
     return {name: value[player] for name, value in reference().actions(*state)}
 
 
-def test_advice_is_the_reference_s(advised: Command) -> None:
+def test_advice_is_the_reference_s(advised):
     code, out, _ = advised(START, "Ed 500 + spin", more=("--json",))
     assert code == 0
     for answer, score in zip(map(json.loads, out.splitlines()), (2, 3), strict=True):
@@ -66,7 +60,7 @@ def test_advice_is_the_reference_s(advised: Command) -> None:
         assert (choices["play"]["cost"], advice["margin"]) == (0.0, pytest.approx(cost, abs=1e-9))
 
 
-def test_what_it_says_and_takes_back(advised: Command) -> None:
+def test_what_it_says_and_takes_back(advised):
     _, out, _ = advised("# a comment", START, "ed 500 + spin", "undo", "state", "help", "quit", "x")
     assert "Ed is up: $1,000, 1 spin" in out
     assert "play, better by 8.0 pp: a whammy, one in six, costs 24 pp; passing to Michael" in out
@@ -76,7 +70,7 @@ def test_what_it_says_and_takes_back(advised: Command) -> None:
     assert "take the last line back" in out
 
 
-def test_from_a_state_the_players_have_numbers(advised: Command) -> None:
+def test_from_a_state_the_players_have_numbers(advised):
     code, out, _ = advised("player 1 whammy", more=(*FROM, "--json"))
     assert code == 0
     assert [json.loads(line)["up"] for line in out.splitlines()] == ["player 1", "player 1"]
@@ -91,7 +85,7 @@ def test_from_a_state_the_players_have_numbers(advised: Command) -> None:
         ([START, "Ed 600"], "line 2: 'Ed 600': no slide of this board is 600"),
     ],
 )
-def test_a_bad_line_is_named_with_its_number(advised: Command, lines: list[str], said: str) -> None:
+def test_a_bad_line_is_named_with_its_number(advised, lines, said):
     code, _, err = advised(*lines)
     assert code == 2
     sentence = err.splitlines()[-1]
@@ -99,13 +93,13 @@ def test_a_bad_line_is_named_with_its_number(advised: Command, lines: list[str],
     assert_one_sentence(sentence.removeprefix("luckbase: "))
 
 
-def test_a_game_that_cannot_be_followed_in_words_is_refused(command: Command) -> None:
+def test_a_game_that_cannot_be_followed_in_words_is_refused(command):
     code, _, err = command("advise", str(BOARDS / "pig/tiny.toml"))
     assert code == 2 and "pig cannot be followed in words" in err
     assert_one_sentence(err.removeprefix("luckbase: ").strip())
 
 
-def test_a_decision_with_too_many_states_below_gets_no_advice(advised: Command) -> None:
+def test_a_decision_with_too_many_states_below_gets_no_advice(advised):
     code, out, _ = advised(START, "Ed 500 + spin", more=("--max-states", "5"))
     assert code == 0
     said = r"  no advice: the search has found (\d+) states and (\d+) of them are not solved yet; "
@@ -114,7 +108,7 @@ def test_a_decision_with_too_many_states_below_gets_no_advice(advised: Command) 
     assert all(int(states) > 5 and int(states) > int(left) > 0 for states, left in found)
 
 
-def test_a_table_answers_if_there_is_one(tmp_path: Path) -> None:
+def test_a_table_answers_if_there_is_one(tmp_path):
     luckbase.solve(TINY, results=tmp_path)
     advice = []
     for results, max_states in (tmp_path, 1), (tmp_path / "none", 5_000_000):
@@ -175,14 +169,14 @@ Rosa whammy"""
         ("1984-06", {"score_unit": 500}, LAST_WHAMMY),
     ],
 )  # fmt: skip
-def test_a_game_is_followed_to_its_end(board: str, options: dict[str, int], lines: str) -> None:
+def test_a_game_is_followed_to_its_end(board, options, lines):
     with luckbase.advise(f"press-your-luck/{board}", **options) as game:
         for line in lines.splitlines():
             assert game.take(line), line
         assert game.here.up < 0
 
 
-def test_what_larson_s_pass_is_said_to_be_worth_is_searched_again() -> None:
+def test_what_larson_s_pass_is_said_to_be_worth_is_searched_again():
     file = BOARDS.parent / "results/published/larson-pass.csv"
     with file.open(encoding="utf-8") as rows:
         own = next(row for row in csv.DictReader(rows) if [*row.values()][:9] == LARSON)
@@ -198,16 +192,14 @@ def test_what_larson_s_pass_is_said_to_be_worth_is_searched_again() -> None:
     (2, "Ed 0, 4 spins; Michael 1000, 1 spin, 1 whammy"),
     (3, "Ed 0, 4 spins; Peter 2500, 3 spins; Michael 1000, 1 spin, 1 whammy"),
 ])  # fmt: skip
-def test_the_example_of_a_first_line_is_one_of_the_board(players: int, example: str) -> None:
+def test_the_example_of_a_first_line_is_one_of_the_board(players, example):
     with luckbase.advise(TINY, players=players) as game:
         with pytest.raises(StateError, match=f"in turn order, as in {example}$"):
             game.take("Ed 500")
         assert game.take(example)
 
 
-def test_it_begins_as_the_board_says_until_a_line_says_who_has_what(
-    command: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_it_begins_as_the_board_says_until_a_line_says_who_has_what(command, monkeypatch, tmp_path):
     board = tmp_path / "begins.toml"
     text = Path(TINY).read_text(encoding="utf-8")
     before, _, after = text.partition("questions =")
@@ -220,9 +212,7 @@ def test_it_begins_as_the_board_says_until_a_line_says_who_has_what(
         assert game.say("Ed 0; Peter 500; Michael 1000, 1").up == "Michael"
 
 
-def test_fields_may_stand_behind_one_from_and_dollars_have_their_sign(
-    command: Command, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_fields_may_stand_behind_one_from_and_dollars_have_their_sign(command, monkeypatch):
     monkeypatch.setattr("sys.stdin", io.StringIO(""))
     code, out, _ = command(
         "advise",
@@ -245,7 +235,7 @@ def test_fields_may_stand_behind_one_from_and_dollars_have_their_sign(
     assert out.endswith("player 1 stops\n  the game is over\n")
 
 
-def test_advice_as_json_has_these_fields(advised: Command) -> None:
+def test_advice_as_json_has_these_fields(advised):
     _, out, _ = advised(START, more=("--json",))
     (said,) = map(json.loads, out.splitlines())
     assert [*said] == ["text", "up", "state", "players", "advice"]

@@ -1,7 +1,5 @@
 """`evaluate`, `graph`, `diff` and `solve --from` on the command line."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil
@@ -20,28 +18,28 @@ TINY = str(BOARDS / "press-your-luck/tiny.toml")
 
 
 class Command:
-    def __init__(self, capsys: pytest.CaptureFixture[str], results: Path) -> None:
+    def __init__(self, capsys, results):
         self.capsys, self.results = capsys, results
 
-    def __call__(self, *words: str, table: bool = False) -> tuple[int, str, str]:
+    def __call__(self, *words, table=False):
         code = run([*words, *(["--results", str(self.results)] if table else [])])
         said = self.capsys.readouterr()
         return code, said.out, said.err
 
 
 @pytest.fixture
-def command(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Command:
+def command(capsys, tmp_path):
     return Command(capsys, tmp_path / "results")
 
 
-def test_evaluate_says_the_value(command: Command) -> None:
+def test_evaluate_says_the_value(command):
     code, out, _ = command("evaluate", JACKPOT, "--agents", "hilo", "--json")
     said = json.loads(out)
     assert code == 0
     assert said["agents"] == ["hilo"] and said["value"] == [pytest.approx(0.0798552796, abs=1e-10)]
 
 
-def test_evaluate_takes_a_profile_and_says_what_each_could_gain(command: Command) -> None:
+def test_evaluate_takes_a_profile_and_says_what_each_could_gain(command):
     code, out, _ = command(
         "evaluate", TINY, "--agents", "never-pass,optimal,random", "--gain", "--json",
         "--from", "scores=0,1000,500", "earned=0,2,0",
@@ -60,7 +58,7 @@ def test_evaluate_takes_a_profile_and_says_what_each_could_gain(command: Command
         ["graph", TINY, "--agents", "always-pass-ahead"],
     ],
 )
-def test_fields_given_as_plain_arguments_are_the_start(command: Command, words: list[str]) -> None:
+def test_fields_given_as_plain_arguments_are_the_start(command, words):
     start = ["scores=0,1000,500", "earned=0,2,0"]
     plain = command(words[0], words[1], *start, *words[2:])
     assert plain[0] == 0
@@ -71,7 +69,7 @@ def test_fields_given_as_plain_arguments_are_the_start(command: Command, words: 
     assert code == 2 and "'foo' is not FIELD=VALUE" in err
 
 
-def test_plain_fields_are_not_left_out_where_the_game_has_a_start(command: Command) -> None:
+def test_plain_fields_are_not_left_out_where_the_game_has_a_start(command):
     board = str(BOARDS / "pig/tiny.toml")
     found = [
         json.loads(command("evaluate", board, *start, "--json")[1])["value"][0]
@@ -80,7 +78,7 @@ def test_plain_fields_are_not_left_out_where_the_game_has_a_start(command: Comma
     assert found[1] < found[0] < found[2]
 
 
-def test_a_board_without_a_full_table_is_searched(command: Command) -> None:
+def test_a_board_without_a_full_table_is_searched(command):
     """count_rolls changes no value: who goes first wins with 20155392/33433085 at goal 20."""
     board = str(BOARDS / "skunk/tiny.toml")
     code, out, err = command("solve", board, "--set", "count_rolls=true", table=True)
@@ -89,7 +87,7 @@ def test_a_board_without_a_full_table_is_searched(command: Command) -> None:
     assert json.loads(out)["value"][0] == pytest.approx(20155392 / 33433085, abs=1e-12)
 
 
-def test_a_tables_policy_is_an_agent(command: Command) -> None:
+def test_a_tables_policy_is_an_agent(command):
     code, out, _ = command("solve", SMALL, table=True)
     table = out.strip()
     code, out, _ = command("evaluate", SMALL, "--agents", table, "--json")
@@ -98,7 +96,7 @@ def test_a_tables_policy_is_an_agent(command: Command) -> None:
     assert json.loads(out)["value"] == json.loads(best)["value"]
 
 
-def test_a_simulated_mean_is_near_the_payoff_and_repeats_with_its_seed(command: Command) -> None:
+def test_a_simulated_mean_is_near_the_payoff_and_repeats_with_its_seed(command):
     words = ["evaluate", JACKPOT, "--agents", "max", "--games", "200000", "--seed", "5", "--json"]
     code, out, _ = command(*words)
     said = json.loads(out)
@@ -110,7 +108,7 @@ def test_a_simulated_mean_is_near_the_payoff_and_repeats_with_its_seed(command: 
     assert re.search(r" [1-9]\S*( million)? games/s", out)
 
 
-def test_graph_draws_the_seeds_two_variants(command: Command, tmp_path: Path) -> None:
+def test_graph_draws_the_seeds_two_variants(command, tmp_path):
     """jackpot-mike-french.txt: layer boxes; edges with moves and counts; layers 1, 9, 36, …"""
     path = tmp_path / "hilo.dot"
     words = ["graph", JACKPOT, "--agents", "hilo", "--layers", "--labels", "counts"]
@@ -131,7 +129,7 @@ def test_graph_draws_the_seeds_two_variants(command: Command, tmp_path: Path) ->
     assert command(*words)[1].count(" -> ") < command(*words, "--all")[1].count(" -> ")
 
 
-def test_a_position_that_comes_back_is_reached_more_than_once(command: Command) -> None:
+def test_a_position_that_comes_back_is_reached_more_than_once(command):
     """A coin in turns until heads: the first tosses 1 + 1/4 + … = 4/3 times, the other 2/3."""
     code, out, _ = command("graph", str(BOARDS / "pig/piglet.toml"), "--set", "goal=1")
     assert code == 0 and re.findall(r"reached ([\d.]+), worth", out) == ["1.333", "0.6667"]
@@ -139,7 +137,7 @@ def test_a_position_that_comes_back_is_reached_more_than_once(command: Command) 
 
 
 @pytest.mark.parametrize("name", reference.AGENTS)
-def test_a_drawing_says_how_often_each_position_is_reached(name: str) -> None:
+def test_a_drawing_says_how_often_each_position_is_reached(name):
     """jackpot-mike-french.txt: every node stores the probability of reaching it."""
     right = reference.Reference().reach(reference.AGENTS[name])
     nodes = luckbase.graph(JACKPOT, name, every=True).diagram.nodes
@@ -152,9 +150,7 @@ def test_a_drawing_says_how_often_each_position_is_reached(name: str) -> None:
 
 
 @pytest.mark.skipif(shutil.which("dot") is not None, reason="GraphViz is installed")
-def test_without_graphviz_a_picture_is_refused_in_a_sentence(
-    command: Command, tmp_path: Path
-) -> None:
+def test_without_graphviz_a_picture_is_refused_in_a_sentence(command, tmp_path):
     path = tmp_path / "x.svg"
     code, _, err = command("graph", SMALL, "--out", str(path))
     assert code == 2 and "GraphViz (its command dot) is not installed" in err
@@ -162,13 +158,13 @@ def test_without_graphviz_a_picture_is_refused_in_a_sentence(
 
 
 @pytest.mark.skipif(shutil.which("dot") is None, reason="GraphViz is not installed")
-def test_with_graphviz_there_is_a_picture(command: Command, tmp_path: Path) -> None:
+def test_with_graphviz_there_is_a_picture(command, tmp_path):
     path = tmp_path / "x.svg"
     assert command("graph", SMALL, "--out", str(path))[0] == 0
     assert "<svg" in path.read_text()
 
 
-def test_solve_from_a_state_query_verify_and_status(command: Command) -> None:
+def test_solve_from_a_state_query_verify_and_status(command):
     words = ["scores=0,1000,500", "earned=1,1,0"]
     code, out, err = command("solve", TINY, "--from", *words, table=True)
     assert code == 0 and "686 states below one state" in err
@@ -185,7 +181,7 @@ def test_solve_from_a_state_query_verify_and_status(command: Command) -> None:
     assert code == 0 and "nothing to do" in err
 
 
-def test_solve_from_a_file_of_roots(command: Command, tmp_path: Path) -> None:
+def test_solve_from_a_file_of_roots(command, tmp_path):
     path = tmp_path / "roots.csv"
     path.write_text('scores,earned\n"0,500,0","1,0,0"\n"500,500,0","0,1,0"\n')
     code, out, err = command("solve", TINY, "--from", str(path), table=True)
@@ -195,7 +191,7 @@ def test_solve_from_a_file_of_roots(command: Command, tmp_path: Path) -> None:
     assert code == 0 and out.count("\n") == 3 and '"best"' in out
 
 
-def test_diff_finds_what_a_rule_changes(command: Command, tmp_path: Path) -> None:
+def test_diff_finds_what_a_rule_changes(command, tmp_path):
     more = ["--set", "frontier=2"]
     one = command("solve", TINY, *more, table=True)[1].strip()
     other = command("solve", TINY, *more, "--set", "tied_pass=next", table=True)[1].strip()
@@ -232,21 +228,19 @@ def test_diff_finds_what_a_rule_changes(command: Command, tmp_path: Path) -> Non
         (["diff", "nowhere", "nowhere"], "no such table or board file"),
     ],
 )
-def test_a_wrong_request_is_one_sentence(command: Command, words: list[str], said: str) -> None:
+def test_a_wrong_request_is_one_sentence(command, words, said):
     code, out, err = command(*words)
     assert code == 2 and out == ""
     assert said in err and err.strip().count("\n") == 0
 
 
-def test_a_drawing_that_nobody_can_read_is_refused(
-    command: Command, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_drawing_that_nobody_can_read_is_refused(command, monkeypatch):
     monkeypatch.setattr(draw, "MAX_NODES", 10)
     code, out, err = command("graph", JACKPOT)
     assert (code, out) == (2, "") and "cannot be read; expected at most 10; start nearer" in err
 
 
-def test_a_matrix_as_json_is_that_of_python(command: Command) -> None:
+def test_a_matrix_as_json_is_that_of_python(command):
     board = BOARDS / "pig/tiny.toml"
     code, out, _ = command(
         "evaluate", str(board), "--set", "goal=8", "--agents", "optimal,random", "--matrix",

@@ -12,9 +12,7 @@ import sys
 import threading
 import time
 import zlib
-from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import duckdb
 import duckdb_extension_httpfs
@@ -28,7 +26,6 @@ from luckbase.cluster.table.find import open_table
 from luckbase.cluster.table.format import RowGroups
 from luckbase.cluster.table.index import INDEX, read_ahead
 from luckbase.cluster.table.storage import Folder, Place, place_of, storage_at
-from luckbase.cluster.table.table import StoredTable
 from luckbase.jobs.app import run
 from luckbase.solver.errors import (
     CorruptTableError,
@@ -41,9 +38,8 @@ from luckbase.solver.errors import (
 )
 from tests.jobs.web import serving
 from tests.places import BOARDS, ROOT
-from tests.proxy import Forward, Proxy, WebServer
+from tests.proxy import Proxy, WebServer
 from tests.shared import newest_entry, rewrite
-from tests.stores import Seaweed
 
 TINY = BOARDS / "press-your-luck/tiny.toml"
 STATE = {"scores": "0,1500,1000", "earned": "0,1,0"}
@@ -59,25 +55,25 @@ WORDS = [f"{name}={value}" for name, value in STATE.items()]
 
 
 @pytest.fixture(scope="module")
-def table(table_of: Callable[..., Path]) -> Path:
+def table(table_of):
     return table_of(TINY, frontier=1)
 
 
 @pytest.fixture(scope="module")
-def local(table: Path) -> Iterator[StoredTable]:
+def local(table):
     with open_table(table) as found:
         yield found
 
 
 @pytest.fixture
-def uri(table: Path, bucket: str, local: StoredTable) -> str:
+def uri(table, bucket, local):
     """The table, published into a real store."""
     local.publish(f"{bucket}/t")
     return f"{bucket}/t"
 
 
 @pytest.fixture
-def memory(tmp_path: Path, local: StoredTable) -> str:
+def memory(tmp_path, local):
     """The table, published into this process's memory, as results have it."""
     uri = f"memory://{tmp_path.name}/results/press-your-luck/tiny/{local.identity}"
     local.publish(uri)
@@ -85,7 +81,7 @@ def memory(tmp_path: Path, local: StoredTable) -> str:
 
 
 @pytest.fixture
-def proxy(uri: str, seaweed: Seaweed, monkeypatch: pytest.MonkeyPatch) -> Iterator[Proxy]:
+def proxy(uri, seaweed, monkeypatch):
     """What stands between us and the store, 30 ms away."""
     found = Proxy(seaweed.endpoint, seconds=0.03)
     monkeypatch.setenv("AWS_ENDPOINT_URL", found.endpoint)
@@ -94,22 +90,20 @@ def proxy(uri: str, seaweed: Seaweed, monkeypatch: pytest.MonkeyPatch) -> Iterat
 
 
 @pytest.fixture
-def site(tmp_path: Path, local: StoredTable) -> Path:
+def site(tmp_path, local):
     """The table in a folder that a web server has."""
     local.publish(tmp_path / "site/t")
     return tmp_path / "site"
 
 
 @pytest.fixture
-def server(site: Path) -> Iterator[WebServer]:
+def server(site):
     found = WebServer(site)
     yield found
     found.close()
 
 
-def test_a_file_beside_one_of_other_bytes_is_read_in_its_own_place(
-    tmp_path: Path, local: StoredTable
-) -> None:
+def test_a_file_beside_one_of_other_bytes_is_read_in_its_own_place(tmp_path, local):
     """A late worker of another solve has left a file under each name."""
     uri = f"memory://{tmp_path.name}/results"
     there = storage_at(place_of(f"{uri}/press-your-luck/tiny/{local.identity}"))
@@ -124,9 +118,7 @@ def test_a_file_beside_one_of_other_bytes_is_read_in_its_own_place(
 # --- few requests --------------------------------------------------------------------------------
 
 
-def test_a_fresh_process_answers_in_at_most_four_requests(
-    uri: str, proxy: Proxy, local: StoredTable
-) -> None:
+def test_a_fresh_process_answers_in_at_most_four_requests(uri, proxy, local):
     made = subprocess.run(
         [sys.executable, "-m", "luckbase", "query", uri, *WORDS, "--json"],
         capture_output=True, text=True, cwd=ROOT, env=dict(os.environ), check=True,
@@ -138,13 +130,13 @@ def test_a_fresh_process_answers_in_at_most_four_requests(
 
 
 def test_what_a_state_and_its_reasons_look_up_is_read_in_one_round(
-    bucket: str, tmp_path: Path, proxy: Proxy, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    bucket, tmp_path, proxy, monkeypatch
+):
     monkeypatch.setattr("luckbase.cluster.table.format.ROW_GROUP", 100)
     solved = luckbase.solve(luckbase.load_board(TINY, frontier=1), results=tmp_path)
     rounds, fetch, uri = [], RowGroups.fetch, f"{bucket}/rounds"
 
-    def counted(groups: RowGroups, wanted: Any) -> None:
+    def counted(groups, wanted):
         before = len(proxy.requests)
         fetch(groups, wanted)
         rounds.append(len(proxy.requests) - before)
@@ -157,12 +149,10 @@ def test_what_a_state_and_its_reasons_look_up_is_read_in_one_round(
     assert rounds[0] and not any(rounds[1:])
 
 
-def test_verify_reads_every_byte_of_a_store_once(
-    uri: str, proxy: Proxy, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_verify_reads_every_byte_of_a_store_once(uri, proxy, capsys):
     proxy.seconds = 0.0
     assert run(["verify", uri, "--sample", "300"]) == 0
-    spans: dict[str, list[tuple[int, int]]] = {}
+    spans = {}
     for path, part in proxy.parts:
         if path.endswith(".parquet"):
             assert part is not None
@@ -178,9 +168,7 @@ def test_verify_reads_every_byte_of_a_store_once(
         assert read[0][0] in (0, 4)  # Parquet's first four bytes are no row group's
 
 
-def test_the_index_is_read_while_the_command_line_is_imported(
-    uri: str, proxy: Proxy, local: StoredTable, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_index_is_read_while_the_command_line_is_imported(uri, proxy, local, monkeypatch):
     read_ahead(uri)
     end = time.monotonic() + 20
     while not proxy.requests and time.monotonic() < end:
@@ -199,9 +187,7 @@ def test_the_index_is_read_while_the_command_line_is_imported(
     assert names == [uri]
 
 
-def test_no_row_group_and_no_footer_is_read_twice(
-    uri: str, proxy: Proxy, local: StoredTable
-) -> None:
+def test_no_row_group_and_no_footer_is_read_twice(uri, proxy, local):
     states = np.concatenate(list(local.draw(25, 3)))
     for state in states:
         proxy.parts.clear()
@@ -214,16 +200,14 @@ def test_no_row_group_and_no_footer_is_read_twice(
 
 
 @pytest.mark.parametrize("indexed", [True, False])
-def test_many_states_are_read_in_parallel_and_once(
-    uri: str, proxy: Proxy, local: StoredTable, indexed: bool
-) -> None:
+def test_many_states_are_read_in_parallel_and_once(uri, proxy, local, indexed):
     if not indexed:  # a table that was solved there, and goes on
         storage_at(place_of(uri)).delete(INDEX)
     states = np.concatenate(list(local.draw(1000, 4)))
     proxy.parts.clear()
     six = threading.Event()
 
-    def together(method: str, path: str, forward: Forward) -> tuple[int, bytes]:
+    def together(method, path, forward):
         """No file is answered of before six are asked for."""
         if path.endswith(".parquet"):
             if proxy.at_once >= 6:
@@ -244,8 +228,8 @@ def test_many_states_are_read_in_parallel_and_once(
 
 
 def test_an_export_with_every_action_reads_a_row_group_and_a_footer_once(
-    uri: str, proxy: Proxy, table: Path, tmp_path: Path
-) -> None:
+    uri, proxy, table, tmp_path
+):
     """The rows, and again as the children of others; without an index the footers, too."""
     storage_at(place_of(uri)).delete(INDEX)
     proxy.parts.clear()
@@ -260,10 +244,10 @@ def test_an_export_with_every_action_reads_a_row_group_and_a_footer_once(
 # --- every command -------------------------------------------------------------------------------
 
 
-def said_by(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+def said_by(capsys, *arguments):
     capsys.readouterr()
     code = run(list(arguments))
-    return code, *capsys.readouterr()  # type: ignore[return-value]
+    return code, *capsys.readouterr()
 
 
 @pytest.mark.parametrize(
@@ -291,9 +275,7 @@ def test_a_command_says_of_a_uri_what_it_says_of_the_folder(
         assert found[0] == found[1]
 
 
-def test_a_board_file_means_its_table_in_results_of_a_uri(
-    memory: str, table: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_board_file_means_its_table_in_results_of_a_uri(memory, table, capsys):
     results = str(Place(memory).parents[2])
     board = [str(TINY), "--set", "frontier=1", "--results"]
     code, out, _ = said_by(capsys, "query", *board, results, *WORDS)
@@ -306,7 +288,7 @@ def test_a_board_file_means_its_table_in_results_of_a_uri(
     assert f"no table of this board with frontier=1 under {nothing}; run: " in err
 
 
-def test_a_bucket_alone_holds_results(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_bucket_alone_holds_results(tmp_path, capsys):
     bucket = f"memory://{tmp_path.name}-alone"
     code, _, err = said_by(capsys, "status", bucket)
     assert (code, err) == (1, f"luckbase: {bucket}: has neither a table nor a board file\n")
@@ -314,9 +296,7 @@ def test_a_bucket_alone_holds_results(tmp_path: Path, capsys: pytest.CaptureFixt
     assert said_by(capsys, "status", bucket)[1].startswith(f"complete  {bucket}/pig/tiny/")
 
 
-def test_a_byte_that_changed_in_the_store_is_found(
-    memory: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_byte_that_changed_in_the_store_is_found(memory, capsys):
     storage = storage_at(place_of(memory))
     first = "tiers/spins-1.whammies_1-0.whammies_2-0.whammies_3-0"
     (name,) = storage.list(first)
@@ -334,7 +314,7 @@ def test_a_byte_that_changed_in_the_store_is_found(
     assert "(it is missing)" in err
 
 
-def test_obstore_is_loaded_for_a_uri_alone(table: Path) -> None:
+def test_obstore_is_loaded_for_a_uri_alone(table):
     for name, loaded in ((str(table), False), ("memory://nothing/here", True)):
         made = subprocess.run(
             [sys.executable, "-c", LOADS, name, " ".join(WORDS)],
@@ -343,23 +323,21 @@ def test_obstore_is_loaded_for_a_uri_alone(table: Path) -> None:
         assert made.stdout.strip() == str(loaded)
 
 
-def test_a_server_serves_what_lies_in_a_store(memory: str, local: StoredTable) -> None:
+def test_a_server_serves_what_lies_in_a_store(memory, local):
     with serving.asking(Place(memory)) as client:
         (listed,) = client.get("/api/tables").json()["tables"]
         answer = client.get(f"/api/tables/{listed['id']}/state", params=STATE).json()
     assert answer["value"] == list(local.ask(STATE).value), answer
 
 
-def test_a_server_names_a_table_by_its_head_wherever_it_was_published(uri: str) -> None:
+def test_a_server_names_a_table_by_its_head_wherever_it_was_published(uri):
     with serving.asking(Place(uri)) as client:
         (listed,) = client.get("/api/tables").json()["tables"]
     assert (listed["game"], listed["board"]) == ("press-your-luck", "tiny")
     assert (listed["game_title"], listed["path_name"]) == ("Press Your Luck", uri)
 
 
-def test_polars_and_duckdb_read_a_published_table(
-    uri: str, seaweed: Seaweed, site: Path, server: WebServer, local: StoredTable
-) -> None:
+def test_polars_and_duckdb_read_a_published_table(uri, seaweed, site, server, local):
     keys = {
         "aws_access_key_id": "luck", "aws_secret_access_key": "base",
         "aws_endpoint_url": seaweed.endpoint, "aws_region": "us-east-1", "aws_allow_http": "true",
@@ -406,7 +384,7 @@ def test_a_file_that_can_lie_in_no_store_is_a_sentence_and_none_is_made_here(
 # --- published -----------------------------------------------------------------------------------
 
 
-def test_a_published_table_has_the_same_bytes(uri: str, table: Path) -> None:
+def test_a_published_table_has_the_same_bytes(uri, table):
     storage, folder = storage_at(place_of(uri)), Folder(table)
     for name in folder.list("tiers/"):
         assert storage.read(name) == folder.read(name)
@@ -416,7 +394,7 @@ def test_a_published_table_has_the_same_bytes(uri: str, table: Path) -> None:
     assert read_ledger(storage, place_of(uri)).lines() == there.lines()
 
 
-def test_the_index_is_as_the_page_of_the_format_says(site: Path, table: Path) -> None:
+def test_the_index_is_as_the_page_of_the_format_says(site, table):
     begins, digest, packed = (site / "t" / INDEX).read_bytes().split(b"\n", 2)
     assert (begins, digest.decode()) == (b"luckbase index 1", hashlib.sha256(packed).hexdigest())
     first, _, rest = zlib.decompress(packed).partition(b"\n")
@@ -433,19 +411,17 @@ def test_the_index_is_as_the_page_of_the_format_says(site: Path, table: Path) ->
     assert footers.tobytes() == b"".join(ends)
 
 
-def test_clean_takes_what_was_published_away(site: Path, tmp_path: Path) -> None:
+def test_clean_takes_what_was_published_away(site, tmp_path):
     (spare,) = luckbase.clean(str(site / "t"), results=tmp_path, yes=True)
     assert (spare.state, spare.left) == ("removed", ())
     assert not (site / "t").exists()
 
 
-def test_a_copy_that_was_stopped_goes_on(
-    table: Path, local: StoredTable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_copy_that_was_stopped_goes_on(table, local, tmp_path, monkeypatch):
     to, puts = tmp_path / "to", []
     put = Folder.put
 
-    def stopping(self: Folder, name: str, content: Any) -> None:
+    def stopping(self, name, content):
         puts.append(name)
         if len(puts) == 8:
             raise KeyboardInterrupt
@@ -467,9 +443,7 @@ def test_a_copy_that_was_stopped_goes_on(
         assert found.verify(100).ok
 
 
-def test_what_is_not_finished_or_not_its_place_is_refused(
-    local: StoredTable, table: Path, tmp_path: Path
-) -> None:
+def test_what_is_not_finished_or_not_its_place_is_refused(local, table, tmp_path):
     with pytest.raises(RequestError, match="is the table itself"):
         local.publish(table)
     part = tmp_path / "part"
@@ -487,10 +461,8 @@ def test_what_is_not_finished_or_not_its_place_is_refused(
         local.publish("https://example.org/t")
 
 
-def test_a_byte_that_changes_on_the_way_is_found(
-    local: StoredTable, table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def changing(self: Folder, name: str, content: bytes) -> None:
+def test_a_byte_that_changes_on_the_way_is_found(local, table, tmp_path, monkeypatch):
+    def changing(self, name, content):
         (self.path / name).parent.mkdir(parents=True, exist_ok=True)
         (self.path / name).write_bytes(content[:-1] + b"?")
 
@@ -509,9 +481,7 @@ def test_a_byte_that_changes_on_the_way_is_found(
 # --- over https ----------------------------------------------------------------------------------
 
 
-def test_a_web_server_is_asked_in_two_requests(
-    server: WebServer, local: StoredTable, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_web_server_is_asked_in_two_requests(server, local, capsys):
     name = f"{server.address}/t"
     with open_table(name) as found:
         assert found.ask(STATE) == local.ask(STATE)
@@ -522,10 +492,8 @@ def test_a_web_server_is_asked_in_two_requests(
         assert found.verify(50).ok
 
 
-def test_what_a_web_server_changed_or_cut_is_refused(
-    server: WebServer, site: Path, local: StoredTable
-) -> None:
-    def answer() -> object:
+def test_what_a_web_server_changed_or_cut_is_refused(server, site, local):
+    def answer():
         with open_table(f"{server.address}/t") as found:
             return found.ask(STATE)
 
@@ -553,7 +521,7 @@ def test_what_a_web_server_changed_or_cut_is_refused(
     assert answer() == right
 
 
-def test_a_web_server_that_can_not_is_said_to_be_one(site: Path, server: WebServer) -> None:
+def test_a_web_server_that_can_not_is_said_to_be_one(site, server):
     plain = WebServer(site, ranges=False)
     with open_table(f"{plain.address}/t") as found, pytest.raises(StoreError, match="parts of fil"):
         found.ask(STATE)
@@ -566,9 +534,7 @@ def test_a_web_server_that_can_not_is_said_to_be_one(site: Path, server: WebServ
     assert list(place_of(server.address + "/t").glob("*")) == []
 
 
-def test_what_a_web_server_does_not_give_or_take_is_a_sentence(
-    server: WebServer, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_a_web_server_does_not_give_or_take_is_a_sentence(server, capsys, monkeypatch):
     name = f"{server.address}/x"
     code, _, err = said_by(capsys, "solve", "pig/tiny", "--results", name)
     assert (code, "is only read; expected a folder, s3://" in err) == (2, True), err
@@ -585,7 +551,7 @@ def test_what_a_web_server_does_not_give_or_take_is_a_sentence(
         proxy.close()
 
 
-def test_without_obstore_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_obstore_the_extra_is_named(monkeypatch):
     import importlib.util
 
     find = importlib.util.find_spec

@@ -1,7 +1,5 @@
 """The command line: exit codes, sentences, JSON, pipes, interruption."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json
@@ -10,7 +8,6 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
@@ -27,30 +24,28 @@ ROOT = Path(__file__).parents[2]
 TINY = str(ROOT / "boards/press-your-luck/tiny.toml")
 SMALL = ["--set", "frontier=1"]
 
-Command = Callable[..., tuple[int, str, str]]
-
 
 @pytest.fixture(scope="module")
-def results(table_of: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+def results(table_of, tmp_path_factory):
     """A results folder with the tiny board's table."""
     there = table_of(Path(TINY), frontier=1).parents[2]
     return Path(shutil.copytree(there, tmp_path_factory.mktemp("copy") / "results"))
 
 
 @pytest.fixture
-def table(results: Path, tmp_path: Path) -> Path:
+def table(results, tmp_path):
     """A copy of that table, to damage."""
     (there,) = results.glob("*/*/*")
     return Path(shutil.copytree(there, tmp_path / "press-your-luck" / "tiny" / there.name))
 
 
-def one_sentence(err: str) -> str:
+def one_sentence(err):
     assert err.startswith("luckbase: ")
     assert err.count("\n") == 1, err
     return err.strip()
 
 
-def test_help_and_import_do_not_load_anything_heavy() -> None:
+def test_help_and_import_do_not_load_anything_heavy():
     code = (
         "import sys; from luckbase.jobs.app import run; run(['--help']); run(['solve', '--help']);"
         "print([m for m in ('ray', 'numba', 'pyarrow', 'numpy', 'rich') if m in sys.modules])"
@@ -61,7 +56,7 @@ def test_help_and_import_do_not_load_anything_heavy() -> None:
     assert done.stdout.strip().endswith("[]")
 
 
-def test_the_answer_to_a_state_does_not_load_what_only_others_need(table: Path) -> None:
+def test_the_answer_to_a_state_does_not_load_what_only_others_need(table):
     """Half of what it took: numba, and with it the compiled rules, which run as Python."""
     code = (
         "import sys; from luckbase.jobs.app import run; run(sys.argv[1:]);"
@@ -75,7 +70,7 @@ def test_the_answer_to_a_state_does_not_load_what_only_others_need(table: Path) 
     assert "passing to 3" in done.stdout.lower() and done.stdout.strip().endswith("[]")
 
 
-def test_a_command_runs_the_code_of_its_own_module_alone() -> None:
+def test_a_command_runs_the_code_of_its_own_module_alone():
     code = (
         "import sys; from luckbase.jobs.app import COMMANDS, run; run(['clean', '--help']);"
         "print([m for m in {*COMMANDS.values()} if f'luckbase.jobs.{m}' in sys.modules])"
@@ -86,9 +81,7 @@ def test_a_command_runs_the_code_of_its_own_module_alone() -> None:
     assert done.stdout.strip().endswith("['status']")
 
 
-def test_solve_prints_the_tables_folder_and_solving_again_does_nothing(
-    command: Command, tmp_path: Path
-) -> None:
+def test_solve_prints_the_tables_folder_and_solving_again_does_nothing(command, tmp_path):
     code, out, err = command("solve", TINY, *SMALL, "--results", str(tmp_path))
     assert code == 0
     assert (Path(out.strip()) / "table.json").is_file()
@@ -100,9 +93,7 @@ def test_solve_prints_the_tables_folder_and_solving_again_does_nothing(
     assert before == {p: p.stat().st_mtime_ns for p in tmp_path.rglob("*.parquet")}
 
 
-def test_query_answers_with_the_contracts_fields_in_their_order(
-    command: Command, results: Path
-) -> None:
+def test_query_answers_with_the_contracts_fields_in_their_order(command, results):
     code, out, _ = command(
         "query", TINY, "scores=0,1000,500", "earned=0,1,0", "--json", "--results", str(results)
     )
@@ -145,9 +136,7 @@ def test_query_answers_with_the_contracts_fields_in_their_order(
         (["scores=0,0,0", "passed=0,-1,0"], "passed: -1 is too small; expected at least 0"),
     ],
 )
-def test_a_state_that_is_not_one_is_refused_in_one_sentence(
-    command: Command, results: Path, words: list[str], said: str
-) -> None:
+def test_a_state_that_is_not_one_is_refused_in_one_sentence(command, results, words, said):
     code, out, err = command("query", TINY, *words, "--results", str(results))
     assert code == 2
     assert out == ""
@@ -173,9 +162,7 @@ def test_a_state_that_is_not_one_is_refused_in_one_sentence(
         (["query", "nowhere", "scores=0,0,0"], "no such table or board file"),
     ],
 )
-def test_a_wrong_request_is_one_sentence_and_exit_code_2(
-    command: Command, tmp_path: Path, words: list[str], said: str
-) -> None:
+def test_a_wrong_request_is_one_sentence_and_exit_code_2(command, tmp_path, words, said):
     extra = ["--results", str(tmp_path)] if words[0] == "solve" else []
     code, out, err = command(*words, *extra)
     assert code == 2
@@ -184,9 +171,7 @@ def test_a_wrong_request_is_one_sentence_and_exit_code_2(
     assert not any(tmp_path.rglob("*.parquet"))
 
 
-def test_a_board_without_a_table_is_named_with_the_command_that_makes_one(
-    command: Command, tmp_path: Path
-) -> None:
+def test_a_board_without_a_table_is_named_with_the_command_that_makes_one(command, tmp_path):
     code, _, err = command("query", TINY, "scores=0,0,0", "--results", str(tmp_path))
     assert code == 1
     assert f"luckbase solve {TINY}" in one_sentence(err)
@@ -195,9 +180,7 @@ def test_a_board_without_a_table_is_named_with_the_command_that_makes_one(
 STATES = "scores_1,scores_2,scores_3,earned_1,earned_2,earned_3\n0,1000,500,0,1,0\n500,0,0,1,0,0\n"
 
 
-def test_a_batch_answers_csv_json_lines_and_parquet_alike(
-    command: Command, results: Path, tmp_path: Path
-) -> None:
+def test_a_batch_answers_csv_json_lines_and_parquet_alike(command, results, tmp_path):
     (tmp_path / "in.csv").write_text(STATES)
     rows = list(csv.DictReader(io.StringIO(STATES)))
     lines = [
@@ -232,7 +215,7 @@ def test_a_batch_answers_csv_json_lines_and_parquet_alike(
     assert [answers[0][0][f"payoff_{i}"] for i in (1, 2, 3)] == value
 
 
-def test_a_batch_goes_through_a_pipe(results: Path) -> None:
+def test_a_batch_goes_through_a_pipe(results):
     done = subprocess.run(
         [sys.executable, "-m", "luckbase", "query", TINY, "--batch", "-",
          "--results", str(results)],
@@ -248,9 +231,7 @@ def test_a_batch_goes_through_a_pipe(results: Path) -> None:
     [(">&-", "scores=0,0,0", 0), (">&-", "scores=0,x,0", 2), ("<&- >&-", "--batch -", 2),
      ("2>&-", "scores=0,0,0", 0)],
 )  # fmt: skip
-def test_a_stream_that_is_closed_is_quiet(
-    results: Path, closed: str, fields: str, code: int
-) -> None:
+def test_a_stream_that_is_closed_is_quiet(results, closed, fields, code):
     done = subprocess.run(
         f"{sys.executable} -m luckbase query {TINY} {fields} --results {results} {closed}",
         shell=True, cwd=ROOT, capture_output=True, text=True,
@@ -259,9 +240,7 @@ def test_a_stream_that_is_closed_is_quiet(
     assert "Traceback" not in done.stderr and "luckbase: " not in done.stdout
 
 
-def test_a_batch_of_no_states_has_no_answers(
-    command: Command, results: Path, tmp_path: Path
-) -> None:
+def test_a_batch_of_no_states_has_no_answers(command, results, tmp_path):
     (tmp_path / "in.csv").write_text("scores_1,scores_2,scores_3\n")
     out = tmp_path / "out.csv"
     code, _, _ = command(
@@ -298,8 +277,8 @@ def test_a_batch_of_no_states_has_no_answers(
     ],
 )
 def test_a_wrong_batch_is_one_sentence_and_leaves_no_file(
-    command: Command, results: Path, tmp_path: Path, name: str, text: str, said: str
-) -> None:
+    command, results, tmp_path, name, text, said
+):
     (tmp_path / name).write_text(text)
     out = tmp_path / "out.csv"
     code, _, err = command(
@@ -311,9 +290,7 @@ def test_a_wrong_batch_is_one_sentence_and_leaves_no_file(
     assert sorted(p.name for p in tmp_path.iterdir()) == [name]
 
 
-def test_verify_passes_a_sound_table_and_names_a_flipped_byte(
-    command: Command, table: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_verify_passes_a_sound_table_and_names_a_flipped_byte(command, table, monkeypatch):
     monkeypatch.setattr(terminal, "LINE_SECONDS", 0.0)
     code, out, err = command("verify", str(table), "--all")
     assert code == 0
@@ -330,7 +307,7 @@ def test_verify_passes_a_sound_table_and_names_a_flipped_byte(
     assert [str(file) in fault for fault in said["faults"]] == [True]
 
 
-def test_status_says_what_changed_in_a_board(command: Command, tmp_path: Path) -> None:
+def test_status_says_what_changed_in_a_board(command, tmp_path):
     board = tmp_path / "mine.toml"
     board.write_text(Path(TINY).read_text())
     results = str(tmp_path / "results")
@@ -352,7 +329,7 @@ def test_status_says_what_changed_in_a_board(command: Command, tmp_path: Path) -
     assert (code, err) == (0, "")
 
 
-def test_plan_counts_the_states_that_were_counted_by_hand(command: Command, tmp_path: Path) -> None:
+def test_plan_counts_the_states_that_were_counted_by_hand(command, tmp_path):
     board = str(ROOT / "boards/press-your-luck/1985-02.toml")
     code, out, _ = command(
         "solve", board, "--dry-run", "--set", "score_unit=500", "--json",
@@ -362,7 +339,7 @@ def test_plan_counts_the_states_that_were_counted_by_hand(command: Command, tmp_
     assert json.loads(out)["states"] == pytest.approx(3.39e6 + 3.95e7, rel=2e-3)
 
 
-def test_plan_refuses_what_does_not_fit(command: Command, tmp_path: Path) -> None:
+def test_plan_refuses_what_does_not_fit(command, tmp_path):
     board = str(ROOT / "boards/press-your-luck/1985-02.toml")
     code, _, err = command(
         "solve", board, "--dry-run", "--set", "frontier=8", "--memory", "1",
@@ -372,7 +349,7 @@ def test_plan_refuses_what_does_not_fit(command: Command, tmp_path: Path) -> Non
     assert "memory: the largest tier needs" in err
 
 
-def test_an_interrupted_solve_ends_with_130_and_the_command_that_goes_on(tmp_path: Path) -> None:
+def test_an_interrupted_solve_ends_with_130_and_the_command_that_goes_on(tmp_path):
     words = ["solve", TINY, "--set", "frontier=2", "--results", str(tmp_path), "--workers", "1"]
     process = begun_solve(words, tmp_path)
     os.kill(process.pid, signal.SIGINT)

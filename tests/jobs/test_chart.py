@@ -1,7 +1,5 @@
 """`luckbase chart`: the lines of 1998, what the published files are, and a table of one tier."""
 
-from __future__ import annotations
-
 import csv
 import io
 import re
@@ -34,28 +32,28 @@ RACE, LUCK = str(BOARDS / "pig/tiny.toml"), str(BOARDS / "press-your-luck/tiny.t
 class Command:
     """Runs a command in this process on one results folder: exit code, stdout, stderr."""
 
-    def __init__(self, capsys: pytest.CaptureFixture[str], results: Path) -> None:
+    def __init__(self, capsys, results):
         self.capsys, self.results = capsys, results
 
-    def __call__(self, *words: str) -> tuple[int, str, str]:
+    def __call__(self, *words):
         self.capsys.readouterr()
         code = run([*words, "--results", str(self.results)])
         said = self.capsys.readouterr()
         return code, said.out, said.err
 
-    def refused(self, *words: str) -> str:
+    def refused(self, *words):
         """The one sentence that the command is refused with."""
         code, out, err = self(*words)
         assert (code, out) == (2, "") and err.startswith("luckbase: ") and err.count("\n") == 1, err
         return err
 
-    def table(self, board: str) -> Path:
+    def table(self, board):
         (found,) = self.results.glob(f"*/{Path(board).stem}/*")
         return found
 
 
 @pytest.fixture(scope="module")
-def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def results(tmp_path_factory):
     """Skunk's two boards, solved."""
     folder = tmp_path_factory.mktemp("results")
     assert run(["solve", SEED, TINY, "--results", str(folder)]) == 0
@@ -63,7 +61,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def command(capsys: pytest.CaptureFixture[str], results: Path) -> Command:
+def command(capsys, results):
     return Command(capsys, results)
 
 
@@ -74,7 +72,7 @@ ROUNDS = (str(BOARDS / "pig/rounds.toml"), "--set", "rounds=1", "--set", "cut=60
 # --- the list ------------------------------------------------------------------------------------
 
 
-def test_the_seeds_lines_come_from_the_stored_table(command: Command) -> None:
+def test_the_seeds_lines_come_from_the_stored_table(command):
     """skunk-gottahack.txt; its chances are good to 4e-6."""
     code, out, err = command("chart", SEED, "mine=0", "yours=0,67,86,87,88")
     assert code == 0 and "every choice is certain" in err
@@ -88,12 +86,12 @@ def test_the_seeds_lines_come_from_the_stored_table(command: Command) -> None:
     assert {at: found[at] for at in seed} == pytest.approx(seed, abs=4e-6)
 
 
-def test_a_score_alone_gives_all_lines_with_it(command: Command) -> None:
+def test_a_score_alone_gives_all_lines_with_it(command):
     _, out, _ = command("chart", TINY, "yours=3")
     assert [line.split()[0] for line in out.splitlines()] == [f"({m},3)" for m in range(20)]
 
 
-def test_the_csv_is_the_list(command: Command, tmp_path: Path) -> None:
+def test_the_csv_is_the_list(command, tmp_path):
     _, text, _ = command("chart", TINY)
     code, out, _ = command("chart", TINY, "--csv")
     rows = list(csv.DictReader(io.StringIO(out)))
@@ -109,7 +107,7 @@ def test_the_csv_is_the_list(command: Command, tmp_path: Path) -> None:
         assert path.read_text() == wanted
 
 
-def test_choices_closer_than_the_tables_error_are_marked_not_called(results: Path) -> None:
+def test_choices_closer_than_the_tables_error_are_marked_not_called(results):
     """The closest call on the board to 100 is 5e-8, at (10,29) with a turn of 21."""
     charts = load_game(load_board(SEED)).need(Charts)
     (path,) = results.glob("*/seed/*")
@@ -125,7 +123,7 @@ def test_choices_closer_than_the_tables_error_are_marked_not_called(results: Pat
 # --- pictures ------------------------------------------------------------------------------------
 
 
-def test_the_line_of_the_picture_is_where_the_seed_sees_the_catastrophe(results: Path) -> None:
+def test_the_line_of_the_picture_is_where_the_seed_sees_the_catastrophe(results):
     """At (0,87) one still holds at 33, at (0,88) it is all or nothing."""
     charts = load_game(load_board(SEED)).need(Charts)
     (path,) = results.glob("*/seed/*")
@@ -141,9 +139,7 @@ def test_the_line_of_the_picture_is_where_the_seed_sees_the_catastrophe(results:
 
 
 @pytest.mark.parametrize("suffix", PICTURES)
-def test_pictures_are_written_the_same_to_the_byte(
-    command: Command, tmp_path: Path, suffix: str
-) -> None:
+def test_pictures_are_written_the_same_to_the_byte(command, tmp_path, suffix):
     one, two = tmp_path / f"one{suffix}", tmp_path / f"two{suffix.upper()}"
     for path in (one, two):
         assert command("chart", TINY, "--what", "hold", "--out", str(path))[0] == 0
@@ -151,7 +147,7 @@ def test_pictures_are_written_the_same_to_the_byte(
     assert b"20" + str(np.datetime64("now"))[2:10].encode() not in one.read_bytes()
 
 
-def test_a_picture_is_printed_as_text_and_written_as_text(command: Command, tmp_path: Path) -> None:
+def test_a_picture_is_printed_as_text_and_written_as_text(command, tmp_path):
     code, out, _ = command("chart", SEED, "--what", "hold")
     assert code == 0 and out.isascii() and "\x1b" not in out
     assert out.splitlines()[0].startswith("Hold at 7 to 36 points; past the line")
@@ -162,7 +158,7 @@ def test_a_picture_is_printed_as_text_and_written_as_text(command: Command, tmp_
     assert len(rows) >= 50 and rows[-1][0].isdigit() and "##" in out
 
 
-def test_a_pictures_numbers_are_csv(command: Command) -> None:
+def test_a_pictures_numbers_are_csv(command):
     _, out, _ = command("chart", TINY, "--what", "hold", "--csv")
     rows = list(csv.reader(io.StringIO(out)))
     assert rows[0] == ["mine", "yours", "hold_point"] and len(rows) == 401
@@ -170,7 +166,7 @@ def test_a_pictures_numbers_are_csv(command: Command) -> None:
     assert rows[1][2] == first.split(" - ")[1].split()[0]
 
 
-def test_a_picture_of_another_game_needs_no_more_than_numbers() -> None:
+def test_a_picture_of_another_game_needs_no_more_than_numbers():
     """Few cells, unevenly many, steps of 2; no line, no words, blanks and a number that is none."""
     values = np.array([[0.2, np.nan], [0.8, 0.5], [0.1, 0.9]])
     bare = Heatmap(
@@ -185,9 +181,7 @@ def test_a_picture_of_another_game_needs_no_more_than_numbers() -> None:
     assert len(draw(full, ".png")) != len(draw(bare, ".png")) > 5_000
 
 
-def test_the_pig_race_has_the_same_charts(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_the_pig_race_has_the_same_charts(capsys, tmp_path):
     command = Command(capsys, tmp_path)
     assert command("solve", RACE)[0] == 0
     assert command("chart", RACE, "mine=0", "yours=0")[1].startswith("(0,0) .")
@@ -202,7 +196,7 @@ COMMANDS = re.findall(
 BIDS = re.compile(r"goofspiel-(points|win)-([0-9]+)\.csv")
 
 
-def test_every_published_file_has_its_command() -> None:
+def test_every_published_file_has_its_command():
     made = {Path(call.split()[-1]).name for call in COMMANDS} | {"README.md"}
     there = {path.name for path in PUBLISHED.iterdir() if path.is_file()}
     bids = {name for name in there if BIDS.fullmatch(name)}
@@ -215,7 +209,7 @@ def test_every_published_file_has_its_command() -> None:
     assert sorted(cards["win"]) == list(range(5, max(cards["win"]) + 1))
 
 
-def _bids(name: str) -> tuple[str, str]:
+def _bids(name):
     found = BIDS.fullmatch(name)
     assert found
     return found[1], found[2]
@@ -223,9 +217,7 @@ def _bids(name: str) -> tuple[str, str]:
 
 @pytest.mark.parametrize("objective", ["points", "win"])
 @pytest.mark.parametrize("cards", [5, 7])
-def test_published_bids_are_what_their_commands_give(
-    command: Command, tmp_path: Path, objective: str, cards: int
-) -> None:
+def test_published_bids_are_what_their_commands_give(command, tmp_path, objective, cards):
     board = str(BOARDS / f"goofspiel/{objective}.toml")
     code, table, _ = command("solve", board, "--set", f"cards={cards}")
     assert code == 0
@@ -236,9 +228,7 @@ def test_published_bids_are_what_their_commands_give(
 
 
 @pytest.mark.parametrize("call", COMMANDS)
-def test_a_published_file_is_what_its_command_gives(
-    command: Command, tmp_path: Path, call: str
-) -> None:
+def test_a_published_file_is_what_its_command_gives(command, tmp_path, call):
     from matplotlib.image import imread
 
     *words, place = shlex.split(call)
@@ -269,9 +259,7 @@ def test_a_published_file_is_what_its_command_gives(
         (["--out", "no/such/place/x.txt"], "no/such/place/x.txt: No such file"),
     ],
 )
-def test_a_wrong_request_gets_one_sentence(
-    command: Command, words: list[str], said: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_wrong_request_gets_one_sentence(command, words, said, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     code, out, err = command("chart", TINY, *words)
     assert (code, out) == (2, "")
@@ -280,9 +268,7 @@ def test_a_wrong_request_gets_one_sentence(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_table_that_has_no_chart_gets_one_sentence(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_a_table_that_has_no_chart_gets_one_sentence(capsys, tmp_path):
     command = Command(capsys, tmp_path)
     assert command("solve", *ROUNDS)[0] == 0
     assert "pig-rounds has no charts" in command.refused("chart", *ROUNDS)
@@ -290,9 +276,7 @@ def test_a_table_that_has_no_chart_gets_one_sentence(
         table.game.need(Charts)
 
 
-def test_a_search_table_has_no_chart_and_is_not_taken_for_the_boards(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_a_search_table_has_no_chart_and_is_not_taken_for_the_boards(capsys, tmp_path):
     command = Command(capsys, tmp_path)
     below = command("solve", TINY, "--from", "mine=3", "yours=1")[1].strip()
     assert "holds what lies below some states" in command.refused("chart", below)
@@ -303,9 +287,7 @@ def test_a_search_table_has_no_chart_and_is_not_taken_for_the_boards(
     assert "pig-rounds has no charts" in command.refused("chart", *ROUNDS)
 
 
-def test_what_lies_below_the_start_is_all_that_the_charts_of_tiles_need(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_what_lies_below_the_start_is_all_that_the_charts_of_tiles_need(capsys, tmp_path):
     command = Command(capsys, tmp_path)
     tiles = str(BOARDS / "jackpot/tiny.toml")
     code, _, err = command("chart", tiles)
@@ -318,9 +300,7 @@ def test_what_lies_below_the_start_is_all_that_the_charts_of_tiles_need(
     assert code == 0 and out.split()[:3] == ["roll", "chance", "flip"]
 
 
-def test_boards_of_one_name_and_two_games_have_their_own_tables(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_boards_of_one_name_and_two_games_have_their_own_tables(capsys, tmp_path):
     command = Command(capsys, tmp_path)
     for board in (TINY, RACE):
         assert command("solve", board)[0] == 0
@@ -330,9 +310,7 @@ def test_boards_of_one_name_and_two_games_have_their_own_tables(
         assert command("chart", board)[1].count("\n") == 20**2
 
 
-def test_a_partial_table_and_a_missing_one_get_one_sentence(
-    command: Command, results: Path, tmp_path: Path
-) -> None:
+def test_a_partial_table_and_a_missing_one_get_one_sentence(command, results, tmp_path):
     table = Path(shutil.copytree(command.table(TINY), tmp_path / "table"))
     ledger = read_ledger(Folder(table), table)
     ledger.files, ledger.done = {}, {}
@@ -346,7 +324,7 @@ def test_a_partial_table_and_a_missing_one_get_one_sentence(
 # --- the table of one tier -----------------------------------------------------------------------
 
 
-def test_a_game_of_one_tier_goes_through_every_command(command: Command) -> None:
+def test_a_game_of_one_tier_goes_through_every_command(command):
     table = command.table(TINY)
     ledger = read_ledger(Folder(table), table)
     assert list(ledger.files) == ["tiers/all.parquet"]
@@ -361,7 +339,7 @@ def test_a_game_of_one_tier_goes_through_every_command(command: Command) -> None
     assert code == 0 and "0.6028577" in out
 
 
-def test_stored_payoffs_are_those_of_the_kernel_to_the_bit(command: Command) -> None:
+def test_stored_payoffs_are_those_of_the_kernel_to_the_bit(command):
     with open_table(command.table(TINY)) as table:
         layout = load_layout(table.game.board)
         out = np.empty(layout.shape(0))
@@ -376,14 +354,14 @@ def test_stored_payoffs_are_those_of_the_kernel_to_the_bit(command: Command) -> 
 CHARTED = [SEED, RACE, LUCK, *(str(BOARDS / f"{name}.toml") for name in OTHERS)]
 
 
-def test_the_boards_of_these_games_have_charts_and_no_others() -> None:
+def test_the_boards_of_these_games_have_charts_and_no_others():
     boards = [path for path in BOARDS.glob("*/*.toml") if "double" not in path.name]  # none yet
     charted = {path.parent.name for path in boards if load_game(load_board(path)).has(Charts)}
     assert charted == {Path(path).parent.name for path in CHARTED}
 
 
 @pytest.mark.parametrize("path", CHARTED)
-def test_charts_have_names_of_their_own_and_a_sentence(path: str) -> None:
+def test_charts_have_names_of_their_own_and_a_sentence(path):
     kinds = load_game(load_board(path)).need(Charts).kinds
     assert len({kind.name for kind in kinds}) == len(kinds)
     assert all(kind.shows and not kind.shows.endswith(".") for kind in kinds)

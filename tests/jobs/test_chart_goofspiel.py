@@ -1,7 +1,5 @@
 """The charts of Goofspiel: Table 1 of the paper by one command, a picture, refusals."""
 
-from __future__ import annotations
-
 import csv
 from pathlib import Path
 
@@ -14,15 +12,13 @@ POINTS = str(ROOT / "boards/goofspiel/points.toml")
 
 
 @pytest.fixture(scope="module")
-def table(tmp_path_factory: pytest.TempPathFactory) -> str:
+def table(tmp_path_factory):
     results = tmp_path_factory.mktemp("results")
     assert run(["solve", POINTS, "--set", "cards=5", "--results", str(results)]) == 0
     return str(next(results.glob("*/*/*")))
 
 
-def test_the_seeds_table_1_by_one_command(
-    table: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_seeds_table_1_by_one_command(table, tmp_path, capsys):
     """Rhoads and Bartholdi 2012, Table 1, within one unit of the last printed digit."""
     path = tmp_path / "bids.csv"
     assert run(["chart", table, "--out", str(path)]) == 0
@@ -45,7 +41,7 @@ def test_the_seeds_table_1_by_one_command(
     assert capsys.readouterr().out.splitlines()[5].split()[0] == "5"
 
 
-def test_the_picture(table: str, tmp_path: Path) -> None:
+def test_the_picture(table, tmp_path):
     path = tmp_path / "bids.png"
     assert run(["chart", table, "--what", "upcard", "--out", str(path)]) == 0
     assert path.stat().st_size > 10_000
@@ -58,8 +54,6 @@ def test_the_picture(table: str, tmp_path: Path) -> None:
         (["mine=1,2"], "theirs is missing; write mine=1,2"),
     ],
 )
-def test_what_can_not_be_charted(
-    table: str, words: list[str], said: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_can_not_be_charted(table, words, said, capsys):
     assert run(["chart", table, *words]) == 2
     assert said in capsys.readouterr().err

@@ -1,14 +1,10 @@
 """`luckbase diff` on the command line: plain words first, files and pictures, the same as JSON;
 which table is the first and which the second, whichever has more states."""
 
-from __future__ import annotations
-
 import errno
 import json
 import re
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -17,13 +13,13 @@ from luckbase.cluster.table import pairs
 from luckbase.jobs import plots
 from luckbase.jobs.app import run
 from luckbase.solver import load_game
-from tests.solver.search.written_out import State, board_of, chance, decides, over
+from tests.solver.search.written_out import board_of, chance, decides, over
 
 BOARD = str(Path(__file__).parents[2] / "boards/skunk/tiny.toml")
 
 
 @pytest.fixture(scope="module")
-def words(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+def words(tmp_path_factory):
     """Two boards whose tables are there, and where."""
     results = ["--results", str(tmp_path_factory.mktemp("results"))]
     for settings in (["--set", "goal=10"], ["--set", "goal=10", "--set", "sides=2"]):
@@ -31,9 +27,7 @@ def words(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     return ["diff", BOARD, BOARD, "--set", "goal=10", "--set-second", "sides=2", *results]
 
 
-def test_the_first_lines_say_it_plainly(
-    words: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_first_lines_say_it_plainly(words, capsys):
     assert run(words) == 1
     lines = capsys.readouterr().out.splitlines()
     (empty,) = [i for i, line in enumerate(lines) if line.startswith("first ")]
@@ -44,9 +38,9 @@ def test_the_first_lines_say_it_plainly(
     assert any(line.split()[:2] == ["state", "cost"] for line in lines[empty:])
 
 
-def test_json_has_all_of_it(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_has_all_of_it(words, capsys):
     assert run([*words, "--json", "--worst", "3"]) == 1
-    said: dict[str, Any] = json.loads(capsys.readouterr().out)
+    said = json.loads(capsys.readouterr().out)
     assert said["actions"] > 3 and len(said["worst"]) == 3
     assert sum(cell["changed"] for cell in said["cells"]) == said["actions"]
     assert [turn["sentence"] for turn in said["turns"] if turn["sooner"]]
@@ -54,9 +48,9 @@ def test_json_has_all_of_it(words: list[str], capsys: pytest.CaptureFixture[str]
 
 
 def test_a_picture_names_the_boards_or_of_one_board_the_tables(
-    words: list[str], tables: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    titles: list[str] = []
+    words, tables, tmp_path, monkeypatch
+):
+    titles = []
     monkeypatch.setattr(
         plots, "draw", lambda picture, _: titles.append(f"{picture.title} {picture.about}") or b""
     )
@@ -68,7 +62,7 @@ def test_a_picture_names_the_boards_or_of_one_board_the_tables(
 
 
 @pytest.mark.parametrize("ending", [".png", ".svg", ".pdf"])
-def test_a_picture_and_a_file(words: list[str], tmp_path: Path, ending: str) -> None:
+def test_a_picture_and_a_file(words, tmp_path, ending):
     picture, out = tmp_path / f"moved{ending}", tmp_path / "moved.csv"
     assert run([*words, "--picture", str(picture), "--out", str(out)]) == 1
     assert picture.stat().st_size > 2000
@@ -77,11 +71,8 @@ def test_a_picture_and_a_file(words: list[str], tmp_path: Path, ending: str) -> 
     assert len(rows) > 10
 
 
-def test_a_picture_that_fails_leaves_the_answer(
-    words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
-    def fails(*_: object) -> bytes:
+def test_a_picture_that_fails_leaves_the_answer(words, tmp_path, capsys, monkeypatch):
+    def fails(*_):
         raise OSError(errno.EIO, "Input/output error")
 
     monkeypatch.setattr(plots, "draw", fails)
@@ -90,7 +81,7 @@ def test_a_picture_that_fails_leaves_the_answer(
     assert "all decisions" in said.out and said.err.endswith("Input/output error\n")
 
 
-def never_compared(*_: object) -> None:
+def never_compared(*_):
     pytest.fail("compared before the options were looked at")
 
 
@@ -106,10 +97,7 @@ def never_compared(*_: object) -> None:
         (["--sample", "0"], "--sample: expected at least 1"),
     ],
 )
-def test_what_can_not_be_done_is_one_sentence(
-    words: list[str], more: list[str], said: str, capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path,
-) -> None:  # fmt: skip
+def test_what_can_not_be_done_is_one_sentence(words, more, said, capsys, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     for name in ("folder.png", "folder.csv"):
         (tmp_path / name).mkdir()
@@ -120,10 +108,8 @@ def test_what_can_not_be_done_is_one_sentence(
 
 # --- whichever has more states -------------------------------------------------------------------
 
-Ask = Callable[..., Any]
 
-
-def board(best: int) -> tuple[State, ...]:
+def board(best):
     """The player at 1 has three actions, of which `best` is best; 7 lies below 0 only."""
     paid = [over(0.25, 0.0), over(0.25, 0.0), over(0.25, 0.0)]
     paid[best] = over(0.75, 0.0)
@@ -133,7 +119,7 @@ def board(best: int) -> tuple[State, ...]:
 
 
 @pytest.fixture
-def tables(tmp_path: Path) -> dict[str, str]:
+def tables(tmp_path):
     """Of two boards a table of everything, and one of what lies below 1 only."""
     found = {}
     for name, best in (("a", 0), ("c", 2)):
@@ -146,8 +132,8 @@ def tables(tmp_path: Path) -> dict[str, str]:
 
 
 @pytest.fixture
-def ask(capsys: pytest.CaptureFixture[str]) -> Ask:
-    def call(*words: str) -> Any:
+def ask(capsys):
+    def call(*words):
         capsys.readouterr()
         run([*words, "--json"])
         return json.loads(capsys.readouterr().out)
@@ -156,9 +142,7 @@ def ask(capsys: pytest.CaptureFixture[str]) -> Ask:
 
 
 @pytest.mark.parametrize("turned", [False, True])
-def test_states_of_one_table_only_are_counted(
-    tables: dict[str, str], ask: Ask, turned: bool
-) -> None:
+def test_states_of_one_table_only_are_counted(tables, ask, turned):
     """0, 6 and 7 are not below 1."""
     names = ["large a", "small c"][:: -1 if turned else 1]
     said = ask("diff", tables[names[0]], tables[names[1]])
@@ -172,18 +156,14 @@ def test_states_of_one_table_only_are_counted(
         ("large c", "small a"), ("small a", "large c"), ("small c", "large a"),
     ],
 )  # fmt: skip
-def test_best_actions_stand_in_the_order_of_the_tables(
-    tables: dict[str, str], ask: Ask, first: str, second: str
-) -> None:
+def test_best_actions_stand_in_the_order_of_the_tables(tables, ask, first, second):
     said = ask("diff", tables[first], tables[second])
     (worst,) = [item for item in said["worst"] if item["state"] == {"at": 1}]
     asked = [ask("query", tables[name], "at=1")["best"] for name in (first, second)]
     assert worst["best"] == asked == [first[-1], second[-1]]
 
 
-def test_the_best_actions_are_printed_under_their_tables(
-    tables: dict[str, str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_best_actions_are_printed_under_their_tables(tables, capsys):
     assert run(["diff", tables["large a"], tables["small c"]]) == 1
     lines = capsys.readouterr().out.splitlines()
     head = next(line for line in lines if line.split()[:2] == ["state", "cost"])

@@ -1,8 +1,6 @@
 """What a command does with names that are none, tables of games it does not know, and questions
 that a table answers in other words."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -10,7 +8,6 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -32,11 +29,8 @@ SHUT = str(ROOT / "boards/jackpot/shut-the-box.toml")
 ABOVE = str(ROOT / "boards/press-your-luck/tiny.toml")
 
 
-Command = Callable[..., tuple[int, str, str]]
-
-
 @pytest.fixture(scope="module")
-def pig(table_of: Callable[..., Path]) -> Path:
+def pig(table_of):
     return table_of(Path(TINY))
 
 
@@ -46,8 +40,8 @@ def pig(table_of: Callable[..., Path]) -> Path:
      ["solve", "--dry-run", ""], ["info", ""], ["evaluate", ""], ["serve", ""]],
 )  # fmt: skip
 def test_an_empty_name_is_refused_and_does_not_mean_the_folder(
-    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str]
-) -> None:
+    command, tmp_path, monkeypatch, words
+):
     shutil.copy(TINY, tmp_path)
     monkeypatch.chdir(tmp_path)
     code, out, err = command(*words)
@@ -56,13 +50,13 @@ def test_an_empty_name_is_refused_and_does_not_mean_the_folder(
     assert os.listdir() == ["tiny.toml"]
 
 
-def test_a_pipe_in_a_folder_is_no_board_of_it(tmp_path: Path) -> None:
+def test_a_pipe_in_a_folder_is_no_board_of_it(tmp_path):
     os.mkfifo(tmp_path / "x.toml")
     shutil.copy(TINY, tmp_path)
     assert [Path(one.file).name for one in requests_for([tmp_path])] == ["tiny.toml"]
 
 
-def test_a_board_that_is_not_there_is_said_beside_a_pipe(command: Command, tmp_path: Path) -> None:
+def test_a_board_that_is_not_there_is_said_beside_a_pipe(command, tmp_path):
     os.mkfifo(tmp_path / "x.toml")
     code, _, err = command("solve", str(tmp_path / "y.toml"))
     assert code == 2 and "no such file" in err
@@ -70,8 +64,8 @@ def test_a_board_that_is_not_there_is_said_beside_a_pipe(command: Command, tmp_p
 
 @pytest.mark.parametrize("words", [["info"], ["solve", "--dry-run"]])
 def test_a_pipe_is_read_once_somebody_writes_and_refused_where_nobody_does(
-    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str]
-) -> None:
+    command, tmp_path, monkeypatch, words
+):
     pipe = tmp_path / "x.toml"
     os.mkfifo(pipe)
     monkeypatch.setattr(file, "PIPE_SECONDS", 0.01)
@@ -79,7 +73,7 @@ def test_a_pipe_is_read_once_somebody_writes_and_refused_where_nobody_does(
     assert code == 2 and err.endswith("it is a pipe, and nobody writes into it\n")
     writer, set_blocking = os.open(pipe, os.O_RDWR), os.set_blocking
 
-    def late(reader: int, blocks: bool) -> None:
+    def late(reader, blocks):
         set_blocking(reader, blocks)
         if blocks:  # it was not refused, though nothing was there
             os.write(writer, Path(TINY).read_bytes())
@@ -90,7 +84,7 @@ def test_a_pipe_is_read_once_somebody_writes_and_refused_where_nobody_does(
 
 
 @pytest.fixture
-def climb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def climb(tmp_path, monkeypatch):
     """A folder of results with a table of a game that is not known here."""
     monkeypatch.setattr(registry, "entries", dict(registry.entries))
     board, file = tmp_path / "hill.toml", str(ROOT / "tests/games/climb.py")
@@ -101,9 +95,7 @@ def climb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return results
 
 
-def test_status_of_a_table_of_an_unknown_game_says_that_its_file_is_missing(
-    command: Command, climb: Path
-) -> None:
+def test_status_of_a_table_of_an_unknown_game_says_that_its_file_is_missing(command, climb):
     code, out, _ = command("status", "--results", str(climb))
     assert code == 1
     assert out.startswith("refused")
@@ -113,29 +105,25 @@ def test_status_of_a_table_of_an_unknown_game_says_that_its_file_is_missing(
 
 
 @pytest.mark.parametrize("inner", ["", "pig", "pig/tiny"])
-def test_status_of_a_folder_of_tables_is_that_of_its_tables(
-    command: Command, pig: Path, inner: str
-) -> None:
+def test_status_of_a_folder_of_tables_is_that_of_its_tables(command, pig, inner):
     code, out, _ = command("status", str(pig.parents[2] / inner))
     assert code == 0
     assert out.startswith(f"complete  {pig}")
 
 
-def test_status_of_a_folder_without_tables_says_so(command: Command, tmp_path: Path) -> None:
+def test_status_of_a_folder_without_tables_says_so(command, tmp_path):
     code, out, err = command("status", str(tmp_path))
     assert (code, out) == (1, "")
     assert "has neither a table nor a board file" in err
 
 
-def test_clean_of_no_folder_is_refused(command: Command, tmp_path: Path) -> None:
+def test_clean_of_no_folder_is_refused(command, tmp_path):
     code, out, err = command("clean", "--results", str(tmp_path / "nosuch"))
     assert (code, out) == (2, "")
     assert err == f"luckbase: --results: there is not a folder {tmp_path / 'nosuch'}\n"
 
 
-def test_a_small_disk_is_said_in_units_that_show_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_small_disk_is_said_in_units_that_show_it(tmp_path, monkeypatch):
     usage = type(shutil.disk_usage("."))
     monkeypatch.setattr(machine.shutil, "disk_usage", lambda path: usage(4_000_000, 0, 3_600_000))
     room = (
@@ -145,17 +133,13 @@ def test_a_small_disk_is_said_in_units_that_show_it(
         check_disk("solve", 5_600_000, tmp_path, "less")
 
 
-def test_a_results_folder_whose_name_is_not_utf_8_is_refused(
-    command: Command, tmp_path: Path
-) -> None:
+def test_a_results_folder_whose_name_is_not_utf_8_is_refused(command, tmp_path):
     code, out, err = command("solve", TINY, "--results", str(tmp_path / os.fsdecode(b"r\xff")))
     assert (code, out) == (2, "") and err.count("\n") == 1
     assert "r\\xff/pig/tiny" in err and "expected a folder whose name is UTF-8" in err
 
 
-def test_a_current_folder_that_was_deleted_is_named(
-    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_current_folder_that_was_deleted_is_named(command, tmp_path, monkeypatch):
     (tmp_path / "gone").mkdir()
     monkeypatch.chdir(tmp_path / "gone")
     (tmp_path / "gone").rmdir()
@@ -164,7 +148,7 @@ def test_a_current_folder_that_was_deleted_is_named(
     )  # fmt: skip
 
 
-def test_help_works_without_docstrings() -> None:
+def test_help_works_without_docstrings():
     for words in (["--help"], ["solve", "--help"]):
         shown = subprocess.run(
             [sys.executable, "-OO", "-m", "luckbase", *words],
@@ -174,9 +158,7 @@ def test_help_works_without_docstrings() -> None:
 
 
 @pytest.mark.parametrize("closed", ["pig", "pig/tiny", "pig/tiny/*"])
-def test_a_table_that_may_not_be_read_is_named_by_status_and_clean(
-    command: Command, pig: Path, closed: str
-) -> None:
+def test_a_table_that_may_not_be_read_is_named_by_status_and_clean(command, pig, closed):
     """Root may read everything, so that the test becomes somebody else."""
     with tempfile.TemporaryDirectory() as folder:
         results = Path(folder) / "results"
@@ -197,9 +179,7 @@ def test_a_table_that_may_not_be_read_is_named_by_status_and_clean(
             path.chmod(0o755)
 
 
-def test_force_keeps_the_table_if_the_cluster_cannot_be_joined(
-    command: Command, pig: Path, tmp_path: Path
-) -> None:
+def test_force_keeps_the_table_if_the_cluster_cannot_be_joined(command, pig, tmp_path):
     results = tmp_path / "results"
     table = shutil.copytree(pig, results / "pig/tiny" / pig.name)
     before = {path: path.read_bytes() for path in table.rglob("*.parquet")}
@@ -210,17 +190,15 @@ def test_force_keeps_the_table_if_the_cluster_cannot_be_joined(
     assert command("query", str(table), "mine=0", "yours=0", "turn=0")[0] == 0
 
 
-def refusal(call: Callable[[], object]) -> str:
+def refusal(call):
     with pytest.raises(LuckbaseError) as caught:
         call()
     return str(caught.value)
 
 
-def test_python_is_told_of_arguments_and_the_command_line_of_options(
-    command: Command, pig: Path, tmp_path: Path
-) -> None:
+def test_python_is_told_of_arguments_and_the_command_line_of_options(command, pig, tmp_path):
     results = pig.parents[2]
-    calls: list[tuple[Callable[[], object], list[str]]] = [
+    calls = [
         (lambda: luckbase.load_board(TINY, gaol=3), ["solve", TINY, "--set", "gaol=3"]),
         (lambda: luckbase.open(TINY, results=results).chart("holds"),
          ["chart", TINY, "--what", "holds", "--results", str(results)]),
@@ -237,7 +215,7 @@ def test_python_is_told_of_arguments_and_the_command_line_of_options(
         assert refusal(call) == plain  # a command leaves nothing behind
 
 
-def test_an_option_and_a_setting_are_said_as_they_are_written() -> None:
+def test_an_option_and_a_setting_are_said_as_they_are_written():
     assert (option("max_states"), setting("goal", 3)) == ("max_states", "goal=3")
     with command_line():
         assert (option("max_states"), setting("goal", 3)) == ("--max-states", "--set goal=3")
@@ -253,18 +231,18 @@ def test_an_option_and_a_setting_are_said_as_they_are_written() -> None:
         ("Goal", "did you mean 'goal'? Capitals and small letters differ"),
     ],
 )
-def test_what_was_meant_is_near_and_never_the_word_itself(word: str, clause: str) -> None:
+def test_what_was_meant_is_near_and_never_the_word_itself(word, clause):
     assert nearest(word, ["goal", "turns"]) == clause
 
 
-def test_for_a_state_of_another_game_this_ones_fields_are_said(command: Command, pig: Path) -> None:
+def test_for_a_state_of_another_game_this_ones_fields_are_said(command, pig):
     _, _, err = command("query", str(pig), "scores=0,500,0")
     assert "unknown field 'scores'; a state of pig has mine, yours, turn, player" in err
     code, _, err = command("solve", "pig/tiny", "goal=50")
     assert code == 2 and "unknown field 'goal'; it is an option: --set goal=50" in err
 
 
-def test_an_answer_says_that_what_was_asked_is_said_otherwise(command: Command) -> None:
+def test_an_answer_says_that_what_was_asked_is_said_otherwise(command):
     with luckbase.open(SHUT, in_memory=True) as table:
         other = table[{"open": (7, 8, 9), "dice": (3, 6)}]
         same = table[{"open": (9, 8, 7), "dice": (5, 4)}]
@@ -273,9 +251,7 @@ def test_an_answer_says_that_what_was_asked_is_said_otherwise(command: Command) 
     assert same.note == "" and other.as_json() == same.as_json()
 
 
-def test_a_table_by_its_board_file_plays_from_another_folder_of_results(
-    command: Command, pig: Path
-) -> None:
+def test_a_table_by_its_board_file_plays_from_another_folder_of_results(command, pig):
     results = str(pig.parents[2])
     values = []
     for agent in (TINY, str(pig), "optimal"):
@@ -288,9 +264,7 @@ def test_a_table_by_its_board_file_plays_from_another_folder_of_results(
         assert command(*words, "--agents", TINY, "--results", results)[0] == 0
 
 
-def test_a_long_search_above_a_table_says_how_far_it_is(
-    command: Command, table_of: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_long_search_above_a_table_says_how_far_it_is(command, table_of, monkeypatch):
     table = table_of(Path(ABOVE), frontier=1)
     monkeypatch.setattr(terminal, "A_MOMENT", 0.0)
     code, _, err = command("query", str(table), "scores=0,500,0", "earned=1,1,1")
@@ -298,9 +272,7 @@ def test_a_long_search_above_a_table_says_how_far_it_is(
     assert "above the table, searching down to it: " in err and "of at most 20 million" in err
 
 
-def test_a_search_above_a_table_stops_at_its_limit_and_names_it(
-    command: Command, table_of: Callable[..., Path]
-) -> None:
+def test_a_search_above_a_table_stops_at_its_limit_and_names_it(command, table_of):
     table = table_of(Path(ABOVE), frontier=1)
     query = ("query", str(table), "scores=0,500,0")
     code, _, err = command(*query, "earned=4,4,4", "--max-states", "20000")
@@ -311,7 +283,7 @@ def test_a_search_above_a_table_stops_at_its_limit_and_names_it(
     assert code == 0
 
 
-def test_one_of_anything_is_not_many_and_no_zero_is_negative() -> None:
+def test_one_of_anything_is_not_many_and_no_zero_is_negative():
     assert (many(1, "file"), many(2, "file")) == ("1 file", "2 files")
     assert (counted(1, "state"), counted(2e6, "state")) == (
         "1 state", "2 million states",
@@ -320,12 +292,12 @@ def test_one_of_anything_is_not_many_and_no_zero_is_negative() -> None:
     assert answer.table()[1] == [["this state", "0.0000000", "0.5000000"]]
 
 
-def test_no_option_is_meant_that_is_not_near(command: Command) -> None:
+def test_no_option_is_meant_that_is_not_near(command):
     assert command("solve", TINY, "--depth", "3")[::2] == (2, "luckbase: No such option: --depth\n")
     assert "--max-states" in command("solve", TINY, "--max-state", "3")[2]
 
 
-def test_a_number_is_shown_as_far_as_python_can_print_it() -> None:
+def test_a_number_is_shown_as_far_as_python_can_print_it():
     assert show(10**30 - 1) == "9" * 30
     assert show(10**30) == show(-(10**30)) == "a number of more than 30 digits"
 
@@ -337,9 +309,8 @@ def test_a_number_is_shown_as_far_as_python_can_print_it() -> None:
      (["graph", "--out", "x.dot"], "graphviz", "graph")],
 )  # fmt: skip
 def test_a_command_whose_extra_is_not_installed_says_what_to_run(
-    words: list[str], package: str, needs: str, pig: Path, tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
-) -> None:  # fmt: skip
+    words, package, needs, pig, tmp_path, monkeypatch, capsys
+):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setitem(sys.modules, package, None)
     what = TINY if words[0] == "graph" else str(pig)
@@ -349,9 +320,7 @@ def test_a_command_whose_extra_is_not_installed_says_what_to_run(
     assert not list(tmp_path.iterdir())
 
 
-def test_a_list_needs_no_extra(
-    pig: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_list_needs_no_extra(pig, monkeypatch, capsys):
     for package in ("matplotlib", "graphviz", "starlette"):
         monkeypatch.setitem(sys.modules, package, None)
     for words in (["chart", str(pig)], ["chart", str(pig), "--what", "hold"], ["status", str(pig)]):
@@ -359,9 +328,7 @@ def test_a_list_needs_no_extra(
     assert "(0,0)" in capsys.readouterr().out
 
 
-def test_status_looks_at_names_and_sizes_and_verify_reads_every_byte(
-    pig: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_status_looks_at_names_and_sizes_and_verify_reads_every_byte(pig, tmp_path, capsys):
     table = tmp_path / "pig/tiny" / pig.name
     shutil.copytree(pig, table)
     (file,) = table.glob("tiers/*.parquet")

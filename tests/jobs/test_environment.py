@@ -1,9 +1,6 @@
 """LUCKBASE_RESULTS, LUCKBASE_GAME and LUCKBASE_ADDRESS stand for options that every command
 repeats."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,25 +10,21 @@ from luckbase.solver.board import registry
 from tests.docs.generated import commands
 from tests.games.climb import climb
 
-Command = Callable[..., tuple[int, str, str]]
-
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(tmp_path, monkeypatch):
     """The folder where commands run."""
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
 
-def test_every_option_of_these_names_has_its_variable() -> None:
+def test_every_option_of_these_names_has_its_variable():
     for name, command in commands().items():
         for each in command.params:
             assert each.envvar == VARIABLES.get(each.name), (name, each.name)
 
 
-def test_tables_are_where_the_variable_says(
-    command: Command, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_tables_are_where_the_variable_says(command, folder, monkeypatch):
     monkeypatch.setenv("LUCKBASE_RESULTS", str(folder / "mine"))
     code, out, _ = command("solve", "jackpot/tiny")
     assert code == 0 and out.startswith("mine/jackpot/tiny/")
@@ -40,9 +33,7 @@ def test_tables_are_where_the_variable_says(
     assert not Path("results").exists()
 
 
-def test_an_option_comes_before_its_variable(
-    command: Command, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_option_comes_before_its_variable(command, folder, monkeypatch):
     monkeypatch.setenv("LUCKBASE_RESULTS", str(folder / "mine"))
     assert command("solve", "jackpot/tiny", "--results", "other")[1].startswith("other/")
     monkeypatch.setenv("LUCKBASE_RESULTS", "")  # an empty variable is none
@@ -59,8 +50,8 @@ def test_an_option_comes_before_its_variable(
     ],
 )
 def test_a_wrong_value_is_a_sentence_that_names_the_variable(
-    command: Command, monkeypatch: pytest.MonkeyPatch, variable: str, value: str, sentence: str
-) -> None:
+    command, monkeypatch, variable, value, sentence
+):
     Path("file").write_text("x")
     monkeypatch.setenv(f"LUCKBASE_{variable}", value)
     code, out, err = command("solve", "pig/tiny")
@@ -68,17 +59,13 @@ def test_a_wrong_value_is_a_sentence_that_names_the_variable(
     assert err.count("\n") == 1
 
 
-def test_a_wrong_option_is_named_though_its_variable_is_set(
-    command: Command, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_wrong_option_is_named_though_its_variable_is_set(command, monkeypatch):
     Path("file").write_text("x")
     monkeypatch.setenv("LUCKBASE_RESULTS", "results")
     assert command("status", "--results", "file")[2].startswith("luckbase: --results: file is")
 
 
-def test_games_of_several_files_are_known(
-    command: Command, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_games_of_several_files_are_known(command, monkeypatch):
     monkeypatch.setattr(registry, "entries", {})  # another test may know the game
     text = Path(climb.__code__.co_filename).read_text()
     Path("a b.py").write_text(text)

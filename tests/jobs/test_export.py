@@ -1,12 +1,8 @@
 """``luckbase export`` and batches with every action, as they are typed."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
-from collections.abc import Callable
-from pathlib import Path
 
 import pandas
 import pytest
@@ -19,13 +15,11 @@ TINY = ROOT / "boards/press-your-luck/tiny.toml"
 
 
 @pytest.fixture(scope="module")
-def table(table_of: Callable[..., Path]) -> str:
+def table(table_of):
     return str(table_of(TINY, frontier=1))
 
 
-def test_an_export_says_what_it_wrote(
-    table: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_export_says_what_it_wrote(table, tmp_path, capsys):
     out = tmp_path / "x.csv"
     assert run(["export", table, "scores=0,1000,500", "earned=0,1,0", "--out", str(out)]) == 0
     said = capsys.readouterr()
@@ -53,9 +47,8 @@ def test_an_export_says_what_it_wrote(
      (["--json"], "--json: says what was written to a file; give --out FILE")],
 )  # fmt: skip
 def test_what_can_not_be_exported_is_one_sentence(
-    words: list[str], said: str, table: str, tmp_path: Path,
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
+    words, said, table, tmp_path, capsys, monkeypatch
+):
     monkeypatch.chdir(tmp_path)
     assert run(["export", table, *words]) == 2
     printed = capsys.readouterr()
@@ -63,7 +56,7 @@ def test_what_can_not_be_exported_is_one_sentence(
     assert printed.err.count("\n") == 1 and not list(tmp_path.iterdir())
 
 
-def test_a_full_disk_at_the_end_of_a_pipe_is_one_sentence(table: str) -> None:
+def test_a_full_disk_at_the_end_of_a_pipe_is_one_sentence(table):
     with open("/dev/full", "wb") as full:
         done = subprocess.run(
             [sys.executable, "-m", "luckbase", "export", table],
@@ -78,16 +71,14 @@ ROWS = [("0,1000,500", "0,1,0"), ("500,0,0", "1,0,0"), ("0,0,0", "0,0,0"), ("0,1
 
 
 @pytest.fixture
-def batch(tmp_path: Path) -> str:
+def batch(tmp_path):
     path = tmp_path / "in.csv"
     lines = "".join(f'"{scores}","{earned}",{i}\n' for i, (scores, earned) in enumerate(ROWS))
     path.write_text(f"scores,earned,number\n{lines}")
     return str(path)
 
 
-def test_a_batch_as_json_is_what_single_questions_print(
-    table: str, batch: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_batch_as_json_is_what_single_questions_print(table, batch, tmp_path, capsys):
     assert run(["query", table, "--batch", batch, "--json"]) == 0
     lines = capsys.readouterr().out.splitlines()
     single = []
@@ -105,9 +96,7 @@ def test_a_batch_as_json_is_what_single_questions_print(
     assert "writes JSON lines, and --out x.csv says another format" in capsys.readouterr().err
 
 
-def test_a_batch_with_actions_has_the_columns_of_an_export(
-    table: str, batch: str, tmp_path: Path
-) -> None:
+def test_a_batch_with_actions_has_the_columns_of_an_export(table, batch, tmp_path):
     out = tmp_path / "out.parquet"
     assert run(["query", table, "--batch", batch, "--actions", "--out", str(out)]) == 0
     found = pandas.read_parquet(out)
@@ -124,9 +113,7 @@ def test_a_batch_with_actions_has_the_columns_of_an_export(
             assert row["to_act"] == (answer.to_act or 0)
 
 
-def test_a_batch_with_a_wrong_row_prints_nothing(
-    table: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_batch_with_a_wrong_row_prints_nothing(table, tmp_path, capsys):
     path = tmp_path / "in.csv"
     path.write_text('scores,earned\n"0,1000,500","0,1,0"\n"0,1000,500","0,9,0"\n')
     for more in ("--json", "--actions"):

@@ -12,26 +12,25 @@ import pytest
 from luckbase.jobs.app import run
 from luckbase.solver import load_board, load_game
 from luckbase.solver.board.registry import register
-from luckbase.solver.game.rules import Rules
 from tests.games import climb
 
 BOARDS = Path(__file__).parents[2] / "boards"
 
 
 class PrizeBoard(climb.Hill):
-    game: Literal["prize"]  # type: ignore[assignment]
+    game: Literal["prize"]
 
 
-def prize(board: PrizeBoard) -> Rules:
+def prize(board):
     """A user's own game whose payoff is money; it says nothing of what that is called."""
     return replace(climb.rules(board), payoff_range=(0.0, 1000.0))
 
 
 class PaidBoard(climb.Hill):
-    game: Literal["paid"]  # type: ignore[assignment]
+    game: Literal["paid"]
 
 
-def paid(board: PaidBoard) -> Rules:
+def paid(board):
     """Its moves can pay, so a payoff from 0 to 1 is no chance."""
     return replace(climb.rules(board), pays=True)
 
@@ -53,21 +52,14 @@ register("paid", PaidBoard, paid)
         ("jackpot/shut-the-box-sum", {}, "minus the tiles left"),
     ],
 )
-def test_each_game_calls_its_payoff_what_it_is(
-    name: str, settings: dict[str, str], called: str
-) -> None:
+def test_each_game_calls_its_payoff_what_it_is(name, settings, called):
     game = load_game(load_board(BOARDS / f"{name}.toml", **settings))
     assert game.payoff_name == called
     assert called.startswith("chance") == (game.payoff_range == (0.0, 1.0) and not game.pays)
 
 
 @pytest.mark.parametrize("kind", ["prize", "paid", "climb"])
-def test_a_users_own_game_is_headed_by_its_range(
-    kind: str,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_users_own_game_is_headed_by_its_range(kind, tmp_path, capsys, monkeypatch):
     board = tmp_path / f"{kind}.toml"
     board.write_text(f'game = "{kind}"\nrules = {{summit = 4, rounds = 1, sides = 4}}\n')
     results = ["--results", str(tmp_path / "results")]
@@ -83,7 +75,7 @@ def test_a_users_own_game_is_headed_by_its_range(
     assert ("chance to win" in said) == (kind == "climb")
 
 
-def test_a_difference_is_headed_so(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_a_difference_is_headed_so(capsys, tmp_path):
     words = [str(BOARDS / "pig/rounds.toml"), "--set", "objective=difference", "--set", "rounds=1"]
     words += ["--set", "cut=30"]
     assert run(["solve", *words, "--results", str(tmp_path)]) == 0

@@ -1,13 +1,9 @@
 """The help: short, in groups, as wide as a terminal; every command with two examples that work."""
 
-from __future__ import annotations
-
 import io
 import re
 import shlex
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import matplotlib
 import pytest
@@ -15,18 +11,17 @@ import pytest
 from luckbase.jobs.app import COMMANDS, GROUPS
 from tests.docs.generated import commands, first_sentence
 
-Command = Callable[..., tuple[int, str, str]]
 PARSED = commands()
 
 
-def examples(name: str) -> list[list[str]]:
+def examples(name):
     """The words of a command's examples, after ``luckbase``."""
     found = [shlex.split(example) for example in PARSED[name].examples]
     assert all(words[:2] == ["luckbase", name] for words in found)
     return [words[1:] for words in found]
 
 
-def test_the_help_has_a_line_a_command_in_its_group(command: Command) -> None:
+def test_the_help_has_a_line_a_command_in_its_group(command):
     code, out, _ = command("--help")
     assert code == 0
     for group, names in GROUPS.items():
@@ -37,18 +32,18 @@ def test_the_help_has_a_line_a_command_in_its_group(command: Command) -> None:
 
 
 @pytest.mark.parametrize("name", ["", *COMMANDS])
-def test_no_line_of_the_help_is_wider_than_a_terminal(command: Command, name: str) -> None:
+def test_no_line_of_the_help_is_wider_than_a_terminal(command, name):
     code, out, _ = command(*filter(None, [name, "--help"]))
     assert code == 0 and max(map(len, out.splitlines())) <= 80
 
 
-def test_a_word_that_may_be_left_out_is_in_brackets() -> None:
+def test_a_word_that_may_be_left_out_is_in_brackets():
     for name, command in PARSED.items():
         for word in (each for each in command.params if each.param_type_name == "argument"):
             assert word.required != word.metavar.startswith("["), (name, word.metavar)
 
 
-def test_the_commands_that_are_said_to_ask_a_store_take_a_table() -> None:
+def test_the_commands_that_are_said_to_ask_a_store_take_a_table():
     page = Path(__file__).parents[2] / "docs/how-to/store.md"
     (said,) = re.findall(r"^(`query`.*) answer as of a folder", page.read_text(), re.MULTILINE)
     for name in re.findall(r"`(\w+)`", said):
@@ -56,25 +51,23 @@ def test_the_commands_that_are_said_to_ask_a_store_take_a_table() -> None:
 
 
 @pytest.mark.parametrize("name", list(COMMANDS))
-def test_a_help_ends_with_two_examples_that_the_command_takes(command: Command, name: str) -> None:
+def test_a_help_ends_with_two_examples_that_the_command_takes(command, name):
     _, out, _ = command(name, "--help")
     written = PARSED[name].examples
     assert len(written) == 2
     assert out.rstrip().endswith("Examples:\n" + "\n".join(f"  {line}" for line in written))
     for words in examples(name):
-        parsed: Any = PARSED[name].make_context(name, words[1:])
+        parsed = PARSED[name].make_context(name, words[1:])
         assert parsed.params
 
 
 @pytest.mark.parametrize("word", ["--version", "-V"])
-def test_the_version_has_a_short_option(command: Command, word: str) -> None:
+def test_the_version_has_a_short_option(command, word):
     code, out, _ = command(word)
     assert code == 0 and re.fullmatch(r"luckbase \d+\.\d+\.\d+\n", out)
 
 
-def test_the_examples_work(
-    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_examples_work(command, tmp_path, monkeypatch):
     """They run in the order of the help, in one folder."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("sys.stdin", io.StringIO())

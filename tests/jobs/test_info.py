@@ -7,7 +7,6 @@ import json
 import shlex
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -26,12 +25,12 @@ Capture = pytest.CaptureFixture[str]
 
 
 @pytest.fixture(autouse=True)
-def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def elsewhere(tmp_path, monkeypatch):
     """A folder without boards."""
     monkeypatch.chdir(tmp_path)
 
 
-def commands(capsys: Capture, *words: str) -> list[list[str]]:
+def commands(capsys, *words):
     """The commands that ``luckbase info`` ends with."""
     assert run(["info", *words]) == 0
     text = capsys.readouterr().out.split("\nTry\n")[1]
@@ -39,9 +38,7 @@ def commands(capsys: Capture, *words: str) -> list[list[str]]:
 
 
 @pytest.mark.parametrize("name", [*TINY, "pig/rounds"])
-def test_its_commands_work_as_they_are_printed(
-    name: str, capsys: Capture, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_its_commands_work_as_they_are_printed(name, capsys, monkeypatch):
     few = ["--set", "rounds=2", "--set", "cut=20"] if name == "pig/rounds" else []
     found = commands(capsys, name, *few)
     assert [words[1] for words in found if words[1] != "chart"] == [
@@ -53,20 +50,20 @@ def test_its_commands_work_as_they_are_printed(
 
 
 @pytest.mark.parametrize("name", [*packaged(), "goofspiel/tiny --set keep_cards=true"])
-def test_it_fits_80_columns(name: str, capsys: Capture) -> None:
+def test_it_fits_80_columns(name, capsys):
     assert run(["info", *name.split()]) == run(["info"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert [line for line in lines if len(line) > 80] == []
 
 
 @pytest.mark.parametrize("name", packaged())
-def test_an_example_of_each_field_is_a_state(name: str) -> None:
+def test_an_example_of_each_field_is_a_state(name):
     info = luckbase.info(name)
     state, game = {each.name: each.example for each in info.fields}, load_game(load_board(name))
     assert list(game.describe(game.parse(state))) == list(state)
 
 
-def test_options_say_their_value_and_who_says_it() -> None:
+def test_options_say_their_value_and_who_says_it():
     Path("mine.toml").write_text('game = "pig"\n[rules]\ngoal = 50\nsides = 6\n')
     found = {each.name: each for each in luckbase.info("mine.toml", dice=2).options}
     said = {name: (each.value, each.set_by, each.default) for name, each in found.items()}
@@ -88,7 +85,7 @@ class OddsBoard(Board):
 
 
 @pytest.fixture
-def odds(monkeypatch: pytest.MonkeyPatch) -> None:
+def odds(monkeypatch):
     monkeypatch.setattr(registry, "entries", dict(registry.entries))
     fields = [Field("steps", length=2, high=10), set_field("turns", 3, default=0b101)]
     register("odds", OddsBoard, lambda board: Rules(
@@ -98,7 +95,7 @@ def odds(monkeypatch: pytest.MonkeyPatch) -> None:
     Path("odds.toml").write_text('game = "odds"\n')
 
 
-def test_fractions_texts_and_sets_of_a_game_of_ones_own(odds: None, capsys: Capture) -> None:
+def test_fractions_texts_and_sets_of_a_game_of_ones_own(odds, capsys):
     found = luckbase.info("odds.toml", chance=0.5, label="7")
     assert [each.value for each in found.options] == ["0.5", "7"]
     assert found.options[0].values == ("0.1 to 0.9",) and found.fields[1].default == "1,3"
@@ -110,9 +107,7 @@ def test_fractions_texts_and_sets_of_a_game_of_ones_own(odds: None, capsys: Capt
         luckbase.info("odds.toml", chance="1.0")
 
 
-def test_a_question_without_a_state_names_the_file_of_the_game(
-    capsys: Capture, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_question_without_a_state_names_the_file_of_the_game(capsys, monkeypatch):
     monkeypatch.setattr(registry, "entries", {})  # another test may know the game
     Path("climb.py").write_bytes(Path(climb.__code__.co_filename).read_bytes())
     Path("hill.toml").write_text('game = "climb"\n')
@@ -121,7 +116,7 @@ def test_a_question_without_a_state_names_the_file_of_the_game(
     assert program == "luckbase info hill.toml --game climb.py"
 
 
-def test_a_table_says_its_size_age_and_origin(capsys: Capture) -> None:
+def test_a_table_says_its_size_age_and_origin(capsys):
     assert luckbase.info("pig/tiny").table is None
     began = datetime.now().replace(second=0, microsecond=0)
     solved = luckbase.solve("pig/tiny")
@@ -138,7 +133,7 @@ def test_a_table_says_its_size_age_and_origin(capsys: Capture) -> None:
     assert found == commands(capsys, "pig/tiny")
 
 
-def test_a_table_that_is_not_whole_says_what_is_missing() -> None:
+def test_a_table_that_is_not_whole_says_what_is_missing():
     solved = luckbase.solve(load_board("press-your-luck/tiny", frontier=1))
     table = luckbase.info("press-your-luck/tiny").table  # three spins
     assert table is not None and table.status.state == "partial" and table.status.why
@@ -147,14 +142,14 @@ def test_a_table_that_is_not_whole_says_what_is_missing() -> None:
     assert table is not None and table.status.state == "damaged" and table.status.why
 
 
-def test_a_search_is_explained_by_where_it_began(capsys: Capture) -> None:
+def test_a_search_is_explained_by_where_it_began(capsys):
     solved = luckbase.solve("goofspiel/tiny", {"mine": (1, 2), "theirs": (1, 2), "deck": (1, 2)})
     (solve, query, *_) = commands(capsys, str(solved.table))
     assert solve[-4] == "--from" and sorted(solve[-3:]) == ["deck=1,2", "mine=1,2", "theirs=1,2"]
     assert run(query[1:]) == run(solve[1:]) == 0
 
 
-def test_a_board_without_a_full_table_is_solved_below_a_state(capsys: Capture) -> None:
+def test_a_board_without_a_full_table_is_solved_below_a_state(capsys):
     outcomes = 'whammy = "1/3"\n1000 = "1/3"\n"500 + 2 spins" = "1/3"\n'
     solve = "score_unit = 500\nscore_cap = 3000\n"
     Path("spins.toml").write_text(
@@ -168,9 +163,9 @@ def test_a_board_without_a_full_table_is_solved_below_a_state(capsys: Capture) -
     assert table is not None and table.status.state == "complete"
 
 
-def test_json_has_all_of_it(capsys: Capture) -> None:
+def test_json_has_all_of_it(capsys):
     assert run(["info", "skunk/tiny", "--json"]) == 0
-    said: dict[str, Any] = json.loads(capsys.readouterr().out)
+    said = json.loads(capsys.readouterr().out)
     assert said == luckbase.info("skunk/tiny").as_json()
     assert said["game_title"] == "Skunk" and "table" not in said
     assert said["fields"][0]["help"] == "Points banked by the player up."
@@ -180,7 +175,7 @@ def test_json_has_all_of_it(capsys: Capture) -> None:
     assert len(listed["boards"]) == len(packaged())
 
 
-def test_what_is_no_board_or_table_is_a_sentence(capsys: Capture) -> None:
+def test_what_is_no_board_or_table_is_a_sentence(capsys):
     Path("empty").mkdir()
     for name, sentence in {
         "pig/rase": "pig/rase: no such file; did you mean pig/race",
@@ -193,7 +188,7 @@ def test_what_is_no_board_or_table_is_a_sentence(capsys: Capture) -> None:
 # --- boards --------------------------------------------------------------------------------------
 
 
-def test_a_copy_is_the_board_and_nothing_is_overwritten(capsys: Capture) -> None:
+def test_a_copy_is_the_board_and_nothing_is_overwritten(capsys):
     assert run(["info", "pig/tiny", "--copy"]) == 0
     said = capsys.readouterr()
     assert said.out == "tiny.toml\n" and "luckbase solve tiny.toml" in said.err
@@ -219,14 +214,12 @@ def test_a_copy_is_the_board_and_nothing_is_overwritten(capsys: Capture) -> None
         (["pig/race", "--copy", "--out", "no/such.toml"], "no/such.toml: No such file"),
     ],
 )
-def test_a_copy_that_can_not_be_made_is_a_sentence(
-    words: list[str], sentence: str, capsys: Capture
-) -> None:
+def test_a_copy_that_can_not_be_made_is_a_sentence(words, sentence, capsys):
     assert run(["info", *words]) == 2
     assert sentence in capsys.readouterr().err
 
 
-def test_in_python() -> None:
+def test_in_python():
     (board,) = (each for each in luckbase.boards() if each.name == "skunk/tiny")
     assert load_board(board.copy("mine.toml")).title == board.title
     with pytest.raises(OptionError, match=r"^out: mine.toml is there already"):

@@ -1,17 +1,11 @@
 """What commands print on a terminal of 80 columns: no line is wider, but for commands to copy."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
-from pathlib import Path
-
 import pytest
 
 from luckbase.jobs import terminal
 from luckbase.solver import load_board, load_game
 from luckbase.solver.game.capabilities import Charts
 
-Command = Callable[..., tuple[int, str, str]]
 WIDTH = 80
 STATES = {
     "press-your-luck/tiny": ["scores=0,1000,500", "earned=0,1,0"],
@@ -27,9 +21,7 @@ DIFFERENT = {
 
 
 @pytest.mark.parametrize("board", STATES)
-def test_no_command_prints_a_line_that_is_wider(
-    board: str, command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_command_prints_a_line_that_is_wider(board, command, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(terminal, "width", lambda out: WIDTH)
     charts = [kind.name for kind in load_game(load_board(board)).need(Charts).kinds]

@@ -1,10 +1,7 @@
 """`luckbase export` and `diff` of a table that is half solved: they work, and say so."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -18,11 +15,11 @@ SIZE = {"score_cap": 1500, "max_whammies": 1}
 
 
 @pytest.fixture(scope="module")
-def tables(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+def tables(tmp_path_factory):
     """The table of a board with a frontier of 2 whole, and stopped; and one of a frontier of 1."""
     found = {}
     for name, frontier in (("whole", 2), ("partial", 2), ("near", 1)):
-        board = solver.load_board(TINY, frontier=frontier, **SIZE)  # type: ignore[arg-type]
+        board = solver.load_board(TINY, frontier=frontier, **SIZE)
         results = tmp_path_factory.mktemp(name)
         if name == "partial":
             solve_until(board, results, 3)
@@ -33,21 +30,19 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     return found
 
 
-def rows_and_words(table: str) -> tuple[int, str]:
+def rows_and_words(table):
     with cluster.open_table(table) as opened:
         return opened.rows, "".join(opened.unfinished())
 
 
-def diff(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, Any, str]:
+def diff(capsys, *words):
     capsys.readouterr()
     code = run(["diff", *words, "--json"])
     said = capsys.readouterr()
     return code, json.loads(said.out), said.err
 
 
-def test_an_export_says_that_its_table_is_not_whole(
-    tables: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_export_says_that_its_table_is_not_whole(tables, tmp_path, capsys):
     out = tmp_path / "x.csv"
     rows, why = rows_and_words(tables["partial"])
     assert why.startswith("3 of its ") and why.endswith(" tiers are solved")
@@ -62,9 +57,7 @@ def test_an_export_says_that_its_table_is_not_whole(
 
 
 @pytest.mark.parametrize("turned", [False, True])
-def test_what_a_stopped_solve_left_out_is_a_difference(
-    turned: bool, tables: dict[str, str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_a_stopped_solve_left_out_is_a_difference(turned, tables, capsys):
     few, why = rows_and_words(tables["partial"])
     every, _ = rows_and_words(tables["whole"])
     pair = [tables["partial"], tables["whole"]][:: -1 if turned else 1]
@@ -86,9 +79,7 @@ def test_what_a_stopped_solve_left_out_is_a_difference(
     assert f"the {name} table is not whole ({why}) and may lack states" in said["says"][0]
 
 
-def test_another_frontier_alone_is_no_difference(
-    tables: dict[str, str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_another_frontier_alone_is_no_difference(tables, capsys):
     (near, _), (far, _) = rows_and_words(tables["near"]), rows_and_words(tables["whole"])
     code, said, err = diff(capsys, tables["near"], tables["whole"])
     assert code == 0 and said["only"] == [0, far - near] and "not whole" not in err
@@ -96,9 +87,7 @@ def test_another_frontier_alone_is_no_difference(
     assert code == 0 and said["only"] == [0, 0] and said["unfinished"][0]
 
 
-def test_a_first_solve_that_was_stopped_at_once_did_not_end(
-    tables: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_first_solve_that_was_stopped_at_once_did_not_end(tables, tmp_path, capsys):
     (tmp_path / "table.json").write_bytes(Path(tables["partial"], "table.json").read_bytes())
     assert run(["verify", str(tmp_path)]) == 0
     assert "the table is partial: its solve did not end" in capsys.readouterr().out

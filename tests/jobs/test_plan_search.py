@@ -1,11 +1,8 @@
 """Plans of searches: the numbers that are printed, also as JSON, and what is refused beforehand."""
 
-from __future__ import annotations
-
 import json
 from collections import namedtuple
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -28,13 +25,11 @@ FROM = ["--from", *(f"{name}={value}" for name, value in START.items())]
 USAGE = namedtuple("USAGE", "total used free")
 
 
-def no_disk(path: object) -> USAGE:
+def no_disk(path):
     return USAGE(0, 0, 0)
 
 
-def test_a_search_by_stages(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_search_by_stages(capsys, tmp_path, monkeypatch):
     monkeypatch.setattr(counting, "COUNTED_STATES", 300_000)
     words = ["solve", PRESS, *FROM, "--dry-run", "--results", str(tmp_path), "--workers", "2"]
     assert run(words) == 0
@@ -54,9 +49,7 @@ def test_a_search_by_stages(
     assert not list(tmp_path.iterdir())
 
 
-def test_a_plan_of_a_full_table(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_plan_of_a_full_table(capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert run(["solve", PRESS, "--dry-run"]) == 0
     first, *lines = capsys.readouterr().out.splitlines()
@@ -67,7 +60,7 @@ def test_a_plan_of_a_full_table(
     ]  # fmt: skip
 
 
-def test_a_small_one_is_counted_and_is_what_the_solve_does(tmp_path: Path) -> None:
+def test_a_small_one_is_counted_and_is_what_the_solve_does(tmp_path):
     board = BOARDS / "press-your-luck/tiny.toml"
     start = {"scores": "0,1000,500", "earned": "1,2,1"}
     found = luckbase.plan(board, start, results=tmp_path)
@@ -78,16 +71,12 @@ def test_a_small_one_is_counted_and_is_what_the_solve_does(tmp_path: Path) -> No
     assert rows / 2 <= found.table_bytes <= 2 * rows
 
 
-def test_a_board_without_a_full_table_is_planned_from_its_start(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_a_board_without_a_full_table_is_planned_from_its_start(capsys):
     assert run(["solve", "--dry-run", str(BOARDS / "jackpot/seed.toml")]) == 0
     assert "states          15,743 in one piece" in capsys.readouterr().out
 
 
-def test_a_full_disk_refuses_the_plan(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_disk_refuses_the_plan(capsys, tmp_path, monkeypatch):
     monkeypatch.setattr(machine.shutil, "disk_usage", no_disk)
     monkeypatch.setattr(counting, "COUNTED_STATES", 300_000)
     words = [PRESS, *FROM, "--results", str(tmp_path)]
@@ -97,7 +86,7 @@ def test_a_full_disk_refuses_the_plan(
     assert "states nearer the end takes less" in err and err.count("\n") == 1
 
 
-def test_a_state_that_is_none_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_state_that_is_none_is_said(capsys):
     assert run(["solve", PRESS, "--dry-run", "--from", "scores=0,2000,3501"]) == 2
     assert "3501" in capsys.readouterr().err
 
@@ -114,12 +103,11 @@ def test_a_state_that_is_none_is_said(capsys: pytest.CaptureFixture[str]) -> Non
     ],
 )
 def test_games_that_go_in_circles_or_in_which_both_choose_at_once_take_longer(
-    name: str, settings: dict[str, int], circles: bool, microseconds: float, tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
+    name, settings, circles, microseconds, tmp_path, monkeypatch
+):
     found = list[Count]()
 
-    def noted(*given: Any) -> Count:
+    def noted(*given):
         found.append(count_below(*given))
         return found[-1]
 
@@ -134,15 +122,15 @@ def test_games_that_go_in_circles_or_in_which_both_choose_at_once_take_longer(
 
 
 def test_stage_files_are_as_large_as_planned_where_states_are_not_found_in_runs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    tmp_path, monkeypatch
+):
     monkeypatch.setattr(planning, "ONE_PIECE", 10)
     board = solver.load_board(BOARDS / "goofspiel/points.toml", cards=7)
     game = solver.load_game(board)
     planned = planned_search(game, root_keys(game, None), tmp_path, 1)
     sizes = list[int]()
 
-    def noted(search: StageSearch) -> None:
+    def noted(search):
         folder = search.before.table
         sizes.append(sum((folder / one.place).stat().st_size for one in search.shards.values()))
         raise Stopped
@@ -153,7 +141,7 @@ def test_stage_files_are_as_large_as_planned_where_states_are_not_found_in_runs(
     assert 0.7 < planned.between_bytes / sizes[0] < 1.5
 
 
-def test_a_folder_that_keeps_no_files_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_folder_that_keeps_no_files_is_said(capsys):
     words = [str(BOARDS / "jackpot/tiny.toml"), "--results", "/proc/x"]
     for more in ([], ["--dry-run"]):
         assert run(["solve", *words, *more]) == 2

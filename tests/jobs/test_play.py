@@ -1,12 +1,9 @@
 """`luckbase play`: scripted persons, with a terminal and without one."""
 
-from __future__ import annotations
-
 import io
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -17,14 +14,12 @@ import tests.games.climb  # registers the game
 from luckbase import solver
 from luckbase.cluster.inputs import search_below, table_for_play
 from luckbase.cluster.play.agents import opponents
-from luckbase.cluster.play.game import Draw, Play, Seat, read_answer
+from luckbase.cluster.play.game import Play, Seat, read_answer
 from luckbase.cluster.table.moves import changed
-from luckbase.cluster.table.table import StoredTable, Table
+from luckbase.cluster.table.table import StoredTable
 from luckbase.jobs.app import run
 from luckbase.solver.board import registry
 from luckbase.solver.errors import MissingTableError
-from luckbase.solver.game.arrays import Floats
-from luckbase.solver.game.game import Game
 from luckbase.solver.policy.evaluate import evaluate_profile
 from luckbase.solver.search.bellman import choose
 from luckbase.solver.search.expand import expand
@@ -36,29 +31,23 @@ TINY, BIG = (str(BOARDS / f"press-your-luck/{name}.toml") for name in ("tiny", "
 PIG_GOES_FIRST = 15116544 / 24557443
 SKUNK_GOES_FIRST = 20155392 / 33433085
 
-Answer = Callable[[Play], str | None]
-"""What a person writes when he is asked."""
 
-
-Command = Callable[..., tuple[int, str, str]]
-
-
-def worth_of(game: Game, root: np.ndarray) -> Table:
+def worth_of(game, root):
     return table_for_play(game, root, Path("nowhere"), 1_000_000)
 
 
-def seats_of(game: Game, person: int, against: str | None = None) -> list[Seat]:
+def seats_of(game, person, against=None):
     found = [Seat(*named) for named in opponents(game, against)]
     return [*found[:person], Seat("you"), *found[person:]]
 
 
-def every_play(start: Callable[[Draw], Play], answer: Answer) -> Iterator[tuple[float, Play]]:
+def every_play(start, answer):
     """Every way that the dice can fall, with its chance: the play, played to its end."""
-    path: list[tuple[int, Floats]] = []
+    path = []
     while True:
         step = 0
 
-        def draw(chances: Floats) -> int:
+        def draw(chances):
             nonlocal step
             if step == len(path):
                 path.append((int(np.flatnonzero(chances)[0]), chances))
@@ -76,20 +65,20 @@ def every_play(start: Callable[[Draw], Play], answer: Answer) -> Iterator[tuple[
         path.append((at + 1 + int(np.flatnonzero(chances[at + 1 :])[0]), chances))
 
 
-def seeded(seed: int) -> Draw:
+def seeded(seed):
     rng = np.random.default_rng(seed)
     return lambda chances: int(rng.choice(len(chances), p=chances / chances.sum()))
 
 
-def the_first(play: Play) -> str:
+def the_first(play):
     return "1"
 
 
-def the_last(play: Play) -> str:
+def the_last(play):
     return str(len(set(play.edges.actions.tolist())))
 
 
-def the_best(play: Play) -> str:
+def the_best(play):
     q = play.table.action_values(play.edges)
     return str(1 + choose(q.values, play.person, play.slack))
 
@@ -105,9 +94,7 @@ def the_best(play: Play) -> str:
         ('game = "climb"\nrules = {summit = 8, rounds = 2, sides = 4}', 1, "first"),
     ],
 )
-def test_the_costs_of_all_plays_add_up_to_what_the_script_loses(
-    tmp_path: Path, text: str, person: int, takes: str
-) -> None:
+def test_the_costs_of_all_plays_add_up_to_what_the_script_loses(tmp_path, text, person, takes):
     """Against optimal opponents: exact payoff of the best play minus that of the script."""
     file = tmp_path / "small.toml"
     file.write_text(text)
@@ -123,7 +110,7 @@ def test_the_costs_of_all_plays_add_up_to_what_the_script_loses(
         chance += weight
         paid += weight * play.returns
         cost += weight * sum(decision.cost for decision in play.decisions)
-    profile: list = ["optimal"] * game.players
+    profile = ["optimal"] * game.players
     best = evaluate_profile(game, root, profile).value
     profile[person] = lambda game, player, state, actions: (
         len(actions) - 1 if takes == "last" else 0
@@ -137,7 +124,7 @@ def test_the_costs_of_all_plays_add_up_to_what_the_script_loses(
 
 @pytest.mark.parametrize("file", [JACKPOT, PIG, SKUNK])
 @pytest.mark.parametrize("seed", range(5))
-def test_optimal_play_costs_nothing(file: str, seed: int) -> None:
+def test_optimal_play_costs_nothing(file, seed):
     game = solver.load_game(solver.load_board(file))
     root = game.start()
     assert root is not None
@@ -148,7 +135,7 @@ def test_optimal_play_costs_nothing(file: str, seed: int) -> None:
     assert all(decision.action == decision.best for decision in play.decisions)
 
 
-def test_in_one_round_to_stick_at_once_costs_the_whole_game(played: Command) -> None:
+def test_in_one_round_to_stick_at_once_costs_the_whole_game(played):
     """pig.md, n = 1: player 1 wins with .281521160783; with nothing on the board he never does."""
     words = [ROUNDS, "--set", "rounds=1", "--set", "cut=300", "--seed", "1"]
     code, out, _ = played(*words, lines=["s"])
@@ -157,7 +144,7 @@ def test_in_one_round_to_stick_at_once_costs_the_whole_game(played: Command) -> 
 
 
 @pytest.mark.parametrize(("file", "value"), [(PIG, PIG_GOES_FIRST), (SKUNK, SKUNK_GOES_FIRST)])
-def test_the_chances_shown_are_exact(file: str, value: float) -> None:
+def test_the_chances_shown_are_exact(file, value):
     """docs/sources.md#numbers-of-this-project, at goal 20."""
     game = solver.load_game(solver.load_board(file))
     root = game.start()
@@ -166,7 +153,7 @@ def test_the_chances_shown_are_exact(file: str, value: float) -> None:
     assert found == pytest.approx([value, 1 - value], abs=1e-12)
 
 
-def test_tiers_and_search_say_the_same() -> None:
+def test_tiers_and_search_say_the_same():
     game = solver.load_game(solver.load_board(ROUNDS, rounds=2, cut=40))
     root = game.start()
     assert root is not None
@@ -183,9 +170,7 @@ def test_tiers_and_search_say_the_same() -> None:
         )
 
 
-def test_a_table_of_this_very_board_is_asked_and_no_other(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_table_of_this_very_board_is_asked_and_no_other(tmp_path, monkeypatch):
     """Of these rules, however far the board file reaches; what does not do is closed."""
     assert run(["solve", TINY, "--set", "frontier=2", "--results", str(tmp_path)]) == 0
     found, closed = [], []
@@ -206,9 +191,7 @@ def test_a_table_of_this_very_board_is_asked_and_no_other(
     assert len(closed) == 3  # the two that priced, and the one that does not hold the root
 
 
-def test_a_table_of_what_lies_below_a_state_is_asked_there(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], played: Command
-) -> None:
+def test_a_table_of_what_lies_below_a_state_is_asked_there(tmp_path, capsys, played):
     words = ["scores=0,1000,500", "earned=0,2,1"]
     few = ["--max-states", "3", "--as", "2", "--seed", "1"]
     code, _, err = played(TINY, *words, *few)
@@ -220,9 +203,7 @@ def test_a_table_of_what_lies_below_a_state_is_asked_there(
     assert code == 0 and "the game is over" in out
 
 
-def test_a_table_of_other_states_is_left_aside(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], played: Command
-) -> None:
+def test_a_table_of_other_states_is_left_aside(tmp_path, capsys, played):
     """Of several starts one may be over, whose payoff any table knows; no play begins there."""
     lower = ["scores=0,1000,500", "earned=0,1,0"]
     assert run(["solve", TINY, "--from", *lower, "--results", str(tmp_path / "results")]) == 0
@@ -240,7 +221,7 @@ def test_a_table_of_other_states_is_left_aside(
 # --- the talk ----------------------------------------------------------------------------------
 
 
-def test_a_scripted_game_of_pig_from_a_pipe() -> None:
+def test_a_scripted_game_of_pig_from_a_pipe():
     """The whole program, as a person runs it."""
     words = [sys.executable, "-m", "luckbase", "play", PIG, "--against", "hold-at-5", "--seed", "3"]
     done = subprocess.run(
@@ -260,7 +241,7 @@ def test_a_scripted_game_of_pig_from_a_pipe() -> None:
 
 
 @pytest.mark.parametrize("file", [JACKPOT, PIG, SKUNK])
-def test_the_same_seed_gives_the_same_game(played: Command, file: str) -> None:
+def test_the_same_seed_gives_the_same_game(played, file):
     answers = ["2", "1"] * 40
     first = played(file, "--seed", "8", lines=answers)
     assert first == played(file, "--seed", "8", lines=answers)
@@ -268,7 +249,7 @@ def test_the_same_seed_gives_the_same_game(played: Command, file: str) -> None:
     assert any(played(file, "--seed", str(s), lines=answers)[1:] != first[1:] for s in (9, 10))
 
 
-def test_mixed_agents_draw_from_the_same_seed(played: Command) -> None:
+def test_mixed_agents_draw_from_the_same_seed(played):
     """The blog's computer of Pig sticks by chance, and looks at the rolls of the turn."""
     words = [PIG, "--set", "count_rolls=true", "--against", "computer", "--hints"]
     answers = ["r", "r", "h"] * 30
@@ -280,7 +261,7 @@ def test_mixed_agents_draw_from_the_same_seed(played: Command) -> None:
     assert code == 2 and "--set count_rolls=true" in err
 
 
-def test_three_players_and_where_the_person_sits(played: Command) -> None:
+def test_three_players_and_where_the_person_sits(played):
     words = [TINY, "scores=0,1000,500", "earned=2,1,1", "--as", "2", "--seed", "3"]
     code, out, _ = played(*words, "--against", "never-pass,random", lines=["p", "play"] * 9)
     assert code == 0
@@ -291,14 +272,14 @@ def test_three_players_and_where_the_person_sits(played: Command) -> None:
     assert "you win" in out or "wins" in out or "chance to win: " in out
 
 
-def test_one_player_plays_alone(played: Command) -> None:
+def test_one_player_plays_alone(played):
     code, out, _ = played(JACKPOT, "--seed", "1", lines=["1"] * 9)
     assert code == 0 and "seed 1: you play alone" in out
     assert "you are up: open=1,2,3,4\n  roll 1 die: a " in out
     assert ("you win" in out) != ("you lose" in out)
 
 
-def test_leaving_and_the_end_of_input_end_the_game_in_a_sentence(played: Command) -> None:
+def test_leaving_and_the_end_of_input_end_the_game_in_a_sentence(played):
     for lines in ([], ["q"], [" QUIT "]):
         code, out, err = played(SKUNK, "yours=10", "mine=3", "turn=8", "--seed", "5", lines=lines)
         assert (code, err) == (0, "")
@@ -307,7 +288,7 @@ def test_leaving_and_the_end_of_input_end_the_game_in_a_sentence(played: Command
     assert code == 0 and "you left" in out and "1 decision, 1 not the best" in out
 
 
-def test_without_a_seed_the_one_taken_is_said(played: Command) -> None:
+def test_without_a_seed_the_one_taken_is_said(played):
     code, out, _ = played(JACKPOT)
     found = re.search(r"seed (\d+): ", out)
     assert code == 0 and found
@@ -322,7 +303,7 @@ def test_without_a_seed_the_one_taken_is_said(played: Command) -> None:
         ("9" * 5000, None), ("²", None),
     ],
 )  # fmt: skip
-def test_an_answer_is_a_name_its_beginning_or_its_number(answer: str, index: int | None) -> None:
+def test_an_answer_is_a_name_its_beginning_or_its_number(answer, index):
     names = ["flip 1", "flip 1+3", "flip 4", "pass to 2"]
     assert read_answer(names, answer, at_once=False) == index
 
@@ -331,17 +312,17 @@ def test_an_answer_is_a_name_its_beginning_or_its_number(answer: str, index: int
     ("answer", "index"),
     [("go to Cork", 0), ("GO to c", 0), ("go to cork", 0), ("go", None), ("Go", 2), ("GO", 2)],
 )
-def test_an_answer_is_a_name_in_whatever_letters(answer: str, index: int | None) -> None:
+def test_an_answer_is_a_name_in_whatever_letters(answer, index):
     names = ["go to Cork", "go to Bath", *["Go"] * (index == 2)]
     assert read_answer(names, answer, at_once=False) == index
 
 
 @pytest.mark.parametrize("answer", ["Cork", "cork", "To cork"])
-def test_a_bid_is_a_name_in_whatever_letters(answer: str) -> None:
+def test_a_bid_is_a_name_in_whatever_letters(answer):
     assert read_answer(["to Bath", "to Cork"], answer, at_once=True) == 1
 
 
-def test_changes_are_told_as_the_one_who_moved_sees_them() -> None:
+def test_changes_are_told_as_the_one_who_moved_sees_them():
     pig, jackpot = (solver.load_game(solver.load_board(file)) for file in (PIG, JACKPOT))
     before = {"mine": 5, "yours": 9, "turn": 12, "player": 1}
     held = {"mine": 9, "yours": 17, "turn": 0, "player": 2}
@@ -352,7 +333,7 @@ def test_changes_are_told_as_the_one_who_moved_sees_them() -> None:
     assert changed(pig, before, before) == ""
 
 
-def test_what_chance_brings_is_said_in_the_words_of_the_show(played: Command) -> None:
+def test_what_chance_brings_is_said_in_the_words_of_the_show(played):
     spins = [TINY, "scores=0,1000,500", "earned=0,3,0"]
     told = "".join(played(*spins, "--seed", str(n), lines=["play"] * 9)[1] for n in range(6))
     assert re.search(r"^  play: whammy! \(player 2: scores 1000 -> 0, earned", told, re.MULTILINE)
@@ -361,7 +342,7 @@ def test_what_chance_brings_is_said_in_the_words_of_the_show(played: Command) ->
     assert " -> 0,0" not in told
 
 
-def test_a_board_that_begins_too_high_names_some_states_to_copy(played: Command) -> None:
+def test_a_board_that_begins_too_high_names_some_states_to_copy(played):
     code, _, err = played(BIG, "--max-states", "1000")
     said = re.findall(r"(scores=\S+ earned=\S+) \(", err)
     assert code == 2 and len(said) == 3
@@ -399,15 +380,13 @@ def test_a_board_that_begins_too_high_names_some_states_to_copy(played: Command)
         (["nowhere.toml"], "no such file"),
     ],
 )
-def test_a_wrong_request_is_one_sentence(played: Command, words: list[str], said: str) -> None:
+def test_a_wrong_request_is_one_sentence(played, words, said):
     code, out, err = played(*words)
     assert code == 2 and out == ""
     assert said in err and err.strip().count("\n") == 0
 
 
-def test_payoffs_are_said_where_more_than_one_player_gets_all(
-    tmp_path: Path, command: Command, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_payoffs_are_said_where_more_than_one_player_gets_all(tmp_path, command, monkeypatch):
     monkeypatch.setattr(registry, "entries", {})
     rules = Path(tests.games.climb.__file__).read_text().replace("first, 1 - first", "1, 1")
     (tmp_path / "together.py").write_text(rules)
@@ -419,8 +398,8 @@ def test_payoffs_are_said_where_more_than_one_player_gets_all(
 
 
 def test_an_optimal_opponent_takes_what_the_table_stores_not_what_its_error_leaves_open(
-    tmp_path: Path, command: Command, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    tmp_path, command, monkeypatch
+):
     words = (ROUNDS, "--set", "rounds=2", "--set", "cut=60", "--results", str(tmp_path))
     assert command("solve", *words)[0] == 0  # payoffs within .16: rolling is best by .15
     monkeypatch.setattr(sys, "stdin", io.StringIO("q\n"))

@@ -1,8 +1,5 @@
 """`luckbase play` where both choose at once: scripted persons, costs from exact matrix games."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -13,9 +10,7 @@ from luckbase.cluster.inputs import search_below, table_for_play
 from luckbase.cluster.play.game import Play, Question, matrix_game_of, read_answer
 from luckbase.cluster.table.table import StoredTable
 from luckbase.jobs.app import run
-from luckbase.solver.game.arrays import Floats
 from luckbase.solver.game.capabilities import View, detailed, plain, simplify
-from luckbase.solver.game.game import Game
 from luckbase.solver.search import bellman
 from tests.jobs.test_play import seats_of, seeded, worth_of
 from tests.reference import goofspiel, matrix_game
@@ -23,22 +18,21 @@ from tests.reference import goofspiel, matrix_game
 POINTS = str(Path(__file__).parents[2] / "boards/goofspiel/points.toml")
 SMALL = [POINTS, "--set", "cards=5"]
 STATE = ["mine=1,3,5", "theirs=2,3,4", "deck=1,4,5", "upcard=4"]
-Command = Callable[..., tuple[int, str, str]]
 
 
-def the_game(cards: int, objective: str = "points") -> Game:
+def the_game(cards, objective="points"):
     board = solver.load_board(POINTS, cards=cards, objective=objective)
     return detailed(solver.load_game(board))
 
 
-def every_talk(start: Callable[[Callable[[Floats], int]], Play]) -> Iterator[tuple[float, Play]]:
+def every_talk(start):
     """Every way that cards, the other's bids and the person's own can fall; the first two's chance,
     and the play, played to its end."""
-    path: list[tuple[int, Floats, bool]] = []
+    path = []
     while True:
         step = 0
 
-        def take(chances: Floats, by_chance: bool) -> int:
+        def take(chances, by_chance):
             nonlocal step
             if step == len(path):
                 path.append((int(np.flatnonzero(chances)[0]), chances, by_chance))
@@ -69,9 +63,7 @@ def every_talk(start: Callable[[Callable[[Floats], int]], Play]) -> Iterator[tup
 
 
 @pytest.mark.parametrize(("objective", "person"), [("points", 0), ("win", 1)])
-def test_every_bid_of_three_cards_costs_what_the_exact_matrix_game_says(
-    objective: str, person: int
-) -> None:
+def test_every_bid_of_three_cards_costs_what_the_exact_matrix_game_says(objective, person):
     """The games in fractions (`tests.reference.goofspiel`); the other's lottery is proved there to
     be optimal, and the cost is the value less the payoff of the pure bid against it."""
     game, win = the_game(3, objective), objective == "win"
@@ -103,15 +95,13 @@ def test_every_bid_of_three_cards_costs_what_the_exact_matrix_game_says(
     assert seen > 10
 
 
-def _edges(game: Game, state: np.ndarray) -> bellman.Edges:
+def _edges(game, state):
     return bellman.expand(game, state.reshape(1, -1))
 
 
 @pytest.mark.parametrize(("objective", "cards"), [("points", 4), ("win", 3)])
 @pytest.mark.parametrize("person", [0, 1])
-def test_the_costs_of_always_bidding_the_highest_add_up_to_what_it_loses(
-    objective: str, cards: int, person: int
-) -> None:
+def test_the_costs_of_always_bidding_the_highest_add_up_to_what_it_loses(objective, cards, person):
     """Against the equilibrium: value 0 (points) or 1/2 less what the script is paid on average."""
     from tests.jobs.test_play import every_play
 
@@ -121,7 +111,7 @@ def test_the_costs_of_always_bidding_the_highest_add_up_to_what_it_loses(
     values, seats = worth_of(game, root), seats_of(game, person)
     chance = cost = paid = 0.0
 
-    def highest(play: Play) -> str:
+    def highest(play):
         return f"bid {play.shown['mine'][-1]}"
 
     for weight, play in every_play(
@@ -136,13 +126,13 @@ def test_the_costs_of_always_bidding_the_highest_add_up_to_what_it_loses(
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_bids_of_the_equilibrium_cost_nothing(seed: int) -> None:
+def test_bids_of_the_equilibrium_cost_nothing(seed):
     game = the_game(5, ("points", "win")[seed % 2])
     root, person = game.start(), seed // 2
     assert root is not None
     worth = worth_of(game, root)
 
-    def likeliest(play: Play) -> str:
+    def likeliest(play):
         at = matrix_game_of(game, play.state, play.edges, play.table)
         return at.names[person][int(np.argmax(at.lotteries[person]))]
 
@@ -152,9 +142,7 @@ def test_bids_of_the_equilibrium_cost_nothing(seed: int) -> None:
     assert all(d.cost == 0 and d.action == d.best for d in play.decisions)
 
 
-def test_a_table_tiers_and_a_search_say_the_same(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_table_tiers_and_a_search_say_the_same(tmp_path, capsys):
     assert run(["solve", *SMALL, "--results", str(tmp_path)]) == 0
     game = the_game(5)
     for words in (
@@ -177,7 +165,7 @@ def test_a_table_tiers_and_a_search_say_the_same(
 # --- the talk ----------------------------------------------------------------------------------
 
 
-def test_a_scripted_game_keeps_the_persons_own_cards(played: Command) -> None:
+def test_a_scripted_game_keeps_the_persons_own_cards(played):
     lines = ["?", "9", "bid 3", "1", "2", "5", "4"]
     code, out, err = played(*SMALL, "--seed", "3", lines=lines)
     assert (code, err) == (0, "")
@@ -193,7 +181,7 @@ def test_a_scripted_game_keeps_the_persons_own_cards(played: Command) -> None:
     assert played(*SMALL, "--seed", "3", lines=lines)[1] == out
 
 
-def test_as_player_2_the_fields_and_the_lead_are_his_own(played: Command) -> None:
+def test_as_player_2_the_fields_and_the_lead_are_his_own(played):
     words = [*SMALL, "--set", "objective=win", "--as", "2", "--seed", "3", "--hints"]
     code, out, _ = played(*words, *STATE, "lead=-2", lines=["3", "1", "5"])
     assert code == 0
@@ -205,7 +193,7 @@ def test_as_player_2_the_fields_and_the_lead_are_his_own(played: Command) -> Non
 
 
 @pytest.mark.parametrize("agent", ["match", "high", "random", "points-optimal"])
-def test_named_agents_bid_too(played: Command, agent: str) -> None:
+def test_named_agents_bid_too(played, agent):
     """`match` looks at the cards of their hand, which a play keeps."""
     code, out, _ = played(*SMALL, *STATE, "--against", agent, "--seed", "1", lines="135")
     assert code == 0 and f"player 2 ({agent}): bid " in out
@@ -213,14 +201,14 @@ def test_named_agents_bid_too(played: Command, agent: str) -> None:
         assert f"you: bid 1, player 2 ({agent}): bid 4; you lose 4" in out
 
 
-def test_a_table_as_the_opponent(played: Command, tmp_path: Path) -> None:
+def test_a_table_as_the_opponent(played, tmp_path):
     assert run(["solve", *SMALL, "--results", str(tmp_path)]) == 0
     (table,) = (path.parent for path in tmp_path.glob("*/*/*/table.json"))
     code, out, _ = played(*SMALL, *STATE, "--against", str(table), "--seed", "1", lines=["1"] * 3)
     assert code == 0 and ": bid " in out
 
 
-def test_leaving_among_bids(played: Command) -> None:
+def test_leaving_among_bids(played):
     for lines in ([], ["q"]):
         code, out, _ = played(*SMALL, *STATE, lines=lines)
         assert code == 0 and out.endswith("\nyou left; the game is not over\n")
@@ -230,26 +218,24 @@ def test_leaving_among_bids(played: Command) -> None:
     ("answer", "index"),
     [("3", 1), ("bid 3", 1), ("BID  13", 2), ("1", 0), ("2", None), ("bid", None), ("", None)],
 )
-def test_an_answer_is_a_bid_or_its_card(answer: str, index: int | None) -> None:
+def test_an_answer_is_a_bid_or_its_card(answer, index):
     assert read_answer(["bid 1", "bid 3", "bid 13"], answer, at_once=True) == index
 
 
 @pytest.mark.parametrize(
     "words", [[], ["--set", "objective=win", "--set", "cards=10", "--set", "keep_cards=true"]]
 )
-def test_a_board_that_is_too_large_stops_at_its_limit_in_one_sentence(
-    played: Command, words: list[str]
-) -> None:
+def test_a_board_that_is_too_large_stops_at_its_limit_in_one_sentence(played, words):
     code, out, err = played(POINTS, *words, "--max-states", "1000", lines=["1"])
     assert (code, out) == (2, "") and "the limit is 1,000" in err and err.count("\n") == 1
 
 
-def test_few_cards_of_a_large_board_are_searched(played: Command) -> None:
+def test_few_cards_of_a_large_board_are_searched(played):
     code, out, err = played(POINTS, *STATE, "--seed", "1", lines=["1", "3", "5"])
     assert (code, err) == (0, "") and "the game is over" in out
 
 
-def test_a_play_on_a_kept_board_is_that_of_the_board(played: Command) -> None:
+def test_a_play_on_a_kept_board_is_that_of_the_board(played):
     """keep_cards changes what agents see, and a play shows the cards anyway."""
     words, lines = [*SMALL, *STATE, "--seed", "1"], ["3", "1", "5"]
     plain, kept = (

@@ -1,8 +1,6 @@
 """Pictures are readable without colours, whole, and the same to the byte; those of a page have its
 colours and nothing that a strict policy refuses; as text they fit and say the numbers."""
 
-from __future__ import annotations
-
 import base64
 import io
 import re
@@ -30,19 +28,19 @@ from luckbase.solver.charts import Band, Curve, Curves, Heatmap, Line, Words, ou
 LUMINANCE = np.array([0.2126, 0.7152, 0.0722])
 
 
-def grey(colours: object) -> np.ndarray:
+def grey(colours):
     """How light colours (…, 3), 0 to 1, look in grey."""
     return np.asarray(colours, float)[..., :3] @ LUMINANCE
 
 
-def pixels(picture: Heatmap | Curves) -> np.ndarray:
+def pixels(picture):
     from matplotlib.image import imread
 
-    found: np.ndarray = imread(io.BytesIO(draw(picture, ".png")))[..., :3]
+    found = imread(io.BytesIO(draw(picture, ".png")))[..., :3]
     return found
 
 
-def split() -> Heatmap:
+def split():
     """Numbers that rise from left to right; a line down the middle of the rows."""
     xs = ys = 500 * np.arange(40)
     values = np.repeat(np.linspace(0, 1, 40)[:, None], 40, axis=1)
@@ -52,14 +50,14 @@ def split() -> Heatmap:
                    lines=(line,))  # fmt: skip
 
 
-def test_colours_never_get_darker_as_numbers_grow() -> None:
+def test_colours_never_get_darker_as_numbers_grow():
     import matplotlib
 
     light = grey(matplotlib.colormaps[COLOURS](np.linspace(0, 1, 256)))
     assert (np.diff(light) > 0).all() and light[-1] - light[0] > 0.7
 
 
-def test_the_line_is_seen_in_grey_on_every_colour() -> None:
+def test_the_line_is_seen_in_grey_on_every_colour():
     """Across the line at any place grey changes by a third at least: its edge is white or it is."""
     light = grey(pixels(split()))
     middle = (light.shape[0] - 75) - int(5.75 * 125 * 0.5)  # 0.6 inches of axis below
@@ -68,13 +66,13 @@ def test_the_line_is_seen_in_grey_on_every_colour() -> None:
         assert across.max() - across.min() > 0.33, column
 
 
-def test_strokes_are_told_apart_without_colours() -> None:
+def test_strokes_are_told_apart_without_colours():
     assert len({(str(stroke), marker) for _, stroke, marker in STROKES}) == len(STROKES)
     for one, two in pairwise(STROKES):
         assert str(one[1]) != str(two[1])
 
 
-def test_dollars_are_no_mathematics_and_nothing_is_cut_off() -> None:
+def test_dollars_are_no_mathematics_and_nothing_is_cut_off():
     drawn = draw(split(), ".svg").decode()
     assert "$3,000 and $5,500" in drawn and "16,000" in drawn
     image = pixels(split())
@@ -82,7 +80,7 @@ def test_dollars_are_no_mathematics_and_nothing_is_cut_off() -> None:
         assert (edge == 1.0).all()
 
 
-def lines(count: int, title: str = "t") -> Curves:
+def lines(count, title="t"):
     xs = np.arange(10)
     made = tuple(Curve(f"label {k}", f"c{k}", 1000.0 * (xs + k)) for k in range(count))
     return Curves(title, "about " * 40, "x", xs, made, "my x", "my y", (Band(8.5, 9.5, "beyond"),),
@@ -90,7 +88,7 @@ def lines(count: int, title: str = "t") -> Curves:
 
 
 @pytest.mark.parametrize("count", [1, 3, 10])
-def test_curves_are_drawn_whole_with_their_labels(count: int) -> None:
+def test_curves_are_drawn_whole_with_their_labels(count):
     picture = lines(
         count, "A title that is so long that it has to go on in another line of its own"
     )
@@ -103,7 +101,7 @@ def test_curves_are_drawn_whole_with_their_labels(count: int) -> None:
 
 
 @pytest.mark.parametrize("suffix", PICTURES)
-def test_curves_are_written_the_same_to_the_byte(suffix: str) -> None:
+def test_curves_are_written_the_same_to_the_byte(suffix):
     assert draw(lines(2), suffix) == draw(lines(2), suffix)
 
 
@@ -113,25 +111,25 @@ def test_curves_are_written_the_same_to_the_byte(suffix: str) -> None:
 class Element(HTMLParser):
     """An element read: the attributes of all that is in it, by tag; its texts."""
 
-    def __init__(self, html: str) -> None:
+    def __init__(self, html):
         super().__init__()
-        self.all: list[tuple[str, dict[str, str]]] = []
-        self.texts: list[str] = []
+        self.all = []
+        self.texts = []
         self.feed(html)
         self.close()
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+    def handle_starttag(self, tag, attrs):
         assert len(dict(attrs)) == len(attrs)  # none twice
         self.all.append((tag, {name: value or "" for name, value in attrs}))
 
-    def handle_data(self, data: str) -> None:
+    def handle_data(self, data):
         self.texts.append(data)
 
-    def values(self, name: str) -> list[str]:
+    def values(self, name):
         return [attributes[name] for _, attributes in self.all if name in attributes]
 
 
-def full() -> Heatmap:
+def full():
     """A heat map with all that one can have, and letters that are none of a page's."""
     xs = ys = np.arange(6)
     values = np.add.outer(xs, 10.0 * ys)
@@ -142,9 +140,7 @@ def full() -> Heatmap:
 
 
 @pytest.mark.parametrize("picture", [full(), lines(8)], ids=["heatmap", "curves"])
-def test_a_picture_in_a_page_has_its_colours_and_no_style_of_its_own(
-    picture: Heatmap | Curves,
-) -> None:
+def test_a_picture_in_a_page_has_its_colours_and_no_style_of_its_own(picture):
     read = Element(for_page(picture, "one").svg)
     assert not {tag for tag, _ in read.all} & {"style", "script", "metadata"}
     assert not read.values("style") and not read.values("font-family")
@@ -157,7 +153,7 @@ def test_a_picture_in_a_page_has_its_colours_and_no_style_of_its_own(
     assert [tag for tag, found in read.all if found.get("class") == "here"]
 
 
-def test_letters_in_a_page_are_letters_and_title_and_date_are_the_pages() -> None:
+def test_letters_in_a_page_are_letters_and_title_and_date_are_the_pages():
     for picture, words in ((full(), ["<script>", "my x", "my y", "<v>", "a line & more", "25"]),
                            (lines(2), ["here", "beyond", "label 1", "10,000"])):  # fmt: skip
         svg = for_page(picture, "one").svg
@@ -170,7 +166,7 @@ def test_letters_in_a_page_are_letters_and_title_and_date_are_the_pages() -> Non
 
 
 @pytest.mark.parametrize("picture", [full(), lines(2)], ids=["heatmap", "curves"])
-def test_many_pictures_stand_in_one_page(picture: Heatmap | Curves) -> None:
+def test_many_pictures_stand_in_one_page(picture):
     """Ids are their own, and every one that is named is there; the same picture is the same."""
     one, two = for_page(picture, "one"), for_page(picture, "two")
     assert one == for_page(picture, "one")
@@ -182,7 +178,7 @@ def test_many_pictures_stand_in_one_page(picture: Heatmap | Curves) -> None:
         assert set(used) == set(ids)
 
 
-def test_a_page_knows_where_the_numbers_are() -> None:
+def test_a_page_knows_where_the_numbers_are():
     """The image of a heat map, a point a cell, fills its frame; curves go through their places."""
     from matplotlib.image import imread
 
@@ -212,7 +208,7 @@ def test_a_page_knows_where_the_numbers_are() -> None:
     assert (points[:, 1] > top).all() and (points[:, 1] < top + height).all()
 
 
-def test_a_picture_of_no_number_and_of_one_cell_stand_in_a_page() -> None:
+def test_a_picture_of_no_number_and_of_one_cell_stand_in_a_page():
     none = np.full((3, 2), np.nan)
     nothing = Heatmap("t", "a", ("x", "y", "z"), np.arange(3), np.arange(2), none, "x", "y", "z")
     images = [tag for tag, _ in Element(for_page(nothing, "n").svg).all if tag == "image"]
@@ -227,19 +223,19 @@ def test_a_picture_of_no_number_and_of_one_cell_stand_in_a_page() -> None:
 ESCAPE = re.compile("\x1b\\[[0-9;]*m")
 
 
-def heatmap(values: np.ndarray, **more: object) -> Heatmap:
+def heatmap(values, **more):
     xs, ys = 10 * np.arange(values.shape[0]), 10 * np.arange(values.shape[1])
     return Heatmap(
         "title", "about", ("x", "y", "v"), xs, ys, values, "my x", "my y", "number", **more
-    )  # type: ignore[arg-type]
+    )
 
 
-def field(printed: str) -> list[str]:
+def field(printed):
     """The lines of the picture, what stands right of the axis, top line first."""
     return [line.partition("|")[2] for line in printed.splitlines() if "|" in line]
 
 
-def test_a_digit_is_the_tenth_of_the_scale_that_a_number_lies_in() -> None:
+def test_a_digit_is_the_tenth_of_the_scale_that_a_number_lies_in():
     values = np.array([[0.0, 0.19, 0.3], [0.999, 1.0, np.nan]])
     printed = text(heatmap(values, limits=(0.0, 1.0)))
     assert field(printed) == ["33", "1199", "0099"]
@@ -247,7 +243,7 @@ def test_a_digit_is_the_tenth_of_the_scale_that_a_number_lies_in() -> None:
     assert "  0 0  1 0.1  2 0.2  3 0.3  4 0.4  5 0.5  6 0.6  7 0.7  8 0.8  9 0.9  to 1" in printed
 
 
-def test_blank_cells_lines_and_words_are_seen() -> None:
+def test_blank_cells_lines_and_words_are_seen():
     values = np.linspace(0, 1, 400).reshape(20, 20)
     line = Line("edge", np.array([95.0, 95.0]), np.array([-5.0, 195.0]))
     shown = heatmap(
@@ -262,7 +258,7 @@ def test_blank_cells_lines_and_words_are_seen() -> None:
 
 
 @given(st.integers(1, 130), st.integers(1, 130), st.integers(1, 200))
-def test_a_heat_map_fits_whatever_its_size(across: int, up: int, wide: int) -> None:
+def test_a_heat_map_fits_whatever_its_size(across, up, wide):
     values = np.arange(across * up, dtype=float).reshape(across, up)
     printed = text(heatmap(values), wide)
     rows = field(printed)
@@ -271,7 +267,7 @@ def test_a_heat_map_fits_whatever_its_size(across: int, up: int, wide: int) -> N
     assert printed.isascii() and printed.endswith("\n")
 
 
-def test_colours_are_only_where_they_are_asked_for() -> None:
+def test_colours_are_only_where_they_are_asked_for():
     shown = heatmap(np.linspace(0, 1, 9).reshape(3, 3))
     plain, coloured = text(shown), text(shown, colour=True)
     assert not ESCAPE.search(plain) and ESCAPE.search(coloured)
@@ -283,13 +279,13 @@ def test_colours_are_only_where_they_are_asked_for() -> None:
     assert len(grounds) == 10 and (np.diff(grey(np.array(grounds, float) / 255)) > 0).all()
 
 
-def curves(*values: list[float], **more: object) -> Curves:
+def curves(*values, **more):
     xs = np.arange(len(values[0]))
     made = tuple(Curve(f"curve {k}", f"c{k}", np.array(v)) for k, v in enumerate(values))
-    return Curves("title", "about", "x", xs, made, "my x", "my y", **more)  # type: ignore[arg-type]
+    return Curves("title", "about", "x", xs, made, "my x", "my y", **more)
 
 
-def test_a_curve_is_where_its_numbers_are() -> None:
+def test_a_curve_is_where_its_numbers_are():
     printed = text(curves([0.0, 1.0], [1.0, 1.0]), 60)
     rows = field(printed)
     assert rows[0].startswith("xxxx") and rows[-1].startswith("oo")
@@ -299,7 +295,7 @@ def test_a_curve_is_where_its_numbers_are() -> None:
     assert [label for label in labels if label] == ["1", "0.75", "0.5", "0.25", "0"]
 
 
-def test_a_gap_is_a_gap_and_a_band_is_marked() -> None:
+def test_a_gap_is_a_gap_and_a_band_is_marked():
     band = Band(3.0, 5.0, "beyond\nthe table")
     printed = text(curves([1.0, 2.0, np.nan, 3.0, 4.0], bands=(band,)), 50)
     rows = field(printed)
@@ -310,7 +306,7 @@ def test_a_gap_is_a_gap_and_a_band_is_marked() -> None:
 
 
 @given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=80), st.integers(1, 200))
-def test_curves_fit_and_every_number_is_drawn(values: list[float], wide: int) -> None:
+def test_curves_fit_and_every_number_is_drawn(values, wide):
     printed = text(curves(values), wide)
     rows = field(printed)
     assert max(len(line) for line in printed.splitlines()[3:]) <= max(wide, MIN_WIDTH) + 16
@@ -320,7 +316,7 @@ def test_curves_fit_and_every_number_is_drawn(values: list[float], wide: int) ->
 
 
 @pytest.mark.parametrize("values", [[5.0], [2.0, 2.0], [np.nan, np.nan], [0.0, 0.0]])
-def test_nothing_to_spread_is_no_error(values: list[float]) -> None:
+def test_nothing_to_spread_is_no_error(values):
     printed = text(curves(values))
     assert printed.startswith("title\nabout\n")
     heights = [line.partition("|")[0].strip() for line in printed.splitlines() if "|" in line]
@@ -328,13 +324,13 @@ def test_nothing_to_spread_is_no_error(values: list[float]) -> None:
     assert 0.5 <= max(up) - min(up) <= 1
 
 
-def test_no_colour_at_all_is_no_error() -> None:
+def test_no_colour_at_all_is_no_error():
     assert "title" in text(heatmap(np.full((2, 2), np.nan)))
     assert "0" in text(heatmap(np.full((1, 1), 7.0)))
 
 
 @pytest.mark.parametrize("whole", [True, False])
-def test_text_has_the_ticks_and_colours_that_a_picture_has(whole: bool) -> None:
+def test_text_has_the_ticks_and_colours_that_a_picture_has(whole):
     """Made without matplotlib, which text does not need."""
     from matplotlib import colormaps
     from matplotlib.ticker import MaxNLocator

@@ -1,10 +1,7 @@
 """Numbers that a person reads: what a best response gains, how
 the dice fall, how long, how large and how many."""
 
-from __future__ import annotations
-
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -25,22 +22,21 @@ from tests.solver.search.written_out import board_of, chance, over
 BOARDS = Path(__file__).parents[2] / "boards"
 JACKPOT, PIG = str(BOARDS / "jackpot/seed.toml"), str(BOARDS / "pig/tiny.toml")
 
-Gains = Callable[..., list[float]]
 
 # What a best response gains
 
 
 @pytest.fixture
-def gains(capsys: pytest.CaptureFixture[str]) -> Gains:
-    def call(*words: str) -> list[float]:
+def gains(capsys):
+    def call(*words):
         assert run(["evaluate", *words, "--gain", "--json"]) == 0
-        found: list[float] = json.loads(capsys.readouterr().out)["gain"]
+        found = json.loads(capsys.readouterr().out)["gain"]
         return found
 
     return call
 
 
-def test_a_gain_is_what_the_best_response_gets_more(gains: Gains, tmp_path: Path) -> None:
+def test_a_gain_is_what_the_best_response_gets_more(gains, tmp_path):
     """Climb to step 2 by a coin, once each, both at random. Player 2 at 0 to 0 gets 1/2 by resting,
     3/4 by rolling. So player 1 gets 3/8 by resting, 1/2 + 3/16 by rolling: 17/32, and might have
     22/32; player 2 gets 15/32, and with rolling always 18/32."""
@@ -49,20 +45,20 @@ def test_a_gain_is_what_the_best_response_gets_more(gains: Gains, tmp_path: Path
     assert gains(str(board), "--agents", "random") == pytest.approx([5 / 32, 3 / 32], abs=1e-15)
 
 
-def test_a_gain_of_one_player_is_that_of_the_fractions(gains: Gains) -> None:
+def test_a_gain_of_one_player_is_that_of_the_fractions(gains):
     """README: the best play less hilo."""
     gain = 14103327415 / 176319369216 - 660001525 / 8264970432
     assert gains(JACKPOT, "--agents", "hilo") == pytest.approx([gain], abs=1e-15)
 
 
 @pytest.mark.parametrize("board", [JACKPOT, PIG])
-def test_against_optimal_play_nobody_gains(gains: Gains, board: str) -> None:
+def test_against_optimal_play_nobody_gains(gains, board):
     assert gains(board, "--agents", "optimal") == pytest.approx(
         [0.0, 0.0][: 1 + (board == PIG)], abs=1e-12
     )
 
 
-def test_a_loss_by_a_best_response_is_said_beyond_what_the_numbers_can_be_off() -> None:
+def test_a_loss_by_a_best_response_is_said_beyond_what_the_numbers_can_be_off():
     assert gain_of(0.25, 0.5, 1e-12) == -0.25
     assert gain_of(0.5 - 2e-12, 0.5, 1e-12) < 0
     assert gain_of(0.5 - 1e-13, 0.5, 1e-12) == 0.0
@@ -78,7 +74,7 @@ def test_a_loss_by_a_best_response_is_said_beyond_what_the_numbers_can_be_off() 
 @pytest.mark.parametrize(
     "chances", [[0.1, 0.2, 0.3, 0.4], [0.4, 0.3, 0.2, 0.1], [0.0, 0.5, 0.0, 0.5, 0.0], [3.0, 1.0]]
 )
-def test_the_dice_fall_by_their_chances(chances: list[float]) -> None:
+def test_the_dice_fall_by_their_chances(chances):
     """Chi-square of 20,000 draws, below its 1 in 10,000 point; what has no chance never comes."""
     draw, n = _draw(1), 20_000
     found = np.bincount([draw(np.array(chances)) for _ in range(n)], minlength=len(chances))
@@ -91,10 +87,10 @@ def test_the_dice_fall_by_their_chances(chances: list[float]) -> None:
 class Dice:
     """A generator that gives this number."""
 
-    def __init__(self, number: float) -> None:
+    def __init__(self, number):
         self.number = number
 
-    def random(self) -> float:
+    def random(self):
         return self.number
 
 
@@ -102,16 +98,14 @@ class Dice:
     ("number", "taken"),
     [(0.0, 1), (0.249, 1), (0.25, 3), (0.749, 3), (0.75, 4), (1 - 2**-53, 4), (1.0, 4)],
 )
-def test_a_number_falls_into_the_edge_that_holds_it(
-    number: float, taken: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_number_falls_into_the_edge_that_holds_it(number, taken, monkeypatch):
     """Edges without a chance hold none: the first, one in the middle, the last."""
     monkeypatch.setattr(np.random, "default_rng", lambda seed: Dice(number))
     assert _draw(0)(np.array([0.0, 0.25, 0.0, 0.5, 0.25, 0.0])) == taken
 
 
-def test_a_seed_gives_the_same_dice_and_another_seed_others() -> None:
-    def twenty(seed: int) -> list[int]:
+def test_a_seed_gives_the_same_dice_and_another_seed_others():
+    def twenty(seed):
         draw = _draw(seed)
         return [draw(np.full(6, 1 / 6)) for _ in range(20)]
 
@@ -139,12 +133,12 @@ def test_a_seed_gives_the_same_dice_and_another_seed_others() -> None:
         (90_000.0, "25 h 00 min"),
     ],
 )
-def test_a_duration_is_said_in_the_unit_that_it_rounds_to(seconds: float, said: str) -> None:
+def test_a_duration_is_said_in_the_unit_that_it_rounds_to(seconds, said):
     assert duration(seconds) == said
 
 
 @given(st.floats(0, 1e7))
-def test_a_duration_is_right_to_half_of_its_last_unit(seconds: float) -> None:
+def test_a_duration_is_right_to_half_of_its_last_unit(seconds):
     words = duration(seconds).split()
     units = {"s": 1.0, "min": 60.0, "h": 3600.0}
     numbers = [float(number) for number in words[::2]]
@@ -164,7 +158,7 @@ def test_a_duration_is_right_to_half_of_its_last_unit(seconds: float) -> None:
         (1.5e12, "1,500 GB"),
     ],
 )  # fmt: skip
-def test_a_size_is_said_in_the_unit_that_it_rounds_to(number: float, said: str) -> None:
+def test_a_size_is_said_in_the_unit_that_it_rounds_to(number, said):
     assert size(number) == said
 
 
@@ -176,7 +170,7 @@ def test_a_size_is_said_in_the_unit_that_it_rounds_to(number: float, said: str) 
         (1.3e9, "1.3 billion"), (4.2e12, "4,200 billion"),
     ],
 )  # fmt: skip
-def test_a_count_is_said_in_the_unit_that_it_rounds_to(number: float, said: str) -> None:
+def test_a_count_is_said_in_the_unit_that_it_rounds_to(number, said):
     assert count(number) == said
 
 
@@ -184,11 +178,11 @@ def test_a_count_is_said_in_the_unit_that_it_rounds_to(number: float, said: str)
     ("number", "said"),
     [(9999.4, "9,999"), (12_000, "12,000"), (1_003_000, "1,003,000"), (-0.0, "0"), (0.25, "0.25")],
 )
-def test_figures_are_never_cut_before_the_point(number: float, said: str) -> None:
+def test_figures_are_never_cut_before_the_point(number, said):
     assert figures(number, 4) == said
 
 
-def test_a_million_dollars_is_written_out(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_million_dollars_is_written_out(capsys):
     board = [f"{BOARDS}/press-your-luck/tiny.toml", "--set", "objective=win+money"]
     assert run(["info", *board, "--set", "win_value=1000000"]) == 0
     assert "from 0 to 1,003,000." in capsys.readouterr().out
@@ -198,7 +192,7 @@ def test_a_million_dollars_is_written_out(capsys: pytest.CaptureFixture[str]) ->
 
 
 @given(st.integers(0, 10**14))
-def test_sizes_and_counts_are_right_to_three_digits_and_without_an_exponent(number: int) -> None:
+def test_sizes_and_counts_are_right_to_three_digits_and_without_an_exponent(number):
     for said, units in (
         (size(number), {"byte": 1, "bytes": 1, "kB": 1e3, "MB": 1e6, "GB": 1e9}),
         (count(number), {"": 1, "million": 1e6, "billion": 1e9}),
@@ -208,9 +202,7 @@ def test_sizes_and_counts_are_right_to_three_digits_and_without_an_exponent(numb
         assert float(digits.replace(",", "")) * units[unit] == pytest.approx(number, rel=0.005)
 
 
-def test_a_search_of_one_state_says_how_many_edges_it_has(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_a_search_of_one_state_says_how_many_edges_it_has(capsys, tmp_path):
     board = board_of(chance((0.5, 1), (0.5, 2)), over(0.25, 0.75), over(0.75, 0.25))
     roots = load_game(board).parse({"at": "0"}).reshape(1, -1)
     solved = cluster.solve_below(board, roots, results=tmp_path, workers=1)

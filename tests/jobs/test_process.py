@@ -1,8 +1,6 @@
 """Signals end a command with the way to go on; what nobody reads, and a full disk, are sentences;
 compiling is said while it goes on, and no estimate of time left counts it."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess
@@ -10,7 +8,6 @@ import sys
 import threading
 import time
 import tomllib
-from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -31,12 +28,12 @@ from tests.shared import first_solves
 PRESS = str(ROOT / "boards/press-your-luck/tiny.toml")
 
 
-def begun(results: Path, *more: str, ignore: int | None = None) -> tuple[subprocess.Popen, list]:
+def begun(results, *more, ignore=None):
     """A solve in a process of its own that has finished three tiers, and its words."""
     words = ["solve", PRESS, "--set", "frontier=2", "--results", str(results), "--workers", "1"]
     words += more
 
-    def before() -> None:
+    def before():
         signal.signal(signal.SIGHUP, signal.SIG_DFL)  # the tests may run under nohup
         if ignore is not None:
             signal.signal(ignore, signal.SIG_IGN)
@@ -47,9 +44,7 @@ def begun(results: Path, *more: str, ignore: int | None = None) -> tuple[subproc
 @pytest.mark.parametrize(
     ("number", "code", "force"), [(signal.SIGTERM, 143, []), (signal.SIGHUP, 129, ["--force"])]
 )
-def test_a_signal_ends_a_solve_as_ctrl_c_does(
-    number: int, code: int, force: list[str], tmp_path: Path
-) -> None:
+def test_a_signal_ends_a_solve_as_ctrl_c_does(number, code, force, tmp_path):
     """--force is not said again: it would throw away what was solved."""
     child, words = begun(tmp_path, *force)
     words = [word for word in words if word not in force]
@@ -64,7 +59,7 @@ def test_a_signal_ends_a_solve_as_ctrl_c_does(
     assert all(p.stat().st_mtime_ns == then for p, then in done.items())
 
 
-def test_a_signal_that_is_ignored_stays_so(tmp_path: Path) -> None:
+def test_a_signal_that_is_ignored_stays_so(tmp_path):
     """Under nohup a solve outlives its terminal."""
     child, _ = begun(tmp_path, ignore=signal.SIGHUP)
     os.kill(child.pid, signal.SIGHUP)
@@ -72,7 +67,7 @@ def test_a_signal_that_is_ignored_stays_so(tmp_path: Path) -> None:
     assert child.returncode == 0
 
 
-def test_handlers_are_put_back(capsys: pytest.CaptureFixture[str]) -> None:
+def test_handlers_are_put_back(capsys):
     before = [signal.getsignal(n) for n in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)]
     assert run(["status", "nowhere"]) == 2
     assert before == [signal.getsignal(n) for n in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)]
@@ -81,14 +76,14 @@ def test_handlers_are_put_back(capsys: pytest.CaptureFixture[str]) -> None:
 # --- about the command itself --------------------------------------------------------------------
 
 
-def test_the_version_is_the_projects(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_version_is_the_projects(capsys):
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert run(["--version"]) == 0
     assert capsys.readouterr().out == f"luckbase {project['version']}\n"
 
 
 @pytest.mark.parametrize("words", [[], ["solve"], ["evaluate"]])
-def test_h_is_short_for_help(capsys: pytest.CaptureFixture[str], words: list[str]) -> None:
+def test_h_is_short_for_help(capsys, words):
     said = []
     for option in ("-h", "--help"):
         assert run([*words, option]) == 0
@@ -96,7 +91,7 @@ def test_h_is_short_for_help(capsys: pytest.CaptureFixture[str], words: list[str
     assert said[0] == said[1] and "Usage: luckbase" in said[0]
 
 
-def test_a_shell_can_complete() -> None:
+def test_a_shell_can_complete():
     plain = {**os.environ, "_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"}
     words = [sys.executable, "-m", "luckbase"]
     shown = subprocess.run(
@@ -111,7 +106,7 @@ def test_a_shell_can_complete() -> None:
     assert done.stdout.split() == ["solve", "serve", "status"]
 
 
-def test_help_loads_nothing_heavy() -> None:
+def test_help_loads_nothing_heavy():
     """Nor what completion and the version need only when they are asked for."""
     code = (
         "import sys; from luckbase.jobs.app import run; run(['--help'])\n"
@@ -132,11 +127,11 @@ STATE = ("mine=0", "yours=0", "turn=0")
 
 
 @pytest.fixture(scope="module")
-def results(table_of: Callable[..., Path]) -> str:
+def results(table_of):
     return str(table_of(Path(PIG)).parents[2])
 
 
-def command(*words: str, out: int) -> tuple[int, str]:
+def command(*words, out):
     """Exit code and stderr of a command that prints to an open file."""
     done = subprocess.run(
         [sys.executable, "-m", "luckbase", *words], cwd=ROOT, stdout=out, text=True,
@@ -154,9 +149,7 @@ def command(*words: str, out: int) -> tuple[int, str]:
         ["--help"],
     ],
 )
-def test_a_pipe_that_nobody_reads_ends_a_command_as_sigpipe_does(
-    results: str, words: list[str]
-) -> None:
+def test_a_pipe_that_nobody_reads_ends_a_command_as_sigpipe_does(results, words):
     reads, writes = os.pipe()
     os.close(reads)
     with os.fdopen(writes, "wb") as pipe:
@@ -166,9 +159,7 @@ def test_a_pipe_that_nobody_reads_ends_a_command_as_sigpipe_does(
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full device")
 @pytest.mark.parametrize("what", [["query", PIG, *STATE], ["export", PIG, "--format", "jsonl"]])
-def test_a_stdout_that_can_not_be_written_is_blamed_and_not_the_results(
-    results: str, what: list[str]
-) -> None:
+def test_a_stdout_that_can_not_be_written_is_blamed_and_not_the_results(results, what):
     with open("/dev/full", "wb") as full:
         code, err = command(*what, "--results", results, out=full.fileno())
     assert code == 1
@@ -178,7 +169,7 @@ def test_a_stdout_that_can_not_be_written_is_blamed_and_not_the_results(
 
 
 @contextmanager
-def _full_disk(path: Path) -> Iterator[Path]:
+def _full_disk(path):
     """A file system of one page at a folder, that root can make."""
     path.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", "size=4k", "tmpfs", str(path)]
@@ -199,9 +190,7 @@ def _full_disk(path: Path) -> Iterator[Path]:
         (["export", PIG], "rows.csv"),
     ],
 )
-def test_a_full_disk_is_blamed_on_the_file_and_leaves_none(
-    results: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], words: list[str], name: str
-) -> None:
+def test_a_full_disk_is_blamed_on_the_file_and_leaves_none(results, tmp_path, capsys, words, name):
     more = [] if words[0] == "graph" else ["--results", results]
     with _full_disk(tmp_path / "full") as full:
         out = [] if words[0] == "publish" else ["--out"]
@@ -211,13 +200,11 @@ def test_a_full_disk_is_blamed_on_the_file_and_leaves_none(
     assert f"luckbase: {full / name}: the disk is full" in capsys.readouterr().err
 
 
-def test_a_file_of_out_stands_as_it_was_where_a_new_one_fails(
-    results: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_of_out_stands_as_it_was_where_a_new_one_fails(results, tmp_path, monkeypatch):
     out = tmp_path / "chart.csv"
     out.write_text("as it was")
 
-    def fails() -> str:
+    def fails():
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(files, "attempt", fails)
@@ -237,7 +224,7 @@ runpy.run_module("luckbase", run_name="__main__")
 """A command that is interrupted while it imports its own parts."""
 
 
-def test_ctrl_c_before_a_command_has_begun_is_no_traceback() -> None:
+def test_ctrl_c_before_a_command_has_begun_is_no_traceback():
     done = subprocess.run([sys.executable, "-c", STOPPED], cwd=ROOT, capture_output=True, text=True)
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
 
@@ -245,15 +232,13 @@ def test_ctrl_c_before_a_command_has_begun_is_no_traceback() -> None:
 # --- compiling -----------------------------------------------------------------------------------
 
 
-def test_a_first_run_says_that_it_compiles_and_a_second_does_not(run_folder: Path) -> None:
+def test_a_first_run_says_that_it_compiles_and_a_second_does_not(run_folder):
     first, second = (said["err"] for said in first_solves(run_folder))
     assert first.startswith("compiling, the first time only …\n")
     assert first.count("compiling, the first") == 1 and "compiling, the first" not in second
 
 
-def test_only_compiling_is_measured(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_only_compiling_is_measured(monkeypatch, capsys):
     monkeypatch.setattr(terminal, "MOMENT_SECONDS", 0.0)
     looked = looks(monkeypatch)
     before = terminal.compiling_seconds()
@@ -264,7 +249,7 @@ def test_only_compiling_is_measured(
         looked(2)  # it listens
 
         @numba.njit
-        def add(x: int) -> int:
+        def add(x):
             return x + 1
 
         add(1)
@@ -273,19 +258,19 @@ def test_only_compiling_is_measured(
     assert capsys.readouterr().err == "compiling, the first time only …\n"
 
 
-def looks(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
+def looks(monkeypatch):
     """Waits until the thread that watches has looked so many times more, however busy the machine
     is."""
     turn = threading.Semaphore(0)
 
     class Counted(threading.Event):
-        def wait(self, timeout: float | None = None) -> bool:
+        def wait(self, timeout=None):
             turn.release()
             return super().wait(timeout)
 
     monkeypatch.setattr(terminal.threading, "Event", Counted)
 
-    def wait(times: int) -> None:
+    def wait(times):
         while turn.acquire(blocking=False):
             pass
         for _ in range(times):
@@ -294,7 +279,7 @@ def looks(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
     return wait
 
 
-def test_the_time_left_is_at_the_pace_of_work_alone() -> None:
+def test_the_time_left_is_at_the_pace_of_work_alone():
     now = Progress(5, 20, 250, 1000, 40.0)
     assert now.left(0.0) == pytest.approx(120)
     assert now.left(30.0) == pytest.approx(30)
@@ -307,8 +292,8 @@ def test_the_time_left_is_at_the_pace_of_work_alone() -> None:
 
 
 @pytest.mark.parametrize("board", ["press-your-luck/tiny", "jackpot/tiny"])
-def test_a_solve_and_a_search_say_when_they_compile(board: str, tmp_path: Path) -> None:
-    seen: list[Progress] = []
+def test_a_solve_and_a_search_say_when_they_compile(board, tmp_path):
+    seen = []
     made = solver.load_board(ROOT / f"boards/{board}.toml")
     if board.startswith("jackpot"):
         cluster.solve_below(made, results=tmp_path, workers=1, on_progress=seen.append)
@@ -318,9 +303,7 @@ def test_a_solve_and_a_search_say_when_they_compile(board: str, tmp_path: Path) 
     assert not any(now.compiling for now in seen[1:])
 
 
-def test_the_lines_of_progress_take_compiling_in_their_stride(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_lines_of_progress_take_compiling_in_their_stride(monkeypatch, capsys):
     monkeypatch.setattr(terminal, "LINE_SECONDS", 0.0)
     with terminal.progress("tiny") as show:
         show(Progress(0, 0, 0, 0, 0.0, compiling=True))
@@ -332,9 +315,7 @@ def test_the_lines_of_progress_take_compiling_in_their_stride(
     )
 
 
-def test_the_bar_says_so(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_bar_says_so(monkeypatch, capsys):
     monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
     monkeypatch.setenv("COLUMNS", "100")
     monkeypatch.setenv("FORCE_COLOR", "1")
@@ -350,12 +331,12 @@ def test_the_bar_says_so(
 
 
 def test_a_signal_that_compiled_code_keeps_is_said_and_a_second_one_ends_the_process(
-    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
-    def end(*_: object) -> None:
+    monkeypatch, capfd
+):
+    def end(*_):
         """It is not run: nothing comes back to Python."""
 
-    codes: list[int] = []
+    codes = []
     monkeypatch.setattr(signal, "getsignal", lambda number: end)
     monkeypatch.setattr(terminal, "PATIENCE", 0.0)
     monkeypatch.setattr(os, "_exit", codes.append)
@@ -368,7 +349,7 @@ def test_a_signal_that_compiled_code_keeps_is_said_and_a_second_one_ends_the_pro
     assert first.startswith("Ctrl+C again ends it") and second.startswith("SIGTERM again ends it")
 
 
-def test_a_second_signal_ends_a_command_by_itself() -> None:
+def test_a_second_signal_ends_a_command_by_itself():
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         with terminal.signals():

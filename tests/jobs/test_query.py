@@ -1,9 +1,6 @@
 """A batch that is refused says in which row it is wrong, counted from 1, whatever the game."""
 
-from __future__ import annotations
-
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +17,6 @@ from luckbase.solver.search.expand import expand
 BOARDS = Path(__file__).parents[2] / "boards"
 TINY = str(BOARDS / "press-your-luck/tiny.toml")
 
-Refused = Callable[..., str]
 
 STATES = {
     "press-your-luck/tiny": ([0, 500, 0] + [0] * 9, [[0, 7, 0] + [0] * 9, [0] * 9 + [0, 5, 0],
@@ -39,7 +35,7 @@ STATES = {
     ("board", "wrong"), [(board, wrong) for board, (_, many) in STATES.items() for wrong in many]
 )
 @pytest.mark.parametrize("row", [1, 3])
-def test_the_first_row_that_is_no_state_is_named(board: str, wrong: list[int], row: int) -> None:
+def test_the_first_row_that_is_no_state_is_named(board, wrong, row):
     game = solver.load_game(solver.load_board(BOARDS / f"{board}.toml"))
     right = STATES[board][0]
     assert len(game.canonical_states(np.array([right] * 3))) == 3
@@ -48,21 +44,21 @@ def test_the_first_row_that_is_no_state_is_named(board: str, wrong: list[int], r
         game.canonical_states(np.array(rows))
 
 
-def test_every_board_that_takes_a_batch_is_asked() -> None:
+def test_every_board_that_takes_a_batch_is_asked():
     games = {name.partition("/")[0] for name in STATES}
     assert games == {path.parent.name for path in BOARDS.glob("*/*.toml")}
 
 
 @pytest.fixture(scope="module")
-def results(table_of: Callable[..., Path]) -> Path:
+def results(table_of):
     return table_of(Path(TINY), frontier=1).parents[2]
 
 
 @pytest.fixture
-def refused(results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Refused:
+def refused(results, tmp_path, capsys):
     """The sentence with which a batch is refused."""
 
-    def call(path: Path) -> str:
+    def call(path):
         assert run(["query", TINY, "--batch", str(path), "--results", str(results)]) == 2
         said = capsys.readouterr()
         assert said.out == "" and said.err.count("\n") == 1
@@ -72,15 +68,13 @@ def refused(results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
 
 
 @pytest.mark.parametrize("before", [2, 10_500])
-def test_a_row_outside_the_table_is_named_in_small_and_large_batches(
-    refused: Refused, tmp_path: Path, before: int
-) -> None:
+def test_a_row_outside_the_table_is_named_in_small_and_large_batches(refused, tmp_path, before):
     path = tmp_path / "in.csv"
     path.write_text("scores,earned\n" + '"0,500,0","0,1,0"\n' * before + '"0,500,0","0,7,0"\n' * 2)
     assert f"row {before + 1}: is beyond this table's frontier" in refused(path)
 
 
-def test_a_row_with_too_few_numbers_is_named(refused: Refused, tmp_path: Path) -> None:
+def test_a_row_with_too_few_numbers_is_named(refused, tmp_path):
     path = tmp_path / "in.csv"
     path.write_text('scores\n"0,500,0"\n"0,500"\n"0"\n')
     assert "row 2: scores: '0,500' has 2 values, not 3; write scores=0,0,0" in refused(path)
@@ -97,23 +91,19 @@ def test_a_row_with_too_few_numbers_is_named(refused: Refused, tmp_path: Path) -
      ("scores_1,scores_2,scores_3,note,note\n0,0,0,a,b\n", "two columns are called 'note'"),
      ("scores_1,scores_2,scores_3,,\n0,0,0,,\n", "two columns are called nothing")],
 )  # fmt: skip
-def test_two_columns_of_one_name_are_one_sentence(
-    refused: Refused, tmp_path: Path, text: str, said: str
-) -> None:
+def test_two_columns_of_one_name_are_one_sentence(refused, tmp_path, text, said):
     path = tmp_path / "in.csv"
     path.write_text(text)
     assert said in refused(path)
 
 
-def test_two_parquet_columns_of_one_name_are_one_sentence(refused: Refused, tmp_path: Path) -> None:
+def test_two_parquet_columns_of_one_name_are_one_sentence(refused, tmp_path):
     path = tmp_path / "in.parquet"
     pq.write_table(pa.table([pa.array(["0,0,0"])] * 2, names=["scores", "scores"]), path)
     assert "two columns are called 'scores'" in refused(path)
 
 
-def asked(
-    table: Path, rows: list[dict[str, str]], capsys: pytest.CaptureFixture[str]
-) -> list[dict]:
+def asked(table, rows, capsys):
     """What `query` answers to each row."""
     answers = []
     for row in rows:
@@ -123,9 +113,7 @@ def asked(
     return answers
 
 
-def assert_as_a_query(
-    table: Path, rows: list[dict[str, str]], path: Path, capsys: pytest.CaptureFixture[str]
-) -> pandas.DataFrame:
+def assert_as_a_query(table, rows, path, capsys):
     """Write the rows to a file, and hold the batch's answers to those of a query, row by row."""
     names = list(dict.fromkeys(name for row in rows for name in row))
     frame = pandas.DataFrame([{name: row.get(name) or None for name in names} for row in rows])
@@ -170,18 +158,15 @@ LEADS = ["1", "-2", "", "3", ""]
     ],
 )
 def test_a_batch_answers_what_a_query_answers_between_rows_too(
-    board: str, settings: dict[str, object], rows: list[dict[str, str]], ending: str,
-    tmp_path: Path, capsys: pytest.CaptureFixture[str],
-) -> None:  # fmt: skip
+    board, settings, rows, ending, tmp_path, capsys
+):
     """A card is turned: the table holds only what comes next."""
     read = solver.load_board(BOARDS / f"{board}.toml", **settings)
     table = cluster.solve(read, results=tmp_path).table
     assert_as_a_query(table, rows, tmp_path / f"in.{ending}", capsys)
 
 
-def test_a_batch_says_the_best_action_one_step_above_a_search(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_batch_says_the_best_action_one_step_above_a_search(tmp_path, capsys):
     board = solver.load_board(TINY)
     game = solver.load_game(board)
     row = {"scores": "0,500,500", "earned": "0,2,0"}
@@ -197,8 +182,8 @@ def test_a_batch_says_the_best_action_one_step_above_a_search(
     "text", ["inf", "-inf", "nan", "1e400", "1e300", "-1", "0", "0.009", "8GB", ""]
 )
 def test_a_memory_that_is_no_size_is_one_sentence_before_anything_is_made(
-    more: list[str], text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+    more, text, tmp_path, capsys
+):
     words = ["solve", TINY, *more, f"--memory={text}", "--results", str(tmp_path)]
     assert run(words) == 2
     said = capsys.readouterr()
@@ -208,16 +193,12 @@ def test_a_memory_that_is_no_size_is_one_sentence_before_anything_is_made(
 
 
 @pytest.mark.parametrize("text", ["0.5", "1e3", " 8 "])
-def test_a_memory_that_is_a_size_is_taken(
-    text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_memory_that_is_a_size_is_taken(text, tmp_path, capsys):
     words = ["solve", TINY, "--dry-run", "--set", "frontier=1", f"--memory={text}"]
     assert run([*words, "--results", str(tmp_path)]) == 0
 
 
-def test_what_was_left_out_is_said_before_the_answer(
-    results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_was_left_out_is_said_before_the_answer(results, tmp_path, capsys):
     where = ["--results", str(results), "--set", "frontier=1"]
     assert run(["query", TINY, "scores=0,1000,500", *where]) == 0
     first, _, headline, *_ = capsys.readouterr().out.splitlines()
@@ -241,17 +222,13 @@ def test_what_was_left_out_is_said_before_the_answer(
     assert "left out" not in capsys.readouterr().out
 
 
-def test_games_are_not_played_where_the_payoffs_are_stored(
-    results: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_games_are_not_played_where_the_payoffs_are_stored(results, capsys):
     words = ["query", TINY, "scores=0,500,0", "earned=0,1,0", "--games", "9"]
     assert run([*words, "--results", str(results)]) == 2
     assert "--games 9: this table has the exact payoffs" in capsys.readouterr().err
 
 
-def test_a_table_of_decisions_is_searched_from_above_and_follows_one_state(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_table_of_decisions_is_searched_from_above_and_follows_one_state(tmp_path, capsys):
     where = ["--set", "frontier=1", "--results", str(tmp_path)]
     assert run(["solve", TINY, "--store", "decisions", "--payoffs-of", "none", *where]) == 0
     capsys.readouterr()

@@ -3,17 +3,12 @@
 That every block runs and prints what it says is `tests/docs/test_blocks.py`.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shlex
 import subprocess
 import sys
 import tomllib
-from pathlib import Path
-
-import pytest
 
 from luckbase import solver
 from luckbase.jobs.app import run
@@ -25,18 +20,18 @@ ROOT = README.parent
 TEXT = README.read_text(encoding="utf-8")
 
 
-def test_the_table_of_commands_is_the_command_lines_own() -> None:
+def test_the_table_of_commands_is_the_command_lines_own():
     assert with_table(TEXT) == TEXT, "run python -m tests.docs.generated"
 
 
-def test_every_command_and_every_option_has_help() -> None:
+def test_every_command_and_every_option_has_help():
     for name, command in commands().items():
         assert command.help, name
         for parameter in command.params:
             assert getattr(parameter, "help", None), f"{name} {parameter.name}"
 
 
-def test_every_command_in_the_pages_is_one_that_the_command_line_takes() -> None:
+def test_every_command_in_the_pages_is_one_that_the_command_line_takes():
     """Also in blocks that no test can run; and every command is called somewhere."""
     names, called = set(commands()), set()
     for each in PAGES:
@@ -48,7 +43,7 @@ def test_every_command_in_the_pages_is_one_that_the_command_line_takes() -> None
     assert called >= names
 
 
-def test_every_dependency_has_its_sentence() -> None:
+def test_every_dependency_has_its_sentence():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     wanted = project["dependencies"] + project["optional-dependencies"]["test"]
     table = TEXT[TEXT.index("| package |") : TEXT.index("## Test")]
@@ -57,19 +52,17 @@ def test_every_dependency_has_its_sentence() -> None:
         assert re.search(rf"\b{name}\b", table), name
 
 
-def test_every_link_of_the_readme_that_leads_to_a_page_has_one() -> None:
+def test_every_link_of_the_readme_that_leads_to_a_page_has_one():
     named = {link for link in re.findall(r"\]\((docs/[^)#]+\.md)", TEXT)}
     there = {str(p.relative_to(ROOT)) for p in (ROOT / "docs").rglob("*.md")}
     assert named == there - {"docs/README.md"}
 
 
-def test_the_readme_is_read_in_two_minutes() -> None:
+def test_the_readme_is_read_in_two_minutes():
     assert len(TEXT.splitlines()) <= 155
 
 
-def test_the_examples_questions_are_answered_as_the_readme_says(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_examples_questions_are_answered_as_the_readme_says(tmp_path, capsys):
     """One spin left needs a frontier of 1 only: the first line of the README's sample."""
     board = str(ROOT / "boards/press-your-luck/1985-02.toml")
     settings = ["--set", "score_unit=500", "--set", "frontier=1", "--results", str(tmp_path)]
@@ -84,7 +77,7 @@ def test_the_examples_questions_are_answered_as_the_readme_says(
         assert f" {number[:5]}" in said
 
 
-def test_ci_runs_the_readmes_test_command_word_for_word() -> None:
+def test_ci_runs_the_readmes_test_command_word_for_word():
     script = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
     awk = re.search(r"command=\$\((awk .*?README\.md)\)", script, re.DOTALL)
     assert awk
@@ -97,7 +90,7 @@ def test_ci_runs_the_readmes_test_command_word_for_word() -> None:
     assert re.findall(r"bash -euo pipefail -c (.*?\")(?:$| \|\|)", script, re.MULTILINE) == [*parts]
 
 
-def identities(words: list[str]) -> str | None:
+def identities(words):
     """The rules that a command of the README asks about; None where it names no board."""
     board = next((word for word in words if word.endswith(".toml")), None)
     if board is None:
@@ -106,7 +99,7 @@ def identities(words: list[str]) -> str | None:
     return rules_identity(solver.load_game(solver.load_board(ROOT / board, **settings)))
 
 
-def test_every_question_in_the_readme_is_of_a_table_that_it_solves_before() -> None:
+def test_every_question_in_the_readme_is_of_a_table_that_it_solves_before():
     """As it stands there; what is run is coarser in places."""
     solved, asked = set(), 0
     for line in "\n".join(re.findall(r"```sh\n(.*?)```", TEXT, re.DOTALL)).splitlines():
@@ -121,9 +114,7 @@ def test_every_question_in_the_readme_is_of_a_table_that_it_solves_before() -> N
     assert asked >= 2
 
 
-def test_after_the_readmes_python_status_finds_nothing_wrong(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_after_the_readmes_python_status_finds_nothing_wrong(tmp_path, capsys):
     (example,) = (block.text for block in blocks_of(README) if block.kind == "python")
     example = example.replace('"boards/', f'"{ROOT}/boards/')
     subprocess.run(

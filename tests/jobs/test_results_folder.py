@@ -1,7 +1,5 @@
 """--results that is not a folder is refused in a sentence, by every command that takes it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -13,16 +11,14 @@ BOARD = str(Path(__file__).parents[2] / "boards/jackpot/tiny.toml")
 TAKING = [name for name, c in commands().items() if any("--results" in p.opts for p in c.params)]
 
 
-def words(name: str) -> list[str]:
+def words(name):
     """The least that a command can be called with."""
     more = {"query": ["open=1,2"], "diff": [BOARD]}
     return [name, BOARD, *more.get(name, [])]
 
 
 @pytest.mark.parametrize("name", TAKING)
-def test_a_file_and_nothing_are_no_folder(
-    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_file_and_nothing_are_no_folder(name, tmp_path, capsys):
     file = tmp_path / "file"
     file.write_text("x")
     for results, said in (
@@ -37,21 +33,17 @@ def test_a_file_and_nothing_are_no_folder(
     assert file.read_text() == "x"
 
 
-def test_every_command_with_tables_takes_it() -> None:
+def test_every_command_with_tables_takes_it():
     assert {"solve", "info", "query", "status", "verify", "diff", "play", "chart"} <= {*TAKING}
 
 
-def test_a_folder_that_is_not_there_yet_is_made(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_folder_that_is_not_there_yet_is_made(tmp_path, capsys):
     assert run(["solve", BOARD, "--results", str(tmp_path / "new/one")]) == 0
     assert run(["status", "--results", str(tmp_path / "new/one")]) == 0
     assert "complete" in capsys.readouterr().out
 
 
-def test_a_file_called_results_is_said_too(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_file_called_results_is_said_too(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     Path("results").write_text("")
     assert run(["status"]) == 2

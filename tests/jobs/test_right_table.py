@@ -1,11 +1,8 @@
 """The table that was asked for, or none: rules identities on the command line."""
 
-from __future__ import annotations
-
 import io
 import json
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -24,7 +21,7 @@ WHAT_IF = ["--set", "score_unit=1000", "--set", "third_place_spins=false"]
 
 
 @pytest.fixture(scope="module")
-def both(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def both(tmp_path_factory):
     """Results of the tiny board as it stands, and then of a what-if."""
     folder = tmp_path_factory.mktemp("results")
     for options in ([], WHAT_IF):
@@ -33,10 +30,7 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-Command = Callable[..., tuple[int, str, str]]
-
-
-def test_a_what_if_does_not_change_what_the_board_answers(both: Path, command: Command) -> None:
+def test_a_what_if_does_not_change_what_the_board_answers(both, command):
     code, out, _ = command("query", TINY, *STATE, "--json", "--results", str(both))
     plain = json.loads(out)
     assert (code, plain["options"]) == (0, {"score_cap": 3000, "score_unit": 500})
@@ -54,15 +48,13 @@ def test_a_what_if_does_not_change_what_the_board_answers(both: Path, command: C
     assert answers[0]["solve_id"] == plain["solve_id"] != answers[1]["solve_id"]
 
 
-def test_options_of_reach_do_not_matter_to_a_question(both: Path, command: Command) -> None:
+def test_options_of_reach_do_not_matter_to_a_question(both, command):
     words = ["query", TINY, *STATE, "--json", "--results", str(both)]
     plain, far = (command(*words, *o) for o in ([], ["--set", "frontier=7"]))
     assert plain == far
 
 
-def test_rules_that_were_not_solved_are_refused_naming_those_that_were(
-    both: Path, command: Command
-) -> None:
+def test_rules_that_were_not_solved_are_refused_naming_those_that_were(both, command):
     options = ["--set", "tied_pass=next"]
     code, out, err = command("query", TINY, *STATE, *options, "--results", str(both))
     assert (code, out) == (1, "")
@@ -83,9 +75,7 @@ def test_rules_that_were_not_solved_are_refused_naming_those_that_were(
         (["jackpot/tiny"], False),
     ],
 )
-def test_the_command_that_would_solve_a_board_is_one_that_does(
-    words: list[str], start: bool, tmp_path: Path, command: Command
-) -> None:
+def test_the_command_that_would_solve_a_board_is_one_that_does(words, start, tmp_path, command):
     """Where a search must be told where to begin, it says so."""
     results = ["--results", str(tmp_path)]
     code, _, err = command("query", *words, "field=0", *results)
@@ -93,9 +83,7 @@ def test_the_command_that_would_solve_a_board_is_one_that_does(
     assert command("solve", *words, "--dry-run", *results)[0] == (2 if start else 0)
 
 
-def test_an_option_that_a_board_leaves_out_is_named_by_its_default(
-    both: Path, command: Command
-) -> None:
+def test_an_option_that_a_board_leaves_out_is_named_by_its_default(both, command):
     options = ["--set", "or_lose_whammy=cash", "--set", "spin_cap=9"]
     code, _, err = command("query", TINY, *STATE, *options, "--results", str(both))
     assert code == 1
@@ -105,18 +93,14 @@ def test_an_option_that_a_board_leaves_out_is_named_by_its_default(
     assert "; to ask the nearest, add --set or_lose_whammy=best; run: " in err
 
 
-def test_a_board_of_equal_content_under_another_name_may_answer(
-    both: Path, tmp_path: Path, command: Command
-) -> None:
+def test_a_board_of_equal_content_under_another_name_may_answer(both, tmp_path, command):
     other = tmp_path / "twin.toml"
     other.write_text("# the same\n" + Path(TINY).read_text())
     code, out, _ = command("query", str(other), *STATE, "--json", "--results", str(both))
     assert (code, json.loads(out)["board"]) == (0, "tiny")
 
 
-def test_text_and_batch_and_verify_say_what_answered(
-    both: Path, tmp_path: Path, command: Command
-) -> None:
+def test_text_and_batch_and_verify_say_what_answered(both, tmp_path, command):
     identity = cluster.solve(
         solver.load_board(TINY, frontier=1), results=both
     ).ledger.head.identity  # fmt: skip
@@ -136,7 +120,7 @@ def test_text_and_batch_and_verify_say_what_answered(
     assert f"\nfirst   {said}\nsecond  tiny score_cap=3000 score_unit=1000 third" in out
 
 
-def test_status_prints_the_options_that_tell_tables_apart(both: Path, command: Command) -> None:
+def test_status_prints_the_options_that_tell_tables_apart(both, command):
     code, out, _ = command("status", "--results", str(both))
     assert code == 0
     lines = out.splitlines()
@@ -150,7 +134,7 @@ def test_status_prints_the_options_that_tell_tables_apart(both: Path, command: C
     assert re.fullmatch(r" {10}2 tables: [\d,]+ states, [\d.]+ .B", lines[-1])
 
 
-def test_status_is_sorted_by_what_is_asked_for(both: Path, command: Command) -> None:
+def test_status_is_sorted_by_what_is_asked_for(both, command):
     found = {}
     for key in ("name", "size", "states", "date"):
         code, out, _ = command("status", "--results", str(both), "--sort", key, "--json")
@@ -165,9 +149,7 @@ def test_status_is_sorted_by_what_is_asked_for(both: Path, command: Command) -> 
     assert code == 2 and "--sort: 'age'; expected name, size, date, states" in err
 
 
-def test_a_table_named_by_its_path_says_that_its_board_has_changed(
-    tmp_path: Path, command: Command
-) -> None:
+def test_a_table_named_by_its_path_says_that_its_board_has_changed(tmp_path, command):
     board = tmp_path / "mine.toml"
     board.write_text(Path(TINY).read_text())
     results = tmp_path / "results"
@@ -188,7 +170,7 @@ def test_a_table_named_by_its_path_says_that_its_board_has_changed(
         assert opened.ask(words).origin.stale == ("score_cap: was 3000, now 2500",)
 
 
-def test_options_of_a_table_named_by_its_path_are_refused(both: Path, command: Command) -> None:
+def test_options_of_a_table_named_by_its_path_are_refused(both, command):
     table = str(next(both.glob("*/*/*")))
     code, _, err = command("query", table, *STATE, "--set", "score_unit=500")
     assert code == 2
@@ -196,9 +178,7 @@ def test_options_of_a_table_named_by_its_path_are_refused(both: Path, command: C
 
 
 @pytest.mark.parametrize("name", ["evaluate", "play"])
-def test_an_agent_that_is_a_table_of_another_game_is_refused(
-    name: str, tmp_path: Path, command: Command
-) -> None:
+def test_an_agent_that_is_a_table_of_another_game_is_refused(name, tmp_path, command):
     small = ["--set", "goal=10"]
     assert run(["solve", RACE, *small, "--results", str(tmp_path)]) == 0
     (table,) = map(str, tmp_path.glob("*/*/*"))
@@ -211,7 +191,7 @@ def test_an_agent_that_is_a_table_of_another_game_is_refused(
     assert "goal=10" in err
 
 
-def test_a_table_of_another_format_is_refused(tmp_path: Path, command: Command) -> None:
+def test_a_table_of_another_format_is_refused(tmp_path, command):
     table = tmp_path / "press-your-luck" / "tiny" / "0f3c00000000"
     table.mkdir(parents=True)
     (table / "table.json").write_text(seal("", {"format": 2}, indent=1))
@@ -222,7 +202,7 @@ def test_a_table_of_another_format_is_refused(tmp_path: Path, command: Command) 
     assert code == 1 and said in err and err.count("\n") == 1
 
 
-def test_a_table_of_a_later_format_is_left_as_it_is(tmp_path: Path, command: Command) -> None:
+def test_a_table_of_a_later_format_is_left_as_it_is(tmp_path, command):
     words = ["solve", RACE, "--set", "goal=10", "--results", str(tmp_path)]
     assert run(words) == 0
     (table,) = tmp_path.glob("*/*/*")
@@ -236,7 +216,7 @@ def test_a_table_of_a_later_format_is_left_as_it_is(tmp_path: Path, command: Com
     assert {path: path.read_bytes() for path in before} == before and before
 
 
-def test_evaluate_says_under_which_rules(command: Command) -> None:
+def test_evaluate_says_under_which_rules(command):
     small = [RACE, "--set", "goal=20", "--agents", "hold-at-5"]
     identity = rules_identity(solver.load_game(solver.load_board(RACE, goal=20)))
     matrix = ["evaluate", *small, "--matrix"]
@@ -250,24 +230,20 @@ def test_evaluate_says_under_which_rules(command: Command) -> None:
         assert end and "hold-at-5" in numbers
 
 
-def test_play_says_where_its_payoffs_are_from(
-    both: Path, command: Command, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_play_says_where_its_payoffs_are_from(both, command, monkeypatch):
     monkeypatch.setattr("sys.stdin", io.StringIO("q\n"))
     _, out, _ = command("play", TINY, *STATE, "--as", "2", "--results", str(both))
     assert "payoffs are from the table of tiny score_cap=3000 score_unit=500, solve " in out
 
 
-def test_a_chart_says_what_it_is_from(tmp_path: Path, command: Command) -> None:
+def test_a_chart_says_what_it_is_from(tmp_path, command):
     small = [SKUNK, "--set", "goal=20", "--results", str(tmp_path)]
     assert run(["solve", *small]) == 0
     code, _, err = command("chart", *small)
     assert code == 0 and "from seed goal=20, solve " in err
 
 
-def test_a_board_without_charts_is_told_so_before_anybody_solves_it(
-    tmp_path: Path, command: Command
-) -> None:
+def test_a_board_without_charts_is_told_so_before_anybody_solves_it(tmp_path, command):
     board = [str(ROOT / "boards/pig/rounds.toml"), "--set", "rounds=1", "--set", "cut=30"]
     for _ in range(2):
         code, _, err = command("chart", *board, "--results", str(tmp_path))
@@ -278,9 +254,7 @@ def test_a_board_without_charts_is_told_so_before_anybody_solves_it(
         assert run(["solve", *board, "--results", str(tmp_path)]) == 0
 
 
-def test_status_of_a_board_with_options_is_of_that_table_alone(
-    both: Path, command: Command
-) -> None:
+def test_status_of_a_board_with_options_is_of_that_table_alone(both, command):
     code, out, _ = command("status", TINY, "--results", str(both))
     assert (code, out.count("complete")) == (0, 2)
     code, out, _ = command("status", TINY, *WHAT_IF, "--results", str(both))
@@ -289,7 +263,7 @@ def test_status_of_a_board_with_options_is_of_that_table_alone(
     assert code == 1 and "no table of this board with max_whammies=2" in err
 
 
-def test_a_table_solved_from_python_knows_its_board(tmp_path: Path, command: Command) -> None:
+def test_a_table_solved_from_python_knows_its_board(tmp_path, command):
     board = tmp_path / "mine.toml"
     board.write_text(Path(TINY).read_text())
     cluster.solve(solver.load_board(board, frontier=1), results=tmp_path / "results")
@@ -300,10 +274,10 @@ def test_a_table_solved_from_python_knows_its_board(tmp_path: Path, command: Com
     assert code == 1 and "score_cap: was 3000, now 2500" in out
 
 
-def test_a_board_made_in_memory_claims_no_file(tmp_path: Path, command: Command) -> None:
+def test_a_board_made_in_memory_claims_no_file(tmp_path, command):
     """What stands in the file is another board."""
     read = solver.load_board(TINY, frontier=1)
-    rules = read.rules.model_copy(update={"max_whammies": 2})  # type: ignore[attr-defined]
+    rules = read.rules.model_copy(update={"max_whammies": 2})
     cluster.solve(read.model_copy(update={"rules": rules}), results=tmp_path)
     code, out, _ = command("status", "--results", str(tmp_path))
     assert (code, "max_whammies=2" in out) == (0, True)

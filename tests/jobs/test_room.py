@@ -1,13 +1,10 @@
 """What does not fit in the memory or on the disk: refused beforehand, or said when it comes up."""
 
-from __future__ import annotations
-
 import errno
 import os
 import re
 from collections import namedtuple
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -20,7 +17,6 @@ from luckbase.cluster.table import storage
 from luckbase.cluster.table.entries import read_ledger
 from luckbase.jobs.app import run
 from luckbase.solver.errors import DiskLimitError, MemoryLimitError
-from luckbase.solver.game.capabilities import Layout
 
 BOARDS = Path(__file__).parents[2] / "boards"
 TINY = str(BOARDS / "press-your-luck/tiny.toml")
@@ -33,14 +29,12 @@ SMALLER = {
 }
 
 
-def load(name: str) -> Layout[Any]:
+def load(name):
     return solver.load_layout(solver.load_board(BOARDS / f"{name}.toml"))
 
 
 @pytest.mark.parametrize("name", list(SMALLER))
-def test_the_game_says_what_makes_its_boards_smaller(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_game_says_what_makes_its_boards_smaller(name, tmp_path, monkeypatch):
     layout = load(name)
     with pytest.raises(MemoryLimitError, match=f"may be used; {SMALLER[name]}"):
         check_room(make_plan(layout), 1000, tmp_path, layout.smaller)
@@ -50,28 +44,26 @@ def test_the_game_says_what_makes_its_boards_smaller(
         check_room(make_plan(layout), 1 << 50, tmp_path, layout.smaller)
 
 
-def test_a_plan_of_goofspiel_advises_fewer_cards(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_a_plan_of_goofspiel_advises_fewer_cards(capsys, tmp_path):
     words = [str(BOARDS / "goofspiel/points.toml"), "--set", "cards=15", "--memory", "0.5"]
     assert run(["solve", "--dry-run", *words, "--results", str(tmp_path)]) == 2
     err = capsys.readouterr().err
     assert "fewer cards" in err and "frontier" not in err
 
 
-def full(*given: object, **named: object) -> None:
+def full(*given, **named):
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
 @pytest.mark.parametrize("where", ["write_tier", "put_if_absent", "written"])
 def test_a_disk_that_fills_up_is_one_sentence_and_the_same_command_goes_on(
-    where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+    where, tmp_path, monkeypatch, capsys
+):
     """In a worker and in the driver; what was committed stays."""
     home = tiers if where == "write_tier" else storage.Folder
     true, calls = getattr(home, where), [0]
 
-    def until_full(*given: Any, **named: Any) -> Any:
+    def until_full(*given, **named):
         calls[0] += 1
         return full() if calls[0] > 6 else true(*given, **named)
 
@@ -91,13 +83,11 @@ def test_a_disk_that_fills_up_is_one_sentence_and_the_same_command_goes_on(
     assert all(path.stat().st_mtime_ns == then for path, then in before.items())
 
 
-def test_a_full_disk_in_a_ray_worker_is_known_by_its_cause(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_full_disk_in_a_ray_worker_is_known_by_its_cause(monkeypatch, capsys):
     class Sent(OSError):
         cause = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "/there/file.part")
 
-    def solve(*given: object, **named: object) -> None:
+    def solve(*given, **named):
         raise Sent("(pid=1) ...")
 
     monkeypatch.setattr("luckbase.cluster.run.tiers.solve", solve)
@@ -105,10 +95,8 @@ def test_a_full_disk_in_a_ray_worker_is_known_by_its_cause(
     assert capsys.readouterr().err.startswith("luckbase: /there/file.part: the disk is full; what")
 
 
-def test_memory_that_does_not_reach_is_one_sentence(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def solve(*given: object, **named: object) -> None:
+def test_memory_that_does_not_reach_is_one_sentence(monkeypatch, capsys):
+    def solve(*given, **named):
         np.empty(1 << 59)
 
     monkeypatch.setattr("luckbase.cluster.run.tiers.solve", solve)
@@ -117,17 +105,13 @@ def test_memory_that_does_not_reach_is_one_sentence(
                     capsys.readouterr().err)  # fmt: skip
 
 
-def test_a_full_disk_under_another_command_says_so_too(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_full_disk_under_another_command_says_so_too(monkeypatch, capsys):
     monkeypatch.setattr("luckbase.jobs.terminal.write_file", full)
     assert run(["graph", str(BOARDS / "jackpot/tiny.toml"), "--out", "x.dot"]) == 1
     assert "the disk is full; make room, then again: luckbase graph" in capsys.readouterr().err
 
 
-def test_payoffs_that_go_to_a_full_disk_say_that_it_is_full(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_payoffs_that_go_to_a_full_disk_say_that_it_is_full(tmp_path, monkeypatch):
     """When they are made room for: a page of a mapped file that finds none ends the process."""
     monkeypatch.setattr(os, "posix_fallocate", full)
     pool = worker.Pool(8, tmp_path / "spill")

@@ -1,7 +1,5 @@
 """``luckbase serve`` as a command: where it listens, what it refuses, how it ends."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os
@@ -10,10 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
-from typing import Any
 from urllib.request import urlopen
 
 import pytest
@@ -24,7 +19,7 @@ from tests.places import BOARDS, ROOT
 
 
 @contextmanager
-def served(*words: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+def served(*words):
     """A server in a process of its own, and what it said first."""
     process = subprocess.Popen(
         [sys.executable, "-m", "luckbase", "serve", *words, "--no-open"],
@@ -39,14 +34,12 @@ def served(*words: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
 
 
 @pytest.fixture
-def pig(table_of: object) -> Path:
-    return table_of(BOARDS / "pig/tiny.toml")  # type: ignore[operator, no-any-return]
+def pig(table_of):
+    return table_of(BOARDS / "pig/tiny.toml")
 
 
 @pytest.mark.parametrize("ends", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_it_says_its_address_answers_and_ends_with_a_signal(
-    ends: signal.Signals, pig: Path
-) -> None:
+def test_it_says_its_address_answers_and_ends_with_a_signal(ends, pig):
     with served(str(pig), "--port", "0") as (process, said):
         found = re.search(r"^1 table at (http://127\.0\.0\.1:[0-9]+/) \(Ctrl\+C ends it\)", said)
         assert found, said
@@ -57,7 +50,7 @@ def test_it_says_its_address_answers_and_ends_with_a_signal(
         assert process.stderr is not None and process.stderr.read() == ""
 
 
-def test_another_address_is_warned_of_and_answers_by_any_name(pig: Path) -> None:
+def test_another_address_is_warned_of_and_answers_by_any_name(pig):
     with served(str(pig), "--port", "0", "--host", "0.0.0.0") as (process, said):
         assert "whoever reaches this machine can read these tables" in said
         assert process.stderr is not None
@@ -68,14 +61,14 @@ def test_another_address_is_warned_of_and_answers_by_any_name(pig: Path) -> None
             assert line.recv(100).startswith(b"HTTP/1.1 200")
 
 
-def status_of(port: int, called: str, at: str = "127.0.0.1") -> int:
+def status_of(port, called, at="127.0.0.1"):
     """The status of an answer to a request that calls the server by a name."""
     with socket.create_connection((at, port), timeout=300) as line:
         line.sendall(f"GET /api/tables HTTP/1.1\r\nHost: {called}\r\n\r\n".encode())
         return int(line.recv(100).split(b" ")[1])
 
 
-def test_another_loopback_address_answers_at_the_address_that_it_says(pig: Path) -> None:
+def test_another_loopback_address_answers_at_the_address_that_it_says(pig):
     with served(str(pig), "--port", "0", "--host", "127.0.0.2") as (_, said):
         found = re.search(r"http://127\.0\.0\.2:([0-9]+)/", said)
         assert found, said
@@ -98,13 +91,11 @@ def test_another_loopback_address_answers_at_the_address_that_it_says(pig: Path)
         ("0", "0.0.0.0", None),
     ],
 )
-def test_only_all_addresses_at_once_may_be_called_by_any_name(
-    host: str, address: str, hosts: tuple[str, ...] | None
-) -> None:
+def test_only_all_addresses_at_once_may_be_called_by_any_name(host, address, hosts):
     from luckbase.jobs.web.server import hosts_of
 
     class Listener(socket.socket):
-        def getsockname(self) -> tuple[str, int]:
+        def getsockname(self):
             return address, 80
 
     with Listener() as listener:
@@ -115,20 +106,18 @@ def test_only_all_addresses_at_once_may_be_called_by_any_name(
     "socket_name, address",
     [(("127.0.0.1", 8000), "http://127.0.0.1:8000/"), (("::1", 8000, 0, 0), "http://[::1]:8000/")],
 )
-def test_the_address_is_one_that_a_browser_takes(socket_name: Any, address: str) -> None:
+def test_the_address_is_one_that_a_browser_takes(socket_name, address):
     from luckbase.jobs.serve import address_of
 
     class Listener(socket.socket):
-        def getsockname(self) -> Any:
+        def getsockname(self):
             return socket_name
 
     with Listener() as listener:
         assert address_of(listener) == address
 
 
-def test_a_port_that_is_taken_is_one_sentence(
-    pig: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_port_that_is_taken_is_one_sentence(pig, capsys):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -150,28 +139,24 @@ def test_a_port_that_is_taken_is_one_sentence(
         ([str(BOARDS / "pig/tiny.toml"), "--set", "goal=7"], "no table of this board with goal=7"),
     ],
 )
-def test_what_can_not_be_served_is_refused(
-    words: list[str], sentence: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_can_not_be_served_is_refused(words, sentence, tmp_path, capsys):
     code = run(["serve", *words, "--no-open", "--port", "0", "--results", str(tmp_path)])
     said = capsys.readouterr().err
     assert code in (1, 2) and sentence in said and "Traceback" not in said
 
 
-def test_without_its_extra_it_says_how_to_get_it(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_without_its_extra_it_says_how_to_get_it(monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "uvicorn", None)
     assert run(["serve"]) == 2
     assert "serve needs uvicorn; run: pip install '.[web]'\n" in capsys.readouterr().err
 
 
-def test_a_screen_gets_the_page_opened(pig: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    opened: list[str] = []
+def test_a_screen_gets_the_page_opened(pig, monkeypatch):
+    opened = []
     monkeypatch.setattr("webbrowser.open", opened.append)
     monkeypatch.setenv("DISPLAY", ":0")
 
-    async def once(self: object) -> None:
+    async def once(self):
         for _ in range(6000):
             if not opened:
                 await asyncio.sleep(0.05)
@@ -181,7 +166,7 @@ def test_a_screen_gets_the_page_opened(pig: Path, monkeypatch: pytest.MonkeyPatc
     assert len(opened) == 1 and re.fullmatch(r"http://127\.0\.0\.1:[0-9]+/", opened[0])
 
 
-def test_what_is_named_is_what_is_served(pig: Path, tmp_path: Path) -> None:
+def test_what_is_named_is_what_is_served(pig, tmp_path):
     from luckbase.jobs.serve import pool_of
 
     results = pig.parents[2]

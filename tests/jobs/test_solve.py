@@ -1,7 +1,5 @@
 """Many boards by one command: what is printed, exit codes, time; one as before."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -9,9 +7,7 @@ import shutil
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
-from types import FrameType
 
 import pytest
 
@@ -21,16 +17,15 @@ from luckbase.solver.board.file import read_toml
 from tests.cluster.batch.boards import BOARDS, JACKPOT, pig, press, put
 
 ROOT = Path(__file__).parents[2]
-Command = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture(autouse=True)
-def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def _folder(tmp_path, monkeypatch):
     """Each test runs in a folder of its own."""
     monkeypatch.chdir(tmp_path)
 
 
-def test_a_bad_board_among_good_ones_is_said_and_stops_nothing(command: Command) -> None:
+def test_a_bad_board_among_good_ones_is_said_and_stops_nothing(command):
     put(Path("b/1.toml"), press())
     put(Path("b/2.toml"), "game = 'pig'\n[rule]\n")
     put(Path("b/3.toml"), pig())
@@ -46,7 +41,7 @@ def test_a_bad_board_among_good_ones_is_said_and_stops_nothing(command: Command)
     assert "2 boards: 2 complete" in err
 
 
-def test_json_is_one_line_a_board_on_stdout(command: Command) -> None:
+def test_json_is_one_line_a_board_on_stdout(command):
     put(Path("b/1.toml"), press())
     put(Path("b/2.toml"), "game")
     code, out, err = command("solve", "b", "--json")
@@ -59,7 +54,7 @@ def test_json_is_one_line_a_board_on_stdout(command: Command) -> None:
     assert alone.keys() == lines[0].keys() - {"file", "set"}
 
 
-def test_one_board_alone_is_as_it_was(command: Command) -> None:
+def test_one_board_alone_is_as_it_was(command):
     put(Path("a.toml"), pig())
     code, out, err = command("solve", "a.toml", "--workers", "1")
     assert code == 0 and out.count("\n") == 1 and Path(out.strip()).is_dir()
@@ -74,7 +69,7 @@ def test_one_board_alone_is_as_it_was(command: Command) -> None:
         assert command("solve", "gone.toml", *more)[0] == 2
 
 
-def test_what_a_board_has_changed_is_said_also_of_one_that_is_searched(command: Command) -> None:
+def test_what_a_board_has_changed_is_said_also_of_one_that_is_searched(command):
     for board, old, new in (pig(), 10, 9), (JACKPOT, 4, 5):
         name = "goal" if board == pig() else "sides"
         put(Path("a.toml"), board)
@@ -85,9 +80,7 @@ def test_what_a_board_has_changed_is_said_also_of_one_that_is_searched(command: 
         assert said == [expected]
 
 
-def test_a_dry_run_warns_where_all_boards_together_do_not_fit_on_the_disk(
-    command: Command, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_dry_run_warns_where_all_boards_together_do_not_fit_on_the_disk(command, monkeypatch):
     from luckbase.cluster import machine
 
     for number in (3, 4):
@@ -106,9 +99,7 @@ def test_a_dry_run_warns_where_all_boards_together_do_not_fit_on_the_disk(
 
 
 @pytest.mark.parametrize("more", [(), ("--dry-run",), ("--json",)])
-def test_the_only_board_of_a_folder_or_a_job_is_one_of_many(
-    command: Command, more: tuple[str, ...]
-) -> None:
+def test_the_only_board_of_a_folder_or_a_job_is_one_of_many(command, more):
     """2 is for what was named alone, and is itself wrong."""
     put(Path("b/1.toml"), "game")
     put(Path("night.toml"), '[[board]]\nfile = "b"\n')
@@ -119,7 +110,7 @@ def test_the_only_board_of_a_folder_or_a_job_is_one_of_many(
     assert command("solve", "night.toml", *more)[0] == 2
 
 
-def test_a_dry_run_prints_what_why_how_long_and_how_much(command: Command) -> None:
+def test_a_dry_run_prints_what_why_how_long_and_how_much(command):
     put(Path("b/1.toml"), press())
     put(Path("b/2.toml"), pig())
     assert command("solve", "b/1.toml")[0] == 0
@@ -139,7 +130,7 @@ def test_a_dry_run_prints_what_why_how_long_and_how_much(command: Command) -> No
     assert not list(Path("results").glob("pig/*"))
 
 
-def test_a_dry_run_of_one_board_prints_its_whole_plan(command: Command) -> None:
+def test_a_dry_run_of_one_board_prints_its_whole_plan(command):
     put(Path("a.toml"), press())
     code, out, _ = command("solve", "a.toml", "--dry-run")
     first, *lines = out.splitlines()
@@ -155,9 +146,7 @@ def test_a_dry_run_of_one_board_prints_its_whole_plan(command: Command) -> None:
     assert out.splitlines()[-1].startswith("still to solve  ")
 
 
-def test_a_dry_run_of_one_board_that_does_not_fit_prints_the_plan_and_is_refused(
-    command: Command,
-) -> None:
+def test_a_dry_run_of_one_board_that_does_not_fit_prints_the_plan_and_is_refused(command):
     put(Path("a.toml"), press(frontier=3, cap=20000))
     words = ["solve", "a.toml", "--dry-run", "--memory", "0.01"]
     code, out, err = command(*words)
@@ -169,7 +158,7 @@ def test_a_dry_run_of_one_board_that_does_not_fit_prints_the_plan_and_is_refused
     assert line["error"] in err
 
 
-def test_a_job_file_says_where_and_the_command_comes_before_it(command: Command) -> None:
+def test_a_job_file_says_where_and_the_command_comes_before_it(command):
     put(Path("x/a.toml"), JACKPOT)
     text = 'results = "../mine"\n[[board]]\nfile = "../x"\nvariants = [{}, { tiles = 3 }]\n'
     put(Path("jobs/night.toml"), text)
@@ -185,7 +174,7 @@ def test_a_job_file_says_where_and_the_command_comes_before_it(command: Command)
     assert code == 2 and "unknown key 'boards'; did you mean 'board'?" in err
 
 
-def test_status_of_a_folder_says_which_boards_have_no_table(command: Command) -> None:
+def test_status_of_a_folder_says_which_boards_have_no_table(command):
     put(Path("b/1.toml"), press())
     put(Path("b/2.toml"), pig())
     put(Path("b/3.toml"), "game")
@@ -202,9 +191,7 @@ def test_status_of_a_folder_says_which_boards_have_no_table(command: Command) ->
     assert command("status", "results")[1] == command("status")[1]
 
 
-def test_status_of_a_job_looks_where_the_command_says_and_its_advice_leads_there(
-    command: Command,
-) -> None:
+def test_status_of_a_job_looks_where_the_command_says_and_its_advice_leads_there(command):
     put(Path("x/a.toml"), pig())
     put(Path("night.toml"), 'results = "mine"\n[[board]]\nfile = "x"\n')
     assert command("solve", "night.toml")[0] == 0
@@ -223,7 +210,7 @@ def test_status_of_a_job_looks_where_the_command_says_and_its_advice_leads_there
 
 
 @pytest.mark.parametrize("name", ["query", "status"])
-def test_what_would_be_right_is_solved_where_it_is_looked_for(command: Command, name: str) -> None:
+def test_what_would_be_right_is_solved_where_it_is_looked_for(command, name):
     put(Path("a.toml"), pig())
     asked = [name, "a.toml", *(["mine=0", "yours=0"] if name == "query" else [])]
     code, _, err = command(*asked, "--results", "my r")
@@ -234,7 +221,7 @@ def test_what_would_be_right_is_solved_where_it_is_looked_for(command: Command, 
     assert code == 1 and err.rstrip().endswith("run: luckbase solve a.toml")
 
 
-def test_what_lost_a_file_is_made_again_where_it_is(command: Command) -> None:
+def test_what_lost_a_file_is_made_again_where_it_is(command):
     put(Path("a.toml"), pig())
     table = command("solve", "a.toml", "--results", "mine")[1].strip()
     next(Path(table).glob("tiers/*")).unlink()
@@ -245,9 +232,7 @@ def test_what_lost_a_file_is_made_again_where_it_is(command: Command) -> None:
     assert command("status", table)[0] == 0
 
 
-def test_an_interrupt_says_how_far_it_came_and_how_to_go_on(
-    command: Command, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_interrupt_says_how_far_it_came_and_how_to_go_on(command, monkeypatch):
     from luckbase.cluster.batch import run as batch
 
     put(Path("b/1.toml"), press())
@@ -255,10 +240,10 @@ def test_an_interrupt_says_how_far_it_came_and_how_to_go_on(
     put(Path("b/3.toml"), pig())
     true, stopped = batch.solve_board, "2"
 
-    def stops(board: object, *given: object) -> object:
-        if board.name == stopped:  # type: ignore[attr-defined]
+    def stops(board, *given):
+        if board.name == stopped:
             raise KeyboardInterrupt
-        return true(board, *given)  # type: ignore[arg-type]
+        return true(board, *given)
 
     monkeypatch.setattr(batch, "solve_board", stops)
     code, out, err = command("solve", "b")
@@ -274,7 +259,7 @@ def test_an_interrupt_says_how_far_it_came_and_how_to_go_on(
     assert "1 solved, 1 complete in" in err and err.count("b/3.toml was stopped\n") == 1
 
 
-def test_clean_lists_and_with_yes_removes(command: Command) -> None:
+def test_clean_lists_and_with_yes_removes(command):
     put(Path("b/1.toml"), pig(9))
     old = command("solve", "b")[1].strip()
     put(Path("b/1.toml"), pig(10))
@@ -305,18 +290,16 @@ def test_clean_lists_and_with_yes_removes(command: Command) -> None:
 @pytest.mark.parametrize(
     ("words", "limit"), [(["solve", "--dry-run"], 40_000), (["status"], 8_000)]
 )
-def test_a_board_more_is_one_file_read_and_a_few_thousand_calls(
-    words: list[str], limit: int, command: Command
-) -> None:
+def test_a_board_more_is_one_file_read_and_a_few_thousand_calls(words, limit, command):
     """Of the board of February 1985: some 25,000 and 5,000 calls, 10 and 2 ms."""
     text = (BOARDS / "press-your-luck/1985-02.toml").read_text(encoding="utf-8")
-    counts: Counter[str] = Counter()
+    counts = Counter()
 
-    def count(frame: FrameType, event: str, arg: object) -> None:
+    def count(frame, event, arg):
         counts["calls"] += event == "call"
         counts["reads"] += event == "call" and frame.f_code is read_toml.__code__
 
-    def calls_of(boards: int) -> int:
+    def calls_of(boards):
         for i in range(boards):
             put(Path(f"{boards}/{i}.toml"), text.replace("1 = [1400,", f"1 = [{1400 + 250 * i},"))
         counts.clear()
@@ -332,7 +315,7 @@ def test_a_board_more_is_one_file_read_and_a_few_thousand_calls(
     assert calls_of(12) - calls_of(2) < 10 * limit
 
 
-def test_planning_full_tables_compiles_nothing(tmp_path: Path) -> None:
+def test_planning_full_tables_compiles_nothing(tmp_path):
     """Goofspiel alone does: it counts its patterns by three small functions."""
     put(tmp_path / "b/1.toml", press(frontier=2))
     put(tmp_path / "b/2.toml", pig())

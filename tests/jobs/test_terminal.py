@@ -1,12 +1,8 @@
 """Every number is whole at any width: tables, lists, the talk of a play."""
 
-from __future__ import annotations
-
 import io
 import re
-from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -39,7 +35,7 @@ COMMANDS = {
 
 
 @pytest.fixture(scope="module")
-def results(tmp_path_factory: pytest.TempPathFactory) -> str:
+def results(tmp_path_factory):
     folder = str(tmp_path_factory.mktemp("results"))
     assert run(["solve", TINY, "--set", "frontier=2", "--results", folder]) == 0
     assert run(["solve", GOOFSPIEL, "--set", "cards=9", "--results", folder]) == 0
@@ -47,12 +43,10 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @pytest.fixture
-def said(
-    results: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> Callable[[Sequence[str], int | None], str]:
+def said(results, capsys, monkeypatch):
     """What a command prints on a terminal so wide; None: into a file."""
 
-    def call(words: Sequence[str], width: int | None) -> str:
+    def call(words, width):
         monkeypatch.setattr(terminal, "width", lambda out: width)
         monkeypatch.setattr("sys.stdin", io.StringIO("?\n9\n1\n5\n7\n2\n3\n4\n6\n8\n"))
         takes = words[0] != "evaluate"
@@ -64,9 +58,7 @@ def said(
 
 
 @pytest.mark.parametrize("name", list(COMMANDS))
-def test_a_command_prints_every_number_whole(
-    said: Callable[[Sequence[str], int | None], str], name: str
-) -> None:
+def test_a_command_prints_every_number_whole(said, name):
     whole = said(COMMANDS[name], None)
     numbers = re.findall(NUMBER, whole.replace(",", ", "))
     assert len(numbers) > 5
@@ -80,9 +72,7 @@ def test_a_command_prints_every_number_whole(
         assert max(map(len, narrow.splitlines())) <= width
 
 
-def test_the_questions_after_a_solve_fit_as_well(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_questions_after_a_solve_fit_as_well(tmp_path, capsys, monkeypatch):
     words = ["solve", GOOFSPIEL, "--set", "cards=7", "--results", str(tmp_path), "--force"]
     tables = []
     for width in (None, 80, 100, 140):
@@ -109,7 +99,7 @@ ROWS = [
 
 
 @pytest.mark.parametrize("width", [30, 60, 80, 100, 140])
-def test_the_tables_of_bench_fit_or_are_blocks(width: int) -> None:
+def test_the_tables_of_bench_fit_or_are_blocks(width):
     fitted = fit(HEADS, ROWS, width)
     if fitted is None:
         assert width < 100
@@ -124,7 +114,7 @@ def test_the_tables_of_bench_fit_or_are_blocks(width: int) -> None:
     assert [list(row) for row in ROWS] == rows  # only the heads were broken
 
 
-def test_into_a_file_a_table_is_as_wide_as_it_must_be() -> None:
+def test_into_a_file_a_table_is_as_wide_as_it_must_be():
     out = io.StringIO()
     terminal.print_table("", ("state", "worth"), [("9" * 200, "0.123456789")], out)
     assert "9" * 200 in out.getvalue() and "0.123456789" in out.getvalue()
@@ -141,11 +131,11 @@ def test_into_a_file_a_table_is_as_wide_as_it_must_be() -> None:
         ("", 4, [""]),
     ],
 )
-def test_text_breaks_between_its_pieces(text: str, width: int, lines: list[str]) -> None:
+def test_text_breaks_between_its_pieces(text, width, lines):
     assert broken(text, width) == lines
 
 
-def test_lists_with_columns_are_folded_in_panels() -> None:
+def test_lists_with_columns_are_folded_in_panels():
     lines = ["         1         2", " 9  0.1111  0.222222", "10       0         1"]
     assert fold(lines, 24) == lines
     left, right = [line[:10] for line in lines], [line[:2] + line[10:] for line in lines]
@@ -153,9 +143,7 @@ def test_lists_with_columns_are_folded_in_panels() -> None:
     assert fold(["(0,67) .1635364 - 28 96 100"], 20) == ["(0,67) .1635364 - 28", "    96 100"]
 
 
-def test_what_an_encoding_has_no_letter_for_is_a_code(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_an_encoding_has_no_letter_for_is_a_code(tmp_path, monkeypatch):
     for errors, said in (("strict", r"W\xfcrfel \u2026"), ("replace", "W?rfel ?")):
         with (tmp_path / "out").open("w", encoding="ascii", errors=errors) as out:
             monkeypatch.setattr("sys.stdout", out)
@@ -165,13 +153,13 @@ def test_what_an_encoding_has_no_letter_for_is_a_code(
         assert (tmp_path / "out").read_text() == f"{said}\n"
 
 
-def test_a_terminal_is_asked_for_its_width(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_terminal_is_asked_for_its_width(monkeypatch):
     class Terminal(io.StringIO):
-        def isatty(self) -> bool:
+        def isatty(self):
             return True
 
     monkeypatch.setenv("COLUMNS", "77")
     assert terminal.width(Terminal()) == 77 and terminal.width(io.StringIO()) is None
-    out: Any = Terminal()
+    out = Terminal()
     terminal.print_table("", HEADS, ROWS, out)
     assert "6.54 billion" in out.getvalue() and "…" not in out.getvalue()

@@ -1,13 +1,8 @@
 """A solve that runs, watched from elsewhere: its status, its events, its log."""
 
-from __future__ import annotations
-
 import json
 import os
 from datetime import datetime, timedelta
-from pathlib import Path
-
-import pytest
 
 import luckbase
 from luckbase.cluster.run import progress as watch
@@ -22,13 +17,11 @@ TINY = str(ROOT / "boards/press-your-luck/tiny.toml")
 WORDS = ["solve", TINY, "--set", "frontier=2", "--workers", "1"]
 
 
-def test_status_shows_a_solve_that_runs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_status_shows_a_solve_that_runs(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(watch, "WRITE_SECONDS", 0.0)
-    seen: list[tuple[dict[str, object], str]] = []
+    seen = []
 
-    def look(now: Progress) -> None:
+    def look(now):
         if now.shards > 5 and not seen:
             (one,) = luckbase.status(results=tmp_path)
             assert one.running is not None and one.state == "partial"
@@ -46,9 +39,7 @@ def test_status_shows_a_solve_that_runs(
     assert after.running is None and not list(tmp_path.rglob(RUNNING))
 
 
-def test_a_solve_prints_events_and_at_last_what_it_did(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_solve_prints_events_and_at_last_what_it_did(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(terminal, "LINE_SECONDS", 0.0)
     assert run([*WORDS, "--results", str(tmp_path), "--json"]) == 0
     *events, last = map(json.loads, capsys.readouterr().out.splitlines())
@@ -61,9 +52,7 @@ def test_a_solve_prints_events_and_at_last_what_it_did(
         assert event["seconds_left"] is None or event["seconds_left"] >= 0
 
 
-def test_each_solve_has_a_log_and_old_ones_go(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_each_solve_has_a_log_and_old_ones_go(tmp_path, monkeypatch):
     assert run([*WORDS, "--results", str(tmp_path)]) == 0
     (log,) = tmp_path.rglob("log/*.log")
     lines = log.read_text().splitlines()
@@ -82,11 +71,11 @@ def test_each_solve_has_a_log_and_old_ones_go(
     assert not list(tmp_path.rglob(RUNNING))
 
 
-def full(*given: object) -> None:
+def full(*given):
     raise OSError(28, "No space left on device")
 
 
-def test_a_solve_that_was_killed_on_this_machine_does_not_run(tmp_path: Path) -> None:
+def test_a_solve_that_was_killed_on_this_machine_does_not_run(tmp_path):
     with lock(tmp_path), Watch(tmp_path, print, print) as told:
         told.show(Progress(1, 2, 3, 4, 5.0), [])
         assert running(tmp_path) is not None
@@ -96,7 +85,7 @@ def test_a_solve_that_was_killed_on_this_machine_does_not_run(tmp_path: Path) ->
         assert running(tmp_path) is None
 
 
-def test_a_solve_that_has_long_been_silent_does_not_run(tmp_path: Path) -> None:
+def test_a_solve_that_has_long_been_silent_does_not_run(tmp_path):
     with Watch(tmp_path, print, print) as told:
         told.show(Progress(1, 2, 3, 4, 5.0), [])
         said = json.loads((tmp_path / RUNNING).read_text())
@@ -111,7 +100,7 @@ def test_a_solve_that_has_long_been_silent_does_not_run(tmp_path: Path) -> None:
             assert running(tmp_path) is None
 
 
-def test_progress_says_how_fast_and_how_long() -> None:
+def test_progress_says_how_fast_and_how_long():
     said = Progress(2, 8, 100, 400, 5.0).as_json()
     assert (said["states_a_second"], said["seconds_left"]) == (20, 15.0)
     assert Progress(0, 8, 0, 400, 0.0).as_json()["seconds_left"] is None

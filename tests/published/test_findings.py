@@ -1,12 +1,9 @@
 """The script of the published findings runs on small boards, and prints what is published."""
 
-from __future__ import annotations
-
 import csv
 import importlib.util
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -16,7 +13,7 @@ from tests.places import BOARDS, ROOT
 FOLDER = ROOT / "results" / "published"
 SPEC = importlib.util.spec_from_file_location("findings", FOLDER / "findings.py")
 assert SPEC and SPEC.loader
-findings: Any = importlib.util.module_from_spec(SPEC)
+findings = importlib.util.module_from_spec(SPEC)
 SPEC.loader.exec_module(findings)
 SMALL_BOARD = """
 game = "press-your-luck"
@@ -35,14 +32,14 @@ score_cap = 2000
 
 
 @pytest.fixture
-def board(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+def board(tmp_path, monkeypatch):
     """A board that is solved in a moment."""
     monkeypatch.chdir(tmp_path)
     Path("small.toml").write_text(SMALL_BOARD)
     return "small.toml"
 
 
-def test_the_leads_for_a_win_and_for_money_are_those_of_the_page() -> None:
+def test_the_leads_for_a_win_and_for_money_are_those_of_the_page():
     page = (FOLDER / "press-your-luck-money.md").read_text(encoding="utf-8")
     rows = [row for row in findings.money(rivals=(6000,)) if row[0] == 1]
     assert [name for _, _, name, _ in rows] == ["win", "money", "a win for $10,000 and money"]
@@ -53,7 +50,7 @@ def test_the_leads_for_a_win_and_for_money_are_those_of_the_page() -> None:
         assert f"{spins:5}  {rival:6,}  {name:28} {words}\n" in page
 
 
-def test_the_leads_of_a_table_of_decisions_are_those_of_a_table_of_payoffs(tmp_path: Path) -> None:
+def test_the_leads_of_a_table_of_decisions_are_those_of_a_table_of_payoffs(tmp_path):
     read = luckbase.load_board(BOARDS / "press-your-luck/tiny.toml", frontier=2)
     found = []
     for store in ("payoffs", "decisions"):
@@ -63,7 +60,7 @@ def test_the_leads_of_a_table_of_decisions_are_those_of_a_table_of_payoffs(tmp_p
     assert found[0] == found[1] and any(row[-1] for row in found[0][1:])
 
 
-def test_the_page_has_the_published_leads() -> None:
+def test_the_page_has_the_published_leads():
     with (FOLDER / "press-your-luck-passing.csv").open(encoding="utf-8", newline="") as file:
         rows = [row for row in csv.DictReader(file) if row["third_score"] == "0"]
     found = {(row["spins"], int(row["rival_score"])): row["passes"] for row in rows}
@@ -79,7 +76,7 @@ def test_the_page_has_the_published_leads() -> None:
             assert lead == (f"{int(span.split('..')[0]):,}" if below_the_cap else "–")
 
 
-def test_seats_are_measured_where_a_table_goes_and_extrapolated_beyond(board: str) -> None:
+def test_seats_are_measured_where_a_table_goes_and_extrapolated_beyond(board):
     """The numbers are those of the finest table; its error is measured against a finer one."""
     scores = (0, 1000, 1000)
     tables = (
@@ -94,14 +91,14 @@ def test_seats_are_measured_where_a_table_goes_and_extrapolated_beyond(board: st
         assert sum(map(float, row[2:5])) == pytest.approx(1, abs=2e-3)
 
 
-def test_a_board_is_not_off_itself_and_a_coarser_one_is(board: str) -> None:
+def test_a_board_is_not_off_itself_and_a_coarser_one_is(board):
     rows = [*findings.coarser(board, 500, [(500, "all"), (500, 5), (1000, 6)])][1:]
     same, *others = [[float(number) for number in row[2:]] for row in rows]
     assert same == [0] * 5
     assert all(mean > 0 and mean <= high <= largest for mean, high, largest, *_ in others)
 
 
-def test_the_gain_of_choosing_is_small_and_may_be_a_loss() -> None:
+def test_the_gain_of_choosing_is_small_and_may_be_a_loss():
     names, row = findings.choosing(["1985-02"], score_unit=1000, frontier=1)
     found = dict(zip(names[:4], row[:4], strict=True)) | {"least": row[5]}
     assert found["spins"] == 1

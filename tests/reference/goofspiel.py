@@ -10,8 +10,6 @@ where won is k, 0 or -k. With no cards f is 0 (points), or 1, 1/2, 0 by the sign
 Source: Ross 1971; Rhoads and Bartholdi 2012, 3.
 """
 
-from __future__ import annotations
-
 from fractions import Fraction
 from functools import cache
 
@@ -21,7 +19,7 @@ Cards = frozenset[int]
 
 
 @cache
-def value(mine: Cards, theirs: Cards, deck: Cards, win: bool = False, lead: int = 0) -> Fraction:
+def value(mine, theirs, deck, win=False, lead=0):
     """f: what player one expects before a card is turned up."""
     if not deck:
         return Fraction((lead > 0) - (lead < 0) + 1, 2) if win else Fraction(0)
@@ -29,9 +27,7 @@ def value(mine: Cards, theirs: Cards, deck: Cards, win: bool = False, lead: int 
     return sum((solved[0] for solved in games), Fraction(0)) / len(games)
 
 
-def game(
-    mine: Cards, theirs: Cards, deck: Cards, upcard: int, win: bool = False, lead: int = 0
-) -> list[list[Fraction]]:
+def game(mine, theirs, deck, upcard, win=False, lead=0):
     """A: my cards ascending are the rows, theirs the columns."""
     rows = []
     for v in sorted(mine):

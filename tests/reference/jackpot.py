@@ -24,20 +24,16 @@ Readings where the rules leave room
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import combinations, product
 
 Open = frozenset[int]
-Roll = tuple[int, ...]
-Agent = Callable[[list[int]], int]
-"""From the list of single tiles, in order, to the tile that is flipped."""
 
 PRIORITY = (9, 8, 7, 1, 2, 3, 4, 5, 6)
 
-AGENTS: dict[str, Agent] = {
+AGENTS = {
     "min": min,
     "max": max,
     "first": lambda tiles: tiles[0],
@@ -58,21 +54,21 @@ class Reference:
     one_die: str = "never"
     objective: str = "shut"
 
-    def positions(self) -> Iterator[Open]:
+    def positions(self):
         """Every set of tiles, the smaller sets first."""
         for count in range(self.tiles + 1):
             yield from map(frozenset, combinations(range(1, self.tiles + 1), count))
 
-    def dice_rolled(self, open: Open) -> tuple[int, ...]:
+    def dice_rolled(self, open):
         """How many dice may be rolled here."""
         if self.one_die == "never" or any(tile > self.sides for tile in open):
             return (self.dice,)
         return (self.dice, 1) if self.one_die == "may" else (1,)
 
-    def rolls(self, dice: int) -> list[Roll]:
+    def rolls(self, dice):
         return list(product(range(1, self.sides + 1), repeat=dice))
 
-    def choices(self, open: Open, roll: Roll) -> list[Open]:
+    def choices(self, open, roll):
         """What may be flipped: first die, second die, sum."""
         if self.allowed == "jackpot":
             numbers = [*roll, sum(roll)] if len(roll) > 1 else [*roll]
@@ -80,19 +76,19 @@ class Reference:
         sets = (s for k in range(1, len(open) + 1) for s in combinations(open, k))
         return [frozenset(s) for s in sets if sum(s) == sum(roll)]
 
-    def left(self, open: Open) -> Fraction:
+    def left(self, open):
         """The payoff of a game that is over with these tiles open."""
         if self.objective == "sum":
             return Fraction(-sum(open))
         return Fraction(int(not open))
 
-    def mean(self, values: list[Fraction]) -> Fraction:
+    def mean(self, values):
         return sum(values, Fraction(0)) / len(values)
 
     @cached_property
-    def value(self) -> dict[Open, Fraction]:
+    def value(self):
         """The value of every position before the roll, under the best play."""
-        found: dict[Open, Fraction] = {}
+        found = {}
         for open in self.positions():
             if not open:
                 found[open] = self.left(open)
@@ -103,17 +99,17 @@ class Reference:
             )
         return found
 
-    def after(self, value: dict[Open, Fraction], open: Open, roll: Roll) -> Fraction:
+    def after(self, value, open, roll):
         """The value after the roll, from the values of the positions with fewer open tiles."""
         choices = self.choices(open, roll)
         return max(value[open - flipped] for flipped in choices) if choices else self.left(open)
 
-    def flip(self, agent: Agent, open: Open, roll: Roll) -> int | None:
+    def flip(self, agent, open, roll):
         """The tile that an agent flips (allowed = "jackpot"); None where nothing is allowed."""
         tiles = [min(flipped) for flipped in self.choices(open, roll)]
         return agent(tiles) if tiles else None
 
-    def reach(self, agent: Agent) -> dict[Open, Fraction]:
+    def reach(self, agent):
         """The chance that a game of this agent comes to each position: forward, by layers."""
         chance = dict.fromkeys(self.positions(), Fraction(0))
         chance[frozenset(range(1, self.tiles + 1))] = Fraction(1)

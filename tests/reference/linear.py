@@ -1,11 +1,7 @@
 """Linear equations in fractions, by Gauss-Jordan elimination."""
 
-from __future__ import annotations
 
-from fractions import Fraction
-
-
-def solve(rows: list[list[Fraction]]) -> list[Fraction]:
+def solve(rows):
     """The solution (n,) of n equations: rows of n coefficients and the right side; `rows` is
     modified in place. Raises StopIteration where there is not exactly one."""
     n = len(rows)

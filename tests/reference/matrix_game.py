@@ -3,15 +3,10 @@
 Slow and plain; it shares nothing with the solver.
 """
 
-from __future__ import annotations
-
-from collections.abc import Sequence
 from fractions import Fraction
 
-Matrix = Sequence[Sequence[Fraction]]
 
-
-def solve(a: Matrix) -> tuple[Fraction, list[Fraction], list[Fraction]]:
+def solve(a):
     """(value, an optimal lottery over rows, one over columns) of the game a[row][column].
 
     With all entries made positive: the most of sum y subject to a y <= 1, y >= 0. Row i of the
@@ -49,7 +44,7 @@ def solve(a: Matrix) -> tuple[Fraction, list[Fraction], list[Fraction]]:
     return 1 / total - shift, x, y
 
 
-def proves(a: Matrix, value: Fraction, x: Sequence[Fraction], y: Sequence[Fraction]) -> bool:
+def proves(a, value, x, y):
     """Whether x secures the value for the row player and y for the column player."""
     rows, columns = len(a), len(a[0])
     lotteries = all(min(z) >= 0 and sum(z) == 1 for z in (x, y))

@@ -15,7 +15,6 @@ Agents: `turn_points` follows one who sticks by (turn, rolls), roll by roll.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
 
@@ -31,13 +30,13 @@ class Reference:
     cut: int = 30
     known: dict[tuple[int, int, int, int], Fraction] = field(default_factory=dict)
 
-    def start(self, round: int, player: int, lead: int) -> Fraction:
+    def start(self, round, player, lead):
         """Player 1's payoff at the start of a turn."""
         if round > self.rounds:
             return Fraction(1 if lead > 0 else 0) if lead else Fraction(1, 2)
         return self.value(round, player, lead, 0)
 
-    def value(self, round: int, player: int, lead: int, turn: int) -> Fraction:
+    def value(self, round, player, lead, turn):
         """Player 1's payoff in the middle of a turn."""
         mine = lead if player == 1 else -lead
         if mine + turn >= self.cut or mine <= -self.cut:
@@ -52,12 +51,12 @@ class Reference:
                 self.known[at] = max(roll, stick) if player == 1 else min(roll, stick)
         return self.known[at]
 
-    def stick(self, round: int, player: int, lead: int, turn: int) -> Fraction:
+    def stick(self, round, player, lead, turn):
         if player == 1:
             return self.start(round, 2, lead + turn)
         return self.start(round + 1, 1, lead - turn)
 
-    def roll(self, round: int, player: int, lead: int, turn: int) -> Fraction:
+    def roll(self, round, player, lead, turn):
         total = Fraction(0)
         for face in range(1, self.sides + 1):
             if face == 1 and not (turn == 0 and self.first_roll_safe):
@@ -67,15 +66,13 @@ class Reference:
         return total / self.sides
 
 
-def turn_points(
-    sticks: Callable[[int, int], float], first_roll_safe: bool, most: int
-) -> dict[int, float]:
+def turn_points(sticks, first_roll_safe, most):
     """The chance of each number of points that a turn brings, sticks(turn, rolls) being the chance
     to stick; turns above `most` points are left out."""
-    found: dict[int, float] = defaultdict(float)
+    found = defaultdict(float)
     here = {(0, 0): 1.0}
     while here:
-        after: dict[tuple[int, int], float] = defaultdict(float)
+        after = defaultdict(float)
         for (turn, rolls), chance in here.items():
             stick = sticks(turn, rolls) if rolls else 0.0
             found[turn] += chance * stick

@@ -53,14 +53,11 @@ All arithmetic is that of the chances given: floats, or exact if they are Fracti
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import NamedTuple
 
 Number = float | Fraction
-Triple = tuple[Number, ...]
-"""A number for each player."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +73,7 @@ class Rules:
     tied_pass: str = "passer"  # or "next"
     tie_tolerance: float = 1e-12
 
-    def __post_init__(self) -> None:
+    def __post_init__(self):
         total = self.whammy + sum(chance for _, chance in self.money + self.spin)
         if abs(total - 1) > 1e-9:
             raise ValueError(f"chances: they sum to {total}; they must sum to 1")
@@ -97,26 +94,23 @@ class State(NamedTuple):
     whammies: tuple[int, ...]
 
 
-Outcomes = list[tuple[Number, State]]  # (chance, next state)
-
-
 class Reference:
     """The game under ``rules``: values and actions of any state, each state solved once."""
 
-    def __init__(self, rules: Rules, merge: bool = True):
+    def __init__(self, rules, merge=True):
         chances = [rules.whammy] + [chance for _, chance in rules.money + rules.spin]
         self.rules = rules
         self.merge = merge
-        self.one: Number = 1.0 if any(isinstance(c, float) for c in chances) else Fraction(1)
-        self.settled: dict[State, Triple] = {}
+        self.one = 1.0 if any(isinstance(c, float) for c in chances) else Fraction(1)
+        self.settled = {}
 
-    def value(self, scores, earned, passed, whammies) -> Triple:
+    def value(self, scores, earned, passed, whammies):
         """The chances to win, in turn order."""
         state = self._checked(scores, earned, passed, whammies)
         self._settle(state)
         return self.settled[state]
 
-    def actions(self, scores, earned, passed, whammies) -> list[tuple[str, Triple]]:
+    def actions(self, scores, earned, passed, whammies):
         """(name, payoff triple) of each action of the player up, in the rule's order.
 
         Names: "play", "pass to 1", "pass to 2", "pass to 3". A forced spin is the single action
@@ -128,18 +122,18 @@ class Reference:
 
     # ---- the rules -------------------------------------------------------------------------
 
-    def players_in(self, state: State) -> list[int]:
+    def players_in(self, state):
         return [i for i, w in enumerate(state.whammies) if w < self.rules.max_whammies]
 
-    def player_up(self, state: State) -> int:
+    def player_up(self, state):
         """The lowest in turn order who has a spin (a player who is out has none)."""
         return next(i for i in range(len(state.scores)) if state.earned[i] + state.passed[i] > 0)
 
-    def is_over(self, state: State) -> bool:
+    def is_over(self, state):
         no_spins = sum(state.earned) + sum(state.passed) == 0
         return no_spins or len(self.players_in(state)) == 1
 
-    def final_payoff(self, state: State) -> Triple:
+    def final_payoff(self, state):
         """The highest score among the players in wins; ties share equally."""
         players_in = self.players_in(state)
         highest = max(state.scores[i] for i in players_in)
@@ -147,7 +141,7 @@ class Reference:
         players = range(len(state.scores))
         return tuple(self.one / len(winners) if i in winners else 0 * self.one for i in players)
 
-    def moves(self, state: State) -> list[tuple[str, Outcomes]]:
+    def moves(self, state):
         """The actions of the player up, in the rule's order, with their outcomes."""
         if self.is_over(state):
             return []
@@ -173,7 +167,7 @@ class Reference:
         passes = [(f"pass to {i + 1}", [(self.one, self.after_pass(state, i))]) for i in receivers]
         return passes if at_cap else [play] + passes
 
-    def after_pass(self, state: State, receiver: int) -> State:
+    def after_pass(self, state, receiver):
         """All earned spins of the player up become passed spins of ``receiver``."""
         up = self.player_up(state)
         received = state.passed[receiver] + state.earned[up]
@@ -186,7 +180,7 @@ class Reference:
             )
         )
 
-    def spin_outcomes(self, state: State) -> Outcomes:
+    def spin_outcomes(self, state):
         """The player up spins: a passed spin if he has one, else an earned one."""
         rules = self.rules
         up = self.player_up(state)
@@ -206,7 +200,7 @@ class Reference:
                 outcomes.append((chance, self.merged(after)))
         return outcomes
 
-    def after_whammy(self, state: State, up: int, spins_left: int) -> State:
+    def after_whammy(self, state, up, spins_left):
         """Score 0, one whammy more, passed spins become earned; the last whammy takes all spins."""
         whammies = state.whammies[up] + 1
         if whammies == self.rules.max_whammies:
@@ -220,7 +214,7 @@ class Reference:
             )
         )
 
-    def merged(self, state: State) -> State:
+    def merged(self, state):
         """The state with 0 whammies for each player in who can no longer be put out."""
         if not self.merge:
             return state
@@ -232,7 +226,7 @@ class Reference:
 
     # ---- the recursion ---------------------------------------------------------------------
 
-    def _checked(self, scores, earned, passed, whammies) -> State:
+    def _checked(self, scores, earned, passed, whammies):
         """The state as given, merged; ValueError if it is no state of this game."""
         state = State(tuple(scores), tuple(earned), tuple(passed), tuple(whammies))
         limit = self.rules.max_whammies
@@ -257,22 +251,22 @@ class Reference:
             )
         return self.merged(state)
 
-    def _expected(self, outcomes: Outcomes) -> Triple:
+    def _expected(self, outcomes):
         settled = [(chance, self.settled[after]) for chance, after in outcomes]
         players = range(len(settled[0][1]))
         return tuple(sum(chance * payoffs[i] for chance, payoffs in settled) for i in players)
 
-    def _settle(self, root: State) -> None:
+    def _settle(self, root):
         """Find the values of ``root`` and of all states reachable from it (Tarjan's algorithm)."""
         if root in self.settled:
             return
-        number: dict[State, int] = {}  # order of discovery
-        lowest: dict[State, int] = {}  # lowest number of an unsettled state known to be reachable
-        moves: dict[State, list[tuple[str, Outcomes]]] = {}
-        unsettled: list[State] = []  # in order of discovery
-        path: list[tuple[State, Iterator[State]]] = []  # from the root down, with what is untried
+        number = {}  # order of discovery
+        lowest = {}  # lowest number of an unsettled state known to be reachable
+        moves = {}
+        unsettled = []  # in order of discovery
+        path = []  # from the root down, with what is untried
 
-        def discover(state: State) -> None:
+        def discover(state):
             number[state] = lowest[state] = len(number)
             moves[state] = self.moves(state)
             unsettled.append(state)
@@ -299,7 +293,7 @@ class Reference:
                         component.append(unsettled.pop())
                     self._settle_component({member: moves.pop(member) for member in component})
 
-    def _settle_component(self, moves: dict[State, list[tuple[str, Outcomes]]]) -> None:
+    def _settle_component(self, moves):
         """Value states that reach one another, given that all others they reach are settled."""
         if len(moves) > 1:
             self._solve_loop(moves)
@@ -316,7 +310,7 @@ class Reference:
                 best = triple
         self.settled[state] = best
 
-    def _solve_loop(self, moves: dict[State, list[tuple[str, Outcomes]]]) -> None:
+    def _solve_loop(self, moves):
         """Solve  value(s) - sum over s' in the loop of chance * value(s') = the rest.
 
         One row a state: its coefficients, then the right-hand sides, one a player.
@@ -341,12 +335,12 @@ class Reference:
             self.settled[state] = triple
 
 
-def put(entries: tuple[int, ...], i: int, entry: int) -> tuple[int, ...]:
+def put(entries, i, entry):
     """``entries`` with ``entry`` at place ``i``."""
     return entries[:i] + (entry,) + entries[i + 1 :]
 
 
-def solve_linear(rows: list[list[Number]]) -> list[Triple]:
+def solve_linear(rows):
     """Gauss-Jordan elimination with the largest pivot; the columns beyond a square are the
     right-hand sides. ``rows`` is modified in place."""
     size = len(rows)

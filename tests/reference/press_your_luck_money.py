@@ -14,28 +14,24 @@ want, and what the last one in may do. It imports nothing from the product.
 how is a function of the state.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
-from collections.abc import Callable
 
-from tests.reference.press_your_luck import State, Triple
 from tests.reference.press_your_luck_slides import Slides
 
 
 class Money(Slides):
     """The game for dollars: of a unit each, beside `win_value` for a win."""
 
-    def __init__(self, *squares, win_value: float = 0.0, house: bool = False, unit: int = 1, **how):
+    def __init__(self, *squares, win_value=0.0, house=False, unit=1, **how):
         super().__init__(*squares, **how)
         self.win_value, self.house, self.unit = win_value, house, unit
 
-    def is_over(self, state: State) -> bool:
+    def is_over(self, state):
         if not self.house:
             return super().is_over(state)
         return sum(state.earned) + sum(state.passed) == 0
 
-    def final_payoff(self, state: State) -> Triple:
+    def final_payoff(self, state):
         inside = self.players_in(state)
         winners = [i for i in inside if state.scores[i] == max(state.scores[j] for j in inside)]
         return tuple(
@@ -43,7 +39,7 @@ class Money(Slides):
             for i in range(len(state.scores))
         )
 
-    def moves(self, state: State):
+    def moves(self, state):
         inside = self.players_in(state)
         if len(inside) != 1 or self.is_over(state):
             return super().moves(state)
@@ -55,13 +51,10 @@ class Money(Slides):
         return [stop] if state.scores[last] == self.rules.cap else [spins, stop]
 
 
-Decide = Callable[[State, list[str]], str]
-
-
-def plays(game: Slides, state: State, decide: Decide, longest: int) -> dict[tuple, float]:
+def plays(game, state, decide, longest):
     """The chance of every (state at the end, spins that it took), path by path, of plays of no more
     than so many spins; of boards on which no slide leaves a choice."""
-    found: dict[tuple, float] = defaultdict(float)
+    found = defaultdict(float)
     paths = [(1.0, state, 0)]
     while paths:
         chance, here, spins = paths.pop()

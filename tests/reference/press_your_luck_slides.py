@@ -29,13 +29,11 @@ from collections import defaultdict
 from dataclasses import dataclass
 from itertools import product
 
-from tests.reference.press_your_luck import Outcomes, Reference, Rules, State, Triple, put
+from tests.reference.press_your_luck import Reference, Rules, State, put
 
 TIE = 1e-12
 STILL = 1e-15
 SWEEPS = 2000
-Slide = tuple
-Squares = tuple[tuple[Slide, ...], ...]
 
 
 @dataclass(frozen=True)
@@ -53,18 +51,15 @@ class Unsettled(Exception):
 class Slides(Reference):
     """The game on squares: values and actions of any state."""
 
-    def __init__(
-        self, squares: Squares, cap: int, choices: str = "best", or_lose: str = "best",
-        spin_cap: int | None = None, **rules: object,
-    ) -> None:  # fmt: skip
-        super().__init__(Rules(1.0, (), (), cap, **rules), merge=False)  # type: ignore[arg-type]
+    def __init__(self, squares, cap, choices="best", or_lose="best", spin_cap=None, **rules):
+        super().__init__(Rules(1.0, (), (), cap, **rules), merge=False)
         self.squares, self.choices, self.or_lose, self.spin_cap = (
             squares,
             choices,
             or_lose,
             spin_cap,
         )
-        chances: dict[object, float] = defaultdict(float)
+        chances = defaultdict(float)
         every = 1.0 / len(squares)
         if choices == "random":
             for square in range(len(squares)):
@@ -80,7 +75,7 @@ class Slides(Reference):
                     chances[self._seen(dict(zip(looked_at, slides, strict=True)), square)] += weight
         self.spins = list(chances.items())
 
-    def _at_random(self, square: int):
+    def _at_random(self, square):
         """(chance, slide) of what a lit square comes to."""
         slides = self.squares[square]
         for slide in slides:
@@ -91,7 +86,7 @@ class Slides(Reference):
                 for chance, found in self._at_random(target):
                     yield chance / len(slides) / len(slide[1]), found
 
-    def _reached(self, square: int) -> set[int]:
+    def _reached(self, square):
         """The squares that a spin may look at when this one is lit."""
         found = {square}
         for slide in self.squares[square]:
@@ -99,7 +94,7 @@ class Slides(Reference):
                 found |= self._reached(target)
         return found
 
-    def _seen(self, shown: dict[int, Slide], square: int) -> object:
+    def _seen(self, shown, square):
         """What a lit square comes to on a board that has stopped: a slide, or a choice."""
         slide = shown[square]
         if slide[0] != "to":
@@ -109,11 +104,11 @@ class Slides(Reference):
 
     # ---- the rules -------------------------------------------------------------------------
 
-    def spin_outcomes(self, state: State) -> Outcomes:
+    def spin_outcomes(self, state):
         up = self.player_up(state)
-        return [(chance, self._after(state, up, slide)) for slide, chance in self.spins]  # type: ignore[misc]
+        return [(chance, self._after(state, up, slide)) for slide, chance in self.spins]
 
-    def _after(self, state: State, up: int, slide: Slide) -> object:
+    def _after(self, state, up, slide):
         kind = slide[0]
         if kind == "choose":
             return Choice(up, tuple(self._after(state, up, option) for option in slide[1]))
@@ -154,15 +149,15 @@ class Slides(Reference):
 
     # ---- the recursion ---------------------------------------------------------------------
 
-    def moves(self, state: State):
+    def moves(self, state):
         """As in `press_your_luck`, every state that a choice may lead to named as well."""
         return [(name, list(outcomes)) for name, outcomes in super().moves(state)]
 
-    def _settle(self, root: State) -> None:
+    def _settle(self, root):
         """All states below the root, iterated together component by component."""
         if root in self.settled:
             return
-        below: dict[State, list] = {}
+        below = {}
         todo = [root]
         while todo:
             state = todo.pop()
@@ -173,11 +168,11 @@ class Slides(Reference):
         for component in components(below, self.settled):
             self._iterate({state: below[state] for state in component})
 
-    def _iterate(self, moves: dict[State, list]) -> None:
+    def _iterate(self, moves):
         found = []
         for guess in (0.0, 1.0):
             players = len(next(iter(moves)).scores)
-            values: dict[State, Triple] = dict.fromkeys(moves, (guess,) * players)
+            values = dict.fromkeys(moves, (guess,) * players)
             for sweep in range(SWEEPS + 1):
                 if sweep == SWEEPS:
                     raise Unsettled
@@ -197,34 +192,34 @@ class Slides(Reference):
                 raise Unsettled
         self.settled.update(found[0])
 
-    def _comes_back(self, moves: dict[State, list]) -> bool:
+    def _comes_back(self, moves):
         return any(
             s in moves for own in moves.values() for _, outs in own for _, after in outs
             for s in states_of(after)
         )  # fmt: skip
 
-    def _best(self, state: State, own: list, values: dict[State, Triple]) -> Triple:
+    def _best(self, state, own, values):
         if not own:
             return self.final_payoff(state)
         up = self.player_up(state)
         return first_best([self._mean(outcomes, values) for _, outcomes in own], up)
 
-    def _mean(self, outcomes, values: dict[State, Triple]) -> Triple:
+    def _mean(self, outcomes, values):
         found = [(chance, self._value(after, values)) for chance, after in outcomes]
         return tuple(
             sum(chance * triple[i] for chance, triple in found) for i in range(len(found[0][1]))
         )
 
-    def _value(self, after: object, values: dict[State, Triple]) -> Triple:
+    def _value(self, after, values):
         if isinstance(after, Choice):
             return first_best([self._value(option, values) for option in after.options], after.up)
         return values[after] if after in values else self.settled[after]
 
-    def _expected(self, outcomes: Outcomes) -> Triple:
+    def _expected(self, outcomes):
         return self._mean(outcomes, {})
 
 
-def first_best(triples: list[Triple], up: int) -> Triple:
+def first_best(triples, up):
     """The one that is best for the player up; a later one only if better by more than a tie."""
     best = triples[0]
     for triple in triples[1:]:
@@ -233,24 +228,24 @@ def first_best(triples: list[Triple], up: int) -> Triple:
     return best
 
 
-def states_of(after: object) -> list[State]:
+def states_of(after):
     """The states that an outcome may come to."""
     if isinstance(after, Choice):
         return [state for option in after.options for state in states_of(option)]
-    return [after]  # type: ignore[list-item]
+    return [after]
 
 
-def components(below: dict[State, list], settled: dict[State, Triple]) -> list[list[State]]:
+def components(below, settled):
     """The strongly connected components, children first (Tarjan's algorithm, without recursion)."""
     children = {
         state: [s for _, outs in own for _, after in outs for s in states_of(after) if s in below]
         for state, own in below.items()
     }
-    number: dict[State, int] = {}
-    lowest: dict[State, int] = {}
-    stack: list[State] = []
-    there: set[State] = set()
-    found: list[list[State]] = []
+    number = {}
+    lowest = {}
+    stack = []
+    there = set()
+    found = []
     for root in below:
         if root in number:
             continue

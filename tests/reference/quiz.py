@@ -4,23 +4,17 @@ A course of one question is who buzzes in first (or nobody) and who of all is ri
 all questions are listed, one after another, with their chances.
 """
 
-from __future__ import annotations
-
-from collections.abc import Sequence
 from fractions import Fraction
 from itertools import product
 
 
-def courses(
-    questions: int, buzzes: Sequence[Fraction], buzz_right: Fraction, choice_right: Fraction,
-    buzz_spins: int, choice_spins: int,
-) -> dict[tuple[int, ...], Fraction]:  # fmt: skip
+def courses(questions, buzzes, buzz_right, choice_right, buzz_spins, choice_spins):
     """The chance of every tuple of spins; buzzes: how likely each player is to be first, and the
     rest is nobody."""
     players = range(len(buzzes))
     nobody = len(buzzes)
     likely = [*buzzes, 1 - sum(buzzes)]
-    found: dict[tuple[int, ...], Fraction] = {}
+    found = {}
     single = list(product([*players, nobody], product([True, False], repeat=len(buzzes))))
     for course in product(single, repeat=questions):
         chance, spins = Fraction(1), [0 for _ in players]

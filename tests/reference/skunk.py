@@ -14,21 +14,14 @@ value (every play ends), however it was found.
 The first policy holds at 20; comparisons are exact, so a policy that is returned is optimal.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterator
 from fractions import Fraction
 from itertools import product
-
-State = tuple[int, int, int]
-Linear = dict[tuple[int, int] | None, Fraction]
-"""A combination of turn starts (mine, yours); None is the constant."""
 
 
 class Reference:
     """Skunk to `goal` with these dice; `pig` dice lose the turn where Skunk's lose the score."""
 
-    def __init__(self, goal: int, dice: int = 2, sides: int = 6, all_ones: str = "score") -> None:
+    def __init__(self, goal, dice=2, sides=6, all_ones="score"):
         self.goal, self.all_ones = goal, all_ones
         self.rolls = list(product(range(1, sides + 1), repeat=dice))
         self.rolling = {state: state[2] < 20 for state in self.states()}
@@ -40,16 +33,16 @@ class Reference:
                 break
             self.rolling.update(better)
 
-    def states(self) -> Iterator[State]:
+    def states(self):
         for mine, yours in product(range(self.goal), repeat=2):
             for turn in range(self.goal - mine):
                 yield mine, yours, turn
 
-    def hold(self, state: State) -> Fraction:
+    def hold(self, state):
         mine, yours, turn = state
         return 1 - self.value[yours, mine + turn, 0]
 
-    def roll(self, state: State) -> Fraction:
+    def roll(self, state):
         mine, yours, turn = state
         total = Fraction(0)
         for faces in self.rolls:
@@ -62,13 +55,13 @@ class Reference:
                 total += self.value[mine, yours, turn + sum(faces)]
         return total / len(self.rolls)
 
-    def _lost(self, faces: tuple[int, ...], mine: int, yours: int) -> tuple[int, int] | None:
+    def _lost(self, faces, mine, yours):
         """Whose turn starts where, if this roll ends the turn."""
         if set(faces) == {1} and self.all_ones == "score":
             return yours, 0
         return (yours, mine) if 1 in faces else None
 
-    def _evaluated(self) -> dict[State, Fraction]:
+    def _evaluated(self):
         """The value of every state under the policy."""
         starts = list(product(range(self.goal), repeat=2))
         lines = {start: self._turn(*start) for start in starts}
@@ -82,11 +75,11 @@ class Reference:
             for turn, form in line.items()
         }
 
-    def _turn(self, mine: int, yours: int) -> dict[int, Linear]:
+    def _turn(self, mine, yours):
         """Every turn of (mine, yours) as a combination of the turn starts."""
-        forms: dict[int, Linear] = {}
+        forms = {}
         for turn in range(self.goal - mine - 1, -1, -1):
-            form: Linear = {None: Fraction(0)}
+            form = {None: Fraction(0)}
             if turn and not self.rolling[mine, yours, turn]:
                 form = {None: Fraction(1), (yours, mine + turn): Fraction(-1)}
             else:
@@ -103,15 +96,15 @@ class Reference:
         return forms
 
 
-def _add(form: Linear, other: Linear, times: Fraction = Fraction(1)) -> None:
+def _add(form, other, times=Fraction(1)):
     for at, factor in other.items():
         form[at] = form.get(at, Fraction(0)) + times * factor
 
 
-def _solve(lines: dict[tuple[int, int], Linear]) -> dict[tuple[int, int], Fraction]:
+def _solve(lines):
     """x = its line, for every x: elimination, the highest sums of scores first."""
     order = sorted(lines, key=lambda start: (-sum(start), start))
-    done: dict[tuple[int, int], Linear] = {}
+    done = {}
     for x in order:
         form = dict(lines[x])
         for y in [at for at in form if at in done]:

@@ -44,7 +44,7 @@ TINY = {
 }
 
 
-def as_floats(board: dict) -> dict:
+def as_floats(board):
     return board | {
         "whammy": float(board["whammy"]),
         "money": tuple((units, float(chance)) for units, chance in board["money"]),
@@ -52,22 +52,22 @@ def as_floats(board: dict) -> dict:
     }
 
 
-def february(**options) -> Reference:
+def february(**options):
     return Reference(Rules(**as_floats(FEBRUARY_1985), **options))
 
 
-def exact(board: dict, merge: bool = True, **options) -> Reference:
+def exact(board, merge=True, **options):
     return Reference(Rules(**board, tie_tolerance=0, **options), merge=merge)
 
 
-def whammy_or_money(chance: F, units: int, cap: int = 20, **options) -> Reference:
+def whammy_or_money(chance, units, cap=20, **options):
     """A board with two outcomes, so that games on it can be solved by hand."""
     return exact(
         {"whammy": chance, "money": ((units, 1 - chance),), "spin": (), "cap": cap}, **options
     )
 
 
-def states(cap: int, spins: int, whammies: tuple[int, ...], count: int, seed: int = 0):
+def states(cap, spins, whammies, count, seed=0):
     """``count`` random states with 1 to ``spins`` spins in all and at least two players in."""
     draw = random.Random(seed)
     for _ in range(count):
@@ -101,7 +101,7 @@ def test_three_players_at_the_cap_with_one_spin_have_the_published_payoffs(tied_
 
 
 @pytest.fixture(scope="module")
-def february_next() -> Reference:
+def february_next():
     """One solver for all published values, so that they share their states."""
     return february(tied_pass="next")
 

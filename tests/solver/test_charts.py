@@ -1,7 +1,5 @@
 """Lines around regions, words in the middle of them, rows of curves."""
 
-from __future__ import annotations
-
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,9 +11,7 @@ MASKS = arrays(bool, st.tuples(st.integers(1, 7), st.integers(1, 7)))
 
 
 @given(MASKS, MASKS)
-def test_the_line_runs_between_the_cells_that_differ_and_nowhere_else(
-    inside: np.ndarray, known: np.ndarray
-) -> None:
+def test_the_line_runs_between_the_cells_that_differ_and_nowhere_else(inside, known):
     known = np.resize(known, inside.shape)
     xs, ys = 10 * np.arange(inside.shape[0]), 2 * np.arange(inside.shape[1])
     wanted = set()
@@ -37,8 +33,8 @@ def test_the_line_runs_between_the_cells_that_differ_and_nowhere_else(
 
 
 @given(MASKS)
-def test_words_stand_inside_as_far_from_the_edge_as_can_be(inside: np.ndarray) -> None:
-    def room(i: int, j: int) -> int:
+def test_words_stand_inside_as_far_from_the_edge_as_can_be(inside):
+    def room(i, j):
         outside = np.argwhere(~np.pad(inside, 1)) - 1
         return int(np.abs(outside - [i, j]).sum(axis=1).min())
 
@@ -50,7 +46,7 @@ def test_words_stand_inside_as_far_from_the_edge_as_can_be(inside: np.ndarray) -
     assert room(*found) == max(room(i, j) for i, j in np.argwhere(inside))
 
 
-def test_a_small_region_gets_no_word_and_what_follows_a_space_is_not_written() -> None:
+def test_a_small_region_gets_no_word_and_what_follows_a_space_is_not_written():
     inside = np.zeros((10, 10), bool)
     inside[2:5, 2:5] = True
     xs = 100 * np.arange(10)
@@ -60,7 +56,7 @@ def test_a_small_region_gets_no_word_and_what_follows_a_space_is_not_written() -
     assert words_in({"pass": inside}, xs, xs) == ()
 
 
-def test_rows_of_curves_are_blank_where_there_is_no_number() -> None:
+def test_rows_of_curves_are_blank_where_there_is_no_number():
     play = Curve("to play", "play", np.array([0.25, np.nan, 1.0]))
     passed = Curve("to pass", "pass", np.array([np.nan, 0.123456789012, 3000.0]))
     curves = Curves("t", "a", "lead", np.array([-5, 0, 5]), (play, passed), "x", "y")

@@ -1,12 +1,8 @@
 """The conformance suite of games: every one here keeps the contract, and whoever breaks a point of
 it is told which, with the state."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -28,7 +24,6 @@ from luckbase.game import (
 )
 from luckbase.solver.check import _levels
 from luckbase.solver.errors import GameError
-from luckbase.solver.game.arrays import Floats, Ints
 from tests.solver.search import written_out
 
 BOARDS = Path(__file__).parents[2] / "boards"
@@ -50,14 +45,12 @@ STATE = ({"scores": (500, 1000, 1500), "earned": (0, 2, 1)},)
         ("press-your-luck/tiny", {"frontier": 1}, STATE),
     ],
 )
-def test_every_game_here_keeps_the_contract(
-    board: str, options: Mapping[str, object], states: tuple[Mapping[str, object], ...]
-) -> None:
+def test_every_game_here_keeps_the_contract(board, options, states):
     made = solver.load_board(BOARDS / f"{board}.toml", **options)
     assert check_game(made, states, most=400, rows=30_000) > 20
 
 
-def test_a_game_without_a_start_wants_states() -> None:
+def test_a_game_without_a_start_wants_states():
     with pytest.raises(GameError, match="has no start; name states"):
         check_game(game(start=None))
     chances = [(0.25, {"purse": 4, "tosses": 4}), (0.75, {"purse": 2, "tosses": 4})]
@@ -70,7 +63,7 @@ def test_a_game_without_a_start_wants_states() -> None:
 
 
 @transition
-def coins(board, state, edges):  # type: ignore[no-untyped-def]
+def coins(board, state, edges):
     """What is broken is board.ints[0]."""
     broken = board.ints[0]
     purse, tosses = state
@@ -98,7 +91,7 @@ def coins(board, state, edges):  # type: ignore[no-untyped-def]
     return decision(edges, 0)
 
 
-def rules(broken: int = 0, **changed: Any) -> Rules:
+def rules(broken=0, **changed):
     right = Rules(
         fields=[Field("purse", high=64), Field("tosses", high=5)],
         players=1,
@@ -111,11 +104,11 @@ def rules(broken: int = 0, **changed: Any) -> Rules:
     return replace(right, **changed)
 
 
-def game(broken: int = 0, **changed: Any) -> Game:
+def game(broken=0, **changed):
     return Game(Board(game="coins", name="purse"), rules(broken, **changed))
 
 
-def test_the_game_of_coins_is_right_as_it_is() -> None:
+def test_the_game_of_coins_is_right_as_it_is():
     assert check_game(game()) == 16
 
 
@@ -137,15 +130,13 @@ def test_the_game_of_coins_is_right_as_it_is() -> None:
         (10, "its edges change from one call to the next; expected"),
     ],
 )
-def test_a_transition_that_breaks_the_contract_is_told_which_point(
-    broken: int, sentence: str
-) -> None:
+def test_a_transition_that_breaks_the_contract_is_told_which_point(broken, sentence):
     with pytest.raises(GameError, match=sentence) as said:
         check_game(game(broken))
     assert str(said.value).startswith("game coins: at ")
 
 
-def _empty_at_the_end(states: Ints, refuse: object) -> Ints:
+def _empty_at_the_end(states, refuse):
     states[states[:, 1] == 0, 0] = 0
     return states
 
@@ -165,9 +156,7 @@ def _empty_at_the_end(states: Ints, refuse: object) -> Ints:
         ),
     ],
 )
-def test_rules_that_break_the_contract_are_told_which_point(
-    changed: dict[str, Any], sentence: str
-) -> None:
+def test_rules_that_break_the_contract_are_told_which_point(changed, sentence):
     with pytest.raises(GameError, match=sentence):
         check_game(game(**changed))
 
@@ -184,9 +173,7 @@ def test_rules_that_break_the_contract_are_told_which_point(
         ({"payoff_range": (0.0, float("inf"))}, "expected the least, then the greatest payoff"),
     ],
 )
-def test_rules_that_no_game_can_have_are_refused_where_they_are_made(
-    changed: dict[str, Any], sentence: str
-) -> None:
+def test_rules_that_no_game_can_have_are_refused_where_they_are_made(changed, sentence):
     with pytest.raises(ValueError, match=sentence):
         rules(**changed)
 
@@ -196,7 +183,7 @@ def test_rules_that_no_game_can_have_are_refused_where_they_are_made(
     (lambda game: None, "; expected one"), ("nowhere.at:all", "No module named 'nowhere'"),
     ("luckbase.game:Nothing", "has no attribute 'Nothing'"), ("a:b:c", "No module named 'a'"),
 ])  # fmt: skip
-def test_a_capability_that_is_none_is_one_sentence(wrong: object, sentence: str) -> None:
+def test_a_capability_that_is_none_is_one_sentence(wrong, sentence):
     with pytest.raises(GameError, match=f"game coins: capabilities: Layout: .*{sentence}"):
         check_game(game(capabilities={Layout: wrong}))
 
@@ -208,57 +195,55 @@ class Table(Layout[int]):
     best_names = ("stop", "toss")
     wrong, off, bound = "", 0.0, 0.0
 
-    def tiers(self) -> list[int]:
+    def tiers(self):
         return [5, 4, 3, 2, 1] if self.wrong == "order" else [1, 2, 3, 4, 5]
 
-    def children(self, tier: int) -> list[int]:
+    def children(self, tier):
         return [tier - 1] if tier > 1 else []
 
-    def tier_number(self, tier: int) -> int:
+    def tier_number(self, tier):
         return tier
 
-    def tier_fields(self, tier: int) -> dict[str, int]:
+    def tier_fields(self, tier):
         return {"tosses": tier}
 
-    def tier_name(self, tier: int) -> str:
+    def tier_name(self, tier):
         return f"{tier} tosses"
 
-    def shape(self, tier: int) -> tuple[int, ...]:
+    def shape(self, tier):
         return (self.rows(tier),)
 
-    def rows(self, tier: int) -> int:
+    def rows(self, tier):
         return (64 >> tier) + 1
 
-    def block_rows(self, tier: int) -> int:
+    def block_rows(self, tier):
         return 1
 
-    def solve_tier(
-        self, tier: int, out: Floats, fetch: Callable[[int], Floats], *more: Any
-    ) -> float:
+    def solve_tier(self, tier, out, fetch, *more):
         purses = np.arange(self.rows(tier))
         below = np.arange(65) / 64 if tier == 1 else fetch(tier - 1)
         out[:] = np.maximum(purses / 64, (below[0] + below[2 * purses]) / 2)
         out[-1] += self.off
         return self.bound
 
-    def payoff_rows(self, tier: int, payoffs: Floats, start: int, stop: int) -> list[Floats]:
+    def payoff_rows(self, tier, payoffs, start, stop):
         return [payoffs[start:stop]]
 
-    def state_rows(self, tier: int, start: int, stop: int) -> dict[str, Any]:
+    def state_rows(self, tier, start, stop):
         return {"purse": np.arange(start, stop, dtype=np.int32)}
 
-    def acting_rows(self, tier: int, start: int, stop: int) -> Any:
+    def acting_rows(self, tier, start, stop):
         return np.ones(stop - start, np.int8)
 
-    def locate(self, states: Ints) -> tuple[Ints, Ints]:
+    def locate(self, states):
         over = states[:, 1] == 0
         rows = states[:, 0] + (self.wrong == "row") * (states[:, 0] == 1)
         return np.where(over, -1, states[:, 1]), np.where(over, -1, rows)
 
-    def states_at(self, tier: int, rows: Ints) -> Ints:
+    def states_at(self, tier, rows):
         return np.column_stack([rows, np.full(len(rows), tier)])
 
-    def why_outside(self, state: Ints) -> str | None:
+    def why_outside(self, state):
         return None
 
 
@@ -270,7 +255,7 @@ class Table(Layout[int]):
         ("order", "tier 5 tosses reads 4 tosses, which does not come before it"),
     ],
 )
-def test_a_kernel_is_held_to_the_rules(wrong: str, sentence: str) -> None:
+def test_a_kernel_is_held_to_the_rules(wrong, sentence):
     kind = type("Wrong", (Table,), {"wrong": wrong})
     made = game(capabilities={Layout: kind})
     if not wrong:
@@ -284,7 +269,7 @@ def test_a_kernel_is_held_to_the_rules(wrong: str, sentence: str) -> None:
     ("off", "bound", "fine"),
     [(1e-16, 0.0, True), (1e-14, 0.0, False), (1e-10, 1e-9, True), (1e-8, 1e-9, False)],
 )
-def test_a_kernel_is_held_to_its_own_bound(off: float, bound: float, fine: bool) -> None:
+def test_a_kernel_is_held_to_its_own_bound(off, bound, fine):
     """One that says 0 to what the sums of a step may lose in float64."""
     made = game(capabilities={Layout: type("Off", (Table,), {"off": off, "bound": bound})})
     if fine:
@@ -295,7 +280,7 @@ def test_a_kernel_is_held_to_its_own_bound(off: float, bound: float, fine: bool)
         check_game(made)
 
 
-def test_a_part_of_a_wide_level_has_no_state_twice() -> None:
+def test_a_part_of_a_wide_level_has_no_state_twice():
     game = solver.load_game(solver.load_board(BOARDS / "jackpot/seed.toml"))
     root = game.needed_start().reshape(1, -1)
     levels = list(_levels(game, root, 10_000, 40, np.random.default_rng(1)))
@@ -303,7 +288,7 @@ def test_a_part_of_a_wide_level_has_no_state_twice() -> None:
     assert all(len(np.unique(level, axis=0)) == len(level) for level in levels)
 
 
-def test_the_chance_that_can_not_be_is_the_one_that_is_named() -> None:
+def test_the_chance_that_can_not_be_is_the_one_that_is_named():
     edges = written_out.chance((0.7, 1), (0.5, 2), (-0.2, 3))
     board = written_out.board_of(edges, *[written_out.over(0.5, 0.5)] * 3)
     with pytest.raises(GameError, match=r"an edge has chance -0\.2; expected above 0"):

@@ -1,17 +1,12 @@
 """What is compiled when it is first called runs as Python, too: of one state, without numba."""
 
-from __future__ import annotations
-
 import json
 import pickle
 import subprocess
 import sys
-from collections.abc import Callable
-from pathlib import Path
 
 import numba as nb
 import numpy as np
-import pytest
 
 import luckbase
 from luckbase.cluster.table.find import open_table
@@ -40,9 +35,7 @@ for path, states in json.load(sys.stdin):
 """
 
 
-def test_the_answer_to_a_state_is_the_same_in_python_to_the_last_bit(
-    table_of: Callable[..., Path], tmp_path: Path
-) -> None:
+def test_the_answer_to_a_state_is_the_same_in_python_to_the_last_bit(table_of, tmp_path):
     """Of every game, in a process that does not import numba."""
     asked, expected = [], []
     searched = luckbase.solve(BOARDS / "jackpot/tiny.toml", results=tmp_path)
@@ -62,63 +55,61 @@ def test_the_answer_to_a_state_is_the_same_in_python_to_the_last_bit(
 
 
 @njit(types.int64(types.int64), cache=False)
-def double(x: int) -> int:
+def double(x):
     return 2 * x
 
 
 @jitable
-def more(x: int) -> int:
+def more(x):
     return x + 1
 
 
 @njit(types.int64(types.FunctionType(types.int64(types.int64)), types.int64), cache=False)
-def twice(function: Callable[[int], int], x: int) -> int:
+def twice(function, x):
     return function(more(function(x)))
 
 
 @njit(types.int64(types.uint64), cache=False)
-def bits_and_lowest(bits: np.uint64) -> int:
+def bits_and_lowest(bits):
     return 100 * bits_in(bits) + lowest_bit(bits)
 
 
-def test_bits_are_counted_and_found_in_python_as_they_are_compiled(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_bits_are_counted_and_found_in_python_as_they_are_compiled(monkeypatch):
     assert bits_and_lowest(np.uint64(12)) == 202  # compiled, before its parts are Python's
-    monkeypatch.setattr(runs, "bits_in", bits_in.plain)  # type: ignore[attr-defined]
+    monkeypatch.setattr(runs, "bits_in", bits_in.plain)
     for bits in (1, 6, 1 << 63, (1 << 64) - 1, 5 << 40):
         expected = 100 * bin(bits).count("1") + len(bin(bits)) - 1 - bin(bits).rindex("1")
         number = np.uint64(bits)
-        plain = [function.plain(number) for function in (bits_in, lowest_bit)]  # type: ignore[attr-defined]
+        plain = [function.plain(number) for function in (bits_in, lowest_bit)]
         assert bits_and_lowest(number) == 100 * plain[0] + plain[1] == expected
 
 
-def test_it_is_a_function_of_numbas_where_others_call_it() -> None:
-    assert twice(double, 3) == 14 == twice.plain(double, 3)  # type: ignore[attr-defined]
-    assert twice.signatures and more(1) == 2  # type: ignore[attr-defined]
-    assert double.__name__ == "double" and nb.typeof(double) == nb.typeof(double.made)  # type: ignore[attr-defined]
+def test_it_is_a_function_of_numbas_where_others_call_it():
+    assert twice(double, 3) == 14 == twice.plain(double, 3)
+    assert twice.signatures and more(1) == 2
+    assert double.__name__ == "double" and nb.typeof(double) == nb.typeof(double.made)
 
 
-def test_it_goes_through_pickle_by_its_name_or_as_it_is() -> None:
+def test_it_goes_through_pickle_by_its_name_or_as_it_is():
     assert pickle.loads(pickle.dumps(double)) is double
 
     @njit(types.int64(types.int64), cache=False)
-    def local(x: int) -> int:
+    def local(x):
         return x - 1
 
     there = pickle.loads(pickle.dumps(local))
     assert isinstance(there, Function) and there(5) == 4
 
 
-def test_numba_is_used_where_it_is_there_anyway_or_beside_it_what_is_compiled() -> None:
+def test_numba_is_used_where_it_is_there_anyway_or_beside_it_what_is_compiled():
     @njit(types.float64(types.float64), cache=False)
-    def half(x: float) -> float:
+    def half(x):
         return x / 2
 
     with in_python(beside=True):
-        assert half(1) == 0.5 and not half.signatures  # type: ignore[attr-defined]
+        assert half(1) == 0.5 and not half.signatures
     with in_python():
-        assert half(1) == 0.5 and half.signatures  # type: ignore[attr-defined]
+        assert half(1) == 0.5 and half.signatures
     with in_python(beside=True):
-        half.plain = half.make = None  # type: ignore[attr-defined]
+        half.plain = half.make = None
         assert half(1) == 0.5

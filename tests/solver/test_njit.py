@@ -1,7 +1,5 @@
 """A declared function is compiled when it is called, for what it declares and nothing else."""
 
-from __future__ import annotations
-
 import importlib
 import os
 import pickle
@@ -30,19 +28,19 @@ from tests.shared import FIRST_CODE, first_solves
 NUMBER = types.int64(types.int64)
 
 
-def made() -> tuple[Any, Any]:
+def made():
     @njit(NUMBER, cache=False)
-    def add(x: int) -> int:
+    def add(x):
         return x + 1
 
     @njit(types.int64(types.FunctionType(NUMBER), types.int64[::1]), cache=False)
-    def call(function, numbers):  # type: ignore[no-untyped-def]
+    def call(function, numbers):
         return function(numbers[0]) + add(2)
 
     return add, call
 
 
-def test_it_is_compiled_when_it_is_called_and_once() -> None:
+def test_it_is_compiled_when_it_is_called_and_once():
     add, call = made()
     assert not add.overloads and not call.overloads
     assert call(add, np.array([5, 6])) == 9
@@ -51,11 +49,11 @@ def test_it_is_compiled_when_it_is_called_and_once() -> None:
     assert add.nopython_signatures[0].return_type == types.int64
 
 
-def test_what_is_borrowed_is_not_indexed_from_its_end() -> None:
+def test_what_is_borrowed_is_not_indexed_from_its_end():
     """Read or written, by one number or by two: below 0 lies what stands before it."""
 
     @njit(types.void(types.int64[::1], types.int64[:, ::1], types.int64), cache=False)
-    def write(row, rows, i):  # type: ignore[no-untyped-def]
+    def write(row, rows, i):
         row, rows = borrowed(row), borrowed(rows)
         row[0], rows[0, 0] = row[i], rows[i, 1]
         row[i], rows[i, 0] = 10, 11
@@ -86,7 +84,7 @@ for game in ("press-your-luck", "goofspiel", "jackpot", "pig", "skunk"):
 
 
 @pytest.mark.slow  # all is compiled anew
-def test_no_search_leaves_the_arrays_that_it_borrows(tmp_path: Path) -> None:
+def test_no_search_leaves_the_arrays_that_it_borrows(tmp_path):
     """numba looks at every index; by stages, and in one piece."""
     checked = {"NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": str(tmp_path)}
     done = subprocess.run(
@@ -97,28 +95,26 @@ def test_no_search_leaves_the_arrays_that_it_borrows(tmp_path: Path) -> None:
     assert len(done.stdout.splitlines()) == 2 * 5
 
 
-class Strict(np.ndarray):  # type: ignore[type-arg]
+class Strict(np.ndarray):
     """An array that nobody indexes from its end."""
 
-    def __getitem__(self, at: Any) -> Any:
+    def __getitem__(self, at):
         self._check(at)
         return super().__getitem__(at)
 
-    def __setitem__(self, at: Any, value: Any) -> None:
+    def __setitem__(self, at, value):
         self._check(at)
         super().__setitem__(at, value)
 
     @staticmethod
-    def _check(at: Any) -> None:
+    def _check(at):
         for index in at if isinstance(at, tuple) else [at]:
             first = index.start if isinstance(index, slice) else index
             assert first is None or first >= 0, at
 
 
 @pytest.mark.parametrize("board", ["tiny", "1984-06-double", "1985-02"])
-def test_the_rules_of_press_your_luck_do_not_index_from_the_end(
-    board: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_rules_of_press_your_luck_do_not_index_from_the_end(board, monkeypatch):
     """The small twin: their transition in Python, at states all the way down from a root."""
     here = load_game(load_board(BOARDS / f"press-your-luck/{board}.toml"))
     states = here.parse({"scores": "0,1000,2000", "earned": "0,2,1"}).reshape(1, -1)
@@ -139,20 +135,20 @@ def test_the_rules_of_press_your_luck_do_not_index_from_the_end(
     assert over
 
 
-def test_a_part_is_compiled_into_its_caller_and_raises_there() -> None:
+def test_a_part_is_compiled_into_its_caller_and_raises_there():
     """Python's own way to it is not made, until Python calls it."""
 
     @njit(NUMBER, cache=False)
-    def add(x: int) -> int:
+    def add(x):
         if x > 5:
             raise ValueError("too many", x)
         return x + 1
 
     @njit(NUMBER, cache=False)
-    def twice(x: int) -> int:
+    def twice(x):
         return add(add(x))
 
-    made: Any = add
+    made = add
     assert twice(3) == 5 and not made.overloads
     with pytest.raises(ValueError, match=r"too many.*6"):
         twice(5)
@@ -160,7 +156,7 @@ def test_a_part_is_compiled_into_its_caller_and_raises_there() -> None:
 
 
 @pytest.mark.parametrize("signature", ["nb.int64(nb.int64)", "None"])
-def test_scipy_is_imported_where_matrices_are_multiplied_and_nowhere_else(signature: str) -> None:
+def test_scipy_is_imported_where_matrices_are_multiplied_and_nowhere_else(signature):
     """Also where it is a function of somebody else's, after one of ours."""
     script = """
 import sys
@@ -187,9 +183,9 @@ print(before, dot(np.eye(2), 3 * np.eye(2))[1].tolist(), "scipy.linalg" in sys.m
     assert done.stdout.split() == ["False", "[0.0,", "3.0]", "True"]
 
 
-def test_one_that_calls_itself_is_compiled_too() -> None:
+def test_one_that_calls_itself_is_compiled_too():
     @njit(NUMBER, cache=False)
-    def factorial(n: int) -> int:
+    def factorial(n):
         return 1 if n < 2 else n * factorial(n - 1)
 
     assert factorial(10) == 3628800
@@ -204,7 +200,7 @@ def test_one_that_calls_itself_is_compiled_too() -> None:
         (lambda add: 3, np.array([1])),
     ],
 )
-def test_what_does_not_fit_the_signature_is_refused(words: Any, before: bool) -> None:
+def test_what_does_not_fit_the_signature_is_refused(words, before):
     add, call = made()
     if before:
         call(add, np.array([1]))
@@ -212,33 +208,33 @@ def test_what_does_not_fit_the_signature_is_refused(words: Any, before: bool) ->
         call(words[0](add), words[1])
 
 
-def test_a_function_of_another_type_is_refused() -> None:
+def test_a_function_of_another_type_is_refused():
     _, call = made()
 
     @njit(types.float64(types.float64), cache=False)
-    def other(x: float) -> float:
+    def other(x):
         return x
 
     with pytest.raises(TypeError, match="other is "):
         call(other, np.array([1]))
 
 
-def test_threads_that_come_at_once_get_one_compiled_function() -> None:
+def test_threads_that_come_at_once_get_one_compiled_function():
     add, call = made()
     with ThreadPoolExecutor(8) as pool:
         assert set(pool.map(lambda k: call(add, np.array([k % 2])), range(64))) == {4, 5}
     assert len(add.signatures) == len(call.signatures) == 1
 
 
-def test_a_type_that_two_threads_make_at_once_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_type_that_two_threads_make_at_once_is_one(monkeypatch):
     """Else what the one declares does not match what the other calls it with."""
     count, found = abstract._autoincr, list[Any]()
 
-    def make() -> None:
+    def make():
         found.append(types.UniTuple(types.int64, 123_457))
 
-    def after_another() -> int:
-        code: int = count()
+    def after_another():
+        code = count()
         if not others:
             others.append(threading.Thread(target=make))
             others[0].start()
@@ -252,13 +248,13 @@ def test_a_type_that_two_threads_make_at_once_is_one(monkeypatch: pytest.MonkeyP
     assert found[0] is found[1]
 
 
-def test_it_goes_through_pickle() -> None:
+def test_it_goes_through_pickle():
     state = np.array([1, 2, 3, 1, 0, 0, 0, 0, 0, 0, 0, 0])
     there = pickle.loads(pickle.dumps(game.player_up))
     assert there(state) == game.player_up(state)
 
 
-def test_a_solve_compiles_its_kernel_and_neither_search_nor_rules(run_folder: Path) -> None:
+def test_a_solve_compiles_its_kernel_and_neither_search_nor_rules(run_folder):
     """A newcomer's first solve pays for its own kernel only, each function once: the few questions
     at its end are answered as Python."""
     compiled = first_solves(run_folder)[0]["out"].split()[1:]
@@ -271,7 +267,7 @@ def test_a_solve_compiles_its_kernel_and_neither_search_nor_rules(run_folder: Pa
     assert not [name for name in compiled if "unicode" in name], "compiles what it may raise"
 
 
-def test_a_program_that_knows_no_luckbase_keeps_its_own_compiled_code(run_folder: Path) -> None:
+def test_a_program_that_knows_no_luckbase_keeps_its_own_compiled_code(run_folder):
     """Which one with luckbase starts: nothing of it stands in the environment."""
     code = "import os, luckbase.solver.njit; print([x for x in os.environ if 'LOCATOR' in x])"
     found = subprocess.run(
@@ -304,7 +300,7 @@ def mean(numbers):
 
 
 @pytest.fixture
-def apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Any:
+def apart(tmp_path, monkeypatch, request):
     """A module of its own, nothing of which is compiled."""
     name = f"apart_{abs(hash(request.node.name))}"  # two of one name would be one to the linker
     (tmp_path / f"{name}.py").write_text(APART)
@@ -314,9 +310,7 @@ def apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.Fixtu
     return importlib.import_module(name)
 
 
-def test_what_is_compiled_apart_is_code_of_its_own_and_raises_where_it_is_called(
-    apart: Any,
-) -> None:
+def test_what_is_compiled_apart_is_code_of_its_own_and_raises_where_it_is_called(apart):
     assert apart.mean(np.array([1, 2, 6])) == 3.0
     assert len(apart.total._cache._cache_file._load_index()) == 1
     with pytest.raises(ValueError, match=r"too many.*4"):
@@ -325,7 +319,7 @@ def test_what_is_compiled_apart_is_code_of_its_own_and_raises_where_it_is_called
     assert again(np.array([4, 5])) == 4.5 and not again.stats.cache_misses
 
 
-def test_what_called_it_is_kept_and_it_is_gone(apart: Any) -> None:
+def test_what_called_it_is_kept_and_it_is_gone(apart):
     """In a process that has never seen it. What it is compiled with does not hang on who asks."""
     assert apart.mean(np.array([1, 2, 6])) == 3.0
     for path in Path(apart.total._cache.cache_path).glob("*.total-*"):
@@ -338,11 +332,11 @@ def test_what_called_it_is_kept_and_it_is_gone(apart: Any) -> None:
     assert done.stdout.strip() == "7.5"
 
 
-def test_another_process_compiles_what_is_named_to_it(apart: Any) -> None:
+def test_another_process_compiles_what_is_named_to_it(apart):
     """The very function: it is found on disk by whoever would compile it."""
     with beside(2):
         ahead(apart.power, apart.total)
-        other: Any = compiled._other
+        other = compiled._other
         with other.changed:
             assert other.changed.wait_for(lambda: not other.wanted and other.now is None, 60)
         assert apart.power(3) == 27 and not apart.power.stats.cache_misses
@@ -354,9 +348,7 @@ def test_another_process_compiles_what_is_named_to_it(apart: Any) -> None:
 
 
 @pytest.mark.parametrize("code", [None, "", "import sys; print(flush=True); sys.stdin.read(1)"])
-def test_a_process_that_fails_does_no_harm(
-    apart: Any, code: str | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_process_that_fails_does_no_harm(apart, code, monkeypatch):
     """It does not start, ends at once, or when it is to compile something."""
     command = [sys.executable if code is not None else "", "-c", code or ""]
     start = subprocess.Popen
@@ -368,9 +360,7 @@ def test_a_process_that_fails_does_no_harm(
         assert apart.power.stats.cache_misses
 
 
-def test_one_core_has_no_other_process_nor_have_the_functions_of_others(
-    apart: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_one_core_has_no_other_process_nor_have_the_functions_of_others(apart, monkeypatch):
     ahead(apart.power)
     with beside(1):
         ahead(apart.power)

@@ -1,7 +1,5 @@
 """Compiled code is kept by what is compiled: neither too long nor too short."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
@@ -57,7 +55,7 @@ print(json.dumps([[f(2) for f in each], [sum(f.stats.cache_misses.values()) for 
 """
 
 
-def write(checkout: Path, author: Path) -> None:
+def write(checkout, author):
     """A checkout with a kernel and its helper in other rooms of ours, and somebody's own game with
     a helper beside it."""
     shutil.copytree(
@@ -75,7 +73,7 @@ def write(checkout: Path, author: Path) -> None:
     )
 
 
-def run(checkout: Path, author: Path, cache: Path) -> tuple[list[int], list[int]]:
+def run(checkout, author, cache):
     """What the functions give, and how many were compiled: ours, then the author's."""
     done = subprocess.run(
         [sys.executable, "-c", RUN], cwd=author, capture_output=True, text=True, check=False,
@@ -87,13 +85,13 @@ def run(checkout: Path, author: Path, cache: Path) -> tuple[list[int], list[int]
     return answers, misses
 
 
-def edit(path: Path, old: str, new: str) -> None:
+def edit(path, old, new):
     text = path.read_text()
     assert old in text
     path.write_text(text.replace(old, new))
 
 
-def test_no_change_of_code_meets_what_was_compiled_before(tmp_path: Path) -> None:
+def test_no_change_of_code_meets_what_was_compiled_before(tmp_path):
     """The helper is in another file, which numba itself does not notice."""
     checkout, author, cache = tmp_path / "there", tmp_path / "author", tmp_path / "cache"
     write(checkout, author)
@@ -113,7 +111,7 @@ def test_no_change_of_code_meets_what_was_compiled_before(tmp_path: Path) -> Non
     assert run(checkout, author, cache) == ([11, 20, 110, 10, 10, 18, 108, 8], [1] * 8)
 
 
-def test_what_is_changed_while_a_process_runs_is_not_kept(fresh: Path, tmp_path: Path) -> None:
+def test_what_is_changed_while_a_process_runs_is_not_kept(fresh, tmp_path):
     """It may have imported the helper before, and the kernel after."""
     game, helper = tmp_path / "a_game.py", tmp_path / "a_helper.py"
     game.write_text("import luckbase\nfrom a_helper import times\n")
@@ -128,7 +126,7 @@ def test_what_is_changed_while_a_process_runs_is_not_kept(fresh: Path, tmp_path:
 
 
 @pytest.fixture
-def fresh(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+def fresh(monkeypatch, tmp_path):
     """A root of its own, and nothing remembered."""
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "cache"))
     for each in (njit._own_key, njit._made_with, njit._usable):
@@ -136,7 +134,7 @@ def fresh(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     return tmp_path / "cache/luckbase"
 
 
-def test_our_functions_are_kept_under_the_key_of_all_our_sources() -> None:
+def test_our_functions_are_kept_under_the_key_of_all_our_sources():
     folder = KEPT
     assert folder.name == press_your_luck.__name__
     key = njit.digest_of(njit.own_files(njit.PACKAGE))
@@ -144,9 +142,7 @@ def test_our_functions_are_kept_under_the_key_of_all_our_sources() -> None:
     assert folder.parents[1] in list(njit.cache_roots())
 
 
-def test_what_is_kept_stays_ours_when_another_variable_of_numba_changes(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_what_is_kept_stays_ours_when_another_variable_of_numba_changes(monkeypatch):
     """It reads all of its variables again then, and ours is not among them any more."""
     monkeypatch.setenv("NUMBA_NUM_THREADS", "2")
     numba.core.config.reload_config()
@@ -154,9 +150,7 @@ def test_what_is_kept_stays_ours_when_another_variable_of_numba_changes(
     assert Path(again._cache.cache_path) == KEPT
 
 
-def test_a_game_is_compiled_of_what_it_imports_from_beside_it_and_its_package(
-    tmp_path: Path,
-) -> None:
+def test_a_game_is_compiled_of_what_it_imports_from_beside_it_and_its_package(tmp_path):
     files = {
         "pack/__init__.py": "", "pack/game.py": "from . import rules\nfrom .deep import far",
         "pack/rules.py": "import beside, numpy", "pack/deep/far.py": "from ..rules import x",
@@ -171,9 +165,7 @@ def test_a_game_is_compiled_of_what_it_imports_from_beside_it_and_its_package(
 
 
 @pytest.mark.parametrize("ingredient", ["numba", "llvmlite", "numpy", "processor", "machine"])
-def test_another_compiler_or_processor_is_another_folder(
-    ingredient: str, fresh: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_another_compiler_or_processor_is_another_folder(ingredient, fresh, monkeypatch):
     before = njit._own_key(press_your_luck.__name__)
     if ingredient == "processor":
         monkeypatch.setattr(numba.core.config, "CPU_NAME", "generic")
@@ -186,12 +178,12 @@ def test_another_compiler_or_processor_is_another_folder(
     assert njit._own_key(press_your_luck.__name__) != before
 
 
-def test_an_installed_function_that_knows_nothing_of_ours_is_left_to_numba(tmp_path: Path) -> None:
+def test_an_installed_function_that_knows_nothing_of_ours_is_left_to_numba(tmp_path):
     path = tmp_path / "site-packages/foreign.py"
     path.parent.mkdir()
     path.write_text("import numba\nimport numpy as np\n")
 
-    def foreign() -> None:
+    def foreign():
         """Said to be of that file."""
 
     foreign.__module__ = "foreign"
@@ -201,7 +193,7 @@ def test_an_installed_function_that_knows_nothing_of_ours_is_left_to_numba(tmp_p
     assert njit.Locator.from_function(foreign, str(path)) is not None
 
 
-def aged(path: Path, days: float) -> Path:
+def aged(path, days):
     path.mkdir(parents=True)
     (path / "f-1.py311.1.nbc").write_bytes(b"x")
     then = time.time() - days * 86400
@@ -209,7 +201,7 @@ def aged(path: Path, days: float) -> Path:
     return path
 
 
-def test_a_new_folder_makes_old_ones_go_and_those_in_use_stay(fresh: Path) -> None:
+def test_a_new_folder_makes_old_ones_go_and_those_in_use_stay(fresh):
     old, recent, used = (
         aged(fresh / f"luckbase.{name}", days)
         for name, days in (("old", 31), ("recent", 29), ("used", 31))
@@ -222,7 +214,7 @@ def test_a_new_folder_makes_old_ones_go_and_those_in_use_stay(fresh: Path) -> No
         "luckbase.new", "luckbase.recent", "luckbase.used"}  # fmt: skip
 
 
-def test_a_folder_that_goes_while_it_is_in_use_is_made_again(fresh: Path) -> None:
+def test_a_folder_that_goes_while_it_is_in_use_is_made_again(fresh):
     function = press_your_luck.transition.py_func
     locator = njit.Locator.from_function(function, function.__code__.co_filename)
     assert locator is not None
@@ -233,16 +225,14 @@ def test_a_folder_that_goes_while_it_is_in_use_is_made_again(fresh: Path) -> Non
     assert folder.is_dir()
 
 
-def test_two_signatures_kept_at_once_are_two_files(
-    fresh: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_two_signatures_kept_at_once_are_two_files(fresh, monkeypatch):
     """By two processes, of which neither has seen what the other one keeps."""
     function = press_your_luck.player_up.plain
     one, two, after = (njit.njit(None)(function) for _ in range(3))
     states = [np.zeros(20, kind) for kind in (np.int64, np.int32)]
     keep = one._cache._cache_file._save_data
 
-    def keep_after_the_other(name: str, data: object) -> None:
+    def keep_after_the_other(name, data):
         two(states[1])
         keep(name, data)
 
@@ -255,7 +245,7 @@ def test_two_signatures_kept_at_once_are_two_files(
     assert [args[0].dtype.name for args in after.signatures] == ["int64", "int32"]
 
 
-def test_many_may_prune_at_once(fresh: Path) -> None:
+def test_many_may_prune_at_once(fresh):
     for k in range(100):
         aged(fresh / f"luckbase.{k}", 31)
     with ThreadPoolExecutor(8) as pool:
@@ -263,9 +253,7 @@ def test_many_may_prune_at_once(fresh: Path) -> None:
     assert not list(fresh.glob("luckbase.*"))
 
 
-def test_where_nothing_can_be_written_the_next_folder_is_taken(
-    fresh: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_where_nothing_can_be_written_the_next_folder_is_taken(fresh, monkeypatch, tmp_path):
     blocked = tmp_path / "blocked"
     blocked.write_text("a file, not a folder")
     monkeypatch.setattr(njit, "cache_roots", lambda: iter([blocked, tmp_path / "next"]))

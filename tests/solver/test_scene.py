@@ -1,11 +1,6 @@
 """Scenes: everything that a state says is on the sheet, and nothing else is."""
 
-from __future__ import annotations
-
 import re
-from collections.abc import Iterator, Mapping
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +9,6 @@ from luckbase.game import check_game, load_game_file
 from luckbase.solver import load_board, load_game
 from luckbase.solver.errors import StateError
 from luckbase.solver.game.capabilities import Drawing, scene_of
-from luckbase.solver.game.game import Game
 from luckbase.solver.scene import (
     BAD,
     CHANCE,
@@ -27,7 +21,6 @@ from luckbase.solver.scene import (
     Box,
     Counter,
     Die,
-    Scene,
     Words,
     listed,
     plain_scene,
@@ -36,7 +29,7 @@ from luckbase.solver.search.expand import expand
 from tests.places import BOARDS, ROOT
 
 LUCK = {"scores": "0,8000,3000", "earned": "0,2,0", "passed": "0,1,0", "whammies": "1,0,3"}
-STARTS: list[tuple[str, Mapping[str, str]]] = [
+STARTS = [
     ("press-your-luck/1985-02", LUCK),
     ("press-your-luck/tiny", {"scores": "0,500,0", "earned": "2,1,1", "whammies": "3,0,0"}),
     ("goofspiel/win", {"mine": "1,2,5,9", "theirs": "2,3,4,8", "deck": "1,4,5,9", "lead": "-3"}),
@@ -52,17 +45,17 @@ UNSAID = {"player", "rolls"}
 """Columns that words say, not a box: who acts is marked."""
 
 
-def game_of(board: str, **options: object) -> Game:
+def game_of(board, **options):
     return load_game(load_board(BOARDS / f"{board}.toml", **options))
 
 
-def start_of(game: Game, words: Mapping[str, str]) -> dict[str, Any]:
+def start_of(game, words):
     if words:
         return dict(words)
     return game.describe(game.needed_start())
 
 
-def states_below(game: Game, words: Mapping[str, Any], steps: int = 6) -> Iterator[dict[str, Any]]:
+def states_below(game, words, steps=6):
     """The states of plays: of the first, the middle and the last edge, again and again."""
     for k in range(3):
         state = game.parse(words).reshape(1, -1)
@@ -74,18 +67,18 @@ def states_below(game: Game, words: Mapping[str, Any], steps: int = 6) -> Iterat
             state = children[[0, len(children) // 2, len(children) - 1][k]].reshape(1, -1)
 
 
-def boxes(scene: Scene, kind: str = "", field: str = "") -> list[Box]:
+def boxes(scene, kind="", field=""):
     return [
         s for s in (*scene.backdrop.shapes, *scene.shapes)
         if isinstance(s, Box) and kind in ("", s.kind) and field in ("", s.field)
     ]  # fmt: skip
 
 
-def dice(scene: Scene) -> list[Die]:
+def dice(scene):
     return [s for s in scene.shapes if isinstance(s, Die)]
 
 
-def shown(scene: Scene, column: str) -> set[str]:
+def shown(scene, column):
     """What the sheet says of a column of the state."""
     match column:
         case "upcard":
@@ -105,7 +98,7 @@ def shown(scene: Scene, column: str) -> set[str]:
 
 
 @pytest.mark.parametrize(("board", "words"), STARTS, ids=[board for board, _ in STARTS])
-def test_all_that_a_state_says_is_on_the_sheet(board: str, words: Mapping[str, str]) -> None:
+def test_all_that_a_state_says_is_on_the_sheet(board, words):
     game = game_of(board)
     sets = {field.name for field in game.fields if field.is_set}
     for state in states_below(game, start_of(game, words)):
@@ -121,9 +114,7 @@ def test_all_that_a_state_says_is_on_the_sheet(board: str, words: Mapping[str, s
 
 
 @pytest.mark.parametrize(("board", "words"), STARTS, ids=[board for board, _ in STARTS])
-def test_every_shape_is_on_the_sheet_and_of_a_known_kind(
-    board: str, words: Mapping[str, str]
-) -> None:
+def test_every_shape_is_on_the_sheet_and_of_a_known_kind(board, words):
     game = game_of(board)
     for state in states_below(game, start_of(game, words)):
         scene = scene_of(game, state)
@@ -139,7 +130,7 @@ def test_every_shape_is_on_the_sheet_and_of_a_known_kind(
                 assert len(shape.lines) * shape.size * 1.25 <= shape.high + 2, shape
 
 
-def edges(shape: Box | Counter | Die | Words) -> tuple[float, float, float, float]:
+def edges(shape):
     match shape:
         case Box():
             return shape.x, shape.y, shape.x + shape.wide, shape.y + shape.high
@@ -157,7 +148,7 @@ def edges(shape: Box | Counter | Die | Words) -> tuple[float, float, float, floa
 # --- each game ---------------------------------------------------------------------------------
 
 
-def test_three_desks_and_the_eighteen_squares_clockwise() -> None:
+def test_three_desks_and_the_eighteen_squares_clockwise():
     game = game_of("press-your-luck/1985-02")
     scene = scene_of(game, LUCK)
     assert scene.title == "player 2 is up"
@@ -179,14 +170,14 @@ def test_three_desks_and_the_eighteen_squares_clockwise() -> None:
     assert all("+ spin" in s.lines[0] for s in boxes(scene, "slide") if s.role == GOOD)
 
 
-def test_the_chances_that_slides_say_are_those_of_a_spin() -> None:
+def test_the_chances_that_slides_say_are_those_of_a_spin():
     game = game_of("press-your-luck/1985-02")
     said = [slide.about.rpartition(", ")[2] for slide in boxes(scene_of(game, LUCK), "slide")]
     chances = [float(text.split("%")[0]) / 100 for text in said if "%" in text]
     assert len(chances) == 54 - 6 and sum(chances) == pytest.approx(1, abs=54 * 0.5e-4)
 
 
-def test_a_game_that_is_over_says_who_has_won_and_who_is_out() -> None:
+def test_a_game_that_is_over_says_who_has_won_and_who_is_out():
     game = game_of("press-your-luck/tiny")
     over = scene_of(game, {"scores": "0,1500,3000", "whammies": "4,0,0"})
     assert over.title == "the game is over: player 3 has won"
@@ -195,7 +186,7 @@ def test_a_game_that_is_over_says_who_has_won_and_who_is_out() -> None:
     assert level.title == "the game is over: player 2 and player 3 share the win"
 
 
-def test_the_cards_shown_are_those_that_were_named() -> None:
+def test_the_cards_shown_are_those_that_were_named():
     game = game_of("goofspiel/points")
     words = {"mine": "3,13", "theirs": "7,11", "deck": "2,12", "upcard": "12"}
     scene = scene_of(game, words)
@@ -205,7 +196,7 @@ def test_the_cards_shown_are_those_that_were_named() -> None:
     assert scene.title == "the 12 is turned up; both bid"
 
 
-def test_tiles_shut_are_low_and_dice_show_what_was_rolled() -> None:
+def test_tiles_shut_are_low_and_dice_show_what_was_rolled():
     game = game_of("jackpot/shut-the-box")
     scene = scene_of(game, {"open": "1,2,9", "dice": "3,4"})
     highs = {box.lines[0]: box.high for box in boxes(scene, "tile")}
@@ -215,7 +206,7 @@ def test_tiles_shut_are_low_and_dice_show_what_was_rolled() -> None:
     assert [(die.face, die.role) for die in before] == [(None, CHANCE)] * 2
 
 
-def test_a_track_is_as_long_as_the_score() -> None:
+def test_a_track_is_as_long_as_the_score():
     game = game_of("skunk/seed")
     scene = scene_of(game, {"mine": "25", "yours": "75", "turn": "10", "player": "2"})
     tracks = boxes(scene, "track")
@@ -229,7 +220,7 @@ def test_a_track_is_as_long_as_the_score() -> None:
     assert won.title == "player 1 has won" and not dice(won)
 
 
-def test_rolls_that_are_counted_are_said() -> None:
+def test_rolls_that_are_counted_are_said():
     game = game_of("pig/race", count_rolls=True)
     scene = scene_of(game, {"mine": "0", "yours": "0", "turn": "9", "rolls": "3"})
     assert "9 points in the turn in 3 rolls" in scene.about
@@ -238,7 +229,7 @@ def test_rolls_that_are_counted_are_said() -> None:
 # --- a game without a drawing of its own -------------------------------------------------------
 
 
-def test_a_game_of_ones_own_gets_a_plain_drawing_of_its_fields(tmp_path: Path) -> None:
+def test_a_game_of_ones_own_gets_a_plain_drawing_of_its_fields(tmp_path):
     load_game_file(ROOT / "tests/games/climb.py")
     (tmp_path / "hill.toml").write_text('game = "climb"\n')
     board = load_board(tmp_path / "hill.toml")
@@ -252,7 +243,7 @@ def test_a_game_of_ones_own_gets_a_plain_drawing_of_its_fields(tmp_path: Path) -
     assert scene.about == "steps: 4, 0; turns: 5."
 
 
-def test_the_plain_drawing_of_sets_and_of_what_is_not_there() -> None:
+def test_the_plain_drawing_of_sets_and_of_what_is_not_there():
     from luckbase.solver.game.fields import Field, set_field
 
     fields = [set_field("open", 14), Field("dice", 2, low=1, high=6, default=0, blank=0)]
@@ -264,7 +255,7 @@ def test_the_plain_drawing_of_sets_and_of_what_is_not_there() -> None:
     assert max(edges(s)[3] for s in scene.shapes) <= scene.high
 
 
-def test_a_name_keeps_from_the_edges_of_its_box() -> None:
+def test_a_name_keeps_from_the_edges_of_its_box():
     from luckbase.solver.game.fields import Field, Names
 
     sky = Field("sky", high=1, names=Names(["unknown", "fair"]))
@@ -272,16 +263,16 @@ def test_a_name_keeps_from_the_edges_of_its_box() -> None:
     assert 0 < box.size * LETTER * len("unknown") <= box.wide - 10
 
 
-def test_what_is_no_state_is_refused_in_a_sentence() -> None:
+def test_what_is_no_state_is_refused_in_a_sentence():
     with pytest.raises(StateError, match="scores"):
         scene_of(game_of("press-your-luck/tiny"), {"scores": "1,2,3"})
 
 
-def test_listed() -> None:
+def test_listed():
     assert [listed(["1", "2", "5"][:n]) for n in range(4)] == ["none", "1", "1 and 2", "1, 2 and 5"]
 
 
-def test_the_same_state_gives_the_same_scene_whatever_type_its_numbers_have() -> None:
+def test_the_same_state_gives_the_same_scene_whatever_type_its_numbers_have():
     game = game_of("skunk/seed")
     assert scene_of(game, {"mine": np.int64(3), "yours": 4}) == scene_of(
         game, {"mine": "3", "yours": "4"}

@@ -1,14 +1,12 @@
 """Values as sentences quote them."""
 
-from __future__ import annotations
-
 from hypothesis import given
 from hypothesis import strategies as st
 
 from luckbase.solver.sentences import show, within
 
 
-def test_numbers_are_quoted_up_to_thirty_digits() -> None:
+def test_numbers_are_quoted_up_to_thirty_digits():
     """Python refuses to print very long ones."""
     for sign in (1, -1):
         assert show(sign * (10**30 - 1)) == ("-" if sign < 0 else "") + "9" * 30
@@ -16,12 +14,12 @@ def test_numbers_are_quoted_up_to_thirty_digits() -> None:
 
 
 @given(st.floats(1e-300, 1e6))
-def test_a_bound_is_printed_rounded_up(error: float) -> None:
+def test_a_bound_is_printed_rounded_up(error):
     said = float(within(error).removeprefix("within "))
     assert error * (1 - 1e-8) <= said <= 1.1 * error, "a tenth above at most, never below"
     assert within(said) == f"within {said:.1e}"
 
 
-def test_what_is_not_off_is_exact() -> None:
+def test_what_is_not_off_is_exact():
     assert within(0.0) == "exact"
     assert within(3e-8, "each ") == "each within 3.0e-08"

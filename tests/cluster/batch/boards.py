@@ -1,7 +1,5 @@
 """Small boards in a folder of somebody's."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 BOARDS = Path(__file__).parents[3] / "boards"
@@ -10,27 +8,27 @@ PIG = (BOARDS / "pig/tiny.toml").read_text(encoding="utf-8")
 PYL = (BOARDS / "press-your-luck/tiny.toml").read_text(encoding="utf-8")
 
 
-def pig(goal: int = 10) -> str:
+def pig(goal=10):
     """Pig to so many points: a full table of one file."""
     assert "goal = 20" in PIG
     return PIG.replace("goal = 20", f"goal = {goal}")
 
 
-def press(frontier: int = 1, cap: int = 1000, whammies: int = 4) -> str:
+def press(frontier=1, cap=1000, whammies=4):
     """Press Your Luck with three scores."""
     text = PYL.replace("frontier = 3", f"frontier = {frontier}")
     text = text.replace("score_cap = 3000", f"score_cap = {cap}")
     return text.replace("max_whammies = 4", f"max_whammies = {whammies}")
 
 
-def put(path: Path, text: str) -> str:
+def put(path, text):
     """Write a file, with its folder; returns its name."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, encoding="utf-8")
     return str(path)
 
 
-def everything(folder: Path) -> dict[str, tuple[int, int]]:
+def everything(folder):
     """Every file below a folder: size and time of its last change."""
     return {
         str(path): (path.stat().st_size, path.stat().st_mtime_ns)

@@ -1,7 +1,5 @@
 """What no board file asks for any more goes, and nothing else does."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
@@ -23,7 +21,7 @@ from tests.cluster.batch.boards import JACKPOT, everything, pig, put
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path):
     """Somebody's folder: a board, solved as it is, as it was, and with an option."""
     file = put(tmp_path / "boards/a.toml", pig(9))
     luckbase.solve(file, results=tmp_path / "results")
@@ -33,24 +31,24 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def clean(folder: Path, *names: object, yes: bool = False) -> dict[str, list[Path]]:
+def clean(folder, *names, yes=False):
     """The tables by state."""
-    found: dict[str, list[Path]] = {}
+    found = {}
     for one in luckbase.clean(*map(str, names), results=folder / "results", yes=yes):
         found.setdefault(one.state, []).append(one.table)
     return found
 
 
-def tables(folder: Path) -> set[Path]:
+def tables(folder):
     return {path.parent for path in (folder / "results").rglob("table.json")}
 
 
-def table_of(folder: Path, **options: object) -> Path:
+def table_of(folder, **options):
     with luckbase.open(folder / "boards/a.toml", results=folder / "results", **options) as table:
         return Path(str(table.where))
 
 
-def test_what_the_file_said_before_goes_and_what_it_says_stays(folder: Path) -> None:
+def test_what_the_file_said_before_goes_and_what_it_says_stays(folder):
     old = table_of(folder, goal=9)
     before = everything(folder)
     assert clean(folder) == {"unasked": [old]} and everything(folder) == before
@@ -62,7 +60,7 @@ def test_what_the_file_said_before_goes_and_what_it_says_stays(folder: Path) -> 
     assert table_of(folder).exists() and table_of(folder, goal=11).exists()
 
 
-def test_what_was_solved_with_an_option_goes_only_where_it_is_named(folder: Path) -> None:
+def test_what_was_solved_with_an_option_goes_only_where_it_is_named(folder):
     named = table_of(folder, goal=11)
     put(folder / "boards/a.toml", pig(10).replace("sides = 6", "sides = 4") + "\n[x]")
     put(folder / "boards/a.toml", pig(12).replace("[rules]", "[rules]\nsides = 4"))
@@ -75,7 +73,7 @@ def test_what_was_solved_with_an_option_goes_only_where_it_is_named(folder: Path
     assert not (folder / "results/pig").exists() and (folder / "results").exists()
 
 
-def test_what_was_solved_from_some_states_goes_only_where_it_is_named(tmp_path: Path) -> None:
+def test_what_was_solved_from_some_states_goes_only_where_it_is_named(tmp_path):
     file = put(tmp_path / "boards/a.toml", JACKPOT)
     results = tmp_path / "results"
     plain = luckbase.solve(file, results=results).table
@@ -88,13 +86,13 @@ def test_what_was_solved_from_some_states_goes_only_where_it_is_named(tmp_path: 
     assert clean(tmp_path, below) == {"unasked": [below]}
 
 
-def test_what_a_board_file_asks_for_stays_even_where_it_is_named(folder: Path) -> None:
+def test_what_a_board_file_asks_for_stays_even_where_it_is_named(folder):
     asked = table_of(folder)
     (one,) = luckbase.clean(str(asked), results=folder / "results", yes=True)
     assert one.state == "asked" and "a.toml needs it" in one.why[0] and asked.exists()
 
 
-def test_a_deleted_board_asks_for_nothing_and_a_moved_one_does(folder: Path) -> None:
+def test_a_deleted_board_asks_for_nothing_and_a_moved_one_does(folder):
     now, old = table_of(folder), table_of(folder, goal=9)
     (folder / "boards/a.toml").rename(folder / "boards/renamed.toml")
     found = clean(folder)
@@ -106,7 +104,7 @@ def test_a_deleted_board_asks_for_nothing_and_a_moved_one_does(folder: Path) -> 
     assert set(clean(folder, folder / "boards", yes=True)["removed"]) == {now, old}
 
 
-def test_a_project_that_was_moved_keeps_what_its_boards_ask_for(tmp_path: Path) -> None:
+def test_a_project_that_was_moved_keeps_what_its_boards_ask_for(tmp_path):
     """Also where the results are deeper than the boards."""
     for results in ("results", "out/of/it"):
         old = put(tmp_path / "old/boards/a.toml", pig(9))
@@ -118,7 +116,7 @@ def test_a_project_that_was_moved_keeps_what_its_boards_ask_for(tmp_path: Path) 
         shutil.rmtree(tmp_path / "new")
 
 
-def test_a_board_whose_folder_is_not_there_may_be_elsewhere(folder: Path) -> None:
+def test_a_board_whose_folder_is_not_there_may_be_elsewhere(folder):
     """A folder that was moved away, a disk that was taken out."""
     before = everything(folder / "results")
     (folder / "boards").rename(folder / "elsewhere")
@@ -132,13 +130,11 @@ def test_a_board_whose_folder_is_not_there_may_be_elsewhere(folder: Path) -> Non
     assert len(clean(folder)["unasked"]) == 1
 
 
-def test_a_board_in_a_folder_that_can_not_be_read_may_be_there(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_board_in_a_folder_that_can_not_be_read_may_be_there(folder, monkeypatch):
     now, old, named = table_of(folder), table_of(folder, goal=9), table_of(folder, goal=11)
     (folder / "boards/a.toml").unlink()
 
-    def closed(path: object = ".") -> list[str]:
+    def closed(path="."):
         raise PermissionError(13, "Permission denied", path)
 
     with monkeypatch.context() as patch:
@@ -147,19 +143,19 @@ def test_a_board_in_a_folder_that_can_not_be_read_may_be_there(
     assert clean(folder, yes=True)["removed"] == sorted([now, old])
 
 
-def test_a_board_elsewhere_keeps_its_table_where_it_is_named(folder: Path) -> None:
+def test_a_board_elsewhere_keeps_its_table_where_it_is_named(folder):
     (folder / "elsewhere").mkdir()
     (folder / "boards/a.toml").rename(folder / "elsewhere/a.toml")
     assert table_of_elsewhere(folder) in clean(folder)["unasked"]
     assert table_of_elsewhere(folder) not in clean(folder, folder / "elsewhere")["unasked"]
 
 
-def table_of_elsewhere(folder: Path) -> Path:
+def table_of_elsewhere(folder):
     with luckbase.open(folder / "elsewhere/a.toml", results=folder / "results") as table:
         return Path(str(table.where))
 
 
-def test_a_board_that_can_not_be_read_keeps_all_of_its_tables(folder: Path) -> None:
+def test_a_board_that_can_not_be_read_keeps_all_of_its_tables(folder):
     before = everything(folder / "results")
     put(folder / "boards/a.toml", "game = 'pig")
     found = clean(folder, yes=True)
@@ -167,7 +163,7 @@ def test_a_board_that_can_not_be_read_keeps_all_of_its_tables(folder: Path) -> N
     assert everything(folder / "results") == before
 
 
-def test_other_boards_tables_are_not_looked_at(folder: Path) -> None:
+def test_other_boards_tables_are_not_looked_at(folder):
     other = put(folder / "other/b.toml", JACKPOT)
     luckbase.solve(other, results=folder / "results")
     os.unlink(other)
@@ -175,7 +171,7 @@ def test_other_boards_tables_are_not_looked_at(folder: Path) -> None:
     assert "jackpot" in str(clean(folder)) and "pig" not in str(clean(folder, other))
 
 
-def test_the_tables_of_a_job_file_are_where_it_says(folder: Path) -> None:
+def test_the_tables_of_a_job_file_are_where_it_says(folder):
     said = '[[board]]\nfile = "boards/a.toml"\n'
     job = put(folder / "job.toml", 'results = "results"\n' + said)
     (spare,) = luckbase.clean(str(job))
@@ -189,13 +185,13 @@ def test_the_tables_of_a_job_file_are_where_it_says(folder: Path) -> None:
         luckbase.clean(str(put(folder / "wrong.toml", 'result = "results"\n' + said)))
 
 
-def test_a_name_that_is_nothing_is_refused(folder: Path) -> None:
+def test_a_name_that_is_nothing_is_refused(folder):
     for name in (folder / "nowhere", folder / "boards/b.toml"):
         with pytest.raises(luckbase.errors.OptionError, match="no such table, board file or fold"):
             clean(folder, name)
 
 
-def test_a_table_that_somebody_solves_is_never_removed(folder: Path) -> None:
+def test_a_table_that_somebody_solves_is_never_removed(folder):
     old = table_of(folder, goal=9)
     with lock(old):
         before = everything(old)
@@ -207,7 +203,7 @@ def test_a_table_that_somebody_solves_is_never_removed(folder: Path) -> None:
     assert clean(folder, yes=True) == {"removed": [old]}
 
 
-def test_a_table_that_another_machine_solves_is_never_removed(folder: Path) -> None:
+def test_a_table_that_another_machine_solves_is_never_removed(folder):
     import json
     from datetime import datetime
 
@@ -219,7 +215,7 @@ def test_a_table_that_another_machine_solves_is_never_removed(folder: Path) -> N
     assert (old / "table.json").exists()
 
 
-def test_somebodys_own_files_and_links_stay(folder: Path) -> None:
+def test_somebodys_own_files_and_links_stay(folder):
     old = table_of(folder, goal=9)
     put(old / "notes.txt", "mine")
     put(old / "tiers/notes.md", "mine")
@@ -235,10 +231,10 @@ def test_somebodys_own_files_and_links_stay(folder: Path) -> None:
     assert clean(folder) == {}  # no table is there any more
 
 
-def test_a_removal_that_was_stopped_goes_on(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_removal_that_was_stopped_goes_on(folder, monkeypatch):
     old, true = table_of(folder, goal=9), Path.unlink
 
-    def stop_at_the_ledger(self: Path, missing_ok: bool = False) -> None:
+    def stop_at_the_ledger(self, missing_ok=False):
         if "ledger" in str(self) and self.suffix != ".part":
             raise PermissionError(13, "Permission denied", str(self))
         true(self, missing_ok=missing_ok)
@@ -252,14 +248,14 @@ def test_a_removal_that_was_stopped_goes_on(folder: Path, monkeypatch: pytest.Mo
     assert clean(folder, yes=True) == {"removed": [old]} and not old.exists()
 
 
-def test_a_table_that_can_not_be_read_goes_only_where_it_is_named(folder: Path) -> None:
+def test_a_table_that_can_not_be_read_goes_only_where_it_is_named(folder):
     old = table_of(folder, goal=9)
     (old / "table.json").write_text("{")
     assert clean(folder, yes=True) == {"protected": [old]}
     assert clean(folder, old, yes=True) == {"removed": [old]} and not old.exists()
 
 
-def test_a_link_in_the_place_of_a_table_is_left_alone(folder: Path) -> None:
+def test_a_link_in_the_place_of_a_table_is_left_alone(folder):
     old = table_of(folder, goal=9)
     there = folder / "big-disk" / old.name
     shutil.move(old, there)
@@ -271,7 +267,7 @@ def test_a_link_in_the_place_of_a_table_is_left_alone(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["a b [1]", "*", "x;y", "ü$(id)", "-rf"])
-def test_folders_and_boards_of_unusual_names(tmp_path: Path, name: str) -> None:
+def test_folders_and_boards_of_unusual_names(tmp_path, name):
     file = put(tmp_path / name / f"{name}.toml", pig(9))
     results = tmp_path / f"results {name}"
     old = luckbase.solve(file, results=results).table
@@ -286,7 +282,7 @@ def test_folders_and_boards_of_unusual_names(tmp_path: Path, name: str) -> None:
     assert Path(file).exists()
 
 
-def test_what_is_only_read_is_refused() -> None:
+def test_what_is_only_read_is_refused():
     with pytest.raises(luckbase.errors.OptionError, match="is only read; nothing is removed"):
         luckbase.clean(results="https://localhost/results")
 
@@ -295,7 +291,7 @@ def test_what_is_only_read_is_refused() -> None:
 
 
 @pytest.fixture
-def stored(tmp_path: Path, bucket: str) -> tuple[str, Path, Path]:
+def stored(tmp_path, bucket):
     """(results in a store, a table there that nobody needs any more, one that is needed)."""
     file = put(tmp_path / "boards/a.toml", pig(9))
     old = luckbase.solve(file, results=bucket).table
@@ -303,11 +299,11 @@ def stored(tmp_path: Path, bucket: str) -> tuple[str, Path, Path]:
     return bucket, old, luckbase.solve(file, results=bucket).table
 
 
-def objects(table: Path) -> dict[str, int]:
+def objects(table):
     return storage_at(table).list()
 
 
-def test_in_a_store_goes_what_nobody_needs_and_nothing_else(stored: tuple[str, Path, Path]) -> None:
+def test_in_a_store_goes_what_nobody_needs_and_nothing_else(stored):
     results, old, needed = stored
     storage_at(old).put("notes.txt", b"mine")
     before = objects(needed)
@@ -322,9 +318,7 @@ def test_in_a_store_goes_what_nobody_needs_and_nothing_else(stored: tuple[str, P
     assert one.state == "asked" and objects(needed) == before
 
 
-def test_in_a_store_nothing_goes_that_somebody_solves_or_may_yet_solve(
-    stored: tuple[str, Path, Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_in_a_store_nothing_goes_that_somebody_solves_or_may_yet_solve(stored, monkeypatch):
     results, old, _ = stored
     with lock(old):
         before = objects(old)
@@ -344,16 +338,14 @@ def test_in_a_store_nothing_goes_that_somebody_solves_or_may_yet_solve(
     assert objects(old) == {}
 
 
-def test_no_earlier_solve_commits_to_a_table_that_is_being_removed(
-    stored: tuple[str, Path, Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_earlier_solve_commits_to_a_table_that_is_being_removed(stored, monkeypatch):
     """One that stopped half way goes on; and whoever takes the lock over meanwhile keeps theirs."""
     results, old, _ = stored
     storage = storage_at(old)
     ledger, true = begin(storage, old, read_head(storage, old), "early"), Objects.delete
     rest = set[str]()
 
-    def delete(self: Objects, name: str) -> None:
+    def delete(self, name):
         true(self, name)
         if name.endswith(".parquet"):
             with pytest.raises(luckbase.errors.FencedError, match="has begun"):
@@ -371,14 +363,12 @@ def test_no_earlier_solve_commits_to_a_table_that_is_being_removed(
     assert objects(old) == {}
 
 
-def test_what_its_own_lock_wrote_meanwhile_goes_too(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_its_own_lock_wrote_meanwhile_goes_too(tmp_path, monkeypatch):
     """Of a table that had none: it is renewed every few seconds."""
     table, look = tmp_path / "results/g/b/0", cleaning.contents
     put(table / "tiers/a.parquet", "x")
 
-    def looks(place: Path) -> object:
+    def looks(place):
         found = look(place)
         with Folder(place)._alone(LOCK):  # as to renew it does
             return found
@@ -399,9 +389,7 @@ TEXTS = {"lock.json": '{"holder": null, "epoch": 0, "beat": 0, "lease": 15}'}
 
 @settings(max_examples=30, suppress_health_check=list(HealthCheck))
 @given(ours=st.sets(st.sampled_from(FILES)), others=st.sets(st.sampled_from(FOREIGN)))
-def test_what_goes_and_what_stays_is_all_there_was(
-    tmp_path: Path, ours: set[str], others: set[str]
-) -> None:
+def test_what_goes_and_what_stays_is_all_there_was(tmp_path, ours, others):
     table = tmp_path / "results/g/b/0"
     for name in ours | others:
         put(table / name, TEXTS.get(name, name))

@@ -1,7 +1,5 @@
 """What a dry run says is what the solve then does, and it writes nothing."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 
@@ -12,11 +10,11 @@ from luckbase.cluster.run import tiers
 from tests.cluster.batch.boards import JACKPOT, everything, pig, press, put
 
 
-def states(found: list[luckbase.Due]) -> list[str]:
+def states(found):
     return [one.state for one in found]
 
 
-def test_a_dry_run_says_what_the_solve_then_does_and_writes_nothing(tmp_path: Path) -> None:
+def test_a_dry_run_says_what_the_solve_then_does_and_writes_nothing(tmp_path):
     results, boards = tmp_path / "results", tmp_path / "boards"
     put(boards / "a.toml", press())
     put(boards / "b.toml", pig())
@@ -38,7 +36,7 @@ def test_a_dry_run_says_what_the_solve_then_does_and_writes_nothing(tmp_path: Pa
     assert everything(tmp_path) == before
 
 
-def test_a_changed_board_is_stale_and_what_changed_is_said(tmp_path: Path) -> None:
+def test_a_changed_board_is_stale_and_what_changed_is_said(tmp_path):
     file, results = put(tmp_path / "a.toml", press()), tmp_path / "results"
     luckbase.solve_all(file, results=results)
     put(tmp_path / "a.toml", press(cap=1500))
@@ -48,7 +46,7 @@ def test_a_changed_board_is_stale_and_what_changed_is_said(tmp_path: Path) -> No
     assert done.changed == one.why
 
 
-def test_what_changed_is_said_by_the_table_of_the_same_options_and_file(tmp_path: Path) -> None:
+def test_what_changed_is_said_by_the_table_of_the_same_options_and_file(tmp_path):
     """Of variants each has its own last table; a board of the same name elsewhere has none here."""
     results = tmp_path / "results"
     file = put(tmp_path / "a.toml", pig().replace("[rules]", "[rules]\ndice = 1"))
@@ -62,17 +60,15 @@ def test_what_changed_is_said_by_the_table_of_the_same_options_and_file(tmp_path
     assert {one.why for one in found[:2]} == {("dice: was 1, now 2",)}
 
 
-def test_a_table_that_was_begun_and_one_that_lost_files_go_on(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_table_that_was_begun_and_one_that_lost_files_go_on(tmp_path, monkeypatch):
     file, results = put(tmp_path / "a.toml", press()), tmp_path / "results"
     true, left = tiers.TierRun.commit, [3]
 
-    def stop_after_three(self: tiers.TierRun, receipt: object) -> None:
+    def stop_after_three(self, receipt):
         left[0] -= 1
         if left[0] < 0:
             raise KeyboardInterrupt
-        true(self, receipt)  # type: ignore[arg-type]
+        true(self, receipt)
 
     monkeypatch.setattr(tiers.TierRun, "commit", stop_after_three)
     with pytest.raises(KeyboardInterrupt):
@@ -90,7 +86,7 @@ def test_a_table_that_was_begun_and_one_that_lost_files_go_on(
     assert again.solved is not None and one.states == again.solved.states > 0
 
 
-def test_boards_that_come_to_one_table_are_planned_one_after_another(tmp_path: Path) -> None:
+def test_boards_that_come_to_one_table_are_planned_one_after_another(tmp_path):
     """Of one name and content in two folders; and of two reaches: they grow together."""
     results = tmp_path / "results"
     one, other = put(tmp_path / "x/a.toml", press()), put(tmp_path / "y/a.toml", press())
@@ -103,7 +99,7 @@ def test_boards_that_come_to_one_table_are_planned_one_after_another(tmp_path: P
     assert [one.solved and one.solved.states for one in done] == [one.states for one in found]
 
 
-def test_two_boards_of_one_name_and_other_content_have_their_own_tables(tmp_path: Path) -> None:
+def test_two_boards_of_one_name_and_other_content_have_their_own_tables(tmp_path):
     results = tmp_path / "results"
     put(tmp_path / "x/a.toml", press())
     put(tmp_path / "y/a.toml", press(cap=1500))
@@ -116,7 +112,7 @@ def test_two_boards_of_one_name_and_other_content_have_their_own_tables(tmp_path
             assert opened.where == table
 
 
-def test_what_has_no_room_is_refused_before_and_while_and_stops_nothing(tmp_path: Path) -> None:
+def test_what_has_no_room_is_refused_before_and_while_and_stops_nothing(tmp_path):
     big = press(frontier=3, cap=20000).replace("score_unit = 500", "score_unit = 250")
     files = put(tmp_path / "a.toml", big), put(tmp_path / "b.toml", pig())
     found = luckbase.plan_all(*files, results=tmp_path / "results", memory=20_000_000)
@@ -127,7 +123,7 @@ def test_what_has_no_room_is_refused_before_and_while_and_stops_nothing(tmp_path
     assert done[0].exit_code == 2
 
 
-def test_an_order_by_time_begins_with_what_is_soon_done(tmp_path: Path) -> None:
+def test_an_order_by_time_begins_with_what_is_soon_done(tmp_path):
     rng = random.Random(4)
     caps = rng.sample(range(1000, 6000, 500), 5)
     for i, cap in enumerate(caps):
@@ -142,7 +138,7 @@ def test_an_order_by_time_begins_with_what_is_soon_done(tmp_path: Path) -> None:
     assert listed == [one.request.name for one in found]
 
 
-def test_all_of_it_again_is_planned_so(tmp_path: Path) -> None:
+def test_all_of_it_again_is_planned_so(tmp_path):
     file, results = put(tmp_path / "a.toml", press()), tmp_path / "results"
     luckbase.solve_all(file, results=results)
     (one,) = luckbase.plan_all(file, results=results, force=True)
@@ -150,21 +146,19 @@ def test_all_of_it_again_is_planned_so(tmp_path: Path) -> None:
     assert one.state == "again" and done.solved and one.states == done.solved.states > 0
 
 
-def test_what_a_board_raises_that_nobody_thought_of_stops_no_other(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_a_board_raises_that_nobody_thought_of_stops_no_other(tmp_path, monkeypatch):
     from luckbase.cluster.batch import run
 
     files = put(tmp_path / "a.toml", pig(10)), put(tmp_path / "b.toml", pig(12))
     true = run.solve_board
 
-    def fails(board: luckbase.Board, *given: object) -> luckbase.Solved:
+    def fails(board, *given):
         if board.name == "a":
             raise ZeroDivisionError("of a game of one's own")
-        return true(board, *given)  # type: ignore[arg-type]
+        return true(board, *given)
 
     monkeypatch.setattr(run, "solve_board", fails)
-    seen: list[str] = []
+    seen = []
     done = luckbase.solve_all(
         *files, results=tmp_path / "results", on_outcome=lambda one: seen.append(one.state)
     )

@@ -1,7 +1,5 @@
 """Which boards a person means: files, folders, job files; what can not be read stops nothing."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 
@@ -22,11 +20,11 @@ from tests.cluster.batch.boards import BOARDS, JACKPOT, pig, put
 ROOT = Path(__file__).parents[3]
 
 
-def named(found: list[luckbase.Board | None]) -> list[str]:
+def named(found):
     return ["-" if one is None else one.name for one in found]
 
 
-def test_a_folder_is_every_board_below_it_in_the_order_of_names(tmp_path: Path) -> None:
+def test_a_folder_is_every_board_below_it_in_the_order_of_names(tmp_path):
     put(tmp_path / "b.toml", JACKPOT)
     put(tmp_path / "a/deep/z.toml", pig())
     put(tmp_path / "c.toml", "game = ")
@@ -38,7 +36,7 @@ def test_a_folder_is_every_board_below_it_in_the_order_of_names(tmp_path: Path) 
     assert "c.toml: not TOML: Invalid value" in str(found[2].error)
 
 
-def test_a_job_file_in_a_folder_is_left_alone_and_runs_where_it_is_named(tmp_path: Path) -> None:
+def test_a_job_file_in_a_folder_is_left_alone_and_runs_where_it_is_named(tmp_path):
     put(tmp_path / "a.toml", JACKPOT)
     job = put(tmp_path / "night.toml", '[[board]]\nfile = "a.toml"\nset = { tiles = 3 }\n')
     assert [one.settings for one in requests_for([tmp_path])] == [{}]
@@ -47,7 +45,7 @@ def test_a_job_file_in_a_folder_is_left_alone_and_runs_where_it_is_named(tmp_pat
     assert is_many([job]) and is_many([str(tmp_path)]) and not is_many([one.file])
 
 
-def test_a_board_that_is_named_twice_is_asked_for_once(tmp_path: Path) -> None:
+def test_a_board_that_is_named_twice_is_asked_for_once(tmp_path):
     file = put(tmp_path / "a.toml", JACKPOT)
     (tmp_path / "link.toml").symlink_to(file)
     roundabout = f"{tmp_path}/../{tmp_path.name}/a.toml"
@@ -58,12 +56,12 @@ def test_a_board_that_is_named_twice_is_asked_for_once(tmp_path: Path) -> None:
     assert len(requests_for([board, board, luckbase.load_board(file, tiles=3)])) == 2
 
 
-def test_a_folder_without_boards_and_a_file_that_is_not_there_are_sentences(tmp_path: Path) -> None:
+def test_a_folder_without_boards_and_a_file_that_is_not_there_are_sentences(tmp_path):
     empty, gone = requests_for([tmp_path, tmp_path / "gone.toml"])
     assert "has no board file" in str(empty.error) and "no such file" in str(gone.error)
 
 
-def test_options_of_the_command_come_before_those_of_the_job(tmp_path: Path) -> None:
+def test_options_of_the_command_come_before_those_of_the_job(tmp_path):
     put(tmp_path / "a.toml", JACKPOT)
     text = '[[board]]\nfile = "a.toml"\nset = { tiles = 3 }\nvariants = [{ sides = 4 }, {}]\n'
     job = put(tmp_path / "night.toml", text)
@@ -72,7 +70,7 @@ def test_options_of_the_command_come_before_those_of_the_job(tmp_path: Path) -> 
     ]  # fmt: skip
 
 
-def test_what_a_job_says_of_the_solve_is_handed_on(tmp_path: Path) -> None:
+def test_what_a_job_says_of_the_solve_is_handed_on(tmp_path):
     put(tmp_path / "a.toml", JACKPOT)
     text = 'memory = 0.5\nworkers = 1\nresults = "../out"\norder = "shortest"\n'
     job = put(tmp_path / "jobs/n.toml", text + '[[board]]\nfile = "../a.toml"\n')
@@ -111,9 +109,7 @@ def test_what_a_job_says_of_the_solve_is_handed_on(tmp_path: Path) -> None:
         ("order = 'best'\n[[board]]\nfile = 'a'", "order: 'best' is not allowed; expected"),
     ],
 )
-def test_a_mistake_in_a_job_is_one_sentence_with_its_place(
-    tmp_path: Path, text: str, said: str
-) -> None:
+def test_a_mistake_in_a_job_is_one_sentence_with_its_place(tmp_path, text, said):
     job = tmp_path / "night.toml"
     put(job, text)
     assert is_job(job)
@@ -127,7 +123,7 @@ def test_a_mistake_in_a_job_is_one_sentence_with_its_place(
 
 @settings(max_examples=40)
 @given(st.text(max_size=60))
-def test_no_text_of_a_job_ends_in_anything_but_a_sentence(text: str) -> None:
+def test_no_text_of_a_job_ends_in_anything_but_a_sentence(text):
     from tempfile import TemporaryDirectory
 
     with TemporaryDirectory() as folder:
@@ -137,7 +133,7 @@ def test_no_text_of_a_job_ends_in_anything_but_a_sentence(text: str) -> None:
             assert one.board is None and one.error is not None and "\n" not in str(one.error)
 
 
-def test_the_example_is_a_job_with_boards_that_are_there() -> None:
+def test_the_example_is_a_job_with_boards_that_are_there():
     found = requests_for([ROOT / "jobs/nights/example.toml"])
     assert len(found) == 3 + len(board_files(BOARDS / "jackpot"))
     assert all(one.error is None for one in found)
@@ -149,7 +145,7 @@ def test_the_example_is_a_job_with_boards_that_are_there() -> None:
             assert f"{field.alias or name} = " in text or name == "board", name
 
 
-def test_a_board_from_a_pipe_is_read_once(tmp_path: Path) -> None:
+def test_a_board_from_a_pipe_is_read_once(tmp_path):
     """As of ``luckbase solve <(sed … board.toml)``: looking whether it is a job reads nothing."""
     read, write = os.pipe()
     try:

@@ -1,16 +1,10 @@
 """What `status` says of boards is what a dry run of them says."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import luckbase
 from tests.cluster.batch.boards import pig, press, put
 
 
-def test_a_board_that_reaches_further_now_is_partial_in_the_words_of_a_dry_run(
-    tmp_path: Path,
-) -> None:
+def test_a_board_that_reaches_further_now_is_partial_in_the_words_of_a_dry_run(tmp_path):
     file, results = put(tmp_path / "b/a.toml", press(frontier=1)), tmp_path / "results"
     table = luckbase.solve(file, results=results).table
     put(tmp_path / "b/c.toml", pig())
@@ -32,7 +26,7 @@ def test_a_board_that_reaches_further_now_is_partial_in_the_words_of_a_dry_run(
     assert (one.state, one.why[:1]) == ("partial", planned.why)
 
 
-def test_what_was_solved_below_some_states_is_complete_where_it_is_named(tmp_path: Path) -> None:
+def test_what_was_solved_below_some_states_is_complete_where_it_is_named(tmp_path):
     """In a folder of boards its full table is asked for, as a dry run has it."""
     file, results = put(tmp_path / "b/a.toml", pig()), tmp_path / "results"
     luckbase.solve(file, {"mine": 9, "yours": 9}, results=results)

@@ -1,25 +1,19 @@
 """A table of decisions: what it says is what the table of payoffs says, and what it lacks."""
 
-from __future__ import annotations
-
 import json
 import math
 import os
 import shutil
 import signal
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import replace
 from itertools import product
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from numpy.typing import NDArray
 
 import luckbase
 from luckbase import cluster
@@ -29,7 +23,7 @@ from luckbase.cluster.run import decisions
 from luckbase.cluster.run.decisions import make_plan
 from luckbase.cluster.run.progress import SolvedTiers
 from luckbase.cluster.run.ray import RayWorkers
-from luckbase.cluster.run.worker import PayoffPlace, Receipt, TableLocation
+from luckbase.cluster.run.worker import TableLocation
 from luckbase.cluster.table.decisions import write_blocks, write_runs
 from luckbase.cluster.table.find import opening_answers
 from luckbase.cluster.table.ledger import DECISIONS, RUNS, TIERS
@@ -37,7 +31,6 @@ from luckbase.cluster.table.storage import Folder
 from luckbase.cluster.table.table import StoredTable, tiers_in_memory
 from luckbase.cluster.table.verify import _check_entry
 from luckbase.solver import load_layout
-from luckbase.solver.board.model import Board
 from luckbase.solver.charts import Curves, Heatmap
 from luckbase.solver.dense import decisions_in_order
 from luckbase.solver.errors import (
@@ -48,10 +41,9 @@ from luckbase.solver.errors import (
     SearchLimitError,
     StateError,
 )
-from luckbase.solver.game.arrays import Decisions, Floats, Ints
+from luckbase.solver.game.arrays import Decisions
 from luckbase.solver.game.capabilities import DecisionLayout, Layout
 from luckbase.solver.game.game import Stopped
-from luckbase.solver.games.press_your_luck.tiers import Tier
 from tests.places import BOARDS
 from tests.solver.game.test_decisions import TwoBelow
 from tests.solver.test_check import Table
@@ -63,37 +55,35 @@ FEBRUARY = BOARDS / "press-your-luck" / "1985-02.toml"
 HOW = {"store": "decisions", "payoffs_of": "spins=1"}
 
 
-def coarse(frontier: int = 2) -> Board:
+def coarse(frontier=2):
     """A board of which a solve takes a second."""
     return luckbase.load_board(FEBRUARY, score_unit=1000, score_cap=3000, frontier=frontier)
 
 
 @pytest.fixture(scope="module")
-def solved(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StoredTable]:
+def solved(tmp_path_factory):
     """The coarse board's decisions, and payoffs of one spin; open. Three spins are
     `test_every_decision_of_february_…`'s."""
     folder = tmp_path_factory.mktemp("decisions")
-    done = luckbase.solve(coarse(), results=folder, **HOW)  # type: ignore[arg-type]
+    done = luckbase.solve(coarse(), results=folder, **HOW)
     with luckbase.open(done.table) as table:
         yield table
 
 
 @pytest.fixture(scope="module")
-def full() -> Iterator[luckbase.Table]:
+def full():
     """Its table of payoffs."""
     with tiers_in_memory(load_layout(coarse())) as table:
         yield table
 
 
 @pytest.fixture(scope="module")
-def every_state(full: luckbase.Table) -> Ints:
+def every_state(full):
     """All states of it."""
     return np.concatenate([states for part in full.parts for states in part.all_states()])
 
 
-def test_every_decision_is_that_of_the_table_of_payoffs(
-    solved: StoredTable, full: luckbase.Table, every_state: Ints
-) -> None:
+def test_every_decision_is_that_of_the_table_of_payoffs(solved, full, every_state):
     decided, right = solved.decided, full.stored_best(every_state)
     assert decided is not None
     assert solved.stored_best(every_state) == decided.stored_best(every_state) == right
@@ -106,7 +96,7 @@ def test_every_decision_is_that_of_the_table_of_payoffs(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("frontier", [2, 3, 4])
-def test_every_decision_of_february_is_that_of_the_payoffs(frontier: int, tmp_path: Path) -> None:
+def test_every_decision_of_february_is_that_of_the_payoffs(frontier, tmp_path):
     """In every row, $500: blocks as they were written beside the tiers of a table of payoffs."""
     board = luckbase.load_board(FEBRUARY, score_unit=500, frontier=frontier)
     done = luckbase.solve(board, store="decisions", results=tmp_path)
@@ -116,7 +106,7 @@ def test_every_decision_of_february_is_that_of_the_payoffs(frontier: int, tmp_pa
         assert decided is not None
         number_of = {entry.tier: i for i, entry in enumerate(decided.entries)}
         left = Counter(child for tier in dense.tiers() for child in dense.children(tier))
-        kept: dict[Tier, Floats] = {}
+        kept = {}
         for tier in dense.tiers():
             out, noted = np.empty(dense.shape(tier)), Decisions.blank(dense.rows(tier))
             dense.solve_tier(tier, out, kept.__getitem__, lambda: False, 0, noted)
@@ -134,7 +124,7 @@ def test_every_decision_of_february_is_that_of_the_payoffs(frontier: int, tmp_pa
     assert rows == done.states
 
 
-def searches_agree(table: StoredTable, wanted: int, most: int) -> None:
+def searches_agree(table, wanted, most):
     """So many random states whose search has at most `most` states have the same best action."""
     decided, rng = table.decided, np.random.default_rng(2)
     assert decided is not None
@@ -158,12 +148,12 @@ def searches_agree(table: StoredTable, wanted: int, most: int) -> None:
     raise AssertionError(f"{agreed} of {wanted} states could be searched; expected more room")
 
 
-def test_searches_from_random_states_agree(solved: StoredTable) -> None:
+def test_searches_from_random_states_agree(solved):
     searches_agree(solved, 3, 100_000)
 
 
 @pytest.mark.slow
-def test_searches_from_random_states_of_a_large_table_agree(tmp_path: Path) -> None:
+def test_searches_from_random_states_of_a_large_table_agree(tmp_path):
     """Of the table in the folder DECISIONS_TABLE, which may be of any frontier, where it is set."""
     where = os.environ.get("DECISIONS_TABLE")
     if where is None:
@@ -173,7 +163,7 @@ def test_searches_from_random_states_of_a_large_table_agree(tmp_path: Path) -> N
         searches_agree(table, 30, 4_000_000)
 
 
-def test_it_says_what_kind_of_table_it_is_and_grows_into_one_of_payoffs(tmp_path: Path) -> None:
+def test_it_says_what_kind_of_table_it_is_and_grows_into_one_of_payoffs(tmp_path):
     board = coarse(2)
     first = luckbase.solve(board, store="decisions", payoffs_of="spins=1", results=tmp_path)
     assert {e.part for e in first.ledger.files.values()} == {DECISIONS, RUNS, TIERS}
@@ -193,9 +183,7 @@ def test_it_says_what_kind_of_table_it_is_and_grows_into_one_of_payoffs(tmp_path
     assert (status.state, status.stores) == ("complete", "payoffs and decisions")
 
 
-def test_a_question_is_answered_at_once_and_its_payoffs_by_following(
-    solved: StoredTable, full: luckbase.Table, every_state: Ints
-) -> None:
+def test_a_question_is_answered_at_once_and_its_payoffs_by_following(solved, full, every_state):
     rng = np.random.default_rng(1)
     for k, state in enumerate(rng.choice(every_state, 40)):
         words = solved.game.describe(state)
@@ -214,15 +202,13 @@ def test_a_question_is_answered_at_once_and_its_payoffs_by_following(
             assert followed[action.name] == pytest.approx(action.value, abs=1e-7)
 
 
-def test_following_ends_where_payoffs_are_stored_and_says_how_far_it_goes(
-    solved: StoredTable, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_following_ends_where_payoffs_are_stored_and_says_how_far_it_goes(solved, monkeypatch):
     words, met = {"scores": (1000, 2000, 0), "earned": (0, 2, 0)}, list[int]()
     answer = solved.follow(words, on_states=met.append)
     with pytest.raises(SearchLimitError, match="more than 5 states; write games"):
         solved.follow(words, 5)
 
-    def over(states: Ints) -> tuple[Floats, NDArray[np.bool_]]:
+    def over(states):
         payoffs, found = StoredTable.lookup(solved, states)
         return payoffs, found & (states[:, 3:9].sum(axis=1) == 0)
 
@@ -233,7 +219,7 @@ def test_following_ends_where_payoffs_are_stored_and_says_how_far_it_goes(
     assert answer.source == "decisions"
 
 
-def test_payoffs_come_from_games_too_with_their_error(solved: StoredTable) -> None:
+def test_payoffs_come_from_games_too_with_their_error(solved):
     words = {"scores": (1000, 2000, 0), "earned": (0, 2, 0)}
     right, answer = solved.follow(words), solved.simulate(words, 4000)
     assert (answer.best, answer.to_act, answer.source) == (right.best, right.to_act, "games")
@@ -248,7 +234,7 @@ def test_payoffs_come_from_games_too_with_their_error(solved: StoredTable) -> No
     assert solved.simulate(words, 4000, seed=1).value != answer.value
 
 
-def test_rounds_are_played_from_the_starts_that_it_reaches(solved: StoredTable) -> None:
+def test_rounds_are_played_from_the_starts_that_it_reaches(solved):
     board = coarse()
     found = luckbase.evaluate(board, solved, games=2000)
     chances = {n: p for n, p in zip(*_starts(board), strict=True) if n <= 2}
@@ -262,15 +248,15 @@ def test_rounds_are_played_from_the_starts_that_it_reaches(solved: StoredTable) 
         luckbase.evaluate(board, solved, {"scores": (0, 0, 0), "earned": (4, 4, 4)}, games=100)
 
 
-def _starts(board: Board) -> tuple[list[int], list[float]]:
+def _starts(board):
     """Spins in all, and how likely."""
-    found: dict[int, float] = {}
-    for spins, chance in board.start.earned().items():  # type: ignore[attr-defined]
+    found = {}
+    for spins, chance in board.start.earned().items():
         found[sum(spins)] = found.get(sum(spins), 0.0) + float(chance)
     return list(found), list(found.values())
 
 
-def test_advice_comes_from_decisions_and_says_what_it_lacks(tmp_path: Path) -> None:
+def test_advice_comes_from_decisions_and_says_what_it_lacks(tmp_path):
     board = coarse(2)
     luckbase.solve(board, store="decisions", payoffs_of="none", results=tmp_path)
     with luckbase.advise(board, results=tmp_path) as game:
@@ -284,7 +270,7 @@ def test_advice_comes_from_decisions_and_says_what_it_lacks(tmp_path: Path) -> N
         assert "wins" not in lines
 
 
-def test_what_needs_payoffs_says_what_it_lacks(solved: StoredTable, tmp_path: Path) -> None:
+def test_what_needs_payoffs_says_what_it_lacks(solved, tmp_path):
     with pytest.raises(OptionError, match=r"stores decisions, and .* needs the payoffs") as found:
         luckbase.report(solved, 0)
     assert "--store" not in str(found.value)
@@ -298,9 +284,7 @@ def test_what_needs_payoffs_says_what_it_lacks(solved: StoredTable, tmp_path: Pa
         solved.probe(solved.game.parse(state).reshape(1, -1))
 
 
-def test_a_batch_says_what_is_best_and_the_payoffs_that_are_stored(
-    solved: StoredTable, every_state: Ints
-) -> None:
+def test_a_batch_says_what_is_best_and_the_payoffs_that_are_stored(solved, every_state):
     states = np.random.default_rng(3).choice(every_state, 200)
     rows = [solved.game.describe(state) for state in states]
     found = solved.values(rows, best=True)
@@ -319,7 +303,7 @@ def test_a_batch_says_what_is_best_and_the_payoffs_that_are_stored(
         solved.values([{"scores": (0, 0, 0), "earned": (4, 4, 4)}])
 
 
-def test_moved_decisions_are_counted_and_priced_where_there_are_payoffs(tmp_path: Path) -> None:
+def test_moved_decisions_are_counted_and_priced_where_there_are_payoffs(tmp_path):
     board = luckbase.load_board(FEBRUARY, score_unit=1000, score_cap=8000, frontier=1)
     other = luckbase.load_board(
         FEBRUARY, score_unit=1000, score_cap=8000, frontier=1, prize_value=6000
@@ -355,9 +339,7 @@ def test_moved_decisions_are_counted_and_priced_where_there_are_payoffs(tmp_path
     ("name", "fields"),
     [("leads", {"third": "1000", "whammies": "0,0,2"}), ("leads", {}), ("decide", {})],
 )  # fmt: skip
-def test_charts_of_decisions_say_what_those_of_payoffs_do(
-    tmp_path: Path, name: str, fields: dict[str, str]
-) -> None:
+def test_charts_of_decisions_say_what_those_of_payoffs_do(tmp_path, name, fields):
     board = luckbase.load_board(FEBRUARY, score_unit=1000, score_cap=8000, frontier=1)
     done = luckbase.solve(board, store="decisions", payoffs_of="none", results=tmp_path)
     with luckbase.open(done.table) as table, tiers_in_memory(load_layout(board)) as full:
@@ -372,7 +354,7 @@ def test_charts_of_decisions_say_what_those_of_payoffs_do(
         assert set(made.values.ravel().tolist()) == {0.0, 1.0}
 
 
-def test_it_is_exported_row_by_row(solved: StoredTable, every_state: Ints, tmp_path: Path) -> None:
+def test_it_is_exported_row_by_row(solved, every_state, tmp_path):
     rows = solved.to_arrow("spins=2").read_all()
     decided = solved.decided
     assert decided is not None
@@ -383,12 +365,12 @@ def test_it_is_exported_row_by_row(solved: StoredTable, every_state: Ints, tmp_p
     assert got == wanted
 
 
-def test_verify_finds_an_entry_that_is_not_that_of_its_tier(solved: StoredTable) -> None:
+def test_verify_finds_an_entry_that_is_not_that_of_its_tier(solved):
     part = solved.decided
     assert part is not None
     entry = part.entries[1]
     assert _check_entry(part, entry) == []
-    changes: list[dict[str, Any]] = [
+    changes = [
         {"rows": entry.rows + 1}, {"row_group_rows": entry.row_group_rows + 1},
         {"first_key": entry.first_key + 1}, {"last_key": entry.last_key - 1},
         {"name": part.entries[0].name, "at": entry.place},
@@ -400,7 +382,7 @@ def test_verify_finds_an_entry_that_is_not_that_of_its_tier(solved: StoredTable)
     assert why.endswith("is of a tier that this board does not have")
 
 
-def test_verify_solves_tiers_again_and_finds_a_changed_decision(solved: StoredTable) -> None:
+def test_verify_solves_tiers_again_and_finds_a_changed_decision(solved):
     verdict = solved.verify(None)
     assert verdict.ok
     assert verdict.residuals is not None
@@ -411,18 +393,16 @@ def test_verify_solves_tiers_again_and_finds_a_changed_decision(solved: StoredTa
         assert decided is not None
         right = decided.plan.unpack
 
-        def wrong(tier: Tier, packed: NDArray[np.uint8], block: int) -> NDArray[np.uint8]:
+        def wrong(tier, packed, block):
             codes = right(tier, packed, block).copy()
             codes[5] ^= 1
             return codes
 
-        decided.plan.unpack = wrong  # type: ignore[method-assign]
+        decided.plan.unpack = wrong
         assert "have another decision" in table.verify(None).faults[0]
 
 
-def test_a_byte_that_changed_is_refused_and_a_lost_file_made_again(
-    solved: StoredTable, tmp_path: Path
-) -> None:
+def test_a_byte_that_changed_is_refused_and_a_lost_file_made_again(solved, tmp_path):
     where = shutil.copytree(solved.where.parents[2], tmp_path / "r") / solved.where.relative_to(
         solved.where.parents[2]
     )
@@ -438,32 +418,32 @@ def test_a_byte_that_changed_is_refused_and_a_lost_file_made_again(
     runs = where / solved.ledger.of_part(RUNS)[7].place
     kept = runs.read_bytes()
     runs.unlink()
-    again = luckbase.solve(coarse(), results=tmp_path / "r", **HOW)  # type: ignore[arg-type]
+    again = luckbase.solve(coarse(), results=tmp_path / "r", **HOW)
     assert len(again.damaged) == 2
     assert (path.read_bytes(), runs.read_bytes()) == (before, kept)
 
 
-def test_it_goes_on_after_a_stop_with_the_same_bytes(solved: StoredTable, tmp_path: Path) -> None:
+def test_it_goes_on_after_a_stop_with_the_same_bytes(solved, tmp_path):
     board = coarse()
 
     class StopHere(Exception):
         pass
 
-    def stop(progress: luckbase.Progress) -> None:
+    def stop(progress):
         if progress.shards > 20:
             raise StopHere
 
     with pytest.raises(StopHere):
-        luckbase.solve(board, results=tmp_path, on_progress=stop, workers=1, **HOW)  # type: ignore[arg-type]
-    half = luckbase.solve(board, results=tmp_path, workers=1, **HOW)  # type: ignore[arg-type]
+        luckbase.solve(board, results=tmp_path, on_progress=stop, workers=1, **HOW)
+    half = luckbase.solve(board, results=tmp_path, workers=1, **HOW)
     assert 0 < half.kept < half.rows
     for entry in solved.ledger.files.values():
         assert (solved.where / entry.place).read_bytes() == (half.table / entry.place).read_bytes()
 
 
 def test_ray_workers_give_the_same_bytes_also_where_one_is_killed(
-    tmp_path: Path, ray_cluster: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    tmp_path, ray_cluster, monkeypatch
+):
     """The worker of the first receipt. Faces travel, and tiers that several others read."""
     board = luckbase.load_board(
         FEBRUARY, score_unit=1000, score_cap=3000, frontier=2, tied_pass="next"
@@ -472,13 +452,13 @@ def test_ray_workers_give_the_same_bytes_also_where_one_is_killed(
     killed, commit = list[str](), decisions._Run.commit
     kept, keep = list[int](), RayWorkers._keep
 
-    def commit_and_kill(self: decisions._Run, receipt: Receipt) -> None:
+    def commit_and_kill(self, receipt):
         commit(self, receipt)
         if not killed:
             killed.append(receipt.process)
             os.kill(int(receipt.process.split()[1]), signal.SIGKILL)
 
-    def note(self: RayWorkers, place: PayoffPlace, payoffs: Any, node: str) -> None:
+    def note(self, place, payoffs, node):
         kept.append(place.shape[0])
         keep(self, place, payoffs, node)
 
@@ -495,7 +475,7 @@ def test_ray_workers_give_the_same_bytes_also_where_one_is_killed(
         assert (alone.table / entry.place).read_bytes() == other.read_bytes()
 
 
-def test_a_solve_further_solves_again_what_it_reads_and_writes_what_is_new(tmp_path: Path) -> None:
+def test_a_solve_further_solves_again_what_it_reads_and_writes_what_is_new(tmp_path):
     first = luckbase.solve(coarse(1), store="decisions", payoffs_of="none", results=tmp_path)
     times = {
         e.place: (first.table / e.place).stat().st_mtime_ns for e in first.ledger.files.values()
@@ -507,7 +487,7 @@ def test_a_solve_further_solves_again_what_it_reads_and_writes_what_is_new(tmp_p
     assert all((second.table / place).stat().st_mtime_ns == at for place, at in times.items())
 
 
-def test_a_store_holds_it_as_any_table(tmp_path: Path, bucket: str) -> None:
+def test_a_store_holds_it_as_any_table(tmp_path, bucket):
     board, words = coarse(1), {"scores": (1000, 2000, 0), "earned": (0, 1, 0)}
     done = luckbase.solve(board, store="decisions", payoffs_of="none", results=tmp_path)
     with luckbase.open(done.table) as table:
@@ -524,7 +504,7 @@ def test_a_store_holds_it_as_any_table(tmp_path: Path, bucket: str) -> None:
     }
 
 
-def test_writing_a_tier_stops_between_blocks(solved: StoredTable, tmp_path: Path) -> None:
+def test_writing_a_tier_stops_between_blocks(solved, tmp_path):
     decided = solved.decided
     assert decided is not None
     tier, codes = decided.tier_of_number[decided.entries[-1].tier], decided.tier_codes(-1)
@@ -534,7 +514,7 @@ def test_writing_a_tier_stops_between_blocks(solved: StoredTable, tmp_path: Path
         write_runs(Folder(tmp_path), decided.plan, tier, codes, lambda: True)
 
 
-def test_its_plan_says_rows_and_memory_and_refuses_what_does_not_fit() -> None:
+def test_its_plan_says_rows_and_memory_and_refuses_what_does_not_fit():
     board = luckbase.load_board(FEBRUARY, score_unit=500, frontier=12)
     plan = luckbase.plan(board, store="decisions", memory=20_000_000_000)
     assert isinstance(plan, luckbase.Planned)
@@ -545,7 +525,7 @@ def test_its_plan_says_rows_and_memory_and_refuses_what_does_not_fit() -> None:
         small.check()
 
 
-def test_words_that_are_wrong_are_refused() -> None:
+def test_words_that_are_wrong_are_refused():
     with pytest.raises(OptionError, match="store: unknown 'decision'; did you mean 'decisions'"):
         luckbase.solve(coarse(), store="decision")
     with pytest.raises(OptionError, match="payoffs_of: all payoffs are stored"):
@@ -557,7 +537,7 @@ def test_words_that_are_wrong_are_refused() -> None:
     jackpot = luckbase.load_board(BOARDS / "jackpot" / "tiny.toml")
     for ask in luckbase.solve, luckbase.plan:
         with pytest.raises(OptionError, match="store: a search stores payoffs; leave it out"):
-            ask(jackpot, store="decisions")  # type: ignore[operator]
+            ask(jackpot, store="decisions")
     skunk = luckbase.load_board(BOARDS / "skunk" / "tiny.toml")
     with pytest.raises(OptionError, match="payoffs_of: skunk is one tier; leave it out"):
         luckbase.solve(skunk, store="decisions", payoffs_of="turn=1")
@@ -571,7 +551,7 @@ def test_words_that_are_wrong_are_refused() -> None:
         cluster.solve(coarse(), store="decisions")
 
 
-def by_the_page(blocks: bytes, footer_bytes: int, spins: int, n: int) -> dict[tuple[int, ...], str]:
+def by_the_page(blocks, footer_bytes, spins, n):
     """The actions of a tier of three players by (passed A, earned A, …, earned C, scores of A, B,
     C in units), read as docs/reference/table-format.md says; nothing of ours in it."""
     about = json.loads(blocks[-footer_bytes:-8])
@@ -600,7 +580,7 @@ def by_the_page(blocks: bytes, footer_bytes: int, spins: int, n: int) -> dict[tu
     return found
 
 
-def test_blocks_are_what_the_page_on_the_format_says(solved: StoredTable) -> None:
+def test_blocks_are_what_the_page_on_the_format_says(solved):
     decided = solved.decided
     assert decided is not None
     for entry in decided.entries[-1], decided.entries[10]:
@@ -616,7 +596,7 @@ def test_blocks_are_what_the_page_on_the_format_says(solved: StoredTable) -> Non
         assert [said[key] for key in keys] == decided.stored_best(states)
 
 
-def test_runs_answer_in_sql_words(solved: StoredTable) -> None:
+def test_runs_answer_in_sql_words(solved):
     """Every run of a tier, as a filter of Parquet's columns has it."""
     name = "runs/spins-2.whammies_1-3.whammies_2-2.whammies_3-3.parquet"
     entry = solved.ledger.files[name]
@@ -635,9 +615,7 @@ def test_runs_answer_in_sql_words(solved: StoredTable) -> None:
     assert covered == 4**3 * 9  # configurations in which somebody decides: 6 + 2 + 1
 
 
-def test_payoffs_of_float32_take_half_the_memory_and_the_table_says_how_close(
-    tmp_path: Path,
-) -> None:
+def test_payoffs_of_float32_take_half_the_memory_and_the_table_says_how_close(tmp_path):
     board = luckbase.load_board(FEBRUARY, score_unit=250, frontier=8, tied_pass="next")
     wide = luckbase.load_board(FEBRUARY, score_unit=250, frontier=8)
     plan = luckbase.plan(board, store="decisions", memory=19_000_000_000)
@@ -665,9 +643,7 @@ DICE = [
 
 
 @pytest.mark.parametrize(("path", "options", "paid"), DICE)
-def test_dice_games_store_decisions_that_are_those_of_their_payoffs(
-    path: str, options: dict[str, int], paid: set[int] | None, tmp_path: Path
-) -> None:
+def test_dice_games_store_decisions_that_are_those_of_their_payoffs(path, options, paid, tmp_path):
     """Every row, in blocks and runs; what is followed, verified, played,
     written. paid: the rounds whose payoffs are stored."""
     board = luckbase.load_board(BOARDS / f"{path}.toml", **options)
@@ -708,18 +684,16 @@ def test_dice_games_store_decisions_that_are_those_of_their_payoffs(
 class NearFirst(TwoBelow):
     """Each reads the one before it whole, and the face of one more: a single chain."""
 
-    def children(self, tier: int) -> list[int]:
+    def children(self, tier):
         return super().children(tier)[::-1]
 
 
 @pytest.mark.parametrize("kind", [TwoBelow, NearFirst])
-def test_what_chains_leave_for_others_and_themselves_are_the_payoffs(
-    kind: type[Layout[int]], tmp_path: Path
-) -> None:
+def test_what_chains_leave_for_others_and_themselves_are_the_payoffs(kind, tmp_path):
     of = DecisionLayout[int](coins(capabilities={Layout: kind}))
     plan, solved = make_plan(of), [payoffs for _, payoffs, _ in decisions_in_order(of)]
     assert (len(plan.chains) == 1) == (kind is NearFirst)
-    given: list[Floats] = []
+    given = []
     for shard, chain, gives in zip(plan.shards, plan.chains, plan.gives, strict=True):
         job = decisions.SolveChain(
             board=of.layout.game.board, location=TableLocation(tmp_path, ""), shard=shard.index,
@@ -734,16 +708,16 @@ def test_what_chains_leave_for_others_and_themselves_are_the_payoffs(
 
 
 @pytest.mark.parametrize("names", [(), [f"to {k}" for k in range(16)]])
-def test_actions_that_have_no_code_are_refused(names: tuple[str, ...]) -> None:
+def test_actions_that_have_no_code_are_refused(names):
     kind = type("Named", (Table,), {"best_names": names})
     of = DecisionLayout[int](coins(capabilities={Layout: kind}))
     with pytest.raises(OptionError, match=f"one who decides alone has {len(names)} actions"):
         make_plan(of)
-    kind.best_names = names[:15] or ("stop",)  # type: ignore[attr-defined]
+    kind.best_names = names[:15] or ("stop",)
     assert make_plan(of).rows == 67
 
 
-def test_payoffs_of_the_lowest_and_the_highest_level_are_stored_unless_others_are_said() -> None:
+def test_payoffs_of_the_lowest_and_the_highest_level_are_stored_unless_others_are_said():
     layout = luckbase.solver.load_game(coarse(3)).need(DecisionLayout)
     for said, spins in ((None, {1, 3}), ("none", set()), ("spins=1", {1})):
         stored = zip(layout.tiers(), make_plan(layout, said).of_tier, strict=True)

@@ -1,7 +1,5 @@
 """One solve of a table at a time: who is at it is said, who is not any more is taken over."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
@@ -9,14 +7,13 @@ import sys
 import threading
 import time
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from luckbase.cluster.run import progress as lock_module
 from luckbase.cluster.run.progress import LOCK, Lock, lock
 from luckbase.cluster.table.entries import Entries
-from luckbase.cluster.table.storage import Folder, Memory, Storage, place_of, storage_at
+from luckbase.cluster.table.storage import Folder, Memory, place_of, storage_at
 from luckbase.solver.errors import FencedError, RequestError
 from tests.places import ROOT
 
@@ -26,14 +23,14 @@ ALIVE = 6 * SHORT
 """Of one whose holder lives and must say so in time, on a busy machine too."""
 
 
-def held_elsewhere(storage: Storage, **more: Any) -> None:
+def held_elsewhere(storage, **more):
     """By a process of another machine."""
     holder = {"host": "far", "process": 7, "machine": "far 1", "started": "5", "since": "noon"}
     said = {"holder": holder, "epoch": 3, "beat": 1, "lease": SHORT, **more}
     storage.put(LOCK, json.dumps(said).encode())
 
 
-def test_it_says_who_holds_it_and_is_free_afterwards(tmp_path: Path) -> None:
+def test_it_says_who_holds_it_and_is_free_afterwards(tmp_path):
     running = rf"running: process {os.getpid()} on .* since"
     with lock(tmp_path), pytest.raises(RequestError, match=running):
         Lock(Folder(tmp_path), tmp_path).take()
@@ -41,14 +38,14 @@ def test_it_says_who_holds_it_and_is_free_afterwards(tmp_path: Path) -> None:
         assert again.epoch == 1
 
 
-def test_one_that_says_nothing_for_a_lease_is_taken_over_once() -> None:
+def test_one_that_says_nothing_for_a_lease_is_taken_over_once():
     storage, notes = Memory(), list[str]()
     held_elsewhere(storage)
     started = time.monotonic()
     two = [Lock(storage, Path("t"), ALIVE) for _ in range(2)]
     refused = list[Exception]()
 
-    def take(mine: Lock) -> None:
+    def take(mine):
         try:
             mine.take(notes.append)
         except RequestError as error:
@@ -66,7 +63,7 @@ def test_one_that_says_nothing_for_a_lease_is_taken_over_once() -> None:
     winner.release()
 
 
-def test_one_that_is_removed_with_its_table_is_made_anew() -> None:
+def test_one_that_is_removed_with_its_table_is_made_anew():
     storage, mine = Memory(), Lock(Memory(), Path("t"), SHORT)
     held_elsewhere(storage, lease=60.0)
     mine.storage = storage
@@ -76,7 +73,7 @@ def test_one_that_is_removed_with_its_table_is_made_anew() -> None:
     mine.release()
 
 
-def test_one_that_says_something_is_not_taken_over_however_long_it_holds_it() -> None:
+def test_one_that_says_something_is_not_taken_over_however_long_it_holds_it():
     storage = Memory()
     theirs, mine = Lock(storage, Path("t"), ALIVE), Lock(storage, Path("t"), ALIVE)
     theirs._own["machine"] = mine._own["machine"] + " not"
@@ -89,7 +86,7 @@ def test_one_that_says_something_is_not_taken_over_however_long_it_holds_it() ->
     mine.release()
 
 
-def test_a_clock_that_is_an_hour_off_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_clock_that_is_an_hour_off_changes_nothing(monkeypatch):
     storage = Memory()
     held_elsewhere(storage)
     hour = time.time() + 3600
@@ -102,14 +99,14 @@ def test_a_clock_that_is_an_hour_off_changes_nothing(monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.parametrize("content", [b"", b"{}", b"[1]", b'{"holder": 3}', b"\xff"])
-def test_one_that_nobody_can_read_is_taken_over_after_a_lease(content: bytes) -> None:
+def test_one_that_nobody_can_read_is_taken_over_after_a_lease(content):
     storage = Memory({LOCK: content})
     mine = Lock(storage, Path("t"), SHORT)
     mine.take()
     mine.release()
 
 
-def test_a_holder_of_this_machine_that_is_dead_need_not_be_waited_for(tmp_path: Path) -> None:
+def test_a_holder_of_this_machine_that_is_dead_need_not_be_waited_for(tmp_path):
     script = (
         "import sys; from pathlib import Path; from luckbase.cluster.run.progress import Lock\n"
         "from luckbase.cluster.table.storage import Folder\n"
@@ -131,7 +128,7 @@ def test_a_holder_of_this_machine_that_is_dead_need_not_be_waited_for(tmp_path: 
     mine.release()
 
 
-def test_who_was_taken_over_commits_nothing_more(tmp_path: Path) -> None:
+def test_who_was_taken_over_commits_nothing_more(tmp_path):
     """A solve that was suspended for longer than its lease."""
     first, second = Entries(Folder(tmp_path), "id"), Entries(Folder(tmp_path), "id")
     first.begin("process 1 on near")
@@ -156,7 +153,7 @@ for i in range(races):
 """
 
 
-def race(place: str, races: int) -> None:
+def race(place, races):
     """Two processes make the same object, again and again: one of them does."""
     racers = [
         subprocess.Popen([sys.executable, "-c", RACER, place, str(races), who], cwd=ROOT, text=True,
@@ -174,10 +171,10 @@ RACES = [20, pytest.param(200, marks=pytest.mark.slow)]
 
 
 @pytest.mark.parametrize("races", RACES)
-def test_of_two_processes_one_makes_an_object_of_a_folder(tmp_path: Path, races: int) -> None:
+def test_of_two_processes_one_makes_an_object_of_a_folder(tmp_path, races):
     race(str(tmp_path), races)
 
 
 @pytest.mark.parametrize("races", RACES)
-def test_of_two_processes_one_makes_an_object_of_a_store(bucket: str, races: int) -> None:
+def test_of_two_processes_one_makes_an_object_of_a_store(bucket, races):
     race(f"{bucket}/races-{races}", races)

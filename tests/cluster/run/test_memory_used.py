@@ -1,7 +1,5 @@
 """The memory that a solve takes: of each process its own; what is shared once a machine."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path
@@ -55,9 +53,7 @@ os._exit(0)
     ("kind", "own", "shared"),
     [("file", False, False), ("own", True, False), ("shared", False, True)],
 )
-def test_what_was_held_a_moment_counts_where_it_is_memory(
-    kind: str, own: bool, shared: bool, on_disk: Path
-) -> None:
+def test_what_was_held_a_moment_counts_where_it_is_memory(kind, own, shared, on_disk):
     """Of a process alone: 200 MB each, of a file that it maps, of its own, of shared memory; what
     it lets go of before it is asked was seen."""
     file = on_disk / "file"
@@ -73,7 +69,7 @@ def test_what_was_held_a_moment_counts_where_it_is_memory(
     assert ours >= 180 if shared else ours == 0
 
 
-def test_what_is_shared_counts_once_a_machine() -> None:
+def test_what_is_shared_counts_once_a_machine():
     processes = {
         "one host 1": MemoryUsed(100, 0), "one host 2": MemoryUsed(200, 1000),
         "one host 3": MemoryUsed(300, 900), "other 1": MemoryUsed(5, 10),

@@ -7,8 +7,6 @@ import subprocess
 import sys
 import threading
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -18,7 +16,7 @@ from luckbase.solver.errors import WorkerError
 from tests.shared import FIRST_CODE, first_solves
 
 
-def node(name: str, *, cpus: float = 2, alive: bool = True, memory: float = 1e9) -> dict[str, Any]:
+def node(name, *, cpus=2, alive=True, memory=1e9):
     return {
         "NodeID": name, "Alive": alive, "NodeManagerHostname": f"host-{name}",
         "NodeManagerAddress": "10.0.0.1", "Resources": {"CPU": cpus, "memory": memory},
@@ -28,19 +26,19 @@ def node(name: str, *, cpus: float = 2, alive: bool = True, memory: float = 1e9)
 class Cluster:
     """What Ray lists, and what is said of it; a clock that a test moves."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, *there: dict[str, Any]) -> None:
+    def __init__(self, monkeypatch, *there):
         self.listed, self.said, self.now = list(there), [], 0.0
         monkeypatch.setattr(nodes.time, "monotonic", lambda: self.now)
         self.nodes = Nodes(lambda: self.listed, self.said.append)
 
     said: list[str]
 
-    def later(self, seconds: float, *there: dict[str, Any]) -> None:
+    def later(self, seconds, *there):
         self.now, self.listed = self.now + seconds, list(there)
         self.nodes.refresh()
 
 
-def test_cores_are_those_of_the_living(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cores_are_those_of_the_living(monkeypatch):
     a = Cluster(monkeypatch, node("a"), node("b", alive=False), node("c", cpus=0))
     assert [each.slots for each in a.nodes.working] == [2]
     a.later(2, node("a"), node("d", cpus=5))
@@ -52,7 +50,7 @@ def test_cores_are_those_of_the_living(monkeypatch: pytest.MonkeyPatch) -> None:
     ]
 
 
-def test_nobody_is_asked_twice_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nobody_is_asked_twice_a_second(monkeypatch):
     a = Cluster(monkeypatch, node("a"))
     a.later(0.5, node("a"), node("b"))
     assert len(a.nodes.by_id) == 1
@@ -60,9 +58,7 @@ def test_nobody_is_asked_twice_a_second(monkeypatch: pytest.MonkeyPatch) -> None
     assert len(a.nodes.by_id) == 2
 
 
-def test_one_that_is_left_out_stays_so_and_the_last_one_ends_the_solve(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_one_that_is_left_out_stays_so_and_the_last_one_ends_the_solve(monkeypatch):
     a = Cluster(monkeypatch, node("a"), node("b"))
     a.nodes.leave_out("a", "host-a", "has numba 0.1, not 0.68")
     a.nodes.leave_out("a", "host-a", "has numba 0.1, not 0.68")
@@ -75,7 +71,7 @@ def test_one_that_is_left_out_stays_so_and_the_last_one_ends_the_solve(
         a.nodes.leave_out("b", "host-b", "has no numba; 0.68 is needed")
 
 
-def test_without_anybody_for_a_minute_the_solve_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_anybody_for_a_minute_the_solve_ends(monkeypatch):
     a = Cluster(monkeypatch, node("a"))
     a.later(2)
     a.later(50)
@@ -88,9 +84,7 @@ def test_without_anybody_for_a_minute_the_solve_ends(monkeypatch: pytest.MonkeyP
     assert "the same command goes on" in str(found.value)
 
 
-def test_a_task_that_fits_on_no_node_does_not_wait_for_ever(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_task_that_fits_on_no_node_does_not_wait_for_ever(monkeypatch):
     a = Cluster(monkeypatch, node("a", memory=2e9), node("b", memory=8e9))
     a.nodes.refresh_for(4_000_000_000, 1)
     for _ in range(40):  # b goes and comes again
@@ -109,7 +103,7 @@ def test_a_task_that_fits_on_no_node_does_not_wait_for_ever(
 # --- what a machine is made of -----------------------------------------------------------------
 
 
-def test_what_differs_is_said() -> None:
+def test_what_differs_is_said():
     mine = own_environment()
     assert mine.differs_from(mine) == ""
     for name, version in mine.versions:
@@ -123,7 +117,7 @@ def test_what_differs_is_said() -> None:
     assert mine.differs_from(replace(mine, code="other")) == "runs other code of luckbase"
 
 
-def test_it_is_known_without_importing_any_of_it() -> None:
+def test_it_is_known_without_importing_any_of_it():
     code = (
         "import sys; from luckbase.cluster.run.nodes import own_environment\n"
         "import luckbase.cluster.run.nodes; own_environment()\n"
@@ -133,7 +127,7 @@ def test_it_is_known_without_importing_any_of_it() -> None:
     assert done.stdout.strip() == "set()"
 
 
-def test_the_files_that_are_sent_are_the_package(tmp_path: Path) -> None:
+def test_the_files_that_are_sent_are_the_package(tmp_path):
     """A process that has nothing but them runs the same code."""
     for name, path in source_files():
         (tmp_path / "luckbase" / name).parent.mkdir(parents=True, exist_ok=True)
@@ -154,7 +148,7 @@ def test_the_files_that_are_sent_are_the_package(tmp_path: Path) -> None:
     assert PACKAGE.name == "luckbase"
 
 
-def test_what_is_compiled_here_is_not_compiled_there(tmp_path: Path, run_folder: Path) -> None:
+def test_what_is_compiled_here_is_not_compiled_there(tmp_path, run_folder):
     first_solves(run_folder)
     solve = (
         "from luckbase import solver; from luckbase.solver import njit\n"
@@ -162,7 +156,7 @@ def test_what_is_compiled_here_is_not_compiled_there(tmp_path: Path, run_folder:
         "solver.load_layout(board).compile()\n"
     )
 
-    def run(home: Path, code: str) -> str:
+    def run(home, code):
         env = {"HOME": str(tmp_path), "NUMBA_CACHE_DIR": str(home),
                "PYTHONPATH": str(PACKAGE.parent), "PATH": "/usr/bin:/bin"}  # fmt: skip
         done = subprocess.run(
@@ -192,7 +186,7 @@ def test_what_is_compiled_here_is_not_compiled_there(tmp_path: Path, run_folder:
     assert "compiled" in counted
 
 
-def test_a_machine_that_the_cluster_has_given_up_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_machine_that_the_cluster_has_given_up_says_so(monkeypatch):
     a = Cluster(monkeypatch, node("a"), node("b"))
     a.nodes._own = "a"
     a.later(2, node("a"), node("b", alive=False))
@@ -200,10 +194,10 @@ def test_a_machine_that_the_cluster_has_given_up_says_so(monkeypatch: pytest.Mon
         a.later(2, node("a", alive=False), node("b"))
 
 
-def test_a_head_that_answers_no_more_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_head_that_answers_no_more_is_not_waited_for(monkeypatch):
     asked, answers = threading.Event(), threading.Event()
 
-    def ask() -> list[str]:
+    def ask():
         if asked.is_set():
             answers.wait()
         asked.set()

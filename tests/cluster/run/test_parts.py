@@ -1,10 +1,7 @@
 """Tiers in parts, by Goofspiel: the same rows however a layer is split, asked, resumed."""
 
-from __future__ import annotations
-
 import hashlib
 from collections import deque
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +19,7 @@ WIN = Path(__file__).parents[3] / "boards/goofspiel/win.toml"
 
 
 @pytest.fixture
-def small_parts(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def small_parts(monkeypatch):
     layout.layer_of.cache_clear()
     monkeypatch.setattr("luckbase.solver.game.game._loaded", deque())
     monkeypatch.setattr(layout, "GAMES_A_PART", 3000)
@@ -31,26 +28,24 @@ def small_parts(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def whole(tmp_path_factory):
     board = solver.load_board(POINTS, cards=7)
     return cluster.solve(board, results=tmp_path_factory.mktemp("whole")).table
 
 
-def payoffs(path: Path) -> tuple[np.ndarray, np.ndarray]:
+def payoffs(path):
     with cluster.open_table(path) as table:
         states = np.concatenate(list(table.draw(table.rows, 0)))
         return states, table.probe(states)
 
 
-def digests(path: Path) -> list[str]:
+def digests(path):
     files = sorted((path / "tiers").rglob("*.parquet"))
     return [hashlib.sha256(file.read_bytes()).hexdigest() for file in files]
 
 
 @pytest.mark.parametrize("workers", [1, 3])
-def test_parts_give_the_same_rows_as_whole_tiers(
-    whole: Path, tmp_path: Path, small_parts: None, workers: int
-) -> None:
+def test_parts_give_the_same_rows_as_whole_tiers(whole, tmp_path, small_parts, workers):
     board = solver.load_board(POINTS, cards=7)
     table = cluster.solve(board, results=tmp_path, workers=workers).table
     assert len(list(table.rglob("*.parquet"))) > 12
@@ -66,9 +61,7 @@ def test_parts_give_the_same_rows_as_whole_tiers(
 
 
 @pytest.mark.parametrize("board", [POINTS, WIN])
-def test_parts_are_put_together_to_the_bits_of_a_whole_tier(
-    board: Path, small_parts: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_parts_are_put_together_to_the_bits_of_a_whole_tier(board, small_parts, monkeypatch):
     """Whatever parts are in which array, in any order."""
     monkeypatch.setattr(layout, "GAMES_A_PART", 300)
     layers = solver.load_layout(solver.load_board(board, cards=6))
@@ -84,15 +77,13 @@ def test_parts_are_put_together_to_the_bits_of_a_whole_tier(
     assert tiers.payoffs_of(layers, 4, arrays).tobytes() == below.tobytes()
 
 
-def test_a_stopped_solve_in_parts_goes_on_to_the_same_bytes(
-    tmp_path: Path, small_parts: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_stopped_solve_in_parts_goes_on_to_the_same_bytes(tmp_path, small_parts, monkeypatch):
     board = solver.load_board(POINTS, cards=7)
     once = cluster.solve(board, results=tmp_path / "once").table
     commit, done = tiers.TierRun.commit, [0]
 
-    def stop_after(self: tiers.TierRun, receipt: object) -> None:
-        commit(self, receipt)  # type: ignore[arg-type]
+    def stop_after(self, receipt):
+        commit(self, receipt)
         done[0] += 1
         if done[0] % 5 == 0:
             raise KeyboardInterrupt
@@ -110,7 +101,7 @@ def test_a_stopped_solve_in_parts_goes_on_to_the_same_bytes(
     assert digests(table) == digests(once)
 
 
-def test_a_state_and_its_swap_are_one_row_with_the_payoffs_exchanged(whole: Path) -> None:
+def test_a_state_and_its_swap_are_one_row_with_the_payoffs_exchanged(whole):
     with cluster.open_table(whole) as table:
         one = table.ask({"mine": "1,4,5", "theirs": "2,3,6", "deck": "1,2,7"}).value
         other = table.ask({"mine": "2,3,6", "theirs": "1,4,5", "deck": "1,2,7"}).value
@@ -118,7 +109,7 @@ def test_a_state_and_its_swap_are_one_row_with_the_payoffs_exchanged(whole: Path
 
 
 @pytest.mark.parametrize("board", [POINTS, WIN])
-def test_a_turned_card_is_answered_with_both_sides_bids(board: Path, tmp_path: Path) -> None:
+def test_a_turned_card_is_answered_with_both_sides_bids(board, tmp_path):
     """docs/sources.md#numbers-of-this-project: on the 5,
     points .8636 on the 5; win 1: .1444, 2: .0154, 5: .8402."""
     table = cluster.solve(solver.load_board(board, cards=5), results=tmp_path).table
@@ -138,7 +129,7 @@ def test_a_turned_card_is_answered_with_both_sides_bids(board: Path, tmp_path: P
         assert check_residuals(opened, None).worst < 1e-12
 
 
-def test_bids_are_named_by_the_persons_own_cards(whole: Path) -> None:
+def test_bids_are_named_by_the_persons_own_cards(whole):
     """Paper, 3.1: {2,4} against {1,3}, queen (2) and king (4) left: high on the king with ..."""
     with cluster.open_table(whole) as table:
         answer = table.ask({"mine": "2,7", "theirs": "1,5", "deck": "3,6", "upcard": "6"})
@@ -159,12 +150,12 @@ def test_bids_are_named_by_the_persons_own_cards(whole: Path) -> None:
         ({"mine": "1,8", "theirs": "1,2", "deck": "1,2"}, "mine: 8 is not a number from 1 to 7"),
     ],
 )
-def test_what_is_no_state_is_one_sentence(whole: Path, words: dict[str, str], said: str) -> None:
+def test_what_is_no_state_is_one_sentence(whole, words, said):
     with cluster.open_table(whole) as table, pytest.raises(StateError, match=said):
         table.ask(words)
 
 
-def test_a_table_plays_both_sides_of_a_turned_card(whole: Path) -> None:
+def test_a_table_plays_both_sides_of_a_turned_card(whole):
     from luckbase.solver.policy.evaluate import evaluate_profile
 
     with cluster.open_table(whole) as table:

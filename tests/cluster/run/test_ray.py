@@ -1,12 +1,8 @@
 """A task that Ray ends half-way, without an error, is handed out again, a few times."""
 
-from __future__ import annotations
-
 import pickle
-from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -29,34 +25,34 @@ class SomeRay:
     )  # fmt: skip
     silent = 0
 
-    def __init__(self, *runs: list[Any]) -> None:
+    def __init__(self, *runs):
         self.runs, self.handed_out = list(runs), 0
-        self.given: list[tuple[Any, ...]] = []
+        self.given = []
 
-    def nodes(self) -> list[dict[str, Any]]:
+    def nodes(self):
         return [{
             "NodeID": "a", "Alive": True, "NodeManagerHostname": "a", "NodeManagerAddress": "::",
             "Resources": {"CPU": 1.0, "memory": 1e9},
         }]  # fmt: skip
 
-    def remote(self, *function: Any, **how: Any) -> Any:
+    def remote(self, *function, **how):
         return self if function else lambda done: self if done.__name__ == "run" else None
 
-    def options(self, **how: Any) -> Any:
+    def options(self, **how):
         return SimpleNamespace(remote=self._begin)
 
-    def _begin(self, *given: Any) -> Iterator[Any]:
+    def _begin(self, *given):
         self.handed_out += 1
         self.given.append(given)
         return iter(self.runs.pop(0))
 
-    def put(self, value: Any) -> Any:
+    def put(self, value):
         return value
 
-    def wait(self, waiting: list[Any], **how: Any) -> tuple[list[Any], list[Any]]:
+    def wait(self, waiting, **how):
         return waiting[:1], waiting[1:]
 
-    def get(self, reference: Any, timeout: float = 0.0) -> Any:
+    def get(self, reference, timeout=0.0):
         if self.silent:
             self.silent -= 1
             raise TimeoutError
@@ -68,19 +64,19 @@ SENT = SimpleNamespace(sent=True, node="a", stage_file="", arrived=lambda storag
 """Its files come behind it."""
 
 
-def task(*, keep: bool) -> Any:
-    return Task(7, "a job", 1, keep=PayoffPlace(7, (1,), (0, 1)) if keep else None)  # type: ignore[arg-type]
+def task(*, keep):
+    return Task(7, "a job", 1, keep=PayoffPlace(7, (1,), (0, 1)) if keep else None)
 
 
-def workers_of(ray: SomeRay) -> RayWorkers:
+def workers_of(ray):
     nowhere = TableLocation(Path("/nowhere"), "")
     return RayWorkers(ray, nowhere, lambda text: None, joined=False, max_slots=1)
 
 
-def receipts(ray: SomeRay, *, keep: bool) -> list[Any]:
+def receipts(ray, *, keep):
     workers = workers_of(ray)
     workers.submit(task(keep=keep))
-    said: list[Any] = []
+    said = []
     while not said or said[-1] is not RECEIPT:
         event = workers.wait_one(0.0)
         said += [event] if event is not None else []
@@ -89,27 +85,27 @@ def receipts(ray: SomeRay, *, keep: bool) -> list[Any]:
 
 
 @pytest.mark.parametrize("ended", [[], [None], [None, "payoffs"], [None, "payoffs", SENT]], ids=len)
-def test_it_is_done_again(ended: list[Any]) -> None:
+def test_it_is_done_again(ended):
     ray = SomeRay(ended, ended, [None, "payoffs", RECEIPT, None])
     said = receipts(ray, keep=False)
     assert said == [RECEIPT] and ray.handed_out == 3
 
 
-def test_payoffs_that_were_there_come_again_with_the_second_try() -> None:
+def test_payoffs_that_were_there_come_again_with_the_second_try():
     ray = SomeRay([None, "lost"], [None, "payoffs", RECEIPT, None])
     said = receipts(ray, keep=True)
     assert [type(one) for one in said] == [PayoffsReady, PayoffsReady, SimpleNamespace]
     assert ray.handed_out == 2
 
 
-def test_in_the_end_it_is_a_sentence() -> None:
+def test_in_the_end_it_is_a_sentence():
     ray = SomeRay(*[[None]] * (RETRIES + 1))
     with pytest.raises(WorkerError, match=f"stopped a task {RETRIES + 1} times; what was"):
         receipts(ray, keep=False)
     assert ray.handed_out == RETRIES + 1
 
 
-def test_the_board_of_all_tasks_is_the_same_one_there() -> None:
+def test_the_board_of_all_tasks_is_the_same_one_there():
     ray, board = SomeRay([], []), solver.load_board(BOARDS / "press-your-luck/tiny.toml")
     workers = workers_of(ray)
     other = solver.load_board(BOARDS / "press-your-luck/tiny.toml", max_whammies=2)
@@ -122,10 +118,10 @@ def test_the_board_of_all_tasks_is_the_same_one_there() -> None:
     assert first.board == board and first.board is second.board
 
 
-def test_parts_of_a_tier_come_in_pieces_each_once() -> None:
+def test_parts_of_a_tier_come_in_pieces_each_once():
     """Some at once, as they are solved: also one that comes twice."""
     ray = SomeRay(*[[]] * 100)
-    brought: list[Any] = []
+    brought = []
     workers = workers_of(ray)
     workers._gather = SimpleNamespace(remote=lambda batch: brought.append(batch) or batch)
     order = [*range(39, -1, -1)]
@@ -148,18 +144,16 @@ class LostError(Exception):
     """What the nodes say of a cluster that is gone."""
 
 
-def test_what_does_not_come_is_not_waited_for_where_the_cluster_is_lost(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_what_does_not_come_is_not_waited_for_where_the_cluster_is_lost(monkeypatch):
     ray = SomeRay([None, "payoffs", RECEIPT, None])
     ray.silent = 3
     workers = workers_of(ray)
     workers.submit(task(keep=False))
-    looked: list[int] = []
+    looked = []
     monkeypatch.setattr(workers.nodes, "refresh", lambda: looked.append(1))
     assert workers.wait_one(0.0) is RECEIPT and len(looked) == 3 + 3  # each time before it waits
 
-    def lost() -> None:
+    def lost():
         looked.append(1)
         if len(looked) == 7:
             raise LostError
@@ -172,9 +166,7 @@ def test_what_does_not_come_is_not_waited_for_where_the_cluster_is_lost(
     assert len(looked) == 7
 
 
-def test_nor_are_files_that_do_not_come_behind_their_receipt(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_nor_are_files_that_do_not_come_behind_their_receipt(monkeypatch):
     """As where the host that solved is lost between the two, with the head of the cluster."""
     ray, come = SomeRay([None, "payoffs", SENT, {}]), iter([True] * 3 + [False, False, True])
     monkeypatch.setattr(ray, "wait", lambda all_, **how: (all_, []) if next(come) else ([], all_))
@@ -184,7 +176,7 @@ def test_nor_are_files_that_do_not_come_behind_their_receipt(
     assert workers.wait_one(0.0) is RECEIPT
 
 
-def test_in_the_end_what_does_not_come_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_in_the_end_what_does_not_come_is_a_sentence(monkeypatch):
     monkeypatch.setattr(ray_workers, "GET_SECONDS", 0.0)
     ray = SomeRay([None, "payoffs", RECEIPT, None])
     ray.silent = 100

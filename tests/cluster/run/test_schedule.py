@@ -1,7 +1,5 @@
 """The schedule as a machine: random plans, random orders of completion, every invariant."""
 
-from __future__ import annotations
-
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -9,7 +7,6 @@ from luckbase.cluster.run.schedule import (
     LINK,
     Commit,
     Drop,
-    Instruction,
     Schedule,
     Shard,
     Solve,
@@ -17,7 +14,7 @@ from luckbase.cluster.run.schedule import (
 )
 
 
-def check_invariants(schedule: Schedule) -> None:
+def check_invariants(schedule):
     assert not schedule.waiting & schedule.running.keys()
     met = {i for i in schedule.waiting if all(c in schedule.kept for c in schedule.children[i])}
     assert set(schedule.ready) == met
@@ -34,7 +31,7 @@ def check_invariants(schedule: Schedule) -> None:
 
 
 @st.composite
-def plans(draw: st.DrawFn) -> list[Shard]:
+def plans(draw):
     """Up to 14 shards; each reads some of those before it."""
     count = draw(st.integers(1, 14))
     return [
@@ -52,8 +49,8 @@ def plans(draw: st.DrawFn) -> list[Shard]:
 
 @given(st.data())
 def test_every_shard_is_committed_once_after_its_children_within_the_bounds(  # noqa: C901  (one machine)
-    data: st.DataObject,
-) -> None:
+    data,
+):
     shards = data.draw(plans())
     everyone = [shard.index for shard in shards]
     committed = data.draw(st.sets(st.sampled_from(everyone)))
@@ -66,9 +63,9 @@ def test_every_shard_is_committed_once_after_its_children_within_the_bounds(  # 
     )  # fmt: skip
     reads = {i: () if i in stored else shards[i].children for i in everyone}
     available, commits, solves = set(), [], []
-    running: set[int] = set()
+    running = set()
 
-    def follow(steps: list[Instruction]) -> None:
+    def follow(steps):
         for step in steps:
             if isinstance(step, Commit):
                 running.discard(step.shard)
@@ -108,7 +105,7 @@ def test_every_shard_is_committed_once_after_its_children_within_the_bounds(  # 
         assert any(again in reads[i] for i in solves)
 
 
-def test_the_earliest_ready_shard_goes_first_and_memory_bounds_the_rest() -> None:
+def test_the_earliest_ready_shard_goes_first_and_memory_bounds_the_rest():
     shards = [Shard(i, str(i), (), 1, 4) for i in range(4)]
     schedule = Schedule(shards, workers=3, memory=9)
     first = schedule.start()
@@ -117,13 +114,13 @@ def test_the_earliest_ready_shard_goes_first_and_memory_bounds_the_rest() -> Non
     assert [s.shard for s in after if isinstance(s, Solve)] == [2]
 
 
-def test_a_shard_larger_than_the_memory_runs_alone() -> None:
+def test_a_shard_larger_than_the_memory_runs_alone():
     shards = [Shard(0, "0", (), 1, 100), Shard(1, "1", (), 1, 1)]
     schedule = Schedule(shards, workers=2, memory=10)
     assert [s.shard for s in schedule.start() if isinstance(s, Solve)] == [0]
 
 
-def test_payoffs_are_read_while_their_file_is_written_and_dropped_once_it_is() -> None:
+def test_payoffs_are_read_while_their_file_is_written_and_dropped_once_it_is():
     shards = [Shard(0, "0", (), 1, 1), Shard(1, "1", (0,), 1, 1)]
     schedule = Schedule(shards, workers=2, memory=10)
     assert schedule.start() == [Solve(0, commit=True, keep=True)]
@@ -134,7 +131,7 @@ def test_payoffs_are_read_while_their_file_is_written_and_dropped_once_it_is() -
     assert schedule.finished
 
 
-def test_payoffs_nobody_reads_are_not_kept() -> None:
+def test_payoffs_nobody_reads_are_not_kept():
     shards = [Shard(0, "0", (), 1, 1), Shard(1, "1", (0,), 1, 1)]
     schedule = Schedule(shards, workers=1, memory=10)
     assert schedule.start() == [Solve(0, commit=True, keep=True)]
@@ -143,8 +140,8 @@ def test_payoffs_nobody_reads_are_not_kept() -> None:
     assert schedule.finished
 
 
-def test_a_shard_has_several_cores_where_few_are_ready_and_one_where_many_are() -> None:
-    def cores(count: int, workers: int) -> list[int]:
+def test_a_shard_has_several_cores_where_few_are_ready_and_one_where_many_are():
+    def cores(count, workers):
         shards = [Shard(i, str(i), (), 1, 1, cores=16) for i in range(count)]
         steps = Schedule(shards, workers=workers, memory=1000).start()
         return [step.cores for step in steps if isinstance(step, Solve)]
@@ -157,7 +154,7 @@ def test_a_shard_has_several_cores_where_few_are_ready_and_one_where_many_are() 
     assert [step.cores for step in Schedule(narrow, workers=64, memory=9).start()] == [1, 1, 1]
 
 
-def test_a_shard_goes_where_it_begins_soonest() -> None:
+def test_a_shard_goes_where_it_begins_soonest():
     second = round(LINK)
     assert choose_node({"a": 3.0, "b": 1.0}, {}) == "b"
     assert choose_node({"a": 3.0, "b": 1.0}, {"a": 4 * second}) == "a"  # b waits for its link

@@ -1,18 +1,12 @@
 """Arrays of payoffs in one process: used again, beyond the memory in files, never mixed up."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from luckbase import cluster, solver
 from luckbase.cluster.run.tiers import make_plan
 from luckbase.cluster.run.worker import Pool, writable
-from luckbase.solver.game.arrays import Floats
 from tests.e2e.test_solve import files
 from tests.places import ROOT
 
@@ -20,11 +14,9 @@ TINY = ROOT / "boards/press-your-luck/tiny.toml"
 
 
 @given(st.data())
-def test_what_is_held_is_nobody_elses(
-    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
-) -> None:
+def test_what_is_held_is_nobody_elses(tmp_path_factory, data):
     pool = Pool(data.draw(st.integers(0, 400)), tmp_path_factory.getbasetemp() / "spill")
-    held: list[tuple[Floats, float]] = []
+    held = []
     for turn in range(data.draw(st.integers(1, 25))):
         if held and data.draw(st.booleans()):
             one, number = held.pop(data.draw(st.integers(0, len(held) - 1)))
@@ -39,7 +31,7 @@ def test_what_is_held_is_nobody_elses(
         assert all((one == number).all() for one, number in held)
 
 
-def test_memory_is_used_again_and_what_is_beyond_lies_in_a_file(tmp_path: Path) -> None:
+def test_memory_is_used_again_and_what_is_beyond_lies_in_a_file(tmp_path):
     pool = Pool(8 * 100, tmp_path / "spill")
     one = pool.take((60,))
     assert not (tmp_path / "spill").exists()
@@ -54,7 +46,7 @@ def test_memory_is_used_again_and_what_is_beyond_lies_in_a_file(tmp_path: Path) 
     assert not (tmp_path / "none").exists()
 
 
-def test_a_solve_whose_payoffs_do_not_fit_writes_the_same_bytes(tmp_path: Path) -> None:
+def test_a_solve_whose_payoffs_do_not_fit_writes_the_same_bytes(tmp_path):
     board = solver.load_board(TINY, frontier=2)
     usual = cluster.solve(board, results=tmp_path / "usual", workers=2)
     least = make_plan(solver.load_layout(board)).shard_memory
@@ -63,7 +55,7 @@ def test_a_solve_whose_payoffs_do_not_fit_writes_the_same_bytes(tmp_path: Path) 
     assert not (tight.table / "spill").exists()
 
 
-def test_memory_that_may_not_be_written_to_is_the_same_memory() -> None:
+def test_memory_that_may_not_be_written_to_is_the_same_memory():
     array = np.arange(6.0).reshape(2, 3)
     array.setflags(write=False)
     same = writable(array)

@@ -1,11 +1,6 @@
 """Searches on the tiny board, in one piece and by stages; what their tables hold, to compare."""
 
-from __future__ import annotations
-
-from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -13,13 +8,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from luckbase import cluster, solver
-from luckbase.cluster.run.progress import Solved
 from luckbase.cluster.search import files as stage_file
 from luckbase.cluster.search import shards as level_shards
 from luckbase.cluster.search.stages import StageSearch
-from luckbase.cluster.search.tasks import SweepReceipt
-from luckbase.solver.game.arrays import Ints
-from luckbase.solver.game.game import Game, Stopped
+from luckbase.solver.game.game import Stopped
 from tests.places import ROOT
 
 TINY = ROOT / "boards/press-your-luck/tiny.toml"
@@ -32,7 +24,7 @@ SMALL = 300
 """States of a shard, about, for there to be many of them."""
 
 
-def cut_small(patch: pytest.MonkeyPatch, states: int = SMALL) -> None:
+def cut_small(patch, states=SMALL):
     """Shards of about so many states, from now on: some of several stages, and stages in boxes."""
     patch.setattr("luckbase.cluster.search.stages.PATIENCE", 0.0)  # each commit by itself
     patch.setattr(level_shards, "SHARD_STATES", states)
@@ -40,29 +32,29 @@ def cut_small(patch: pytest.MonkeyPatch, states: int = SMALL) -> None:
     patch.setattr(level_shards, "FEW", 0)
 
 
-def tiny(**options: object) -> Game:
+def tiny(**options):
     return solver.load_game(solver.load_board(TINY, **options))
 
 
-def search(results: Path | str, roots: Ints | None = None, **how: object) -> Solved:
+def search(results, roots=None, **how):
     """A search, below START if nothing is said."""
     game = tiny()
     start = game.parse(START)[None] if roots is None else roots
-    return cluster.solve_below(game.board, start, results=results, **how)  # type: ignore[arg-type]
+    return cluster.solve_below(game.board, start, results=results, **how)
 
 
-def by(results: Path | str, roots: Ints | None = None, **how: object) -> Solved:
+def by(results, roots=None, **how):
     """A search by stages, below WIDE if nothing is said."""
     start = tiny().parse(WIDE)[None] if roots is None else roots
     return search(results, start, **{"one_piece": 0, **how})
 
 
 @contextmanager
-def stopped_after(files: int) -> Iterator[None]:
+def stopped_after(files):
     """Searches by stages raise Stopped once they have committed so many files."""
     commit, left = StageSearch.commit, [files]
 
-    def stops(run: StageSearch, receipt: SweepReceipt) -> None:
+    def stops(run, receipt):
         commit(run, receipt)
         left[0] -= 1
         if not left[0]:
@@ -73,13 +65,13 @@ def stopped_after(files: int) -> Iterator[None]:
         yield
 
 
-def files_of(table: Path) -> dict[str, bytes]:
+def files_of(table):
     """The bytes of every file, by name."""
     found = sorted(table.rglob("*.parquet"))
     return {str(path.relative_to(table)): path.read_bytes() for path in found}
 
 
-def rows_of(table: Path) -> Mapping[str, Any]:
+def rows_of(table):
     """All rows of a table's searches by ascending key, column by column: numbers to the bit. No key
     may stand twice."""
     read = [pq.ParquetFile(path).read() for path in sorted(table.rglob("*.parquet"))]
@@ -90,7 +82,7 @@ def rows_of(table: Path) -> Mapping[str, Any]:
     return {name: _column(every[name]) for name in every.column_names}
 
 
-def _column(column: pa.ChunkedArray) -> Any:
+def _column(column):
     if pa.types.is_primitive(column.type):
         return column.to_numpy().tobytes(), column.null_count
     return column.to_pylist()

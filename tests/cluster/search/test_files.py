@@ -1,7 +1,5 @@
 """Stage files and asks: what is read back is what was written, and works as that does."""
 
-from __future__ import annotations
-
 import tempfile
 from pathlib import Path
 
@@ -24,7 +22,7 @@ from tests.solver.search.laid_out import Laid, Shape, shapes
 from tests.solver.search.stages_below import find_boxes
 
 
-def boxes_of(laid: Laid, most: int) -> list[Stage]:
+def boxes_of(laid, most):
     """The boxes of the highest level."""
     stages, keys = Stages(laid.game, laid.shape.true_level), laid.keys(laid.spots[-6:])
     numbers = stages.of(keys)
@@ -33,7 +31,7 @@ def boxes_of(laid: Laid, most: int) -> list[Stage]:
     return find_boxes(stages, level, [mine], most=most)
 
 
-def same(one: object, other: object) -> None:
+def same(one, other):
     """Arrays to the bit, of one kind; whatever holds them part by part."""
     if isinstance(one, np.ndarray):
         assert isinstance(other, np.ndarray)
@@ -47,7 +45,7 @@ def same(one: object, other: object) -> None:
         assert one == other
 
 
-def solved(laid: Laid, stage: Stage) -> bytes:
+def solved(laid, stage):
     """What comes of a stage that is given made-up payoffs."""
     sweeping = Sweeping(laid.game, stage)
     for i, keys in enumerate(sweeping.requested):
@@ -62,7 +60,7 @@ def solved(laid: Laid, stage: Stage) -> bytes:
 @settings(max_examples=60)
 @given(shapes(), st.sampled_from([1, 2, 5, 100]))
 @example(Shape(), 100)
-def test_what_is_read_back_is_what_was_written(shape: Shape, most: int) -> None:
+def test_what_is_read_back_is_what_was_written(shape, most):
     laid = Laid(shape)
     found = boxes_of(laid, most)
     with tempfile.TemporaryDirectory() as folder:
@@ -76,9 +74,7 @@ def test_what_is_read_back_is_what_was_written(shape: Shape, most: int) -> None:
 
 
 @given(shapes(), st.data())
-def test_asks_give_back_their_keys_and_the_box_that_they_lie_in(
-    shape: Shape, data: st.DataObject
-) -> None:
+def test_asks_give_back_their_keys_and_the_box_that_they_lie_in(shape, data):
     laid = Laid(shape)
     stages, keys = Stages(laid.game, shape.true_level), np.unique(laid.keys(laid.spots))
     chosen = data.draw(st.lists(st.sets(st.sampled_from(keys.tolist()), min_size=1), max_size=5))
@@ -98,14 +94,14 @@ def test_asks_give_back_their_keys_and_the_box_that_they_lie_in(
     assert of_ask.tolist() == sorted(of_ask)
 
 
-def test_whoever_asks_for_a_key_has_it_in_the_sample_or_nobody_has() -> None:
+def test_whoever_asks_for_a_key_has_it_in_the_sample_or_nobody_has():
     keys = np.random.default_rng(1).integers(0, 1 << 63, 100_000).astype(np.uint64)
     drawn = sample_of(keys, 8)
     assert 300 < len(drawn) < 500
     same(sample_of(keys[::3], 8), keys[::3][np.isin(keys[::3], drawn)])
 
 
-def test_who_asks_for_few_keys_has_eight_in_the_sample_or_all() -> None:
+def test_who_asks_for_few_keys_has_eight_in_the_sample_or_all():
     keys = np.unique(np.random.default_rng(2).integers(0, 1 << 63, 300).astype(np.uint64))
     eight = sample_of(keys, 30)
     assert len(eight) == 8
@@ -116,7 +112,7 @@ def test_who_asks_for_few_keys_has_eight_in_the_sample_or_all() -> None:
     assert len(sample_of(keys[:0], 30)) == 0
 
 
-def test_a_file_that_was_cut_short_is_none(tmp_path: Path) -> None:
+def test_a_file_that_was_cut_short_is_none(tmp_path):
     path = tmp_path / "one.arrow"
     write_stage(path, boxes_of(Laid(Shape()), 100)[0])
     with pytest.raises(OSError, match="decompress"):

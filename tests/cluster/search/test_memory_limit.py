@@ -1,7 +1,5 @@
 """A search by stages solves under a limit of memory that one in one piece exceeds."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 
@@ -35,7 +33,7 @@ for one_piece in (0, 1 << 40):
 """
 
 
-def test_by_stages_it_is_solved_where_one_piece_has_no_memory() -> None:
+def test_by_stages_it_is_solved_where_one_piece_has_no_memory():
     words = [str(BOARDS / "press-your-luck/1985-02.toml"), str(MORE)]
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT, *words], capture_output=True, text=True, timeout=1200

@@ -1,26 +1,20 @@
 """Stage files of a search whose table lies in a store: on the disk of the machine that found them,
 served, found again if they are lost, and removed."""
 
-from __future__ import annotations
-
 import errno
 import os
 import re
 import shutil
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
-from luckbase.cluster.run.progress import Solved
 from luckbase.cluster.run.ray import RayWorkers
 from luckbase.cluster.run.worker import PayoffsLostError, TableLocation, Task
 from luckbase.cluster.search import files
 from luckbase.cluster.search.stages import StageSearch
-from luckbase.cluster.search.tasks import SweepReceipt
 from luckbase.cluster.table.remote import Objects
 from luckbase.cluster.table.storage import storage_at
 from tests.cluster.search.searches import by, files_of
@@ -30,7 +24,7 @@ pytestmark = pytest.mark.usefixtures("small")
 
 
 @pytest.fixture
-def disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def disk(tmp_path, monkeypatch):
     """What this machine has for what is temporary, in this process and those that it starts."""
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
@@ -38,24 +32,24 @@ def disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def memory() -> str:
+def memory():
     """A store that answers at once, of this process."""
     return f"memory://tests/{os.urandom(6).hex()}"
 
 
 @pytest.fixture
-def watched(monkeypatch: pytest.MonkeyPatch) -> Watched:
+def watched(monkeypatch):
     return Watched(monkeypatch)
 
 
 @pytest.fixture
-def put(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+def put(monkeypatch):
     """The names of all that is put into a store meanwhile; no stage file is."""
-    names: list[str] = []
+    names = []
     for does in ("put", "put_if_absent"):
         real = getattr(Objects, does)
 
-        def noted(storage: Objects, name: str, *more: Any, real: Any = real) -> Any:
+        def noted(storage, name, *more, real=real):
             names.append(name)
             return real(storage, name, *more)
 
@@ -64,7 +58,7 @@ def put(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     assert not [name for name in names if name.endswith(".arrow")]
 
 
-def same(solved: Solved, staged: Solved) -> bool:
+def same(solved, staged):
     """Whether a search in a store has the files of one in a folder, to the byte, and nothing of
     what is needed only meanwhile."""
     storage = storage_at(solved.table)
@@ -77,18 +71,16 @@ def same(solved: Solved, staged: Solved) -> bool:
     }
 
 
-def stage_files(disk: Path) -> list[Path]:
+def stage_files(disk):
     return sorted(disk.glob("luckbase-*/shards/*.arrow"))
 
 
-def test_a_store_gets_what_a_folder_gets_and_no_stage_file(
-    staged: Solved, bucket: str, disk: Path, put: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_store_gets_what_a_folder_gets_and_no_stage_file(staged, bucket, disk, put, monkeypatch):
     """Not at any time; payoffs that spill lie beside them."""
-    seen: list[int] = []
+    seen = []
     up = StageSearch._up
 
-    def looks(search: StageSearch) -> None:
+    def looks(search):
         seen.append(len(stage_files(disk)))
         assert search.location.spill.parent == stage_files(disk)[0].parents[1]
         assert search.location.scratch.stat().st_mode & 0o077 == 0
@@ -102,9 +94,8 @@ def test_a_store_gets_what_a_folder_gets_and_no_stage_file(
 
 @pytest.mark.parametrize(("kind", "times"), [("found", 5), ("files", 14)])
 def test_one_that_is_killed_finds_its_states_again_and_keeps_what_it_solved(
-    kind: str, times: int, staged: Solved, bucket: str, disk: Path, put: list[str],
-    watched: Watched,
-) -> None:  # fmt: skip
+    kind, times, staged, bucket, disk, put, watched
+):
     """Its stage files are removed, and no file of the killed one can be deleted by it."""
     left = killed(bucket, kind, times)
     assert stage_files(disk)
@@ -117,30 +108,28 @@ def test_one_that_is_killed_finds_its_states_again_and_keeps_what_it_solved(
 
 
 def test_stage_files_that_are_lost_on_the_way_up_are_found_again(
-    staged: Solved, memory: str, disk: Path, watched: Watched, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    staged, memory, disk, watched, monkeypatch
+):
     commit, lost = StageSearch.commit, list[bool]()
 
-    def loses(search: StageSearch, receipt: SweepReceipt) -> None:
+    def loses(search, receipt):
         commit(search, receipt)
         if len(watched.solved) == 15 and not lost:
             lost.append(True)
             shutil.rmtree(search.location.scratch)
 
     monkeypatch.setattr(StageSearch, "commit", loses)
-    notes: list[str] = []
+    notes = []
     solved = by(memory, workers=1, on_note=notes.append)
     assert len(watched.found) == 2 * solved.shards
     assert len(set(watched.solved)) == len(watched.solved), "none is written twice"
     assert "is on no disk any more" in notes[0] and same(solved, staged)
 
 
-def test_a_full_disk_is_named_and_the_same_goes_on(
-    staged: Solved, memory: str, disk: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_disk_is_named_and_the_same_goes_on(staged, memory, disk, monkeypatch):
     write, left = files.write_stage, [4]
 
-    def full(path: Path, *stage: Any) -> None:
+    def full(path, *stage):
         left[0] -= 1
         write(path, *stage)
         if left[0] < 0:
@@ -155,7 +144,7 @@ def test_a_full_disk_is_named_and_the_same_goes_on(
     assert same(by(memory), staged)
 
 
-def test_each_machine_removes_its_own_stage_files_and_no_others(disk: Path) -> None:
+def test_each_machine_removes_its_own_stage_files_and_no_others(disk):
     mine, other = (TableLocation(Path(), "", f"luckbase-1-{name}") for name in "ab")
     for location in (mine, other):
         for name in ("one", "two"):
@@ -171,26 +160,26 @@ def test_each_machine_removes_its_own_stage_files_and_no_others(disk: Path) -> N
     assert (other.scratch / "shards/one").exists()
 
 
-def test_who_has_a_stage_file_serves_it_unless_it_is_gone() -> None:
-    asked: list[tuple[str, str]] = []
+def test_who_has_a_stage_file_serves_it_unless_it_is_gone():
+    asked = []
     nodes = SimpleNamespace(by_id={"a": None, "b": None})
 
-    def on(node: str, does: str, *given: Any) -> Any:
+    def on(node, does, *given):
         asked.append((node, does))
         return f"{given[0]} of {node}"
 
-    handed: list[Any] = []
-    run: Any = SimpleNamespace(
+    handed = []
+    run = SimpleNamespace(
         nodes=nodes, _on=on, _kept={}, _joined=True, _submit=handed.append,
         _with_disks=("", "a", "b"), _choose=lambda task: "",
         _stage_files={"f0": "", "f1": "a", "f2": "b", "f3": "b"},
     )  # fmt: skip
     for name in ("f0", "f2"):
-        RayWorkers.submit(run, Task(0, None, 1, stage_file=name))  # type: ignore[arg-type]
+        RayWorkers.submit(run, Task(0, None, 1, stage_file=name))
     assert [one.sent for one in handed] == [{"f0": "f0 of "}, {"f2": "f2 of b"}]
     asked.clear()
     RayWorkers.delete(run, ["f1", "f3"])
     assert sorted(asked) == [("a", "delete"), ("b", "delete")]
     del nodes.by_id["b"]
     with pytest.raises(PayoffsLostError, match="what was solved stays"):
-        RayWorkers.submit(run, Task(0, None, 1, stage_file="f2"))  # type: ignore[arg-type]
+        RayWorkers.submit(run, Task(0, None, 1, stage_file="f2"))

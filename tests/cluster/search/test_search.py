@@ -1,11 +1,8 @@
 """The search: the same rows in one piece and by stages, whatever the workers and the stops on the
 way; and nothing that was done is done again."""
 
-from __future__ import annotations
-
 import shutil
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +11,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from luckbase import cluster, solver
-from luckbase.cluster.run.progress import Solved
 from luckbase.cluster.table.diff import compare
 from luckbase.cluster.table.find import why_stale
 from luckbase.cluster.table.keyed import solved_rows
@@ -42,13 +38,13 @@ from tests.solver.games.press_your_luck import reference_of
 FEBRUARY = ROOT / "boards/press-your-luck/1985-02.toml"
 
 
-def file_of(solved: Solved) -> Path:
+def file_of(solved):
     (found,) = solved.table.rglob("*.parquet")
     return found
 
 
 @pytest.fixture(scope="module")
-def once(tmp_path_factory: pytest.TempPathFactory) -> Solved:
+def once(tmp_path_factory):
     return search(tmp_path_factory.mktemp("once"), workers=1)
 
 
@@ -56,9 +52,7 @@ def once(tmp_path_factory: pytest.TempPathFactory) -> Solved:
 
 
 @pytest.mark.parametrize("workers", [1, 2, 3])
-def test_one_piece_has_the_same_bytes_for_any_workers(
-    once: Solved, tmp_path: Path, workers: int
-) -> None:
+def test_one_piece_has_the_same_bytes_for_any_workers(once, tmp_path, workers):
     solved = search(tmp_path, workers=workers)
     assert files_of(solved.table) == files_of(once.table)
     assert (solved.table.name, solved.stages, solved.levels) == (once.table.name, 0, 0)
@@ -67,8 +61,8 @@ def test_one_piece_has_the_same_bytes_for_any_workers(
 
 @pytest.mark.parametrize("workers", [2, 3])
 def test_stages_have_the_rows_of_one_piece_and_the_same_bytes_for_any_workers(
-    whole: Solved, staged: Solved, small: None, tmp_path: Path, workers: int
-) -> None:
+    whole, staged, small, tmp_path, workers
+):
     solved = by(tmp_path, workers=workers)
     assert rows_of(solved.table) == rows_of(whole.table)
     assert files_of(solved.table) == files_of(staged.table)
@@ -90,18 +84,14 @@ def test_stages_have_the_rows_of_one_piece_and_the_same_bytes_for_any_workers(
     assert not list(solved.table.glob("shards/*"))
 
 
-def test_shards_are_put_together_and_change_no_row(
-    whole: Solved, staged: Solved, tmp_path: Path
-) -> None:
+def test_shards_are_put_together_and_change_no_row(whole, staged, tmp_path):
     solved = by(tmp_path, workers=2)
     assert rows_of(solved.table) == rows_of(whole.table)
     assert solved.levels == solved.shards < staged.shards
     assert [e.stages for e in solved.ledger.files.values()] != [[]] * len(solved.ledger.files)
 
 
-def test_several_roots_are_one_table_and_their_order_and_repeats_do_not_matter(
-    small: None, tmp_path: Path,
-) -> None:  # fmt: skip
+def test_several_roots_are_one_table_and_their_order_and_repeats_do_not_matter(small, tmp_path):
     game = tiny()
     words = [
         START,
@@ -142,8 +132,8 @@ GROWN = (
     ],
 )
 def test_searches_from_other_roots_add_files_of_their_own_in_any_order_and_way(
-    order: tuple[int, ...], pieces: tuple[int, ...], small: None, tmp_path: Path
-) -> None:
+    order, pieces, small, tmp_path
+):
     game, before = tiny(), dict[str, bytes]()
     roots = np.array([game.parse(words) for words in GROWN])
     for i, one_piece in zip(order, pieces, strict=True):
@@ -161,9 +151,7 @@ def test_searches_from_other_roots_add_files_of_their_own_in_any_order_and_way(
     assert (again.states, again.shards) == (0, 0)
 
 
-def test_a_search_that_is_there_is_left_alone_and_force_makes_it_anew(
-    staged: Solved, small: None, tmp_path: Path
-) -> None:
+def test_a_search_that_is_there_is_left_alone_and_force_makes_it_anew(staged, small, tmp_path):
     first = by(tmp_path)
     stamps = {path: path.stat().st_mtime_ns for path in first.table.rglob("*.parquet")}
     for one_piece in (0, 10**6):
@@ -175,7 +163,7 @@ def test_a_search_that_is_there_is_left_alone_and_force_makes_it_anew(
     assert files_of(forced.table) == files_of(staged.table)
 
 
-def test_the_rows_of_a_search_have_margins_and_who_acts() -> None:
+def test_the_rows_of_a_search_have_margins_and_who_acts():
     game = tiny()
     graph = Graph(game)
     graph.solve(game.parse(START)[None])
@@ -190,11 +178,11 @@ def test_the_rows_of_a_search_have_margins_and_who_acts() -> None:
 
 
 @pytest.fixture(scope="module")
-def full(table_of: Callable[..., Path]) -> Path:
+def full(table_of):
     return table_of(TINY, frontier=2)
 
 
-def test_search_and_table_agree_on_every_state_they_share(once: Solved, full: Path) -> None:
+def test_search_and_table_agree_on_every_state_they_share(once, full):
     with cluster.open_table(once.table) as searched, cluster.open_table(full) as table:
         found = compare(searched, table)
         assert found.states > 1500 and not found.differs
@@ -203,7 +191,7 @@ def test_search_and_table_agree_on_every_state_they_share(once: Solved, full: Pa
 
 @settings(max_examples=25, suppress_health_check=list(HealthCheck))
 @given(st.data())
-def test_search_and_kernel_agree_from_random_roots(full: Path, data: st.DataObject) -> None:
+def test_search_and_kernel_agree_from_random_roots(full, data):
     with cluster.open_table(full) as table:
         states = np.concatenate(list(table.draw(5, data.draw(st.integers(0, 10**6)))))
         graph = Graph(tiny())
@@ -211,9 +199,7 @@ def test_search_and_kernel_agree_from_random_roots(full: Path, data: st.DataObje
         assert np.abs(graph.values[at] - table.probe(states)).max() < 3.1e-8
 
 
-def test_a_question_above_the_frontier_equals_a_table_solved_one_higher(
-    full: Path, tmp_path: Path
-) -> None:
+def test_a_question_above_the_frontier_equals_a_table_solved_one_higher(full, tmp_path):
     game = tiny(frontier=3)
     higher = cluster.solve(game.board, results=tmp_path).table
     with cluster.open_table(full) as low, cluster.open_table(higher) as high:
@@ -234,7 +220,7 @@ def test_a_question_above_the_frontier_equals_a_table_solved_one_higher(
 # --- refusals -------------------------------------------------------------------------------------
 
 
-def test_what_is_not_below_the_roots_is_said_so(once: Solved) -> None:
+def test_what_is_not_below_the_roots_is_said_so(once):
     with cluster.open_table(once.table) as table:
         state = tiny().parse({"scores": "0,0,0", "earned": "3,3,3"})
         assert table.get(state, None) is None
@@ -242,18 +228,18 @@ def test_what_is_not_below_the_roots_is_said_so(once: Solved) -> None:
             table.ask(table.game.describe(state))
 
 
-def test_a_game_without_a_start_asks_for_one(tmp_path: Path) -> None:
+def test_a_game_without_a_start_asks_for_one(tmp_path):
     with pytest.raises(OptionError, match="say where to start, as start="):
         cluster.solve_below(tiny(players=2).board, results=tmp_path)  # [start] is of three
 
 
-def test_the_limit_on_states_holds_for_a_worker_and_nothing_is_committed(tmp_path: Path) -> None:
+def test_the_limit_on_states_holds_for_a_worker_and_nothing_is_committed(tmp_path):
     with pytest.raises(SearchLimitError, match="the limit is 2,000"):
         search(tmp_path, max_states=2000, workers=1)
     assert not list(tmp_path.glob("**/*.parquet"))
 
 
-def test_damage_to_a_search_table_is_found(once: Solved, tmp_path: Path) -> None:
+def test_damage_to_a_search_table_is_found(once, tmp_path):
 
     path = Path(shutil.copytree(once.table, tmp_path / "copy"))
     (file,) = path.rglob("*.parquet")
@@ -264,7 +250,7 @@ def test_damage_to_a_search_table_is_found(once: Solved, tmp_path: Path) -> None
         assert any("is not as luckbase wrote it" in fault for fault in check_files(table))
 
 
-def test_a_changed_board_makes_a_search_table_stale(tmp_path: Path) -> None:
+def test_a_changed_board_makes_a_search_table_stale(tmp_path):
     board = tmp_path / "tiny.toml"
     board.write_text(TINY.read_text())
     game = tiny()
@@ -279,7 +265,7 @@ def test_a_changed_board_makes_a_search_table_stale(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_hundreds_of_random_roots_at_500_agree_with_the_full_table(tmp_path: Path) -> None:
+def test_hundreds_of_random_roots_at_500_agree_with_the_full_table(tmp_path):
     board = solver.load_board(FEBRUARY, score_unit=500, frontier=3)
     full = cluster.solve(board, results=tmp_path).table
     with cluster.open_table(full) as table:

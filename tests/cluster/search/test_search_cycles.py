@@ -1,8 +1,6 @@
 """Games with cycles by the search, through its own components: the published fractions on
 small goals, with a gap that is stored, and the same bits whatever is asked."""
 
-from __future__ import annotations
-
 import hashlib
 from fractions import Fraction
 from pathlib import Path
@@ -30,9 +28,7 @@ BOARDS = Path(__file__).parents[3] / "boards"
         ("pig/race", 20, Fraction(15116544, 24557443)),
     ],
 )
-def test_search_gives_the_fractions_of_small_goals(
-    board: str, goal: int, exact: Fraction, tmp_path: Path
-) -> None:
+def test_search_gives_the_fractions_of_small_goals(board, goal, exact, tmp_path):
     """docs/sources.md#numbers-of-this-project."""
     read = solver.load_board(BOARDS / f"{board}.toml", goal=goal)
     digests = set()
@@ -52,7 +48,7 @@ def test_search_gives_the_fractions_of_small_goals(
         assert check_residuals(table, None).worst < 1e-11
 
 
-def test_bounds_of_a_cycle_enclose_the_kernels_values_at_every_state(tmp_path: Path) -> None:
+def test_bounds_of_a_cycle_enclose_the_kernels_values_at_every_state(tmp_path):
     layout = solver.load_layout(solver.load_board(BOARDS / "skunk/seed.toml", goal=15))
     payoffs = np.empty(layout.shape(0))
     bound = layout.solve_tier(0, payoffs, lambda tier: np.empty(0), lambda: False)
@@ -69,7 +65,7 @@ def test_bounds_of_a_cycle_enclose_the_kernels_values_at_every_state(tmp_path: P
     assert graph.error < 1e-12
 
 
-def test_cycles_under_fixed_agents_are_solved_too() -> None:
+def test_cycles_under_fixed_agents_are_solved_too():
     game = solver.load_game(solver.load_board(BOARDS / "pig/race.toml", goal=20))
     start = game.start()
     assert start is not None
@@ -80,7 +76,7 @@ def test_cycles_under_fixed_agents_are_solved_too() -> None:
     assert both.sum() == pytest.approx(1, abs=1e-10)
 
 
-def test_two_who_may_pass_for_ever_and_should_not_are_solved() -> None:
+def test_two_who_may_pass_for_ever_and_should_not_are_solved():
     """To roll is better than to pass at once, so the payoff is the one where they must."""
     found = []
     for must in (True, False):
@@ -93,7 +89,7 @@ def test_two_who_may_pass_for_ever_and_should_not_are_solved() -> None:
     assert found[0] == pytest.approx(found[1], abs=1e-10)
 
 
-def test_choices_on_a_cycle_of_three_players_are_solved_where_they_settle() -> None:
+def test_choices_on_a_cycle_of_three_players_are_solved_where_they_settle():
     """Whatever they choose, the play ends, and player 1 has won; of tied actions the earliest."""
     from tests.solver.search.three_in_a_ring import ring
 
@@ -103,9 +99,7 @@ def test_choices_on_a_cycle_of_three_players_are_solved_where_they_settle() -> N
     assert sorted(graph.best[: len(graph.keys)]) == [-1, 0, 0, 0]
 
 
-def test_a_game_whose_states_all_come_back_is_one_piece_whatever_is_asked_for(
-    tmp_path: Path,
-) -> None:
+def test_a_game_whose_states_all_come_back_is_one_piece_whatever_is_asked_for(tmp_path):
     """It has no level, and nothing of it could be solved before the rest."""
     board = solver.load_board(BOARDS / "skunk/seed.toml", goal=12, count_rolls=True)
     alone = cluster.solve_below(board, results=tmp_path / "a", workers=2)

@@ -1,7 +1,5 @@
 """What is asked of a level is cut into shards; which of them comes next."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -13,7 +11,7 @@ from luckbase.cluster.search.files import Ask, RequestedKeys, ask_of, requested_
 from luckbase.cluster.search.shards import Demand, Growth, LevelShard, Order, growth_of
 from luckbase.solver.game.rules import Level
 from luckbase.solver.search.find_stages import CACHED
-from luckbase.solver.search.keys import NO_KEYS, Keys
+from luckbase.solver.search.keys import NO_KEYS
 from luckbase.solver.search.stages import WHOLE, Stages
 from tests.bench.search_replay import in_order
 from tests.solver.search.laid_out import Laid, Shape, shapes
@@ -22,7 +20,7 @@ from tests.solver.search.stages_below import found_of, tiny
 SIZES = st.sampled_from([1, 3, 10, 1000])
 
 
-def asked_of(laid: Laid, lists: list[list[int]]) -> tuple[Demand, dict[int, list[Keys]]]:
+def asked_of(laid, lists):
     """What lists of states ask, each of a shard of its own far above; all of it by stage."""
     stages = Stages(laid.game, laid.shape.true_level)
     keys = np.unique(laid.keys(laid.spots))
@@ -41,8 +39,8 @@ def asked_of(laid: Laid, lists: list[list[int]]) -> tuple[Demand, dict[int, list
 @given(shapes(), st.lists(st.lists(st.integers(0, 500), min_size=1), min_size=1, max_size=4),
        SIZES, st.sampled_from([1.0, 3.0]))  # fmt: skip
 def test_every_key_that_is_asked_for_is_of_one_shard_which_is_told_of_it(
-    shape: Shape, lists: list[list[int]], size: int, growth: float
-) -> None:
+    shape, lists, size, growth
+):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(level_shards, "SHARD_STATES", size)
         patch.setattr(stage_file, "SPARSE_BITS", 1)
@@ -63,7 +61,7 @@ def test_every_key_that_is_asked_for_is_of_one_shard_which_is_told_of_it(
                     told = [one.ask.keys for one in asked.of(one) if one.ask.stage == stage]
                     runs, _ = requested_runs(told, stages)
                     assert np.isin(wanted[here], runs.all_keys()).all()
-            before: list[set[int]] = []
+            before = []
             for i, one in enumerate(shards):
                 assert all(k < i for k in one.after)
                 leads = {
@@ -84,7 +82,7 @@ def test_every_key_that_is_asked_for_is_of_one_shard_which_is_told_of_it(
             asked.done(level)
 
 
-def test_what_several_ask_for_counts_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_several_ask_for_counts_once(monkeypatch):
     monkeypatch.setattr(stage_file, "SPARSE_BITS", 1)
     laid = Laid(Shape(sizes=(2, 1, 12, 8), bits=4))
     everything = list(range(len(laid.spots)))
@@ -93,7 +91,7 @@ def test_what_several_ask_for_counts_once(monkeypatch: pytest.MonkeyPatch) -> No
     assert level is not None
     thrice, _ = asked_of(laid, [everything] * 3)
 
-    def keys(asked: Demand, level: int) -> int:
+    def keys(asked, level):
         return sum(asked.requested_of(stage) for stage in asked._stages(level))
 
     assert keys(once, level) <= keys(thrice, level) < 2 * keys(once, level)
@@ -115,7 +113,7 @@ def test_what_several_ask_for_counts_once(monkeypatch: pytest.MonkeyPatch) -> No
     assert counts == {sum(len(keys) for _, keys in of_level)}
 
 
-def test_a_level_tells_how_it_grew(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_level_tells_how_it_grew(monkeypatch):
     monkeypatch.setattr(level_shards, "SHARD_STATES", 8)
     shards = [
         LevelShard((0,), (1, 4), WHOLE, 10),
@@ -130,7 +128,7 @@ def test_a_level_tells_how_it_grew(monkeypatch: pytest.MonkeyPatch) -> None:
     assert growth_of(shards, [20, 5, 50, 25], requested_of).most == 2.5
 
 
-def test_stages_that_may_burst_are_not_put_together(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stages_that_may_burst_are_not_put_together(monkeypatch):
     monkeypatch.setattr(level_shards, "SHARD_STATES", 100)
     laid = Laid(Shape())
     level = laid.shape.true_level
@@ -146,7 +144,7 @@ def test_stages_that_may_burst_are_not_put_together(monkeypatch: pytest.MonkeyPa
     assert [one.likely for one in asked.shards(7, Growth(1.0, 50.0, 20))] == [10 * 20, 2 * 20]
 
 
-def grown_one() -> tuple[Stages, int, Keys, Keys]:
+def grown_one():
     """The stage with three times as many states as are asked for of which most is asked: its
     number, what is asked, what it has."""
     stages, root = tiny({"scores": "0,1000,500", "earned": "2,1,2"})
@@ -156,16 +154,14 @@ def grown_one() -> tuple[Stages, int, Keys, Keys]:
     return stages, stage, wanted[stage], found[stage]
 
 
-def asked_below(stage: int, keys: Keys, stages: Stages) -> Demand:
+def asked_below(stage, keys, stages):
     """A level above that asks keys of one stage."""
     asked = Demand(stages, NO_KEYS)
     asked.add(((stage >> 32) + 1, (0,)), [ask_of(stages, stage, stages.runs_of(keys), 1)])
     return asked
 
 
-def test_a_stage_of_which_little_is_asked_is_cut_by_how_it_lies(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_stage_of_which_little_is_asked_is_cut_by_how_it_lies(monkeypatch):
     """Those who lost all are asked for with one score; the others come below."""
     monkeypatch.setattr(stage_file, "SPARSE_BITS", 1)
     stages, stage, keys, found = grown_one()
@@ -182,7 +178,7 @@ def test_a_stage_of_which_little_is_asked_is_cut_by_how_it_lies(
     assert len(asked.shards(stage >> 32, Growth(0.1))) == 1  # it is not large
 
 
-def test_a_shard_of_too_many_states_is_cut_but_not_without_end() -> None:
+def test_a_shard_of_too_many_states_is_cut_but_not_without_end():
     deep = (0,) * level_shards.DEEPEST
     many, few = level_shards.FEW, level_shards.FEW - 1
     shards = [LevelShard((0,), (1,), WHOLE, n) for n in (many, few)]
@@ -192,15 +188,13 @@ def test_a_shard_of_too_many_states_is_cut_but_not_without_end() -> None:
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9), st.integers(0, 255)), min_size=1,
                 max_size=8), st.randoms())  # fmt: skip
-def test_each_comes_once_those_before_it_are_done_and_the_longest_chain_first(
-    said: list[tuple[int, int, int]], drawn: object
-) -> None:
+def test_each_comes_once_those_before_it_are_done_and_the_longest_chain_first(said, drawn):
     shards = [
         LevelShard((i,), (0,), WHOLE, expected, tuple(k for k in range(i) if after >> k & 1), burst)
         for i, (expected, burst, after) in enumerate(said)
     ]
 
-    def chain(i: int) -> int:
+    def chain(i):
         behind = [chain(k) for k in range(len(shards)) if i in shards[k].after]
         return max(said[i][:2]) + max(behind, default=0)
 
@@ -217,7 +211,7 @@ def test_each_comes_once_those_before_it_are_done_and_the_longest_chain_first(
             running.append(came)
         else:
             assert came is None
-        if running and (came is None or drawn.random() < 0.5):  # type: ignore[attr-defined]
+        if running and (came is None or drawn.random() < 0.5):
             first = running.pop(0)
             done.add(first)
             order.done(first)
@@ -225,16 +219,14 @@ def test_each_comes_once_those_before_it_are_done_and_the_longest_chain_first(
 
 
 @given(st.lists(st.integers(0, 255), min_size=1, max_size=6), st.data())
-def test_what_is_left_to_others_comes_after_who_left_it_and_before_who_waited(
-    said: list[int], data: st.DataObject
-) -> None:
+def test_what_is_left_to_others_comes_after_who_left_it_and_before_who_waited(said, data):
     order = Order([
         LevelShard((i,), (0,), WHOLE, 5, tuple(k for k in range(i) if after >> k & 1))
         for i, after in enumerate(said)
     ])  # fmt: skip
     waited = {(i,): {(k,) for k in order.shards[i].after} for i in range(len(said))}
-    came: list[tuple[int, ...]] = []
-    left: dict[tuple[int, ...], list[tuple[int, ...]]] = {}
+    came = []
+    left = {}
     while (i := order.pop()) is not None:
         path, first = order.shards[i].path, len(order.shards)
         came.append(path)
@@ -246,7 +238,7 @@ def test_what_is_left_to_others_comes_after_who_left_it_and_before_who_waited(
         order.done(i, rest)
     assert len(came) == len(order.shards) == len(set(came))
 
-    def all_of(path: tuple[int, ...]) -> set[tuple[int, ...]]:
+    def all_of(path):
         return {path}.union(*(all_of(one) for one in left[path]))
 
     for path, before in waited.items():

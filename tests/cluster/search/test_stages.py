@@ -1,36 +1,30 @@
 """Searches by stages of every game: the rows of one piece; levels that are declared, found, wrong
 or none; and what is asked of a table of many files."""
 
-from __future__ import annotations
-
 import itertools
 import os
 import tempfile
 import threading
-from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
 
 from luckbase import cluster, solver
 from luckbase.cluster.run import driver
-from luckbase.cluster.run.progress import Solved
-from luckbase.cluster.run.worker import TableLocation, Task, Threads
+from luckbase.cluster.run.worker import TableLocation, Threads
 from luckbase.cluster.search import shards as level_shards
 from luckbase.cluster.search import tasks
 from luckbase.cluster.search.files import requested_runs
-from luckbase.cluster.search.shards import Asker, Demand, Growth
+from luckbase.cluster.search.shards import Demand, Growth
 from luckbase.cluster.search.stages import StageSearch
 from luckbase.cluster.search.tasks import (
     CutStage,
     Find,
     FindReceipt,
-    FoundShard,
     StageCut,
     stages_of,
 )
@@ -39,12 +33,10 @@ from luckbase.cluster.table.entries import read_ledger
 from luckbase.cluster.table.format import RowGroups
 from luckbase.cluster.table.storage import Folder
 from luckbase.cluster.table.verify import check_files, check_residuals
-from luckbase.game import Board
 from luckbase.solver import check
 from luckbase.solver.errors import CorruptTableError, StateError
 from luckbase.solver.game.game import Game, Stopped
 from luckbase.solver.game.rules import Level
-from luckbase.solver.policy.agents import Policy
 from luckbase.solver.policy.evaluate import evaluate_profile
 from luckbase.solver.search import find_stages
 from tests.bench.search_replay import recording
@@ -66,7 +58,7 @@ BOARDS = ROOT / "boards"
 pytestmark = pytest.mark.usefixtures("small")
 
 
-def hill(tmp_path: Path, **rules: int) -> Board:
+def hill(tmp_path, **rules):
     """A board of a game that declares no level."""
     path = tmp_path / "hill.toml"
     said = "".join(f"{name} = {value}\n" for name, value in rules.items())
@@ -74,7 +66,7 @@ def hill(tmp_path: Path, **rules: int) -> Board:
     return solver.load_board(path)
 
 
-def both(board: Board, results: Path, **how: object) -> tuple[Solved, Solved]:
+def both(board, results, **how):
     """A search in one piece and by stages."""
     one = cluster.solve_below(board, results=results / "one", workers=2)
     other = cluster.solve_below(
@@ -82,14 +74,14 @@ def both(board: Board, results: Path, **how: object) -> tuple[Solved, Solved]:
         results=results / "other",
         workers=2,
         one_piece=0,
-        **how,  # type: ignore[arg-type]
+        **how,
     )
     return one, other
 
 
 # --- every game -----------------------------------------------------------------------------------
 
-GAMES: list[tuple[str, dict[str, object], bool]] = [
+GAMES = [
     ("goofspiel/tiny", {}, True),
     ("goofspiel/points", {"cards": 5}, True),
     ("goofspiel/win", {"cards": 4}, True),
@@ -107,9 +99,7 @@ GAMES: list[tuple[str, dict[str, object], bool]] = [
 
 
 @pytest.mark.parametrize(("path", "options", "levels"), GAMES, ids=[one[0] for one in GAMES])
-def test_every_game_by_stages_has_the_rows_of_one_piece(
-    path: str, options: dict[str, object], levels: bool, tmp_path: Path
-) -> None:
+def test_every_game_by_stages_has_the_rows_of_one_piece(path, options, levels, tmp_path):
     board = solver.load_board(BOARDS / f"{path}.toml", **options)
     one, other = both(board, tmp_path)
     assert rows_of(other.table) == rows_of(one.table)
@@ -123,7 +113,7 @@ def test_every_game_by_stages_has_the_rows_of_one_piece(
 
 
 @pytest.mark.parametrize("tied_pass", ["passer", "next"])
-def test_press_your_luck_has_loops_in_its_stages(tied_pass: str, tmp_path: Path) -> None:
+def test_press_your_luck_has_loops_in_its_stages(tied_pass, tmp_path):
     """At the score cap a player up may spin for ever."""
     game = tiny(tied_pass=tied_pass)
     roots = np.array([game.parse(words) for words in (
@@ -141,7 +131,7 @@ def test_press_your_luck_has_loops_in_its_stages(tied_pass: str, tmp_path: Path)
 # --- levels ---------------------------------------------------------------------------------------
 
 
-def test_a_level_of_ones_own_game_is_kept(tmp_path: Path) -> None:
+def test_a_level_of_ones_own_game_is_kept(tmp_path):
     one, other = both(hill(tmp_path, summit=6, rounds=3), tmp_path)
     assert rows_of(other.table) == rows_of(one.table)
     assert other.levels == 7
@@ -151,9 +141,7 @@ def test_a_level_of_ones_own_game_is_kept(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("level", [Level({"turns": 2}, width=3), None], ids=str)
-def test_a_search_whose_game_has_another_level_by_now_starts_over(
-    level: Level | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_search_whose_game_has_another_level_by_now_starts_over(level, tmp_path, monkeypatch):
     board = hill(tmp_path, summit=6, rounds=3)
     with pytest.raises(Stopped), stopped_after(1):
         cluster.solve_below(board, results=tmp_path / "half", one_piece=0, workers=1)
@@ -164,8 +152,8 @@ def test_a_search_whose_game_has_another_level_by_now_starts_over(
 
 
 def test_a_declared_level_that_does_not_hold_is_an_error_that_names_the_states(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    tmp_path, monkeypatch
+):
     board = hill(tmp_path, summit=6, rounds=3)
     monkeypatch.setattr(Game, "level", Level({"steps_1": -1}))
     monkeypatch.setattr(check, "check_sample", lambda game, roots: None)  # it would find it first
@@ -177,12 +165,10 @@ def test_a_declared_level_that_does_not_hold_is_an_error_that_names_the_states(
     assert not list(tmp_path.rglob("*.parquet"))
 
 
-def test_a_game_without_levels_is_one_piece_up_to_its_limit(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_game_without_levels_is_one_piece_up_to_its_limit(tmp_path, monkeypatch):
     monkeypatch.setattr(Game, "level", None)
     board = hill(tmp_path, summit=6, rounds=3)
-    notes: list[str] = []
+    notes = []
     one, other = both(board, tmp_path, on_note=notes.append)
     assert files_of(other.table) == files_of(one.table)
     assert (other.shards, other.levels, notes) == (1, 0, [])
@@ -195,7 +181,7 @@ def test_a_game_without_levels_is_one_piece_up_to_its_limit(
         cluster.solve_below(board, results=tmp_path / "fifth", memory=7_500)
 
 
-def test_a_search_larger_than_one_piece_goes_by_stages(tmp_path: Path) -> None:
+def test_a_search_larger_than_one_piece_goes_by_stages(tmp_path):
     game = tiny()
     root = game.parse(WIDE)[None]
     one = search(tmp_path / "a", root, one_piece=5000)
@@ -207,9 +193,7 @@ def test_a_search_larger_than_one_piece_goes_by_stages(tmp_path: Path) -> None:
 # --- limits ---------------------------------------------------------------------------------------
 
 
-def test_the_limit_of_a_search_by_stages_is_a_sentence_and_it_goes_on_with_a_higher_one(
-    tmp_path: Path,
-) -> None:
+def test_the_limit_of_a_search_by_stages_is_a_sentence_and_it_goes_on_with_a_higher_one(tmp_path):
     said = r"has found [\d,]+ states in [1-4] levels and is not finished; the limit is 2,000"
     with pytest.raises(solver.errors.SearchLimitError, match=said) as caught:
         by(tmp_path, max_states=2000)
@@ -223,7 +207,7 @@ def test_the_limit_of_a_search_by_stages_is_a_sentence_and_it_goes_on_with_a_hig
 
 
 @pytest.fixture(scope="module")
-def tables(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+def tables(tmp_path_factory):
     """One piece, and by stages in many files."""
     with pytest.MonkeyPatch.context() as patch:
         cut_small(patch)
@@ -232,7 +216,7 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
         return one.table, by(folder / "other").table
 
 
-def test_every_state_is_answered_as_by_a_table_of_one_file(tables: tuple[Path, Path]) -> None:
+def test_every_state_is_answered_as_by_a_table_of_one_file(tables):
     with cluster.open_table(tables[0]) as one, cluster.open_table(tables[1]) as other:
         assert len(other.ledger.files) > 15
         count = 0
@@ -251,7 +235,7 @@ def test_every_state_is_answered_as_by_a_table_of_one_file(tables: tuple[Path, P
         assert one.probe(drawn).tobytes() == other.probe(drawn).tobytes()
 
 
-def test_a_table_of_many_files_is_sound_and_says_what_it_has_not(tables: tuple[Path, Path]) -> None:
+def test_a_table_of_many_files_is_sound_and_says_what_it_has_not(tables):
     game = tiny()
     with cluster.open_table(tables[1]) as table:
         assert check_files(table) == []
@@ -264,12 +248,12 @@ def test_a_table_of_many_files_is_sound_and_says_what_it_has_not(tables: tuple[P
             assert table.get(game.parse(words), None) is None
 
 
-def counted(monkeypatch: pytest.MonkeyPatch) -> set[int]:
+def counted(monkeypatch):
     """Which files of a part were looked at."""
-    opened: set[int] = set()
-    file: Callable[[RowGroups, int], object] = RowGroups.file
+    opened = set()
+    file = RowGroups.file
 
-    def counts(groups: RowGroups, i: int) -> object:
+    def counts(groups, i):
         opened.add(i)
         return file(groups, i)
 
@@ -277,9 +261,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> set[int]:
     return opened
 
 
-def test_a_probe_opens_one_file_only(
-    tables: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_probe_opens_one_file_only(tables, monkeypatch):
     with cluster.open_table(tables[0]) as one:
         states = np.concatenate([states[::311] for states in one.draw(one.rows, 0)])
     seen = set()
@@ -292,16 +274,14 @@ def test_a_probe_opens_one_file_only(
     assert len(seen) > 8
 
 
-def test_a_state_that_is_nowhere_opens_one_file_at_most(
-    tables: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_state_that_is_nowhere_opens_one_file_at_most(tables, monkeypatch):
     with cluster.open_table(tables[1]) as table:
         opened = counted(monkeypatch)
         assert table.get(tiny().parse({"scores": "0,0,0", "earned": "3,3,3"}), None) is None
         assert len(opened) <= 1
 
 
-def test_a_damaged_file_of_many_is_solved_again_and_the_others_stay(tmp_path: Path) -> None:
+def test_a_damaged_file_of_many_is_solved_again_and_the_others_stay(tmp_path):
     first = by(tmp_path)
     before = files_of(first.table)
     lost = sorted(before)[len(before) // 2]
@@ -312,7 +292,7 @@ def test_a_damaged_file_of_many_is_solved_again_and_the_others_stay(tmp_path: Pa
     assert again.states == first.ledger.files[lost].rows and again.ledger.complete
 
 
-def test_agents_play_by_a_table_of_many_files(tmp_path: Path) -> None:
+def test_agents_play_by_a_table_of_many_files(tmp_path):
     board = hill(tmp_path, summit=6, rounds=3)
     one, other = both(board, tmp_path)
     game = solver.load_game(board)
@@ -320,7 +300,7 @@ def test_agents_play_by_a_table_of_many_files(tmp_path: Path) -> None:
     values = []
     for made in (one, other):
         with cluster.open_table(made.table) as table:
-            agents: list[str | Policy] = [table.agent(), "roll"]
+            agents = [table.agent(), "roll"]
             values.append(evaluate_profile(game, start, agents).value)
     best = evaluate_profile(game, start, ["best-response", "roll"]).value
     assert values[0].tobytes() == values[1].tobytes()
@@ -330,9 +310,7 @@ def test_agents_play_by_a_table_of_many_files(tmp_path: Path) -> None:
 # --- shards ---
 
 
-def test_a_stage_in_many_boxes_has_a_file_of_each(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_stage_in_many_boxes_has_a_file_of_each(tmp_path, monkeypatch):
     """They ask one another, and are read back one by one after a stop."""
     root = tiny().parse({"scores": "0,1000,500", "earned": "0,1,1"})[None]
     whole = rows_of(search(tmp_path / "whole", root).table)
@@ -355,12 +333,12 @@ def test_a_stage_in_many_boxes_has_a_file_of_each(
 
 
 def test_a_shard_asks_for_what_lies_elsewhere_and_says_who_asked_for_what_it_found(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    tmp_path, monkeypatch
+):
     """One that is left to others asks for nothing."""
     found, run = list[tuple[int, int, int]](), Find.run
 
-    def looked_at(job: Find, *given: Any) -> Iterator[Any]:
+    def looked_at(job, *given):
         early, (receipt, _) = run(job, *given)
         stages = stages_of(job.board, job.level)
         mine = [] if early.parts else [job.shard.box]
@@ -388,13 +366,11 @@ def test_a_shard_asks_for_what_lies_elsewhere_and_says_who_asked_for_what_it_fou
     assert any(others and remaining for _, others, remaining in found)
 
 
-def test_a_shard_that_is_not_handed_all_that_it_needs_is_not_solved(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_shard_that_is_not_handed_all_that_it_needs_is_not_solved(tmp_path, monkeypatch):
     """As one whose need nobody has noted."""
     keep = StageSearch._keep
 
-    def forgetful(run: StageSearch, receipt: FindReceipt, askers: set[Asker]) -> None:
+    def forgetful(run, receipt, askers):
         keep(run, receipt, set(sorted(askers)[1:]))
 
     monkeypatch.setattr(StageSearch, "_keep", forgetful)
@@ -404,18 +380,18 @@ def test_a_shard_that_is_not_handed_all_that_it_needs_is_not_solved(
 
 @pytest.mark.parametrize(("workers", "least"), [(3, 2), (2, 9)])
 def test_so_many_shards_are_found_at_once_as_there_are_workers_and_memory_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, workers: int, least: int
-) -> None:
+    tmp_path, monkeypatch, workers, least
+):
     """And the memory of one that is found is the next one's."""
     running, at_once, submit, wait = set[int](), list[int](), Threads.submit, Threads.wait_one
 
-    def submitted(workers: Threads, task: Task) -> None:
+    def submitted(workers, task):
         if isinstance(task.job, Find | CutStage):
             running.add(task.shard)
             at_once.append(len(running))
         submit(workers, task)
 
-    def waited(workers: Threads, seconds: float) -> Any:
+    def waited(workers, seconds):
         receipt = wait(workers, seconds)
         if isinstance(receipt, FindReceipt | StageCut):
             running.remove(receipt.shard)
@@ -427,17 +403,15 @@ def test_so_many_shards_are_found_at_once_as_there_are_workers_and_memory_for(
     assert max(at_once) == 2 and at_once.count(2) > solved.levels
 
 
-def test_a_level_is_cut_by_how_much_the_one_above_grew(
-    small: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_level_is_cut_by_how_much_the_one_above_grew(small, tmp_path, monkeypatch):
     shards, up, grown = Demand.shards, StageSearch._up, list[Growth]()
-    found: list[FoundShard] = []
+    found = []
 
-    def cut(demand: Demand, level: int, above: Growth, *given: Any) -> Any:
+    def cut(demand, level, above, *given):
         grown.append(above)
         return shards(demand, level, above, *given)
 
-    def goes_up(search: StageSearch) -> None:
+    def goes_up(search):
         up(search)
         found.extend(search.found)
 
@@ -452,13 +426,11 @@ def test_a_level_is_cut_by_how_much_the_one_above_grew(
     assert [above.largest for above in grown] == [0, *expected[:-1]] and len(expected) > 2
 
 
-def test_workers_cut_stages_as_the_driver_would(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_workers_cut_stages_as_the_driver_would(tmp_path, monkeypatch):
     """In seconds that count."""
     cutters, run = list[str](), CutStage.run
 
-    def noted(job: CutStage, *given: Any) -> Iterator[Any]:
+    def noted(job, *given):
         cutters.append(threading.current_thread().name)
         for step in run(job, *given):
             yield step and (replace(step[0], solve_seconds=100.0), None)
@@ -475,13 +447,13 @@ def test_workers_cut_stages_as_the_driver_would(
 
 
 def test_machines_that_do_not_share_the_folder_send_their_files_and_are_sent_what_they_need(
-    tmp_path: Path, ray_cluster: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    tmp_path, ray_cluster, monkeypatch
+):
     cut_small(monkeypatch, 100)
     near = by(tmp_path / "near", workers=1)
 
     @contextmanager
-    def nowhere(table: Path, joins: bool, mark: str) -> Iterator[TableLocation]:
+    def nowhere(table, joins, mark):
         assert joins
         yield TableLocation(table, ".no-machine-sees-this", apart)
 
@@ -494,9 +466,7 @@ def test_machines_that_do_not_share_the_folder_send_their_files_and_are_sent_wha
     assert not (Path(tempfile.gettempdir()) / apart).exists()
 
 
-def test_a_shard_that_begins_with_few_states_leaves_others_early(
-    tmp_path: Path, whole: Solved, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_shard_that_begins_with_few_states_leaves_others_early(tmp_path, whole, monkeypatch):
     cut_small(monkeypatch, 400)
     monkeypatch.setattr(find_stages, "CACHED", 1600)
     made = {}

@@ -1,15 +1,12 @@
 """Searches that are stopped, killed, damaged half-way: solved shards are not solved again, and at
 the end the table is the same as without a stop."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
@@ -21,21 +18,18 @@ import pytest
 from luckbase import cluster
 from luckbase.cluster.run import nodes
 from luckbase.cluster.run import ray as ray_workers
-from luckbase.cluster.run.progress import Solved
 from luckbase.cluster.run.worker import PayoffsLostError, Threads
 from luckbase.cluster.search import shards as level_shards
 from luckbase.cluster.search.shards import Demand, Growth, number_of
 from luckbase.cluster.search.stages import StageSearch
-from luckbase.cluster.search.tasks import Find, FindReceipt, FoundAsks, FoundShard, SweepReceipt
+from luckbase.cluster.search.tasks import Find, FoundAsks
 from luckbase.cluster.table.entries import read_ledger
-from luckbase.cluster.table.ledger import Ledger
 from luckbase.cluster.table.storage import Folder, place_of, storage_at
 from luckbase.cluster.table.verify import check_files, check_residuals
 from luckbase.solver.errors import CorruptTableError, MissingTableError, SearchLimitError
 from luckbase.solver.game.game import Stopped
 from luckbase.solver.search import find_stages
 from luckbase.solver.search.find_stages import BoxSearch
-from luckbase.solver.search.stages import Stage
 from tests.cluster.search.searches import (
     OTHER,
     SMALL,
@@ -51,7 +45,7 @@ from tests.cluster.search.searches import (
 from tests.places import ROOT
 
 
-def killed(results: Path | str, kind: str, times: int) -> Ledger:
+def killed(results, kind, times):
     """A search by stages that is killed (kill -9) on its way down ("found") once so many shards are
     found, or on its way up ("files") once so many files are committed."""
     script = (
@@ -85,7 +79,7 @@ def killed(results: Path | str, kind: str, times: int) -> Ledger:
     return read_ledger(storage_at(table), table)
 
 
-def name_of(found: FoundShard) -> str:
+def name_of(found):
     """The level of a shard and its path in it."""
     return f"{found.shard.stages[0] >> 32}-{number_of(found.shard.path)}"
 
@@ -93,16 +87,16 @@ def name_of(found: FoundShard) -> str:
 class Watched:
     """The names of the shards that are found and of the files that are written meanwhile."""
 
-    def __init__(self, patch: pytest.MonkeyPatch) -> None:
-        self.found: list[str] = []
-        self.solved: list[str] = []
+    def __init__(self, patch):
+        self.found = []
+        self.solved = []
         keep, commit = StageSearch._keep, StageSearch.commit
 
-        def kept(search: StageSearch, receipt: FindReceipt, *how: object) -> None:
+        def kept(search, receipt, *how):
             self.found.append(name_of(receipt.found))
-            keep(search, receipt, *how)  # type: ignore[arg-type]
+            keep(search, receipt, *how)
 
-        def committed(search: StageSearch, receipt: SweepReceipt) -> None:
+        def committed(search, receipt):
             if receipt.files:
                 self.solved.append(search._file(search.solves[receipt.shard]))
             commit(search, receipt)
@@ -112,13 +106,11 @@ class Watched:
 
 
 @pytest.fixture
-def watched(monkeypatch: pytest.MonkeyPatch) -> Watched:
+def watched(monkeypatch):
     return Watched(monkeypatch)
 
 
-def test_a_search_killed_on_its_way_down_finds_its_states_again(
-    staged: Solved, small: None, watched: Watched, tmp_path: Path
-) -> None:
+def test_a_search_killed_on_its_way_down_finds_its_states_again(staged, small, watched, tmp_path):
     left = killed(tmp_path, "found", 5)
     (table,) = tmp_path.glob("*/*/*")
     assert not left.complete and not left.files and left.levels
@@ -132,9 +124,7 @@ def test_a_search_killed_on_its_way_down_finds_its_states_again(
     assert solved.ledger.complete and not list(table.glob("shards/*"))
 
 
-def test_force_solves_all_of_a_stopped_search_anew(
-    staged: Solved, small: None, watched: Watched, tmp_path: Path
-) -> None:
+def test_force_solves_all_of_a_stopped_search_anew(staged, small, watched, tmp_path):
     with pytest.raises(Stopped), stopped_after(5):
         by(tmp_path, workers=1)
     watched.solved.clear()
@@ -145,8 +135,8 @@ def test_force_solves_all_of_a_stopped_search_anew(
 
 @pytest.mark.parametrize("workers", [3])
 def test_a_search_killed_on_its_way_up_goes_on_from_what_it_solved(
-    staged: Solved, small: None, watched: Watched, tmp_path: Path, workers: int
-) -> None:
+    staged, small, watched, tmp_path, workers
+):
     left = killed(tmp_path, "files", 10)
     (table,) = tmp_path.glob("*/*/*")
     assert 10 <= len(left.files) < len(staged.ledger.files)
@@ -161,9 +151,7 @@ def test_a_search_killed_on_its_way_up_goes_on_from_what_it_solved(
     assert not list(table.glob("shards/*"))
 
 
-def test_boxes_that_a_shard_leaves_to_others_are_found_by_these(
-    watched: Watched, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_boxes_that_a_shard_leaves_to_others_are_found_by_these(watched, tmp_path, monkeypatch):
     """Nobody foresees that a shard bursts, so all of a stage is one shard at first."""
     root = tiny().parse({**WIDE, "earned": "1,1,1", "whammies": "3,2,2"})[None]
     cut_small(monkeypatch, 400)
@@ -176,9 +164,7 @@ def test_boxes_that_a_shard_leaves_to_others_are_found_by_these(
     assert rows_of(once.table) == rows_of(search(tmp_path / "whole", root).table)
 
 
-def test_boxes_are_left_to_others_so_many_times_and_no_more(
-    watched: Watched, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_boxes_are_left_to_others_so_many_times_and_no_more(watched, tmp_path, monkeypatch):
     """Names end somewhere; what is left is found by one shard."""
     cut_small(monkeypatch, 4)
     root = tiny().parse({"scores": "2000,1000,2500", "earned": "0,1,1"})[None]
@@ -193,9 +179,8 @@ def test_boxes_are_left_to_others_so_many_times_and_no_more(
 
 @pytest.mark.parametrize("states", [SMALL, 100])
 def test_a_search_that_is_cut_another_way_keeps_the_files_of_shards_that_are_the_same(
-    states: int, staged: Solved, tmp_path: Path, halfway: Path,
-    watched: Watched, monkeypatch: pytest.MonkeyPatch, whole: Solved,
-) -> None:  # fmt: skip
+    states, staged, tmp_path, halfway, watched, monkeypatch, whole
+):
     """Other files may have the names of new ones; they are replaced."""
     there = read_ledger(Folder(halfway), halfway).files
     cut_small(monkeypatch, states)
@@ -210,9 +195,7 @@ def test_a_search_that_is_cut_another_way_keeps_the_files_of_shards_that_are_the
         assert check_files(opened) == [] and check_residuals(opened, None).faults == 0
 
 
-def test_a_search_killed_at_its_very_end_is_done_by_the_next_one(
-    staged: Solved, small: None, watched: Watched, tmp_path: Path
-) -> None:
+def test_a_search_killed_at_its_very_end_is_done_by_the_next_one(staged, small, watched, tmp_path):
     """All files are there and the ledger does not say yet that all are."""
     left = killed(tmp_path, "files", len(staged.ledger.files))
     assert left.files.keys() == staged.ledger.files.keys() and not left.complete
@@ -223,24 +206,23 @@ def test_a_search_killed_at_its_very_end_is_done_by_the_next_one(
     assert not list(solved.table.glob("shards/*"))
 
 
-def changed(path: Path) -> None:
+def changed(path):
     raw = bytearray(path.read_bytes())
     raw[len(raw) // 2] ^= 1
     path.write_bytes(raw)
 
 
-def emptied(path: Path) -> None:
+def emptied(path):
     path.write_bytes(b"")
 
 
 @pytest.mark.parametrize("how", [changed, emptied])
 def test_a_stage_file_that_changed_is_refused_and_the_same_command_goes_on(
-    how: Callable[[Path], None], staged: Solved, small: None, watched: Watched, tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
+    how, staged, small, watched, tmp_path, monkeypatch
+):
     up = StageSearch._up
 
-    def damaged(search: StageSearch) -> None:
+    def damaged(search):
         up(search)
         how(search.before.table / search.solves[12].place)
 
@@ -254,20 +236,20 @@ def test_a_stage_file_that_changed_is_refused_and_the_same_command_goes_on(
 
 
 def test_a_stage_file_that_is_missing_on_the_way_up_is_found_again(
-    staged: Solved, small: None, watched: Watched, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    staged, small, watched, tmp_path, monkeypatch
+):
     """As if the machine that had it was lost: all states are found again, and no shard is solved
     twice."""
     up, lost = StageSearch._up, list[Path]()
 
-    def loses(search: StageSearch) -> None:
+    def loses(search):
         up(search)
         if not lost:
             lost.append(search.before.table / search.solves[12].place)
             lost[0].unlink()
 
     monkeypatch.setattr(StageSearch, "_up", loses)
-    notes: list[str] = []
+    notes = []
     solved = by(tmp_path, workers=2, on_note=notes.append)
     assert ["is on no disk any more" in note for note in notes] == [True]
     assert len(watched.found) == 2 * staged.shards
@@ -277,12 +259,12 @@ def test_a_stage_file_that_is_missing_on_the_way_up_is_found_again(
 
 
 @pytest.fixture(scope="module")
-def stopped(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def stopped(tmp_path_factory):
     """The results of a search that was stopped once it had committed ten files; the next one is
     written, and the ledger does not name it."""
     commit, done, folder = StageSearch.commit, list[int](), tmp_path_factory.mktemp("stopped")
 
-    def stops(search: StageSearch, *how: Any) -> None:
+    def stops(search, *how):
         if len(done) == 10:
             raise KeyboardInterrupt
         commit(search, *how)
@@ -297,15 +279,13 @@ def stopped(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def halfway(small: None, stopped: Path, tmp_path: Path) -> Path:
+def halfway(small, stopped, tmp_path):
     """The table of a search that was stopped, to be changed and solved."""
     (table,) = shutil.copytree(stopped, tmp_path / "half").glob("*/*/*")
     return table
 
 
-def test_stage_files_that_a_stopped_search_left_are_not_needed(
-    staged: Solved, watched: Watched, tmp_path: Path, halfway: Path
-) -> None:
+def test_stage_files_that_a_stopped_search_left_are_not_needed(staged, watched, tmp_path, halfway):
     """Written files stay."""
     left = read_ledger(Folder(halfway), halfway)
     shutil.rmtree(halfway / "shards")
@@ -317,7 +297,7 @@ def test_stage_files_that_a_stopped_search_left_are_not_needed(
 # --- several searches of one table ---
 
 
-def alone(tmp_path: Path, **how: Any) -> dict[str, bytes]:
+def alone(tmp_path, **how):
     """The files of searches below OTHER and below WIDE, each in a table of its own."""
     files = dict[str, bytes]()
     for i, words in enumerate((OTHER, WIDE)):
@@ -326,8 +306,8 @@ def alone(tmp_path: Path, **how: Any) -> dict[str, bytes]:
 
 
 def test_a_stopped_search_goes_on_after_another_has_solved_part_of_it(
-    small: None, watched: Watched, tmp_path: Path, halfway: Path
-) -> None:
+    small, watched, tmp_path, halfway
+):
     """Each has its own files, whoever comes first."""
     expected = alone(tmp_path)
     left = read_ledger(Folder(halfway), halfway)
@@ -341,8 +321,8 @@ def test_a_stopped_search_goes_on_after_another_has_solved_part_of_it(
 
 @pytest.mark.parametrize("one_piece", [0, 10**6])
 def test_a_file_that_is_lost_is_solved_again_and_other_searches_stay_done(
-    one_piece: int, small: None, watched: Watched, tmp_path: Path
-) -> None:
+    one_piece, small, watched, tmp_path
+):
     expected, roots = alone(tmp_path, one_piece=one_piece), [tiny().parse(OTHER)[None],
                                                               tiny().parse(WIDE)[None]]  # fmt: skip
     made = [by(tmp_path / "grown", root, one_piece=one_piece) for root in roots]
@@ -356,9 +336,7 @@ def test_a_file_that_is_lost_is_solved_again_and_other_searches_stay_done(
     assert again.states == made[0].ledger.files[lost].rows
 
 
-def test_force_of_one_of_several_searches_leaves_the_others_as_they_are(
-    small: None, watched: Watched, tmp_path: Path
-) -> None:
+def test_force_of_one_of_several_searches_leaves_the_others_as_they_are(small, watched, tmp_path):
     expected = alone(tmp_path)
     first, second = (by(tmp_path / "grown", tiny().parse(words)[None]) for words in (OTHER, WIDE))
     watched.solved.clear()
@@ -368,7 +346,7 @@ def test_force_of_one_of_several_searches_leaves_the_others_as_they_are(
     assert first.goal.part != second.goal.part
 
 
-def test_states_that_two_searches_hold_have_one_answer(small: None, tmp_path: Path) -> None:
+def test_states_that_two_searches_hold_have_one_answer(small, tmp_path):
     """They are rows of both, the same to the bit."""
     roots = [tiny().parse(words)[None] for words in (OTHER, WIDE)]
     made = [by(tmp_path / "grown", root) for root in roots]
@@ -382,9 +360,7 @@ def test_states_that_two_searches_hold_have_one_answer(small: None, tmp_path: Pa
         assert check_files(table) == [] and check_residuals(table, None).faults == 0
 
 
-def test_force_of_a_search_that_was_never_begun_leaves_others_as_they_are(
-    small: None, tmp_path: Path
-) -> None:
+def test_force_of_a_search_that_was_never_begun_leaves_others_as_they_are(small, tmp_path):
     """Also where it does not come to its end."""
     first, second = (tiny().parse(words)[None] for words in (OTHER, WIDE))
     solved = by(tmp_path, first)
@@ -398,11 +374,11 @@ def test_force_of_a_search_that_was_never_begun_leaves_others_as_they_are(
 
 
 @pytest.fixture(scope="module")
-def jobs(tmp_path_factory: pytest.TempPathFactory) -> list[Find]:
+def jobs(tmp_path_factory):
     """All tasks to find the shards of the search."""
     run, found = Find.run, list[Find]()
 
-    def noted(job: Find, *given: Any) -> Iterator[Any]:
+    def noted(job, *given):
         found.append(job)
         yield from run(job, *given)
 
@@ -416,9 +392,8 @@ def jobs(tmp_path_factory: pytest.TempPathFactory) -> list[Find]:
 @pytest.mark.parametrize("stops", [False, True])
 @pytest.mark.parametrize("level", [False, True])
 def test_who_waits_for_a_shard_goes_on_while_that_writes_its_file(
-    staged: Solved, small: None, jobs: list[Find], tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch, stops: bool, level: bool,
-) -> None:  # fmt: skip
+    staged, small, jobs, tmp_path, monkeypatch, stops, level
+):
     """Shards of its level, and the next one. Also where it is stopped before that."""
     run, keep = Find.run, StageSearch._keep
     of = {(job.shard.stages[0] >> 32, job.shard.path): job for job in jobs}
@@ -431,11 +406,11 @@ def test_who_waits_for_a_shard_goes_on_while_that_writes_its_file(
 
     order, ordered = BoxSearch.stage, list[int]()
 
-    def noting(box: BoxSearch) -> Stage:
+    def noting(box):
         ordered.append(threading.get_ident())
         return order(box)
 
-    def slow(job: Find, *given: Any) -> Iterator[Any]:
+    def slow(job, *given):
         steps, so_far = run(job, *given), ordered.count(threading.get_ident())
         yield next(steps)
         if job.name == before.name:
@@ -445,7 +420,7 @@ def test_who_waits_for_a_shard_goes_on_while_that_writes_its_file(
                 raise Stopped
         yield from steps
 
-    def kept(search: StageSearch, receipt: FindReceipt, askers: Any) -> None:
+    def kept(search, receipt, askers):
         keep(search, receipt, askers)
         if name_of(receipt.found) == waits.name:
             found.set()
@@ -460,13 +435,11 @@ def test_who_waits_for_a_shard_goes_on_while_that_writes_its_file(
     assert files_of(by(tmp_path / "search", workers=2).table) == files_of(staged.table)
 
 
-def test_what_a_shard_says_twice_counts_once(
-    staged: Solved, small: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_a_shard_says_twice_counts_once(staged, small, tmp_path, monkeypatch):
     """Ray does a task again whose machine was lost before its file was there."""
     again, wait_one = list[FoundAsks](), Threads.wait_one
 
-    def twice(workers: Threads, seconds: float) -> Any:
+    def twice(workers, seconds):
         if again:
             return again.pop()
         event = wait_one(workers, seconds)
@@ -478,12 +451,10 @@ def test_what_a_shard_says_twice_counts_once(
     assert files_of(by(tmp_path, workers=2).table) == files_of(staged.table)
 
 
-def test_what_ran_when_a_machine_was_lost_is_not_waited_for(
-    staged: Solved, small: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_ran_when_a_machine_was_lost_is_not_waited_for(staged, small, tmp_path, monkeypatch):
     wait_one, lost = Threads.wait_one, list[Any]()
 
-    def loses(workers: Threads, seconds: float) -> Any:
+    def loses(workers, seconds):
         assert workers._tasks or not workers._events.empty()  # else it would wait without end
         event = wait_one(workers, seconds)
         if isinstance(event, FoundAsks) and not lost:
@@ -496,13 +467,13 @@ def test_what_ran_when_a_machine_was_lost_is_not_waited_for(
 
 
 def test_ray_workers_write_the_same_bytes_also_where_one_dies(
-    staged: Solved, small: None, tmp_path: Path, ray_cluster: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    staged, small, tmp_path, ray_cluster, monkeypatch
+):
     """A Ray worker kills itself in its first shard, once. Stages are cut here, where they are cut
     small."""
     died = tmp_path / "died"
 
-    def deadly(*given: Any) -> Any:  # goes to the workers as it is written here
+    def deadly(*given):  # goes to the workers as it is written here
         if not died.exists():
             died.touch()
             os._exit(1)
@@ -521,7 +492,7 @@ def test_ray_workers_write_the_same_bytes_also_where_one_dies(
 
 
 @pytest.mark.parametrize("needed", ["kept", "running", "waiting", ""])
-def test_a_stage_file_goes_when_nobody_needs_it(needed: str) -> None:
+def test_a_stage_file_goes_when_nobody_needs_it(needed):
     rows = {name: {1} if name == needed else set() for name in ("kept", "running", "waiting")}
-    search: Any = SimpleNamespace(schedule=SimpleNamespace(**rows))
+    search = SimpleNamespace(schedule=SimpleNamespace(**rows))
     assert StageSearch._needed(search, 1) == bool(needed)

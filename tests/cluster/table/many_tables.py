@@ -1,11 +1,6 @@
 """Tables of every kind, small: full ones and searches, of every game, in files and in memory."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
 from functools import cache
-from pathlib import Path
-from typing import Any
 
 import luckbase
 from tests.places import ROOT
@@ -21,9 +16,9 @@ KINDS = (
 )  # fmt: skip
 
 
-def made(kind: str, folder: Path) -> luckbase.Table:
+def made(kind, folder):
     """A table of a kind, open; those in files lie in `folder`."""
-    in_memory: dict[str, tuple[Path, dict[str, Any]]] = {
+    in_memory = {
         "press-your-luck": (TINY, {"frontier": 1}),
         "goofspiel points": (BOARDS / "goofspiel/points.toml", {"cards": 4}),
         "goofspiel win": (BOARDS / "goofspiel/win.toml", {"cards": 4}),
@@ -39,19 +34,19 @@ def made(kind: str, folder: Path) -> luckbase.Table:
     return _IN_FILES[kind](folder)
 
 
-def _solved(board: Path, folder: Path, start: Any = None, **options: Any) -> luckbase.Table:
+def _solved(board, folder, start=None, **options):
     read = luckbase.load_board(board, **options)
     solved = luckbase.solve(read, start, results=folder, workers=1)
     return luckbase.open(solved.table)
 
 
-def _both(folder: Path) -> luckbase.Table:
+def _both(folder):
     _solved(TINY, folder, frontier=1).close()
     return _solved(TINY, folder, FAR, frontier=1)
 
 
 CARDS = {"mine": "1,2,3,4", "theirs": "1,2,3,4", "deck": "1,2,3,4"}
-_IN_FILES: dict[str, Callable[[Path], luckbase.Table]] = {
+_IN_FILES = {
     "press-your-luck in files": lambda folder: _solved(TINY, folder, frontier=1),
     "search": lambda folder: _solved(TINY, folder, FAR),
     "search of goofspiel": lambda folder: _solved(
@@ -62,6 +57,6 @@ _IN_FILES: dict[str, Callable[[Path], luckbase.Table]] = {
 
 
 @cache
-def kept(kind: str, folder: Path) -> luckbase.Table:
+def kept(kind, folder):
     """The same, made once for a module."""
     return made(kind, folder / kind.replace(" ", "-"))

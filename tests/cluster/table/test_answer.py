@@ -1,7 +1,5 @@
 """Every action of many states: what single questions and the rules say, in any order."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -14,13 +12,12 @@ from hypothesis import strategies as st
 import luckbase
 import tests.games.wild  # noqa: F401  (registers the game)
 from luckbase import solver
-from luckbase.cluster.table.answer import Answer, answer_at
+from luckbase.cluster.table.answer import answer_at
 from luckbase.cluster.table.columns import ActionNames, in_order, names_of, word_of
 from luckbase.cluster.table.format import Kept, RowGroups, payoff_columns, size_of
 from luckbase.cluster.table.storage import Memory
 from luckbase.solver.board.file import board_from_canonical
 from luckbase.solver.errors import OptionError, StateError
-from luckbase.solver.game.game import Game
 from luckbase.solver.game.rules import SIMULTANEOUS
 from luckbase.solver.matrix_game import simplex
 from luckbase.solver.search.expand import expand
@@ -29,24 +26,24 @@ from tests.shared import answers_of
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("tables")
 
 
-def drawn(table: luckbase.Table, count: int, seed: int = 0) -> Any:
+def drawn(table, count, seed=0):
     """Rows of all parts, about so many, in any order."""
     rng = np.random.default_rng(seed)
     rows = np.concatenate([states for part in table.parts for states in part.draw(count, seed)])
     return np.ascontiguousarray(rows[rng.permutation(len(rows))[:count]])
 
 
-def by_hand(table: luckbase.Table, state: Any) -> dict[str, list[float]]:
+def by_hand(table, state):
     """What each action is worth at a state: sums over its edges of what the table holds."""
     game = table.game
     edges = expand(game, state[None])
     below, found = table.lookup(edges.children)
     assert found.all()
-    worth: dict[str, Any] = {}
+    worth = {}
     for k, action in enumerate(edges.actions.tolist()):
         paid = edges.weights[k] * (edges.rewards[k] + below[k])
         name = game.action_name(action)
@@ -55,9 +52,7 @@ def by_hand(table: luckbase.Table, state: Any) -> dict[str, list[float]]:
 
 
 @pytest.mark.parametrize("kind", KINDS[:10])
-def test_every_actions_payoff_is_the_mean_over_what_the_table_holds_below(
-    kind: str, folder: Path
-) -> None:
+def test_every_actions_payoff_is_the_mean_over_what_the_table_holds_below(kind, folder):
     table = kept(kind, folder)
     states = drawn(table, 40)
     told, there = table.every_action(states)
@@ -78,9 +73,7 @@ def test_every_actions_payoff_is_the_mean_over_what_the_table_holds_below(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_answers_do_not_depend_on_the_company_that_they_are_asked_in(
-    kind: str, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_answers_do_not_depend_on_the_company_that_they_are_asked_in(kind, folder, monkeypatch):
     """Alone, with others, in pieces, by `ask`: the same to the last bit."""
     table = kept(kind, folder)
     states = drawn(table, 60, seed=1)
@@ -93,7 +86,7 @@ def test_answers_do_not_depend_on_the_company_that_they_are_asked_in(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_batchs_columns_say_what_single_questions_do(kind: str, folder: Path) -> None:
+def test_a_batchs_columns_say_what_single_questions_do(kind, folder):
     table = kept(kind, folder)
     states = drawn(table, 50, seed=2)
     words = [table.game.describe(state) for state in states]
@@ -107,12 +100,12 @@ def test_a_batchs_columns_say_what_single_questions_do(kind: str, folder: Path) 
         }  # fmt: skip
 
 
-def assert_row_says(row: dict[str, Any], answer: Answer) -> None:
+def assert_row_says(row, answer):
     """A row of an export or a batch says what an answer does, and nothing more of actions."""
     assert [row[f"payoff_{i + 1}"] for i in range(len(answer.value))] == list(answer.value)
     assert (row["best"], row["toss_up"]) == (answer.best, answer.toss_up)
     assert row["margin"] == answer.margin and row["to_act"] == (answer.to_act or 0)
-    wanted: dict[str, float] = {}
+    wanted = {}
     for action in answer.actions if answer.strategies is None else ():
         wanted |= {f"{word_of(action.name)}_payoff_{i + 1}": value
                    for i, value in enumerate(action.value)}  # fmt: skip
@@ -128,14 +121,14 @@ def assert_row_says(row: dict[str, Any], answer: Answer) -> None:
     assert said == wanted
 
 
-def is_of_an_action(name: str) -> bool:
+def is_of_an_action(name):
     return any(f"_{kind}_" in name for kind in ("payoff", "chance"))
 
 
 # --- both at once ------------------------------------------------------------------------------
 
 
-def turned(game: Game, count: int, seed: int) -> list[dict[str, Any]]:
+def turned(game, count, seed):
     """States in which a card is turned, in cards of a person's own."""
     rng, found = np.random.default_rng(seed), []
     for _ in range(count):
@@ -147,9 +140,7 @@ def turned(game: Game, count: int, seed: int) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("kind", ["goofspiel points", "goofspiel win", "search of goofspiel"])
-def test_bids_of_turned_cards_are_those_of_single_questions_and_prove_the_value(
-    kind: str, folder: Path
-) -> None:
+def test_bids_of_turned_cards_are_those_of_single_questions_and_prove_the_value(kind, folder):
     table = kept(kind, folder)
     states = turned(table.game, 40, 3)
     if kind == "search of goofspiel":
@@ -172,7 +163,7 @@ def test_bids_of_turned_cards_are_those_of_single_questions_and_prove_the_value(
             assert played == pytest.approx([answer.value[i]] * len(played), abs=1e-6)
 
 
-def test_an_action_and_a_choice_of_one_name_have_one_column() -> None:
+def test_an_action_and_a_choice_of_one_name_have_one_column():
     """One player decides here and both at once there, in words that are the same."""
     board = board_from_canonical("wild", {"game": "wild", "rules": {"at_once": True}})
     with luckbase.open(board, in_memory=True) as table:
@@ -185,7 +176,7 @@ def test_an_action_and_a_choice_of_one_name_have_one_column() -> None:
 
 @given(st.integers(1, 5), st.integers(1, 5), st.integers(1, 600), st.integers(0, 2**32 - 1))
 @settings(max_examples=15)
-def test_ranges_of_many_games_are_those_of_each(r: int, c: int, n: int, seed: int) -> None:
+def test_ranges_of_many_games_are_those_of_each(r, c, n, seed):
     games = np.random.default_rng(seed).integers(-3, 4, (n, r, c)).astype(float)
     found = simplex.all_ranges(games)
     for k in range(0, n, max(1, n // 5)):
@@ -197,7 +188,7 @@ def test_ranges_of_many_games_are_those_of_each(r: int, c: int, n: int, seed: in
 
 @given(st.data())
 @settings(max_examples=15)
-def test_pieces_of_any_kind_put_together_are_the_whole(data: st.DataObject) -> None:
+def test_pieces_of_any_kind_put_together_are_the_whole(data):
     from luckbase.cluster.table.answer import joined
 
     table = _turned_and_not()
@@ -216,10 +207,10 @@ def test_pieces_of_any_kind_put_together_are_the_whole(data: st.DataObject) -> N
     assert again.best_names() == told.best_names()
 
 
-_MIXED: dict[str, Any] = {}
+_MIXED = {}
 
 
-def _turned_and_not() -> luckbase.Table:
+def _turned_and_not():
     if not _MIXED:
         table = luckbase.open(BOARDS / "goofspiel/points.toml", in_memory=True, cards=4)
         states = [table.game.parse(one) for one in turned(table.game, 8, 5)]
@@ -227,7 +218,7 @@ def _turned_and_not() -> luckbase.Table:
     return _MIXED["table"]
 
 
-def test_a_state_that_can_not_be_answered_is_named_by_its_row(folder: Path) -> None:
+def test_a_state_that_can_not_be_answered_is_named_by_its_row(folder):
     table = kept("press-your-luck", folder)
     inside = {"scores": "0,1000,500", "earned": "0,1,0"}
     outside = {"scores": "0,1000,500", "earned": "0,9,0"}
@@ -237,7 +228,7 @@ def test_a_state_that_can_not_be_answered_is_named_by_its_row(folder: Path) -> N
             ask()
 
 
-def test_games_that_are_over_have_no_actions(folder: Path) -> None:
+def test_games_that_are_over_have_no_actions(folder):
     table = kept("press-your-luck", folder)
     (row,) = table.values([{"scores": "0,1000,500", "earned": "0,0,0"}], actions=True)
     assert (row["payoff_2"], row["best"], row["to_act"], row["toss_up"]) == (1.0, None, 0, False)
@@ -247,7 +238,7 @@ def test_games_that_are_over_have_no_actions(folder: Path) -> None:
 # --- names of columns --------------------------------------------------------------------------
 
 
-def test_an_actions_name_becomes_a_word_that_needs_no_quotes() -> None:
+def test_an_actions_name_becomes_a_word_that_needs_no_quotes():
     names = {"play": "play", "pass to 3": "pass_to_3", "flip 1+6": "flip_1_6", "3": "action_3",
              "?": "action", "Würfle!": "würfle", "BID 5": "bid_5"}  # fmt: skip
     assert {name: word_of(name) for name in names} == names
@@ -255,25 +246,25 @@ def test_an_actions_name_becomes_a_word_that_needs_no_quotes() -> None:
 
 
 @given(st.lists(st.text(min_size=1, max_size=6), unique=True, max_size=12))
-def test_no_two_actions_share_a_column(names: list[str]) -> None:
+def test_no_two_actions_share_a_column(names):
     made_of = ActionNames(solver.load_game(solver.load_board(TINY)), tuple(names))
     assert len(set(made_of.columns)) == len(made_of.columns) == 3 * len(names)
 
 
-def test_columns_stand_in_the_order_of_the_rules_else_by_number(folder: Path) -> None:
+def test_columns_stand_in_the_order_of_the_rules_else_by_number(folder):
     game = kept("press-your-luck", folder).game
     assert in_order(game, ["pass to 3", "pass to 1", "play"]) == ("play", "pass to 1", "pass to 3")
     box = kept("shut the box", folder).game
     assert in_order(box, ["flip 10", "roll 1 die", "flip 2"]) == ("flip 2", "flip 10", "roll 1 die")
 
 
-def test_more_columns_than_anybody_reads_are_refused(folder: Path) -> None:
+def test_more_columns_than_anybody_reads_are_refused(folder):
     game = kept("press-your-luck", folder).game
     with pytest.raises(OptionError, match="700 of them make 2,100 columns; expected at most 2,000"):
         _ = ActionNames(game, tuple(f"take {k}" for k in range(700))).columns
 
 
-def test_columns_of_states_are_only_of_actions_that_they_have(folder: Path) -> None:
+def test_columns_of_states_are_only_of_actions_that_they_have(folder):
     table = kept("press-your-luck", folder)
     state = table.game.parse({"scores": "0,500,0", "earned": "0,1,0"})
     told, _ = table.every_action(state[None])
@@ -281,9 +272,9 @@ def test_columns_of_states_are_only_of_actions_that_they_have(folder: Path) -> N
     assert set(names_of(table.game, told).actions) == {action.name for action in actions}
 
 
-def test_a_part_forgets_row_groups_beyond_its_bytes(tmp_path: Path) -> None:
+def test_a_part_forgets_row_groups_beyond_its_bytes(tmp_path):
     table = made("press-your-luck in files", tmp_path)
-    part: Any = table.parts[0]
+    part = table.parts[0]
     part.groups.max_bytes = 300_000
     states = drawn(table, 500)
     first = answers_of(table, states)
@@ -294,7 +285,7 @@ def test_a_part_forgets_row_groups_beyond_its_bytes(tmp_path: Path) -> None:
     assert answers_of(table, states) == first
 
 
-def test_row_groups_that_are_kept_in_one_array_are_their_own_or_gone() -> None:
+def test_row_groups_that_are_kept_in_one_array_are_their_own_or_gone():
     rng = np.random.default_rng(0)
     kept, there = Kept(30, np.empty((100, 2))), dict[int, Any]()
     for _ in range(400):
@@ -312,11 +303,11 @@ def test_row_groups_that_are_kept_in_one_array_are_their_own_or_gone() -> None:
         assert set(np.flatnonzero(kept.starts >= 0).tolist()) == set(there)
 
 
-def test_row_groups_of_two_kinds_make_room_for_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_row_groups_of_two_kinds_make_room_for_each_other(monkeypatch):
     """One of an array that had to go for the other kind is read again, and goes once more."""
-    entries: Any = [SimpleNamespace(rows=400, row_group_rows=10)]
+    entries = [SimpleNamespace(rows=400, row_group_rows=10)]
 
-    def decode(file: Any, number: int, kind: str) -> Any:
+    def decode(file, number, kind):
         rows = np.full((10, 2), number, float)
         return rows if kind == "array" else {"column": rows}
 

@@ -1,10 +1,7 @@
 """How far off payoffs may be that are worked out from others: wherever the right ones lie, what the
 rules make of them is within the bounds."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,10 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from luckbase import cluster
-from luckbase.cluster.run.progress import Solved
 from luckbase.cluster.table.find import table_at
 from luckbase.cluster.table.moves import moves
-from luckbase.cluster.table.table import StoredTable
 from luckbase.solver.search.bellman import (
     ActionValues,
     chosen,
@@ -33,7 +28,7 @@ UNITS = st.integers(0, 40).map(lambda k: k / 200)
 
 
 @given(data=st.data())
-def test_the_payoffs_of_whichever_action_is_best_are_within_the_bound(data: st.DataObject) -> None:
+def test_the_payoffs_of_whichever_action_is_best_are_within_the_bound(data):
     k = data.draw(st.integers(1, 4))
     known = np.array(data.draw(st.lists(st.tuples(UNITS, UNITS), min_size=k, max_size=k)))
     errors = np.array(data.draw(st.lists(UNITS, min_size=k, max_size=k)))
@@ -53,7 +48,7 @@ def test_the_payoffs_of_whichever_action_is_best_are_within_the_bound(data: st.D
         assert best == taken or undecided(mine, actor, errors, taken, TIE)[0]
 
 
-def test_an_action_that_exact_payoffs_tell_counts_beside_one_that_is_not_told() -> None:
+def test_an_action_that_exact_payoffs_tell_counts_beside_one_that_is_not_told():
     """The second is the best one by the rules, and all are level as far as the third one tells."""
     values = np.array([[0.1, 0.0], [0.105, 0.2], [0.1, 0.0]])
     q = ActionValues(np.zeros(3, np.int64), np.arange(3), values, np.array([0, 3]))
@@ -66,7 +61,7 @@ def test_an_action_that_exact_payoffs_tell_counts_beside_one_that_is_not_told() 
         assert undecided(q, which, each, taken, TIE)[0]
 
 
-def test_an_action_that_is_worse_for_sure_does_not_count() -> None:
+def test_an_action_that_is_worse_for_sure_does_not_count():
     values = np.array([[0.5, 0.1], [0.5 - 2 * ERROR - TIE - 1e-6, 0.9]])
     q = ActionValues(np.zeros(2, np.int64), np.arange(2), values, np.array([0, 2]))
     which, each = np.array([0]), np.full(2, ERROR)
@@ -75,14 +70,14 @@ def test_an_action_that_is_worse_for_sure_does_not_count() -> None:
     assert error_of_taken(q, which, each, which, TIE)[0] == pytest.approx(0.8 + ERROR)
 
 
-def test_ties_by_the_rules_are_told() -> None:
+def test_ties_by_the_rules_are_told():
     values = np.array([[0.5, 0.1], [0.5, 0.9]])
     q = ActionValues(np.zeros(2, np.int64), np.arange(2), values, np.array([0, 2]))
     which = np.array([0])
     assert error_of_taken(q, which, np.full(2, TIE), which, TIE)[0] == TIE
 
 
-def test_what_an_action_pays_is_off_by_the_mean_of_its_outcomes() -> None:
+def test_what_an_action_pays_is_off_by_the_mean_of_its_outcomes():
     game = written(
         decides(0, [(0.25, 1), (0.75, 2)], [(1.0, 1)]),
         *[decides(0, [(1.0, 3)])] * 2, over(0.0, 1.0),
@@ -94,7 +89,7 @@ def test_what_an_action_pays_is_off_by_the_mean_of_its_outcomes() -> None:
     assert error_of_actions(rough, third).tolist() == [1 / 3] * 2  # not more than all of them are
 
 
-def roughly(found: Solved, part: str) -> StoredTable:
+def roughly(found, part):
     """The table, a part of which is said to be off by `ERROR`."""
     ledger = found.ledger
     mine = {entry.name: replace(entry, error=ERROR) for entry in ledger.of_part(part)}
@@ -106,9 +101,7 @@ A, B = 3, 4
 
 
 @pytest.mark.parametrize(("apart", "further"), [(2 * ERROR, 0.5), (3 * ERROR, 0.0)])
-def test_one_step_above_what_is_held_a_decision_may_not_be_told(
-    apart: float, further: float, tmp_path: Path
-) -> None:
+def test_one_step_above_what_is_held_a_decision_may_not_be_told(apart, further, tmp_path):
     """From 1 there is one way, to 2, where player 1 takes A or B; these two are held."""
     board = board_of(
         decides(0, [(1.0, 1)]), decides(1, [(1.0, 2)]), decides(0, [(1.0, A)], [(1.0, B)]),
@@ -126,7 +119,7 @@ def test_one_step_above_what_is_held_a_decision_may_not_be_told(
         assert table.errors(np.array([[5]])).tolist() == [0.0]
 
 
-def test_a_decision_that_hangs_on_one_that_was_not_told_is_a_toss_up(tmp_path: Path) -> None:
+def test_a_decision_that_hangs_on_one_that_was_not_told_is_a_toss_up(tmp_path):
     """At 0 player 2 takes 1, or 2, where player 1 takes C, or D, which gives player 2 far more."""
     a, c, d = 3, 4, 5
     board = board_of(
@@ -144,7 +137,7 @@ def test_a_decision_that_hangs_on_one_that_was_not_told_is_a_toss_up(tmp_path: P
         assert not table.ask({"at": "1"}).toss_up
 
 
-def test_where_one_part_is_exact_what_another_does_not_tell_counts(tmp_path: Path) -> None:
+def test_where_one_part_is_exact_what_another_does_not_tell_counts(tmp_path):
     """1 is not held; there player 1 takes one of 2 and 3, which are held exactly, and are closer
     than the other part, with 4, tells."""
     apart = 1.3 * ERROR

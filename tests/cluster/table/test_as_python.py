@@ -1,14 +1,9 @@
 """A table as Python has things: its length, its states, a state in any form, frames, pictures; and
 what it says once it is closed. Of a full table and of one that a search made."""
 
-from __future__ import annotations
-
 import sys
 import tracemalloc
-from collections.abc import Callable, Iterator
 from itertools import islice
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas
@@ -24,12 +19,10 @@ SOME = {"scores": (0, 1000, 500), "earned": (0, 1, 0)}
 
 
 @pytest.fixture(scope="module", params=["full", "search"])
-def table(
-    request: pytest.FixtureRequest, table_of: Callable[..., Path]
-) -> Iterator[luckbase.Table]:
+def table(request, table_of):
     """In files, frontier 1; or what lies below a state, in memory. Both hold `SOME`."""
     if request.param == "full":
-        opened: luckbase.Table = luckbase.open(table_of(TINY, frontier=1))
+        opened = luckbase.open(table_of(TINY, frontier=1))
     else:
         opened = luckbase.open(TINY, in_memory=True, start={**SOME, "earned": (0, 2, 0)})
     with opened as found:
@@ -39,9 +32,7 @@ def table(
 # --- its states --------------------------------------------------------------------------------
 
 
-def test_its_length_is_that_of_what_it_iterates_over_and_every_state_is_in_it(
-    table: luckbase.Table,
-) -> None:
+def test_its_length_is_that_of_what_it_iterates_over_and_every_state_is_in_it(table):
     every = list(table)
     assert len(table) == len(every) == table.rows > 0
     assert len({str(state) for state in every}) == len(every)
@@ -49,16 +40,14 @@ def test_its_length_is_that_of_what_it_iterates_over_and_every_state_is_in_it(
     assert table[every[7]].state == every[7]
 
 
-def test_its_states_come_in_the_order_of_their_keys(table: luckbase.Table) -> None:
+def test_its_states_come_in_the_order_of_their_keys(table):
     (part,) = table.parts
     states = np.array([table.game.parse(state) for state in islice(table, 3000)])
     keys = part.keys(states)
     assert (keys[1:] > keys[:-1]).all()
 
 
-def test_the_first_states_of_a_table_take_the_memory_of_one_row_group(
-    table_of: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_first_states_of_a_table_take_the_memory_of_one_row_group(table_of, monkeypatch):
     from luckbase.cluster.table.format import SealedFile
 
     read, true = [], SealedFile.read
@@ -73,7 +62,7 @@ def test_the_first_states_of_a_table_take_the_memory_of_one_row_group(
     assert len(found) == 10 and len(read) == 1 and most < 60_000_000
 
 
-def test_what_is_not_in_it(table: luckbase.Table) -> None:
+def test_what_is_not_in_it(table):
     assert {**SOME, "earned": (0, 9, 9)} not in table
     assert {"scores": (0, 1000, 500), "earned": (0, 0, 0)} not in table  # it is over
     for wrong in ({"score": 3}, 7, {"scores": (0, 7, 0)}):
@@ -81,9 +70,7 @@ def test_what_is_not_in_it(table: luckbase.Table) -> None:
             assert wrong in table
 
 
-def test_a_table_without_a_row_is_still_a_table(
-    table: luckbase.Table, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_table_without_a_row_is_still_a_table(table, monkeypatch):
     monkeypatch.setattr(type(table), "rows", 0)
     assert len(table) == 0 and bool(table)
 
@@ -91,7 +78,7 @@ def test_a_table_without_a_row_is_still_a_table(
 # --- a state in any form -----------------------------------------------------------------------
 
 
-def test_a_state_is_a_mapping_text_keywords_or_a_row_of_a_frame(table: luckbase.Table) -> None:
+def test_a_state_is_a_mapping_text_keywords_or_a_row_of_a_frame(table):
     right = table.ask(SOME)
     text = "scores=0,1000,500 earned=0,1,0"
     assert table.ask(text) == table[text] == table.ask(**SOME) == right
@@ -102,7 +89,7 @@ def test_a_state_is_a_mapping_text_keywords_or_a_row_of_a_frame(table: luckbase.
     assert [row[f"payoff_{i}"] for i in (1, 2, 3)] == pytest.approx(list(right.value), abs=1e-6)
 
 
-def test_every_place_that_takes_a_state_takes_text(table: luckbase.Table) -> None:
+def test_every_place_that_takes_a_state_takes_text(table):
     text = "scores=0,1000,500 earned=0,1,0"
     assert table.moves(text).answer == table.ask(SOME)
     assert str(table.scene(text)) == str(table.scene(SOME))
@@ -121,18 +108,18 @@ def test_every_place_that_takes_a_state_takes_text(table: luckbase.Table) -> Non
      ([0, 1], "is not a state"), (pandas.DataFrame({"scores": ["0,0,0"]}), "is not a state"),
      (pandas.Series({"money": 1}), "scores is missing")],
 )  # fmt: skip
-def test_what_is_no_state_is_one_sentence(table: luckbase.Table, state: Any, wrong: str) -> None:
+def test_what_is_no_state_is_one_sentence(table, state, wrong):
     with pytest.raises(StateError, match=wrong.replace("?", r"\?")) as error:
         table.ask(state)
     assert "\n" not in str(error.value)
 
 
-def test_a_state_and_fields_are_too_much(table: luckbase.Table) -> None:
+def test_a_state_and_fields_are_too_much(table):
     with pytest.raises(StateError, match="earned: give a state or its fields as keywords"):
         table.ask({"scores": (0, 1000, 500)}, earned=(0, 1, 0))
 
 
-def test_an_answer_gives_the_payoffs_of_an_action(table: luckbase.Table) -> None:
+def test_an_answer_gives_the_payoffs_of_an_action(table):
     answer = table.ask(SOME)
     assert [answer[action.name] for action in answer.actions] == [a.value for a in answer.actions]
     assert answer[str(answer.best)] == pytest.approx(answer.value, abs=1e-6)
@@ -140,14 +127,14 @@ def test_an_answer_gives_the_payoffs_of_an_action(table: luckbase.Table) -> None
         answer["plya"]
 
 
-def test_where_nobody_acts_there_is_no_action() -> None:
+def test_where_nobody_acts_there_is_no_action():
     with luckbase.open(BOARDS / "pig/tiny.toml", in_memory=True) as pig:
         over = pig.ask(mine=20, yours=0)
     with pytest.raises(OptionError, match="unknown action 'roll'; there is none here"):
         over["roll"]
 
 
-def test_of_those_who_choose_at_once_an_action_is_player_1s() -> None:
+def test_of_those_who_choose_at_once_an_action_is_player_1s():
     with luckbase.open(BOARDS / "goofspiel/points.toml", in_memory=True, cards=3) as table:
         answer = table["mine=1,2,3 theirs=1,2,3 deck=1,2,3 upcard=3"]
         assert [answer[bid.name] for bid in answer.actions] == [bid.value for bid in answer.actions]
@@ -156,7 +143,7 @@ def test_of_those_who_choose_at_once_an_action_is_player_1s() -> None:
 # --- its fields, charts, frames ----------------------------------------------------------------
 
 
-def test_its_fields_and_the_charts_that_can_be_made_of_it(table: luckbase.Table) -> None:
+def test_its_fields_and_the_charts_that_can_be_made_of_it(table):
     assert table.fields.names == ("scores", "earned", "passed", "whammies")
     lines = repr(table.fields).splitlines()
     assert len(lines) == 4 and all(
@@ -168,7 +155,7 @@ def test_its_fields_and_the_charts_that_can_be_made_of_it(table: luckbase.Table)
     assert all(table.chart(name) is not None for name in names)
 
 
-def test_its_rows_in_pandas_are_those_of_arrow(table: luckbase.Table) -> None:
+def test_its_rows_in_pandas_are_those_of_arrow(table):
     where = "scores_2>=1000 best!=play"
     found = table.to_pandas(where)
     arrow = table.to_arrow(where).read_all().drop_columns(["part"])
@@ -181,21 +168,19 @@ def test_its_rows_in_pandas_are_those_of_arrow(table: luckbase.Table) -> None:
         table.to_pandas("scores_9>=1")
 
 
-def test_more_rows_than_the_memory_holds_are_refused(
-    table: luckbase.Table, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_more_rows_than_the_memory_holds_are_refused(table, monkeypatch):
     monkeypatch.setattr(export, "memory_to_use", lambda: 1000)
     with pytest.raises(MemoryLimitError, match="choose some with where or columns, or use to_arr"):
         table.to_pandas()
 
 
 @pytest.fixture(scope="module")
-def skunk() -> Iterator[luckbase.Table]:
+def skunk():
     with luckbase.open(BOARDS / "skunk/tiny.toml", in_memory=True) as opened:
         yield opened
 
 
-def test_a_chart_in_pandas_has_its_columns_and_rows(skunk: luckbase.Table) -> None:
+def test_a_chart_in_pandas_has_its_columns_and_rows(skunk):
     assert {chart.picture for chart in skunk.charts} == {True, False}
     for kind in skunk.charts:
         chart = skunk.chart(kind.name)
@@ -204,7 +189,7 @@ def test_a_chart_in_pandas_has_its_columns_and_rows(skunk: luckbase.Table) -> No
         assert list(frame.iloc[0]) == list(chart.rows[0])
 
 
-def test_a_chart_is_saved_by_the_ending_of_its_file(skunk: luckbase.Table, tmp_path: Path) -> None:
+def test_a_chart_is_saved_by_the_ending_of_its_file(skunk, tmp_path):
     """The first picture by every ending; how each looks is tests/jobs/test_plots.py's."""
     begins = {".png": b"\x89PNG", ".svg": b"<?xml", ".pdf": b"%PDF", ".csv": b"", ".txt": b""}
     pictures = [kind for kind in skunk.charts if kind.picture]
@@ -237,9 +222,8 @@ def test_a_chart_is_saved_by_the_ending_of_its_file(skunk: luckbase.Table, tmp_p
       r"a picture needs matplotlib; run: pip install '.\[report\]'")],
 )  # fmt: skip
 def test_what_is_not_installed_is_named_with_what_installs_it(
-    skunk: luckbase.Table, package: str, use: Callable[[Any], Any], said: str,
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path,
-) -> None:  # fmt: skip
+    skunk, package, use, said, monkeypatch, tmp_path
+):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(OptionError, match=said):
@@ -247,10 +231,8 @@ def test_what_is_not_installed_is_named_with_what_installs_it(
     assert not list(tmp_path.iterdir())
 
 
-def test_without_matplotlib_a_notebook_shows_a_picture_as_text(
-    skunk: luckbase.Table, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    chart: Any = skunk.chart("hold")
+def test_without_matplotlib_a_notebook_shows_a_picture_as_text(skunk, monkeypatch):
+    chart = skunk.chart("hold")
     assert chart._repr_png_().startswith(b"\x89PNG")
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     assert chart._repr_png_() is None
@@ -258,7 +240,7 @@ def test_without_matplotlib_a_notebook_shows_a_picture_as_text(
 
 # --- closed ------------------------------------------------------------------------------------
 
-USES: dict[str, Callable[[Any], Any]] = {
+USES = {
     "t[state]": lambda t: t[SOME], "ask": lambda t: t.ask(SOME), "in": lambda t: SOME in t,
     "iter": lambda t: next(iter(t)), "len": len, "with": lambda t: t.__enter__(),
     "ask_all": lambda t: next(t.ask_all([SOME])), "values": lambda t: t.values([SOME]),
@@ -275,9 +257,9 @@ USES: dict[str, Callable[[Any], Any]] = {
 
 
 @pytest.fixture(scope="module", params=["full", "search"])
-def closed(request: pytest.FixtureRequest, table_of: Callable[..., Path]) -> luckbase.Table:
+def closed(request, table_of):
     full = request.param == "full"
-    found: luckbase.Table = (
+    found = (
         luckbase.open(table_of(TINY, frontier=1))
         if full else luckbase.open(TINY, in_memory=True, start=SOME)
     )  # fmt: skip
@@ -287,23 +269,20 @@ def closed(request: pytest.FixtureRequest, table_of: Callable[..., Path]) -> luc
 
 
 @pytest.mark.parametrize("use", USES.values(), ids=USES)
-def test_a_closed_table_says_so(
-    closed: luckbase.Table, use: Callable[[Any], Any], tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
+def test_a_closed_table_says_so(closed, use, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(ClosedTableError, match="this table is closed; open it again") as error:
         use(closed)
     assert error.value.exit_code == 2 and not list(tmp_path.iterdir())
 
 
-def test_what_needs_no_file_is_still_said_by_a_closed_table(closed: luckbase.Table) -> None:
+def test_what_needs_no_file_is_still_said_by_a_closed_table(closed):
     assert "closed" in repr(closed) and "closed" in closed._repr_html_()
     assert closed.fields.names[0] == "scores" and closed.origin.board == "tiny"
     closed.close()  # once more is no fault
 
 
-def test_every_public_method_is_among_those_that_say_so() -> None:
+def test_every_public_method_is_among_those_that_say_so():
     """Or of those that say what is known without a file, or are for the rooms above."""
     public = {name for name in dir(luckbase.Table) if not name.startswith("_")}
     inner = {

@@ -1,19 +1,15 @@
 """`Table.diff`: against a slow one in plain Python, over the small boards of every game."""
 
-from __future__ import annotations
-
 import atexit
 import json
 import math
 import shutil
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from threading import Lock
-from typing import Any
 
 import numpy as np
 import pyarrow.csv
@@ -26,11 +22,10 @@ from luckbase.cluster.table import diff, pairs
 from luckbase.cluster.table import format as table_format
 from luckbase.cluster.table.comparison import (
     NEVER,
-    Comparison,
     _span,
     threshold_difference,
 )
-from luckbase.cluster.table.table import Table, search_in_memory
+from luckbase.cluster.table.table import search_in_memory
 from luckbase.solver.errors import OptionError, StateError
 from luckbase.solver.game.groups import Threshold
 from tests.cluster.table.test_export import through
@@ -43,7 +38,7 @@ SMALL = {"frontier": 2, "score_cap": 1500, "max_whammies": 1}
 
 
 @cache
-def changed_board() -> Path:
+def changed_board():
     """Press Your Luck with other money."""
     folder = Path(tempfile.mkdtemp())
     atexit.register(shutil.rmtree, folder)
@@ -53,30 +48,30 @@ def changed_board() -> Path:
     return folder / "tiny.toml"
 
 
-def board_file(name: str) -> Path:
+def board_file(name):
     return changed_board() if name == CHANGED else BOARDS / f"{name}.toml"
 
 
-def table_in_memory(name: str, **options: Any) -> Table:
-    found: Table = luckbase.open(board_file(name), in_memory=True, **options)
+def table_in_memory(name, **options):
+    found = luckbase.open(board_file(name), in_memory=True, **options)
     return found
 
 
 # --- the slow one --------------------------------------------------------------------------------
 
 
-def answers(table: Table) -> Iterator[Any]:
+def answers(table):
     for states in table.draw(table.rows, 0):
         yield from answers_of(table, states)
 
 
-def key(state: dict[str, Any]) -> str:
+def key(state):
     return json.dumps(state, sort_keys=True)
 
 
-def slow(first: Table, second: Table) -> dict[str, Any]:
+def slow(first, second):
     """What the tables say, state by state: kind and cost where the best actions differ."""
-    found: dict[str, Any] = {"decisions": 0, "moved": [], "toss_ups": [], "one_sided": []}
+    found = {"decisions": 0, "moved": [], "toss_ups": [], "one_sided": []}
     found["states"] = found["payoffs"] = found["quiet"] = 0
     swapped = second.rows < first.rows
     small, large = (second, first) if swapped else (first, second)
@@ -105,13 +100,13 @@ def slow(first: Table, second: Table) -> dict[str, Any]:
     return found
 
 
-def good(answer: Any, tolerance: float) -> set[str]:
+def good(answer, tolerance):
     """The actions that are best as far as a table can tell."""
     own = {a.name: a.value[answer.to_act - 1] for a in answer.actions}
     return {name for name, value in own.items() if value >= max(own.values()) - tolerance}
 
 
-def agree(found: Comparison, by_hand: dict[str, Any]) -> None:
+def agree(found, by_hand):
     moved = by_hand["moved"]
     assert (found.states, found.payoffs) == (by_hand["states"], by_hand["payoffs"])
     assert (found.decisions, found.quiet.states) == (by_hand["decisions"], by_hand["quiet"])
@@ -135,7 +130,7 @@ def agree(found: Comparison, by_hand: dict[str, Any]) -> None:
 
 
 LARGER = {**SMALL, "frontier": 1, "max_whammies": 2}
-PAIRS: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
+PAIRS = {
     "other money": (PYL, SMALL, SMALL),
     "a rule of passing": (PYL, {**LARGER, "third_place_spins": False}, LARGER),
     "its other way round": (PYL, LARGER, {**LARGER, "third_place_spins": False}),
@@ -155,34 +150,34 @@ PAIRS: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("which", PAIRS)
-def test_it_is_what_a_slow_one_in_plain_python_finds(which: str) -> None:
+def test_it_is_what_a_slow_one_in_plain_python_finds(which):
     first, second = tables(which)
     by_hand = slow(first, second)
     agree(first.diff(second, worst=10**6), by_hand)
 
 
-def tables(which: str) -> tuple[Table, Table]:
+def tables(which):
     name, one, two = PAIRS[which]
     second = CHANGED if which == "other money" else name
     return table_in_memory(name, **one), table_in_memory(second, **two)
 
 
-def test_a_cost_is_what_the_second_table_says_of_the_old_action() -> None:
+def test_a_cost_is_what_the_second_table_says_of_the_old_action():
     first, second = table_in_memory("skunk/tiny"), table_in_memory("skunk/tiny", sides=4)
     found = first.diff(second, worst=50)
     assert len(found.worst) == 50
     for one in found.worst:
         asked = second.ask(one.state)
-        own = {a.name: a.value[asked.to_act - 1] for a in asked.actions}  # type: ignore[operator]
+        own = {a.name: a.value[asked.to_act - 1] for a in asked.actions}
         assert (first.ask(one.state).best, asked.best) == one.best
         assert one.to_act == asked.to_act
-        assert one.cost == pytest.approx(own[one.best[1]] - own[one.best[0]], abs=1e-15)  # type: ignore[index]
+        assert one.cost == pytest.approx(own[one.best[1]] - own[one.best[0]], abs=1e-15)
 
 
 # --- what counts as a toss-up --------------------------------------------------------------------
 
 
-def three(*paid: float) -> Table:
+def three(*paid):
     """One player, three actions that pay so much, tolerance .01."""
     ends = [over(each) for each in paid]
     game = written(
@@ -204,9 +199,7 @@ def three(*paid: float) -> Table:
         ((0.5, 0.505, 0.1), (0.1, 0.6, 0.605), "toss-up"),
     ],
 )
-def test_a_toss_up_is_where_some_action_is_best_in_both(
-    one: tuple[float, ...], two: tuple[float, ...], kind: str
-) -> None:
+def test_a_toss_up_is_where_some_action_is_best_in_both(one, two, kind):
     found = three(*one).diff(three(*two))
     counts = {"moved": found.actions, "toss-up": found.toss_ups}
     assert counts == {name: int(name == kind) for name in counts}
@@ -216,14 +209,14 @@ def test_a_toss_up_is_where_some_action_is_best_in_both(
 # --- thresholds ------------------------------------------------------------------------------
 
 
-def leaders(table: Table) -> dict[Any, dict[int, bool]]:
+def leaders(table):
     """Of the player up who leads and holds all spins: by all else, lead -> whether he passes."""
-    found: dict[Any, dict[int, bool]] = {}
+    found = {}
     for answer in answers(table):
         if len(answer.actions) < 2:
             continue
         state, up = answer.state, answer.to_act - 1
-        out = [w == table.game.board.rules.max_whammies for w in state["whammies"]]  # type: ignore[attr-defined]
+        out = [w == table.game.board.rules.max_whammies for w in state["whammies"]]
         others = [s for i, s in enumerate(state["scores"]) if i != up and not out[i]]
         lead = state["scores"][up] - max(others)
         spins = sum(state["earned"]) + sum(state["passed"])
@@ -234,12 +227,12 @@ def leaders(table: Table) -> dict[Any, dict[int, bool]]:
     return found
 
 
-def turns_at(line: dict[int, bool]) -> float:
+def turns_at(line):
     sure = [x for x in line if all(takes for y, takes in line.items() if y >= x)]
     return min(sure, default=math.inf)
 
 
-def test_thresholds_are_those_of_every_line_looked_at_alone() -> None:
+def test_thresholds_are_those_of_every_line_looked_at_alone():
     options = {"frontier": 2, "score_cap": 3000, "max_whammies": 1}
     first = table_in_memory(PYL, **options)
     second = table_in_memory(CHANGED, **options)
@@ -265,14 +258,14 @@ def test_thresholds_are_those_of_every_line_looked_at_alone() -> None:
     assert moved
 
 
-def test_never_counts_in_the_middle(tmp_path: Path) -> None:
+def test_never_counts_in_the_middle(tmp_path):
     """Where a third of all spins is a whammy, and on the usual board most leaders do not pass."""
     text = (BOARDS / f"{PYL}.toml").read_text()
     text = text.replace('"whammy" = "1/6"', '"whammy" = "1/3"')
     (tmp_path / "tiny.toml").write_text(text.replace('"500" = "1/2"', '"500" = "1/3"'))
     options = {"frontier": 2, "max_whammies": 1}
-    first: Table = table_in_memory(PYL, **options)
-    second = luckbase.open(tmp_path / "tiny.toml", in_memory=True, **options)  # type: ignore[arg-type]
+    first = table_in_memory(PYL, **options)
+    second = luckbase.open(tmp_path / "tiny.toml", in_memory=True, **options)
     who = "with two spins left, all theirs, the leader"
     one, two = (
         [turns_at(line) for at, line in leaders(table).items() if at[0] == 2]
@@ -290,7 +283,7 @@ def test_never_counts_in_the_middle(tmp_path: Path) -> None:
     assert same.sentence == f"{who} passes: never, as before" and same.never == (never[0],) * 2
 
 
-def test_a_sample_does_not_say_where_decisions_turn() -> None:
+def test_a_sample_does_not_say_where_decisions_turn():
     first, second = (table_in_memory(name, **SMALL) for name in (PYL, CHANGED))
     every, found = first.diff(second), first.diff(second, sample=4000)
     assert every.thresholds and not every.thresholds_left_out
@@ -304,35 +297,33 @@ def test_a_sample_does_not_say_where_decisions_turn() -> None:
 
 
 @pytest.fixture(scope="module")
-def stored(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+def stored(tmp_path_factory):
     """Two tables in files of many row groups."""
     folder = tmp_path_factory.mktemp("stored")
     before, table_format.ROW_GROUP = table_format.ROW_GROUP, 300
     try:
         found = {}
         for name, file in (("one", PYL), ("two", CHANGED)):
-            board = solver.load_board(board_file(file), **SMALL)  # type: ignore[arg-type]
+            board = solver.load_board(board_file(file), **SMALL)
             found[name] = cluster.solve(board, results=folder).table
         return found
     finally:
         table_format.ROW_GROUP = before
 
 
-def data(found: Comparison) -> dict[str, Any]:
+def data(found):
     return found.as_json()
 
 
-def test_the_same_from_files_as_from_memory(stored: dict[str, Path]) -> None:
+def test_the_same_from_files_as_from_memory(stored):
     with luckbase.open(stored["one"]) as one, luckbase.open(stored["two"]) as two:
-        assert max(-(-e.rows // e.row_group_rows) for e in one.full.entries) > 3  # type: ignore[union-attr]
+        assert max(-(-e.rows // e.row_group_rows) for e in one.full.entries) > 3
         memory = [table_in_memory(name, **SMALL) for name in (PYL, CHANGED)]
         assert data(one.diff(two)) == data(memory[0].diff(memory[1]))
         assert data(one.diff(memory[1])) == data(memory[0].diff(two))
 
 
-def test_the_same_whatever_the_pieces(
-    stored: dict[str, Path], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_the_same_whatever_the_pieces(stored, monkeypatch, tmp_path):
     with luckbase.open(stored["one"]) as one, luckbase.open(stored["two"]) as two:
         found = [data(one.diff(two, worst=100, out=tmp_path / "0.parquet"))]
         for k, pieces in enumerate(((1, 3), (100, 10**6)), 1):
@@ -345,9 +336,7 @@ def test_the_same_whatever_the_pieces(
     assert rows[0].equals(rows[1]) and rows[0].equals(rows[2])
 
 
-def test_the_same_however_little_memory_there_is(
-    stored: dict[str, Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_same_however_little_memory_there_is(stored, monkeypatch):
     with luckbase.open(stored["one"]) as one, luckbase.open(stored["two"]) as two:
         found = []
         for free in (1 << 40, 8 * 40_000, 0):  # all tiers, one or two at a time, none
@@ -356,7 +345,7 @@ def test_the_same_however_little_memory_there_is(
     assert found[0] == found[1] == found[2]
 
 
-def test_a_tier_is_kept_in_memory_if_it_just_fits() -> None:
+def test_a_tier_is_kept_in_memory_if_it_just_fits():
     table = table_in_memory(PYL, **SMALL)
     part = table.full
     assert part is not None
@@ -369,10 +358,10 @@ def test_a_tier_is_kept_in_memory_if_it_just_fits() -> None:
         assert (tier is None) if short else (tier is not None and tier.shape == (rows, 3))
 
 
-def test_searches_are_compared(tmp_path: Path) -> None:
+def test_searches_are_compared(tmp_path):
     found, by_hand = [], []
     for k, name in enumerate((PYL, CHANGED)):
-        board = solver.load_board(board_file(name), **SMALL)  # type: ignore[arg-type]
+        board = solver.load_board(board_file(name), **SMALL)
         game = solver.load_game(board)
         root = game.parse({"scores": (0, 1000, 500), "earned": (1, 1, 0)})[None]
         solved = cluster.solve_below(board, root, results=tmp_path / str(k), workers=1)
@@ -384,7 +373,7 @@ def test_searches_are_compared(tmp_path: Path) -> None:
         assert one.diff(full).states == one.rows
 
 
-def test_the_file_has_every_decision_that_moved(tmp_path: Path) -> None:
+def test_the_file_has_every_decision_that_moved(tmp_path):
     first, second = (
         table_in_memory(PYL, **SMALL),
         table_in_memory(PYL, **SMALL | {"max_whammies": 2}),
@@ -409,7 +398,7 @@ def test_the_file_has_every_decision_that_moved(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
-def test_a_link_to_the_file_and_a_pipe_stay(ending: str, tmp_path: Path) -> None:
+def test_a_link_to_the_file_and_a_pipe_stay(ending, tmp_path):
     one, two = (
         table_in_memory("skunk/tiny", goal=10),
         table_in_memory("skunk/tiny", goal=10, sides=2),
@@ -421,17 +410,17 @@ def test_a_link_to_the_file_and_a_pipe_stay(ending: str, tmp_path: Path) -> None
     assert link.is_symlink() and (tmp_path / "file").read_bytes() == plain.read_bytes()
     assert through(pipe, lambda: one.diff(two, out=pipe)) == plain.read_bytes()
     (tmp_path / f"folder.{ending}").mkdir()
-    compared: list[int] = []
+    compared = []
     with pytest.raises(OptionError, match=r"out: .*folder.*: Is a directory"):
         one.diff(two, out=tmp_path / f"folder.{ending}", on_rows=lambda n, of: compared.append(n))
     assert not compared
 
 
-def pa_like(rows: Any, read: Any) -> Any:
+def pa_like(rows, read):
     return read.cast(rows.schema)
 
 
-def test_a_file_is_refused_before_anything_is_compared(tmp_path: Path) -> None:
+def test_a_file_is_refused_before_anything_is_compared(tmp_path):
     table = table_in_memory("jackpot/tiny")
     with pytest.raises(OptionError, match=r"out: .*x.txt: end it in .csv or .parquet"):
         table.diff(table, out=tmp_path / "x.txt")
@@ -439,12 +428,12 @@ def test_a_file_is_refused_before_anything_is_compared(tmp_path: Path) -> None:
         table.diff(table, out=tmp_path / "nowhere/x.csv")
 
 
-def test_tables_of_other_fields_are_refused() -> None:
+def test_tables_of_other_fields_are_refused():
     with pytest.raises(OptionError, match="upcard, lead cannot be compared"):
         table_in_memory("goofspiel/tiny").diff(table_in_memory("goofspiel/tiny", objective="win"))
 
 
-def test_a_mean_is_over_the_decisions_that_have_a_cost() -> None:
+def test_a_mean_is_over_the_decisions_that_have_a_cost():
     costs = diff._Costs(3)
     costs.take(np.array([0, 0, 1, -1]), np.array([0.5, np.nan, np.nan, 1.0]), np.ones(4, bool))
     assert costs.count.tolist() == [2, 1, 0]
@@ -452,7 +441,7 @@ def test_a_mean_is_over_the_decisions_that_have_a_cost() -> None:
     assert math.isnan(costs.mean(1))
 
 
-def test_the_plain_words_come_from_the_numbers() -> None:
+def test_the_plain_words_come_from_the_numbers():
     first, second = table_in_memory("skunk/tiny"), table_in_memory("skunk/tiny", sides=4)
     found = first.diff(second)
     assert found.sentences[0].startswith(
@@ -468,12 +457,12 @@ def test_the_plain_words_come_from_the_numbers() -> None:
 @pytest.mark.parametrize(
     ("counts", "median"), [({1: 1, 3: 1}, 1), ({1: 2, 3: 1, 5: 3}, 3), ({1: 1, 2: 1, 3: 1}, 2)]
 )
-def test_of_two_in_the_middle_the_lower_is_the_median(counts: dict[int, int], median: int) -> None:
+def test_of_two_in_the_middle_the_lower_is_the_median(counts, median):
     found = _span(Counter(counts))
     assert found is not None and found[1] == median
 
 
-def test_where_a_decision_turns_is_said_of_the_middle_case() -> None:
+def test_where_a_decision_turns_is_said_of_the_middle_case():
     """Neither of the least nor of the greatest; where it did not move there, of the most frequent
     move."""
     threshold = Threshold("one", "holds", lambda action: action == "hold", of="points")
@@ -485,7 +474,7 @@ def test_where_a_decision_turns_is_said_of_the_middle_case() -> None:
     assert [threshold.say(number) for number in (0, 1, -1)] == ["0 points", "1 point", "1 point"]
 
 
-def test_the_small_table_is_counted_from_the_decisions(tmp_path: Path) -> None:
+def test_the_small_table_is_counted_from_the_decisions(tmp_path):
     """A row's share and cost are those of the decisions that a file of them has."""
     first, second = table_in_memory("skunk/tiny"), table_in_memory("skunk/tiny", sides=4)
     found = first.diff(second, out=tmp_path / "moved.csv")

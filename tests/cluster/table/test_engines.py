@@ -1,8 +1,6 @@
 """DuckDB, pandas and polars read a table as it is: the notebook page's own lines, after solves of
 two boards and a search in the same results folder."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 
@@ -23,7 +21,7 @@ WIN = ROOT / "boards/goofspiel/win.toml"
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory):
     """A folder with results/ as the page's first command makes it, of one spin, and more."""
     folder = tmp_path_factory.mktemp("engines")
     results = folder / "results"
@@ -35,11 +33,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def blocks(kind: str) -> list[str]:
+def blocks(kind):
     return re.findall(rf"```{kind}\n(.*?)```", PAGE, re.DOTALL)
 
 
-def test_the_pages_sql_runs_on_one_table(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_pages_sql_runs_on_one_table(folder, monkeypatch):
     monkeypatch.chdir(folder)
     (sql,) = blocks("sql")
     rows = duckdb.sql(sql).fetchall()
@@ -50,12 +48,10 @@ def test_the_pages_sql_runs_on_one_table(folder: Path, monkeypatch: pytest.Monke
             assert (answer.value[1], answer.best) == (payoff, best)
 
 
-def test_the_pages_pandas_and_polars_lines_run(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_pages_pandas_and_polars_lines_run(folder, monkeypatch, capsys):
     monkeypatch.chdir(folder)
     (code,) = (block for block in blocks("python") if "import pandas" in block)
-    found: dict[str, object] = {}
+    found = {}
     exec(compile(code, "notebook.md", "exec"), found)
     passed = found["passed"]
     assert isinstance(passed, pandas.DataFrame)
@@ -63,7 +59,7 @@ def test_the_pages_pandas_and_polars_lines_run(
     assert "best" in capsys.readouterr().out
 
 
-def test_every_column_has_one_type_in_every_engine(folder: Path) -> None:
+def test_every_column_has_one_type_in_every_engine(folder):
     """The constant ones as well, which folders' names would give as texts or categories."""
     tiers = next((folder / "results").glob("*/*/ab2edb73e281")) / "tiers"
     whole = pandas.read_parquet(tiers)
@@ -76,7 +72,7 @@ def test_every_column_has_one_type_in_every_engine(folder: Path) -> None:
     assert duckdb.sql(sql).fetchall() == [("INTEGER", "VARCHAR", len(whole))]
 
 
-def test_a_search_is_read_alike(folder: Path) -> None:
+def test_a_search_is_read_alike(folder):
     (search,) = next((folder / "results").glob("*/*/ab2edb73e281")).glob("search-*")
     read = polars.read_parquet(search)
     assert read["key"].dtype == polars.UInt64 and read["key"].is_unique().all()
@@ -85,7 +81,7 @@ def test_a_search_is_read_alike(folder: Path) -> None:
     assert len(decided) > 10
 
 
-def test_cards_are_words_that_a_person_can_ask_for(tmp_path: Path) -> None:
+def test_cards_are_words_that_a_person_can_ask_for(tmp_path):
     solved = cluster.solve(solver.load_board(POINTS, cards=5), results=tmp_path)
     tiers = f"{solved.table}/tiers/*.parquet"
     said = "mine = '1 2' and theirs = '1 3' and deck = '4 5'"
@@ -104,7 +100,7 @@ def test_cards_are_words_that_a_person_can_ask_for(tmp_path: Path) -> None:
     assert all(re.fullmatch(r"[1-5]( [1-5])*", text) for pair in texts for text in pair)
 
 
-def test_the_lead_in_a_search_is_in_points_as_in_a_query(tmp_path: Path) -> None:
+def test_the_lead_in_a_search_is_in_points_as_in_a_query(tmp_path):
     """Of the start it is 0; and a row's columns, read as a query's fields, are its state."""
     board = solver.load_board(WIN, cards=3)
     game = solver.load_game(board)
@@ -127,9 +123,7 @@ def test_the_lead_in_a_search_is_in_points_as_in_a_query(tmp_path: Path) -> None
             assert table.ask(words).value[0] == pytest.approx(row["payoff_1"], abs=1e-12)
 
 
-def test_a_batch_takes_the_columns_of_a_table_as_they_are(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_batch_takes_the_columns_of_a_table_as_they_are(tmp_path, capsys):
     from luckbase.jobs.app import run
 
     solved = cluster.solve(solver.load_board(POINTS, cards=4), results=tmp_path)

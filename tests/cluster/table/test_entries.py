@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
-from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
@@ -24,18 +22,18 @@ class Driver:
     """A driver in a thread of its own, which waits before every request until it is let on. `do`
     hands it something to do; `go_on` lets it do so many requests."""
 
-    def __init__(self, objects: dict[str, bytes], late: list[Callable[[], Any]]) -> None:
+    def __init__(self, objects, late):
         self.objects, self.late = objects, late
-        self.entries: Entries | None = None
-        self.lines: list[str] = []
+        self.entries = None
+        self.lines = []
         self.busy = False
-        self.fates: list[str] = []
+        self.fates = []
         self._let_on, self._waits = threading.Semaphore(0), threading.Semaphore(0)
 
-    def do(self, work: Callable[[], None]) -> None:
+    def do(self, work):
         """Begin something; it waits before its first request."""
 
-        def run() -> None:
+        def run():
             try:
                 work()
             except FencedError:
@@ -48,7 +46,7 @@ class Driver:
         threading.Thread(target=run, daemon=True).start()
         self._waits.acquire()
 
-    def go_on(self, fates: list[str]) -> None:
+    def go_on(self, fates):
         """Do so many requests, with what becomes of each."""
         for fate in fates:
             if self.busy:
@@ -56,12 +54,12 @@ class Driver:
                 self._let_on.release()
                 self._waits.acquire()
 
-    def finish(self) -> None:
+    def finish(self):
         """Do the rest of what it is at."""
         while self.busy:
             self.go_on([DONE])
 
-    def turn(self, change: Callable[[], Any]) -> tuple[bool, Any]:
+    def turn(self, change):
         """A request: whether it is answered, and what."""
         self._waits.release()
         self._let_on.acquire()
@@ -73,7 +71,7 @@ class Driver:
 
     # What the protocol needs of a store, as a store over a bad network does it.
 
-    def put_if_absent(self, name: str, content: bytes) -> bool:
+    def put_if_absent(self, name, content):
         while True:
             answered, there = self.turn(lambda: self.objects.setdefault(name, content))
             if not answered:
@@ -81,20 +79,20 @@ class Driver:
             if there is not None:
                 return bool(there == content)
 
-    def read(self, name: str) -> bytes:
+    def read(self, name):
         content = self._asked(lambda: self.objects.get(name))
         if content is None:
             raise FileNotFoundError(name)
         return bytes(content)
 
-    def list(self, prefix: str) -> dict[str, int]:
+    def list(self, prefix):
         names = self._asked(lambda: sorted(self.objects))
         return {name: 0 for name in names if name.startswith(prefix)}
 
-    def delete(self, name: str) -> None:
+    def delete(self, name):
         self._asked(lambda: self.objects.pop(name, None))
 
-    def _asked(self, change: Callable[[], Any]) -> Any:
+    def _asked(self, change):
         while True:
             answered, answer = self.turn(change)
             if answered:
@@ -104,19 +102,19 @@ class Driver:
 class Still:
     """The same objects, for a reader whom nobody disturbs."""
 
-    def __init__(self, objects: dict[str, bytes]) -> None:
+    def __init__(self, objects):
         self.objects = objects
         self.list = lambda prefix: dict.fromkeys(sorted(objects), 0)
         self.delete = objects.pop
 
-    def read(self, name: str) -> bytes:
+    def read(self, name):
         return self.objects[name]
 
-    def put_if_absent(self, name: str, content: bytes) -> bool:
+    def put_if_absent(self, name, content):
         return self.objects.setdefault(name, content) == content
 
 
-def lines_in(objects: dict[str, bytes]) -> set[str]:
+def lines_in(objects):
     found = Entries(Still(objects), "id").read()
     assert not any(entry.damage for entry in found)
     return {line for entry in found for line in entry.lines}
@@ -136,20 +134,20 @@ class Drivers(RuleBasedStateMachine):
     kind: type[Entries] = Entries
 
     @initialize()
-    def start(self) -> None:
-        self.objects: dict[str, bytes] = {}
-        self.late: list[Callable[[], Any]] = []
+    def start(self):
+        self.objects = {}
+        self.late = []
         self.drivers = [Driver(self.objects, self.late) for _ in range(DRIVERS)]
-        self.acknowledged: set[str] = set()
+        self.acknowledged = set()
         self.count = 0
 
     @rule(who=WHO, fates=FATES)
-    def begin(self, who: int, fates: list[str]) -> None:
+    def begin(self, who, fates):
         """Whoever is at work or was stopped begins as a new process."""
         driver = self.drivers[who]
         driver.finish()
 
-        def work() -> None:
+        def work():
             driver.entries = None
             mine = self.kind(driver, "id")
             mine.begin(str(who))
@@ -160,14 +158,14 @@ class Drivers(RuleBasedStateMachine):
         driver.go_on(fates)
 
     @rule(who=WHO, fates=FATES, compacts=st.booleans())
-    def commit(self, who: int, fates: list[str], compacts: bool) -> None:
+    def commit(self, who, fates, compacts):
         """A line; and at the end of a solve all lines in one entry."""
         driver = self.drivers[who]
         driver.finish()
         mine, self.count = driver.entries, self.count + 1
         line = f"line {self.count}"
 
-        def work() -> None:
+        def work():
             assert mine is not None
             mine.add(f"{line}\n")
             driver.lines.append(line)
@@ -180,18 +178,18 @@ class Drivers(RuleBasedStateMachine):
             driver.go_on(fates)
 
     @rule(who=WHO, fates=FATES)
-    def go_on(self, who: int, fates: list[str]) -> None:
+    def go_on(self, who, fates):
         self.drivers[who].go_on(fates)
 
     @rule()
-    def what_was_late_is_done(self) -> None:
+    def what_was_late_is_done(self):
         while self.late:
             self.late.pop()()
 
-    def nothing_is_lost(self) -> None:
+    def nothing_is_lost(self):
         assert lines_in(self.objects) >= self.acknowledged
 
-    def teardown(self) -> None:
+    def teardown(self):
         for driver in getattr(self, "drivers", ()):
             driver.finish()
         if hasattr(self, "objects"):
@@ -199,13 +197,13 @@ class Drivers(RuleBasedStateMachine):
             self.nothing_is_lost()
 
 
-def serial(kind: type[Entries]) -> type[Entries]:
+def serial(kind):
     """The same with one request after another."""
     reads = {"_read_all": lambda self, names: [self.storage.read(name) for name in names]}
     return type(kind.__name__, (kind,), reads)
 
 
-def run(kind: type[Entries], examples: int, steps: int = 24, **more: Any) -> None:
+def run(kind, examples, steps=24, **more):
     machine = type("Machine", (Drivers,), {"kind": serial(kind)})
     run_state_machine_as_test(
         machine,
@@ -217,28 +215,28 @@ def run(kind: type[Entries], examples: int, steps: int = 24, **more: Any) -> Non
 
 
 @pytest.mark.parametrize("examples", [25, pytest.param(5000, marks=pytest.mark.slow)])
-def test_no_acknowledged_line_is_lost(examples: int) -> None:
+def test_no_acknowledged_line_is_lost(examples):
     run(Entries, examples)
 
 
 class FencesDeleted(Entries):
     """They go at a compaction, with all that does not count any more."""
 
-    def _superseded(self) -> list[int]:
+    def _superseded(self):
         return [n for n in self._numbers() if n < self.number]
 
 
 class AllDeleted(Entries):
     """All that is listed goes at a compaction but fences."""
 
-    def _superseded(self) -> list[int]:
+    def _superseded(self):
         return [n for n in self._numbers() if n != self.number and self._kind(n) != FENCE]
 
 
 class NoFence(Entries):
     """Whoever begins goes on after the last number that there is."""
 
-    def begin(self, holder: str) -> None:
+    def begin(self, holder):
         self.number = max(self._numbers(), default=0)
         if not self.number:
             super().begin(holder)
@@ -247,13 +245,13 @@ class NoFence(Entries):
 class NoSecondList(Entries):
     """Whoever has made a fence has begun."""
 
-    def begin(self, holder: str) -> None:
+    def begin(self, holder):
         while not self.number:
             number = max(self._numbers(), default=0) + 1
             self.number = number * self._put(number, FENCE, "", holder)
 
 
-SCHEDULES: dict[type[Entries], list[tuple[str, int, int]]] = {
+SCHEDULES = {
     FencesDeleted: [("begin", 0, 40), ("begin", 1, 40), ("end", 1, 40), ("commit", 0, 40)],
     AllDeleted: [("begin", 0, 40), ("end", 0, 2), ("begin", 1, 40), ("commit", 1, 40)],
     NoFence: [("begin", 0, 40), ("begin", 1, 40), ("end", 1, 40), ("commit", 0, 40),
@@ -264,7 +262,7 @@ SCHEDULES: dict[type[Entries], list[tuple[str, int, int]]] = {
 """What loses a line: what each driver does, and how many requests of it before another comes."""
 
 
-def runs(kind: type[Entries], schedule: list[tuple[str, int, int]]) -> None:
+def runs(kind, schedule):
     machine = type("Machine", (Drivers,), {"kind": serial(kind)})()
     machine.start()
     for what, who, requests in schedule:
@@ -276,7 +274,7 @@ def runs(kind: type[Entries], schedule: list[tuple[str, int, int]]) -> None:
 
 
 @pytest.mark.parametrize("mutant", SCHEDULES)
-def test_without_any_of_its_ingredients_it_loses_one(mutant: type[Entries]) -> None:
+def test_without_any_of_its_ingredients_it_loses_one(mutant):
     runs(Entries, SCHEDULES[mutant])
     with pytest.raises(AssertionError):
         runs(mutant, SCHEDULES[mutant])
@@ -284,6 +282,6 @@ def test_without_any_of_its_ingredients_it_loses_one(mutant: type[Entries]) -> N
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mutant", SCHEDULES)
-def test_drivers_that_nobody_directs_find_that_too(mutant: type[Entries]) -> None:
+def test_drivers_that_nobody_directs_find_that_too(mutant):
     with pytest.raises(AssertionError):
         run(mutant, 5000, steps=20, phases=[Phase.generate])

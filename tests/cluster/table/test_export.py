@@ -1,8 +1,6 @@
 """An export: its rows say what questions do, WHERE chooses what a plain filter chooses, files are
 whole or not there, memory does not grow with the table."""
 
-from __future__ import annotations
-
 import errno
 import io
 import json
@@ -11,11 +9,10 @@ import stat
 import subprocess
 import sys
 import tracemalloc
-from collections.abc import Callable
 from pathlib import Path
 from threading import Thread
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 import duckdb
 import numpy as np
@@ -27,7 +24,7 @@ from hypothesis import strategies as st
 
 import luckbase
 from luckbase.cluster.table import export
-from luckbase.cluster.table.columns import Where, parse_where
+from luckbase.cluster.table.columns import parse_where
 from luckbase.cluster.table.frames import Counted
 from luckbase.jobs.app import run
 from luckbase.solver import load_game
@@ -42,11 +39,11 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("tables")
 
 
-def state_of(table: luckbase.Table, row: dict[str, Any]) -> dict[str, Any]:
+def state_of(table, row):
     """The state of a row of an export, in words."""
     return {name: value for name, value in row.items()
             if name in table.game.columns and value is not None}  # fmt: skip
@@ -56,7 +53,7 @@ def state_of(table: luckbase.Table, row: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_rows_say_what_a_question_does(kind: str, folder: Path) -> None:
+def test_rows_say_what_a_question_does(kind, folder):
     table = kept(kind, folder)
     every = table.to_arrow(actions=True).read_all()
     assert every.num_rows == table.rows
@@ -73,7 +70,7 @@ def test_rows_say_what_a_question_does(kind: str, folder: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_without_actions_the_rows_are_those_of_the_files(kind: str, folder: Path) -> None:
+def test_without_actions_the_rows_are_those_of_the_files(kind, folder):
     table = kept(kind, folder)
     stored, every = table.to_arrow().read_all(), table.to_arrow(actions=True).read_all()
     assert not any(is_of_an_action(name) for name in stored.column_names)
@@ -82,9 +79,7 @@ def test_without_actions_the_rows_are_those_of_the_files(kind: str, folder: Path
     assert stored.select(same).equals(every.select(same))
 
 
-def test_only_the_columns_asked_for_are_worked_out(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_only_the_columns_asked_for_are_worked_out(folder, monkeypatch):
     table = kept("press-your-luck", folder)
     asked = ["scores_2", "play_payoff_2", "best"]
     found = table.to_arrow("spins=1 scores_1=0", columns=asked, actions=True).read_all()
@@ -101,7 +96,7 @@ def test_only_the_columns_asked_for_are_worked_out(
         table.to_arrow(columns=["toss_up"])
 
 
-def test_a_margin_needs_no_names_of_actions(folder: Path) -> None:
+def test_a_margin_needs_no_names_of_actions(folder):
     table, asked = kept("goofspiel win", folder), ["mine", "best", "margin", "toss_up"]
     found = table.to_arrow(columns=asked, actions=True).read_all()
     assert found.equals(table.to_arrow(actions=True).read_all().select(asked))
@@ -111,16 +106,16 @@ def test_a_margin_needs_no_names_of_actions(folder: Path) -> None:
 
 WHERE_KINDS = ("press-your-luck in files", "goofspiel win", "jackpot", "skunk", "search",
                "full table and search")  # fmt: skip
-_FRAMES: dict[str, pandas.DataFrame] = {}
+_FRAMES = {}
 
 
-def frame_of(kind: str, folder: Path) -> pandas.DataFrame:
+def frame_of(kind, folder):
     if kind not in _FRAMES:
         _FRAMES[kind] = kept(kind, folder).to_arrow(actions=True).read_all().to_pandas()
     return _FRAMES[kind]
 
 
-PLAIN: dict[str, Callable[[Any, Any], Any]] = {
+PLAIN = {
     "=": lambda a, b: a == b, "==": lambda a, b: a == b, "!=": lambda a, b: a != b,
     "<": lambda a, b: a < b, "<=": lambda a, b: a <= b, ">": lambda a, b: a > b,
     ">=": lambda a, b: a >= b,
@@ -130,9 +125,7 @@ PLAIN: dict[str, Callable[[Any, Any], Any]] = {
 @pytest.mark.parametrize("kind", WHERE_KINDS)
 @given(data=st.data())
 @settings(max_examples=8)
-def test_where_chooses_what_a_plain_filter_of_all_rows_does(
-    kind: str, folder: Path, data: st.DataObject
-) -> None:
+def test_where_chooses_what_a_plain_filter_of_all_rows_does(kind, folder, data):
     table, every = kept(kind, folder), frame_of(kind, folder)
     words, right = [], np.ones(len(every), bool)
     for _ in range(data.draw(st.integers(1, 3))):
@@ -165,18 +158,18 @@ def test_where_chooses_what_a_plain_filter_of_all_rows_does(
     )
 
 
-def _is_number(column: Any) -> bool:
+def _is_number(column):
     return pandas.api.types.is_numeric_dtype(column) and column.dtype != bool
 
 
-def _typed(value: Any) -> str:
+def _typed(value):
     """A value as a person types it."""
     if isinstance(value, str):
         return f"'{value}'"
     return str(value).lower() if isinstance(value, bool | np.bool_) else repr(value.item())
 
 
-def test_payoffs_are_compared_with_whole_numbers_that_float32_has_not(folder: Path) -> None:
+def test_payoffs_are_compared_with_whole_numbers_that_float32_has_not(folder):
     table = kept("press-your-luck in files", folder)
     assert table.to_arrow(f"payoff_1>{2**24 + 1}").read_all().num_rows == 0
     assert table.to_arrow(f"payoff_1<{2**24 + 1}").read_all().num_rows == len(table)
@@ -185,7 +178,7 @@ def test_payoffs_are_compared_with_whole_numbers_that_float32_has_not(folder: Pa
 @given(st.sampled_from(sorted({*PLAIN} - {"="})), st.one_of(
     st.integers(-5, 5), st.integers(-(2**62), 2**63 - 1), st.floats(-4, 4), st.just(255.5),
     st.sampled_from([-128, 127, 128, 255, 256, -129, 1e18])))  # fmt: skip
-def test_whole_numbers_are_compared_with_any_number(op: str, value: float) -> None:
+def test_whole_numbers_are_compared_with_any_number(op, value):
     from luckbase.cluster.table.columns import _whole
 
     for kind, numbers in (
@@ -197,7 +190,7 @@ def test_whole_numbers_are_compared_with_any_number(op: str, value: float) -> No
         assert found == [x for x in numbers if PLAIN[op](x, value)]
 
 
-def test_a_best_action_that_is_none_is_refused_also_where_the_game_lists_none() -> None:
+def test_a_best_action_that_is_none_is_refused_also_where_the_game_lists_none():
     table = luckbase.open(ROOT / "boards/jackpot/tiny.toml", in_memory=True)
     for where in ("best=flop", "payoff_1>2 best=flop", "best!=flop"):  # of no row wanted, too
         with pytest.raises(OptionError, match=r"best: 'flop' is not an action of this table; exp"):
@@ -212,7 +205,7 @@ def test_a_best_action_that_is_none_is_refused_also_where_the_game_lists_none() 
         bids.to_arrow("best=bid 99", actions=True)
 
 
-def test_states_with_an_offer_are_asked_about_as_no_row_is_one() -> None:
+def test_states_with_an_offer_are_asked_about_as_no_row_is_one():
     board = luckbase.load_board(ROOT / "boards/press-your-luck/1985-02.toml", choices="best")
     game, schema = load_game(board), pa.schema([("offer", pa.int8()), ("spins", pa.int8())])
     part = SimpleNamespace(layout=game.need(Layout))
@@ -225,11 +218,11 @@ def test_states_with_an_offer_are_asked_about_as_no_row_is_one() -> None:
         left_out(part, [part], parse_where(game, where, schema))
 
 
-def left_out(full: Any, parts: list[Any], where: Where) -> None:
+def left_out(full, parts, where):
     export._check_left_out(cast("Lookup", SimpleNamespace(full=full, parts=parts)), where)
 
 
-def test_a_value_of_several_words_needs_no_quotes_within(folder: Path) -> None:
+def test_a_value_of_several_words_needs_no_quotes_within(folder):
     table = kept("press-your-luck", folder)
     one = table.to_arrow("best='pass to 2' spins=1").read_all()
     assert 0 < one.num_rows < table.rows
@@ -248,9 +241,9 @@ def test_a_value_of_several_words_needs_no_quotes_within(folder: Path) -> None:
 # --- files -------------------------------------------------------------------------------------
 
 
-def as_pandas(path: Path) -> pandas.DataFrame:
+def as_pandas(path):
     """A file as others read it."""
-    read: dict[str, Callable[[Path], Any]] = {
+    read = {
         ".csv": pandas.read_csv, ".parquet": pandas.read_parquet,
         ".jsonl": lambda p: pandas.read_json(p, lines=True, precise_float=True),
     }  # fmt: skip
@@ -259,9 +252,7 @@ def as_pandas(path: Path) -> pandas.DataFrame:
 
 @pytest.mark.parametrize("ending", [".csv", ".parquet", ".jsonl"])
 @pytest.mark.parametrize("kind", ["press-your-luck", "search of goofspiel", "search"])
-def test_a_file_holds_the_rows_whoever_reads_it(
-    kind: str, ending: str, folder: Path, tmp_path: Path
-) -> None:
+def test_a_file_holds_the_rows_whoever_reads_it(kind, ending, folder, tmp_path):
     table = kept(kind, folder)
     where = "spins=1 scores_1=500 scores_2>=500" if kind == "press-your-luck" else None
     right = table.to_arrow(where, actions=True).read_all().to_pandas().drop(columns="part")
@@ -286,7 +277,7 @@ def test_a_file_holds_the_rows_whoever_reads_it(
     assert [each.name for each in tmp_path.iterdir()] == [path.name]
 
 
-def test_duckdb_reads_the_columns_without_quotes(folder: Path, tmp_path: Path) -> None:
+def test_duckdb_reads_the_columns_without_quotes(folder, tmp_path):
     kept("press-your-luck", folder).export(tmp_path / "all.parquet")
     found = duckdb.sql(
         f"select count(*), max(abs(margin - abs(pass_to_3_payoff_2 - play_payoff_2))) from "
@@ -296,7 +287,7 @@ def test_duckdb_reads_the_columns_without_quotes(folder: Path, tmp_path: Path) -
     assert found[0][0] > 100 and found[0][1] < 1e-7
 
 
-def test_a_parquet_file_says_which_table_it_is_of(folder: Path, tmp_path: Path) -> None:
+def test_a_parquet_file_says_which_table_it_is_of(folder, tmp_path):
     table = kept("press-your-luck", folder)
     table.export(tmp_path / "all.parquet", "spins=1 scores_1=0")
     about = pa.parquet.read_schema(tmp_path / "all.parquet").metadata
@@ -304,9 +295,7 @@ def test_a_parquet_file_says_which_table_it_is_of(folder: Path, tmp_path: Path) 
 
 
 @pytest.mark.parametrize("form", ["csv", "parquet"])
-def test_a_pipe_gets_the_same_rows(
-    form: str, folder: Path, capfdbinary: pytest.CaptureFixture[bytes]
-) -> None:
+def test_a_pipe_gets_the_same_rows(form, folder, capfdbinary):
     """One of another process, and what stands in the place of this one's output."""
     table = kept("press-your-luck in files", folder)
     words = ["export", str(table.where), "spins=1", "scores_1=500", "--out", "-", "--format", form]
@@ -330,22 +319,22 @@ def test_a_pipe_gets_the_same_rows(
 class Full:
     """A disk that fills up after some bytes."""
 
-    def __init__(self, file: Any, room: int, error: BaseException) -> None:
+    def __init__(self, file, room, error):
         self._file, self._room, self._error = file, room, error
 
-    def write(self, content: Any) -> int:
+    def write(self, content):
         self._room -= len(memoryview(content).cast("B"))
         if self._room < 0:
             raise self._error
         return int(self._file.write(content))
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name):
         return getattr(self._file, name)
 
-    def __enter__(self) -> Full:
+    def __enter__(self):
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, *_):
         self._file.close()
 
 
@@ -357,9 +346,8 @@ class Full:
      (KeyboardInterrupt(), KeyboardInterrupt)],
 )  # fmt: skip
 def test_what_is_cut_off_leaves_what_was_there(
-    ending: str, error: BaseException, raised: type[BaseException], folder: Path, tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
+    ending, error, raised, folder, tmp_path, monkeypatch
+):
     path, true = tmp_path / f"x.{ending}", Path.open
     path.write_text("before")
     monkeypatch.setattr(
@@ -369,14 +357,14 @@ def test_what_is_cut_off_leaves_what_was_there(
     with pytest.raises(raised) as caught:
         kept("skunk", folder).export(path, "turn=4")  # 31 kB at least
     if raised is OSError:
-        assert caught.value.filename == str(path)  # type: ignore[attr-defined]
+        assert caught.value.filename == str(path)
     monkeypatch.undo()
     assert path.read_text() == "before" and list(tmp_path.iterdir()) == [path]
 
 
-def through(pipe: Path, write: Callable[[], Any]) -> bytes:
+def through(pipe, write):
     """What comes out of a named pipe while something is written to it."""
-    found: list[bytes] = []
+    found = []
     os.mkfifo(pipe)
     reader = Thread(target=lambda: found.append(pipe.read_bytes()), daemon=True)
     reader.start()
@@ -387,9 +375,7 @@ def through(pipe: Path, write: Callable[[], Any]) -> bytes:
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet", "jsonl"])
-def test_a_link_stays_and_a_pipe_is_written_as_it_is(
-    ending: str, folder: Path, tmp_path: Path
-) -> None:
+def test_a_link_stays_and_a_pipe_is_written_as_it_is(ending, folder, tmp_path):
     table = kept("skunk", folder)
     kept_as, link, pipe = (tmp_path / f"{name}.{ending}" for name in ("kept", "link", "pipe"))
     (tmp_path / "elsewhere").mkdir()
@@ -410,7 +396,7 @@ def test_a_link_stays_and_a_pipe_is_written_as_it_is(
         table.export(tmp_path / "elsewhere", format=ending)
 
 
-def test_a_changed_byte_ends_an_export_and_leaves_no_file(tmp_path: Path) -> None:
+def test_a_changed_byte_ends_an_export_and_leaves_no_file(tmp_path):
     table = made("press-your-luck in files", tmp_path / "results")
     file = max(Path(str(table.where)).glob("tiers/*.parquet"), key=lambda p: p.stat().st_size)
     content = bytearray(file.read_bytes())
@@ -425,9 +411,7 @@ def test_a_changed_byte_ends_an_export_and_leaves_no_file(tmp_path: Path) -> Non
 # --- memory ------------------------------------------------------------------------------------
 
 
-def test_memory_does_not_grow_with_the_rows_of_an_export(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_memory_does_not_grow_with_the_rows_of_an_export(tmp_path, monkeypatch):
     """Python's and Arrow's, at their peak: of all rows against a tenth of them."""
     monkeypatch.setattr("luckbase.cluster.table.format.ROW_GROUP", 512)
     monkeypatch.setattr("luckbase.cluster.table.lookup.MAX_EDGES", 8_000)
@@ -450,17 +434,17 @@ def test_memory_does_not_grow_with_the_rows_of_an_export(
 class Peak:
     """The most that Arrow holds, looked at whenever rows are behind us."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.before, self.highest = pa.total_allocated_bytes(), 0
 
-    def __call__(self, done: int, total: int) -> None:
+    def __call__(self, done, total):
         self.highest = max(self.highest, pa.total_allocated_bytes() - self.before)
 
 
 # --- a game that lists no actions --------------------------------------------------------------
 
 
-def test_actions_that_no_game_lists_are_those_of_the_rows_wanted(folder: Path) -> None:
+def test_actions_that_no_game_lists_are_those_of_the_rows_wanted(folder):
     table = kept("shut the box", folder)
     some = table.to_arrow("open=1,2,3", actions=True).read_all()
     names = {name for name in some.column_names if is_of_an_action(name)}
@@ -476,9 +460,9 @@ def test_actions_that_no_game_lists_are_those_of_the_rows_wanted(folder: Path) -
     assert row["flip_3_payoff_1"] >= (row.get("flip_1_2_payoff_1") or -np.inf)
 
 
-def test_what_is_flushed_has_left() -> None:
+def test_what_is_flushed_has_left():
     raw = io.BytesIO()
-    file = Counted(io.BufferedWriter(raw))  # type: ignore[arg-type]
+    file = Counted(io.BufferedWriter(raw))
     assert file.write(b"12345") == file.tell() == 5 and raw.getvalue() == b""
     file.flush()
     assert raw.getvalue() == b"12345"

@@ -1,17 +1,11 @@
 """A table of Press Your Luck in float64: the kernel's own numbers, and what is solved above it."""
 
-from __future__ import annotations
-
-from pathlib import Path
-from typing import Any
-
 import numpy as np
 import pandas
 import pyarrow.parquet as pq
 import pytest
 
 from luckbase import cluster, solver
-from luckbase.cluster.run.progress import Solved
 from luckbase.solver.board.model import rules_identity
 from luckbase.solver.errors import OptionError
 from luckbase.solver.game.arrays import FLOAT64_ERROR
@@ -21,37 +15,37 @@ TINY = ROOT / "boards/press-your-luck/tiny.toml"
 PAYOFFS = [f"payoff_{i}" for i in (1, 2, 3)]
 
 
-def solved(folder: Path, payoffs: str, frontier: int) -> Solved:
+def solved(folder, payoffs, frontier):
     board = solver.load_board(TINY, payoffs=payoffs, frontier=frontier)
     return cluster.solve(board, results=folder)
 
 
-def rows_of(search: Solved) -> Any:
+def rows_of(search):
     """Its rows by key, as pandas has them."""
     files = [e.name for e in search.ledger.of_part(search.goal.part)]
     read = [pq.ParquetFile(search.table / name).read().to_pandas() for name in files]
     return pandas.concat(read).set_index("key").sort_index()
 
 
-def test_a_board_that_says_float32_is_the_one_that_says_nothing() -> None:
+def test_a_board_that_says_float32_is_the_one_that_says_nothing():
     said, left_out = solver.load_board(TINY, payoffs="float32"), solver.load_board(TINY)
     wide = solver.load_board(TINY, payoffs="float64")
     names = [rules_identity(solver.load_game(board)) for board in (said, left_out, wide)]
     assert names[0] == names[1] != names[2]
 
 
-def test_another_type_is_refused() -> None:
+def test_another_type_is_refused():
     with pytest.raises(OptionError, match="payoffs: 'half' is not allowed"):
         solver.load_board(TINY, payoffs="half")
 
 
 @pytest.fixture(scope="module")
-def wide(tmp_path_factory: pytest.TempPathFactory) -> Solved:
+def wide(tmp_path_factory):
     """The table of two spins, at once. Not to be changed."""
     return solved(tmp_path_factory.mktemp("wide"), "float64", 2)
 
 
-def test_it_holds_what_a_table_in_float32_rounds(wide: Solved, tmp_path: Path) -> None:
+def test_it_holds_what_a_table_in_float32_rounds(wide, tmp_path):
     narrow = solved(tmp_path, "float32", 2)
     assert narrow.ledger.files.keys() == wide.ledger.files.keys()
     for name in narrow.ledger.files:
@@ -67,9 +61,7 @@ def test_it_holds_what_a_table_in_float32_rounds(wide: Solved, tmp_path: Path) -
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_what_it_has_is_read_back_and_not_solved_again(
-    workers: int, wide: Solved, tmp_path: Path
-) -> None:
+def test_what_it_has_is_read_back_and_not_solved_again(workers, wide, tmp_path):
     """Tiers of two players and of three: of the one a plane is zeros."""
     board = solver.load_board(TINY, payoffs="float64", frontier=2)
     below = solved(tmp_path, "float64", 1)

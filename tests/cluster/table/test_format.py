@@ -1,12 +1,9 @@
 """What a file of a table says of itself (docs/reference/table-format.md), and that columns from
 numpy and back are pyarrow's own, without pandas."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -26,7 +23,7 @@ ARRAYS = st.sampled_from(KINDS).flatmap(lambda kind: hnp.arrays(kind, SIZES))
 
 
 @given(ARRAYS, st.data(), st.integers(1, 3))
-def test_numbers_are_those_of_pyarrow(values: Any, data: Any, step: int) -> None:
+def test_numbers_are_those_of_pyarrow(values, data, step):
     values = values[::step]
     gone = data.draw(hnp.arrays(bool, len(values)))
     assert column_of(values).type == pa.array(values).type
@@ -41,7 +38,7 @@ def test_numbers_are_those_of_pyarrow(values: Any, data: Any, step: int) -> None
 
 
 @given(ARRAYS.filter(lambda a: a.dtype != bool), st.data())
-def test_numbers_come_back_also_from_a_part_and_from_chunks(values: Any, data: Any) -> None:
+def test_numbers_come_back_also_from_a_part_and_from_chunks(values, data):
     gone = data.draw(hnp.arrays(bool, len(values)))
     start = data.draw(st.integers(0, len(values)))
     expected = values.copy()
@@ -57,13 +54,13 @@ def test_numbers_come_back_also_from_a_part_and_from_chunks(values: Any, data: A
     np.testing.assert_array_equal(with_nan, [np.nan, 2.0])
 
 
-def test_numbers_are_not_copied() -> None:
+def test_numbers_are_not_copied():
     values = np.arange(10)
     assert np.shares_memory(numbers_of(column_of(values)), values)
 
 
 @given(st.lists(st.text()), st.lists(st.binary()))
-def test_texts_bytes_and_lists(texts: list[str], contents: list[bytes]) -> None:
+def test_texts_bytes_and_lists(texts, contents):
     assert texts_of(tuple(texts)).equals(pa.array(texts, pa.string()))
     assert bytes_of(contents).equals(pa.array(contents, pa.large_binary()))
     arrays = [np.frombuffer(one, np.uint8) for one in contents]
@@ -73,7 +70,7 @@ def test_texts_bytes_and_lists(texts: list[str], contents: list[bytes]) -> None:
     mine.validate(full=True)
 
 
-def test_pandas_is_not_imported_to_solve_or_to_answer(tmp_path: Path) -> None:
+def test_pandas_is_not_imported_to_solve_or_to_answer(tmp_path):
     """It is there, and pyarrow would."""
     script = f"""
 import sys
@@ -102,9 +99,7 @@ import pandas
     ("board", "settings"),
     [("press-your-luck/tiny", {"frontier": 1}), ("pig/tiny", {}), ("jackpot/tiny", {})],
 )
-def test_a_footer_says_format_game_tier_and_error(
-    board: str, settings: dict[str, int], tmp_path: Path
-) -> None:
+def test_a_footer_says_format_game_tier_and_error(board, settings, tmp_path):
     read = luckbase.load_board(BOARDS / f"{board}.toml", **settings)
     solved = luckbase.solve(read, results=tmp_path)
     for name, entry in solved.ledger.files.items():

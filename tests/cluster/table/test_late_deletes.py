@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -17,7 +17,7 @@ from luckbase.cluster.table import entries as table_entries
 from luckbase.cluster.table.entries import ORPHAN_SECONDS, Entries
 from luckbase.cluster.table.format import Written, new_entry, put_file
 from luckbase.cluster.table.index import parts_of, read_index, take_index_away, write_index
-from luckbase.cluster.table.ledger import Ledger, marked, new_head
+from luckbase.cluster.table.ledger import marked, new_head
 from luckbase.cluster.table.storage import Memory, Storage, Stored
 from luckbase.solver import load_board, load_game
 from tests.cluster.table.test_entries import DONE, FATES, WHO, Driver, Still, serial
@@ -31,19 +31,19 @@ WHERE = Path("t")
 class Writer(Driver):
     """A driver that puts files as well. clock: the store's; put_at: by it, of each object."""
 
-    def __init__(self, objects: Any, late: Any, clock: list[float]) -> None:
+    def __init__(self, objects, late, clock):
         super().__init__(objects, late)
         self.clock = clock
-        self.ledger: Ledger | None = None
+        self.ledger = None
 
-    def details(self, prefix: str = "") -> dict[str, Stored]:
+    def details(self, prefix=""):
         names = self._asked(lambda: {n: self.objects[n] for n in sorted(self.objects)})
         put_at = {
             name: getattr(content, "put_at", self.clock[0]) for name, content in names.items()
         }
         return {n: Stored(len(names[n]), put_at[n]) for n in names if n.startswith(prefix)}
 
-    def put_if_absent(self, name: str, content: bytes) -> bool:
+    def put_if_absent(self, name, content):
         dated = Dated(content)
         dated.put_at = self.clock[0]
         return super().put_if_absent(name, dated)
@@ -55,7 +55,7 @@ class Dated(bytes):
     put_at: float
 
 
-def unfenced(ledger: Ledger, names: list[str]) -> None:
+def unfenced(ledger, names):
     """`drop_files` with the bytes gone before the ledger says so."""
     for name in names:
         table_entries.entries_of(ledger).storage.delete(ledger.files[name].place)
@@ -69,17 +69,17 @@ class Writers(RuleBasedStateMachine):
     drop: Callable[..., None] = staticmethod(table_entries.drop_files)
 
     @initialize()
-    def start(self) -> None:
-        self.objects: dict[str, bytes] = {}
-        self.late: list[Callable[[], Any]] = []
+    def start(self):
+        self.objects = {}
+        self.late = []
         self.clock = [0.0]
         self.drivers = [Writer(self.objects, self.late, self.clock) for _ in range(2)]
 
-    def _does(self, who: int, fates: list[str], work: Callable[[Writer, Storage], None]) -> None:
+    def _does(self, who, fates, work):
         driver = self.drivers[who]
         driver.finish()
 
-        def run() -> None:
+        def run():
             try:
                 work(driver, cast(Storage, driver))
             except BaseException:
@@ -90,8 +90,8 @@ class Writers(RuleBasedStateMachine):
         driver.go_on(fates)
 
     @rule(who=WHO, fates=FATES)
-    def begin(self, who: int, fates: list[str]) -> None:
-        def work(driver: Writer, storage: Storage) -> None:
+    def begin(self, who, fates):
+        def work(driver, storage):
             driver.ledger = None
             ledger = table_entries.begin(storage, WHERE, HEAD, str(who), self.lapsed)
             table_entries.sweep(storage, ledger)
@@ -100,10 +100,10 @@ class Writers(RuleBasedStateMachine):
         self._does(who, fates, work)
 
     @rule(who=WHO, fates=FATES, name=st.sampled_from(NAMES), text=st.sampled_from("xy"))
-    def write(self, who: int, fates: list[str], name: str, text: str) -> None:
+    def write(self, who, fates, name, text):
         """A file that is not there; a driver does not put again what it has deleted itself."""
 
-        def work(driver: Writer, storage: Storage) -> None:
+        def work(driver, storage):
             ledger = driver.ledger
             if ledger is not None and name not in ledger.files and name not in ledger.damage:
                 path = cast(Path, text.encode())
@@ -116,8 +116,8 @@ class Writers(RuleBasedStateMachine):
         self._does(who, fates, work)
 
     @rule(who=WHO, fates=FATES, name=st.sampled_from(NAMES))
-    def take_out(self, who: int, fates: list[str], name: str) -> None:
-        def work(driver: Writer, storage: Storage) -> None:
+    def take_out(self, who, fates, name):
+        def work(driver, storage):
             if driver.ledger is not None and name in driver.ledger.files:
                 self.drop(driver.ledger, [name])
                 driver.ledger.damage.append(name)
@@ -125,26 +125,26 @@ class Writers(RuleBasedStateMachine):
         self._does(who, fates, work)
 
     @rule(who=WHO, fates=FATES)
-    def go_on(self, who: int, fates: list[str]) -> None:
+    def go_on(self, who, fates):
         self.drivers[who].go_on(fates)
 
     @rule()
-    def a_day_passes(self) -> None:
+    def a_day_passes(self):
         self.clock[0] += 2 * ORPHAN_SECONDS
 
     @rule()
-    def what_was_late_is_done(self) -> None:
+    def what_was_late_is_done(self):
         while self.late:
             self.late.pop()()
 
-    def all_that_counts_is_there(self) -> None:
+    def all_that_counts_is_there(self):
         entries = Entries(cast(Storage, Still(self.objects)), HEAD.identity)
         ledger = table_entries.read_lines(WHERE, entries, HEAD)
         assert not ledger.damage
         for entry in ledger.files.values():
             assert self.objects.get(entry.place) == entry.checks.encode(), entry.place
 
-    def teardown(self) -> None:
+    def teardown(self):
         for driver in getattr(self, "drivers", ()):
             driver.finish()
         if hasattr(self, "objects"):
@@ -153,12 +153,12 @@ class Writers(RuleBasedStateMachine):
 
 
 @pytest.fixture(autouse=True)
-def one_request_after_another(monkeypatch: pytest.MonkeyPatch) -> None:
+def one_request_after_another(monkeypatch):
     monkeypatch.setattr(table_entries, "Entries", serial(Entries))
 
 
 @pytest.mark.parametrize("examples", [20, pytest.param(3000, marks=pytest.mark.slow)])
-def test_whatever_is_deleted_late_all_that_counts_is_there(examples: int) -> None:
+def test_whatever_is_deleted_late_all_that_counts_is_there(examples):
     run_state_machine_as_test(
         Writers,
         settings=settings(
@@ -171,13 +171,13 @@ def test_whatever_is_deleted_late_all_that_counts_is_there(examples: int) -> Non
 class Unchecked(Entries):
     """Whoever sweeps does not ask whether another has begun since it listed."""
 
-    def check(self) -> None:
+    def check(self):
         pass
 
 
 A, B = NAMES
 ALL = 60
-SCHEDULES: dict[str, list[tuple[Any, ...]]] = {
+SCHEDULES = {
     "names of its own": [
         ("begin", 0, ALL), ("write", 0, ALL, A, "x"), ("take_out", 0, 2, A), ("begin", 1, ALL),
         ("write", 1, ALL, A, "x"), ("go_on", 0, ALL),
@@ -193,7 +193,7 @@ SCHEDULES: dict[str, list[tuple[Any, ...]]] = {
 """What each ingredient is for: without it, this loses a file."""
 
 
-def runs(machine: Writers, schedule: list[tuple[Any, ...]]) -> None:
+def runs(machine, schedule):
     machine.start()
     for what, *more in schedule:
         given = dict(zip(("who", "fates", "name", "text"), more, strict=False))
@@ -203,9 +203,7 @@ def runs(machine: Writers, schedule: list[tuple[Any, ...]]) -> None:
 
 
 @pytest.mark.parametrize("without", SCHEDULES)
-def test_without_any_of_its_ingredients_a_file_is_gone(
-    without: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_any_of_its_ingredients_a_file_is_gone(without, monkeypatch):
     runs(Writers(), SCHEDULES[without])
     mutant = Writers()
     mutant.lapsed = without != "names of its own"
@@ -226,7 +224,7 @@ class Remote(Memory):
     anywhere = True
 
 
-def test_an_index_that_comes_late_does_not_replace_a_later_one() -> None:
+def test_an_index_that_comes_late_does_not_replace_a_later_one():
     storage = Remote()
     table_entries.write_head(storage, HEAD)
     head = storage.read(table_entries.HEAD)

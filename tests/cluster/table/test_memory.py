@@ -1,8 +1,6 @@
 """Tables in memory: what play is told a state is worth, the same from a table, from tiers in memory
 and from a search, for either seat; and in all else what the same table on disk says."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 
@@ -19,7 +17,7 @@ from luckbase.solver.charts import Curves
 from luckbase.solver.dense import InMemory
 from luckbase.solver.errors import StateError
 from luckbase.solver.game.capabilities import Charts
-from luckbase.solver.game.game import Game, load_game
+from luckbase.solver.game.game import load_game
 from luckbase.solver.search.expand import expand
 from luckbase.solver.search.game_graph import Graph
 from tests.bench import with_descendants
@@ -30,11 +28,11 @@ BOARDS = Path(__file__).parents[3] / "boards"
 GOOFSPIEL = [BOARDS / "goofspiel/points.toml", BOARDS / "goofspiel/win.toml"]
 
 
-def game_of(board: Path) -> Game:
+def game_of(board):
     return solver.load_game(solver.load_board(board, cards=4))
 
 
-def graph_of(game: Game) -> Graph:
+def graph_of(game):
     """Everything that a play of the game can come to, by search."""
     graph = Graph(game)
     graph.solve(game.needed_start()[None])
@@ -44,8 +42,8 @@ def graph_of(game: Game) -> Graph:
 @pytest.mark.parametrize("board", GOOFSPIEL)
 @pytest.mark.parametrize("source", ["tiers", "table", "search"])
 def test_every_state_of_goofspiel_is_worth_what_the_search_says_to_either_seat(
-    board: Path, source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    board, source, tmp_path, monkeypatch
+):
     game = game_of(board)
     graph = graph_of(game)
     if source == "table":
@@ -62,11 +60,11 @@ def test_every_state_of_goofspiel_is_worth_what_the_search_says_to_either_seat(
 
 
 @pytest.mark.parametrize("board", GOOFSPIEL)
-def test_the_rows_that_hold_the_swapped_players_are_looked_up_swapped(board: Path) -> None:
+def test_the_rows_that_hold_the_swapped_players_are_looked_up_swapped(board):
     """One side has the better cards in each; a row that were not swapped would be far off."""
     game = game_of(board)
     pairs = [([0b1100, 0b0011], 0b1001), ([0b0110, 0b0101], 0b0011), ([0b1010, 0b0101], 0b1100)]
-    found = tiers_in_memory(solver.load_layout(game.board))  # type: ignore[arg-type]
+    found = tiers_in_memory(solver.load_layout(game.board))
     more = [0] * (game.field_count - 3)
     for hands, deck in pairs:
         one, two = game.canonical_states(
@@ -79,9 +77,9 @@ def test_the_rows_that_hold_the_swapped_players_are_looked_up_swapped(board: Pat
 
 
 @pytest.mark.parametrize("board", GOOFSPIEL)
-def test_the_actions_at_a_turned_card_are_priced(board: Path) -> None:
+def test_the_actions_at_a_turned_card_are_priced(board):
     game = game_of(board)
-    graph, found = graph_of(game), tiers_in_memory(solver.load_layout(game.board))  # type: ignore[arg-type]
+    graph, found = graph_of(game), tiers_in_memory(solver.load_layout(game.board))
     edges = expand(game, expand(game, game.needed_start()[None]).children[:1])
     q = found.action_values(edges)
     below = expand(game, edges.children)
@@ -89,7 +87,7 @@ def test_the_actions_at_a_turned_card_are_priced(board: Path) -> None:
     assert q.values.sum(axis=1) == pytest.approx(graph.values[0].sum())
 
 
-def test_a_searchs_worth_is_as_good_as_the_sums_of_a_long_game() -> None:
+def test_a_searchs_worth_is_as_good_as_the_sums_of_a_long_game():
     game = load_game(Dimes(game="dimes", name="dimes", rules=Dimes.Options(rounds=100_000)))
     found = table_for_play(game, game.needed_start(), Path("nowhere"), 200_000)
     assert 1e-8 < abs(1e4 - found.probe(np.array([[100_000]]))[0, 0]) <= found.error < 1e-4
@@ -104,9 +102,7 @@ BOTH = [
 
 
 @pytest.mark.parametrize(("name", "options"), BOTH, ids=[name for name, _ in BOTH])
-def test_a_table_in_memory_is_the_one_on_disk_to_the_last_bit(
-    name: str, options: dict[str, object], tmp_path: Path
-) -> None:
+def test_a_table_in_memory_is_the_one_on_disk_to_the_last_bit(name, options, tmp_path):
     board = luckbase.load_board(BOARDS / f"{name}.toml", **options)
     luckbase.solve(board, results=tmp_path, workers=1)
     with (
@@ -137,7 +133,7 @@ def test_a_table_in_memory_is_the_one_on_disk_to_the_last_bit(
                 memory.chart()
 
 
-def test_what_a_search_in_memory_does_not_hold_is_said(tmp_path: Path) -> None:
+def test_what_a_search_in_memory_does_not_hold_is_said(tmp_path):
     state = {"open": (1, 2, 3)}
     with luckbase.open(BOARDS / "jackpot/tiny.toml", in_memory=True, start=state) as table:
         assert table[state].source == "table"
@@ -148,7 +144,7 @@ def test_what_a_search_in_memory_does_not_hold_is_said(tmp_path: Path) -> None:
         assert table[{"open": (1, 2, 3, 4)}].source == "search"
 
 
-def test_a_part_of_the_tiers_answers_for_itself() -> None:
+def test_a_part_of_the_tiers_answers_for_itself():
     layout = solver.load_layout(solver.load_board(GOOFSPIEL[0], cards=4))
     game = layout.game
     low = InMemory(layout, layout.tiers()[:2])

@@ -1,7 +1,5 @@
 """What chance brings, in the words of each game: every name says what its state says."""
 
-from __future__ import annotations
-
 import re
 from itertools import permutations
 from typing import Any
@@ -10,9 +8,8 @@ import numpy as np
 import pytest
 
 import luckbase
-from luckbase.cluster.table.moves import Moves
 from luckbase.solver.game.capabilities import Drawing
-from luckbase.solver.game.game import Game, load_game
+from luckbase.solver.game.game import load_game
 from luckbase.solver.game.rules import DECISION
 from luckbase.solver.games.press_your_luck import scene
 from luckbase.solver.games.press_your_luck.game import PLAY, spin
@@ -21,11 +18,11 @@ from luckbase.solver.search.expand import expand
 from tests.places import BOARDS
 
 
-def game_of(board: str, **settings: Any) -> Game:
+def game_of(board, **settings):
     return load_game(luckbase.load_board(BOARDS / f"{board}.toml", **settings))
 
 
-def named(game: Game, **state: Any) -> dict[str, dict[str, Any]]:
+def named(game, **state):
     """The states that chance leads to by name, after any action that has names."""
     asked = game.parse({name: str(value) for name, value in state.items()})
     edges = expand(game, asked.reshape(1, -1))
@@ -54,9 +51,7 @@ def named(game: Game, **state: Any) -> dict[str, dict[str, Any]]:
           "$500 and a spin": ([1500, 0, 500], [1, 0, 0])}),
     ],
 )  # fmt: skip
-def test_a_spin_in_the_words_of_the_show(
-    state: dict[str, str], after: dict[str, tuple[list[int], list[int]]]
-) -> None:
+def test_a_spin_in_the_words_of_the_show(state, after):
     found = named(game_of("press-your-luck/tiny"), **state)
     passed = [name for name in found if name.startswith("player")]
     for name in passed:
@@ -65,7 +60,7 @@ def test_a_spin_in_the_words_of_the_show(
     assert {name: (s["scores"], s["earned"]) for name, s in found.items()} == after
 
 
-def test_every_spin_of_a_real_board_is_told_by_its_dollars() -> None:
+def test_every_spin_of_a_real_board_is_told_by_its_dollars():
     game = game_of("press-your-luck/1985-02", score_unit=500)
     found = named(game, scores="5000,7000,0", earned="0,2,0")
     assert found.pop("player 1 gets 2 spins")["passed"] == [2, 0, 0]
@@ -81,7 +76,7 @@ def test_every_spin_of_a_real_board_is_told_by_its_dollars() -> None:
     assert len(capped) == 7
 
 
-def of_dice(name: str) -> tuple[int, list[tuple[int, ...]]]:
+def of_dice(name):
     """(points, the rolls) that a name says."""
     points, _, rolls = name.partition(":")
     listed = [tuple(map(int, each.split(" and "))) for each in rolls.split(", or ") if rolls]
@@ -89,7 +84,7 @@ def of_dice(name: str) -> tuple[int, list[tuple[int, ...]]]:
 
 
 @pytest.mark.parametrize("board", ["skunk/tiny", "pig/tiny"])
-def test_a_roll_is_told_by_its_dice(board: str) -> None:
+def test_a_roll_is_told_by_its_dice(board):
     """The dice that a name lists add up to its points, and are so many of all rolls."""
     with luckbase.open(BOARDS / f"{board}.toml", in_memory=True) as table:
         there = table.moves({"mine": 3, "yours": 9, "turn": 4})
@@ -112,13 +107,13 @@ def test_a_roll_is_told_by_its_dice(board: str) -> None:
     )
 
 
-def rolled(there: Moves) -> dict[str, float]:
+def rolled(there):
     """The weights of what a roll brings, by name."""
     (roll,) = [move for move in there.moves if move.action.name == "roll"]
     return {each.name: each.weight for each in roll.outcomes}
 
 
-def test_rolls_that_win_and_rolls_that_lose_the_same_are_one() -> None:
+def test_rolls_that_win_and_rolls_that_lose_the_same_are_one():
     with luckbase.open(BOARDS / "skunk/tiny.toml", in_memory=True) as table:
         won = rolled(table.moves({"mine": 3, "yours": 10, "turn": 12}))
         assert won["5 points or more: the game is won"] == 24
@@ -128,7 +123,7 @@ def test_rolls_that_win_and_rolls_that_lose_the_same_are_one() -> None:
         assert lost["a 1: the turn is lost"] == 11
 
 
-def test_a_safe_first_roll_counts_its_ones() -> None:
+def test_a_safe_first_roll_counts_its_ones():
     game = game_of("pig/rounds")
     assert "a 1" in named(game, mine=0, yours=3, round=10)
     found = named(game, mine=0, yours=3, turn=4, round=10, player=2)
@@ -136,7 +131,7 @@ def test_a_safe_first_roll_counts_its_ones() -> None:
     assert found["a 6"]["turn"] == 10
 
 
-def test_the_dice_of_tiles() -> None:
+def test_the_dice_of_tiles():
     found = named(game_of("jackpot/seed"), open="1,2,3,7")
     assert len(found) == 36
     assert found["6 and 1"]["dice"] == [6, 1]
@@ -153,7 +148,7 @@ def test_the_dice_of_tiles() -> None:
 @pytest.mark.parametrize(
     "board", ["press-your-luck/tiny", "pig/tiny", "skunk/tiny", "jackpot/tiny"]
 )
-def test_names_are_told_apart(board: str) -> None:
+def test_names_are_told_apart(board):
     """Two states that one action leads to are never called the same."""
     settings = {"frontier": 1} if board.startswith("press") else {}
     with luckbase.open(BOARDS / f"{board}.toml", in_memory=True, **settings) as table:
@@ -171,9 +166,7 @@ def test_names_are_told_apart(board: str) -> None:
         ("press-your-luck/1985-02-double", {}),
     ],
 )
-def test_names_of_spins_are_remembered_by_all_that_they_depend_on(
-    board: str, settings: dict[str, Any]
-) -> None:
+def test_names_of_spins_are_remembered_by_all_that_they_depend_on(board, settings):
     """Against the spins of each whole state, one by one, nothing remembered."""
     game, rng = game_of(board, **settings), np.random.default_rng(0)
     players, high = game.players, game.fields.bounds[1]

@@ -1,17 +1,10 @@
 """Row groups whose repeated columns are coded once: what every reader sees is what pyarrow would
 have written."""
 
-from __future__ import annotations
-
-from pathlib import Path
-from typing import Any
-
 import duckdb
 import numpy as np
 import polars as pl
-import pyarrow as pa
 import pyarrow.parquet as pq
-import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -24,7 +17,7 @@ PLACES = {"data_page_offset", "dictionary_page_offset", "file_offset"}
 TYPES = (np.int8, np.uint8, np.int32, np.int64)
 
 
-def fixed(values: list[int], kind: Any) -> Any:
+def fixed(values, kind):
     """A read-only array."""
     column = np.array(values, kind)
     column.setflags(write=False)
@@ -32,22 +25,22 @@ def fixed(values: list[int], kind: Any) -> Any:
 
 
 @st.composite
-def groups_of_columns(draw: st.DrawFn) -> tuple[list[str], list[dict[str, Any]]]:
+def groups_of_columns(draw):
     """(columns with statistics, row groups): runs and read-only arrays that come again or not."""
     names = [f"c{i}" for i in range(draw(st.integers(0, 20)))]
     kinds = {name: draw(st.sampled_from(TYPES)) for name in names}
     ways = {name: draw(st.sampled_from(["runs", "fixed", "plain"])) for name in names}
     rows = draw(st.integers(0, 40))
-    known: dict[str, list[Any]] = {name: [] for name in names}
+    known = {name: [] for name in names}
     groups = []
     for _ in range(draw(st.integers(1, 18))):
-        columns: dict[str, Any] = {}
+        columns = {}
         for name in names:
             if known[name] and draw(st.booleans()):
                 columns[name] = known[name][0]
                 continue
             values = draw(st.lists(st.integers(0, 100), min_size=rows, max_size=rows))
-            column: Any = np.array(values, kinds[name])
+            column = np.array(values, kinds[name])
             if ways[name] == "fixed":
                 column = fixed(values, kinds[name])
             elif ways[name] == "runs" and rows % 2 == 0:
@@ -60,7 +53,7 @@ def groups_of_columns(draw: st.DrawFn) -> tuple[list[str], list[dict[str, Any]]]
     return draw(st.lists(st.sampled_from(names), unique=True)) if names else [], groups
 
 
-def write(path: Path, pruned: list[str], groups: list[dict[str, Any]]) -> Writer:
+def write(path, pruned, groups):
     writer = Writer(
         path, {"luckbase": "é"}, ["payoff"], pruned, lambda c: as_table({"c": c})[0].chunk(0)
     )
@@ -70,7 +63,7 @@ def write(path: Path, pruned: list[str], groups: list[dict[str, Any]]) -> Writer
     return writer
 
 
-def of_metadata(path: Path) -> dict[str, Any]:
+def of_metadata(path):
     """All that a footer says but places."""
     found = pq.read_metadata(path).to_dict()
     found.pop("serialized_size")
@@ -83,9 +76,7 @@ def of_metadata(path: Path) -> dict[str, Any]:
 
 @settings(deadline=None, max_examples=30, suppress_health_check=list(HealthCheck))
 @given(drawn=groups_of_columns())
-def test_the_file_is_the_one_that_pyarrow_writes(
-    tmp_path: Path, drawn: tuple[list[str], list[dict[str, Any]]]
-) -> None:
+def test_the_file_is_the_one_that_pyarrow_writes(tmp_path, drawn):
     pruned, groups = drawn
     mine, plain = tmp_path / "mine.parquet", tmp_path / "plain.parquet"
     writer = write(mine, pruned, groups)
@@ -104,7 +95,7 @@ def test_the_file_is_the_one_that_pyarrow_writes(
         assert found.to_pydict() == expected.to_pydict()
 
 
-def test_other_readers_read_it(tmp_path: Path) -> None:
+def test_other_readers_read_it(tmp_path):
     path = tmp_path / "a.parquet"
     column = fixed([3, 1, 2, 9], np.int32)
     groups = [
@@ -120,12 +111,12 @@ def test_other_readers_read_it(tmp_path: Path) -> None:
     assert duckdb.sql(f"select count(*) from '{path}' where spins = 3").fetchall() == [(0,)]
 
 
-def test_what_comes_again_is_coded_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_comes_again_is_coded_once(tmp_path, monkeypatch):
     monkeypatch.setattr(parquet, "_chunks", type(parquet._chunks)())
-    coded: list[list[str]] = []
+    coded = []
     original = Writer._coded
 
-    def count(self: Writer, schema: pa.Schema, arrays: Any = ()) -> bytes:
+    def count(self, schema, arrays=()):
         if arrays:
             coded.append(schema.names)
         return original(self, schema, arrays)
@@ -146,7 +137,7 @@ def test_what_comes_again_is_coded_once(tmp_path: Path, monkeypatch: pytest.Monk
     assert first.read_bytes() == (tmp_path / "b.parquet").read_bytes()
 
 
-def test_an_array_that_may_change_is_not_taken_to_repeat(tmp_path: Path) -> None:
+def test_an_array_that_may_change_is_not_taken_to_repeat(tmp_path):
     base = np.zeros(3, np.int32)
     view = base[:]
     view.setflags(write=False)  # the one below may still change
@@ -161,7 +152,7 @@ def test_an_array_that_may_change_is_not_taken_to_repeat(tmp_path: Path) -> None
     assert pq.read_table(path).to_pydict() == {"a": groups, "b": groups}
 
 
-def test_keys_are_stored_as_differences(tmp_path: Path) -> None:
+def test_keys_are_stored_as_differences(tmp_path):
     """Less than a byte each; plain they take four."""
     keys = np.cumsum(np.random.default_rng(1).integers(1, 9, 20_000)).astype(np.uint64)
     write(tmp_path / "keys", [], [{"key": keys}])

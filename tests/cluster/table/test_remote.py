@@ -1,37 +1,31 @@
 """Stores that URIs name: what goes wrong with them, each on a real server or between it and us."""
 
-from __future__ import annotations
-
 import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from luckbase.cluster.table import remote
 from luckbase.cluster.table.find import open_table
 from luckbase.cluster.table.remote import Objects
-from luckbase.cluster.table.storage import Place, Storage, is_uri, place_of, storage_at
+from luckbase.cluster.table.storage import Place, is_uri, place_of, storage_at
 from luckbase.solver.errors import CorruptTableError, MissingTableError, OptionError, StoreError
-from tests.proxy import Change, Forward, Proxy
-from tests.stores import BUCKET, READER, Seaweed, without_credentials
+from tests.proxy import Proxy
+from tests.stores import BUCKET, READER, without_credentials
 
 OTHER = b'<?xml version="1.0"?><Error><Code>%s</Code><Message>no</Message></Error>'
 
 
 @pytest.fixture
-def between(
-    seaweed: Seaweed, bucket: str, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Callable[[Change], tuple[Storage, Proxy]]]:
+def between(seaweed, bucket, monkeypatch):
     """between(change) gives a storage whose requests go through it, and what sees them."""
     proxies = []
 
-    def make(change: Change) -> tuple[Storage, Proxy]:
+    def make(change):
         proxies.append(Proxy(seaweed.endpoint, change=change))
         monkeypatch.setenv("AWS_ENDPOINT_URL", proxies[-1].endpoint)
         return storage_at(place_of(bucket)), proxies[-1]
@@ -44,15 +38,15 @@ def between(
 class Once:
     """A change of the first put alone: `then(forward)`."""
 
-    def __init__(self, then: Callable[[Forward], tuple[int, bytes] | None]) -> None:
+    def __init__(self, then):
         self.then, self.puts = then, 0
 
-    def __call__(self, method: str, path: str, forward: Forward) -> tuple[int, bytes] | None:
+    def __call__(self, method, path, forward):
         self.puts += method == "PUT"
         return self.then(forward) if method == "PUT" and self.puts == 1 else forward()
 
 
-def lost(forward: Forward) -> None:
+def lost(forward):
     """It has landed; nobody is told."""
     forward()
 
@@ -60,7 +54,7 @@ def lost(forward: Forward) -> None:
 # --- what a put with a condition meets -----------------------------------------------------------
 
 
-def test_a_put_whose_answer_was_lost_has_put_it(between: Any) -> None:
+def test_a_put_whose_answer_was_lost_has_put_it(between):
     storage, proxy = between(once := Once(lost))
     assert storage.put_if_absent("a", b"mine")
     assert once.puts == 2  # obstore made it again, and was refused
@@ -68,10 +62,8 @@ def test_a_put_whose_answer_was_lost_has_put_it(between: Any) -> None:
     assert not storage.put_if_absent("a", b"other")
 
 
-def test_a_put_that_was_not_answered_in_time_is_read_back(
-    between: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def slow(forward: Forward) -> None:
+def test_a_put_that_was_not_answered_in_time_is_read_back(between, monkeypatch):
+    def slow(forward):
         forward()
         end = time.monotonic() + 60
         while not proxy.requests and time.monotonic() < end:  # until it is read back
@@ -86,7 +78,7 @@ def test_a_put_that_was_not_answered_in_time_is_read_back(
     remote._store.cache_clear()
 
 
-def test_a_put_that_was_lost_itself_is_made_again(between: Any) -> None:
+def test_a_put_that_was_lost_itself_is_made_again(between):
     storage, _ = between(once := Once(lambda forward: None))
     assert storage.put_if_absent("a", b"mine")
     assert once.puts == 2
@@ -94,11 +86,11 @@ def test_a_put_that_was_lost_itself_is_made_again(between: Any) -> None:
 
 
 def test_a_put_that_another_was_before_while_its_answer_was_lost_has_not(
-    between: Any, bucket: str, seaweed: Seaweed, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    between, bucket, seaweed, monkeypatch
+):
     other = storage_at(place_of(bucket))
 
-    def overtaken(forward: Forward) -> None:
+    def overtaken(forward):
         other.put("a", b"theirs")
 
     storage, _ = between(Once(overtaken))
@@ -106,14 +98,14 @@ def test_a_put_that_another_was_before_while_its_answer_was_lost_has_not(
     assert storage.read("a") == b"theirs"
 
 
-def test_a_409_with_nothing_there_is_tried_again(between: Any) -> None:
+def test_a_409_with_nothing_there_is_tried_again(between):
     again = 409, OTHER % b"ConditionalRequestConflict"
     storage, _ = between(once := Once(lambda forward: again))
     assert storage.put_if_absent("a", b"mine")
     assert once.puts == 2
 
 
-def test_a_replacement_whose_answer_was_lost_has_replaced_it(between: Any) -> None:
+def test_a_replacement_whose_answer_was_lost_has_replaced_it(between):
     storage, _ = between(lambda method, path, forward: forward())
     storage.put("a", b"old")
     tag = storage.read_tagged("a")[1]
@@ -128,7 +120,7 @@ def test_a_replacement_whose_answer_was_lost_has_replaced_it(between: Any) -> No
 # --- servers that are away -----------------------------------------------------------------------
 
 
-def away(server: Proxy, seconds: float) -> threading.Timer:
+def away(server, seconds):
     """Close a proxy; one at the same port comes back after so long."""
     port = int(server.endpoint.rpartition(":")[2])
     server.close()
@@ -138,7 +130,7 @@ def away(server: Proxy, seconds: float) -> threading.Timer:
 
 
 @pytest.mark.parametrize("seconds", [2.5, pytest.param(10.0, marks=pytest.mark.slow)])
-def test_a_server_that_is_away_for_a_while_is_waited_for(between: Any, seconds: float) -> None:
+def test_a_server_that_is_away_for_a_while_is_waited_for(between, seconds):
     storage, proxy = between(lambda method, path, forward: forward())
     storage.put("a", b"1")
     started, back = time.monotonic(), away(proxy, seconds)
@@ -148,9 +140,7 @@ def test_a_server_that_is_away_for_a_while_is_waited_for(between: Any, seconds: 
     assert storage.put_if_absent("b", b"2")
 
 
-def test_what_never_answered_is_given_up_soon_and_what_did_is_not(
-    bucket: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_never_answered_is_given_up_soon_and_what_did_is_not(bucket, monkeypatch):
     assert remote.PATIENT["tries"] * 3 >= remote.PATIENT["seconds"] >= 120
     assert remote.FIRST["seconds"] <= 15
     storage = storage_at(place_of(bucket))
@@ -170,7 +160,7 @@ def test_what_never_answered_is_given_up_soon_and_what_did_is_not(
         storage_at(place_of(bucket)).read("a")
 
 
-def test_a_process_that_was_forked_says_so(bucket: str) -> None:
+def test_a_process_that_was_forked_says_so(bucket):
     storage = storage_at(place_of(bucket))
     storage.put("a", b"1")
     reads, writes = os.pipe()
@@ -190,7 +180,7 @@ def test_a_process_that_was_forked_says_so(bucket: str) -> None:
 # --- what a person is told -----------------------------------------------------------------------
 
 
-def test_no_bucket_is_not_no_table(bucket: str) -> None:
+def test_no_bucket_is_not_no_table(bucket):
     with pytest.raises(MissingTableError, match="no table here"):
         open_table(f"{bucket}/t")
     with pytest.raises(StoreError, match="no-such/t: there is no such bucket"):
@@ -205,9 +195,7 @@ def test_no_bucket_is_not_no_table(bucket: str) -> None:
             ask()
 
 
-def test_a_wrong_key_and_one_that_may_only_read(
-    bucket: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_wrong_key_and_one_that_may_only_read(bucket, monkeypatch):
     storage_at(place_of(bucket)).put("a", b"1")
     with monkeypatch.context() as patch:
         patch.setenv("AWS_SECRET_ACCESS_KEY", "wrong")
@@ -240,9 +228,7 @@ def test_a_wrong_key_and_one_that_may_only_read(
         (418, b"Teapot", "Teapot|418"),
     ],
 )
-def test_what_a_server_refuses_is_a_sentence(
-    between: Any, status: int, code: bytes, said: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_a_server_refuses_is_a_sentence(between, status, code, said, monkeypatch):
     monkeypatch.setitem(remote.FIRST, "tries", 0)
     monkeypatch.setitem(remote.PATIENT, "tries", 0)
     monkeypatch.setitem(remote.PATIENT, "seconds", 0.0)
@@ -258,9 +244,7 @@ def test_what_a_server_refuses_is_a_sentence(
 
 
 @pytest.mark.parametrize("scheme", ["s3", "gs", "az"])
-def test_without_credentials_nobody_is_asked(
-    scheme: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_credentials_nobody_is_asked(scheme, tmp_path, monkeypatch):
     for name in os.environ.keys() - without_credentials(os.environ).keys():
         monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", str(tmp_path))
@@ -277,9 +261,7 @@ def test_without_credentials_nobody_is_asked(
         storage_at(place_of(f"{scheme}://bucket/prefix"))
 
 
-def test_keys_are_found_where_the_tools_of_clouds_keep_them(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_keys_are_found_where_the_tools_of_clouds_keep_them(tmp_path, monkeypatch):
     for name in os.environ.keys() - without_credentials(os.environ).keys():
         monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", str(tmp_path))
@@ -307,9 +289,7 @@ def test_keys_are_found_where_the_tools_of_clouds_keep_them(
     assert remote.credentials("az") == {"account_name": "n", "account_key": "aw=="}
 
 
-def test_half_a_key_and_an_endpoint_that_is_none_are_a_sentence(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_half_a_key_and_an_endpoint_that_is_none_are_a_sentence(tmp_path, monkeypatch):
     for name in os.environ.keys() - without_credentials(os.environ).keys():
         monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", str(tmp_path))
@@ -338,14 +318,14 @@ def test_half_a_key_and_an_endpoint_that_is_none_are_a_sentence(
          "Server says: 4 no"),
     ],
 )  # fmt: skip
-def test_what_obstore_says_is_told_shortly(said: str, sentence: str) -> None:
+def test_what_obstore_says_is_told_shortly(said, sentence):
     assert remote._reason(said, "read").startswith(sentence)
 
 
 # --- names ---------------------------------------------------------------------------------------
 
 
-def test_a_place_joins_names_as_a_path_does() -> None:
+def test_a_place_joins_names_as_a_path_does():
     place = place_of("s3://bucket/results/")
     table = place / "pig" / "race/abc"
     assert isinstance(table, Place)
@@ -370,17 +350,17 @@ def test_a_place_joins_names_as_a_path_does() -> None:
         "https://ü/b",
     ],
 )
-def test_a_uri_of_another_kind_is_refused(name: str) -> None:
+def test_a_uri_of_another_kind_is_refused(name):
     with pytest.raises(OptionError, match="expected"):
         place_of(name)
 
 
-def test_an_address_is_taken_as_a_browser_shows_it_and_a_key_as_it_stands() -> None:
+def test_an_address_is_taken_as_a_browser_shows_it_and_a_key_as_it_stands():
     assert place_of("https://a.org:8/b%20c/%C3%BC/") == place_of("https://a.org:8/b c/ü")
     assert str(place_of("s3://a/b%20c")) == "s3://a/b%20c"
 
 
-def test_tables_are_found_by_listing(tmp_path: Path) -> None:
+def test_tables_are_found_by_listing(tmp_path):
     place = place_of(f"memory://{tmp_path.name}/results")
     for name in ("pig/race/a/table.json", "pig/race/b/table.json", "pig/x/other/c/d"):
         storage_at(place).put(name, b"{}")

@@ -1,13 +1,8 @@
 """Residuals: a table is held to the errors that its own files promise, and the worst that is said
 is the worst."""
 
-from __future__ import annotations
-
 import shutil
-from collections.abc import Callable, Iterator
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -20,14 +15,11 @@ import luckbase
 from luckbase import cluster, solver
 from luckbase.cluster.table.entries import read_ledger
 from luckbase.cluster.table.format import seal_file
-from luckbase.cluster.table.ledger import FileEntry
-from luckbase.cluster.table.lookup import Lookup
 from luckbase.cluster.table.parts import drawn_rows
 from luckbase.cluster.table.storage import Folder
-from luckbase.cluster.table.verify import Verdict, check_residuals
+from luckbase.cluster.table.verify import check_residuals
 from luckbase.jobs.app import run
 from luckbase.solver import sentences
-from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.search.bellman import most_residual
 from tests.cluster.table.test_tie_slack import Held
 from tests.places import BOARDS
@@ -40,34 +32,32 @@ PLAY = {"scores": "0,1000,500", "earned": "0,1,1"}
 class Given(Held):
     """A table whose rows have these residuals, in pieces."""
 
-    def __init__(self, pieces: list[list[float]]) -> None:
+    def __init__(self, pieces):
         super().__init__(0.0)
         self.pieces = [np.array(piece) for piece in pieces]
-        self.parts: Any = [self]
+        self.parts = [self]
 
     @property
-    def rows(self) -> int:
+    def rows(self):
         return sum(map(len, self.pieces))
 
-    def all_states(self) -> Iterator[Ints]:
+    def all_states(self):
         first = 0
         for piece in self.pieces:
             yield np.arange(first, first + len(piece)).reshape(-1, 1)
             first += len(piece)
 
-    def residuals(self, states: Ints) -> Floats:
+    def residuals(self, states):
         return np.concatenate(self.pieces)[states[:, 0]]
 
-    def errors_of(self, states: Ints) -> Floats:
+    def errors_of(self, states):
         return np.full(len(states), MOST / 2)
 
 
 @given(st.lists(st.lists(st.floats(0, 3e-6), min_size=1), min_size=1))
-def test_the_worst_residual_said_is_the_worst_of_all_pieces_and_its_state(
-    pieces: list[list[float]],
-) -> None:
+def test_the_worst_residual_said_is_the_worst_of_all_pieces_and_its_state(pieces):
     flat = [residual for piece in pieces for residual in piece]
-    found = check_residuals(Given(pieces), None)  # type: ignore[arg-type]
+    found = check_residuals(Given(pieces), None)
     assert (found.rows, found.worst) == (len(flat), max(flat))
     assert flat[found.state["at"]] == found.worst
     assert found.mean == pytest.approx(sum(flat) / len(flat))
@@ -75,7 +65,7 @@ def test_the_worst_residual_said_is_the_worst_of_all_pieces_and_its_state(
     assert found.faults == sum(residual > MOST for residual in flat)
 
 
-CASES: dict[str, tuple[str, dict[str, object], dict[str, object] | None]] = {
+CASES = {
     "race": ("pig/race", {"goal": 10}, None),
     "piglet": ("pig/piglet", {"goal": 6}, None),
     "rounds": ("pig/rounds", {"rounds": 2, "cut": 20}, None),
@@ -99,12 +89,12 @@ KINDS = [
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("sound")
 
 
 @pytest.fixture(params=KINDS, ids=" ".join)
-def sound(request: pytest.FixtureRequest, folder: Path) -> Path:
+def sound(request, folder):
     """A table of a small board, solved one way or the other. Not to be changed."""
     case, how = request.param
     name, settings, start = CASES[case]
@@ -119,7 +109,7 @@ def sound(request: pytest.FixtureRequest, folder: Path) -> Path:
     return cluster.solve_below(board, roots, results=results, workers=1, one_piece=small).table
 
 
-def promised(table: Lookup, entry: FileEntry) -> float:
+def promised(table, entry):
     """What a file's payoffs are good to, as steps of the rules show it: without the leads that pig
     by rounds cuts off, by its rules too, and no better than a step's sums in float64."""
     game = table.game
@@ -127,10 +117,7 @@ def promised(table: Lookup, entry: FileEntry) -> float:
     return max(entry.error - game.cut_error, (game.max_edges + 2) * 2.0**-53 * largest)
 
 
-Shares = Callable[[int], Floats]
-
-
-def disturbed(sound: Path, shares: Shares, to: Path) -> Path:
+def disturbed(sound, shares, to):
     """The table with the payoffs of player 1 in each file off by shares (rows,) of what the file
     promises, in files as luckbase writes them."""
     shutil.rmtree(to, ignore_errors=True)
@@ -149,17 +136,17 @@ def disturbed(sound: Path, shares: Shares, to: Path) -> Path:
     return to
 
 
-def verdict(path: Path) -> Verdict:
+def verdict(path):
     with cluster.open_table(path) as table:
         return table.verify(None)
 
 
-def one(number: int, share: float) -> Shares:
+def one(number, share):
     """In each file row `number`, modulo the rows that there are, by that share."""
     return lambda rows: np.where(np.arange(rows) == number % rows, share, 0.0)
 
 
-def test_a_table_off_by_a_tenth_of_its_error_passes(sound: Path, tmp_path: Path) -> None:
+def test_a_table_off_by_a_tenth_of_its_error_passes(sound, tmp_path):
     rng = np.random.default_rng(0)
     for shares in (
         lambda rows: np.full(rows, 0.1), one(-1, -0.1), lambda rows: rng.choice([-0.1, 0.1], rows)
@@ -168,16 +155,14 @@ def test_a_table_off_by_a_tenth_of_its_error_passes(sound: Path, tmp_path: Path)
         assert found.ok, found.faults
 
 
-def test_of_tied_actions_the_other_ones_payoff_passes() -> None:
+def test_of_tied_actions_the_other_ones_payoff_passes():
     """Pig by rounds has that of the better one, and names the first of two that are tied."""
     board = luckbase.load_board(BOARDS / "pig/rounds.toml", rounds=2, cut=560)
     with luckbase.open(board, in_memory=True) as table:
         assert check_residuals(table, 20_000).faults == 0
 
 
-def test_a_table_whose_payoffs_are_all_off_by_ten_errors_is_refused(
-    sound: Path, tmp_path: Path
-) -> None:
+def test_a_table_whose_payoffs_are_all_off_by_ten_errors_is_refused(sound, tmp_path):
     """Far from the end one step of the rules shows nothing of it."""
     found = verdict(disturbed(sound, lambda rows: np.full(rows, -10.0), tmp_path / "t"))
     assert found.residuals is not None and found.residuals.faults
@@ -186,13 +171,11 @@ def test_a_table_whose_payoffs_are_all_off_by_ten_errors_is_refused(
 
 
 @pytest.mark.parametrize(("number", "share"), [(-1, -10.0), (12345, 10.0)])
-def test_a_table_of_which_one_row_is_off_by_ten_errors_is_refused(
-    sound: Path, number: int, share: float, tmp_path: Path
-) -> None:
+def test_a_table_of_which_one_row_is_off_by_ten_errors_is_refused(sound, number, share, tmp_path):
     assert not verdict(disturbed(sound, one(number, share), tmp_path / "t")).ok
 
 
-def test_each_row_is_held_to_the_error_of_its_own_file(tmp_path: Path) -> None:
+def test_each_row_is_held_to_the_error_of_its_own_file(tmp_path):
     """The layers of Goofspiel have errors of their own, and so have the files of a search."""
     board = solver.load_board(BOARDS / "goofspiel/points.toml", cards=4)
     dense = cluster.solve(board, results=tmp_path / "dense", workers=1)
@@ -213,20 +196,20 @@ def test_each_row_is_held_to_the_error_of_its_own_file(tmp_path: Path) -> None:
             assert (errors[0], errors[-1]) == (least, most)
         for tenfold in (0, -1):
 
-            def shares(rows: int, at: int = tenfold) -> Floats:
+            def shares(rows, at=tenfold):
                 return one(at, 10.0)(rows)
 
             assert not verdict(disturbed(path, shares, tmp_path / "t")).ok
 
 
 @given(st.integers(0, 60), st.integers(0, 90), st.integers(0, 5))
-def test_a_sample_draws_no_row_twice(total: int, count: int, seed: int) -> None:
+def test_a_sample_draws_no_row_twice(total, count, seed):
     rows = drawn_rows(total, count, seed)
     assert len(rows) == len(set(rows.tolist())) == min(total, count)
     assert list(rows) == sorted(rows) and all(0 <= row < total for row in rows)
 
 
-def test_a_sample_is_drawn_evenly() -> None:
+def test_a_sample_is_drawn_evenly():
     """Of few and of most rows; 4 standard deviations."""
     for count in (3, 9):
         often = np.zeros(12)
@@ -237,9 +220,7 @@ def test_a_sample_is_drawn_evenly() -> None:
 
 
 @pytest.mark.parametrize("board", ["pig", "skunk"])
-def test_a_sample_as_large_as_the_table_checks_every_row_once(
-    board: str, table_of: Callable[[Path], Path], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_sample_as_large_as_the_table_checks_every_row_once(board, table_of, capsys):
     path = table_of(BOARDS / board / "tiny.toml")
     with cluster.open_table(path) as table:
         every, rows = check_residuals(table, None), table.rows

@@ -4,14 +4,10 @@ Every way of asking goes through `cluster.open_table`, so what is asked here is 
 batches, `chart`, `play`, `diff` and agents ask; the command line itself is tried on a few.
 """
 
-from __future__ import annotations
-
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -20,7 +16,6 @@ from luckbase import cluster, solver
 from luckbase.cluster.table.diff import compare
 from luckbase.cluster.table.entries import read_ledger
 from luckbase.cluster.table.storage import Folder
-from luckbase.cluster.table.table import Table
 from luckbase.jobs.app import run
 from luckbase.solver.errors import CorruptTableError
 from luckbase.solver.policy.evaluate import evaluate_profile
@@ -33,11 +28,11 @@ POINTS = ROOT / "boards/goofspiel/points.toml"
 ROOTS = [{"scores": "0,1000,500", "earned": "0,2,0"}, {"scores": "500,0,0", "earned": "1,0,1"}]
 
 
-def full(folder: Path) -> Path:
+def full(folder):
     return cluster.solve(solver.load_board(TINY, frontier=1), results=folder).table
 
 
-def search(folder: Path) -> Path:
+def search(folder):
     board = solver.load_board(TINY)
     game = solver.load_game(board)
     for words in ROOTS:
@@ -46,17 +41,17 @@ def search(folder: Path) -> Path:
 
 
 @pytest.fixture(scope="module", params=[full, search], ids=["full", "search"])
-def sound(request: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    made: Path = request.param(tmp_path_factory.mktemp("sound"))
+def sound(request, tmp_path_factory):
+    made = request.param(tmp_path_factory.mktemp("sound"))
     return made
 
 
 @pytest.fixture
-def copy(sound: Path, tmp_path: Path) -> Path:
+def copy(sound, tmp_path):
     return Path(shutil.copytree(sound, tmp_path / "table"))
 
 
-def everything(table: Table) -> Iterator[Any]:
+def everything(table):
     """What a table says: every payoff, every best action, every row as it is stored."""
     states = np.concatenate(list(table.draw(table.rows, 0)))
     yield table.probe(states).tobytes()
@@ -68,14 +63,14 @@ def everything(table: Table) -> Iterator[Any]:
             yield rows.values.tobytes(), [rows.labels[code] for code in rows.best if code >= 0]
 
 
-def part_of(file: Path, at: int, size: int, footer: int) -> str:
+def part_of(file, at, size, footer):
     """What stands at a byte, for the tally."""
     if file.suffix != ".parquet":
         return "ledger" if file.parent.name == "ledger" else file.name
     return "footer" if at >= size - footer else "row groups"
 
 
-def flips(sound: Path, copy: Path, count: int, seed: int) -> Counter[tuple[str, str]]:
+def flips(sound, copy, count, seed):
     """Change `count` bytes, one at a time, and ask everything. Counts (where, what came of it)."""
     with cluster.open_table(sound) as table:
         right = list(everything(table))
@@ -86,7 +81,7 @@ def flips(sound: Path, copy: Path, count: int, seed: int) -> Counter[tuple[str, 
     newest = newest_entry(copy)  # fences before it nobody reads
     files = [path for path in files if path.parent != newest.parent or path == newest]
     rng = np.random.default_rng(seed)
-    tally: Counter[tuple[str, str]] = Counter()
+    tally = Counter()
     for _ in range(count):
         file = files[rng.integers(len(files))]
         whole = file.read_bytes()
@@ -107,7 +102,7 @@ def flips(sound: Path, copy: Path, count: int, seed: int) -> Counter[tuple[str, 
     return tally
 
 
-def check(tally: Counter[tuple[str, str]], least: dict[str, int]) -> None:
+def check(tally, least):
     print(dict(tally))
     assert not [key for key in tally if key[1] == "WRONG"]
     for where, number in least.items():
@@ -116,23 +111,23 @@ def check(tally: Counter[tuple[str, str]], least: dict[str, int]) -> None:
     assert sum(n for (where, what), n in tally.items() if what == "right") <= tally.total() // 20
 
 
-def test_no_changed_byte_is_ever_answered(sound: Path, copy: Path) -> None:
+def test_no_changed_byte_is_ever_answered(sound, copy):
     check(flips(sound, copy, 90, 1), {"row groups": 5, "footer": 2, "ledger": 1})
 
 
 @pytest.mark.slow
-def test_none_of_a_thousand_changed_bytes_is_ever_answered(sound: Path, copy: Path) -> None:
+def test_none_of_a_thousand_changed_bytes_is_ever_answered(sound, copy):
     check(flips(sound, copy, 1000, 2), {"row groups": 50, "footer": 20, "ledger": 10})
 
 
-def swapped(copy: Path) -> tuple[Path, Path]:
+def swapped(copy):
     """Two files that change places; their sizes may be equal."""
     files = sorted(copy.rglob("*.parquet"), key=lambda path: (path.stat().st_size, path.name))
     pairs = list(pairwise(files))
     return min(pairs, key=lambda pair: abs(pair[0].stat().st_size - pair[1].stat().st_size))
 
 
-def test_two_files_that_changed_places_are_refused(copy: Path) -> None:
+def test_two_files_that_changed_places_are_refused(copy):
     one, two = swapped(copy)
     first, second = one.read_bytes(), two.read_bytes()
     size = max(len(first), len(second))
@@ -142,7 +137,7 @@ def test_two_files_that_changed_places_are_refused(copy: Path) -> None:
         list(everything(table))
 
 
-def test_an_old_file_under_a_new_ledger_is_refused(tmp_path: Path) -> None:
+def test_an_old_file_under_a_new_ledger_is_refused(tmp_path):
     """The file of another board of the same name has its name, its rows and nearly its bytes."""
     other = tmp_path / "tiny.toml"
     swapped = TINY.read_text().replace("1/2", "@").replace("1/3", "1/2").replace("@", "1/3")
@@ -160,7 +155,7 @@ def test_an_old_file_under_a_new_ledger_is_refused(tmp_path: Path) -> None:
     assert str(file) in str(found.value)
 
 
-def test_a_line_of_another_table_is_refused(tmp_path: Path) -> None:
+def test_a_line_of_another_table_is_refused(tmp_path):
     old = cluster.solve(
         solver.load_board(TINY, frontier=1, third_place_spins=False), results=tmp_path / "old"
     ).table
@@ -173,9 +168,7 @@ def test_a_line_of_another_table_is_refused(tmp_path: Path) -> None:
         cluster.open_table(new)
 
 
-def test_two_row_groups_that_changed_places_are_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_two_row_groups_that_changed_places_are_refused(tmp_path, monkeypatch):
     monkeypatch.setattr("luckbase.cluster.table.format.ROW_GROUP", 100)
     table = full(tmp_path)
     entries = read_ledger(Folder(table), table).files.values()
@@ -200,7 +193,7 @@ def test_two_row_groups_that_changed_places_are_refused(
         list(everything(opened))
 
 
-def changed_byte(table: Path, pattern: str = "*.parquet") -> Path:
+def changed_byte(table, pattern="*.parquet"):
     """Change one byte in the middle of each file."""
     for file in table.rglob(pattern):
         whole = bytearray(file.read_bytes())
@@ -209,7 +202,7 @@ def changed_byte(table: Path, pattern: str = "*.parquet") -> Path:
     return file
 
 
-def ways(tmp_path: Path) -> dict[str, Callable[[Path], Any]]:
+def ways(tmp_path):
     """Ways to ask a full table of the tiny board on the command line."""
     (tmp_path / "in.csv").write_text("scores_1,scores_2,scores_3,earned_1,earned_2,earned_3\n"
                                      "0,1000,500,0,1,0\n")  # fmt: skip
@@ -227,9 +220,7 @@ def ways(tmp_path: Path) -> dict[str, Callable[[Path], Any]]:
 
 
 @pytest.mark.parametrize("way", list(ways(Path("/tmp"))) if Path("/tmp").is_dir() else [])
-def test_every_command_refuses_a_changed_byte_in_one_sentence(
-    way: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_command_refuses_a_changed_byte_in_one_sentence(way, tmp_path, capsys, monkeypatch):
     table = full(tmp_path)
     changed_byte(table)
     monkeypatch.setattr("sys.stdin", None)
@@ -246,9 +237,7 @@ def test_every_command_refuses_a_changed_byte_in_one_sentence(
         assert out == ""
 
 
-def test_a_solve_that_goes_on_from_a_changed_file_refuses_it(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_solve_that_goes_on_from_a_changed_file_refuses_it(tmp_path, capsys):
     """Goofspiel's payoffs are stored as they were solved, and read back by a later run."""
     board = solver.load_board(POINTS, cards=4)
     solve_until(board, tmp_path, 3)
@@ -269,7 +258,7 @@ def test_a_solve_that_goes_on_from_a_changed_file_refuses_it(
         assert not found.differs and found.largest == 0
 
 
-def test_an_agent_from_a_sound_table_plays_as_the_optimum(tmp_path: Path) -> None:
+def test_an_agent_from_a_sound_table_plays_as_the_optimum(tmp_path):
     """The positive twin of the refusals above."""
     with cluster.open_table(full(tmp_path)) as table:
         game = table.game

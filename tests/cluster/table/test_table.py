@@ -1,18 +1,13 @@
 """A table on disk: what it answers, what it stores, and whether damage is found."""
 
-from __future__ import annotations
-
 import gc
 import shutil
 import time
 import weakref
-from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -27,7 +22,6 @@ from luckbase.cluster.table.find import why_stale
 from luckbase.cluster.table.format import SealedFile, seal_file, tier_files
 from luckbase.cluster.table.ledger import FileEntry, Ledger
 from luckbase.cluster.table.storage import Folder
-from luckbase.cluster.table.table import Table
 from luckbase.cluster.table.verify import check_files, check_residuals
 from luckbase.solver.errors import CorruptTableError, MissingTableError, StateError
 from luckbase.solver.game.capabilities import Layout
@@ -43,22 +37,22 @@ FEBRUARY = ROOT / "boards/press-your-luck/1985-02.toml"
 
 
 @pytest.fixture(scope="module")
-def path(table_of: Callable[..., Path]) -> Path:
+def path(table_of):
     return table_of(TINY, frontier=2)
 
 
 @pytest.fixture
-def copy(path: Path, tmp_path: Path) -> Path:
+def copy(path, tmp_path):
     """A copy of the table, to damage."""
     return Path(shutil.copytree(path, tmp_path / "table"))
 
 
-def all_states(table: Table) -> np.ndarray:
+def all_states(table):
     layout = table.game.need(Layout)
     return np.concatenate([layout.states_at(t, np.arange(layout.rows(t))) for t in layout.tiers()])
 
 
-def test_every_stored_payoff_and_every_best_action_is_that_of_the_float64_solve(path: Path) -> None:
+def test_every_stored_payoff_and_every_best_action_is_that_of_the_float64_solve(path):
     with cluster.open_table(path) as table:
         exact = InMemory(table.game.need(Layout))
         states = all_states(table)
@@ -74,7 +68,7 @@ def test_every_stored_payoff_and_every_best_action_is_that_of_the_float64_solve(
             assert best[x] == table.game.action_name(int(q.actions[first + taken]))
 
 
-def test_a_batch_in_any_order_gives_what_single_questions_give(path: Path) -> None:
+def test_a_batch_in_any_order_gives_what_single_questions_give(path):
     with cluster.open_table(path) as table:
         states = np.concatenate(list(table.draw(300, 1)))
         mixed = states[np.random.default_rng(0).permutation(len(states))]
@@ -82,9 +76,7 @@ def test_a_batch_in_any_order_gives_what_single_questions_give(path: Path) -> No
         assert (table.probe(mixed) == singles).all()
 
 
-def test_many_states_read_through_threads_give_the_same(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_many_states_read_through_threads_give_the_same(path, monkeypatch):
     with cluster.open_table(path) as table:
         states = all_states(table)
         few = table.probe(states)
@@ -95,7 +87,7 @@ def test_many_states_read_through_threads_give_the_same(
         assert (table.probe(states[mixed]) == few[mixed]).all()
 
 
-def test_probe_and_get_of_what_is_not_there(path: Path) -> None:
+def test_probe_and_get_of_what_is_not_there(path):
     with cluster.open_table(path) as table:
         above = table.game.parse({"scores": "0,0,0", "earned": "3,0,0"})
         with pytest.raises(MissingTableError, match="frontier"):
@@ -105,10 +97,10 @@ def test_probe_and_get_of_what_is_not_there(path: Path) -> None:
             table.ask({"scores": "0,0,0", "earned": "3,0,0"})
 
 
-def test_a_closed_table_lets_go_of_its_files(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_closed_table_lets_go_of_its_files(path, monkeypatch):
     opened, made = weakref.WeakSet[SealedFile](), SealedFile.__init__
 
-    def init(file: SealedFile, *how: Any, **more: Any) -> None:
+    def init(file, *how, **more):
         opened.add(file)
         made(file, *how, **more)
 
@@ -121,7 +113,7 @@ def test_a_closed_table_lets_go_of_its_files(path: Path, monkeypatch: pytest.Mon
     assert not opened
 
 
-def test_a_toss_up_is_said_where_and_only_where_float64_finds_no_difference(path: Path) -> None:
+def test_a_toss_up_is_said_where_and_only_where_float64_finds_no_difference(path):
     with cluster.open_table(path) as table:
         exact = InMemory(table.game.need(Layout))
         states = all_states(table)[::3]
@@ -137,13 +129,13 @@ def test_a_toss_up_is_said_where_and_only_where_float64_finds_no_difference(path
         assert 0 < ties.sum() < choices
 
 
-def test_a_game_that_is_over_needs_no_table(path: Path) -> None:
+def test_a_game_that_is_over_needs_no_table(path):
     with cluster.open_table(path) as table:
         over = table.ask({"scores": "500,500,0"})
         assert (over.to_act, over.actions, over.value) == (None, (), (0.5, 0.5, 0.0))
 
 
-def test_a_file_is_plain_parquet_with_the_documented_columns(path: Path) -> None:
+def test_a_file_is_plain_parquet_with_the_documented_columns(path):
     with cluster.open_table(path) as table:
         layout = table.game.need(Layout)
         tier = layout.tiers()[-1]
@@ -169,7 +161,7 @@ def test_a_file_is_plain_parquet_with_the_documented_columns(path: Path) -> None
         (500, {1: 3.39e6, 2: 3.95e7, 3: 2.49e8, 4: 5.59e8, 5: 1.12e9}),
     ],
 )
-def test_the_plan_has_the_known_numbers_of_states(unit: int, counts: dict[int, float]) -> None:
+def test_the_plan_has_the_known_numbers_of_states(unit, counts):
     """docs/sources.md#numbers-of-this-project: states of the full
     table (three in, plus two in), February 1985."""
     layout = solver.load_layout(solver.load_board(FEBRUARY, score_unit=unit, frontier=5))
@@ -180,7 +172,7 @@ def test_the_plan_has_the_known_numbers_of_states(unit: int, counts: dict[int, f
         assert sum(rows) == pytest.approx(wanted, rel=5e-3)  # three digits printed
 
 
-def test_a_sound_table_is_found_sound(path: Path) -> None:
+def test_a_sound_table_is_found_sound(path):
     with cluster.open_table(path) as table:
         assert check_files(table) == []
         found = check_residuals(table, None)
@@ -188,8 +180,8 @@ def test_a_sound_table_is_found_sound(path: Path) -> None:
         assert 0 < found.worst < 1e-7
 
 
-def test_verify_says_how_far_it_is_with_bytes_then_with_rows(path: Path) -> None:
-    told: list[tuple[int, int]] = []
+def test_verify_says_how_far_it_is_with_bytes_then_with_rows(path):
+    told = []
     with cluster.open_table(path) as table:
         files = len(table.ledger.files)
         table.verify(500, on_rows=lambda done, total: told.append((done, total)))
@@ -199,18 +191,16 @@ def test_verify_says_how_far_it_is_with_bytes_then_with_rows(path: Path) -> None
     assert computed[0][0] == 0 and computed[-1][0] == computed[-1][1] == pytest.approx(500, rel=0.1)
 
 
-def test_files_that_wait_are_not_read_after_an_interrupt(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    begun: list[str] = []
+def test_files_that_wait_are_not_read_after_an_interrupt(path, monkeypatch):
+    begun = []
     read = parquet.SealedFile.__init__
 
-    def slowly(file: Any, storage: Any, where: Path, entry: FileEntry) -> None:
+    def slowly(file, storage, where, entry):
         begun.append(entry.name)
         time.sleep(0.02)
         read(file, storage, where, entry)
 
-    def interrupt(done: int, total: int) -> None:
+    def interrupt(done, total):
         if done:
             raise KeyboardInterrupt
 
@@ -224,7 +214,7 @@ def test_files_that_wait_are_not_read_after_an_interrupt(
 
 @settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.data())
-def test_a_flipped_byte_anywhere_is_found_and_the_file_named(copy: Path, data: st.DataObject):
+def test_a_flipped_byte_anywhere_is_found_and_the_file_named(copy, data):
     file = data.draw(st.sampled_from(sorted(copy.rglob("*.parquet"))))
     whole = file.read_bytes()
     at, bit = data.draw(st.integers(0, len(whole) - 1)), data.draw(st.integers(0, 7))
@@ -237,7 +227,7 @@ def test_a_flipped_byte_anywhere_is_found_and_the_file_named(copy: Path, data: s
         file.write_bytes(whole)
 
 
-def test_a_missing_a_truncated_and_an_extra_file_are_each_named(copy: Path) -> None:
+def test_a_missing_a_truncated_and_an_extra_file_are_each_named(copy):
     missing, short = sorted(copy.rglob("*.parquet"))[:2]
     missing.unlink()
     short.write_bytes(short.read_bytes()[:-100])
@@ -256,18 +246,18 @@ def test_a_missing_a_truncated_and_an_extra_file_are_each_named(copy: Path) -> N
     assert faults.count("\n") == 2
 
 
-def read(table: Path) -> Ledger:
+def read(table):
     return read_ledger(Folder(table), table)
 
 
-def lines_file(table: Path) -> Path:
+def lines_file(table):
     """The one object that holds all lines of a complete table."""
     return newest_entry(table)
 
 
 @settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.data())
-def test_no_damage_to_a_ledger_is_more_than_a_sentence(copy: Path, data: st.DataObject) -> None:
+def test_no_damage_to_a_ledger_is_more_than_a_sentence(copy, data):
     file = data.draw(st.sampled_from([copy / "table.json", lines_file(copy)]))
     whole = file.read_bytes()
     at = data.draw(st.integers(0, len(whole) - 1))
@@ -285,14 +275,14 @@ def test_no_damage_to_a_ledger_is_more_than_a_sentence(copy: Path, data: st.Data
         file.write_bytes(whole)
 
 
-def reseal(table: Path, old: FileEntry, **change: object) -> None:
+def reseal(table, old, **change):
     """Change a line by hand and seal the ledger again."""
     ledger = read(table)
-    ledger.files[old.name] = FileEntry(**{**vars(old), **change})  # type: ignore[arg-type]
+    ledger.files[old.name] = FileEntry(**{**vars(old), **change})
     shared.rewrite(table, ledger)
 
 
-def rewrite(table: Path, entry: FileEntry, whole: pa.Table, name: str, column: object) -> None:
+def rewrite(table, entry, whole, name, column):
     """Another column in a file whose rows are `whole`, and the ledger as if it had been so."""
     i = whole.schema.get_field_index(name)
     changed = whole.set_column(i, whole.schema.field(i), [column])
@@ -301,16 +291,14 @@ def rewrite(table: Path, entry: FileEntry, whole: pa.Table, name: str, column: o
     reseal(table, entry, bytes=size, footer=footer, checks=checks)
 
 
-def test_a_ledger_edited_and_sealed_again_is_found_by_its_tiers(copy: Path) -> None:
+def test_a_ledger_edited_and_sealed_again_is_found_by_its_tiers(copy):
     entry = min(read(copy).files.values(), key=lambda entry: entry.name)
     reseal(copy, entry, first_key=entry.first_key + 1)
     with cluster.open_table(copy) as table:
         assert any(entry.name in fault and "keys" in fault for fault in check_files(table))
 
 
-def test_a_wrong_payoff_in_a_file_that_is_as_the_ledger_says_is_found_by_its_row(
-    copy: Path,
-) -> None:
+def test_a_wrong_payoff_in_a_file_that_is_as_the_ledger_says_is_found_by_its_row(copy):
     entries = sorted(read(copy).files.values(), key=lambda entry: entry.name)
     entry = next(entry for entry in entries if "spins-2" in entry.name)
     file = copy / entry.name
@@ -327,7 +315,7 @@ def test_a_wrong_payoff_in_a_file_that_is_as_the_ledger_says_is_found_by_its_row
         assert found.state == table.game.describe(layout.states_at(tier, np.array([17]))[0])
 
 
-def test_a_wrong_best_action_in_such_a_file_is_found_too(copy: Path) -> None:
+def test_a_wrong_best_action_in_such_a_file_is_found_too(copy):
     with cluster.open_table(copy) as table:
         states = all_states(table)
         margin = table.margins_of(states)
@@ -349,13 +337,13 @@ def test_a_wrong_best_action_in_such_a_file_is_found_too(copy: Path) -> None:
             assert "that it does not allow" in str(error)
 
 
-def test_why_a_table_is_stale_is_said_in_sentences(path: Path, tmp_path: Path) -> None:
+def test_why_a_table_is_stale_is_said_in_sentences(path, tmp_path):
     said = read(path)
     assert why_stale(said) == []
     board = tmp_path / "tiny.toml"
     board.write_text(TINY.read_text().replace("score_cap = 3000", "score_cap = 2500"))
 
-    def moved(file: Path) -> Ledger:
+    def moved(file):
         goal = ledgers.Goal(**{**vars(said.goals[0]), "board_file": str(file)})
         return Ledger(said.head, [goal])
 

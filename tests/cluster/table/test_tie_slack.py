@@ -9,16 +9,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from luckbase import cluster
-from luckbase.cluster.table.answer import Answer, from_rules
+from luckbase.cluster.table.answer import from_rules
 from luckbase.cluster.table.find import table_at
 from luckbase.cluster.table.ledger import Origin
 from luckbase.cluster.table.lookup import Lookup
 from luckbase.cluster.table.parts import lookup_or_backup
-from luckbase.solver.game.arrays import Floats, Ints
-from luckbase.solver.game.game import Game
 from luckbase.solver.search.bellman import evaluate
 from luckbase.solver.search.expand import expand
 from tests.solver.search.written_out import board_of, decides, over, written
@@ -29,7 +26,7 @@ A, B = 3, 4
 """The states that actions a and b lead to; what the other gets tells which was taken."""
 
 
-def game_of() -> Game:
+def game_of():
     """From 0 there is one way, to 1; from there one, to 2, where player 1 takes a or b."""
     return written(
         decides(0, [(1.0, 1)]),
@@ -49,53 +46,47 @@ class Held(Lookup):
     tolerance: Any = TOLERANCE + 2 * ERROR
 
     @property
-    def rounded(self) -> bool:
+    def rounded(self):
         return bool(self.error > TOLERANCE)
 
-    def errors(self, states: Ints) -> Floats:
+    def errors(self, states):
         return np.full(len(states), self.error)
 
-    def __init__(self, apart: float) -> None:
+    def __init__(self, apart):
         super().__init__(game_of(), (), Path("memory"))
         self.origin = Origin("held")
         self.payoffs = {A: (0.5, 0.25), B: (0.5 + apart, 0.75)}
 
-    def lookup(self, states: Ints) -> tuple[Floats, NDArray[np.bool_]]:
+    def lookup(self, states):
         found = [self.payoffs.get(int(x), (0.0, 0.0)) for x in states[:, 0]]
         return np.array(found).reshape(-1, 2), self.holds(states)
 
-    def holds(self, states: Ints) -> NDArray[np.bool_]:
+    def holds(self, states):
         return np.isin(states[:, 0], (A, B))
 
 
-def answer_by_search(table: Held, state: Ints, max_states: int) -> Answer:
+def answer_by_search(table, state, max_states):
     return table.search(state, max_states)[0]
 
 
-def test_above_the_frontier_actions_within_the_slack_are_a_toss_up_and_the_earlier_is_best() -> (
-    None
-):
+def test_above_the_frontier_actions_within_the_slack_are_a_toss_up_and_the_earlier_is_best():
     said = answer_by_search(Held(WITHIN), np.array([2]), 100)
     assert (said.toss_up, said.best, said.value) == (True, "a", (0.5, 0.25))
 
 
-def test_above_the_frontier_an_action_better_by_more_than_the_slack_is_best() -> None:
+def test_above_the_frontier_an_action_better_by_more_than_the_slack_is_best():
     said = answer_by_search(Held(BEYOND), np.array([2]), 100)
     assert (said.toss_up, said.best, said.value) == (False, "b", (0.5 + BEYOND, 0.75))
 
 
 @pytest.mark.parametrize(("apart", "other_gets"), [(WITHIN, 0.25), (BEYOND, 0.75)])
-def test_states_on_the_way_to_the_frontier_are_decided_with_the_same_slack(
-    apart: float, other_gets: float
-) -> None:
+def test_states_on_the_way_to_the_frontier_are_decided_with_the_same_slack(apart, other_gets):
     said = answer_by_search(Held(apart), np.array([0]), 100)
     assert said.value[1] == other_gets
 
 
 @pytest.mark.parametrize(("apart", "other_gets"), [(WITHIN, 0.25), (BEYOND, 0.75)])
-def test_one_step_above_what_is_held_is_decided_with_the_same_slack(
-    apart: float, other_gets: float
-) -> None:
+def test_one_step_above_what_is_held_is_decided_with_the_same_slack(apart, other_gets):
     held = Held(apart)
     payoffs, found = lookup_or_backup(
         held.game, held.lookup, np.array([[2]]), 2 * ERROR + TOLERANCE
@@ -103,17 +94,17 @@ def test_one_step_above_what_is_held_is_decided_with_the_same_slack(
     assert found[0] and payoffs[0, 1] == other_gets
 
 
-def as_exact(error: float, bound: float) -> bool:
+def as_exact(error, bound):
     """Whether an error covers the bound, and no more than its rounding up to float32 adds."""
     return bound <= error < bound * (1 + 1e-6)
 
 
-def test_an_answer_above_the_frontier_is_as_exact_as_the_table() -> None:
+def test_an_answer_above_the_frontier_is_as_exact_as_the_table():
     assert as_exact(answer_by_search(Held(BEYOND), np.array([0]), 100).error, ERROR)
 
 
 @pytest.mark.parametrize("state", [0, 1])
-def test_but_for_what_hangs_on_a_decision_that_the_table_does_not_tell(state: int) -> None:
+def test_but_for_what_hangs_on_a_decision_that_the_table_does_not_tell(state):
     """Player 2 gets .25 or .75, whichever is taken two steps below."""
     said = answer_by_search(Held(WITHIN), np.array([state]), 100)
     assert said.value[1] == 0.25 and as_exact(said.error, 0.5 + ERROR)
@@ -121,9 +112,7 @@ def test_but_for_what_hangs_on_a_decision_that_the_table_does_not_tell(state: in
     assert said.toss_up and as_exact(said.error, ERROR)  # it says which
 
 
-def test_a_table_whose_error_is_below_the_slack_of_ties_tells_them(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_table_whose_error_is_below_the_slack_of_ties_tells_them(monkeypatch):
     monkeypatch.setattr(Held, "error", TOLERANCE)
     monkeypatch.setattr(Held, "tolerance", 3 * TOLERANCE)
     said = answer_by_search(Held(2 * TOLERANCE), np.array([0]), 100)
@@ -133,8 +122,8 @@ def test_a_table_whose_error_is_below_the_slack_of_ties_tells_them(
 @pytest.mark.parametrize(("apart", "tied"), [(WITHIN, True), (BEYOND, False)])
 @pytest.mark.parametrize("stored", [0, 1])
 def test_a_full_table_says_the_action_that_it_stores_and_a_toss_up_within_the_slack(
-    apart: float, tied: bool, stored: int
-) -> None:
+    apart, tied, stored
+):
     """The solve decided in float64; as stored another one may be a little better."""
     table = Held(apart)
     edges = expand(table.game, np.array([[2]]))
@@ -148,9 +137,7 @@ def test_a_full_table_says_the_action_that_it_stores_and_a_toss_up_within_the_sl
 
 
 @pytest.mark.parametrize(("apart", "tied"), [(WITHIN, True), (BEYOND, False)])
-def test_a_search_table_says_toss_up_within_its_slack_and_not_beyond(
-    apart: float, tied: bool, tmp_path: Path
-) -> None:
+def test_a_search_table_says_toss_up_within_its_slack_and_not_beyond(apart, tied, tmp_path):
     board = board_of(
         decides(0, [(1.0, 1)], [(1.0, 2)]), over(0.5, 0.0), over(0.5 + apart, 0.0),
         tolerance=TOLERANCE,

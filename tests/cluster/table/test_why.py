@@ -1,21 +1,15 @@
 """Why, in words: every number of a claim is what the rules and the table say, and its sentence has
 those numbers."""
 
-from __future__ import annotations
-
 import re
-from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from itertools import groupby
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 import luckbase
 from luckbase.cluster.table.moves import moves
-from luckbase.cluster.table.table import Table
 from luckbase.cluster.table.why import (
     Luck,
     Mix,
@@ -32,7 +26,7 @@ from luckbase.solver.game.rules import JOINT, SIMULTANEOUS
 from luckbase.solver.search.expand import expand
 from tests.places import BOARDS, ROOT
 
-TABLES: dict[str, dict[str, Any]] = {
+TABLES = {
     "press-your-luck/tiny": {"frontier": 2},
     "pig/tiny": {},
     "skunk/tiny": {},
@@ -40,16 +34,15 @@ TABLES: dict[str, dict[str, Any]] = {
     "goofspiel/tiny": {},
     "goofspiel/win": {"cards": 4},
 }
-State = dict[str, str]
 
 
 @pytest.fixture(scope="module")
-def made() -> Iterator[Callable[[str], Table]]:
+def made():
     """Tables in memory, each solved once."""
-    tables: dict[str, Table] = {}
+    tables = {}
     with ExitStack() as stack:
 
-        def of(board: str) -> Table:
+        def of(board):
             if board not in tables:
                 file = BOARDS / f"{board}.toml"
                 opened = luckbase.open(file, in_memory=True, **TABLES[board])
@@ -59,7 +52,7 @@ def made() -> Iterator[Callable[[str], Table]]:
         yield of
 
 
-def drawn(table: Table, count: int = 16) -> Iterator[State]:
+def drawn(table, count=16):
     """States of a table, and of each one that chance leads to."""
     rng = np.random.default_rng(7)
     for state in np.concatenate(list(table.draw(count, 7))):
@@ -69,13 +62,13 @@ def drawn(table: Table, count: int = 16) -> Iterator[State]:
             yield typed(table.game.describe(edges.children[rng.integers(len(edges.children))]))
 
 
-def changes(table: Table, state: State) -> dict[str, list[tuple[float, float]]]:
+def changes(table, state):
     """(chance, change) of every edge by its action, from the rules and what the table says of each
     child by itself."""
     answer, game = table.ask(state), table.game
     edges = expand(game, game.parse(state).reshape(1, -1))
     player = (answer.to_act or 1) - 1
-    found: dict[str, list[tuple[float, float]]] = {}
+    found = {}
     for k, child in enumerate(edges.children):
         said = table.ask(typed(game.describe(child))).value[player] + edges.rewards[k][player]
         name = game.action_name(int(edges.actions[k]))
@@ -83,7 +76,7 @@ def changes(table: Table, state: State) -> dict[str, list[tuple[float, float]]]:
     return found
 
 
-def check_luck(table: Table, state: State, claim: Luck) -> None:
+def check_luck(table, state, claim):
     every = changes(table, state)
     own = next(iter(every.values())) if claim.action is None else every[claim.action]
     parts = [*claim.losses, *([claim.rest] if claim.rest else [])]
@@ -119,7 +112,7 @@ def check_luck(table: Table, state: State, claim: Luck) -> None:
         assert named.chance * change == pytest.approx(min(lost), abs=1e-9)
 
 
-def check_sure(table: Table, state: State, claim: Sure) -> None:
+def check_sure(table, state, claim):
     answer = table.ask(state)
     assert claim.player == answer.to_act
     values = {action.name: action.value for action in answer.actions}
@@ -136,7 +129,7 @@ def check_sure(table: Table, state: State, claim: Sure) -> None:
         assert (then.to_act or 0, then.value[(then.to_act or 1) - 1]) == claim.up
 
 
-def line(table: Table, state: State, column: str) -> dict[int, str]:
+def line(table, state, column):
     """The best action by the value of one column, wherever the same player has a choice."""
     game, up = table.game, table.ask(state).to_act
     columns = dict(zip(game.columns, game.fields.values(game.parse(state)).tolist(), strict=True))
@@ -153,7 +146,7 @@ def line(table: Table, state: State, column: str) -> dict[int, str]:
     return found
 
 
-def check_turn(table: Table, state: State, claim: Turn) -> None:
+def check_turn(table, state, claim):
     """Again, from every answer along the line."""
     answer = table.ask(state)
     scores = answer.state.get("scores")
@@ -182,7 +175,7 @@ def check_turn(table: Table, state: State, claim: Turn) -> None:
         return
     assert (claim.first, claim.last) in [(span[0], span[-1]) for span in spans]
 
-    def far(first: int, last: int) -> int:
+    def far(first, last):
         return max(first - claim.here, claim.here - last, 0)
 
     assert claim.first is not None and claim.last is not None
@@ -194,7 +187,7 @@ def check_turn(table: Table, state: State, claim: Turn) -> None:
     assert far(claim.first, claim.last) == min(far(span[0], span[-1]) for span in spans)
 
 
-def check_mix(table: Table, state: State, claim: Mix) -> None:
+def check_mix(table, state, claim):
     game, answer = table.game, table.ask(state)
     edges = expand(game, game.parse(state).reshape(1, -1))
     assert answer.strategies is not None
@@ -224,9 +217,7 @@ def check_mix(table: Table, state: State, claim: Mix) -> None:
     assert paid[row, theirs.index(claim.reply)] == least and paid[row].min() == least
 
 
-def test_what_a_pair_of_choices_pays_is_the_mean_of_what_chance_brings_after_it(
-    tmp_path: Path,
-) -> None:
+def test_what_a_pair_of_choices_pays_is_the_mean_of_what_chance_brings_after_it(tmp_path):
     load_game_file(ROOT / "tests/games/wild.py")
     (tmp_path / "wild.toml").write_text('game = "wild"')
     options = {"seed": 23, "at_once": True, "pays": True}
@@ -248,13 +239,13 @@ def test_what_a_pair_of_choices_pays_is_the_mean_of_what_chance_brings_after_it(
         assert claims
 
 
-def test_an_expected_loss_of_dollars_has_its_sign() -> None:
+def test_an_expected_loss_of_dollars_has_its_sign():
     dollars = Payoffs("dollars", chance=False)
     assert dollars.of("player 2", -1132.4) == "player 2 expects -$1,132"
     assert dollars.of("player 2", -1e-9) == "player 2 expects under $0.001"
 
 
-CHECKS: dict[type, Callable[[Table, State, Any], None]] = {
+CHECKS = {
     Luck: check_luck, Sure: check_sure, Turn: check_turn, Mix: check_mix,
 }  # fmt: skip
 KINDS = {
@@ -265,9 +256,7 @@ KINDS = {
 
 
 @pytest.mark.parametrize("board", TABLES)
-def test_every_claim_is_what_the_rules_and_the_table_say(
-    board: str, made: Callable[[str], Table]
-) -> None:
+def test_every_claim_is_what_the_rules_and_the_table_say(board, made):
     table, met = made(board), set()
     for state in drawn(table):
         for claim in why(table, moves(table, state)):
@@ -277,7 +266,7 @@ def test_every_claim_is_what_the_rules_and_the_table_say(
     assert met == KINDS[board]
 
 
-def test_a_spin_in_words(made: Callable[[str], Table]) -> None:
+def test_a_spin_in_words(made):
     found = made("press-your-luck/tiny").why({"scores": (0, 1500, 500), "earned": (0, 2, 0)})
     said = "".join(found)
     assert re.match(r"Playing: a whammy, one in six, costs \d+ pp; everything else gains", found[0])
@@ -289,11 +278,11 @@ def test_a_spin_in_words(made: Callable[[str], Table]) -> None:
             assert f"player 2 wins {100 * action.value[1]:.1f}%" in said
 
 
-def test_nothing_is_said_of_a_game_that_is_over(made: Callable[[str], Table]) -> None:
+def test_nothing_is_said_of_a_game_that_is_over(made):
     assert made("pig/tiny").why({"mine": 20, "yours": 3}) == []
 
 
-def test_a_state_above_the_table_is_explained_by_its_search(made: Callable[[str], Table]) -> None:
+def test_a_state_above_the_table_is_explained_by_its_search(made):
     table = made("press-your-luck/tiny")
     state = {"scores": "0,1000,500", "earned": "0,2,1"}
     claims = why(table, moves(table, state, 10_000))
@@ -304,7 +293,7 @@ def test_a_state_above_the_table_is_explained_by_its_search(made: Callable[[str]
     "chance, said",
     [(1 / 6, "one in six"), (5 / 18, "5 in 18"), (0.245, "24.5%"), (2 / 3, "two in three")],
 )
-def test_chances_in_words(chance: float, said: str) -> None:
+def test_chances_in_words(chance, said):
     assert often(chance) == said
 
 
@@ -313,11 +302,11 @@ def test_chances_in_words(chance: float, said: str) -> None:
     [(0.008, 0.169, "0.8 to 17 pp"), (0.0, 0.17, "up to 17 pp"), (0.171, 0.172, "17 pp"),
      (0.0004, 0.0099, "0.04 to 1.0 pp"), (1e-9, 1e-8, "under 0.001 pp")],
 )  # fmt: skip
-def test_spans_are_short(low: float, high: float, said: str) -> None:
+def test_spans_are_short(low, high, said):
     assert Payoffs("chance to win", True).span(low, high) == said
 
 
-def test_what_is_said_to_cost_so_much_or_more_does() -> None:
+def test_what_is_said_to_cost_so_much_or_more_does():
     points = Payoffs("expected points ahead", False)
     assert points.change(0.19, down=True) == "0.1 points"
     down = [points.size(size, down=True) for size in (9.97, 0.0999, 0.00999, 0.0009)]

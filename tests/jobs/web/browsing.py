@@ -4,8 +4,6 @@ A test file of views imports this; where there is no Chromium or no playwright, 
 its tests are skipped. The fixtures (`visitor`, `address`, …) are in `conftest`.
 """
 
-from __future__ import annotations
-
 import io
 import json
 import os
@@ -13,10 +11,8 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout, suppress
 from pathlib import Path
-from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 import pytest
@@ -38,7 +34,7 @@ if CHROMIUM is None:
 expect = playwright.expect
 expect.set_options(timeout=60_000)  # the first answer may wait for what is compiled
 
-BOARDS: dict[str, dict[str, Any]] = {
+BOARDS = {
     "press-your-luck": {"frontier": 2},
     "goofspiel": {},
     "pig": {},
@@ -57,7 +53,7 @@ STATES = {
 
 
 @contextmanager
-def serving(*tables: Path) -> Iterator[str]:
+def serving(*tables):
     """The address of a server of these tables, as a person starts it."""
     served = subprocess.Popen(
         [sys.executable, "-m", "luckbase", "serve", "--no-open", "--port", "0",
@@ -82,7 +78,7 @@ def serving(*tables: Path) -> Iterator[str]:
 
 
 @contextmanager
-def chromium() -> Iterator[Any]:
+def chromium():
     """A browser without a window."""
     with playwright.sync_playwright() as started:
         browser = started.chromium.launch(
@@ -96,15 +92,15 @@ def chromium() -> Iterator[Any]:
 class Visitor:
     """One person's browser window, and what its console said."""
 
-    def __init__(self, page: Any, site: str) -> None:
+    def __init__(self, page, site):
         self.page, self.site = page, site
-        self.said: list[str] = []
-        self.asked: list[str] = []
+        self.said = []
+        self.asked = []
         page.on("console", lambda message: self.said.append(f"{message.type}: {message.text}"))
         page.on("pageerror", lambda error: self.said.append(f"error: {error}"))
         page.on("request", lambda request: self.asked.append(request.url))
 
-    def go(self, address: str) -> Any:
+    def go(self, address):
         """Open an address of the page, and wait for what is drawn there."""
         if self.page.url != "about:blank":  # else another fragment is no other page
             self.page.goto("about:blank")
@@ -114,35 +110,35 @@ class Visitor:
         ).to_be_visible()
         return self.page
 
-    def drawn(self) -> None:
+    def drawn(self):
         """Wait until what the address asks for is there."""
         expect(self.page.locator("main:not([aria-busy])")).to_be_visible()
 
-    def fields(self) -> dict[str, str]:
+    def fields(self):
         """The state in the address."""
         return dict(parse_qsl(urlsplit(urlsplit(self.page.url).fragment).query))
 
 
-def id_of(table: Path) -> str:
+def id_of(table):
     return "~".join(table.parts[-3:])
 
 
-def queried(table: Path, state: dict[str, str]) -> dict[str, Any]:
+def queried(table, state):
     """What ``luckbase query --json`` says."""
     out = io.StringIO()
     with redirect_stdout(out):
         words = [f"{name}={value}" for name, value in state.items()]
         assert run(["query", str(table), *words, "--json"]) == 0
-    found: dict[str, Any] = json.loads(out.getvalue())
+    found = json.loads(out.getvalue())
     return found
 
 
-def numbers(part: Any) -> list[float]:
+def numbers(part):
     """The payoffs that a part of the page shows, as they were sent."""
     return [float(each.get_attribute("value")) for each in part.locator("data").all()]
 
 
-def only_refusals(visitor: Visitor) -> None:
+def only_refusals(visitor):
     """Chromium itself writes a line for a 400 that was meant; there is no other."""
     assert all("400 (Bad Request)" in line or "404 (Not Found)" in line for line in visitor.said)
     visitor.said.clear()
@@ -164,7 +160,7 @@ Those of colours, which take longer than all others, are asked once a theme, in 
 widest; `look.js`, which measures contrast too, is asked at all."""
 
 
-def faults(page: Any) -> list[str]:
+def faults(page):
     """What is wrong with the view that a page shows, in sentences: in the eyes of axe-core and of
     `look.js`, with all unfolded, in both themes at 320, 390 and 1440 wide. The window is left at
     the last."""

@@ -1,30 +1,23 @@
 """What tests of the server share."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
-from starlette.testclient import TestClient
 
 import luckbase
 from tests.jobs.web import serving
 from tests.places import BOARDS
 
-if TYPE_CHECKING:
-    from tests.jobs.web.browsing import Visitor
-
 
 @pytest.fixture(scope="session")
-def web_results(run_folder: Path) -> Path:
+def web_results(run_folder):
     """A results folder with every game's tiny table; to be looked at only."""
     return serving.solved(run_folder)
 
 
 @pytest.fixture(scope="module")
-def client(web_results: Path) -> Iterator[TestClient]:
+def client(web_results):
     """A client of a server of all of them."""
     with serving.asking(web_results, open_tables=len(serving.GAMES)) as found:
         yield found
@@ -34,9 +27,7 @@ def client(web_results: Path) -> Iterator[TestClient]:
 
 
 @pytest.fixture(scope="session")
-def tables(
-    table_of: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory
-) -> dict[str, Path]:
+def tables(table_of, tmp_path_factory):
     """The table of each game's tiny board, and "other": one with another rule,
     "finer": one with other scores."""
     from tests.jobs.web import browsing
@@ -54,7 +45,7 @@ def tables(
 
 
 @pytest.fixture(scope="session")
-def site(tables: dict[str, Path]) -> Iterator[str]:
+def site(tables):
     """The address of a server of these tables."""
     from tests.jobs.web import browsing
 
@@ -63,7 +54,7 @@ def site(tables: dict[str, Path]) -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
+def browser():
     """A browser; of a module, for its loop would be in the way of the tests of others."""
     from tests.jobs.web import browsing
 
@@ -72,12 +63,12 @@ def browser() -> Iterator[Any]:
 
 
 @pytest.fixture(scope="module")
-def windows(browser: Any) -> Iterator[Callable[..., Any]]:
+def windows(browser):
     """windows(**settings) -> a new tab of a window with these settings; those of one kind are one
     window, for each takes a second, and no tab knows what another one keeps."""
     made = dict[str, Any]()
 
-    def tab(**settings: Any) -> Any:
+    def tab(**settings):
         if repr(settings) not in made:
             window = made[repr(settings)] = browser.new_context(**settings)
             window.set_default_timeout(60_000)  # the first answer may wait for what is compiled
@@ -89,9 +80,7 @@ def windows(browser: Any) -> Iterator[Callable[..., Any]]:
 
 
 @pytest.fixture
-def visitor(
-    windows: Callable[..., Any], site: str, request: pytest.FixtureRequest
-) -> Iterator[Visitor]:
+def visitor(windows, site, request):
     """A visitor whose console stays empty; `indirect` parameters are of the window."""
     from tests.jobs.web import browsing
 
@@ -103,11 +92,11 @@ def visitor(
 
 
 @pytest.fixture(scope="session")
-def address(tables: dict[str, Path]) -> Callable[..., str]:
+def address(tables):
     """address(game, view, query) -> the address of a view."""
     from tests.jobs.web import browsing
 
-    def of(game: str, view: str = "state", query: str | None = None) -> str:
+    def of(game, view="state", query=None):
         asked = browsing.STATES[game] if query is None else query
         return f"#/t/{browsing.id_of(tables[game])}/{view}" + (f"?{asked}" if asked else "")
 

@@ -1,16 +1,11 @@
 """Tables that the tests of the server ask, and a client that asks them without a network."""
 
-from __future__ import annotations
-
 import json
 import socket
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
-from pathlib import Path
-from typing import Any
 
 from starlette.testclient import TestClient
 
@@ -25,7 +20,7 @@ from tests.shared import only_one
 GAMES = ("press-your-luck", "goofspiel", "skunk", "pig", "jackpot")
 
 
-def solved(folder: Path) -> Path:
+def solved(folder):
     """A results folder with every game's tiny table, made once a run. Not to be changed."""
     results = folder / "web-results"
     with only_one(folder / "web-results.lock"):
@@ -39,29 +34,29 @@ def solved(folder: Path) -> Path:
 
 
 @contextmanager
-def asking(*folders: Path, open_tables: int = 4) -> Iterator[TestClient]:
+def asking(*folders, open_tables=4):
     """A client of a server of the tables under these folders; `pool`: its tables."""
     pool = TablePool([partial(tables_below, folder) for folder in folders], open_tables)
     with TestClient(make_app(pool), base_url="http://127.0.0.1") as client:
-        client.pool = pool  # type: ignore[attr-defined]
+        client.pool = pool
         yield client
 
 
-def id_of(client: TestClient, game: str) -> str:
+def id_of(client, game):
     """The id of the one table of a game."""
     (found,) = [t["id"] for t in client.get("/api/tables").json()["tables"] if t["game"] == game]
     return str(found)
 
 
-def state_of(client: TestClient, id: str, **asked: str) -> dict[str, Any]:
+def state_of(client, id, **asked):
     """A good answer to a state."""
     reply = client.get(f"/api/tables/{id}/state", params={"drawing": "0", **asked})
     assert reply.status_code == 200, reply.text
-    found: dict[str, Any] = reply.json()
+    found = reply.json()
     return found
 
 
-def words_of(state: Mapping[str, Any]) -> list[str]:
+def words_of(state):
     """The fields of a state as a person types them."""
     return [
         f"{name}={','.join(map(str, value)) if isinstance(value, list) else value}"
@@ -69,7 +64,7 @@ def words_of(state: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def outcomes_of(answer: Mapping[str, Any]) -> Iterator[tuple[Any, Sequence[Mapping[str, Any]]]]:
+def outcomes_of(answer):
     """(payoffs, outcomes) of every action of an answer, or of chance."""
     if answer["outcomes"]:
         yield answer["value"], answer["outcomes"]
@@ -79,7 +74,7 @@ def outcomes_of(answer: Mapping[str, Any]) -> Iterator[tuple[Any, Sequence[Mappi
 
 
 @contextmanager
-def listening(*folders: Path) -> Iterator[str]:
+def listening(*folders):
     """The address of a real server, in a thread."""
     import uvicorn
 
@@ -98,10 +93,10 @@ def listening(*folders: Path) -> Iterator[str]:
             thread.join(20)
 
 
-def query_json(capsys: Any, *words: str) -> dict[str, Any]:
+def query_json(capsys, *words):
     """What ``luckbase query --json`` prints."""
     from luckbase.jobs.app import run
 
     assert run(["query", *words, "--json"]) == 0
-    found: dict[str, Any] = json.loads(capsys.readouterr().out)
+    found = json.loads(capsys.readouterr().out)
     return found

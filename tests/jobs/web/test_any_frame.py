@@ -3,10 +3,8 @@ state that it means, or one sentence."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -30,7 +28,7 @@ REST = {"pig": {"yours": 3}, "goofspiel": {"theirs": [1, 2], "deck": [1, 3]}}
 # --- what a cell says, read slowly --------------------------------------------------------------
 
 
-def numbers(value: Any) -> list[int] | None:
+def numbers(value):
     """The numbers that a cell says; None where it says none that a state can have."""
     if value is OTHER or isinstance(value, bool):
         return None
@@ -56,7 +54,7 @@ def numbers(value: Any) -> list[int] | None:
     return [int(value)] if abs(value) < 10**30 and int(value) == value else None
 
 
-def right_answer(table: luckbase.Table, game: str, value: Any) -> luckbase.Answer | None:
+def right_answer(table, game, value):
     """The answer to the state that a cell of `mine` says, by a single question; None for none."""
     said = numbers(value)
     if said is None or (game == "pig" and len(said) != 1):
@@ -106,30 +104,28 @@ TIMES = [
 ]  # fmt: skip
 
 
-def extremes(type_: pa.DataType) -> st.SearchStrategy[int]:
+def extremes(type_):
     """Small whole numbers, and all that a type holds."""
     wide = np.iinfo(type_.to_pandas_dtype())
     return WHOLE | st.sampled_from([int(wide.min), int(wide.max)]) | st.integers(wide.min, wide.max)
 
 
-def many(cells: st.SearchStrategy[Any]) -> st.SearchStrategy[list[Any]]:
+def many(cells):
     return st.lists(st.none() | cells, max_size=4) | st.lists(cells, max_size=4)
 
 
-def of(type_: pa.DataType, cells: st.SearchStrategy[Any]) -> st.SearchStrategy[Column]:
+def of(type_, cells):
     return many(cells).map(lambda held: Column(pa.array(held, type_), held))
 
 
-def strange(
-    array: Callable[[list[Any]], Any], cells: st.SearchStrategy[Any]
-) -> st.SearchStrategy[Column]:
+def strange(array, cells):
     """Columns that say nothing, whatever it looks like."""
     return many(cells).map(lambda held: Column(
         array(held), [None if cell is None else OTHER for cell in held], plain=False
     ))  # fmt: skip
 
 
-def lists(of_values: Column) -> st.SearchStrategy[Column]:
+def lists(of_values):
     """Lists of a column's cells, in every kind of list."""
     value, cells = of_values.array.type, of_values.cells
     each = st.integers(0, 2).flatmap(
@@ -146,19 +142,19 @@ def lists(of_values: Column) -> st.SearchStrategy[Column]:
     )
 
 
-def run_end_encoded(column: Column) -> Column:
+def run_end_encoded(column):
     ends = pa.array(range(1, len(column.cells) + 1), pa.int32())
     return Column(pa.RunEndEncodedArray.from_arrays(ends, column.array), column.cells, column.plain)
 
 
-def sparse_union(cells: list[Any]) -> Any:
+def sparse_union(cells):
     codes = pa.array([i % 2 for i in range(len(cells))], pa.int8())
     return pa.UnionArray.from_sparse(
         codes, [pa.array(cells, pa.int64()), pa.array(cells, pa.int64())]
     )
 
 
-def dense_union(cells: list[Any]) -> Any:
+def dense_union(cells):
     at = pa.array(range(len(cells)), pa.int32())
     codes = pa.array([0] * len(cells), pa.int8())
     return pa.UnionArray.from_dense(codes, at, [pa.array(cells, pa.int64())])
@@ -205,7 +201,7 @@ COLUMNS = st.one_of(UNIONS, PLAIN, ENCODED, PLAIN.flatmap(lists), STRANGE, BROKE
 
 
 @st.composite
-def columns(draw: st.DrawFn) -> Column:
+def columns(draw):
     """A column in chunks, one of them perhaps empty, that are slices of something longer."""
     column = draw(COLUMNS)
     array, n = column.array, len(column.cells)
@@ -227,7 +223,7 @@ class Case:
     frame: pa.Table
 
     @property
-    def must(self) -> bool:
+    def must(self):
         """Whether nothing but the answers will do."""
         plain = [int, float, Decimal, np.float16]
         texts = all(
@@ -237,7 +233,7 @@ class Case:
         )
         return self.right is not None and self.column.plain and texts
 
-    def check(self, ask: Callable[[], Sequence[Any]], value: Callable[[Any], Any]) -> None:
+    def check(self, ask, value):
         """Ask; `value`: of an answer here, what `ask` gives of each row."""
         try:
             found = list(ask())
@@ -250,31 +246,31 @@ class Case:
 
 
 @pytest.fixture(scope="module")
-def tables(web_results: Path) -> Iterator[dict[str, luckbase.Table]]:
+def tables(web_results):
     found = {game: luckbase.open(next((web_results / game / "tiny").iterdir())) for game in REST}
     yield found
     for table in found.values():
         table.close()
 
 
-def case_of(tables: dict[str, luckbase.Table], game: str, column: Column) -> Case:
+def case_of(tables, game, column):
     answers = [right_answer(tables[game], game, cell) for cell in column.cells]
     right = None if None in answers else [answer for answer in answers if answer is not None]
     rest = {name: pa.array([value] * len(answers)) for name, value in REST[game].items()}
     return Case(game, column, right, pa.table({"mine": column.array, **rest, "note": column.array}))
 
 
-def payoffs(rows: Any) -> list[float]:
+def payoffs(rows):
     return [row["payoff_1"] for row in rows]
 
 
-def in_polars(table: pa.Table) -> polars.DataFrame:
+def in_polars(table):
     frame = polars.from_arrow(table)
     frame.to_arrow()  # it takes some types, and panics later
     return frame
 
 
-def frames(table: pa.Table) -> Iterator[Any]:
+def frames(table):
     """The same in every kind of frame that holds it."""
     yield table
     if isinstance(table["mine"].type, pa.BaseExtensionType):
@@ -301,14 +297,12 @@ games = st.sampled_from(sorted(REST))
 
 @settings(few, max_examples=80)
 @given(game=games, column=columns())
-def test_python_answers_what_a_frame_says_or_refuses_it(
-    tables: dict[str, luckbase.Table], game: str, column: Column
-) -> None:
+def test_python_answers_what_a_frame_says_or_refuses_it(tables, game, column):
     case, table = case_of(tables, game, column), tables[game]
     case.check(lambda: [a.state for a in table.ask_all(case.frame)], lambda a: a.state)
     for frame in frames(case.frame):
 
-        def ask(frame: Any = frame) -> list[float]:
+        def ask(frame=frame):
             found = table.values(frame)
             return payoffs(found) if isinstance(found, list) else list(found["payoff_1"].to_numpy())
 
@@ -318,16 +312,15 @@ def test_python_answers_what_a_frame_says_or_refuses_it(
 @settings(few, max_examples=60)
 @given(game=games, column=columns())
 def test_a_parquet_batch_is_answered_as_a_frame_by_the_command(
-    tables: dict[str, luckbase.Table], tmp_path: Path, capsys: pytest.CaptureFixture[str],
-    game: str, column: Column,
-) -> None:  # fmt: skip
+    tables, tmp_path, capsys, game, column
+):
     case, path, out = case_of(tables, game, column), tmp_path / "in.parquet", tmp_path / "o.parquet"
     try:
         pq.write_table(case.frame, path)
     except pa.ArrowException:
         return  # Parquet has no such type
 
-    def command() -> list[float]:
+    def command():
         capsys.readouterr()
         words = ["--batch", str(path), "--out", str(out)]
         if run(["query", str(tables[game].where), *words]) == 2:
@@ -350,9 +343,8 @@ def test_a_parquet_batch_is_answered_as_a_frame_by_the_command(
      ("csv", b"mine,yours,mine\n0,3,0\n", "two columns are called 'mine'")],
 )  # fmt: skip
 def test_a_batch_that_says_no_state_is_one_sentence(
-    web_results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], kind: str, body: bytes,
-    wrong: str,
-) -> None:  # fmt: skip
+    web_results, tmp_path, capsys, kind, body, wrong
+):
     path = tmp_path / f"in.{kind}"
     path.write_bytes(body)
     table = next((web_results / "pig" / "tiny").iterdir())
@@ -361,9 +353,7 @@ def test_a_batch_that_says_no_state_is_one_sentence(
     assert wrong in said.err and said.out == "" and said.err.count("\n") == 1
 
 
-def test_whole_floats_of_a_csv_are_numbers_and_a_gap_is_not_said(
-    tables: dict[str, luckbase.Table], tmp_path: Path
-) -> None:
+def test_whole_floats_of_a_csv_are_numbers_and_a_gap_is_not_said(tables, tmp_path):
     path, out = tmp_path / "in.csv", tmp_path / "out.csv"
     path.write_bytes(b"mine,yours,turn\n0.0,3.0,4.0\n0.0,3.0,\n0.0,3.0,nan\n")
     words = ["query", str(tables["pig"].where), "--batch", str(path), "--out", str(out)]

@@ -1,17 +1,13 @@
 """The JSON API: its numbers are the table's, and its addresses lead on."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
-from starlette.testclient import TestClient
 
 import luckbase
 from tests.jobs.web.serving import (
@@ -28,7 +24,7 @@ from tests.places import BOARDS
 SEEDS = range(12)
 
 
-def path_of(results: Path, id: str) -> Path:
+def path_of(results, id):
     return results.joinpath(*id.split("~"))
 
 
@@ -36,9 +32,7 @@ def path_of(results: Path, id: str) -> Path:
 
 
 @pytest.mark.parametrize("game", GAMES)
-def test_an_answer_is_what_query_says(
-    game: str, client: TestClient, web_results: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_answer_is_what_query_says(game, client, web_results, capsys):
     id = id_of(client, game)
     for seed in SEEDS:
         said = state_of(client, id, random=str(seed))
@@ -48,7 +42,7 @@ def test_an_answer_is_what_query_says(
         assert {name: said[name] for name in printed} == printed
 
 
-def test_a_state_says_what_was_left_out(client: TestClient) -> None:
+def test_a_state_says_what_was_left_out(client):
     id = id_of(client, "press-your-luck")
     zeros = [0, 0, 0]
     said = state_of(client, id, scores="0,1000,500")
@@ -60,7 +54,7 @@ def test_a_state_says_what_was_left_out(client: TestClient) -> None:
 
 
 @pytest.mark.parametrize("game", GAMES)
-def test_the_outcomes_of_an_action_come_to_its_payoffs(game: str, client: TestClient) -> None:
+def test_the_outcomes_of_an_action_come_to_its_payoffs(game, client):
     """Each value is another row of the table, the chances are the rules'."""
     id = id_of(client, game)
     for seed in SEEDS:
@@ -81,7 +75,7 @@ def test_the_outcomes_of_an_action_come_to_its_payoffs(game: str, client: TestCl
 
 
 @pytest.mark.parametrize("game", GAMES)
-def test_the_address_of_an_outcome_leads_to_what_was_said(game: str, client: TestClient) -> None:
+def test_the_address_of_an_outcome_leads_to_what_was_said(game, client):
     id = id_of(client, game)
     for seed in SEEDS[:4]:
         for _, outcomes in outcomes_of(state_of(client, id, random=str(seed))):
@@ -92,7 +86,7 @@ def test_the_address_of_an_outcome_leads_to_what_was_said(game: str, client: Tes
                 assert there["drawing"].startswith("<svg")
 
 
-def test_both_choosing_at_once_gives_strategies_and_every_pair(client: TestClient) -> None:
+def test_both_choosing_at_once_gives_strategies_and_every_pair(client):
     id = id_of(client, "goofspiel")
     said = state_of(client, id, mine="1,2,3,4", theirs="1,2,3,4", deck="1,2,3,4", upcard="3")
     first, second = said["strategies"]
@@ -109,7 +103,7 @@ def test_both_choosing_at_once_gives_strategies_and_every_pair(client: TestClien
     assert total == pytest.approx(said["value"], abs=1e-9)
 
 
-def test_the_turned_card_is_the_outcome_of_chance(client: TestClient) -> None:
+def test_the_turned_card_is_the_outcome_of_chance(client):
     id = id_of(client, "goofspiel")
     said = state_of(client, id, mine="1,2,3", theirs="1,2,3", deck="1,2,4")
     assert said["to_act"] is None and said["actions"] == []
@@ -117,7 +111,7 @@ def test_the_turned_card_is_the_outcome_of_chance(client: TestClient) -> None:
     assert {(each["weight"], each["cases"]) for each in said["outcomes"]} == {(1, 3)}
 
 
-def test_costs_are_what_the_one_who_decides_loses(client: TestClient) -> None:
+def test_costs_are_what_the_one_who_decides_loses(client):
     id = id_of(client, "press-your-luck")
     said = state_of(client, id, scores="0,1000,500", earned="0,1,0")
     play, pass_ = said["actions"]
@@ -127,7 +121,7 @@ def test_costs_are_what_the_one_who_decides_loses(client: TestClient) -> None:
     assert pass_["next"]["name"] == "player 3 gets 1 spin"
 
 
-def test_a_state_above_the_frontier_is_searched(client: TestClient) -> None:
+def test_a_state_above_the_frontier_is_searched(client):
     id = id_of(client, "press-your-luck")
     said = state_of(client, id, scores="0,1000,500", earned="1,1,1")
     assert (said["source"], said["held"]) == ("search", False)
@@ -141,7 +135,7 @@ def test_a_state_above_the_frontier_is_searched(client: TestClient) -> None:
     assert worth == pytest.approx(said["value"][0], abs=1e-9)
 
 
-def test_a_search_that_is_too_large_says_how_to_get_it(web_results: Path, tmp_path: Path) -> None:
+def test_a_search_that_is_too_large_says_how_to_get_it(web_results, tmp_path):
     (spaced := tmp_path / "my results").symlink_to(web_results)
     with asking(spaced) as client:
         id = id_of(client, "press-your-luck")
@@ -156,7 +150,7 @@ def test_a_search_that_is_too_large_says_how_to_get_it(web_results: Path, tmp_pa
 
 
 @pytest.mark.parametrize("game", GAMES)
-def test_a_main_line_takes_the_best_and_the_likeliest(game: str, client: TestClient) -> None:
+def test_a_main_line_takes_the_best_and_the_likeliest(game, client):
     """Of equally likely outcomes the middle one, and none twice."""
     id = id_of(client, game)
     said = client.get(f"/api/tables/{id}/mainline?most=50").json()
@@ -181,19 +175,17 @@ def test_a_main_line_takes_the_best_and_the_likeliest(game: str, client: TestCli
         assert taken["value"][me] + taken["reward"][me] == sorted(worth)[(len(worth) - 1) // 2]
 
 
-def test_a_main_line_of_pig_comes_to_the_end(client: TestClient) -> None:
+def test_a_main_line_of_pig_comes_to_the_end(client):
     said = client.get(f"/api/tables/{id_of(client, 'pig')}/mainline?most=200").json()
     assert said["line"][-1]["over"] and said["stopped"] is None
 
 
-def test_a_main_line_that_comes_back_says_so_and_stops(
-    client: TestClient, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_main_line_that_comes_back_says_so_and_stops(client, monkeypatch):
     """Where only one outcome is the likeliest, and it leads back."""
     from luckbase.cluster.table import moves as of_moves
     from luckbase.jobs.web import states
 
-    def round_and_round(table: Any, state: Any, most: int) -> Any:
+    def round_and_round(table, state, most):
         there = of_moves.moves(table, state, most)
         back = replace(there.moves[0].outcomes[0], state=there.answer.state, chance=0.9)
         move = replace(there.moves[0], outcomes=(back, *there.moves[0].outcomes[1:]), best=True)
@@ -206,7 +198,7 @@ def test_a_main_line_that_comes_back_says_so_and_stops(
 
 
 @pytest.mark.parametrize("colour", ["value_2", "margin", "best"])
-def test_a_cell_of_a_grid_is_the_answer_to_its_state(colour: str, client: TestClient) -> None:
+def test_a_cell_of_a_grid_is_the_answer_to_its_state(colour, client):
     id = id_of(client, "press-your-luck")
     base = "scores=0,0,500&earned=0,1,0&passed=0,0,1"
     grid = client.get(
@@ -233,7 +225,7 @@ def test_a_cell_of_a_grid_is_the_answer_to_its_state(colour: str, client: TestCl
     assert compared > 20
 
 
-def test_two_tables_side_by_side(client: TestClient) -> None:
+def test_two_tables_side_by_side(client):
     first, second = id_of(client, "pig"), id_of(client, "skunk")
     said = client.get(f"/api/compare?first={first}&second={second}&mine=3&yours=10&turn=4").json()
     here = state_of(client, first, mine="3", yours="10", turn="4")
@@ -243,7 +235,7 @@ def test_two_tables_side_by_side(client: TestClient) -> None:
     assert {each["action"] for each in said["differences"]} == {"roll", "hold"}
 
 
-def test_two_tables_open_at_a_state_that_both_have(web_results: Path, tmp_path: Path) -> None:
+def test_two_tables_open_at_a_state_that_both_have(web_results, tmp_path):
     board = luckbase.load_board(BOARDS / "pig/tiny.toml", goal=12)
     luckbase.solve(board, results=tmp_path)
     with asking(web_results / "pig", tmp_path) as client:
@@ -258,7 +250,7 @@ def test_two_tables_open_at_a_state_that_both_have(web_results: Path, tmp_path: 
         assert client.get(f"{both}&mine=3&yours=15".replace("shared=1&", "")).status_code == 400
 
 
-def test_a_table_is_told_in_words(client: TestClient) -> None:
+def test_a_table_is_told_in_words(client):
     for listed in client.get("/api/tables").json()["tables"]:
         said = client.get(f"/api/tables/{listed['id']}").json()
         board = luckbase.load_board(BOARDS / listed["game"] / "tiny.toml")
@@ -273,9 +265,7 @@ def test_a_table_is_told_in_words(client: TestClient) -> None:
 
 @pytest.mark.parametrize("seat", [1, 2])
 @pytest.mark.parametrize("game", ["pig", "goofspiel"])
-def test_a_game_costs_what_the_same_game_in_python_costs(
-    game: str, seat: int, client: TestClient, web_results: Path
-) -> None:
+def test_a_game_costs_what_the_same_game_in_python_costs(game, seat, client, web_results):
     id, moves, said = id_of(client, game), [], {}
     for _ in range(200):
         game_so_far = {"seed": 5, "seat": seat, "against": "random", "move": moves, "hints": 1}
@@ -299,11 +289,11 @@ def test_a_game_costs_what_the_same_game_in_python_costs(
 
 
 @pytest.mark.parametrize("game", [game for game in GAMES if game != "jackpot"])
-def test_every_opponent_that_is_offered_can_be_played(game: str, client: TestClient) -> None:
+def test_every_opponent_that_is_offered_can_be_played(game, client):
     id = id_of(client, game)
     at = f"/api/tables/{id}"
     for agent in client.get(at).json()["agents"]:
-        moves: list[str] = []
+        moves = []
         for _ in range(4):
             reply = client.get(f"{at}/play", params={"seed": 5, "against": agent, "move": moves})
             assert reply.status_code == 200, (agent, reply.text)
@@ -312,7 +302,7 @@ def test_every_opponent_that_is_offered_can_be_played(game: str, client: TestCli
             moves.append(ask["actions"][-1])
 
 
-def test_an_opponent_that_this_board_can_not_have_is_not_offered(client: TestClient) -> None:
+def test_an_opponent_that_this_board_can_not_have_is_not_offered(client):
     id = id_of(client, "goofspiel")
     agents = client.get(f"/api/tables/{id}").json()["agents"]
     assert "win-optimal" not in agents and {"match", "points-optimal"} <= set(agents)
@@ -321,12 +311,12 @@ def test_an_opponent_that_this_board_can_not_have_is_not_offered(client: TestCli
     assert "against: 'win-optimal' cannot play on this board here" in reply.json()["error"]
 
 
-def test_an_opponent_who_works_long_is_not_offered(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_opponent_who_works_long_is_not_offered(monkeypatch):
     from luckbase.jobs.web import tables
     from luckbase.solver.game.game import load_game
     from luckbase.solver.games.goofspiel import agents
 
-    def solved(*given: object) -> None:
+    def solved(*given):
         raise AssertionError("is solved only to be listed")
 
     monkeypatch.setattr(agents, "_solved", solved)
@@ -338,7 +328,7 @@ def test_an_opponent_who_works_long_is_not_offered(monkeypatch: pytest.MonkeyPat
     assert set(offered[5]) - set(offered[13]) == {"points-optimal", "one-then-points"}
 
 
-def test_what_can_not_be_played_from_says_so(client: TestClient) -> None:
+def test_what_can_not_be_played_from_says_so(client):
     at = f"/api/tables/{id_of(client, 'press-your-luck')}"
     above, below = "scores=0,1000,500&earned=1,1,1", "scores=0,1000,500&earned=0,1,1"
     said = client.get(f"{at}/state?{above}").json()
@@ -352,7 +342,7 @@ def test_what_can_not_be_played_from_says_so(client: TestClient) -> None:
 
 
 @pytest.mark.parametrize("game", GAMES)
-def test_a_game_begins_where_a_state_says_that_it_can(game: str, client: TestClient) -> None:
+def test_a_game_begins_where_a_state_says_that_it_can(game, client):
     at = f"/api/tables/{id_of(client, game)}"
     for seed in SEEDS:
         said = client.get(f"{at}/state?random={seed}&drawing=0").json()
@@ -360,21 +350,19 @@ def test_a_game_begins_where_a_state_says_that_it_can(game: str, client: TestCli
         assert (reply.status_code == 200) == said["playable"], (said["query"], reply.text)
 
 
-def test_a_game_of_press_your_luck_begins_at_a_start_that_is_drawn(client: TestClient) -> None:
+def test_a_game_of_press_your_luck_begins_at_a_start_that_is_drawn(client):
     at = f"/api/tables/{id_of(client, 'press-your-luck')}"
     about = client.get(at).json()
     labels = [each["label"] for each in about["examples"]]
     assert about["begins"] and labels[0].startswith("a start, one in 7: earned=")
     assert about["start"] == about["examples"][0]["state"]
     said = [client.get(f"{at}/play?seed={seed}").json()["said"] for seed in range(6)]
-    begun = {re.search(r"earned=(\S+)", lines[0])[1] for lines in said}  # type: ignore[index]
+    begun = {re.search(r"earned=(\S+)", lines[0])[1] for lines in said}
     assert len(begun) > 1 and all("scores=0,500,1000" in lines[0] for lines in said)
 
 
 @pytest.mark.parametrize("game", ["press-your-luck", "pig"])
-def test_a_drawing_is_its_backdrop_and_what_is_the_states_own(
-    game: str, client: TestClient
-) -> None:
+def test_a_drawing_is_its_backdrop_and_what_is_the_states_own(game, client):
     at = f"/api/tables/{id_of(client, game)}"
     whole, own = (
         client.get(f"{at}/state?random=1&drawing={how}").json()["drawing"] for how in ("1", "state")
@@ -385,9 +373,7 @@ def test_a_drawing_is_its_backdrop_and_what_is_the_states_own(
 
 
 @pytest.mark.parametrize("game", GAMES)
-def test_every_search_chart_and_grid_that_is_offered_is_answered(
-    game: str, client: TestClient
-) -> None:
+def test_every_search_chart_and_grid_that_is_offered_is_answered(game, client):
     at = f"/api/tables/{id_of(client, game)}"
     about = client.get(at).json()
     for chart in about["charts"]:

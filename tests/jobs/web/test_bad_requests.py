@@ -1,28 +1,22 @@
 """Whatever is asked: a sentence, never a mistake of ours, never another file."""
 
-from __future__ import annotations
-
 import re
 import sys
-from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
-from typing import Any
 from urllib.parse import quote
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from starlette.testclient import TestClient
 
 from luckbase.solver.njit import cache_roots
 from tests.jobs.web.serving import GAMES, asking, id_of
 
-SEEN: list[str] | None = None
+SEEN = None
 """Files that are opened, while somebody looks."""
 
 
-def _hear(event: str, given: tuple[Any, ...]) -> None:
+def _hear(event, given):
     if SEEN is not None and event == "open":
         SEEN.append(str(given[0]))
 
@@ -31,7 +25,7 @@ sys.addaudithook(_hear)
 
 
 @contextmanager
-def opened() -> Iterator[list[str]]:
+def opened():
     """The names of the files that are opened meanwhile, by whichever thread."""
     global SEEN
     SEEN = []
@@ -41,7 +35,7 @@ def opened() -> Iterator[list[str]]:
         SEEN = None
 
 
-def refused(reply: Any) -> str:
+def refused(reply):
     """The sentence of a refusal."""
     assert reply.status_code in (400, 404, 405, 409), (reply.status_code, reply.text)
     said = reply.json()
@@ -67,9 +61,7 @@ VIEWS = ("", "/state", "/mainline", "/grid", "/chart/chart", "/nothing")
 
 @few
 @given(id=rude, view=st.sampled_from(VIEWS), name=rude, value=rude)
-def test_any_id_and_any_parameter(
-    client: TestClient, id: str, view: str, name: str, value: str
-) -> None:
+def test_any_id_and_any_parameter(client, id, view, name, value):
     with opened() as files:
         refused(client.get(f"/api/tables/{quote(id, safe='')}{view}", params={name: value}))
     assert [file for file in files if "passwd" in file or file in (id, value)] == []
@@ -89,9 +81,7 @@ def test_any_id_and_any_parameter(
         max_size=5,
     ),
 )  # fmt: skip
-def test_any_parameters_of_a_table_that_is_there(
-    client: TestClient, web_results: Path, game: str, view: str, given_: dict[str, str]
-) -> None:
+def test_any_parameters_of_a_table_that_is_there(client, web_results, game, view, given_):
     with opened() as files:
         reply = client.get(f"/api/tables/{id_of(client, game)}{view}", params=given_)
     if reply.status_code == 200:
@@ -119,9 +109,7 @@ def test_any_parameters_of_a_table_that_is_there(
         max_size=5,
     ),
 )  # fmt: skip
-def test_any_game_that_is_asked_for(
-    client: TestClient, game: str, asked: list[tuple[str, str]]
-) -> None:
+def test_any_game_that_is_asked_for(client, game, asked):
     reply = client.get(f"/api/tables/{id_of(client, game)}/play", params=asked)
     if reply.status_code != 200:
         refused(reply)
@@ -156,28 +144,24 @@ def test_any_game_that_is_asked_for(
         ("/api/compare?first={id}&second=x", "unknown table 'x'"),
     ],
 )
-def test_what_is_wrong_and_what_would_be_right(
-    path: str, sentence: str, client: TestClient
-) -> None:
+def test_what_is_wrong_and_what_would_be_right(path, sentence, client):
     reply = client.get(path.replace("{id}", id_of(client, "pig")))
     assert sentence in refused(reply)
 
 
-def test_the_field_that_a_sentence_is_of_is_named(client: TestClient) -> None:
+def test_the_field_that_a_sentence_is_of_is_named(client):
     id = id_of(client, "pig")
     for query, field in (("mine=1&yours=99", "yours"), ("mine=x&yours=0", "mine"), ("a=1", None)):
         assert client.get(f"/api/tables/{id}/state?{query}").json().get("field") == field
 
 
-def test_a_long_word_does_not_come_back_whole(client: TestClient) -> None:
+def test_a_long_word_does_not_come_back_whole(client):
     at = f"/api/tables/{id_of(client, 'pig')}/play"
     for against in ("x" * 390, "x" * 389 + ",", "x," * 190, "x" * 50_000):
         refused(client.get(at, params={"against": against}))
 
 
-def test_more_moves_than_a_game_may_have_are_refused(
-    client: TestClient, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_more_moves_than_a_game_may_have_are_refused(client, monkeypatch):
     monkeypatch.setattr("luckbase.jobs.web.play.MAX_MOVES", 2)
     at = f"/api/tables/{id_of(client, 'pig')}/play"
     said = refused(client.get(at, params={"move": ["roll"] * 3}))
@@ -189,13 +173,13 @@ def test_more_moves_than_a_game_may_have_are_refused(
     [("127.0.0.1:80", True), ("localhost", True), ("[::1]:8714", True), ("evil.example", False),
      ("127.0.0.1.evil.example", False), ("", False)],
 )  # fmt: skip
-def test_only_a_name_of_this_machine_is_answered(host: str, good: bool, client: TestClient) -> None:
+def test_only_a_name_of_this_machine_is_answered(host, good, client):
     reply = client.get("/api/tables", headers={"host": host})
     assert reply.status_code == (200 if good else 400)
     assert good or reply.text == "Invalid host header"
 
 
-def test_every_answer_keeps_the_page_to_itself(client: TestClient) -> None:
+def test_every_answer_keeps_the_page_to_itself(client):
     for path in ("/", "/api/tables", "/api/nothing", "/static/app.js"):
         headers = client.get(path).headers
         policy = dict(
@@ -207,7 +191,7 @@ def test_every_answer_keeps_the_page_to_itself(client: TestClient) -> None:
         assert "access-control-allow-origin" not in headers
 
 
-def test_answers_are_compressed_where_that_is_asked(client: TestClient) -> None:
+def test_answers_are_compressed_where_that_is_asked(client):
     path = f"/api/tables/{id_of(client, 'jackpot')}/state"
     plain = client.get(path, headers={"accept-encoding": "identity"})
     zipped = client.get(path, headers={"accept-encoding": "gzip"})
@@ -215,7 +199,7 @@ def test_answers_are_compressed_where_that_is_asked(client: TestClient) -> None:
     assert int(zipped.headers["content-length"]) < len(plain.content) / 2
 
 
-def test_nothing_can_be_written(client: TestClient, web_results: Path) -> None:
+def test_nothing_can_be_written(client, web_results):
     before = {path: path.stat().st_mtime_ns for path in web_results.rglob("*")}
     id = id_of(client, "pig")
     at = f"/api/tables/{id}"
@@ -228,9 +212,9 @@ def test_nothing_can_be_written(client: TestClient, web_results: Path) -> None:
 
 
 def test_a_mistake_of_ours_is_a_plain_sentence_and_a_line_in_the_log(
-    web_results: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    def broken(*given: object) -> None:
+    web_results, monkeypatch, caplog
+):
+    def broken(*given):
         raise ZeroDivisionError("secret detail")
 
     monkeypatch.setattr("luckbase.jobs.web.states.why", broken)

@@ -1,22 +1,18 @@
 """Explore in a real browser: which table it is, a state that follows every change, the way back,
 half a state, the keys; and the list, which says where to start."""
 
-from __future__ import annotations
-
 import re
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.jobs.web.browsing import Visitor, expect, id_of, numbers, only_refusals, queried
+from tests.jobs.web.browsing import expect, id_of, numbers, only_refusals, queried
 
 PHONE = {"viewport": {"width": 390, "height": 844}}
 NARROW = {"viewport": {"width": 320, "height": 640}}
 
 
-def test_one_table_is_where_to_start(visitor: Visitor, tables: dict[str, Path]) -> None:
+def test_one_table_is_where_to_start(visitor, tables):
     page = visitor.go("")
     expect(page.get_by_role("heading", name="Press Your Luck", exact=True)).to_be_visible()
     expect(page.locator(".picture svg")).to_have_count(5)
@@ -25,9 +21,7 @@ def test_one_table_is_where_to_start(visitor: Visitor, tables: dict[str, Path]) 
     assert id_of(tables["press-your-luck"]) in page.url
 
 
-def test_the_head_says_which_table_and_leads_to_another(
-    visitor: Visitor, tables: dict[str, Path], address: Callable[..., str]
-) -> None:
+def test_the_head_says_which_table_and_leads_to_another(visitor, tables, address):
     page = visitor.go(address("press-your-luck"))
     table = page.get_by_role("region", name="The table")
     expect(table).to_contain_text("Press Your Luck")
@@ -48,7 +42,7 @@ def test_the_head_says_which_table_and_leads_to_another(
     expect(page.locator(".verdict h1")).to_contain_text("up")
 
 
-def value_at(tables: dict[str, Path], page: Any, **state: str) -> None:
+def value_at(tables, page, **state):
     """The page shows the answer to a state of pig, and its address says it."""
     for name, value in state.items():
         expect(page).to_have_url(re.compile(f"{name}={value}(&|$)"))
@@ -57,9 +51,7 @@ def value_at(tables: dict[str, Path], page: Any, **state: str) -> None:
 
 
 @pytest.mark.parametrize("visitor", [{"timezone_id": "UTC"}], indirect=True, ids=["own clock"])
-def test_every_change_of_a_field_moves_the_answer(
-    visitor: Visitor, tables: dict[str, Path], address: Callable[..., str]
-) -> None:
+def test_every_change_of_a_field_moves_the_answer(visitor, tables, address):
     visitor.page.clock.set_fixed_time(1e12)  # changes that are quick, however long they take
     page = visitor.go(address("pig", query="mine=3&yours=8&turn=4&player=1"))
     turn = page.get_by_label("turn", exact=True)
@@ -84,9 +76,7 @@ def test_every_change_of_a_field_moves_the_answer(
     value_at(tables, page, mine="3", yours="8", turn="12")
 
 
-def test_a_set_of_cards_is_live_and_says_what_is_missing(
-    visitor: Visitor, tables: dict[str, Path], address: Callable[..., str]
-) -> None:
+def test_a_set_of_cards_is_live_and_says_what_is_missing(visitor, tables, address):
     page = visitor.go(address("goofspiel"))
     before = numbers(page.locator(".split"))
     page.get_by_label("mine: 4").uncheck()
@@ -111,9 +101,8 @@ def test_a_set_of_cards_is_live_and_says_what_is_missing(
     ],
 )  # fmt: skip
 def test_half_a_state_is_completed_and_says_so_first(
-    game: str, query: str, said: str, state: str, visitor: Visitor, tables: dict[str, Path],
-    address: Callable[..., str],
-) -> None:  # fmt: skip
+    game, query, said, state, visitor, tables, address
+):
     page = visitor.go(address(game, query=query))
     expect(page.locator(".verdict h1 + p")).to_contain_text(said)
     expect(page.locator(".verdict h1")).not_to_contain_text("over")
@@ -121,9 +110,7 @@ def test_half_a_state_is_completed_and_says_so_first(
     assert numbers(page.locator(".split")) == queried(tables[game], visitor.fields())["value"]
 
 
-def test_keys_do_what_buttons_do_and_can_be_turned_off(
-    visitor: Visitor, address: Callable[..., str]
-) -> None:
+def test_keys_do_what_buttons_do_and_can_be_turned_off(visitor, address):
     page = visitor.go(address("pig"))
     page.keyboard.press("2")
     expect(page).not_to_have_url(re.compile("turn=4"))
@@ -145,16 +132,14 @@ def test_keys_do_what_buttons_do_and_can_be_turned_off(
     only_refusals(visitor)
 
 
-def test_why_stands_under_the_answer(visitor: Visitor, address: Callable[..., str]) -> None:
+def test_why_stands_under_the_answer(visitor, address):
     with visitor.page.expect_response(re.compile("/state")) as reply:
         page = visitor.go(address("press-your-luck"))
     said = reply.value.json()["why"]
     assert said and page.locator(".why p").all_text_contents() == said
 
 
-def test_differences_of_chances_are_percentage_points(
-    visitor: Visitor, tables: dict[str, Path], address: Callable[..., str]
-) -> None:
+def test_differences_of_chances_are_percentage_points(visitor, tables, address):
     page = visitor.go(address("press-your-luck"))
     answer = queried(tables["press-your-luck"], visitor.fields())
     expect(page.locator(".verdict .lead")).to_contain_text(f"{100 * answer['margin']:.2f} pp")
@@ -162,17 +147,13 @@ def test_differences_of_chances_are_percentage_points(
     assert gains and all(each.endswith(" pp") or each == "±0" for each in gains)
 
 
-def test_amounts_that_are_no_slide_are_explained(
-    visitor: Visitor, address: Callable[..., str]
-) -> None:
+def test_amounts_that_are_no_slide_are_explained(visitor, address):
     page = visitor.go(address("press-your-luck"))
     expect(page.get_by_text("Amounts count in steps of $500")).to_be_visible()
 
 
 @pytest.mark.parametrize("visitor", [PHONE, NARROW], indirect=True)
-def test_on_a_phone_the_answer_is_first_and_the_board_can_be_read(
-    visitor: Visitor, address: Callable[..., str]
-) -> None:
+def test_on_a_phone_the_answer_is_first_and_the_board_can_be_read(visitor, address):
     page = visitor.go(address("press-your-luck"))
     head, board = (page.locator(each).bounding_box()["y"] for each in (".verdict h1", ".drawing"))
     assert head < board
@@ -189,9 +170,7 @@ def test_on_a_phone_the_answer_is_first_and_the_board_can_be_read(
 
 
 @pytest.mark.parametrize("visitor", [PHONE], indirect=True)
-def test_the_numbers_of_the_main_line_do_not_meet(
-    visitor: Visitor, address: Callable[..., str]
-) -> None:
+def test_the_numbers_of_the_main_line_do_not_meet(visitor, address):
     page = visitor.go(address("press-your-luck"))
     page.get_by_text("Main line").click()
     expect(page.locator(".mainline li").first).to_be_visible()
@@ -208,7 +187,7 @@ def test_the_numbers_of_the_main_line_do_not_meet(
                 assert r1 <= l2 or r2 <= l1 or b1 <= t2 or b2 <= t1
 
 
-def test_a_click_leaves_no_ring(visitor: Visitor, address: Callable[..., str]) -> None:
+def test_a_click_leaves_no_ring(visitor, address):
     page = visitor.go(address("pig"))
     page.locator("table.outcomes tbody a").first.click()
     expect(page.locator("h1")).to_be_focused()
@@ -218,7 +197,7 @@ def test_a_click_leaves_no_ring(visitor: Visitor, address: Callable[..., str]) -
     assert page.evaluate(ring) == "solid"
 
 
-def test_an_answer_can_be_taken_along(visitor: Visitor, address: Callable[..., str]) -> None:
+def test_an_answer_can_be_taken_along(visitor, address):
     page = visitor.go(address("press-your-luck"))
     with page.expect_download() as saved:
         page.get_by_role("button", name="CSV").click()

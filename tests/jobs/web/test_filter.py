@@ -1,11 +1,6 @@
 """Rows that meet conditions: those that an export writes, counted, within a page's patience."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import pytest
-from starlette.testclient import TestClient
 
 import luckbase
 from luckbase.jobs.web import filter
@@ -22,15 +17,13 @@ WHERE = {
 
 
 @pytest.fixture(autouse=True)
-def patience(monkeypatch: pytest.MonkeyPatch) -> None:
+def patience(monkeypatch):
     """Time for a search on a machine that is busy with other tests."""
     monkeypatch.setattr(filter, "SECONDS", 600.0)
 
 
 @pytest.mark.parametrize("game", GAMES)
-def test_rows_are_those_of_an_export_with_their_answers(
-    game: str, client: TestClient, web_results: Path
-) -> None:
+def test_rows_are_those_of_an_export_with_their_answers(game, client, web_results):
     id = id_of(client, game)
     asked = {"where": WHERE[game], "most": "3"}
     said = client.get(f"/api/tables/{id}/filter", params=asked).json()
@@ -60,28 +53,26 @@ def test_rows_are_those_of_an_export_with_their_answers(
         ("m" * (WORD_LENGTH + 1), "where: has more than"),
     ],
 )
-def test_wrong_conditions_are_one_sentence(where: str, sentence: str, client: TestClient) -> None:
+def test_wrong_conditions_are_one_sentence(where, sentence, client):
     said = client.get(f"/api/tables/{id_of(client, 'pig')}/filter", params={"where": where})
     assert said.status_code == 400 and said.json()["error"].startswith(sentence)
     assert "\n" not in said.json()["error"]
 
 
 @pytest.mark.parametrize("most", ["0", "201", "many"])
-def test_how_many_are_shown_is_bounded(most: str, client: TestClient) -> None:
+def test_how_many_are_shown_is_bounded(most, client):
     said = client.get(f"/api/tables/{id_of(client, 'pig')}/filter", params={"most": most})
     assert said.status_code == 400 and said.json()["error"].startswith("most: ")
 
 
-def test_a_search_stops_when_its_time_is_over(
-    client: TestClient, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_search_stops_when_its_time_is_over(client, monkeypatch):
     monkeypatch.setattr(filter, "SECONDS", -1.0)
     said = client.get(f"/api/tables/{id_of(client, 'pig')}/filter?where=margin<0.01").json()
     assert not said["complete"] and said["looked_at"] == said["count"] == 0 < said["of"]
 
 
 @pytest.mark.parametrize("game", GAMES)
-def test_ready_searches_are_of_columns_that_there_are(game: str, client: TestClient) -> None:
+def test_ready_searches_are_of_columns_that_there_are(game, client):
     at = f"/api/tables/{id_of(client, game)}"
     said = client.get(f"{at}/columns").json()
     assert said["examples"]

@@ -1,28 +1,22 @@
 """Grids over two columns say what the table says of each state."""
 
-from __future__ import annotations
-
-from collections.abc import Iterator
-from typing import Any
-
 import numpy as np
 import pytest
 
 import luckbase
-from luckbase.cluster.table.table import Table
 from luckbase.jobs.web.states import grid
 from luckbase.solver.errors import OptionError
 from tests.places import BOARDS
 
 
 @pytest.fixture(scope="module")
-def table() -> Iterator[Table]:
+def table():
     with luckbase.open(BOARDS / "pig/tiny.toml", in_memory=True) as opened:
         yield opened
 
 
 @pytest.mark.parametrize("colour", ["value_1", "value_2", "margin", "best"])
-def test_a_grid_says_what_each_state_says(colour: str, table: Table) -> None:
+def test_a_grid_says_what_each_state_says(colour, table):
     base = {"mine": "0", "yours": "0", "turn": "3"}
     found = grid(table, ("mine", "yours"), base, colour, {"mine": (0, 20, 4)})
     assert found.cells.shape == (6, 20)
@@ -43,13 +37,13 @@ def test_a_grid_says_what_each_state_says(colour: str, table: Table) -> None:
             )
 
 
-def test_cells_that_are_no_states_are_empty(table: Table) -> None:
+def test_cells_that_are_no_states_are_empty(table):
     spans = {"mine": (19, 25, 1)}
     found = grid(table, ("mine", "turn"), {"mine": "0", "yours": "0"}, "value_1", spans)
     assert np.isnan(found.cells[2:]).all() and not np.isnan(found.cells[0]).any()
 
 
-def test_a_grid_in_pieces_is_the_same(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_grid_in_pieces_is_the_same(table, monkeypatch):
     wish = ("mine", "turn"), {"mine": "0", "yours": "7"}, "margin"
     whole = grid(table, *wish)
     monkeypatch.setattr("luckbase.jobs.web.states.GRID_PIECE", 37)
@@ -72,6 +66,6 @@ def test_a_grid_in_pieces_is_the_same(table: Table, monkeypatch: pytest.MonkeyPa
         ((("mine", "turn"), {}, "best", {"mine": (5, 1, 1)}), "gives no values"),
     ],
 )  # fmt: skip
-def test_a_grid_that_can_not_be_is_refused(wish: Any, sentence: str, table: Table) -> None:
+def test_a_grid_that_can_not_be_is_refused(wish, sentence, table):
     with pytest.raises(OptionError, match=sentence):
         grid(table, *wish)

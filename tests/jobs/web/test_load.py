@@ -1,17 +1,11 @@
 """Many requests at once: no long question delays the others, and connections are bounded."""
 
-from __future__ import annotations
-
 import json
 import socket
 import threading
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from pathlib import Path
 from urllib.request import urlopen
-
-import pytest
 
 from luckbase.jobs import serve
 from luckbase.jobs.web import filter
@@ -22,13 +16,13 @@ HANGS = 300.0
 
 
 @contextmanager
-def long_filters(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def long_filters(monkeypatch):
     """Searches for rows take until the end of this."""
     end, real = threading.Event(), filter.all_answers
 
-    def slow(*given: object) -> object:
+    def slow(*given):
         assert end.wait(HANGS)
-        return real(*given)  # type: ignore[arg-type]
+        return real(*given)
 
     monkeypatch.setattr(filter, "all_answers", slow)
     try:
@@ -37,15 +31,13 @@ def long_filters(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         end.set()
 
 
-def test_long_questions_delay_neither_their_table_nor_the_others(
-    web_results: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_long_questions_delay_neither_their_table_nor_the_others(web_results, monkeypatch):
     """There are more of them than threads, all of one table."""
     with asking(web_results) as client:
         pig, skunk = id_of(client, "pig"), id_of(client, "skunk")
     with listening(web_results) as address, ThreadPoolExecutor(8) as pool:
 
-        def get(path: str) -> int:
+        def get(path):
             with urlopen(f"{address}{path}", timeout=HANGS) as reply:
                 reply.read()
                 return int(reply.status)
@@ -59,20 +51,18 @@ def test_long_questions_delay_neither_their_table_nor_the_others(
         assert [each.result() for each in asked] == [200] * 6
 
 
-def connect(address: str) -> socket.socket:
+def connect(address):
     host, port = address.removeprefix("http://").split(":")
     return socket.create_connection((host, int(port)), timeout=HANGS)
 
 
-def status_of(line: socket.socket, head: bytes = b"Host: 127.0.0.1") -> int:
+def status_of(line, head=b"Host: 127.0.0.1"):
     """The status of the answer to a request on a connection."""
     line.sendall(b"GET /api/tables HTTP/1.1\r\n" + head + b"\r\n\r\n")
     return int(line.recv(100).split(b" ")[1])
 
 
-def test_more_connections_than_may_be_are_refused(
-    web_results: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_more_connections_than_may_be_are_refused(web_results, monkeypatch):
     monkeypatch.setattr(serve, "CONNECTIONS", 3)
     with listening(web_results) as address, connect(address), connect(address):
         third = connect(address)
@@ -80,7 +70,7 @@ def test_more_connections_than_may_be_are_refused(
         third.close()
 
 
-def test_idle_connections_leave_the_others_answered(web_results: Path) -> None:
+def test_idle_connections_leave_the_others_answered(web_results):
     with listening(web_results) as address:
         idle = [connect(address) for _ in range(400)]
         with connect(address) as line:
@@ -89,7 +79,7 @@ def test_idle_connections_leave_the_others_answered(web_results: Path) -> None:
             each.close()
 
 
-def test_a_header_is_read_no_further_than_it_may_be_long(web_results: Path) -> None:
+def test_a_header_is_read_no_further_than_it_may_be_long(web_results):
     with listening(web_results) as address:
         with connect(address) as line:
             assert status_of(line, b"Host: 127.0.0.1\r\nX: " + b"x" * 200_000) == 400

@@ -2,12 +2,7 @@
 a phone, in light and dark; and not a word in the console (`browsing`).
 """
 
-from __future__ import annotations
-
 import re
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 import pytest
@@ -15,7 +10,6 @@ import pytest
 from tests.jobs.web.browsing import (
     GAMES,
     STATES,
-    Visitor,
     expect,
     faults,
     id_of,
@@ -38,9 +32,7 @@ CHOICES = [game for game in GAMES if game != "goofspiel"]
 
 
 @pytest.mark.parametrize("game", GAMES)
-def test_every_table_opens_from_the_list_and_is_drawn(
-    game: str, visitor: Visitor, tables: dict[str, Path]
-) -> None:
+def test_every_table_opens_from_the_list_and_is_drawn(game, visitor, tables):
     page = visitor.go("")
     assert page.locator("li.table").count() == len(tables)
     page.locator(f"li.table a[href*='{id_of(tables[game])}/state']").first.click()
@@ -52,9 +44,7 @@ def test_every_table_opens_from_the_list_and_is_drawn(
 
 
 @pytest.mark.parametrize("game", GAMES)
-def test_the_page_says_the_numbers_of_query(
-    game: str, visitor: Visitor, tables: dict[str, Path], address: Callable[..., str]
-) -> None:
+def test_the_page_says_the_numbers_of_query(game, visitor, tables, address):
     page = visitor.go(address(game))
     expect(page.locator(".split")).to_be_visible()
     said = queried(tables[game], dict(parse_qsl(STATES[game])))
@@ -72,9 +62,7 @@ def test_the_page_says_the_numbers_of_query(
 
 
 @pytest.mark.parametrize("game", GAMES)
-def test_edit_a_field_take_an_action_and_an_outcome_and_go_back(
-    game: str, visitor: Visitor, address: Callable[..., str]
-) -> None:
+def test_edit_a_field_take_an_action_and_an_outcome_and_go_back(game, visitor, address):
     page = visitor.go(address(game))
     label, text, said = EDITS[game]
     field = page.get_by_label(label, exact=True)
@@ -102,9 +90,7 @@ def test_edit_a_field_take_an_action_and_an_outcome_and_go_back(
     expect(page).to_have_url(visitor.site + address(game))
 
 
-def test_outcomes_together_are_worth_the_action(
-    visitor: Visitor, address: Callable[..., str]
-) -> None:
+def test_outcomes_together_are_worth_the_action(visitor, address):
     page = visitor.go(address("pig"))
     roll = page.locator("table.actions tr", has_text="roll")
     roll.get_by_role("button").click()
@@ -118,9 +104,7 @@ def test_outcomes_together_are_worth_the_action(
     assert mean == pytest.approx(numbers(roll)[0])
 
 
-def test_the_path_leads_back_and_an_address_says_all(
-    visitor: Visitor, address: Callable[..., str]
-) -> None:
+def test_the_path_leads_back_and_an_address_says_all(visitor, address):
     page = visitor.go(address("pig"))
     for step in range(3):
         page.locator("table.outcomes tbody a").nth(1).click()
@@ -134,7 +118,7 @@ def test_the_path_leads_back_and_an_address_says_all(
     assert numbers(page.locator(".split")) == shown
 
 
-def test_the_main_line_goes_to_the_end(visitor: Visitor, address: Callable[..., str]) -> None:
+def test_the_main_line_goes_to_the_end(visitor, address):
     page = visitor.go(address("jackpot", query="open=1,2,3,4"))
     page.get_by_text("Main line").click()
     steps = page.locator(".mainline li")
@@ -144,9 +128,7 @@ def test_the_main_line_goes_to_the_end(visitor: Visitor, address: Callable[..., 
     expect(page.locator("h1")).to_have_text("The game is over")
 
 
-def test_a_random_state_gets_an_address_of_its_own(
-    visitor: Visitor, tables: dict[str, Path], address: Callable[..., str]
-) -> None:
+def test_a_random_state_gets_an_address_of_its_own(visitor, tables, address):
     page = visitor.go(address("skunk"))
     page.get_by_role("button", name="A random state").click()
     expect(page).not_to_have_url(re.compile(r"random|mine=3&yours=8&turn=4$"))
@@ -164,9 +146,7 @@ def test_a_random_state_gets_an_address_of_its_own(
         ("pig", "turn", "99", "turn"),
     ],
 )
-def test_bad_input_is_a_sentence_beside_its_field(
-    game: str, label: str, wrong: str, sentence: str, visitor: Visitor, address: Callable[..., str]
-) -> None:  # fmt: skip
+def test_bad_input_is_a_sentence_beside_its_field(game, label, wrong, sentence, visitor, address):
     page = visitor.go(address(game))
     before = numbers(page.locator(".split"))
     page.get_by_label(label, exact=True).fill(wrong)
@@ -179,7 +159,7 @@ def test_bad_input_is_a_sentence_beside_its_field(
     only_refusals(visitor)
 
 
-def test_an_address_that_is_wrong_says_so(visitor: Visitor, address: Callable[..., str]) -> None:
+def test_an_address_that_is_wrong_says_so(visitor, address):
     page = visitor.go(address("pig"))
     page.goto(visitor.site + address("pig", query="mine=3&yours=8&turns=4"))
     expect(page.locator(".verdict [role=alert]")).to_contain_text("unknown field 'turns'")
@@ -195,9 +175,7 @@ def test_an_address_that_is_wrong_says_so(visitor: Visitor, address: Callable[..
 
 
 @pytest.mark.parametrize("game", GAMES)
-def test_a_game_is_played_to_its_end_and_its_decisions_priced(
-    game: str, visitor: Visitor, tables: dict[str, Path], address: Callable[..., str]
-) -> None:
+def test_a_game_is_played_to_its_end_and_its_decisions_priced(game, visitor, tables, address):
     start = STATES[game] if game == "press-your-luck" else ""
     page = visitor.go(address(game, "play", start))
     if game == "press-your-luck":
@@ -229,7 +207,7 @@ def test_a_game_is_played_to_its_end_and_its_decisions_priced(
         )
 
 
-def test_a_move_is_taken_back(visitor: Visitor, address: Callable[..., str]) -> None:
+def test_a_move_is_taken_back(visitor, address):
     page = visitor.go(address("pig", "play", "seed=3&seat=1&against=random"))
     first = page.locator(".log").inner_text()
     page.get_by_role("button", name="roll").click()
@@ -242,7 +220,7 @@ def test_a_move_is_taken_back(visitor: Visitor, address: Callable[..., str]) -> 
 # --- for everybody --------------------------------------------------------------------------------
 
 
-def every_view(address: Callable[..., str]) -> dict[str, str]:
+def every_view(address):
     """Each view once, with all that it can show."""
     return {
         "list": "",
@@ -261,14 +239,14 @@ VIEWS = [
 
 
 @pytest.mark.parametrize("view", VIEWS)
-def test_a_view_is_for_everybody(view: str, visitor: Visitor, address: Callable[..., str]) -> None:
+def test_a_view_is_for_everybody(view, visitor, address):
     page = visitor.go(every_view(address)[view])
     assert faults(page) == []
     if view.startswith("no such"):
         only_refusals(visitor)
 
 
-def tab_to(page: Any, wanted: str, most: int = 60) -> None:
+def tab_to(page, wanted, most=60):
     """Press Tab until what matches a selector has the keyboard, and shows it."""
     for _ in range(most):
         page.keyboard.press("Tab")
@@ -279,9 +257,7 @@ def tab_to(page: Any, wanted: str, most: int = 60) -> None:
     raise AssertionError(f"{wanted} is not reached by Tab")
 
 
-def test_the_keyboard_alone_is_enough(
-    visitor: Visitor, tables: dict[str, Path], address: Callable[..., str]
-) -> None:
+def test_the_keyboard_alone_is_enough(visitor, tables, address):
     page = visitor.go("")
     tab_to(page, f"h3 a[href*='{id_of(tables['pig'])}']")
     page.keyboard.press("Enter")
@@ -302,8 +278,8 @@ def test_the_keyboard_alone_is_enough(
     expect(page).to_have_url(re.compile("turn=2"))
 
 
-def test_the_page_is_small_and_asks_once(visitor: Visitor, address: Callable[..., str]) -> None:
-    sent: list[int] = []
+def test_the_page_is_small_and_asks_once(visitor, address):
+    sent = []
     visitor.page.on("response", lambda r: sent.append(int(r.headers.get("content-length", 0))))
     page = visitor.go(address("pig"))
     page.wait_for_load_state("networkidle")

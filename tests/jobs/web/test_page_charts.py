@@ -1,16 +1,12 @@
 """Charts, grids, filters, the matrix of bids and what if, in a real browser (`browsing`)."""
 
-from __future__ import annotations
-
 import csv
 import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 from urllib.parse import parse_qsl
 from xml.etree import ElementTree
 
@@ -33,7 +29,7 @@ CLIMB = ROOT / "tests/games/climb.py"
 # --- grids ----------------------------------------------------------------------------------------
 
 
-def point_at(page: Any, across: float, up: float) -> None:
+def point_at(page, across, up):
     """Point at a place of the heat map, in shares of its width and height, about."""
     box = page.locator("canvas.map").bounding_box()
     left, right, top, bottom = 66, 22, 8, 46
@@ -51,9 +47,7 @@ GRIDS = {
 
 
 @pytest.mark.parametrize("game", GRIDS)
-def test_a_cell_says_the_number_of_the_state_that_it_opens(
-    game: str, visitor: Visitor, tables: dict[str, Path], address: Callable[..., str]
-) -> None:
+def test_a_cell_says_the_number_of_the_state_that_it_opens(game, visitor, tables, address):
     page = visitor.go(address(game, "grid", GRIDS[game]))
     expect(page.locator("canvas.map")).to_be_visible()
     point_at(page, 0.4, 0.3)
@@ -73,7 +67,7 @@ def test_a_cell_says_the_number_of_the_state_that_it_opens(
         assert said.rpartition("best: ")[2] == answer["best"]
 
 
-def test_a_grid_of_a_game_of_ones_own_has_names_to_choose(tmp_path: Path, windows: Any) -> None:
+def test_a_grid_of_a_game_of_ones_own_has_names_to_choose(tmp_path, windows):
     named = "default=turns, names=Names([f't{i}' for i in range(turns + 1)])"
     game, text = tmp_path / "named.py", CLIMB.read_text()
     game.write_text(text.replace("default=turns", named).replace("Field, R", "Field, Names, R"))
@@ -96,9 +90,7 @@ def test_a_grid_of_a_game_of_ones_own_has_names_to_choose(tmp_path: Path, window
         page.close()
 
 
-def test_a_grid_by_keyboard_slider_and_as_a_table(
-    visitor: Visitor, tables: dict[str, Path], address: Callable[..., str]
-) -> None:
+def test_a_grid_by_keyboard_slider_and_as_a_table(visitor, tables, address):
     page = visitor.go(address("pig", "grid", "x=mine&y=yours&colour=value_1&turn=4"))
     page.locator("canvas.map").focus()
     for key in ("ArrowRight", "ArrowRight", "ArrowUp"):
@@ -136,9 +128,7 @@ def test_a_grid_by_keyboard_slider_and_as_a_table(
     assert visitor.fields()["turn"] == "5"
 
 
-def test_colours_of_actions_and_a_chart_of_the_game(
-    visitor: Visitor, address: Callable[..., str]
-) -> None:
+def test_colours_of_actions_and_a_chart_of_the_game(visitor, address):
     page = visitor.go(address("skunk", "grid", "x=mine&y=turn&colour=best&yours=8"))
     expect(page.locator(".legend.names")).to_contain_text("roll")
     page.get_by_role("link", name="Charts", exact=True).click()
@@ -157,14 +147,7 @@ def test_colours_of_actions_and_a_chart_of_the_game(
         ("press-your-luck", "chart=decide&up=1&spins=2&third=500", ["ArrowUp", "ArrowUp"]),
     ],
 )
-def test_a_cell_of_a_chart_is_a_state(
-    game: str,
-    chart: str,
-    keys: list[str],
-    visitor: Visitor,
-    tables: dict[str, Path],
-    address: Callable[..., str],
-) -> None:
+def test_a_cell_of_a_chart_is_a_state(game, chart, keys, visitor, tables, address):
     page = visitor.go(address(game, "charts", chart))
     page.locator("canvas.map").focus()
     for key in keys:
@@ -179,14 +162,14 @@ def test_a_cell_of_a_chart_is_a_state(
         assert visitor.fields() | {"scores": "0,500,1000", "earned": "2,0,0"} == visitor.fields()
 
 
-def test_what_is_no_state_opens_nothing(visitor: Visitor, address: Callable[..., str]) -> None:
+def test_what_is_no_state_opens_nothing(visitor, address):
     page = visitor.go(address("goofspiel", "charts", "chart=upcard"))  # a bid is in no state
     page.locator("canvas.map").focus()
     expect(page.locator(".readout")).to_contain_text("chance of the bid")
     assert page.locator(".readout a").count() == 0
 
 
-def test_a_chart_has_settings_in_the_address(visitor: Visitor, address: Callable[..., str]) -> None:
+def test_a_chart_has_settings_in_the_address(visitor, address):
     page = visitor.go(address("press-your-luck", "charts", "chart=decide"))
     head = page.locator(".mapped h2")
     expect(head).to_contain_text("One spin")
@@ -209,29 +192,27 @@ def test_a_chart_has_settings_in_the_address(visitor: Visitor, address: Callable
     only_refusals(visitor)
 
 
-def test_a_link_of_before_leads_to_the_chart(visitor: Visitor, address: Callable[..., str]) -> None:
+def test_a_link_of_before_leads_to_the_chart(visitor, address):
     page = visitor.go(address("press-your-luck", "grid", "chart=decide&settings=spins=2"))
     expect(page.locator(".mapped h2")).to_contain_text("Two spins")
     expect(page.locator("h1")).to_have_text("Charts")
 
 
-def test_a_chart_says_how_to_read_it(visitor: Visitor, address: Callable[..., str]) -> None:
+def test_a_chart_says_how_to_read_it(visitor, address):
     page = visitor.go(address("skunk", "charts", "chart=chart"))
     expect(page.locator(".reading")).to_contain_text("roll below")
 
 
-def chart_of(page: Any, name: str) -> dict[str, Any]:
+def chart_of(page, name):
     """Open a chart of the game, by choosing it; what the server said of it."""
     with page.expect_response(re.compile(rf"/chart/{name}(\?|$)")) as reply:
         page.locator(f".chartlist a[href$='chart={name}']").click()
-    said: dict[str, Any] = reply.value.json()
+    said = reply.value.json()
     expect(page.locator(".mapped h2")).to_be_visible()
     return said
 
 
-def test_curves_are_told_apart_without_colours(
-    visitor: Visitor, address: Callable[..., str]
-) -> None:
+def test_curves_are_told_apart_without_colours(visitor, address):
     page = visitor.go(address("press-your-luck", "charts", ""))
     said = chart_of(page, "leads")
     assert said["kind"] == "curves"
@@ -252,12 +233,12 @@ def test_curves_are_told_apart_without_colours(
     assert reasons.split() == " ".join(band["text"] for band in said["bands"]).split()
 
 
-def plain(value: float | None) -> str:
+def plain(value):
     """A number of a chart as the page writes it."""
     return "none" if value is None else f"{float(f'{value:.6g}'):,.6f}".rstrip("0").rstrip(".")
 
 
-def read_of(said: dict[str, Any], i: int) -> list[str]:
+def read_of(said, i):
     """What the readout says of the curves at a place of the axis."""
     numbers = [curve["values"][i] for curve in said["curves"]]
     return [
@@ -266,7 +247,7 @@ def read_of(said: dict[str, Any], i: int) -> list[str]:
     ]
 
 
-def test_curves_say_their_numbers(visitor: Visitor, address: Callable[..., str]) -> None:
+def test_curves_say_their_numbers(visitor, address):
     page = visitor.go(address("press-your-luck", "charts", ""))
     said = chart_of(page, "leads")
     xs, picture, readout = said["xs"], page.locator(".heat > svg.curves"), page.locator(".readout")
@@ -302,16 +283,14 @@ def test_curves_say_their_numbers(visitor: Visitor, address: Callable[..., str])
         assert row.locator("td").all_text_contents() == cells
 
 
-def test_a_list_is_a_table_that_its_heads_sort(
-    visitor: Visitor, address: Callable[..., str]
-) -> None:
+def test_a_list_is_a_table_that_its_heads_sort(visitor, address):
     page = visitor.go(address("jackpot", "charts", "chart=flip"))
     said = chart_of(page, "flip")
     expect(page.locator(".mapped .heat .about")).to_have_text(re.compile(said["note"], re.I))
     rows = page.locator("table.listed tbody tr")
     expect(rows).to_have_count(len(said["rows"]))
 
-    def shown(k: int) -> list[str]:
+    def shown(k):
         return [row.locator("td").nth(k).inner_text() for row in rows.all()]
 
     k = said["columns"].index("chance")
@@ -325,7 +304,7 @@ def test_a_list_is_a_table_that_its_heads_sort(
     assert shown(k) == sorted(told, key=float, reverse=True)
 
 
-def test_the_gaps_of_a_line_stay_open(visitor: Visitor, address: Callable[..., str]) -> None:
+def test_the_gaps_of_a_line_stay_open(visitor, address):
     page = visitor.go(address("press-your-luck", "charts", ""))
     (line,) = chart_of(page, "decide")["lines"]
     found = page.evaluate(
@@ -336,7 +315,7 @@ def test_the_gaps_of_a_line_stay_open(visitor: Visitor, address: Callable[..., s
     assert all(len(piece) == 2 and None not in [*piece[0], *piece[1]] for piece in found)
 
 
-def test_the_scale_reads_in_grey(visitor: Visitor) -> None:
+def test_the_scale_reads_in_grey(visitor):
     page = visitor.go("")
     grey = page.evaluate(
         """async () => {
@@ -350,7 +329,7 @@ def test_the_scale_reads_in_grey(visitor: Visitor) -> None:
         assert all(b - a > step for a, b in pairwise(scale))
 
 
-def test_the_page_writes_counts_sizes_and_what_is_paid_in_full(visitor: Visitor) -> None:
+def test_the_page_writes_counts_sizes_and_what_is_paid_in_full(visitor):
     page = visitor.go("")
     said = page.evaluate(
         """async () => {
@@ -366,7 +345,7 @@ def test_the_page_writes_counts_sizes_and_what_is_paid_in_full(visitor: Visitor)
     assert said[3:] == ["+$1,700", "+10", "−0.25", "+1.0e-10", "0", "−$1", "+$0.25"]
 
 
-def test_a_pair_of_choices_shows_the_mean_of_what_chance_brings_after_it(visitor: Visitor) -> None:
+def test_a_pair_of_choices_shows_the_mean_of_what_chance_brings_after_it(visitor):
     page = visitor.go("")
     legend, chances = page.evaluate(
         """async () => {
@@ -389,9 +368,7 @@ def test_a_pair_of_choices_shows_the_mean_of_what_chance_brings_after_it(visitor
 # --- what if -----------------------------------------------------------------------------
 
 
-def test_two_tables_side_by_side(
-    visitor: Visitor, tables: dict[str, Path], address: Callable[..., str]
-) -> None:
+def test_two_tables_side_by_side(visitor, tables, address):
     state = "scores=0,2000,2000&earned=1,1,0"
     first, second = (id_of(tables[name]) for name in ("press-your-luck", "other"))
     page = visitor.go(f"#/compare?first={first}&second={second}&{state}")
@@ -413,8 +390,8 @@ def test_two_tables_side_by_side(
 
 @pytest.mark.parametrize("ways", [("press-your-luck", "finer"), ("finer", "press-your-luck")])
 def test_differences_of_tables_with_other_steps_are_those_of_their_answers(
-    ways: tuple[str, str], visitor: Visitor, tables: dict[str, Path], address: Callable[..., str]
-) -> None:
+    ways, visitor, tables, address
+):
     state = "scores=500,1000,1500&earned=0,1,0"
     second = id_of(tables[ways[1]])
     visitor.go(
@@ -450,7 +427,7 @@ def test_differences_of_tables_with_other_steps_are_those_of_their_answers(
 # --- to take along --------------------------------------------------------------------------------
 
 
-def saved(page: Any, word: str) -> bytes:
+def saved(page, word):
     """What a button of what can be taken along saves."""
     with page.expect_download() as found:
         page.get_by_role("button", name=word, exact=True).first.click()
@@ -466,9 +443,7 @@ def saved(page: Any, word: str) -> bytes:
         ("goofspiel", "state", "mine=1,3,4&theirs=1,2,4&deck=1,2,4&upcard=2"),
     ],
 )
-def test_a_picture_is_saved_with_its_title_and_its_numbers(
-    game: str, view: str, query: str, visitor: Visitor, address: Callable[..., str]
-) -> None:
+def test_a_picture_is_saved_with_its_title_and_its_numbers(game, view, query, visitor, address):
     page = visitor.go(address(game, view, query))
     expect(page.get_by_role("button", name="PNG", exact=True).first).to_be_visible()
     png, svg = saved(page, "PNG"), saved(page, "SVG").decode()
@@ -483,9 +458,7 @@ def test_a_picture_is_saved_with_its_title_and_its_numbers(
     assert [float(row[0]) for row in rows[1:]]
 
 
-def test_the_link_of_what_is_shown_is_copied(
-    browser: Any, site: str, address: Callable[..., str]
-) -> None:
+def test_the_link_of_what_is_shown_is_copied(browser, site, address):
     context = browser.new_context(permissions=["clipboard-read", "clipboard-write"])
     page = Visitor(context.new_page(), site).go(address("pig", "charts", "chart=hold"))
     page.get_by_role("button", name="Copy link").click()
@@ -497,9 +470,7 @@ def test_the_link_of_what_is_shown_is_copied(
 # --- both choose at once --------------------------------------------------------------------------
 
 
-def test_the_matrix_of_bids_says_each_pair_in_words(
-    visitor: Visitor, tables: dict[str, Path], address: Callable[..., str]
-) -> None:
+def test_the_matrix_of_bids_says_each_pair_in_words(visitor, tables, address):
     page = visitor.go(address("goofspiel"))
     state = dict(parse_qsl("mine=1,3,4&theirs=1,2,4&deck=1,2,4&upcard=2"))
     said = queried(tables["goofspiel"], state)
@@ -518,9 +489,7 @@ def test_the_matrix_of_bids_says_each_pair_in_words(
     assert float(shown[1].replace("−", "-")) == pytest.approx(then - 2, abs=6e-5)  # 1 against 2
 
 
-def test_the_matrix_as_a_table_has_both_strategies(
-    visitor: Visitor, tables: dict[str, Path], address: Callable[..., str]
-) -> None:
+def test_the_matrix_as_a_table_has_both_strategies(visitor, tables, address):
     page = visitor.go(address("goofspiel"))
     page.get_by_text("The numbers as a table").click()
     rows = page.locator("table.numbers tbody tr")
@@ -544,9 +513,7 @@ def test_the_matrix_as_a_table_has_both_strategies(
 # --- filters --------------------------------------------------------------------------------------
 
 
-def test_a_ready_search_finds_rows_that_open(
-    visitor: Visitor, tables: dict[str, Path], address: Callable[..., str]
-) -> None:
+def test_a_ready_search_finds_rows_that_open(visitor, tables, address):
     page = visitor.go(address("press-your-luck", "filter", ""))
     page.get_by_role("link", name="Passing is best though behind").click()
     expect(page.locator("input[name=where]")).to_have_value(re.compile("scores_2<scores_3"))
@@ -568,9 +535,7 @@ def test_a_ready_search_finds_rows_that_open(
     assert better == pytest.approx(100 * answer["margin"], abs=0.0051)
 
 
-def test_a_condition_is_built_and_a_wrong_one_is_a_sentence(
-    visitor: Visitor, address: Callable[..., str]
-) -> None:
+def test_a_condition_is_built_and_a_wrong_one_is_a_sentence(visitor, address):
     page = visitor.go(address("pig", "filter", "where=turn>=5"))
     expect(page.locator(".counted")).to_contain_text("states")
     before = page.locator(".counted").inner_text()
@@ -605,9 +570,7 @@ VIEWS = {
 
 
 @pytest.mark.parametrize("view", [*VIEWS, "what if"])
-def test_a_view_of_numbers_is_for_everybody(
-    view: str, visitor: Visitor, address: Callable[..., str], tables: dict[str, Path]
-) -> None:
+def test_a_view_of_numbers_is_for_everybody(view, visitor, address, tables):
     first, second = (id_of(tables[name]) for name in ("press-your-luck", "other"))
     compared = f"#/compare?first={first}&second={second}&scores=500,1000,1500&earned=1,1,0"
     page = visitor.go(compared if view == "what if" else address(*VIEWS[view]))

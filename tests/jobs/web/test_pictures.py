@@ -1,9 +1,6 @@
 """A scene as SVG: well-formed, in words too, readable without any colour, safe in any page."""
 
-from __future__ import annotations
-
 import re
-from collections.abc import Mapping
 from xml.etree import ElementTree
 
 import pytest
@@ -18,9 +15,7 @@ EVIL = '<script>"&'
 
 
 @pytest.mark.parametrize(("board", "words"), STARTS, ids=[board for board, _ in STARTS])
-def test_a_drawing_may_stand_in_any_page_as_often_as_one_likes(
-    board: str, words: Mapping[str, str]
-) -> None:
+def test_a_drawing_may_stand_in_any_page_as_often_as_one_likes(board, words):
     game = game_of(board)
     scene = scene_of(game, start_of(game, words))
     text = svg(scene)
@@ -39,7 +34,7 @@ def test_a_drawing_may_stand_in_any_page_as_often_as_one_likes(
     assert colours <= {None, "none", "currentColor"}  # tints are the style sheet's alone
 
 
-def test_every_box_and_its_words_are_drawn() -> None:
+def test_every_box_and_its_words_are_drawn():
     game = game_of("jackpot/seed")
     scene = scene_of(game, {"open": "1,9", "dice": "3,4"})
     root = ElementTree.fromstring(svg(scene))
@@ -54,7 +49,7 @@ def test_every_box_and_its_words_are_drawn() -> None:
     assert ("open", "9") in data
 
 
-def test_words_can_not_end_an_element() -> None:
+def test_words_can_not_end_an_element():
     shapes = (Box("card", 0, 0, 9, 9, (EVIL,), about=EVIL, field=EVIL, value=EVIL),
               Words(EVIL, 1, 1), Counter(3, 3, 3, EVIL, about=EVIL))  # fmt: skip
     text = svg(Scene(EVIL, EVIL, 10, 10, shapes))
@@ -62,23 +57,23 @@ def test_words_can_not_end_an_element() -> None:
     assert "<script" not in text and root.findtext(f"{SVG}title") == EVIL
 
 
-def test_a_die_has_as_many_pips_as_it_shows() -> None:
+def test_a_die_has_as_many_pips_as_it_shows():
     assert {face: len(at) for face, at in PIPS.items()} == {face: face for face in range(1, 10)}
     ten = svg(Scene("t", "a.", 9, 9, (Die(0, 0, 9, 4, 10),)))
     assert "s-pip" not in ten and ">4</text>" in ten  # of ten sides: a number
 
 
-def test_roles_differ_without_colours() -> None:
+def test_roles_differ_without_colours():
     assert set(LOOKS) == set(ROLES) and len(set(LOOKS.values())) == len(LOOKS)
 
 
-def luminance(colour: str) -> float:
+def luminance(colour):
     parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
     red, green, blue = (x / 12.92 if x <= 0.03928 else ((x + 0.055) / 1.055) ** 2.4 for x in parts)
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
-def test_letters_on_every_tint_have_the_contrast_of_wcag_aa_in_both_themes() -> None:
+def test_letters_on_every_tint_have_the_contrast_of_wcag_aa_in_both_themes():
     themes = 0
     for block in STYLE.read_text(encoding="utf-8").split("}"):
         tints = dict(re.findall(r"--s-(\w+): (#[0-9a-f]{6})", block))
@@ -91,7 +86,7 @@ def test_letters_on_every_tint_have_the_contrast_of_wcag_aa_in_both_themes() -> 
     assert themes == 3  # light, dark by the system, dark by choice
 
 
-def test_the_style_sheet_knows_what_is_drawn() -> None:
+def test_the_style_sheet_knows_what_is_drawn():
     text = STYLE.read_text(encoding="utf-8")
     for role in set(ROLES) - {""}:
         assert f".s-{role} " in text

@@ -1,18 +1,13 @@
 """Tables that come, grow, change, break and go while a server reads them."""
 
-from __future__ import annotations
-
 import os
 import shutil
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from pathlib import Path
 from urllib.parse import quote
 from urllib.request import urlopen
 
 import pytest
-from starlette.testclient import TestClient
 
 import luckbase
 from luckbase.cluster.table.find import tables_below
@@ -27,14 +22,14 @@ PRESS = BOARDS / "press-your-luck/tiny.toml"
 
 
 @pytest.fixture
-def results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def results(tmp_path, monkeypatch):
     """An empty results folder; a server looks at it before every answer."""
     monkeypatch.setattr(pool, "LIST_SECONDS", 0.0)
     return tmp_path / "results"
 
 
 @pytest.fixture
-def copied(results: Path, web_results: Path) -> Path:
+def copied(results, web_results):
     """A folder of its own with the tables of pig and skunk."""
     for game in ("pig", "skunk"):
         shutil.copytree(web_results / game, results / game)
@@ -42,14 +37,12 @@ def copied(results: Path, web_results: Path) -> Path:
 
 
 @pytest.fixture
-def client(results: Path) -> Iterator[TestClient]:
+def client(results):
     with asking(results) as found:
         yield found
 
 
-def test_a_table_that_is_solved_meanwhile_appears_and_grows(
-    results: Path, client: TestClient
-) -> None:
+def test_a_table_that_is_solved_meanwhile_appears_and_grows(results, client):
     assert client.get("/api/tables").json() == {"tables": []}
     luckbase.solve(luckbase.load_board(PRESS, frontier=1), results=results)
     id = id_of(client, "press-your-luck")
@@ -61,9 +54,7 @@ def test_a_table_that_is_solved_meanwhile_appears_and_grows(
     assert after["value"] == pytest.approx(before["value"], abs=1e-6)
 
 
-def test_a_table_whose_board_changes_says_so_in_the_next_answer(
-    results: Path, tmp_path: Path
-) -> None:
+def test_a_table_whose_board_changes_says_so_in_the_next_answer(results, tmp_path):
     board = tmp_path / "mine.toml"
     board.write_text('game = "pig"\n[rules]\ngoal = 10\n')
     luckbase.solve(board, results=results)
@@ -75,7 +66,7 @@ def test_a_table_whose_board_changes_says_so_in_the_next_answer(
         assert "goal" in client.get(at).json()["stale"][0]
 
 
-def test_a_table_that_is_deleted_is_gone(copied: Path, client: TestClient) -> None:
+def test_a_table_that_is_deleted_is_gone(copied, client):
     id = id_of(client, "pig")
     state_of(client, id)
     shutil.rmtree(copied / "pig")
@@ -84,7 +75,7 @@ def test_a_table_that_is_deleted_is_gone(copied: Path, client: TestClient) -> No
     assert [table["game"] for table in client.get("/api/tables").json()["tables"]] == ["skunk"]
 
 
-def test_a_changed_byte_is_refused_and_the_others_answer(copied: Path, client: TestClient) -> None:
+def test_a_changed_byte_is_refused_and_the_others_answer(copied, client):
     id, other = id_of(client, "pig"), id_of(client, "skunk")
     (file,) = copied.glob("pig/*/*/tiers/*.parquet")
     content = bytearray(file.read_bytes())
@@ -97,9 +88,7 @@ def test_a_changed_byte_is_refused_and_the_others_answer(copied: Path, client: T
 
 
 @pytest.mark.parametrize("name", ["table.json", "ledger"])
-def test_a_damaged_table_is_listed_and_says_why(
-    name: str, copied: Path, client: TestClient
-) -> None:
+def test_a_damaged_table_is_listed_and_says_why(name, copied, client):
     id = id_of(client, "pig")
     (place,) = copied.glob(f"pig/*/*/{name}")
     file = place if place.is_file() else max(place.iterdir())
@@ -110,7 +99,7 @@ def test_a_damaged_table_is_listed_and_says_why(
         assert client.get(f"/api/tables/{id}{path}").status_code == 409
 
 
-def test_a_table_in_the_place_of_another_is_opened_anew(copied: Path, client: TestClient) -> None:
+def test_a_table_in_the_place_of_another_is_opened_anew(copied, client):
     """Files of the old one must not answer for the new."""
     id = id_of(client, "pig")
     state_of(client, id, mine="1", yours="1")
@@ -120,7 +109,7 @@ def test_a_table_in_the_place_of_another_is_opened_anew(copied: Path, client: Te
     assert state_of(client, id, mine="1", yours="1")["source"] == "table"
 
 
-def test_a_stale_table_says_so_and_strict_refuses_it(results: Path, tmp_path: Path) -> None:
+def test_a_stale_table_says_so_and_strict_refuses_it(results, tmp_path):
     board = tmp_path / "mine.toml"
     board.write_text('game = "pig"\n[rules]\ngoal = 10\n')
     luckbase.solve(board, results=results)
@@ -134,7 +123,7 @@ def test_a_stale_table_says_so_and_strict_refuses_it(results: Path, tmp_path: Pa
         assert reply.status_code == 409 and "is stale" in reply.json()["error"]
 
 
-def test_what_is_being_solved_is_listed_without_states(results: Path, client: TestClient) -> None:
+def test_what_is_being_solved_is_listed_without_states(results, client):
     """A head and a goal, and no row yet."""
     luckbase.solve(luckbase.load_board(PRESS, frontier=1), results=results)
     (path,) = results.glob("*/*/*/")
@@ -153,11 +142,11 @@ def test_what_is_being_solved_is_listed_without_states(results: Path, client: Te
     assert client.get(f"/api/tables/{listed['id']}").json()["start"] is None
 
 
-def test_many_readers_at_once_get_the_same_answers(web_results: Path) -> None:
+def test_many_readers_at_once_get_the_same_answers(web_results):
     """Of several tables, with long questions among short ones, over a real connection."""
     with listening(web_results) as address, ThreadPoolExecutor(8) as pool:
 
-        def get(path: str) -> bytes:
+        def get(path):
             with urlopen(f"{address}{path}", timeout=300) as reply:
                 return bytes(reply.read())
 
@@ -172,7 +161,7 @@ def test_many_readers_at_once_get_the_same_answers(web_results: Path) -> None:
     assert together == one_by_one * 3
 
 
-def test_no_more_tables_stay_open_than_may(web_results: Path) -> None:
+def test_no_more_tables_stay_open_than_may(web_results):
     tables = TablePool([partial(tables_below, web_results)], open_tables=2)
     ids = [each.id for each in tables.listed()]
     assert len(ids) == len(GAMES)
@@ -190,7 +179,7 @@ def test_no_more_tables_stay_open_than_may(web_results: Path) -> None:
     assert not tables._free
 
 
-def test_what_is_remembered_is_bounded(web_results: Path) -> None:
+def test_what_is_remembered_is_bounded(web_results):
     """By tables that stay open and as many in use: a share of the machine's memory."""
     from luckbase.cluster.machine import memory_limit
 
@@ -198,16 +187,14 @@ def test_what_is_remembered_is_bounded(web_results: Path) -> None:
     id = tables.listed()[0].id
     with tables.open(id) as first, tables.open(id) as second:
         assert second is not first
-        sizes = [sum(part.groups.max_bytes for part in table.parts) for table in (first, second)]  # type: ignore[attr-defined]
+        sizes = [sum(part.groups.max_bytes for part in table.parts) for table in (first, second)]
     assert sizes[0] == sizes[1] and 4 * pool.OPEN_TABLES * sizes[0] <= memory_limit()
     with tables.open(id) as again:
         assert again is first
     tables.forget()
 
 
-def test_a_table_is_waited_for_and_not_opened_for_each_question(
-    web_results: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_table_is_waited_for_and_not_opened_for_each_question(web_results, monkeypatch):
     opened, real = [], pool.open_table
     monkeypatch.setattr(server, "OF_ONE_TABLE", 1)
     monkeypatch.setattr(pool, "open_table", lambda path: opened.append(path) or real(path))
@@ -215,7 +202,7 @@ def test_a_table_is_waited_for_and_not_opened_for_each_question(
         id = id_of(client, "pig")
     with listening(web_results) as address, ThreadPoolExecutor(8) as threads:
 
-        def get(seed: int) -> int:
+        def get(seed):
             with urlopen(f"{address}/api/tables/{id}/state?random={seed}", timeout=300) as reply:
                 return int(reply.status)
 
@@ -223,7 +210,7 @@ def test_a_table_is_waited_for_and_not_opened_for_each_question(
     assert len(opened) == 1
 
 
-def test_a_failed_question_leaves_the_table_usable(web_results: Path) -> None:
+def test_a_failed_question_leaves_the_table_usable(web_results):
     tables = TablePool([partial(tables_below, web_results)])
     id = tables.listed()[0].id
     for _ in range(5):
@@ -234,9 +221,7 @@ def test_a_failed_question_leaves_the_table_usable(web_results: Path) -> None:
     tables.forget()
 
 
-def test_two_folders_with_one_table_each_have_ids_of_their_own(
-    copied: Path, web_results: Path
-) -> None:
+def test_two_folders_with_one_table_each_have_ids_of_their_own(copied, web_results):
     with asking(copied, web_results) as client:
         ids = [table["id"] for table in client.get("/api/tables").json()["tables"]]
         assert len(ids) == len(set(ids)) == 2 + len(GAMES)
@@ -244,9 +229,7 @@ def test_two_folders_with_one_table_each_have_ids_of_their_own(
             state_of(client, id)
 
 
-def test_a_folder_whose_name_is_no_text_is_listed_and_answers(
-    results: Path, web_results: Path, client: TestClient
-) -> None:
+def test_a_folder_whose_name_is_no_text_is_listed_and_answers(results, web_results, client):
     strange = os.fsdecode(os.fsencode(results) + b"/pig\xff/tiny")
     os.makedirs(strange)
     (table,) = web_results.glob("pig/*/*/")
@@ -257,9 +240,7 @@ def test_a_folder_whose_name_is_no_text_is_listed_and_answers(
 
 
 @pytest.mark.parametrize("local", [True, False])
-def test_where_tables_lie_is_said_on_this_machine_alone(
-    local: bool, results: Path, tmp_path: Path, web_results: Path
-) -> None:
+def test_where_tables_lie_is_said_on_this_machine_alone(local, results, tmp_path, web_results):
     """A state too far above, a stale table, a damaged file, a damaged head."""
     shutil.copytree(web_results / "press-your-luck", results / "press-your-luck")
     board = tmp_path / "mine.toml"
@@ -267,7 +248,7 @@ def test_where_tables_lie_is_said_on_this_machine_alone(
     luckbase.solve(board, results=results)
     board.write_text('game = "pig"\n[rules]\ngoal = 12\n')
     with asking(results) as client:
-        client.pool.says_paths = local  # type: ignore[attr-defined]
+        client.pool.says_paths = local
         id, press = id_of(client, "pig"), id_of(client, "press-your-luck")
         far = f"/api/tables/{press}/state?scores=0,0,0&earned=7,7,6"
         sent = [client.get(far), client.get(f"/api/tables/{id}/state?strict=1")]
@@ -277,7 +258,7 @@ def test_where_tables_lie_is_said_on_this_machine_alone(
         sent += [client.get("/api/tables"), client.get(f"/api/tables/{id}/state")]
         (file,) = results.glob("pig/*/*/tiers/*.parquet")
         file.write_bytes(b"x" * file.stat().st_size)
-        client.pool.forget(id)  # type: ignore[attr-defined]
+        client.pool.forget(id)
         sent += [client.get(f"/api/tables/{id}/state?mine=1&yours=1")]
         assert sent[-1].status_code == 409
         (ledger,) = results.glob("pig/*/*/table.json")

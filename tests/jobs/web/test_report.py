@@ -1,7 +1,5 @@
 """``luckbase publish TABLE FILE.html``: one file that loads nothing, with its table's numbers."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import io
@@ -11,7 +9,6 @@ import re
 import tomllib
 from dataclasses import replace
 from html.parser import HTMLParser
-from pathlib import Path
 
 import matplotlib.image
 import numpy as np
@@ -25,7 +22,7 @@ from luckbase.jobs.web.report import Detail, ReportChart, chart_section
 from luckbase.solver import load_board, load_game, sentences
 from luckbase.solver.board import registry
 from luckbase.solver.board.model import rules_identity
-from luckbase.solver.charts import Band, Chart, Curve, Curves, Heatmap, Line, Listing, Words
+from luckbase.solver.charts import Band, Curve, Curves, Heatmap, Line, Listing, Words
 from tests.e2e.stopped import solve_until
 from tests.games import climb
 from tests.places import BOARDS, ROOT
@@ -38,37 +35,37 @@ VOID = {"meta", "br", "link", "input", "hr", "img"}
 class Page(HTMLParser):
     """A page read: its elements by name, its text, and that what is opened is closed."""
 
-    def __init__(self, html: str) -> None:
+    def __init__(self, html):
         super().__init__()
-        self.open: list[str] = []
-        self.found: dict[str, list[dict[str, str | None]]] = {}
-        self.texts: list[tuple[str, str]] = []
+        self.open = []
+        self.found = {}
+        self.texts = []
         self.feed(html)
         self.close()
         assert self.open == []
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+    def handle_starttag(self, tag, attrs):
         self.found.setdefault(tag, []).append(dict(attrs))
         if tag not in VOID:
             self.open.append(tag)
 
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+    def handle_startendtag(self, tag, attrs):
         self.found.setdefault(tag, []).append(dict(attrs))
 
-    def handle_endtag(self, tag: str) -> None:
+    def handle_endtag(self, tag):
         assert self.open.pop() == tag
 
-    def handle_data(self, data: str) -> None:
+    def handle_data(self, data):
         self.texts.append((self.open[-1] if self.open else "", data))
 
     @property
-    def text(self) -> str:
+    def text(self):
         return " ".join(" ".join(t for tag, t in self.texts if tag not in ("style", "script"))
                         .split())  # fmt: skip
 
 
 @pytest.fixture(scope="module")
-def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def results(tmp_path_factory):
     folder = tmp_path_factory.mktemp("results")
     luckbase.solve(SKUNK, results=folder)
     luckbase.solve(luckbase.load_board(LUCK, frontier=1), results=folder)
@@ -77,7 +74,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def made(results: Path) -> luckbase.Report:
+def made(results):
     return luckbase.report(SKUNK, results=results)
 
 
@@ -85,9 +82,7 @@ def made(results: Path) -> luckbase.Report:
 
 
 @pytest.mark.parametrize("board", [SKUNK, LUCK, GOOFSPIEL], ids=lambda path: path.parent.name)
-def test_a_report_is_one_file_that_loads_nothing_and_runs_only_its_own_script(
-    board: Path, results: Path
-) -> None:
+def test_a_report_is_one_file_that_loads_nothing_and_runs_only_its_own_script(board, results):
     html = luckbase.report(board, 100, results=results).html
     read = Page(html)
     assert len(html.encode()) < page.MAX_BYTES
@@ -111,9 +106,7 @@ def test_a_report_is_one_file_that_loads_nothing_and_runs_only_its_own_script(
     assert len(set(ids)) == len(ids)
 
 
-def test_the_numbers_under_the_mouse_are_those_of_the_chart(
-    made: luckbase.Report, results: Path
-) -> None:
+def test_the_numbers_under_the_mouse_are_those_of_the_chart(made, results):
     told = re.findall(r'class="numbers">(.*?)</script>', made.html)
     with luckbase.open(SKUNK, results=results) as table:
         pictures = [table.chart(name) for name in ("hold",)]
@@ -126,7 +119,7 @@ def test_the_numbers_under_the_mouse_are_those_of_the_chart(
         np.testing.assert_allclose(values, picture.values, atol=5e-7)
 
 
-def test_the_colours_of_a_picture_are_brighter_the_more() -> None:
+def test_the_colours_of_a_picture_are_brighter_the_more():
     cells = np.arange(12)
     values = np.random.default_rng(1).random((12, 12))
     chart = Heatmap("t", "a", ("x", "y", "v"), cells, cells, values, "x", "y", "v")
@@ -138,7 +131,7 @@ def test_the_colours_of_a_picture_are_brighter_the_more() -> None:
     assert (np.diff(grey.ravel()[order]) > -0.01).all()
 
 
-def test_the_page_says_what_the_table_says(made: luckbase.Report, results: Path) -> None:
+def test_the_page_says_what_the_table_says(made, results):
     text = Page(made.html).text
     with luckbase.open(SKUNK, results=results) as table:
         start = table[{"mine": 0, "yours": 0}]
@@ -151,15 +144,13 @@ def test_the_page_says_what_the_table_says(made: luckbase.Report, results: Path)
         assert words in text
 
 
-def test_a_sample_is_of_different_rows(results: Path) -> None:
+def test_a_sample_is_of_different_rows(results):
     with luckbase.open(SKUNK, results=results) as table:
         made = luckbase.report(table, table.rows - 1)
         assert f"{table.rows - 1:,} rows, drawn evenly from all, computed again" in made.html
 
 
-def test_the_opening_questions_are_those_that_solve_prints(
-    results: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_opening_questions_are_those_that_solve_prints(results, capsys):
     assert run(["solve", str(SKUNK), "--results", str(results), "--force"]) == 0
     printed = capsys.readouterr().err
     text = Page(luckbase.report(SKUNK, 0, results=results).html).text
@@ -169,9 +160,7 @@ def test_the_opening_questions_are_those_that_solve_prints(
         assert " ".join(row.split()) in text
 
 
-def test_the_board_in_the_page_is_a_board_file_with_the_same_identity(
-    results: Path, tmp_path: Path
-) -> None:
+def test_the_board_in_the_page_is_a_board_file_with_the_same_identity(results, tmp_path):
     html = luckbase.report(LUCK, 0, results=results, frontier=1).html
     (text,) = re.findall(r"The board as a file.*?<pre>(.*?)</pre>", html, re.DOTALL)
     text = text.replace("&quot;", '"').replace("&#x27;", "'")
@@ -187,12 +176,12 @@ def test_the_board_in_the_page_is_a_board_file_with_the_same_identity(
     assert rules_identity(again) == rules_identity(load_game(squares))
 
 
-def test_the_same_table_gives_the_same_report(made: luckbase.Report, results: Path) -> None:
+def test_the_same_table_gives_the_same_report(made, results):
     first = luckbase.report(SKUNK, 50, results=results).html
     assert first == luckbase.report(SKUNK, 50, results=results).html
 
 
-def test_a_table_in_memory_and_a_game_of_ones_own_have_reports_too(tmp_path: Path) -> None:
+def test_a_table_in_memory_and_a_game_of_ones_own_have_reports_too(tmp_path):
     from luckbase.game import load_game_file
 
     load_game_file(ROOT / "tests/games/climb.py")
@@ -208,9 +197,7 @@ def test_a_table_in_memory_and_a_game_of_ones_own_have_reports_too(tmp_path: Pat
     assert made.ok and "the start" in Page(made.html).text
 
 
-def test_each_of_several_starts_is_reported_with_its_payoffs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_each_of_several_starts_is_reported_with_its_payoffs(tmp_path, monkeypatch):
     starts = [(0.25, {"steps": (0, 1)}), (0.75, {"steps": (1, 0)})]
     monkeypatch.setattr(registry, "entries", dict(registry.entries))
     luckbase.register("climb", climb.Hill, lambda b: replace(climb.rules(b), start=starts))
@@ -223,14 +210,14 @@ def test_each_of_several_starts_is_reported_with_its_payoffs(
         assert "the likeliest start: steps=1,0 turns=6." in text
 
 
-def test_what_lies_below_a_state_is_reported_with_its_roots(tmp_path: Path) -> None:
+def test_what_lies_below_a_state_is_reported_with_its_roots(tmp_path):
     root = {"scores": (0, 1000, 500), "earned": (0, 2, 0)}
     luckbase.solve(LUCK, root, results=tmp_path)
     text = Page(luckbase.report(LUCK, 100, results=tmp_path).html).text
     assert "--from scores=0,1000,500 earned=0,2,0" in text and "below this all is solved" in text
 
 
-def test_a_table_that_is_not_complete_says_so(tmp_path: Path) -> None:
+def test_a_table_that_is_not_complete_says_so(tmp_path):
     board = luckbase.load_board(LUCK, frontier=2)
     solve_until(board, tmp_path, 20)
     made = luckbase.report(board, 100, results=tmp_path)
@@ -241,9 +228,7 @@ def test_a_table_that_is_not_complete_says_so(tmp_path: Path) -> None:
 # --- the command -------------------------------------------------------------------------------
 
 
-def test_the_command_writes_it_says_so_and_finds_faults(
-    results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_writes_it_says_so_and_finds_faults(results, tmp_path, capsys):
     own = tmp_path / "results"
     luckbase.solve(SKUNK, results=own)
     words = ["publish", str(SKUNK), str(tmp_path / "r.html"), "--results", str(own)]
@@ -260,9 +245,7 @@ def test_the_command_writes_it_says_so_and_finds_faults(
     assert capsys.readouterr().err.startswith("luckbase: ")
 
 
-def test_a_fault_that_leaves_the_table_readable_stands_in_the_report(
-    results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_fault_that_leaves_the_table_readable_stands_in_the_report(results, tmp_path, capsys):
     own = tmp_path / "results"
     luckbase.solve(SKUNK, results=own)
     (folder,) = own.glob("skunk/tiny/*")
@@ -283,20 +266,16 @@ def test_a_fault_that_leaves_the_table_readable_stands_in_the_report(
         (["copy", "--all"], "--all: only a page verifies rows; publish to a FILE.html"),
     ],
 )
-def test_what_can_not_be_done_is_a_sentence(
-    more: list[str], sentence: str, results: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_can_not_be_done_is_a_sentence(more, sentence, results, capsys):
     assert run(["publish", str(SKUNK), *more, "--results", str(results)]) == 2
     assert capsys.readouterr().err == f"luckbase: {sentence}\n"
 
 
-def test_a_report_is_there_whole_or_not_at_all(
-    made: luckbase.Report, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_report_is_there_whole_or_not_at_all(made, tmp_path, monkeypatch):
     out = tmp_path / "r.html"
     out.write_text("the old one")
 
-    def full(*_: object) -> None:
+    def full(*_):
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as broken:
@@ -308,8 +287,8 @@ def test_a_report_is_there_whole_or_not_at_all(
 
 
 def test_a_page_that_would_be_too_large_says_fewer_numbers_and_how_to_get_them(
-    results: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    results, monkeypatch
+):
     whole = luckbase.report(SKUNK, 0, results=results).html
     sizes = [len(whole.encode())]
     for most in (sizes[0] - 1, sizes[0] - 20_000):
@@ -323,18 +302,18 @@ def test_a_page_that_would_be_too_large_says_fewer_numbers_and_how_to_get_them(
 # --- charts ------------------------------------------------------------------------------------
 
 
-def figure(chart: Chart, shows: str, command: str, detail: Detail) -> str:
+def figure(chart, shows, command, detail):
     """A chart as it stands in a page."""
     return chart_section(ReportChart("name", shows, chart), command, detail)
 
 
-def heatmap(n: int, m: int, **more: object) -> Heatmap:
+def heatmap(n, m, **more):
     values = np.add.outer(np.arange(n) * 1.0, np.arange(m) * 10.0)
     return Heatmap("a <title>", "about", ("x", "y", "z"), np.arange(n) * 5, np.arange(m), values,
-                   "the x", "the y", "the z", **more)  # type: ignore[arg-type]  # fmt: skip
+                   "the x", "the y", "the z", **more)  # fmt: skip
 
 
-def test_what_stands_in_a_chart_can_not_end_an_element() -> None:
+def test_what_stands_in_a_chart_can_not_end_an_element():
     evil = "</script><script>alert(1)</script>"
     made = Heatmap(evil, evil, (evil, evil, evil), np.arange(2), np.arange(2), np.eye(2), evil,
                    evil, evil, lines=(Line(evil, np.arange(2.0), np.arange(2.0)),),
@@ -345,7 +324,7 @@ def test_what_stands_in_a_chart_can_not_end_an_element() -> None:
     assert "<script" not in figure(listed, evil, evil, Detail())
 
 
-def test_a_long_list_says_how_many_lines_are_left_and_which_command_prints_them() -> None:
+def test_a_long_list_says_how_many_lines_are_left_and_which_command_prints_them():
     lines = tuple(f"line {k}" for k in range(1000))
     html = figure(Listing(lines, ("k",), tuple((k,) for k in range(1000))), "all", "luckbase x",
                   Detail(lines=10, rows=30))  # fmt: skip
@@ -354,13 +333,13 @@ def test_a_long_list_says_how_many_lines_are_left_and_which_command_prints_them(
     assert "970 more rows" in text
 
 
-def test_a_picture_of_one_cell_has_its_number() -> None:
+def test_a_picture_of_one_cell_has_its_number():
     one = figure(heatmap(1, 1), "s", "c", Detail())
     assert json.loads(re.findall(r'numbers">(.*?)</script>', one)[0])["values"] == [[0]]
     assert "The same in a file: <code>c</code>" in one and "Every" not in one
 
 
-def test_the_table_of_a_picture_is_thinned_and_right() -> None:
+def test_the_table_of_a_picture_is_thinned_and_right():
     html = figure(heatmap(50, 40), "s", "c", Detail(cells=100))
     rows = re.findall(r'<th scope="row">(\d+)</th>(.*?)</tr>', html)
     assert len(rows) <= 10 and "One in 5 rows and columns; all: " in html
@@ -370,7 +349,7 @@ def test_the_table_of_a_picture_is_thinned_and_right() -> None:
         assert found == [i * every + 10 * int(y) for i in range(len(found))]
 
 
-def test_curves_have_their_numbers_with_gaps() -> None:
+def test_curves_have_their_numbers_with_gaps():
     xs = np.array([0, 500, 1000])
     numbers = {"play": np.array([0.1, 0.2, 0.3]), "pass": np.array([np.nan, 0.4, 0.2])}
     two = tuple(Curve(name, name, each) for name, each in numbers.items())

@@ -1,11 +1,6 @@
 """A decision to train with: of its difficulty; what each choice costs is what the table says."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import pytest
-from starlette.testclient import TestClient
 
 from tests.jobs.web.serving import GAMES, id_of, state_of
 
@@ -16,15 +11,15 @@ NO_CLOSE = ("pig", "skunk", "jackpot")
 DIFFICULTIES = {"easy": (5, 1000), "medium": (1, 5), "hard": (0, 1)}
 
 
-def trained(client: TestClient, game: str, **asked: Any) -> dict[str, Any]:
+def trained(client, game, **asked):
     reply = client.get(f"/api/tables/{id_of(client, game)}/train", params=asked)
     assert reply.status_code == 200, reply.text
-    found: dict[str, Any] = reply.json()
+    found = reply.json()
     return found
 
 
 @pytest.mark.parametrize("game", GAMES)
-def test_a_decision_costs_what_the_table_says(game: str, client: TestClient) -> None:
+def test_a_decision_costs_what_the_table_says(game, client):
     for seed in range(3):
         said = trained(client, game, seed=seed)
         own = state_of(client, id_of(client, game), **fields_of(said["query"]))
@@ -45,13 +40,13 @@ def test_a_decision_costs_what_the_table_says(game: str, client: TestClient) -> 
         assert said["margin"] == pytest.approx(min(cost for cost in costs if cost), abs=1e-6)
 
 
-def fields_of(query: str) -> dict[str, str]:
+def fields_of(query):
     return dict(word.split("=") for word in query.split("&"))
 
 
 @pytest.mark.parametrize("game", GAMES)
 @pytest.mark.parametrize("difficulty", DIFFICULTIES)
-def test_it_is_as_difficult_as_was_wished(game: str, difficulty: str, client: TestClient) -> None:
+def test_it_is_as_difficult_as_was_wished(game, difficulty, client):
     low, high = DIFFICULTIES[difficulty]
     reply = client.get(
         f"/api/tables/{id_of(client, game)}/train", params={"difficulty": difficulty, "seed": 4}
@@ -66,7 +61,7 @@ def test_it_is_as_difficult_as_was_wished(game: str, difficulty: str, client: Te
     assert low < said["margin"] / STEPS.get(game, 0.01) <= high
 
 
-def test_the_same_seed_is_the_same_decision_and_others_are_others(client: TestClient) -> None:
+def test_the_same_seed_is_the_same_decision_and_others_are_others(client):
     first = trained(client, "pig", seed=1, difficulty="easy")
     assert trained(client, "pig", seed=1, difficulty="easy") == first
     assert len({trained(client, "pig", seed=n)["query"] for n in range(8)}) > 4
@@ -79,6 +74,6 @@ def test_the_same_seed_is_the_same_decision_and_others_are_others(client: TestCl
         ({"sed": "1"}, "did you mean 'seed'?"),
     ],
 )  # fmt: skip
-def test_what_is_wrong_is_a_sentence(asked: dict[str, str], said: str, client: TestClient) -> None:
+def test_what_is_wrong_is_a_sentence(asked, said, client):
     reply = client.get(f"/api/tables/{id_of(client, 'pig')}/train", params=asked)
     assert reply.status_code == 400 and said in reply.json()["error"]

@@ -1,20 +1,14 @@
 """Train and Play in a browser: with keys, in both themes, from 320 px."""
 
-from __future__ import annotations
-
 import re
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
-from tests.jobs.web.browsing import GAMES, Visitor, expect, faults, id_of, queried
+from tests.jobs.web.browsing import GAMES, expect, faults, id_of, queried
 
 
 @pytest.mark.parametrize("game", GAMES)
-def test_a_decision_is_told_what_it_cost_and_the_score_goes_on(
-    game: str, visitor: Visitor, tables: dict[str, Path], address: Callable[..., str]
-) -> None:
+def test_a_decision_is_told_what_it_cost_and_the_score_goes_on(game, visitor, tables, address):
     with visitor.page.expect_response(re.compile(r"/train\?")) as reply:
         page = visitor.go(address(game, "train", "seed=5"))
     said = reply.value.json()
@@ -25,7 +19,7 @@ def test_a_decision_is_told_what_it_cost_and_the_score_goes_on(
     cost = said["choices"][worst]["cost"]
     head = page.locator("h1")
     expect(head).to_contain_text("costs")
-    shown = float(re.search(r"[\d.]+(?= pp|$)", head.inner_text())[0])  # type: ignore[index]
+    shown = float(re.search(r"[\d.]+(?= pp|$)", head.inner_text())[0])
     assert shown == pytest.approx(cost * (1 if game == "goofspiel" else 100), abs=0.006)
     assert page.locator(".why p").all_text_contents() == said["why"]
     fields = {name: value for name, value in (w.split("=") for w in said["query"].split("&"))}
@@ -40,9 +34,7 @@ def test_a_decision_is_told_what_it_cost_and_the_score_goes_on(
     expect(page.locator(".score")).to_contain_text("decision")
 
 
-def test_the_score_outlives_a_reload_counts_a_decision_once_and_starts_again(
-    visitor: Visitor, address: Callable[..., str]
-) -> None:
+def test_the_score_outlives_a_reload_counts_a_decision_once_and_starts_again(visitor, address):
     page = visitor.go(address("pig", "train", "seed=5&difficulty=easy"))
     for _ in range(2):
         page.get_by_role("button", name="roll").click()
@@ -58,9 +50,7 @@ def test_the_score_outlives_a_reload_counts_a_decision_once_and_starts_again(
     expect(page.locator(".score dd")).to_have_count(0)
 
 
-def test_a_difficulty_that_a_table_has_nothing_of_says_so(
-    visitor: Visitor, address: Callable[..., str]
-) -> None:
+def test_a_difficulty_that_a_table_has_nothing_of_says_so(visitor, address):
     page = visitor.go(address("pig", "train", "seed=5&difficulty=hard"))
     expect(page.locator(".sorry")).to_contain_text("take another one")
     page.get_by_role("button", name="easy").click()
@@ -69,9 +59,7 @@ def test_a_difficulty_that_a_table_has_nothing_of_says_so(
 
 
 @pytest.mark.parametrize("game", GAMES)
-def test_play_begins_where_the_person_has_something_to_decide(
-    game: str, visitor: Visitor, address: Callable[..., str]
-) -> None:
+def test_play_begins_where_the_person_has_something_to_decide(game, visitor, address):
     page = visitor.go(address(game, "play", ""))
     for seed in ("1", "2"):
         page.get_by_label("seed of the dice").fill(seed)
@@ -86,9 +74,7 @@ def test_play_begins_where_the_person_has_something_to_decide(
 
 
 @pytest.mark.parametrize("view", ["question", "verdict", "none"])
-def test_nothing_is_wrong_with_train(
-    view: str, visitor: Visitor, address: Callable[..., str]
-) -> None:
+def test_nothing_is_wrong_with_train(view, visitor, address):
     game = "pig" if view == "none" else "press-your-luck"
     page = visitor.go(
         address(game, "train", f"seed=5&difficulty={'hard' if game == 'pig' else 'any'}")
@@ -100,9 +86,7 @@ def test_nothing_is_wrong_with_train(
     visitor.said.clear()
 
 
-def test_nothing_is_wrong_with_a_game_that_is_played(
-    visitor: Visitor, tables: dict[str, Path]
-) -> None:
+def test_nothing_is_wrong_with_a_game_that_is_played(visitor, tables):
     page = visitor.go(
         f"#/t/{id_of(tables['press-your-luck'])}/play?seed=3&scores=0,1000,500&earned=0,2,0&move=play"
     )

@@ -4,10 +4,8 @@ import json
 import re
 import tempfile
 from pathlib import Path
-from typing import Any
 
 from luckbase.solver.board.file import read_board
-from luckbase.solver.errors import LuckbaseError
 from luckbase.solver.games.press_your_luck.board import PressYourLuckBoard
 
 BOARDS = Path(__file__).parents[3] / "boards" / "press-your-luck"
@@ -31,14 +29,14 @@ score_cap = 10000
 """
 
 
-def press_your_luck(path: Path, **options: str) -> PressYourLuckBoard:
+def press_your_luck(path, **options):
     """The board in a file, known to be of this game."""
     board = read_board(path, options)
     assert isinstance(board, PressYourLuckBoard)
     return board
 
 
-def read(text: str, **options: str) -> PressYourLuckBoard:
+def read(text, **options):
     """The board in a text, read from a file `x.toml`."""
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory) / "x.toml"
@@ -46,20 +44,20 @@ def read(text: str, **options: str) -> PressYourLuckBoard:
         return press_your_luck(path, **options)
 
 
-def board_text(rows: dict[int, list[Any]], more: str = "") -> str:
+def board_text(rows, more=""):
     """The text of a board with these squares."""
     lines = [f"{n} = {json.dumps(slides)}" for n, slides in rows.items()]
     return "\n".join(['game = "press-your-luck"', "[squares]", *lines, more])
 
 
-def edited(path: Path, old: str, new: str) -> str:
+def edited(path, old, new):
     """The text of a board file with one line changed, which must be there."""
     text = path.read_text(encoding="utf-8")
     assert len(re.findall(f"^{re.escape(old)}", text, re.MULTILINE)) == 1, old
     return re.sub(f"^{re.escape(old)}", lambda _: new, text, flags=re.MULTILINE)
 
 
-def assert_one_sentence(error: LuckbaseError) -> None:
+def assert_one_sentence(error):
     """What every refusal keeps to: one printable line of a bearable length, none of pydantic's."""
     text = str(error)
     assert text.isprintable() and 10 < len(text) < 600, text

@@ -4,8 +4,6 @@ import hashlib
 import json
 import pickle
 from fractions import Fraction
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -18,7 +16,6 @@ from luckbase.solver.games.press_your_luck.outcomes import (
     MAY_LOSE,
     PAYS,
     Effect,
-    Outcomes,
     round_half_up,
 )
 from tests.solver.board.board_files import (
@@ -48,7 +45,7 @@ PAGE = """
 # What the boards give
 
 
-def test_february_1985_is_the_list_that_was_typed_once_more() -> None:
+def test_february_1985_is_the_list_that_was_typed_once_more():
     """Square by square, slide by slide."""
     board = press_your_luck(FEBRUARY)
     assert board.squares is not None
@@ -59,15 +56,13 @@ def test_february_1985_is_the_list_that_was_typed_once_more() -> None:
         assert [str(slide) for slide in square] == page
 
 
-def spin_again(outcomes: Outcomes) -> Fraction:
+def spin_again(outcomes):
     """The chance of any money plus a spin."""
     return sum((chance for _, chance in outcomes.spin), Fraction(0))
 
 
 @pytest.mark.parametrize(("unit", "distinct"), [("250", 16), ("500", 12), ("1000", 9)])
-def test_february_1985_has_the_chances_and_counts_worked_out_by_hand(
-    unit: str, distinct: int
-) -> None:
+def test_february_1985_has_the_chances_and_counts_worked_out_by_hand(unit, distinct):
     """Page: "exactly, whammy 1/6, money plus a spin 71/243", 16, 12, 9 distinct outcomes."""
     outcomes = outcome_distribution(press_your_luck(FEBRUARY, score_unit=unit))
     assert outcomes.whammy == Fraction(1, 6)
@@ -75,7 +70,7 @@ def test_february_1985_has_the_chances_and_counts_worked_out_by_hand(
     assert outcomes.distinct == distinct
 
 
-def test_june_1984_has_the_chances_worked_out_by_hand() -> None:
+def test_june_1984_has_the_chances_worked_out_by_hand():
     """Page: whammy .1687, plus a spin .2973.
 
     By hand, in slides of 54: whammies 9 and, by pick a corner (1 of 3) to square 1 (1 of 3), 1/9:
@@ -89,13 +84,13 @@ def test_june_1984_has_the_chances_worked_out_by_hand() -> None:
     assert round(float(spin_again(outcomes)), 4) == 0.2973
 
 
-def test_big_money_of_february_1985_by_hand() -> None:
+def test_big_money_of_february_1985_by_hand():
     """5000 + spin is a third of square 4, lit 3 times in 54, and led to by 6 and 12 once each."""
     outcomes = outcome_distribution(press_your_luck(FEBRUARY))
     assert dict(outcomes.spin)[20] == Fraction(5, 3 * 54)
 
 
-def test_tiny_is_its_three_outcomes() -> None:
+def test_tiny_is_its_three_outcomes():
     """As the file lists them, in units of 500."""
     outcomes = outcome_distribution(press_your_luck(TINY))
     assert outcomes.whammy == Fraction(1, 6)
@@ -106,7 +101,7 @@ def test_tiny_is_its_three_outcomes() -> None:
 
 @pytest.mark.parametrize("path", ALL, ids=lambda path: path.stem)
 @pytest.mark.parametrize("count", ["all", "3"])
-def test_outcomes_are_ascending_and_sum_to_one(path: Path, count: str) -> None:
+def test_outcomes_are_ascending_and_sum_to_one(path, count):
     """Of every board that is here and solved."""
     if path.stem.endswith("-double") and count == "3":
         with pytest.raises(OptionError, match="3 cannot be mixed with 'double"):
@@ -121,7 +116,7 @@ def test_outcomes_are_ascending_and_sum_to_one(path: Path, count: str) -> None:
         assert all(chance > 0 for _, chance in part)
 
 
-def test_three_outcomes_are_means_rounded_half_up() -> None:
+def test_three_outcomes_are_means_rounded_half_up():
     """(500 + 1000) / 2 = 750 is 1.5 units of 500; (500 + 2000) / 2 = 1250 is 2.5."""
     outcomes = outcome_distribution(read(SMALL, outcomes="3"))
     assert outcomes.whammy == Fraction(1, 6)
@@ -129,7 +124,7 @@ def test_three_outcomes_are_means_rounded_half_up() -> None:
     assert outcomes.spin == ((3, Fraction(1, 3)),)
 
 
-def test_february_1985_in_three_outcomes_keeps_the_chances() -> None:
+def test_february_1985_in_three_outcomes_keeps_the_chances():
     """1 - 1/6 - 71/243 = 263/486 for money."""
     outcomes = outcome_distribution(press_your_luck(FEBRUARY, outcomes="3"))
     assert outcomes.distinct == 3
@@ -141,26 +136,26 @@ def test_february_1985_in_three_outcomes_keeps_the_chances() -> None:
     ("dollars", "unit", "units"),
     [(124, 250, 0), (125, 250, 1), (750, 500, 2), (1250, 500, 3), (500, 1000, 1), (2500, 1000, 3)],
 )
-def test_amounts_round_half_up(dollars: int, unit: int, units: int) -> None:
+def test_amounts_round_half_up(dollars, unit, units):
     """Not half to even: 1250 is 3 units of 500, and 2500 is 3 of 1000."""
     assert round_half_up(dollars, unit) == units
     assert round_half_up(Fraction(dollars), unit) == units
 
 
-def test_an_amount_above_the_cap_counts_as_the_cap() -> None:
+def test_an_amount_above_the_cap_counts_as_the_cap():
     """Scores saturate there, so the outcomes are one."""
     text = SMALL.replace("10000", "1000").replace('"1000" =', '"9000" =')
     outcomes = outcome_distribution(read(text))
     assert outcomes.money == ((1, Fraction(1, 4)), (2, Fraction(1, 4)))
 
 
-def test_slides_lead_on_over_several_squares_and_round_the_board() -> None:
+def test_slides_lead_on_over_several_squares_and_round_the_board():
     """17: advance 2 -> 1 (past 18), 1: go back 1 -> 18. Whammies then are 17/54, by hand.
 
     All other slides are whammies or 1000. Square 18 is visited with 1/18 * (1 + 1/3 + 1/9), and
     has the only three 1000 slides, so money is 13/9/18 = 13/162.
     """
-    rows: dict[int, list[Any]] = {n: ["whammy"] * 3 for n in range(1, 18)}
+    rows = {n: ["whammy"] * 3 for n in range(1, 18)}
     rows[18] = [1000, 1000, 1000]
     rows[17][0], rows[1][2] = "advance 2", "go back 1"
     outcomes = outcome_distribution(read(board_text(rows)))
@@ -168,12 +163,12 @@ def test_slides_lead_on_over_several_squares_and_round_the_board() -> None:
     assert outcomes.whammy == Fraction(149, 162)
 
 
-def test_a_corner_is_never_offered_to_itself() -> None:
+def test_a_corner_is_never_offered_to_itself():
     """From square 6 one of the corners 1, 10, 15 (page), from 2 one of all four: by hand.
 
     Money only on 6: visited with 1/18 * (1 + 1/3 * 1/4), two thirds of it money: 13/12/18 * 2/3.
     """
-    rows: dict[int, list[Any]] = {n: ["whammy"] * 3 for n in range(1, 19)}
+    rows = {n: ["whammy"] * 3 for n in range(1, 19)}
     rows[6] = [1000, 1000, "pick a corner"]
     places = "[places]\ncorners = [1, 6, 10, 15]"
     outcomes = outcome_distribution(read(board_text(rows, places)))
@@ -183,15 +178,15 @@ def test_a_corner_is_never_offered_to_itself() -> None:
     assert outcomes.money == ((4, Fraction(13, 12 * 18) * Fraction(2, 3)),)
 
 
-def test_across_leads_to_its_place() -> None:
+def test_across_leads_to_its_place():
     """17 to 8, as on the show from mid-1985: 8 holds all the money, visited with 1/18 * 4/3."""
-    rows: dict[int, list[Any]] = {n: ["whammy"] * 3 for n in range(1, 19)}
+    rows = {n: ["whammy"] * 3 for n in range(1, 19)}
     rows[17][1], rows[8] = "across", [250, 250, 250]
     outcomes = outcome_distribution(read(board_text(rows, "[places]\nacross = 8")))
     assert outcomes.money == ((1, Fraction(4, 54)),)
 
 
-def test_spaces_and_capitals_in_a_slide_do_not_matter() -> None:
+def test_spaces_and_capitals_in_a_slide_do_not_matter():
     """One slide, one canonical form."""
     loose = edited(FEBRUARY, '8 = ["500 + spin",', '8 = [" 500+SPIN",')
     assert board_hash(read(loose)) == board_hash(read_board(FEBRUARY))
@@ -200,7 +195,7 @@ def test_spaces_and_capitals_in_a_slide_do_not_matter() -> None:
 # What the format holds and the solver refuses
 
 
-def test_every_slide_of_the_show_is_held() -> None:
+def test_every_slide_of_the_show_is_held():
     """Written in any order, they come back as they were written."""
     written = [
         "prize",
@@ -214,7 +209,7 @@ def test_every_slide_of_the_show_is_held() -> None:
     written += ["go back 1", "advance 17", "double", "double + spin", "2000 or lose a whammy", "0"]
     written += ["to 2, 5", "lose a whammy", "1000 + 2 spins", "double + 3 spins"]
     for slide in written:
-        rows: dict[int, list[Any]] = {n: [1000] * 3 for n in range(1, 19)}
+        rows = {n: [1000] * 3 for n in range(1, 19)}
         rows[7][1] = slide
         places = "[places]\nbig_bucks = 4\ncorners = [1, 6, 10, 15]\nacross = 8"
         rules = "[rules]\nspin_cap = 9\n"
@@ -231,22 +226,20 @@ def test_every_slide_of_the_show_is_held() -> None:
                             (Effect(PAYS, 8), Effect(MAY_LOSE)): Fraction(23, 972)}),
     ],
 )  # fmt: skip
-def test_slides_that_are_no_money_stand_apart_with_their_chances(
-    name: str, others: dict[tuple[Effect, ...], Fraction]
-) -> None:
+def test_slides_that_are_no_money_stand_apart_with_their_chances(name, others):
     """By hand: square 15 is lit, or one of three of pick a corner (a ninth of square 6), or one of
     two of move one (a sixth of square 14)..."""
     board = press_your_luck(BOARDS / f"{name}.toml")
     assert dict(outcome_distribution(board).others) == others
 
 
-def test_money_or_a_whammy_less_may_always_be_the_money() -> None:
+def test_money_or_a_whammy_less_may_always_be_the_money():
     path = BOARDS / "1985-02-double.toml"
     cash = outcome_distribution(press_your_luck(path, or_lose_whammy="cash"))
     assert [effects for effects, _ in cash.others] == [(Effect(DOUBLES, 0, 1),)]
 
 
-def test_best_choices_are_lists_of_what_is_offered_clockwise() -> None:
+def test_best_choices_are_lists_of_what_is_offered_clockwise():
     """By hand. Move one on square 9: 10 shows a prize and 8 one of three with a spin; so it offers
     two things whatever they show, as pick a corner does. On 14 its neighbours show the same in two
     cases of nine: 15 a prize, and 13 a prize or 2500."""
@@ -261,7 +254,7 @@ def test_best_choices_are_lists_of_what_is_offered_clockwise() -> None:
 
 
 @pytest.mark.parametrize("path", ALL, ids=lambda path: path.stem)
-def test_the_canonical_form_reads_back_through_json(path: Path) -> None:
+def test_the_canonical_form_reads_back_through_json(path):
     """As it does through a table's head; the title is lost, and how a round begins."""
     board = read_board(path)
     form = json.loads(json.dumps(canonical(board)))
@@ -271,7 +264,7 @@ def test_the_canonical_form_reads_back_through_json(path: Path) -> None:
     assert board_hash(again) == board_hash(board)
 
 
-def test_the_canonical_form_of_tiny_by_hand() -> None:
+def test_the_canonical_form_of_tiny_by_hand():
     """Every default written out, no title, no name, sorted."""
     form = {
         "game": "press-your-luck",
@@ -287,7 +280,7 @@ def test_the_canonical_form_of_tiny_by_hand() -> None:
     assert json.dumps(canonical(read_board(TINY))) == json.dumps(form)
 
 
-def test_a_head_edited_by_hand_is_one_sentence() -> None:
+def test_a_head_edited_by_hand_is_one_sentence():
     """It goes through the same checks."""
     form = canonical(read_board(FEBRUARY))
     form["squares"]["4"][1] = None
@@ -295,7 +288,7 @@ def test_a_head_edited_by_hand_is_one_sentence() -> None:
         board_from_canonical("1985-02", form)
 
 
-def test_the_hash_ignores_comments_title_name_and_order(tmp_path: Path) -> None:
+def test_the_hash_ignores_comments_title_name_and_order(tmp_path):
     """And defaults left out, and fractions not in lowest terms."""
     path = tmp_path / "other name.toml"
     path.write_text(
@@ -314,7 +307,7 @@ whammy = "1/6"
     assert board_hash(read_board(path)) == board_hash(read_board(TINY))
 
 
-def test_the_hash_changes_with_every_value() -> None:
+def test_the_hash_changes_with_every_value():
     """Each line of February 1985 edited in turn, and no two give one hash."""
     edits = [(f"{n} = [", f"{n} = [999, 1000, 1001] #") for n in range(1, 19)]
     edits += [
@@ -335,7 +328,7 @@ def test_the_hash_changes_with_every_value() -> None:
     assert len(hashes | {board_hash(read_board(FEBRUARY))}) == len(edits) + 1
 
 
-def test_the_hash_of_tiny_stays_what_tables_on_disk_have() -> None:
+def test_the_hash_of_tiny_stays_what_tables_on_disk_have():
     """A change here makes every table stale: it must be meant. SHA-256 of the form above."""
     form = (
         '{"game":"press-your-luck","outcomes":{"500":"1/2","500 + spin":"1/3","whammy":"1/6"},'
@@ -352,7 +345,7 @@ def test_the_hash_of_tiny_stays_what_tables_on_disk_have() -> None:
 HASH_OF_TINY = "704a3c5bdd07946b5e0472c3c7f29d1523171fb012d7c5aa1d9e3decf48e635a"
 
 
-def test_differences_are_sentences_in_the_order_of_the_board() -> None:
+def test_differences_are_sentences_in_the_order_of_the_board():
     """Every kind of change at once."""
     text = edited(FEBRUARY, '4 = ["3000 + spin"', '4 = ["3500 + spin"')
     text = text.replace("10 = [", "10 = [100, 'prize', 'prize'] #").replace(
@@ -373,13 +366,13 @@ def test_differences_are_sentences_in_the_order_of_the_board() -> None:
     ]
 
 
-def test_equal_boards_have_no_differences() -> None:
+def test_equal_boards_have_no_differences():
     """And a title is no difference."""
     form = canonical(read_board(FEBRUARY))
     assert differences(form, canonical(read_board(FEBRUARY))) == []
 
 
-def test_a_section_that_came_or_went_is_one_sentence() -> None:
+def test_a_section_that_came_or_went_is_one_sentence():
     """From squares to outcomes, and outcomes that came, went or changed."""
     february, tiny = canonical(read_board(FEBRUARY)), canonical(read_board(TINY))
     said = differences(february, tiny)
@@ -395,7 +388,7 @@ def test_a_section_that_came_or_went_is_one_sentence() -> None:
     ]
 
 
-def test_a_board_is_a_value() -> None:
+def test_a_board_is_a_value():
     """Frozen, hashable, picklable, and named after its file."""
     board = read_board(FEBRUARY)
     assert (board.name, board.game) == ("1985-02", "press-your-luck")
@@ -406,6 +399,6 @@ def test_a_board_is_a_value() -> None:
 
 
 @pytest.mark.parametrize("path", ALL, ids=lambda path: path.stem)
-def test_every_board_of_the_repository_is_read_and_has_a_title(path: Path) -> None:
+def test_every_board_of_the_repository_is_read_and_has_a_title(path):
     """None is left behind by a change of the format."""
     assert read_board(path).title

@@ -116,9 +116,7 @@ LINES = [
 
 
 @pytest.mark.parametrize(("old", "new", "said"), LINES, ids=[said for *_, said in LINES])
-def test_a_mistake_in_a_line_is_one_sentence_naming_the_place(
-    old: str, new: str, said: str
-) -> None:
+def test_a_mistake_in_a_line_is_one_sentence_naming_the_place(old, new, said):
     """Each line of the good board spoilt in turn."""
     with pytest.raises(BoardError) as caught:
         read(edited(FEBRUARY, old, new))
@@ -144,7 +142,7 @@ OUTCOMES = [
 
 
 @pytest.mark.parametrize(("line", "said"), OUTCOMES, ids=[said for _, said in OUTCOMES])
-def test_a_mistake_in_outcomes_is_one_sentence_naming_the_place(line: str, said: str) -> None:
+def test_a_mistake_in_outcomes_is_one_sentence_naming_the_place(line, said):
     """The whammy's line of a good board spoilt."""
     with pytest.raises(BoardError) as caught:
         read(SMALL.replace('"whammy" = "1/6"', line))
@@ -174,7 +172,7 @@ WHOLE = [
 
 
 @pytest.mark.parametrize(("text", "said"), WHOLE, ids=[said for _, said in WHOLE])
-def test_a_board_that_cannot_be_played_is_one_sentence(text: str, said: str) -> None:
+def test_a_board_that_cannot_be_played_is_one_sentence(text, said):
     """Mistakes of a board as a whole."""
     with pytest.raises(BoardError) as caught:
         read(f'game = "press-your-luck"\n{text}')
@@ -182,7 +180,7 @@ def test_a_board_that_cannot_be_played_is_one_sentence(text: str, said: str) -> 
     assert f"x.toml: {said}" in str(caught.value)
 
 
-def test_three_outcomes_whose_mean_plus_a_spin_is_nothing_are_refused() -> None:
+def test_three_outcomes_whose_mean_plus_a_spin_is_nothing_are_refused():
     """(100 + 200) / 2 = 150 is 0 units of 500."""
     text = SMALL.replace('"500 + spin"', '"100 + spin"').replace('"2000 + spin"', '"200 + spin"')
     with pytest.raises(BoardError, match="mean amount plus a spin is 150, 0 units") as caught:
@@ -190,13 +188,13 @@ def test_three_outcomes_whose_mean_plus_a_spin_is_nothing_are_refused() -> None:
     assert_one_sentence(caught.value)
 
 
-def test_a_small_amount_plus_a_spin_is_taken_where_only_the_mean_counts() -> None:
+def test_a_small_amount_plus_a_spin_is_taken_where_only_the_mean_counts():
     """(100 + 2000) / 2 = 1050 is 2 units of 500."""
     board = read(SMALL.replace('"500 + spin"', '"100 + spin"'), outcomes="3")
     assert outcome_distribution(board).spin == ((2, Fraction(1, 3)),)
 
 
-def test_a_file_that_cannot_be_read_is_one_sentence(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_read_is_one_sentence(tmp_path):
     """Not there (with the nearest name), a directory, not UTF-8, too large, an impossible path."""
     (tmp_path / "1985-02.toml").write_bytes(b"a = 1\nb = '\xff'")
     (tmp_path / "large.toml").write_bytes(b"#" * 200_000)
@@ -217,21 +215,19 @@ def test_a_file_that_cannot_be_read_is_one_sentence(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("uri", ["s3://bucket/boards/1.toml", "https://example.com/1.toml"])
-def test_a_uri_is_no_board_file_and_is_said_as_it_was_typed(uri: str) -> None:
+def test_a_uri_is_no_board_file_and_is_said_as_it_was_typed(uri):
     with pytest.raises(BoardError) as caught:
         read_board(Path(uri))
     assert str(caught.value) == f"{uri}: no such file; expected a board file on this machine"
 
 
-def test_a_folder_that_looks_like_a_uri_is_named_as_it_is(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_folder_that_looks_like_a_uri_is_named_as_it_is(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("s3:/bucket").mkdir(parents=True)
     assert show_path(Path("s3:/bucket")) == "s3:/bucket"
 
 
-def test_a_file_may_be_as_large_as_it_says(tmp_path: Path) -> None:
+def test_a_file_may_be_as_large_as_it_says(tmp_path):
     path, text = tmp_path / "full.toml", FEBRUARY.read_bytes() + b"\n#"
     path.write_bytes(text.ljust(MAX_BYTES, b"#"))
     assert read_board(path).rules == read_board(FEBRUARY).rules
@@ -240,7 +236,7 @@ def test_a_file_may_be_as_large_as_it_says(tmp_path: Path) -> None:
         read_board(path)
 
 
-def test_a_byte_order_mark_and_windows_line_ends_are_read(tmp_path: Path) -> None:
+def test_a_byte_order_mark_and_windows_line_ends_are_read(tmp_path):
     """As some editors write them."""
     text = FEBRUARY.read_text(encoding="utf-8").replace("\n", "\r\n")
     path = tmp_path / "1985-02.toml"
@@ -248,7 +244,7 @@ def test_a_byte_order_mark_and_windows_line_ends_are_read(tmp_path: Path) -> Non
     assert read_board(path) == read_board(FEBRUARY)
 
 
-def test_a_wrong_request_ends_with_exit_code_two_and_all_else_with_one() -> None:
+def test_a_wrong_request_ends_with_exit_code_two_and_all_else_with_one():
     """1 the answer is no, 2 the request is wrong."""
     wrong = [errors.BoardError, errors.StateError, errors.OptionError, errors.MemoryLimitError]
     rest = [errors.MissingTableError, errors.CorruptTableError, errors.WorkerError]
@@ -257,7 +253,7 @@ def test_a_wrong_request_ends_with_exit_code_two_and_all_else_with_one() -> None
     assert all(issubclass(error, errors.LuckbaseError) for error in wrong + rest)
 
 
-def test_only_a_name_that_is_really_close_is_suggested(tmp_path: Path) -> None:
+def test_only_a_name_that_is_really_close_is_suggested(tmp_path):
     """Else the folder's boards where they are few; a file that is none is no help."""
     said = {}
     (tmp_path / "pyproject.toml").write_text("[project]")
@@ -277,7 +273,7 @@ def test_only_a_name_that_is_really_close_is_suggested(tmp_path: Path) -> None:
 # Settings
 
 
-def test_a_setting_changes_an_option_and_nothing_else() -> None:
+def test_a_setting_changes_an_option_and_nothing_else():
     """`--set` on the command line, and the same line in the file, are one board."""
     board = press_your_luck(FEBRUARY, score_unit="500", third_place_spins="false", tied_pass="next")
     assert (board.solve.score_unit, board.rules.third_place_spins) == (500, False)
@@ -288,7 +284,7 @@ def test_a_setting_changes_an_option_and_nothing_else() -> None:
     ]
 
 
-def test_the_prize_value_and_options_not_in_the_file_can_be_set() -> None:
+def test_the_prize_value_and_options_not_in_the_file_can_be_set():
     """[rules] does not stand in this file."""
     board = read(SMALL, prize_value="2000", max_whammies="2")
     assert (board.prize_value, board.rules.max_whammies) == (2000, 2)
@@ -312,7 +308,7 @@ def test_the_prize_value_and_options_not_in_the_file_can_be_set() -> None:
         ("score_unit", "4000", "squares 6, slide 1: '700 + spin' is 0 units of score_unit 4000"),
     ],
 )
-def test_a_wrong_setting_is_one_sentence_that_names_it(option: str, value: str, said: str) -> None:
+def test_a_wrong_setting_is_one_sentence_that_names_it(option, value, said):
     """An OptionError, as the file itself is right."""
     with pytest.raises(OptionError) as caught:
         read_board(FEBRUARY, {option: value})
@@ -320,7 +316,7 @@ def test_a_wrong_setting_is_one_sentence_that_names_it(option: str, value: str, 
     assert said in str(caught.value)
 
 
-def test_a_mistake_of_the_file_is_not_blamed_on_a_setting(tmp_path: Path) -> None:
+def test_a_mistake_of_the_file_is_not_blamed_on_a_setting(tmp_path):
     """Even when an option is set."""
     path = tmp_path / "x.toml"
     path.write_text(edited(FEBRUARY, "frontier =", "frontier = 99 #"), encoding="utf-8")
@@ -340,7 +336,7 @@ PIECES = [
 ]
 
 
-def assert_read_or_refused(path: Path, options: dict[str, str] | None = None) -> None:
+def assert_read_or_refused(path, options=None):
     """A board, or one sentence."""
     try:
         board = read_board(path, options or {})
@@ -352,7 +348,7 @@ def assert_read_or_refused(path: Path, options: dict[str, str] | None = None) ->
 
 
 @pytest.fixture(scope="session")
-def scratch(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def scratch(tmp_path_factory):
     """One file that the fuzzed tests write again and again."""
     return tmp_path_factory.mktemp("fuzz") / "x.toml"
 
@@ -364,7 +360,7 @@ def scratch(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @example(data=b"a" + b".a" * 2_000 + b" = 1")
 @example(data=b'game = "press-your-luck"\nrules' + b".a" * 2_000 + b" = 1")
 @given(data=st.binary(max_size=300) | st.text(max_size=300).map(lambda text: text.encode()))
-def test_any_bytes_are_a_board_or_one_sentence(scratch: Path, data: bytes) -> None:
+def test_any_bytes_are_a_board_or_one_sentence(scratch, data):
     """Never a traceback."""
     scratch.write_bytes(data)
     assert_read_or_refused(scratch)
@@ -382,9 +378,7 @@ def test_any_bytes_are_a_board_or_one_sentence(scratch: Path, data: bytes) -> No
         max_size=4,
     )
 )
-def test_a_good_board_spoilt_anywhere_is_a_board_or_one_sentence(
-    scratch: Path, edits: list[tuple[int, int, str]]
-) -> None:
+def test_a_good_board_spoilt_anywhere_is_a_board_or_one_sentence(scratch, edits):
     """A few characters cut out and something put in their place."""
     text = GOOD
     for start, length, piece in edits:
@@ -401,9 +395,7 @@ def test_a_good_board_spoilt_anywhere_is_a_board_or_one_sentence(
         lambda parts: f"[{', '.join(parts)}]"
     ),
 )
-def test_a_value_of_any_type_is_a_board_or_one_sentence(
-    scratch: Path, line: str, value: str
-) -> None:
+def test_a_value_of_any_type_is_a_board_or_one_sentence(scratch, line, value):
     """Each key of a good board given each odd value."""
     text = re.sub(f"^{line} = .*$", lambda _: f"{line} = {value}", GOOD, flags=re.MULTILINE)
     scratch.write_bytes(text.encode())
@@ -419,6 +411,6 @@ def test_a_value_of_any_type_is_a_board_or_one_sentence(
         max_size=3,
     )
 )
-def test_any_settings_are_taken_or_one_sentence(options: dict[str, str]) -> None:
+def test_any_settings_are_taken_or_one_sentence(options):
     """On a board that is right."""
     assert_read_or_refused(FEBRUARY, options)

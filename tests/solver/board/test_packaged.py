@@ -1,7 +1,5 @@
 """Boards that the package brings are taken by name, wherever a board file is."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -18,40 +16,40 @@ BOARDS = Path(__file__).parents[3] / "boards"
 
 
 @pytest.fixture(autouse=True)
-def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def elsewhere(tmp_path, monkeypatch):
     """A folder without boards."""
     monkeypatch.chdir(tmp_path)
 
 
-def test_every_board_has_a_name() -> None:
+def test_every_board_has_a_name():
     files = {f"{path.parent.name}/{path.stem}" for path in BOARDS.glob("*/*.toml")}
     assert {*packaged()} == files and len(files) > 15
 
 
 @pytest.mark.parametrize("name", packaged())
-def test_a_name_is_the_board(name: str) -> None:
+def test_a_name_is_the_board(name):
     board, file = solver.load_board(name), solver.load_board(BOARDS / f"{name}.toml")
     assert (board.name, board.title, canonical(board)) == (file.name, file.title, canonical(file))
 
 
-def test_options_are_taken_with_a_name() -> None:
+def test_options_are_taken_with_a_name():
     assert solver.load_board("pig/race", goal=50).name == "race"
     with pytest.raises(OptionError, match=r"^pig/race with goal=999: goal: 999 is too large"):
         solver.load_board("pig/race", goal=999)
 
 
-def test_a_file_of_that_path_goes_before_it() -> None:
+def test_a_file_of_that_path_goes_before_it():
     Path("pig").mkdir()
     Path("pig/race").write_text('game = "pig"\nrules.goal = 7\n')
     assert canonical(solver.load_board("pig/race"))["rules"]["goal"] == 7
 
 
-def test_a_folder_of_that_path_is_the_table_that_was_meant() -> None:
+def test_a_folder_of_that_path_is_the_table_that_was_meant():
     Path("pig/race").mkdir(parents=True)
     assert find_table("pig/race", Path("results"), {}).path == Path("pig/race")
 
 
-def test_a_job_may_list_names() -> None:
+def test_a_job_may_list_names():
     Path("night.toml").write_text('[[board]]\nfile = ["pig/race", "skunk/tiny"]\n')
     assert [each.file for each in requests_for(["night.toml"])] == ["pig/race", "skunk/tiny"]
 
@@ -67,7 +65,7 @@ def test_a_job_may_list_names() -> None:
         ("skunk", "skunk/seed or skunk/tiny, boards"),
     ],
 )
-def test_a_near_miss_says_what_was_meant(name: str, near: str) -> None:
+def test_a_near_miss_says_what_was_meant(name, near):
     with pytest.raises(BoardError) as error:
         solver.load_board(name)
     assert str(error.value) == f"{name}: no such file; did you mean {near} that luckbase brings?"
@@ -75,12 +73,12 @@ def test_a_near_miss_says_what_was_meant(name: str, near: str) -> None:
         find_table(name, Path("results"), {})
 
 
-def test_what_is_near_nothing_is_not_guessed_at() -> None:
+def test_what_is_near_nothing_is_not_guessed_at():
     with pytest.raises(BoardError, match=r"^chess: no such file$"):
         solver.load_board("chess")
 
 
-def test_commands_to_copy_have_the_name(capsys: pytest.CaptureFixture[str]) -> None:
+def test_commands_to_copy_have_the_name(capsys):
     assert run(["query", "pig/race", "mine=0", "yours=1"]) == 1
     assert capsys.readouterr().err.endswith("under results; run: luckbase solve pig/race\n")
     assert run(["solve", "pig/tiny"]) == run(["status", "pig/tiny"]) == 0

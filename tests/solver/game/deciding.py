@@ -1,36 +1,21 @@
 """What to do, worked out a second time from the rules over values that are known in float64."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
-from luckbase.solver.game.arrays import Decisions, Floats, Ints
-from luckbase.solver.game.capabilities import Layout
-from luckbase.solver.game.game import Game
+from luckbase.solver.game.arrays import Decisions
 from luckbase.solver.game.rules import SIMULTANEOUS, TERMINAL
 from luckbase.solver.games.press_your_luck.layout import Planes
-from luckbase.solver.search.bellman import ActionValues, choose, evaluate, final_payoffs
+from luckbase.solver.search.bellman import choose, evaluate, final_payoffs
 from luckbase.solver.search.expand import expand
 from tests.solver.games.press_your_luck import InMemory
 
-Look = Callable[[Ints], Floats]
-"""The payoffs (n, players) of canonical states (n, fields)."""
-Said = tuple[Ints, NDArray[np.int8], Floats]
-"""Of n states: the best action (-1 where nobody acts), who acts, and the margin."""
 
-
-def what_the_rules_say(
-    game: Game, states: Ints, look: Look, tolerance: float | None = None
-) -> Said:
+def what_the_rules_say(game, states, look, tolerance=None):
     """By one step of the rules, every state on its own, and `solver.search.bellman.choose`;
     tolerance: the game's if not said."""
     tolerance = game.tie_tolerance if tolerance is None else tolerance
     edges = expand(game, states)
-    q: ActionValues = evaluate(edges, look(edges.children))
+    q = evaluate(edges, look(edges.children))
     best, margin = np.full(len(states), -1), np.full(len(states), np.nan)
     acts = (edges.actors >= 0) & (edges.kinds != TERMINAL) & (edges.kinds != SIMULTANEOUS)
     for x in np.flatnonzero(acts):
@@ -47,10 +32,10 @@ def what_the_rules_say(
 class Decided:
     """The full table of a game in memory, and what to do in every row of it."""
 
-    def __init__(self, layout: Layout[Any]) -> None:
+    def __init__(self, layout):
         self.layout, self.game = layout, layout.game
-        self.payoffs: dict[Any, Floats] = {}
-        self.decisions: dict[Any, Decisions] = {}
+        self.payoffs = {}
+        self.decisions = {}
         for tier in layout.tiers():
             plain, out = (np.full(layout.shape(tier), np.nan) for _ in range(2))
             noted = Decisions.blank(layout.rows(tier))
@@ -60,7 +45,7 @@ class Decided:
             assert plain.tobytes() == out.tobytes()
             self.payoffs[tier], self.decisions[tier] = plain, noted
 
-    def look_up(self, states: Ints) -> Floats:
+    def look_up(self, states):
         """The exact payoffs (n, players) of canonical states."""
         if isinstance(self.layout, Planes):
             return InMemory(self.layout, self.payoffs).look_up(states)
@@ -75,17 +60,17 @@ class Decided:
                 found[at, player] = column[rows[at]]
         return found
 
-    def check(self, tier: Any, rows: Ints) -> NDArray[np.bool_]:
+    def check(self, tier, rows):
         """Hold rows of a tier to the rules; returns where there is a choice and its best two
         actions are tied."""
         layout, game, decisions = self.layout, self.game, self.decisions[tier]
         best, actors, margin = what_the_rules_say(game, layout.states_at(tier, rows), self.look_up)
         assert_same(best, decisions.best[rows])
         assert_same(actors, layout.acting_rows(tier, 0, layout.rows(tier))[rows])
-        tied: NDArray[np.bool_] = margin <= game.tie_tolerance
+        tied = margin <= game.tie_tolerance
         return tied
 
 
-def assert_same(one: NDArray[Any], other: NDArray[Any]) -> None:
+def assert_same(one, other):
     """Equal whole numbers (n,)."""
     assert one.tolist() == other.tolist()

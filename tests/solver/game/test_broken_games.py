@@ -1,13 +1,9 @@
 """Somebody else's game that breaks the rules is refused in a sentence, by every engine."""
 
-from __future__ import annotations
-
 import re
-from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -19,7 +15,6 @@ from luckbase.game import (
     Agents,
     Board,
     Field,
-    Game,
     Rules,
     chance,
     decision,
@@ -44,7 +39,7 @@ START = {"purse": 4, "tosses": 4}
 
 
 @transition
-def coins(board, state, edges):  # type: ignore[no-untyped-def]  # noqa: C901
+def coins(board, state, edges):  # noqa: C901
     """Stop with the purse, or toss for double or nothing; board.ints[0] says what is broken."""
     purse, tosses = state
     broken = board.ints[0] if tosses <= 2 else 0
@@ -109,7 +104,7 @@ class Purse(Board):
     pass
 
 
-def rules(board: Purse, **changed: Any) -> Rules:
+def rules(board, **changed):
     tosses = {"toss": lambda game, player, state, actions: len(actions) - 1}
     right = Rules(
         fields=[Field("purse", high=64), Field("tosses", high=4)],
@@ -125,14 +120,14 @@ def rules(board: Purse, **changed: Any) -> Rules:
     return replace(right, **changed)
 
 
-def break_rules(variant: int) -> None:
+def break_rules(variant):
     """The same board's rules change, which are registered again: those that a process has stay."""
     broken_now[0] = variant
     register("purse", Purse, rules)
 
 
 @pytest.fixture
-def board(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Board]:
+def board(monkeypatch, tmp_path):
     """The game as it must be; the engines alone look, no sample is taken before a solve."""
     monkeypatch.setattr(registry, "entries", {})
     monkeypatch.setattr(check, "check_sample", lambda *_: None)
@@ -143,7 +138,7 @@ def board(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Board]:
     broken_now[0] = 0
 
 
-def _table_of_the_right_game(board: Board, folder: Path) -> Any:
+def _table_of_the_right_game(board, folder):
     variant = broken_now[0]
     break_rules(0)
     table = cluster.solve_below(board, results=folder).table
@@ -151,22 +146,22 @@ def _table_of_the_right_game(board: Board, folder: Path) -> Any:
     return luckbase.open(table)
 
 
-def _verify(board: Board, folder: Path) -> None:
+def _verify(board, folder):
     with _table_of_the_right_game(board, folder) as table:
         verify(table, None)
 
 
-def _query(board: Board, folder: Path) -> None:
+def _query(board, folder):
     with luckbase.open(board, in_memory=True) as table:
         table[START]
 
 
-def _game(board: Board) -> tuple[Game, Any]:
+def _game(board):
     game = load_game(board)
     return game, game.needed_start().reshape(1, -1)
 
 
-def _graph(board: Board, folder: Path) -> None:
+def _graph(board, folder):
     game, start = _game(board)
     graph = Graph(game)
     with pytest.raises(GameError) as first:
@@ -176,7 +171,7 @@ def _graph(board: Board, folder: Path) -> None:
     raise first.value
 
 
-ENGINES: dict[str, Callable[[Board, Path], object]] = {
+ENGINES = {
     "solve in one piece": lambda board, at: cluster.solve_below(board, results=at),
     "solve by stages": lambda board, at: cluster.solve_below(board, results=at, one_piece=0),
     "verify": _verify,
@@ -191,9 +186,7 @@ ENGINES: dict[str, Callable[[Board, Path], object]] = {
 
 @pytest.mark.parametrize("variant", VARIANTS)
 @pytest.mark.parametrize("engine", ENGINES)
-def test_every_engine_refuses_what_breaks_the_rules(
-    engine: str, variant: int, board: Board, tmp_path: Path
-) -> None:
+def test_every_engine_refuses_what_breaks_the_rules(engine, variant, board, tmp_path):
     broken_now[0] = variant
     with pytest.raises(GameError, match=VARIANTS[variant]) as said:
         ENGINES[engine](board, tmp_path / "results")
@@ -202,7 +195,7 @@ def test_every_engine_refuses_what_breaks_the_rules(
 
 
 @transition
-def fees(board, state, edges):  # type: ignore[no-untyped-def]
+def fees(board, state, edges):
     """Chance takes three steps, each of which pays board.ints[0] tenths."""
     if state[0] == 0:
         return over(edges, 0.0)
@@ -212,9 +205,7 @@ def fees(board, state, edges):  # type: ignore[no-untyped-def]
 
 
 @pytest.mark.parametrize("engine", ["solve in one piece", "solve by stages", "query", "graph"])
-def test_what_edges_pay_in_all_is_held_to_the_range(
-    engine: str, board: Board, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_edges_pay_in_all_is_held_to_the_range(engine, board, tmp_path, monkeypatch):
     changed = {
         "fields": [Field("left", high=3, default=3)],
         "transition": fees,
@@ -241,10 +232,7 @@ def test_what_edges_pay_in_all_is_held_to_the_range(
         (("canonical", lambda states, refuse: np.minimum(states, 9)), "which is not canonical"),
     ],
 )
-def test_a_sample_is_looked_at_before_a_solve(
-    wrong: tuple[str, Any], sentence: str, board: Board, tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
+def test_a_sample_is_looked_at_before_a_solve(wrong, sentence, board, tmp_path, monkeypatch):
     monkeypatch.setattr(check, "check_sample", check_sample)
     register("purse", Purse, lambda board: rules(board, **dict([wrong])))
     with pytest.raises(GameError, match=sentence):
@@ -262,23 +250,19 @@ def test_a_sample_is_looked_at_before_a_solve(
         (("canonical", lambda states, refuse: None), "canonical gives NoneType, not states"),
     ],
 )  # fmt: skip
-def test_a_start_or_canonical_states_of_another_kind_are_one_sentence(
-    wrong: tuple[str, Any], sentence: str, board: Board
-) -> None:
+def test_a_start_or_canonical_states_of_another_kind_are_one_sentence(wrong, sentence, board):
     register("purse", Purse, lambda board: rules(board, **dict([wrong])))
     with pytest.raises(GameError, match=sentence):
         solver.load_game(board).start()
 
 
 @transition
-def two(board, state, edges):  # type: ignore[no-untyped-def]
+def two(board, state, edges):
     stake, fee = board.ints
     return over(edges, stake - fee)
 
 
-def test_a_board_of_fewer_numbers_than_the_transition_reads_is_one_sentence(
-    board: Board, tmp_path: Path
-) -> None:
+def test_a_board_of_fewer_numbers_than_the_transition_reads_is_one_sentence(board, tmp_path):
     register("purse", Purse, lambda board: rules(board, transition=two))
     said = (
         r"game purse, line \d+: at purse=4 tosses=4: ValueError: the line reads more or fewer "
@@ -312,9 +296,8 @@ CLIMB = (ROOT / "tests/games/climb.py").read_text()
     ],
 )  # fmt: skip
 def test_a_mistake_of_an_author_is_a_sentence_with_the_file_and_the_line(
-    right: str, wrong: str, sentence: str, tmp_path: Path, capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
+    right, wrong, sentence, tmp_path, capsys, monkeypatch
+):
     monkeypatch.setattr(registry, "entries", {})
     assert right in CLIMB
     (tmp_path / "climb.py").write_text(CLIMB.replace(right, wrong))
@@ -329,7 +312,7 @@ def test_a_mistake_of_an_author_is_a_sentence_with_the_file_and_the_line(
     )
 
 
-def test_what_python_suggests_of_itself_is_not_said_twice() -> None:
+def test_what_python_suggests_of_itself_is_not_said_twice():
     plain = "Rules() got an unexpected keyword argument 'max_edge'"
     said = [
         fault_in(Path("climb.py"), TypeError(text))
@@ -338,9 +321,7 @@ def test_what_python_suggests_of_itself_is_not_said_twice() -> None:
     assert said[0] == said[1] and said[0].endswith("; did you mean 'max_edges'?")
 
 
-def test_chance_is_not_called_by_an_action_of_a_player(
-    board: Board, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_chance_is_not_called_by_an_action_of_a_player(board, monkeypatch):
     changed = {
         "fields": [Field("left", high=3, default=3)],
         "transition": fees,

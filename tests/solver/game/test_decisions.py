@@ -1,8 +1,5 @@
 """What to do stands in every row of a full table: best action, who acts, margin."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +12,8 @@ from luckbase import solver
 from luckbase.cluster.table.decisions import best_in
 from luckbase.solver.dense import InMemory, decisions_in_order
 from luckbase.solver.game import capabilities
-from luckbase.solver.game.arrays import Decisions, Floats, Ints, Runs
+from luckbase.solver.game.arrays import Decisions, Floats, Runs
 from luckbase.solver.game.capabilities import DecisionLayout, Layout
-from luckbase.solver.games.press_your_luck.layout import Planes
 from luckbase.solver.games.press_your_luck.tiers import Tier
 from tests.solver.game.deciding import Decided, what_the_rules_say
 from tests.solver.games.test_press_your_luck import OPTIONS, boards, planes_of
@@ -27,11 +23,11 @@ from tests.solver.test_check import game as coins
 BOARDS = Path(__file__).parents[3] / "boards"
 
 
-def load(path: str, **options: object) -> Layout[Any]:
+def load(path, **options):
     return solver.load_layout(solver.load_board(BOARDS / f"{path}.toml", **options))
 
 
-def all_rows(layout: Layout[Any], tier: Any, most: int = 1 << 30) -> Any:
+def all_rows(layout, tier, most=1 << 30):
     """The rows of a tier, or about `most` of them, evenly."""
     return np.arange(0, layout.rows(tier), max(1, layout.rows(tier) // most))
 
@@ -41,9 +37,7 @@ def all_rows(layout: Layout[Any], tier: Any, most: int = 1 << 30) -> Any:
 
 @pytest.mark.parametrize("third_place_spins", [True, False])
 @pytest.mark.parametrize("tied_pass", ["passer", "next"])
-def test_every_row_of_the_tiny_board_says_what_the_rules_say(
-    third_place_spins: bool, tied_pass: str
-) -> None:
+def test_every_row_of_the_tiny_board_says_what_the_rules_say(third_place_spins, tied_pass):
     options = {"third_place_spins": third_place_spins, "tied_pass": tied_pass}
     layout = load("press-your-luck/tiny", frontier=2, **options)
     table, ties = Decided(layout), 0
@@ -54,7 +48,7 @@ def test_every_row_of_the_tiny_board_says_what_the_rules_say(
 
 
 @pytest.mark.parametrize("tied_pass", ["passer", "next"])
-def test_ties_go_to_the_earlier_action_and_not_with_the_last_bits(tied_pass: str) -> None:
+def test_ties_go_to_the_earlier_action_and_not_with_the_last_bits(tied_pass):
     """A whammy is as likely as money here, so that spinning oneself and letting an opponent spin
     are often worth the same; rounding alone would have 30 of them pass."""
     layout = planes_of(
@@ -73,7 +67,7 @@ def test_ties_go_to_the_earlier_action_and_not_with_the_last_bits(tied_pass: str
 
 
 @pytest.mark.parametrize("options", OPTIONS)
-def test_at_the_cap_too_where_loops_are_cut(options: tuple[bool, str, int]) -> None:
+def test_at_the_cap_too_where_loops_are_cut(options):
     """Two thirds of these rows have somebody at the cap, and all scores are level often."""
     chances = {"whammy": "1/5", "1": "1/4", "2 + spin": "3/10", "1 + spin": "1/4"}
     layout = planes_of(chances, 2, 2, options)
@@ -84,17 +78,17 @@ def test_at_the_cap_too_where_loops_are_cut(options: tuple[bool, str, int]) -> N
 
 @settings(max_examples=15)
 @given(boards())
-def test_rows_of_random_boards_say_what_the_rules_say(layout: Planes) -> None:
+def test_rows_of_random_boards_say_what_the_rules_say(layout):
     table = Decided(layout)
     for tier in layout.tiers():
         table.check(tier, all_rows(layout, tier, 40))
 
 
-def test_a_player_who_must_spin_or_pass_has_an_action() -> None:
+def test_a_player_who_must_spin_or_pass_has_an_action():
     layout = load("press-your-luck/tiny", frontier=2)
     table = Decided(layout)
 
-    def said(**words: str) -> tuple[str, int]:
+    def said(**words):
         state = layout.game.parse(words)[None]
         number, row = (int(x[0]) for x in layout.locate(state))
         tier = layout.tier_of_number()[number]
@@ -109,7 +103,7 @@ def test_a_player_who_must_spin_or_pass_has_an_action() -> None:
     assert said(scores="0,500,2500", earned="0,1,0", whammies="4,0,0") == ("pass to 3", 2)
 
 
-def test_a_dirty_buffer_of_payoffs_changes_no_decision() -> None:
+def test_a_dirty_buffer_of_payoffs_changes_no_decision():
     layout = planes_of({"whammy": "1/3", "1": "1/3", "1 + spin": "1/3"}, 3, 2, (True, "passer", 4))
     table = Decided(layout)
     tier = Tier(2, (0, 0, 0))
@@ -140,9 +134,7 @@ ROLLS = {"goal": 12, "dice": 2, "sides": 3, "all_ones": "turn", "count": "rolls"
         ("pig/rounds", {"rounds": 2, "cut": 25, "first_roll_forced": True, "draw": "second"}, 1),
     ],
 )
-def test_every_row_of_a_small_dice_game_says_what_the_rules_say(
-    path: str, options: dict[str, object], ties: int
-) -> None:
+def test_every_row_of_a_small_dice_game_says_what_the_rules_say(path, options, ties):
     """`ties`: rows at the least in which both actions are worth the same."""
     layout = load(path, **options)
     table = Decided(layout)
@@ -153,7 +145,7 @@ def test_every_row_of_a_small_dice_game_says_what_the_rules_say(
 
 
 @pytest.mark.parametrize("objective", ["points", "win"])
-def test_nobody_decides_before_the_upcard(objective: str) -> None:
+def test_nobody_decides_before_the_upcard(objective):
     layout = load("goofspiel/points", cards=4, objective=objective)
     table = Decided(layout)
     for tier in layout.tiers():
@@ -166,7 +158,7 @@ def test_nobody_decides_before_the_upcard(objective: str) -> None:
 
 
 @pytest.mark.parametrize("path", ["press-your-luck/tiny", "skunk/tiny", "pig/tiny", "pig/rounds"])
-def test_best_names_are_the_names_of_the_actions(path: str) -> None:
+def test_best_names_are_the_names_of_the_actions(path):
     layout = load(path)
     assert list(layout.best_names) == [
         layout.game.action_name(i) for i in range(len(layout.best_names))
@@ -175,7 +167,7 @@ def test_best_names_are_the_names_of_the_actions(path: str) -> None:
 
 @settings(max_examples=20)
 @given(st.sampled_from(["press-your-luck/tiny", "skunk/tiny", "pig/rounds"]), st.data())
-def test_who_acts_in_some_rows_is_who_acts_in_all(path: str, data: st.DataObject) -> None:
+def test_who_acts_in_some_rows_is_who_acts_in_all(path, data):
     layout = load(path)
     tier = data.draw(st.sampled_from(list(layout.tiers())))
     block = layout.block_rows(tier)
@@ -193,26 +185,23 @@ class TwoBelow(Table):
     """Reads two tiers, is solved in two parts, and in every third row nobody decides; the purses
     of the first two rows are not in order."""
 
-    def states_at(self, tier: int, rows: Ints) -> Ints:
+    def states_at(self, tier, rows):
         return super().states_at(tier, np.where(rows < 2, 1 - rows, rows))
 
-    def locate(self, states: Ints) -> tuple[Ints, Ints]:
+    def locate(self, states):
         tiers, rows = super().locate(states)
         return tiers, np.where((rows == 0) | (rows == 1), 1 - rows, rows)
 
-    def children(self, tier: int) -> list[int]:
+    def children(self, tier):
         return [child for child in (tier - 2, tier - 1) if child > 0]
 
-    def parts(self, tier: int) -> Sequence[tuple[int, int]]:
+    def parts(self, tier):
         return (0, 1), (1, self.rows(tier))
 
-    def acting_rows(self, tier: int, start: int, stop: int) -> Any:
+    def acting_rows(self, tier, start, stop):
         return np.where(np.arange(start, stop) % 3 == 2, 0, 1).astype(np.int8)
 
-    def solve_tier(
-        self, tier: int, out: Floats, fetch: Callable[[int], Floats], stop: Callable[[], bool],
-        part: int = 0, decisions: Decisions | None = None,
-    ) -> float:  # fmt: skip
+    def solve_tier(self, tier, out, fetch, stop, part=0, decisions=None):
         rows = np.arange(*self.parts(tier)[part])
         read = sum(fetch(child)[2 * rows] for child in self.children(tier))
         out[:] = rows * tier % 7 + read
@@ -222,7 +211,7 @@ class TwoBelow(Table):
         return tier / 10
 
 
-def kept_alone(layout: Layout[Any]) -> DecisionLayout[Any]:
+def kept_alone(layout):
     """The game's decisions are those that its payoffs have, in every row, with every bound; blocks
     come back; runs say each row once."""
     of, full = DecisionLayout[Any](layout.game), InMemory(layout, best=True)
@@ -246,9 +235,7 @@ def kept_alone(layout: Layout[Any]) -> DecisionLayout[Any]:
     return of
 
 
-def said_by_runs(
-    layout: Layout[Any], tier: Any, columns: Mapping[str, Any]
-) -> Iterator[tuple[int, dict[str, int]]]:
+def said_by_runs(layout, tier, columns):
     """Every row of a tier that a group of runs holds, with its run."""
     whole = {
         k: np.repeat(c.values, c.times) if isinstance(c, Runs) else c for k, c in columns.items()
@@ -274,17 +261,13 @@ def said_by_runs(
         ("pig/rounds", {"rounds": 1, "cut": 10, "first_roll_forced": True, "draw": "second"}),
     ],
 )
-def test_decisions_kept_alone_are_those_of_the_payoffs_in_every_row(
-    path: str, options: dict[str, object]
-) -> None:
+def test_decisions_kept_alone_are_those_of_the_payoffs_in_every_row(path, options):
     layout = load(path, **options)
     of = kept_alone(layout)
     assert type(layout.game.need(DecisionLayout)) is type(of)  # what `solve` takes
 
 
-def test_decisions_of_a_game_of_ones_own_are_kept_alone_too(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_decisions_of_a_game_of_ones_own_are_kept_alone_too(monkeypatch):
     monkeypatch.setattr(capabilities, "RUN_ROWS", 10)
     monkeypatch.setattr(capabilities, "BLOCK_ROWS", 7)
     of = kept_alone(coins(capabilities={Layout: TwoBelow}).need(Layout))
@@ -296,7 +279,7 @@ def test_decisions_of_a_game_of_ones_own_are_kept_alone_too(
     assert (before.best[2::3] == capabilities.NOBODY).all()
 
 
-def test_runs_go_along_the_points_of_a_turn_and_are_as_long_as_they_can_be() -> None:
+def test_runs_go_along_the_points_of_a_turn_and_are_as_long_as_they_can_be():
     layout = load("skunk/tiny", goal=9)
     of = DecisionLayout[int](layout.game)
     ((tier, _, decisions),) = decisions_in_order(of)

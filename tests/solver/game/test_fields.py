@@ -1,14 +1,10 @@
 """Fields: every way to write a state gives the same state, in every game; what is wrong is said."""
 
-from __future__ import annotations
-
 import re
-from collections.abc import Sequence
 from contextlib import nullcontext
 from decimal import Decimal
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -19,15 +15,14 @@ from hypothesis import strategies as st
 from luckbase import solver
 from luckbase.solver import sentences
 from luckbase.solver.errors import StateError
-from luckbase.solver.game.arrays import Coded, Ints
+from luckbase.solver.game.arrays import Coded
 from luckbase.solver.game.capabilities import Layout
 from luckbase.solver.game.fields import Described, Field, Fields, Names, Refuse, members, set_field
-from luckbase.solver.game.game import Game
 from luckbase.solver.search.expand import expand
 from luckbase.solver.search.keys import fits
 
 BOARDS = Path(__file__).parents[3] / "boards"
-GAMES: dict[str, dict[str, object]] = {
+GAMES = {
     "press-your-luck/tiny": {"frontier": 3},
     "press-your-luck/1985-02": {"score_unit": 250, "score_cap": 3000, "frontier": 2},
     "skunk/tiny": {},
@@ -49,12 +44,12 @@ GAMES: dict[str, dict[str, object]] = {
 
 
 @cache
-def load(name: str) -> Game:
+def load(name):
     return solver.load_game(solver.load_board(BOARDS / f"{name.split()[0]}.toml", **GAMES[name]))
 
 
 @st.composite
-def states(draw: st.DrawFn, names: Sequence[str] = tuple(GAMES)) -> tuple[Game, Ints]:
+def states(draw, names=tuple(GAMES)):
     """A game, and some of its states, in the order of a play: from the start, or from any row of a
     full table where there is no start, by random steps of the transition."""
     game = load(draw(st.sampled_from(names)))
@@ -73,27 +68,25 @@ def states(draw: st.DrawFn, names: Sequence[str] = tuple(GAMES)) -> tuple[Game, 
     return game, np.array(found)
 
 
-def as_text(value: Any) -> str:
+def as_text(value):
     return ",".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
-def assert_read(game: Game, words: dict[str, Any], state: Ints) -> None:
+def assert_read(game, words, state):
     assert game.parse(words).tolist() == state.tolist()
 
 
 # --- every way to write a state -----------------------------------------------------------------
 
 
-def test_every_game_is_asked() -> None:
+def test_every_game_is_asked():
     games = {name.partition("/")[0] for name in GAMES}
     assert games == {path.parent.name for path in BOARDS.glob("*/*.toml")}
 
 
 @settings(max_examples=60, deadline=None)
 @given(states())
-def test_what_is_said_of_a_state_is_read_as_the_state_however_it_is_written(
-    case: tuple[Game, Ints],
-) -> None:
+def test_what_is_said_of_a_state_is_read_as_the_state_however_it_is_written(case):
     game, found = case
     assert fits(game.strides, found).all()
     for state in found:
@@ -118,7 +111,7 @@ def test_what_is_said_of_a_state_is_read_as_the_state_however_it_is_written(
 
 @settings(max_examples=150, deadline=None)
 @given(states())
-def test_what_is_left_out_is_what_is_said_of_it_by_default(case: tuple[Game, Ints]) -> None:
+def test_what_is_left_out_is_what_is_said_of_it_by_default(case):
     """Fields that hold their defaults change nothing when they are not said, or said as nothing."""
     game, found = case
     for state in found:
@@ -135,22 +128,20 @@ def test_what_is_left_out_is_what_is_said_of_it_by_default(case: tuple[Game, Int
             assert load_field(game, name).blank is not None  # else it would be said
 
 
-def load_field(game: Game, name: str) -> Field:
-    found: Field = next(field for field in game.fields if field.name == name)
+def load_field(game, name):
+    found = next(field for field in game.fields if field.name == name)
     return found
 
 
 @settings(max_examples=100, deadline=None)
 @given(states(), st.data())
-def test_known_states_are_those_that_are_refused_one_by_one_left_out(
-    case: tuple[Game, Ints], data: st.DataObject
-) -> None:
+def test_known_states_are_those_that_are_refused_one_by_one_left_out(case, data):
     game, found = case
     values = np.concatenate([game.fields.values(found)] * 3)
     for _ in range(data.draw(st.integers(0, 8))):
         row, column = (data.draw(st.integers(0, size - 1)) for size in values.shape)
         values[row, column] += data.draw(st.sampled_from([-1, 1, 7, 1000, -5000]))
-    wanted: list[list[int]] = []
+    wanted = []
     held = np.ones(len(values), bool)
     for x in range(len(values)):
         try:
@@ -164,13 +155,13 @@ def test_known_states_are_those_that_are_refused_one_by_one_left_out(
 
 @settings(max_examples=100, deadline=None)
 @given(states())
-def test_a_frame_is_read_as_its_states(case: tuple[Game, Ints]) -> None:
+def test_a_frame_is_read_as_its_states(case):
     """Whole numbers, texts and lists as cells; a column a number, or a column a field."""
     game, found = case
     fields, values = game.fields, game.fields.values(found)
     n = len(found)
 
-    def check(cells: dict[str, Any]) -> None:
+    def check(cells):
         read = fields.read_columns(cells, n)
         assert read.tolist() == values.tolist()
         assert game.canonical_states(read).tolist() == found.tolist()
@@ -196,9 +187,7 @@ def test_a_frame_is_read_as_its_states(case: tuple[Game, Ints]) -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(states(), st.data())
-def test_in_a_frame_a_default_is_what_it_is_in_words(
-    case: tuple[Game, Ints], data: st.DataObject
-) -> None:
+def test_in_a_frame_a_default_is_what_it_is_in_words(case, data):
     game, found = case
     said = game.describe(found[-1])
     free = [field.name for field in game.fields if field.default is not None]
@@ -217,7 +206,7 @@ def test_in_a_frame_a_default_is_what_it_is_in_words(
     [("upcards", "did you mean 'upcard'?"), ("Upcard", "did you mean 'upcard'? Capitals and"),
      ("up", ""), ("note", "")],
 )  # fmt: skip
-def test_a_slip_in_a_columns_name_is_not_taken_for_the_default(slip: str, meant: str) -> None:
+def test_a_slip_in_a_columns_name_is_not_taken_for_the_default(slip, meant):
     """Other columns are ignored, and so is one that is nearly a field which is there."""
     fields = load("goofspiel/points").fields
     cells = {"mine": ["1 2"], "theirs": ["1 3"], "deck": ["1 2"], slip: ["2"]}
@@ -227,7 +216,7 @@ def test_a_slip_in_a_columns_name_is_not_taken_for_the_default(slip: str, meant:
     assert fields.read_columns({**cells, "upcard": ["2"]}, 1).tolist() == [[3, 5, 3, 2]]
 
 
-def test_a_set_of_one_is_a_number_in_a_frame() -> None:
+def test_a_set_of_one_is_a_number_in_a_frame():
     """CSV reads a column of cells like 5 as whole numbers."""
     game = load("goofspiel/points")
     cells = {"mine": np.array([5, 2]), "theirs": np.array([1, 1]), "deck": ["3", [4]]}
@@ -236,7 +225,7 @@ def test_a_set_of_one_is_a_number_in_a_frame() -> None:
         {"mine": "5", "theirs": "1", "deck": "3"}))  # fmt: skip
 
 
-def test_blank_fields_are_left_out_and_may_be_said_as_what_stands_there() -> None:
+def test_blank_fields_are_left_out_and_may_be_said_as_what_stands_there():
     cards, tiles = load("goofspiel/points"), load("jackpot/seed")
     start = cards.needed_start()
     assert "upcard" not in cards.describe(start) and "dice" not in tiles.describe(tiles.start())  # type: ignore
@@ -260,7 +249,7 @@ MINE = set_field("mine", most=5)
 STAGE = Field("stage", high=2, names=Names(["2", "3", "4"]))
 
 
-def test_bounds_and_units_shift_numbers_to_start_at_0() -> None:
+def test_bounds_and_units_shift_numbers_to_start_at_0():
     assert (SCORES.shift, SCORES.width) == (0, 3)  # 0 to 4 units
     assert (LEAD.shift, LEAD.width) == (-7, 4)  # 0 to 14
     assert (DICE.shift, DICE.width) == (0, 3)  # the blank has a number of its own
@@ -276,7 +265,7 @@ def test_bounds_and_units_shift_numbers_to_start_at_0() -> None:
     assert fields.describe(numbers[0]) == {"scores": [0, 250, 1000], "lead": -7, "mine": [1, 2, 5]}
 
 
-def test_columns_are_named_by_player_from_1() -> None:
+def test_columns_are_named_by_player_from_1():
     fields = Fields([SCORES, LEAD])
     assert fields.columns == ("scores_1", "scores_2", "scores_3", "lead")
     assert fields.names == ("scores", "lead") and len(fields) == 2 and fields[1] is LEAD
@@ -308,11 +297,11 @@ def test_columns_are_named_by_player_from_1() -> None:
         *((STAGE, said, [1]) for said in ("3", 3, 3.0, np.int8(3))),
     ],
 )
-def test_a_field_is_read(field: Field, said: object, values: list[int]) -> None:
+def test_a_field_is_read(field, said, values):
     assert field.read(said) == values
 
 
-def test_a_column_of_numbers_says_names_where_these_are_numbers() -> None:
+def test_a_column_of_numbers_says_names_where_these_are_numbers():
     stages = Fields([STAGE])
     assert stages.read_columns({"stage": np.array([4, 2])}, 2).tolist() == [[2], [0]]
     with pytest.raises(StateError, match="row 2: stage: there is no '1'"):
@@ -356,9 +345,7 @@ def test_a_column_of_numbers_says_names_where_these_are_numbers() -> None:
         (STAGE, True, "stage: there is no 'True'; expected one of: 2, 3, 4"),
     ],
 )
-def test_what_is_no_value_is_said_with_field_and_value(
-    field: Field, said: object, sentence: str
-) -> None:
+def test_what_is_no_value_is_said_with_field_and_value(field, said, sentence):
     with pytest.raises(StateError) as caught:
         field.read(said)
     assert str(caught.value) == sentence
@@ -377,9 +364,7 @@ def test_what_is_no_value_is_said_with_field_and_value(
         (MINE, -1, "mine: -1 is not a set of numbers from 1 to 5"),
     ],
 )
-def test_a_value_out_of_its_bounds_is_said_with_what_would_be_right(
-    field: Field, value: int, sentence: str
-) -> None:
+def test_a_value_out_of_its_bounds_is_said_with_what_would_be_right(field, value, sentence):
     fields = Fields([field])
     right = [field.low] * field.length
     with pytest.raises(StateError) as caught:
@@ -390,7 +375,7 @@ def test_a_value_out_of_its_bounds_is_said_with_what_would_be_right(
     assert str(caught.value) == f"row 2: {sentence}"
 
 
-def test_the_blank_is_no_value_out_of_bounds() -> None:
+def test_the_blank_is_no_value_out_of_bounds():
     assert DICE.wrong(np.array([0, 1, 6, 7, -1])).tolist() == [False, False, False, True, True]
     assert DICE.say([0, 0]) is None and DICE.say([4, 0]) == [4]
 
@@ -414,9 +399,7 @@ FIELDS = Fields([SCORES, set_field("open", 5), LEAD])
         ({"xyz": "0"}, "unknown field 'xyz'; a state of this game has scores, open, lead"),
     ],
 )  # fmt: skip
-def test_a_field_that_must_be_said_or_that_is_none_is_named(
-    words: dict[str, object], sentence: str
-) -> None:
+def test_a_field_that_must_be_said_or_that_is_none_is_named(words, sentence):
     with pytest.raises(StateError) as caught:
         FIELDS.read(words)
     assert str(caught.value) == sentence
@@ -439,15 +422,13 @@ def test_a_field_that_must_be_said_or_that_is_none_is_named(
         ({"a": [0, 0], "b": [0, 0]}, "no column is a field of a state: a, b; expected s"),
     ],
 )  # fmt: skip
-def test_a_frame_that_is_wrong_is_refused_with_row_and_field(
-    cells: dict[str, Any], sentence: str
-) -> None:
+def test_a_frame_that_is_wrong_is_refused_with_row_and_field(cells, sentence):
     with pytest.raises(StateError) as caught:
         FIELDS.read_columns(cells, 2)
     assert str(caught.value).startswith(sentence)
 
 
-def test_the_row_that_is_wrong_is_named_where_there_are_several() -> None:
+def test_the_row_that_is_wrong_is_named_where_there_are_several():
     refuse = Refuse(3)
     refuse(np.zeros(3, bool), lambda x: "never said")
     with pytest.raises(StateError, match=r"^row 2: no$"):
@@ -458,7 +439,7 @@ def test_the_row_that_is_wrong_is_named_where_there_are_several() -> None:
         Refuse(1)(np.array([True]), lambda x: "no")
 
 
-def test_what_is_left_out_is_what_it_is_read_as() -> None:
+def test_what_is_left_out_is_what_it_is_read_as():
     fields = Fields([SCORES, Field("earned", 2, high=9), Field("player", low=1, high=2, default=1),
                      Field("upcard", high=5, default=0, blank=0)])  # fmt: skip
     assert fields.left_out({"scores": "0,0,0"}) == {"earned": [0, 0], "player": 1}
@@ -472,7 +453,7 @@ def test_what_is_left_out_is_what_it_is_read_as() -> None:
 
 @given(states())
 @settings(max_examples=40, deadline=None)
-def test_states_that_are_described_later_say_the_same(drawn: tuple[Game, Ints]) -> None:
+def test_states_that_are_described_later_say_the_same(drawn):
     fields, numbers = drawn[0].fields, np.ascontiguousarray(drawn[1])
     for state, said in zip(numbers, fields.describe_all(numbers), strict=True):
         later = Described(fields, state.tobytes())

@@ -1,36 +1,32 @@
 """Groups of decisions: every game's own, and by columns."""
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 import luckbase
 from luckbase.solver import load_board, load_game
-from luckbase.solver.game.game import Game
 from luckbase.solver.game.groups import Groups, by_columns, groups_of
 from luckbase.solver.game.rules import DECISION, SIMULTANEOUS
 from luckbase.solver.search.expand import classify, expand
 
 BOARDS = Path(__file__).parents[3] / "boards"
-SMALL: dict[str, dict[str, Any]] = {
+SMALL = {
     "press-your-luck/tiny": {"frontier": 2, "score_cap": 1500},
     "skunk/tiny": {}, "pig/tiny": {}, "pig/rounds": {"rounds": 2, "cut": 20},
     "jackpot/tiny": {}, "jackpot/seed": {"tiles": 6}, "goofspiel/tiny": {"cards": 3},
 }  # fmt: skip
 
 
-def game_and_states(name: str, **more: Any) -> tuple[Game, Any]:
+def game_and_states(name, **more):
     board = load_board(BOARDS / f"{name}.toml", **SMALL[name], **more)
     with luckbase.open(board, in_memory=True) as table:
         return load_game(board), np.concatenate(list(table.draw(table.rows, 0)))
 
 
 @pytest.mark.parametrize("name", SMALL)
-def test_every_decision_and_nothing_else_has_a_group(name: str) -> None:
+def test_every_decision_and_nothing_else_has_a_group(name):
     game, states = game_and_states(name)
     said, found = groups_of(game), classify(game, states)
     kinds = expand(game, states).kinds
@@ -46,18 +42,18 @@ def test_every_decision_and_nothing_else_has_a_group(name: str) -> None:
 
 @pytest.mark.parametrize("rule", [{"third_place_spins": False}, {"max_whammies": 2},
                                   {"tied_pass": "next"}])  # fmt: skip
-def test_who_decides_in_press_your_luck_is_what_the_rules_say(rule: dict[str, Any]) -> None:
+def test_who_decides_in_press_your_luck_is_what_the_rules_say(rule):
     game, states = game_and_states("press-your-luck/tiny", **rule)
     found = classify(game, states)
     assert ((found.groups >= 0) == (expand(game, states).kinds == DECISION)).all()
 
 
 @pytest.mark.parametrize("name", SMALL)
-def test_states_of_a_line_differ_in_its_number_alone(name: str) -> None:
+def test_states_of_a_line_differ_in_its_number_alone(name):
     game, states = game_and_states(name)
     found = classify(game, states)
     on = np.flatnonzero(found.thresholds >= 0)
-    lines: dict[Any, set[int]] = {}
+    lines = {}
     for x in on.tolist():
         at = int(found.at[x])
         line = lines.setdefault((int(found.thresholds[x]), int(found.lines[x])), set())
@@ -66,7 +62,7 @@ def test_states_of_a_line_differ_in_its_number_alone(name: str) -> None:
     assert bool(lines) == bool(groups_of(game).thresholds)
 
 
-def test_groups_of_press_your_luck_are_spins_place_and_lead() -> None:
+def test_groups_of_press_your_luck_are_spins_place_and_lead():
     game, states = game_and_states("press-your-luck/tiny")
     said, found = groups_of(game), classify(game, states)
     for x in np.flatnonzero(found.groups >= 0)[::37].tolist():
@@ -85,7 +81,7 @@ def test_groups_of_press_your_luck_are_spins_place_and_lead() -> None:
             assert ends[0] <= abs(lead) <= ends[-1]
 
 
-def test_a_game_that_says_nothing_is_grouped_by_its_first_columns() -> None:
+def test_a_game_that_says_nothing_is_grouped_by_its_first_columns():
     game, states = game_and_states("jackpot/tiny")
     said = by_columns(game)
     found = classify(game, states, said)
@@ -98,7 +94,7 @@ def test_a_game_that_says_nothing_is_grouped_by_its_first_columns() -> None:
         )  # fmt: skip
 
 
-def test_leads_are_named_by_their_ends_and_a_lone_amount_by_itself() -> None:
+def test_leads_are_named_by_their_ends_and_a_lone_amount_by_itself():
     for name, cap, leads in (
         ("tiny", 4000, ["$500", "$1,000", "$1,500", "above $1,500"]),
         ("1985-02", 8000,

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from fractions import Fraction
-from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -31,7 +28,7 @@ from luckbase.solver.game.game import Game
 from luckbase.solver.game.rules import room_for
 from tests.games.climb import climb
 
-RIGHT: dict[str, Any] = {
+RIGHT = {
     "fields": [Field("turns", high=3)], "players": 2, "transition": climb, "numbers": (10, 6),
     "max_edges": 7, "actions": ("rest", "roll"),
 }  # fmt: skip
@@ -45,20 +42,20 @@ RIGHT: dict[str, Any] = {
         (lambda edges: pay(edges, 1.0), "write it after `lead`"),
     ],
 )
-def test_payoffs_are_of_each_player_and_of_an_edge(end: Callable[[Any], Any], says: str) -> None:
+def test_payoffs_are_of_each_player_and_of_an_edge(end, says):
     with pytest.raises(ValueError, match=says):
         end(room_for(3, 1, 2))
 
 
 @transition
-def pot(board, state, edges):  # type: ignore[no-untyped-def]
+def pot(board, state, edges):
     """Four players; the number of payoffs is the state's."""
     if state[0] == 3:
         return over(edges, 0.0, 1, 0.0)
     return over(edges, 0.0, 1, 0.0, 0.25)
 
 
-def test_a_fourth_player_without_a_payoff_is_refused() -> None:
+def test_a_fourth_player_without_a_payoff_is_refused():
     room, numbers = room_for(1, 1, 4), Numbers(np.empty(0, np.int64), np.empty(0))
     assert pot(numbers, np.array([4]), room) == 0
     assert room.rewards.tolist() == [[0.0, 1.0, 0.0, 0.25]]
@@ -96,7 +93,7 @@ def test_a_fourth_player_without_a_payoff_is_refused() -> None:
         ({"start": lambda board: {}}, "start, cut_error: a function of them is called without"),
     ],
 )
-def test_rules_of_no_game_are_refused(wrong: dict[str, Any], says: str) -> None:
+def test_rules_of_no_game_are_refused(wrong, says):
     with pytest.raises((TypeError, ValueError), match=says):
         Rules(**{**RIGHT, **wrong})
 
@@ -105,7 +102,7 @@ class TooFew(Section):
     sides: int = option(5, 10, 20)
 
 
-def test_an_option_has_a_default_that_a_board_file_can_say() -> None:
+def test_an_option_has_a_default_that_a_board_file_can_say():
     for wrong in ((1, 2), Fraction(1, 2)):
         with pytest.raises(TypeError, match="expected a number, text, true or false"):
             option(wrong)
@@ -114,7 +111,7 @@ def test_an_option_has_a_default_that_a_board_file_can_say() -> None:
 
 
 @pytest.mark.parametrize("name", ["my die", "a=b", "", "--x", "best", "payoff_1", "key", 3])
-def test_a_field_has_a_name_that_can_be_typed_and_is_no_column_of_tables(name: Any) -> None:
+def test_a_field_has_a_name_that_can_be_typed_and_is_no_column_of_tables(name):
     with pytest.raises(ValueError, match="expected a name of letters"):
         Field(name)
 
@@ -124,12 +121,12 @@ def test_a_field_has_a_name_that_can_be_typed_and_is_no_column_of_tables(name: A
                                    {"low": -(10**9), "high": 0}, {"is_set": True, "length": 2},
                                    {"low": 1, "blank": 2}, {"blank": -1}, {"help": 5},
                                    {"sample": 5}])  # fmt: skip
-def test_a_field_has_bounds(wrong: dict[str, Any]) -> None:
+def test_a_field_has_bounds(wrong):
     with pytest.raises(ValueError, match=r"field die: .*expected"):
         Field("die", **wrong)
 
 
-def test_names_are_words_that_differ() -> None:
+def test_names_are_words_that_differ():
     assert Names(["light rain", "sun"]).names == ("light_rain", "sun")
     assert Names(["A\u030alesund"]).value("\xc5lesund") == 0  # one character, or two
     for wrong in (["a", "a"], ["a b", "a_b"], ["a", ""]):
@@ -138,28 +135,28 @@ def test_names_are_words_that_differ() -> None:
 
 
 @pytest.mark.parametrize("name", ["", "..", "a/b", "my game"])
-def test_a_game_has_the_name_of_a_folder(name: str, tmp_path: Path) -> None:
+def test_a_game_has_the_name_of_a_folder(name, tmp_path):
     with pytest.raises(OptionError, match="expected a name of letters"):
-        register(name, Board, lambda board: None)  # type: ignore[arg-type, return-value]
+        register(name, Board, lambda board: None)
 
 
 @pytest.mark.parametrize(
     "wrong", [{"title": 5}, {"about": 5}, {"rules": 5}, {"board": dict}, {"board": Section}]
 )
-def test_a_game_is_registered_with_its_board_its_rules_and_texts(wrong: dict[str, Any]) -> None:
+def test_a_game_is_registered_with_its_board_its_rules_and_texts(wrong):
     with pytest.raises(TypeError, match=r"register: expected .name, a class of Board"):
         register(**{"name": "hill", "board": Board, "rules": lambda board: None, **wrong})
 
 
-def test_a_set_of_more_than_31_numbers_is_whole_in_a_table() -> None:
+def test_a_set_of_more_than_31_numbers_is_whole_in_a_table():
     rules = Rules(**{**RIGHT, "fields": [set_field("hand", most=62), Field("turns", high=3)]})
     columns = Game(Board(game="climb", name="deck"), rules).table_columns(
         np.array([[1 << 61 | 1 << 31 | 1, 2]])
     )
-    assert columns["hand"].labels == ["1 32 62"] and columns["turns"].dtype == np.int32  # type: ignore[union-attr]
+    assert columns["hand"].labels == ["1 32 62"] and columns["turns"].dtype == np.int32
 
 
-def test_numbers_may_be_lists() -> None:
+def test_numbers_may_be_lists():
     for numbers in (Numbers([10, 6], [0.5]), Numbers([], [0.5])):
         rules = Rules(**{**RIGHT, "numbers": numbers})
         given = Game.numbers.func(SimpleNamespace(rules=rules))

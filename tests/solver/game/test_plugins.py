@@ -1,12 +1,9 @@
 """Games in somebody's own file: found by it, known by its code, carried to where the work is."""
 
-from __future__ import annotations
-
 import os
 import pickle
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -23,38 +20,34 @@ CLIMB = (ROOT / "tests/games/climb.py").read_text()
 
 
 @pytest.fixture(autouse=True)
-def _forgotten(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def _forgotten(monkeypatch):
     """What a test enters is known to it alone."""
     monkeypatch.setattr(registry, "entries", {})
     yield
 
 
 @pytest.fixture
-def board(tmp_path: Path) -> Path:
+def board(tmp_path):
     path = tmp_path / "hill.toml"
     path.write_text('game = "climb"\n[rules]\nrounds = 2\n')
     return path
 
 
-def file(folder: Path, text: str = CLIMB, name: str = "climb.py") -> Path:
+def file(folder, text=CLIMB, name="climb.py"):
     folder.mkdir(exist_ok=True)
     path = folder / name
     path.write_text(text)
     return path
 
 
-def test_a_game_is_not_known_before_its_file_is_and_the_sentence_says_how(
-    board: Path, tmp_path: Path
-) -> None:
+def test_a_game_is_not_known_before_its_file_is_and_the_sentence_says_how(board, tmp_path):
     with pytest.raises(BoardError, match=r"unknown game 'climb'.*register a game"):
         read_board(board)
     assert load_game_file(file(tmp_path)) == ("climb",)
     assert load_game(read_board(board)).players == 2
 
 
-def test_the_version_of_its_rules_is_that_of_its_code_and_not_of_its_comments(
-    board: Path, tmp_path: Path
-) -> None:
+def test_the_version_of_its_rules_is_that_of_its_code_and_not_of_its_comments(board, tmp_path):
     versions = []
     for i, text in enumerate(
         (CLIMB, CLIMB + "# a comment\n", CLIMB.replace('"""Climb', '"""Mount'),
@@ -67,7 +60,7 @@ def test_the_version_of_its_rules_is_that_of_its_code_and_not_of_its_comments(
     assert len(set(versions[2:])) == 3 and versions[0] >> 32 == 1 and versions[4] >> 32 == 3
 
 
-def test_a_table_that_an_older_text_has_solved_answers_nothing(board: Path, tmp_path: Path) -> None:
+def test_a_table_that_an_older_text_has_solved_answers_nothing(board, tmp_path):
     load_game_file(file(tmp_path / "a"))
     before = cluster.solve_below(read_board(board), results=tmp_path / "results").table
     load_game_file(file(tmp_path / "b", CLIMB.replace("k > 1", "k > 2")))
@@ -84,9 +77,7 @@ def test_a_table_that_an_older_text_has_solved_answers_nothing(board: Path, tmp_
 
 
 @pytest.mark.parametrize("there", [True, False])
-def test_a_process_that_has_not_seen_the_file_gets_it_with_the_board(
-    there: bool, board: Path, tmp_path: Path
-) -> None:
+def test_a_process_that_has_not_seen_the_file_gets_it_with_the_board(there, board, tmp_path):
     """Also where the machine does not have it."""
     path = file(tmp_path / "own")
     load_game_file(path)
@@ -107,7 +98,7 @@ def test_a_process_that_has_not_seen_the_file_gets_it_with_the_board(
     assert done.stdout.split() == [str(load_game(read_board(board)).rules_version), str(board)]
 
 
-def test_ray_workers_solve_it(board: Path, tmp_path: Path, ray_cluster: str) -> None:
+def test_ray_workers_solve_it(board, tmp_path, ray_cluster):
     load_game_file(file(tmp_path / "own"))
     made = read_board(board, {"rounds": "3"})
     alone = cluster.solve_below(made, results=tmp_path / "one", workers=1)
@@ -138,23 +129,19 @@ def test_ray_workers_solve_it(board: Path, tmp_path: Path, ray_cluster: str) -> 
         ),
     ],
 )
-def test_a_file_that_does_not_do_is_refused_in_a_sentence(
-    text: str, sentence: str, tmp_path: Path
-) -> None:
+def test_a_file_that_does_not_do_is_refused_in_a_sentence(text, sentence, tmp_path):
     with pytest.raises(OptionError, match=sentence) as said:
         load_game_file(file(tmp_path, text))
     assert str(said.value).startswith(f"--game: {tmp_path}") and "\n" not in str(said.value)
     assert "climb" not in registry.names()
 
 
-def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+def test_a_file_that_is_not_there(tmp_path):
     with pytest.raises(OptionError, match=r"--game: .*none.py: No such file"):
         load_game_file(tmp_path / "none.py")
 
 
-def test_an_installed_package_brings_its_game_by_an_entry_point(
-    board: Path, tmp_path: Path
-) -> None:
+def test_an_installed_package_brings_its_game_by_an_entry_point(board, tmp_path):
     """A distribution of its own on the path, found by its metadata alone."""
     site = tmp_path / "site"
     file(site, CLIMB, "climb_game.py")
@@ -174,7 +161,7 @@ def test_an_installed_package_brings_its_game_by_an_entry_point(
     assert done.stdout == "('steps_1', 'steps_2', 'turns') True\n"
 
 
-def test_the_games_of_this_package_are_found_without_numba() -> None:
+def test_the_games_of_this_package_are_found_without_numba():
     script = (
         "import sys; from luckbase.solver.board import registry\n"
         "print(*registry.names()); assert 'numba' not in sys.modules\n"

@@ -1,31 +1,24 @@
 """Transitions: the helpers write the contract; what is compiled is kept until it changes."""
 
-from __future__ import annotations
-
 import importlib.util
 import os
 import pickle
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
-from typing import Any
 
 import numpy as np
 import pytest
 
 from luckbase.solver import load_board
 from luckbase.solver.errors import GameError
-from luckbase.solver.game.arrays import Ints
-from luckbase.solver.game.game import Game, load_game
+from luckbase.solver.game.game import load_game
 from luckbase.solver.game.rules import (
     CHANCE,
     DECISION,
     SIMULTANEOUS,
     TERMINAL,
-    Edges,
     Numbers,
     chance,
     decision,
@@ -67,7 +60,7 @@ def every_kind(board, state, edges):  # type: ignore
     return decision(edges, state[1])
 
 
-def filled(*numbers: int, players: int = 2) -> tuple[int, Edges]:
+def filled(*numbers, players=2):
     """What it writes of a state, over what another state left behind."""
     edges = room_for(3, 2, players)
     edges.rewards[1:] = 9.0
@@ -79,7 +72,7 @@ def filled(*numbers: int, players: int = 2) -> tuple[int, Edges]:
 @pytest.mark.parametrize(
     ("state", "who"), [((CHANCE, 1), -1), ((DECISION, 1), 1), ((SIMULTANEOUS, 1), -1)]
 )
-def test_edges_are_written_by_the_contract(state: tuple[int, int], who: int) -> None:
+def test_edges_are_written_by_the_contract(state, who):
     n, edges = filled(*state)
     assert n == 3
     assert edges.about.tolist() == [state[0], who, 0]
@@ -90,33 +83,33 @@ def test_edges_are_written_by_the_contract(state: tuple[int, int], who: int) -> 
 
 
 @pytest.mark.parametrize("payoff", [[2.0], [0.25, 0.75], [1.0, 2.0, 3.0]])
-def test_a_game_that_is_over_pays_each_player(payoff: list[float]) -> None:
+def test_a_game_that_is_over_pays_each_player(payoff):
     n, edges = filled(TERMINAL, len(payoff), players=len(payoff))
     assert n == 0
     assert edges.about.tolist() == [TERMINAL, -1, 0]
     assert edges.rewards[0].tolist() == payoff
 
 
-def test_one_state_leaves_nothing_behind_for_the_next() -> None:
+def test_one_state_leaves_nothing_behind_for_the_next():
     edges = room_for(3, 2, 2)
     counts = [every_kind(BOARD, np.array([kind, 2]), edges) for kind in (2, 1, 0, 3, 2)]
     assert counts == [3, 3, 0, 3, 3]
 
 
-def test_a_transition_survives_pickling() -> None:
+def test_a_transition_survives_pickling():
     again = pickle.loads(pickle.dumps(every_kind))
     assert again(BOARD, np.array([DECISION, 0]), room_for(3, 2, 2)) == 3
     assert pickle.loads(pickle.dumps(BOARD)) == BOARD
 
 
 @pytest.mark.parametrize("asked", [expand, who_acts, explore, lambda game, x: Graph(game).solve(x)])
-def test_more_edges_than_said_are_refused(asked: Callable[[Game, Ints], Any]) -> None:
+def test_more_edges_than_said_are_refused(asked):
     game = ring(max_edges=3)
     with pytest.raises(GameError, match=r"ring: at up=0: has 4 edges; expected 1 to 3 .max_edges."):
         asked(game, np.array([[0]]))
 
 
-def test_who_acts_is_what_expanding_says() -> None:
+def test_who_acts_is_what_expanding_says():
     game = load_game(load_board(BOARDS / "press-your-luck/tiny.toml"))
     found = game.canonical_states(np.array([game.fields.read(said) for said in (
         "scores=0,1500,500 earned=1,0,1", "scores=500,0,500 earned=0,0,2 passed=0,1,0",
@@ -141,7 +134,7 @@ def count(board, state, edges):
 """
 
 
-def loaded(path: Path, name: str = "counting") -> ModuleType:
+def loaded(path, name="counting"):
     """The module of a file, anew."""
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None and spec.loader is not None
@@ -150,13 +143,13 @@ def loaded(path: Path, name: str = "counting") -> ModuleType:
     return module
 
 
-def after_one(count: Any) -> int:
+def after_one(count):
     edges = room_for(1, 1, 1)
     assert count(Numbers(np.array([9]), np.zeros(1)), np.array([0]), edges) == 1
     return int(edges.children[0, 0])
 
 
-def test_what_was_compiled_is_met_again_until_the_file_changes(tmp_path: Path) -> None:
+def test_what_was_compiled_is_met_again_until_the_file_changes(tmp_path):
     path = tmp_path / "counting.py"
     path.write_text(f"{GAME}\nRUN = {tmp_path.name!r}, {time.time_ns()}\n")  # of this run alone
     first, second = loaded(path).count, loaded(path).count
@@ -170,7 +163,7 @@ def test_what_was_compiled_is_met_again_until_the_file_changes(tmp_path: Path) -
 
 
 @pytest.mark.parametrize(("name", "hits"), [("counting", "1"), ("known_here_only", "0")])
-def test_another_process_meets_it_too(tmp_path: Path, name: str, hits: str) -> None:
+def test_another_process_meets_it_too(tmp_path, name, hits):
     """What was kept under a name that the process does not know is compiled once more."""
     path = tmp_path / name / "counting.py"  # no file of before: one that changed is kept apart
     path.parent.mkdir()
@@ -186,7 +179,7 @@ def test_another_process_meets_it_too(tmp_path: Path, name: str, hits: str) -> N
     assert said.stdout.split() == [hits, "1"], said.stderr
 
 
-def test_a_function_that_stands_in_no_file_is_compiled_too() -> None:
-    space: dict[str, Any] = {"__name__": "notebook"}
+def test_a_function_that_stands_in_no_file_is_compiled_too():
+    space = {"__name__": "notebook"}
     exec(compile(GAME, "<a cell>", "exec"), space)
     assert after_one(space["count"]) == 1

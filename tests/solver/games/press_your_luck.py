@@ -1,15 +1,10 @@
 """A small board solved two ways: by the kernel, in memory, and by the reference."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from luckbase.solver import dense
-from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import Layout
-from luckbase.solver.game.game import Game
 from luckbase.solver.games.press_your_luck.layout import Planes
-from luckbase.solver.games.press_your_luck.tiers import Tier
 from luckbase.solver.search.bellman import final_payoffs
 from tests.reference.press_your_luck import Reference, Rules
 
@@ -18,11 +13,11 @@ class InMemory:
     """The payoffs of all tiers of a Press Your Luck board, looked up by state, as the kernel left
     them (a table rounds them)."""
 
-    def __init__(self, planes: Planes, payoffs: dict[Tier, Floats] | None = None) -> None:
+    def __init__(self, planes, payoffs=None):
         self.planes, self.game = planes, planes.game
         self.payoffs = dense.InMemory(planes).payoffs if payoffs is None else payoffs
 
-    def look_up(self, states: Ints) -> Floats:
+    def look_up(self, states):
         """The payoffs (n, players) of canonical states (n, fields)."""
         numbers, rows = self.planes.locate(states)
         found = np.zeros((len(states), self.game.players))
@@ -38,7 +33,7 @@ class InMemory:
         return found
 
 
-def reference_of(game: Game) -> Reference:
+def reference_of(game):
     """The independent solver of the same board."""
     planes = game.need(Layout)
     assert isinstance(planes, Planes)

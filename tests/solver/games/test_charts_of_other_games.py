@@ -1,15 +1,11 @@
 """Hold points, bids midway, tiles: tested against answers and reference solvers."""
 
-from __future__ import annotations
-
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import luckbase
-from luckbase.cluster.table.table import Table
 from luckbase.solver.charts import Heatmap, Listing
 from luckbase.solver.errors import LuckbaseError
 from tests.reference import goofspiel
@@ -20,25 +16,25 @@ BOARDS = Path(__file__).parents[3] / "boards"
 
 
 @pytest.fixture(scope="module")
-def pig() -> Iterator[Table]:
+def pig():
     """Two sides: there is much to hold for."""
     with luckbase.open(BOARDS / "pig/tiny.toml", in_memory=True, goal=12, sides=2) as table:
         yield table
 
 
 @pytest.fixture(scope="module")
-def win() -> Iterator[Table]:
+def win():
     with luckbase.open(BOARDS / "goofspiel/win.toml", in_memory=True, cards=4) as table:
         yield table
 
 
 @pytest.fixture(scope="module")
-def points() -> Iterator[Table]:
+def points():
     with luckbase.open(BOARDS / "goofspiel/points.toml", in_memory=True, cards=4) as table:
         yield table
 
 
-def refused(table: Table, name: str, fields: str) -> str:
+def refused(table, name, fields):
     with pytest.raises(LuckbaseError) as error:
         table.chart(name, dict(field.split("=") for field in fields.split()))
     return str(error.value)
@@ -47,7 +43,7 @@ def refused(table: Table, name: str, fields: str) -> str:
 # --- Pig and Skunk -------------------------------------------------------------------------------
 
 
-def test_hold_points_are_those_of_the_list_and_the_reference(pig: Table) -> None:
+def test_hold_points_are_those_of_the_list_and_the_reference(pig):
     exact = Race(12, dice=1, sides=2, all_ones="turn")
     made, whole = pig.chart("hold"), pig.chart("chart")
     assert isinstance(made, Heatmap) and isinstance(whole, Listing)
@@ -62,7 +58,7 @@ def test_hold_points_are_those_of_the_list_and_the_reference(pig: Table) -> None
             assert exact.roll(state) <= exact.hold(state)
 
 
-def test_how_to_read_a_picture_is_true_of_it(pig: Table, points: Table) -> None:
+def test_how_to_read_a_picture_is_true_of_it(pig, points):
     """Blank cells: the sentence says what they mean."""
     for table, name, word in ((pig, "hold", "beyond the line"), (points, "upcard", "no colour")):
         made, (kind,) = table.chart(name), [each for each in table.charts if each.name == name]
@@ -70,7 +66,7 @@ def test_how_to_read_a_picture_is_true_of_it(pig: Table, points: Table) -> None:
         assert word in kind.reading and "darker" not in kind.reading
 
 
-def test_the_charts_of_a_race_refuse_what_they_do_not_show(pig: Table) -> None:
+def test_the_charts_of_a_race_refuse_what_they_do_not_show(pig):
     assert "the picture 'hold' shows all scores" in refused(pig, "hold", "mine=3")
     assert "turn: a line is for the start of a turn" in refused(pig, "chart", "turn=3")
     assert "12 is not a score of the chart" in refused(pig, "chart", "yours=12")
@@ -81,14 +77,12 @@ def test_the_charts_of_a_race_refuse_what_they_do_not_show(pig: Table) -> None:
 MIDWAY = {"mine": "1,2,4", "theirs": "2,3,4", "deck": "1,3,4"}
 
 
-def cards(text: str) -> frozenset[int]:
+def cards(text):
     return frozenset(map(int, text.split(",")))
 
 
 @pytest.mark.parametrize("lead", [None, 0, -2])
-def test_bids_midway_are_optimal_in_the_references_games(
-    win: Table, points: Table, lead: int | None
-) -> None:
+def test_bids_midway_are_optimal_in_the_references_games(win, points, lead):
     """Every upcard's lottery earns the game's value against each bid of the other."""
     table, more = (points, {}) if lead is None else (win, {"lead": str(lead)})
     made = table.chart("bids", MIDWAY | more)
@@ -103,7 +97,7 @@ def test_bids_midway_are_optimal_in_the_references_games(
         assert earned.min() == pytest.approx(value, abs=1e-7)
 
 
-def test_a_picture_midway_has_numbers_where_there_are_cards_and_nowhere_else(points: Table) -> None:
+def test_a_picture_midway_has_numbers_where_there_are_cards_and_nowhere_else(points):
     made = points.chart("upcard", MIDWAY)
     assert isinstance(made, Heatmap)
     there = ~np.isnan(made.values)
@@ -113,7 +107,7 @@ def test_a_picture_midway_has_numbers_where_there_are_cards_and_nowhere_else(poi
     assert "first" not in made.title and "deck=1,3,4" in made.about
 
 
-def test_goofspiel_refuses_what_is_no_position(win: Table, points: Table) -> None:
+def test_goofspiel_refuses_what_is_no_position(win, points):
     assert "theirs" in refused(points, "bids", "mine=1,2")
     assert "upcard: a chart is of every card" in refused(
         points, "bids", "mine=1 theirs=2 deck=3 upcard=3"
@@ -131,16 +125,14 @@ RULES = [
 
 
 @pytest.fixture(scope="module", params=RULES, ids=["jackpot", "may", "sum"])
-def tiles(request: pytest.FixtureRequest) -> Iterator[tuple[Table, Tiles]]:
+def tiles(request):
     given = request.param
     name = "shut-the-box" if given.get("allowed") else "seed"
     with luckbase.open(BOARDS / f"jackpot/{name}.toml", in_memory=True, **given) as table:
         yield table, Tiles(**given)
 
 
-def test_what_to_flip_is_what_the_answers_and_the_reference_say(
-    tiles: tuple[Table, Tiles],
-) -> None:
+def test_what_to_flip_is_what_the_answers_and_the_reference_say(tiles):
     table, reference = tiles
     value = reference.value
     for opened in ("", "1,2,3,5"):
@@ -169,7 +161,7 @@ def test_what_to_flip_is_what_the_answers_and_the_reference_say(
         assert total == pytest.approx(len(reference.dice_rolled(open_tiles)), abs=1e-8)
 
 
-def a_roll(said: str, reference: Tiles) -> tuple[int, ...]:
+def a_roll(said, reference):
     """Faces that a line of the list stands for."""
     if "," in said:
         return tuple(map(int, said.split(",")))
@@ -177,7 +169,7 @@ def a_roll(said: str, reference: Tiles) -> tuple[int, ...]:
     return next(roll for roll in reference.rolls(dice) if sum(roll) == total)
 
 
-def test_tiles_refuse_what_is_not_asked(tiles: tuple[Table, Tiles]) -> None:
+def test_tiles_refuse_what_is_not_asked(tiles):
     table, _ = tiles
     assert "dice: the list is of every roll; only open=" in refused(table, "flip", "dice=1,2")
     assert "open: no tile is open" in refused(table, "flip", "open=")

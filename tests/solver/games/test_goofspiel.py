@@ -1,9 +1,6 @@
 """Goofspiel: patterns, the kernel against the rules and the reference, published numbers."""
 
-from __future__ import annotations
-
 from itertools import combinations, pairwise
-from typing import Any
 
 import numpy as np
 import pytest
@@ -33,7 +30,7 @@ from tests.solver.games.goofspiel import (
 D = path_counts()
 
 
-def subsets(cards: int, size: int) -> list[frozenset[int]]:
+def subsets(cards, size):
     return [frozenset(chosen) for chosen in combinations(range(1, cards + 1), size)]
 
 
@@ -41,7 +38,7 @@ def subsets(cards: int, size: int) -> list[frozenset[int]]:
 
 
 @given(st.data())
-def test_patterns_and_numbers_round_trip(data: st.DataObject) -> None:
+def test_patterns_and_numbers_round_trip(data):
     cards = data.draw(st.integers(1, 15))
     size = data.draw(st.integers(1, cards))
     number = data.draw(st.integers(0, pattern_count(cards, size) - 1))
@@ -53,7 +50,7 @@ def test_patterns_and_numbers_round_trip(data: st.DataObject) -> None:
 
 
 @given(st.integers(1, 15), st.data())
-def test_hands_keep_their_pattern_on_their_lowest_ranks(cards: int, data: st.DataObject) -> None:
+def test_hands_keep_their_pattern_on_their_lowest_ranks(cards, data):
     size = data.draw(st.integers(1, cards))
     hand = st.permutations(range(cards)).map(lambda order: sum(1 << i for i in order[:size]))
     mine, theirs = data.draw(hand), data.draw(hand)
@@ -63,7 +60,7 @@ def test_hands_keep_their_pattern_on_their_lowest_ranks(cards: int, data: st.Dat
     assert kernel.unrank_pattern(D, cards, size, max(number, ~number)) == canonical
 
 
-def test_every_pair_of_hands_has_one_of_the_patterns_counted() -> None:
+def test_every_pair_of_hands_has_one_of_the_patterns_counted():
     for cards in range(1, 7):
         for size in range(1, cards + 1):
             hands = [mask(hand) for hand in subsets(cards, size)]
@@ -73,14 +70,14 @@ def test_every_pair_of_hands_has_one_of_the_patterns_counted() -> None:
 
 
 @pytest.mark.parametrize(("cards", "states"), [(10, 2273687), (12, 63214409), (13, 336525645)])
-def test_states_are_as_many_as_were_counted(cards: int, states: int) -> None:
+def test_states_are_as_many_as_were_counted(cards, states):
     found = layers(cards)
     both = [2 * found.rows(tier) - found.layer(tier).width for tier in found.tiers()]
     assert sum(both) == states
 
 
 @pytest.mark.parametrize("cards", [1, 5, 11, 15])
-def test_decks_and_their_numbers_round_trip(cards: int) -> None:
+def test_decks_and_their_numbers_round_trip(cards):
     ranks = deck_ranks(cards)
     for size in range(cards + 1):
         decks = decks_of(cards, size)
@@ -91,7 +88,7 @@ def test_decks_and_their_numbers_round_trip(cards: int) -> None:
 # --- layers --------------------------------------------------------------------------------------
 
 
-def as_masks(column: Any) -> np.ndarray:
+def as_masks(column):
     """A column of a table, sets of cards as bits again."""
     if not isinstance(column, Coded):
         return np.asarray(column)
@@ -100,7 +97,7 @@ def as_masks(column: Any) -> np.ndarray:
 
 
 @pytest.mark.parametrize(("cards", "objective"), [(1, "points"), (7, "points"), (5, "win")])
-def test_locate_is_the_inverse_of_states_at(cards: int, objective: str) -> None:
+def test_locate_is_the_inverse_of_states_at(cards, objective):
     found = layers(cards, objective)
     for tier in found.tiers():
         rows = np.arange(found.rows(tier))
@@ -114,7 +111,7 @@ def test_locate_is_the_inverse_of_states_at(cards: int, objective: str) -> None:
         np.testing.assert_array_equal(found.game.canonical_states(np.stack(values, axis=1)), states)
 
 
-def test_parts_cover_a_layer_in_whole_patterns() -> None:
+def test_parts_cover_a_layer_in_whole_patterns():
     for cards, objective in [(13, "points"), (14, "points"), (10, "win")]:
         found = layers(cards, objective)
         for tier in found.tiers():
@@ -125,7 +122,7 @@ def test_parts_cover_a_layer_in_whole_patterns() -> None:
 
 
 @pytest.mark.parametrize("objective", ["points", "win"])
-def test_any_parts_give_the_same_bits(objective: str) -> None:
+def test_any_parts_give_the_same_bits(objective):
     found, table = layers(5, objective), solved(5, objective)
     width = found.block_rows(4)
     count = found.rows(4) // width
@@ -139,7 +136,7 @@ def test_any_parts_give_the_same_bits(objective: str) -> None:
 
 
 @pytest.mark.parametrize(("cards", "sizes"), [(4, range(1, 5)), (5, range(1, 4))])
-def test_patterns_change_nothing(cards: int, sizes: range) -> None:
+def test_patterns_change_nothing(cards, sizes):
     """Every (V, Y, P) against the exact value of the game without patterns."""
     table = solved(cards)
     for size in sizes:
@@ -152,13 +149,13 @@ def test_patterns_change_nothing(cards: int, sizes: range) -> None:
 
 
 @pytest.mark.slow
-def test_patterns_change_nothing_for_five_cards() -> None:
+def test_patterns_change_nothing_for_five_cards():
     test_patterns_change_nothing(5, range(1, 6))
 
 
 @settings(max_examples=30)
 @given(st.data())
-def test_random_states_have_the_exact_value(data: st.DataObject) -> None:
+def test_random_states_have_the_exact_value(data):
     cards = data.draw(st.integers(6, 8))
     size = data.draw(st.integers(1, 3))
     hand = st.permutations(range(1, cards + 1)).map(lambda order: frozenset(order[:size]))
@@ -170,7 +167,7 @@ def test_random_states_have_the_exact_value(data: st.DataObject) -> None:
 
 
 @pytest.mark.parametrize("cards", [2, 3, 4])
-def test_winning_has_the_exact_values(cards: int) -> None:
+def test_winning_has_the_exact_values(cards):
     table = solved(cards, "win")
     for tier in table.layout.tiers():
         states = table.layout.states_at(tier, np.arange(table.layout.rows(tier)))[::7]
@@ -185,7 +182,7 @@ def test_winning_has_the_exact_values(cards: int) -> None:
 
 
 @pytest.mark.parametrize(("cards", "objective"), [(9, "points"), (6, "win")])
-def test_the_kernel_solves_the_games_of_the_rules(cards: int, objective: str) -> None:
+def test_the_kernel_solves_the_games_of_the_rules(cards, objective):
     """The Bellman residual of random rows: successors by the rules, values by `matrix_game`."""
     table = solved(cards, objective)
     rng = np.random.default_rng(1)
@@ -205,25 +202,25 @@ def test_the_kernel_solves_the_games_of_the_rules(cards: int, objective: str) ->
 # --- published -----------------------------------------------------------------------------------
 
 
-def test_table_1_of_the_paper() -> None:
+def test_table_1_of_the_paper():
     """Rhoads and Bartholdi 2012, Table 1: five cards, within one unit of the last digit."""
     np.testing.assert_allclose(first_move(solved(5)).chances, published(1), rtol=0, atol=1.01e-4)
 
 
 @pytest.mark.slow
-def test_table_2_of_the_paper() -> None:
+def test_table_2_of_the_paper():
     """Table 2: thirteen cards, within .001 (four of its entries are off by up to .0009)."""
     np.testing.assert_allclose(first_move(solved(13)).chances, published(2), rtol=0, atol=1e-3)
 
 
-def test_the_nine_on_the_nine() -> None:
+def test_the_nine_on_the_nine():
     """The paper, 5: with nine cards a 9 is bid on the 9 with .7475; the value of a start is 0."""
     bids = first_move(solved(9))
     assert abs(bids.chances[8, -1] - 0.7475) < 5e-5
     assert abs(bids.values[-1]) < 1e-11 and bids.unique[-1]
 
 
-def test_two_cards_left_of_the_paper() -> None:
+def test_two_cards_left_of_the_paper():
     """The paper, 3.1: Q K left, 2 4 against 1 3: high on the king with 52%, 12.52 on average."""
     table = Solved(layers(13), [1, 2])
     words = {"mine": "2,4", "theirs": "1,3", "deck": "12,13"}
@@ -233,14 +230,14 @@ def test_two_cards_left_of_the_paper() -> None:
 
 
 @pytest.mark.parametrize("cards", [5, 6, 7, 8, 9])
-def test_on_the_highest_card_the_next_two_are_never_bid(cards: int) -> None:
+def test_on_the_highest_card_the_next_two_are_never_bid(cards):
     """The paper, 4; and with an even number of cards never the 1."""
     most = first_move(solved(cards)).most[:, -1]
     assert (most[cards - 3 : cards - 1] < 1e-5).all()
     assert cards % 2 or most[0] < 1e-5
 
 
-def test_winning_with_five_cards_bids_less_on_the_five() -> None:
+def test_winning_with_five_cards_bids_less_on_the_five():
     """docs/sources.md#numbers-of-this-project: 1 .1444, 2 .0154, 5 .8402
     where points ask for .8636."""
     chances = first_move(solved(5, "win")).chances[:, -1]
@@ -250,7 +247,7 @@ def test_winning_with_five_cards_bids_less_on_the_five() -> None:
 # --- what people ask -----------------------------------------------------------------------------
 
 
-def test_fields_are_read_and_said_again() -> None:
+def test_fields_are_read_and_said_again():
     game = goofspiel(6, "win")
     words = {"mine": "1,5,6", "theirs": "2,3,4", "deck": "1,4,6", "upcard": "4", "lead": "-3"}
     state = game.parse(words)
@@ -260,7 +257,7 @@ def test_fields_are_read_and_said_again() -> None:
     assert game.describe(low)["mine"] == [1, 2, 5] and game.describe(low)["theirs"] == [2, 3, 4]
 
 
-def test_bids_are_said_in_the_cards_that_were_named() -> None:
+def test_bids_are_said_in_the_cards_that_were_named():
     """The 5 and the 6 beat all of theirs: one is as good as the other, and the 5 has the weight."""
     table = solved(6)
     bids = first_move(table, mine="1,5,6", theirs="2,3,4", deck="1,4,6")
@@ -292,14 +289,14 @@ def test_bids_are_said_in_the_cards_that_were_named() -> None:
         ({"hand": "2"}, "unknown field 'hand'"),
     ],
 )
-def test_what_is_wrong_with_a_state_is_one_sentence(words: dict[str, str], sentence: str) -> None:
+def test_what_is_wrong_with_a_state_is_one_sentence(words, sentence):
     right = {"mine": "1,2", "theirs": "3,4", "deck": "1,3"}
     with pytest.raises(StateError) as error:
         goofspiel(5).parse(words if sentence.startswith("theirs is") else right | words)
     assert str(error.value).startswith(sentence)
 
 
-def test_a_lead_beyond_the_points_gone_is_refused() -> None:
+def test_a_lead_beyond_the_points_gone_is_refused():
     words = {"mine": "1,2", "theirs": "3,4", "deck": "1,2", "lead": "8"}
     with pytest.raises(StateError, match="lead: 8 is larger than the sum of the cards gone, 7"):
         goofspiel(4, "win").parse(words)

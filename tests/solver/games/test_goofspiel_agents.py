@@ -1,16 +1,13 @@
 """Goofspiel's agents, and the boards that keep the cards for them."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
 from luckbase.solver.board.file import read_board
 from luckbase.solver.board.model import board_hash
 from luckbase.solver.errors import OptionError
-from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import Layout, agents_of
-from luckbase.solver.game.game import Game, load_game
+from luckbase.solver.game.game import load_game
 from luckbase.solver.game.rules import SIMULTANEOUS, TERMINAL
 from luckbase.solver.games.goofspiel.agents import match, solved, strategies_at
 from luckbase.solver.games.goofspiel.game import options_of
@@ -22,12 +19,12 @@ from luckbase.solver.search.keys import pack_all, unpack_all
 from tests.solver.games.goofspiel import POINTS, published
 
 
-def board(cards: int, objective: str = "points", keep: bool = False) -> Game:
+def board(cards, objective="points", keep=False):
     settings = {"cards": str(cards), "objective": objective}
     return load_game(read_board(POINTS, settings | ({"keep_cards": "true"} if keep else {})))
 
 
-def first_states(game: Game) -> Ints:
+def first_states(game):
     """The first move, an upcard each."""
     start, cards = game.start(), options_of(game).cards
     states = np.repeat(start[None], cards, axis=0)
@@ -35,7 +32,7 @@ def first_states(game: Game) -> Ints:
     return states
 
 
-def asked(game: Game, agent: str, player: int, words: dict[str, str]) -> int:
+def asked(game, agent, player, words):
     """What a named agent answers where both bid."""
     state = game.parse(words)
     hand = int(state[player])
@@ -44,18 +41,18 @@ def asked(game: Game, agent: str, player: int, words: dict[str, str]) -> int:
     return answer
 
 
-def decided(game: Game, agent: str, player: int, states: Ints) -> list[Floats]:
+def decided(game, agent, player, states):
     policy = agents_of(game)[agent]
     assert isinstance(policy, Policy)
     hands = [[x for x in range(16) if int(state[player]) >> x & 1] for state in states]
     return policy.decide(game, player, states, [np.array(hand) for hand in hands])
 
 
-def reference_value(game: Game) -> dict[bytes, float]:
+def reference_value(game):
     """Player 0's payoff of every state below the start, over `solver.search.expand.expand`."""
-    found: dict[bytes, float] = {}
+    found = {}
 
-    def value(state: Ints) -> float:
+    def value(state):
         key = state.tobytes()
         if key not in found:
             edges = expand(game, state[None])
@@ -81,7 +78,7 @@ def reference_value(game: Game) -> dict[bytes, float]:
 @pytest.mark.parametrize(
     ("cards", "objective"), [(2, "points"), (3, "points"), (4, "points"), (3, "win"), (4, "win")]
 )
-def test_kept_cards_have_the_values_of_canonical_hands(cards: int, objective: str) -> None:
+def test_kept_cards_have_the_values_of_canonical_hands(cards, objective):
     kept, plain = board(cards, objective, True), board(cards, objective)
     values, canonical = reference_value(kept), reference_value(plain)
     assert len(values) > len(canonical) or cards == 2
@@ -94,7 +91,7 @@ def test_kept_cards_have_the_values_of_canonical_hands(cards: int, objective: st
     np.testing.assert_allclose(list(values.values()), expected, rtol=0, atol=1e-12)
 
 
-def test_kept_cards_are_read_said_and_packed_as_they_are() -> None:
+def test_kept_cards_are_read_said_and_packed_as_they_are():
     game = board(6, "win", True)
     words = {"mine": "1,5,6", "theirs": "2,3,4", "deck": "1,4,6", "upcard": "4", "lead": "-3"}
     state = game.parse(words)
@@ -105,7 +102,7 @@ def test_kept_cards_are_read_said_and_packed_as_they_are() -> None:
     assert expand(game, state[None]).children[0].tolist() == [0b110000, 0b1100, 0b100001, 0, 14]
 
 
-def test_a_board_that_keeps_cards_has_no_table() -> None:
+def test_a_board_that_keeps_cards_has_no_table():
     game = board(5, keep=True)
     assert not game.has(Layout) and game.get(Layout) is None
     with pytest.raises(OptionError) as error:
@@ -116,7 +113,7 @@ def test_a_board_that_keeps_cards_has_no_table() -> None:
     )
 
 
-def test_keep_cards_false_is_the_board_that_leaves_it_out() -> None:
+def test_keep_cards_false_is_the_board_that_leaves_it_out():
     same = read_board(POINTS, {"keep_cards": "false"})
     assert board_hash(same) == board_hash(read_board(POINTS))
     assert board_hash(same) != board_hash(read_board(POINTS, {"keep_cards": "true"}))
@@ -129,9 +126,7 @@ def test_keep_cards_false_is_the_board_that_leaves_it_out() -> None:
     ("upcard", "mine", "bid"),
     [(4, "1,4,6", 4), (3, "1,4,6", 4), (5, "1,4,6", 6), (6, "1,2,5", 1), (1, "2,3,4", 2)],
 )
-def test_match_bids_the_upcard_or_the_lowest_above_or_the_lowest(
-    upcard: int, mine: str, bid: int
-) -> None:
+def test_match_bids_the_upcard_or_the_lowest_above_or_the_lowest(upcard, mine, bid):
     game, other = board(6, keep=True), "2,3,5"
     deck = ",".join(map(str, {upcard, upcard % 6 + 1, (upcard + 1) % 6 + 1}))
     cards = [int(card) for card in mine.split(",")]
@@ -141,19 +136,19 @@ def test_match_bids_the_upcard_or_the_lowest_above_or_the_lowest(
 
 
 @pytest.mark.parametrize("cards", [2, 3, 4])
-def test_match_is_the_best_answer_to_a_random_player(cards: int) -> None:
+def test_match_is_the_best_answer_to_a_random_player(cards):
     """Ross 1971: against bids at random no one earns more than who matches the upcards."""
     game = board(cards, keep=True)
 
-    found: dict[tuple[bytes, bool], float] = {}
+    found = {}
 
-    def earned(state: Ints, matching: bool) -> float:
+    def earned(state, matching):
         key = state.tobytes(), matching
         if key not in found:
             found[key] = one_step(state, matching)
         return found[key]
 
-    def one_step(state: Ints, matching: bool) -> float:
+    def one_step(state, matching):
         edges = expand(game, state[None])
         if edges.kinds[0] == TERMINAL:
             return 0.0
@@ -170,14 +165,14 @@ def test_match_is_the_best_answer_to_a_random_player(cards: int) -> None:
     assert best > 0
 
 
-def test_match_bids_every_upcard_at_the_first_move() -> None:
+def test_match_bids_every_upcard_at_the_first_move():
     game = board(7, keep=True)
     for player in (0, 1):
         for k, state in enumerate(first_states(game)):
             assert agents_of(game)["match"](game, player, state, list(range(7))) == k
 
 
-def test_match_needs_the_cards() -> None:
+def test_match_needs_the_cards():
     game = board(5)
     with pytest.raises(OptionError) as error:
         named_agent(game, "match")
@@ -186,7 +181,7 @@ def test_match_needs_the_cards() -> None:
     )
 
 
-def test_high_and_low_bid_the_ends_of_the_hand() -> None:
+def test_high_and_low_bid_the_ends_of_the_hand():
     game = board(5)
     state = first_states(game)[2]
     assert agents_of(game)["high"](game, 0, state, [0, 2, 4]) == 2
@@ -199,7 +194,7 @@ def test_high_and_low_bid_the_ends_of_the_hand() -> None:
 @pytest.mark.parametrize("keep", [False, True])
 @pytest.mark.parametrize("objective", ["points", "win"])
 @pytest.mark.parametrize("player", [0, 1])
-def test_points_optimal_bids_table_1_of_the_paper(player: int, objective: str, keep: bool) -> None:
+def test_points_optimal_bids_table_1_of_the_paper(player, objective, keep):
     """Rhoads and Bartholdi 2012, Table 1, whatever the board pays and keeps."""
     game = board(5, objective, keep)
     chances = np.stack(decided(game, "points-optimal", player, first_states(game)), axis=1)
@@ -208,14 +203,14 @@ def test_points_optimal_bids_table_1_of_the_paper(player: int, objective: str, k
 
 @pytest.mark.parametrize("keep", [False, True])
 @pytest.mark.parametrize("player", [0, 1])
-def test_win_optimal_bids_less_on_the_five(player: int, keep: bool) -> None:
+def test_win_optimal_bids_less_on_the_five(player, keep):
     """docs/sources.md#numbers-of-this-project: 1 .1444, 2 .0154, 5 .8402."""
     game = board(5, "win", keep)
     chances = decided(game, "win-optimal", player, first_states(game))[-1]
     np.testing.assert_allclose(chances, [0.1444, 0.0154, 0, 0, 0.8402], rtol=0, atol=5e-5)
 
 
-def test_win_optimal_needs_the_lead() -> None:
+def test_win_optimal_needs_the_lead():
     game = board(5)
     with pytest.raises(OptionError) as error:
         named_agent(game, "win-optimal")
@@ -226,7 +221,7 @@ def test_win_optimal_needs_the_lead() -> None:
 
 
 @pytest.mark.parametrize("objective", ["points", "win"])
-def test_optimal_strategies_guarantee_the_value_at_every_state(objective: str) -> None:
+def test_optimal_strategies_guarantee_the_value_at_every_state(objective):
     """Each side's lottery alone holds the matrix game's value, on boards that keep cards too."""
     game, agent = board(4, objective, True), f"{objective}-optimal"
     values = reference_value(game)
@@ -245,9 +240,7 @@ def test_optimal_strategies_guarantee_the_value_at_every_state(objective: str) -
 
 @pytest.mark.parametrize("objective", ["points", "win"])
 @pytest.mark.parametrize("keep", [False, True])
-def test_nobody_gains_against_the_player_optimal_for_the_objective(
-    objective: str, keep: bool
-) -> None:
+def test_nobody_gains_against_the_player_optimal_for_the_objective(objective, keep):
     game, agent = board(4, objective, keep), f"{objective}-optimal"
     even = 0.5 if objective == "win" else 0.0
     for agents in ([agent, agent], [agent, "best-response"], ["best-response", agent]):
@@ -255,7 +248,7 @@ def test_nobody_gains_against_the_player_optimal_for_the_objective(
         np.testing.assert_allclose(found.value, even, rtol=0, atol=1e-11)
 
 
-def test_the_seat_does_not_matter() -> None:
+def test_the_seat_does_not_matter():
     """Though optimal strategies are not unique, and the points-optimal player meets another one."""
     game = board(5, "win")
     value = evaluate_profile(game, game.start(), ["win-optimal", "points-optimal"]).value
@@ -264,7 +257,7 @@ def test_the_seat_does_not_matter() -> None:
     assert 0.5 < value[0] < 0.55
 
 
-def test_kept_cards_change_no_profile_of_optimal_players() -> None:
+def test_kept_cards_change_no_profile_of_optimal_players():
     """Where optimal strategies are not unique, both boards take the same one."""
     agents = ["points-optimal", "random"]
     values = [
@@ -274,7 +267,7 @@ def test_kept_cards_change_no_profile_of_optimal_players() -> None:
     np.testing.assert_allclose(*values, rtol=0, atol=1e-12)
 
 
-def test_states_of_all_sizes_are_solved_together() -> None:
+def test_states_of_all_sizes_are_solved_together():
     table = solved(5, "points")
     game = table.game
     words = {"mine": "1,5", "theirs": "2,3", "deck": "1,4", "upcard": "4"}
@@ -284,18 +277,18 @@ def test_states_of_all_sizes_are_solved_together() -> None:
     assert found[0].tolist() == found[2].tolist()
 
 
-def test_a_game_too_large_to_solve_on_the_way_is_refused_in_a_sentence() -> None:
+def test_a_game_too_large_to_solve_on_the_way_is_refused_in_a_sentence():
     with pytest.raises(OptionError, match=r"cards: 15 is too many .* 12 for points, 10 for win"):
         solved(15, "points")
 
 
-def test_bidding_1_on_the_highest_card_pays_against_the_points_player_who_goes_on_to_win() -> None:
+def test_bidding_1_on_the_highest_card_pays_against_the_points_player_who_goes_on_to_win():
     """The paper's last section, with 5 cards: the chance to finish ahead from the first 5 on."""
     game = load_game(read_board(POINTS, {"cards": "5", "objective": "win"}))
     every = dict.fromkeys(("mine", "theirs", "deck"), "1,2,3,4,5")
     root = game.parse(every | {"upcard": "5"})
 
-    def value(agent: str) -> float:
+    def value(agent):
         return float(evaluate_profile(game, root, [agent, "points-optimal"]).value[0])
 
     best = value("best-response")

@@ -1,10 +1,7 @@
 """Jackpot and Shut the Box: published numbers, the reference solver, the rules in words."""
 
-from __future__ import annotations
-
 import pickle
 import tempfile
-from collections.abc import Iterator
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
@@ -16,8 +13,6 @@ from hypothesis import strategies as st
 
 from luckbase import solver
 from luckbase.solver.errors import BoardError, StateError
-from luckbase.solver.game.arrays import Ints
-from luckbase.solver.game.game import Agent, Game
 from luckbase.solver.game.rules import CHANCE, DECISION, TERMINAL
 from luckbase.solver.games.jackpot.agents import AGENTS
 from luckbase.solver.games.jackpot.game import choices, options_of, positions
@@ -37,9 +32,8 @@ TINY = BOARDS / "tiny.toml"
 
 OPTIMUM = Fraction(14103327415, 176319369216)
 State = tuple[int, ...]
-Settings = tuple[tuple[str, object], ...]
 
-VARIANTS: list[tuple[Path, Settings]] = [
+VARIANTS = [
     (SEED, ()),
     (SEED, (("objective", "sum"),)),
     (SEED, (("tiles", 6), ("dice", 1))),
@@ -63,12 +57,12 @@ every_variant = pytest.mark.parametrize(("path", "settings"), VARIANTS, ids=NAME
 
 
 @cache
-def jackpot(path: Path, settings: Settings = ()) -> Game:
+def jackpot(path, settings=()):
     return solver.load_game(solver.load_board(path, **dict(settings)))
 
 
 @cache
-def states_of(path: Path, settings: Settings = ()) -> Ints:
+def states_of(path, settings=()):
     """Every state, whether a game can come to it or not: before and after each roll."""
     game = jackpot(path, settings)
     before = positions(game)
@@ -78,20 +72,20 @@ def states_of(path: Path, settings: Settings = ()) -> Ints:
 
 
 @cache
-def solved(path: Path, settings: Settings = ()) -> dict[State, float]:
+def solved(path, settings=()):
     """The payoff of every state under the best play, as a search finds it."""
     states = states_of(path, settings)
     values = solve_graph(jackpot(path, settings), states).values[: len(states), 0]
     return dict(zip(map(tuple, states.tolist()), values.tolist(), strict=True))
 
 
-def value_of(agent: str | Agent, path: Path = SEED, settings: Settings = ()) -> float:
+def value_of(agent, path=SEED, settings=()):
     """What an agent gets on average."""
     game = jackpot(path, settings)
     return float(evaluate_profile(game, game.start(), [agent]).value[0])
 
 
-def regrets_of(name: str) -> dict[State, float]:
+def regrets_of(name):
     """What an agent's flip loses on the board of nine tiles, if the best play follows it: the
     states in which it loses something."""
     game, values, lost = jackpot(SEED), solved(SEED), dict[State, float]()
@@ -99,7 +93,7 @@ def regrets_of(name: str) -> dict[State, float]:
         edges = expand(game, state[None])
         if edges.kinds[0] == DECISION:
             listed = choices(game, state)
-            flip = listed[AGENTS[name](game, 0, state, listed)]  # type: ignore[index]
+            flip = listed[AGENTS[name](game, 0, state, listed)]
             q = {
                 action: values[tuple(child)]
                 for action, child in zip(
@@ -112,25 +106,25 @@ def regrets_of(name: str) -> dict[State, float]:
 
 
 @cache
-def slow(path: Path, settings: Settings = ()) -> reference.Reference:
+def slow(path, settings=()):
     rules = options_of(jackpot(path, settings))
     return reference.Reference(
         rules.tiles, rules.dice, rules.sides, rules.allowed, rules.one_die, rules.objective
     )
 
 
-def tiles(open_tiles: int) -> frozenset[int]:
+def tiles(open_tiles):
     """Bits -> the set that the reference uses."""
     return frozenset(t + 1 for t in range(open_tiles.bit_length()) if open_tiles >> t & 1)
 
 
-def before_rolls(path: Path, settings: Settings = ()) -> Iterator[tuple[State, frozenset[int]]]:
+def before_rolls(path, settings=()):
     """(state, open tiles) of the states before the roll."""
     for state in positions(jackpot(path, settings)).tolist():
         yield tuple(state), tiles(state[0])
 
 
-def said(game: Game, **words: str) -> list[str]:
+def said(game, **words):
     """The names of the choices, as an agent sees them."""
     return [game.action_name(action) for action in choices(game, game.parse(words))]
 
@@ -138,13 +132,13 @@ def said(game: Game, **words: str) -> list[str]:
 # Published numbers
 
 
-def test_the_best_play_wins_its_known_fraction() -> None:
+def test_the_best_play_wins_its_known_fraction():
     start = tuple(jackpot(SEED).start().tolist())
     assert slow(SEED).value[tiles(start[0])] == OPTIMUM
     assert solved(SEED)[start] == pytest.approx(float(OPTIMUM), abs=1e-15)
 
 
-def test_hilo_errs_in_67_positions() -> None:
+def test_hilo_errs_in_67_positions():
     """A position is a set of open tiles, 512 in all; hilo errs in it if
     for at least one roll his tile loses against the best. In rolls: 218 of 36 each, 120 where the
     order of the dice does not matter."""
@@ -154,18 +148,18 @@ def test_hilo_errs_in_67_positions() -> None:
     assert len({(open_tiles, *sorted(dice)) for open_tiles, *dice in regrets}) == 120
 
 
-def test_hilo_and_hilo2_flip_the_same_tile_everywhere() -> None:
+def test_hilo_and_hilo2_flip_the_same_tile_everywhere():
     game, asked = jackpot(SEED), 0
     for state in states_of(SEED):
         listed = choices(game, state)
         if len(listed) > 1:
             one, two = (AGENTS[name](game, 0, state, listed) for name in ("hilo", "hilo2"))
-            assert listed[one] == listed[two]  # type: ignore[index]
+            assert listed[one] == listed[two]
             asked += 1
     assert asked > 8000
 
 
-def test_the_tiny_board_by_hand() -> None:
+def test_the_tiny_board_by_hand():
     """All four tiles down, a die of 4, as sets of open tiles (V of one tile is 1/4, of none 1):
 
     V(12) = V(2)/4 + V(1)/4 + 1/4 = 3/8; V(13) = (V(3) + V(1) + 1)/4 = 3/8, the 1 for a 4;
@@ -185,7 +179,7 @@ def test_the_tiny_board_by_hand() -> None:
 
 
 @every_variant
-def test_every_position_has_the_reference_value(path: Path, settings: Settings) -> None:
+def test_every_position_has_the_reference_value(path, settings):
     value, found = slow(path, settings).value, solved(path, settings)
     here = list(before_rolls(path, settings))
     assert len(here) == len(value)
@@ -194,7 +188,7 @@ def test_every_position_has_the_reference_value(path: Path, settings: Settings) 
 
 
 @pytest.mark.parametrize("path", [SEED, SHUT_THE_BOX], ids=lambda path: path.stem)
-def test_every_position_after_every_roll_has_the_reference_value(path: Path) -> None:
+def test_every_position_after_every_roll_has_the_reference_value(path):
     """Shut the Box's merged rolls too: each roll goes through `canonical_states`."""
     game, found, slowly = jackpot(path), solved(path), slow(path)
     rolls = slowly.rolls(2)
@@ -207,15 +201,15 @@ def test_every_position_after_every_roll_has_the_reference_value(path: Path) -> 
 
 
 @pytest.mark.parametrize("name", AGENTS)
-def test_an_agent_wins_as_often_as_in_the_reference(name: str) -> None:
+def test_an_agent_wins_as_often_as_in_the_reference(name):
     """The reference gives agents the same list, doubles twice."""
     expected = slow(SEED).reach(reference.AGENTS[name])[frozenset()]
     assert value_of(name) == pytest.approx(float(expected), abs=1e-15)
 
 
-def test_with_three_dice_an_agent_still_sees_the_whole_list() -> None:
+def test_with_three_dice_an_agent_still_sees_the_whole_list():
     """1,2,1 with tile 4 flipped: last is 1, the third die, and not 2."""
-    three: Settings = (("tiles", 7), ("dice", 3), ("sides", 4))
+    three = (("tiles", 7), ("dice", 3), ("sides", 4))
     game, rules = jackpot(SEED, three), slow(SEED, three)
     assert said(game, open="1,2,3", dice="1,2,1") == ["flip 1", "flip 2", "flip 1"]
     for name in AGENTS.keys() - {"hilo", "hilo2"}:
@@ -226,13 +220,13 @@ def test_with_three_dice_an_agent_still_sees_the_whole_list() -> None:
 
 @pytest.mark.parametrize("one_die", ["never", "may", "must"])
 @pytest.mark.parametrize("name", AGENTS)
-def test_the_agents_play_shut_the_box_too_and_none_beats_the_best(name: str, one_die: str) -> None:
-    settings: Settings = (("one_die", one_die),)
+def test_the_agents_play_shut_the_box_too_and_none_beats_the_best(name, one_die):
+    settings = (("one_die", one_die),)
     best = solved(SHUT_THE_BOX, settings)[tuple(jackpot(SHUT_THE_BOX, settings).start().tolist())]
     assert 0 < value_of(name, SHUT_THE_BOX, settings) < best
 
 
-def test_the_option_to_roll_one_die_is_worth_something_and_the_duty_less() -> None:
+def test_the_option_to_roll_one_die_is_worth_something_and_the_duty_less():
     start = tuple(jackpot(SHUT_THE_BOX).start().tolist())
     values = {
         rule: solved(SHUT_THE_BOX, (("one_die", rule),))[start] for rule in ("never", "may", "must")
@@ -244,7 +238,7 @@ def test_the_option_to_roll_one_die_is_worth_something_and_the_duty_less() -> No
 
 
 @pytest.mark.parametrize("path", [SEED, LEAST_SUM], ids=lambda path: path.stem)
-def test_the_tie_tolerance_calls_ties_as_exact_fractions_do(path: Path) -> None:
+def test_the_tie_tolerance_calls_ties_as_exact_fractions_do(path):
     """Noise is below it and every real gap above: each state's best action is the exact one."""
     game, found, right = jackpot(path), solved(path), slow(path).value
     edges = expand(game, states_of(path))
@@ -258,7 +252,7 @@ def test_the_tie_tolerance_calls_ties_as_exact_fractions_do(path: Path) -> None:
 
 
 @every_variant
-def test_every_state_keeps_the_contract(path: Path, settings: Settings) -> None:
+def test_every_state_keeps_the_contract(path, settings):
     """Chances of an action sum to 1, its edges stand together, children are canonical and fit in
     their bits, an action has a name, at most `max_edges` edges."""
     game = jackpot(path, settings)
@@ -276,7 +270,7 @@ def test_every_state_keeps_the_contract(path: Path, settings: Settings) -> None:
         assert game.action_name(action).split()[0] in ("flip", "roll")
 
 
-def test_the_seed_has_512_positions_in_ten_layers_and_36_edges_to_roll() -> None:
+def test_the_seed_has_512_positions_in_ten_layers_and_36_edges_to_roll():
     game = jackpot(SEED)
     layers = [len(open_tiles) for _, open_tiles in before_rolls(SEED)]
     assert np.bincount(layers).tolist() == [1, 9, 36, 84, 126, 126, 84, 36, 9, 1]
@@ -298,14 +292,12 @@ def test_the_seed_has_512_positions_in_ten_layers_and_36_edges_to_roll() -> None
         ({"open": ""}, []),
     ],
 )
-def test_the_list_of_a_roll_is_first_die_second_die_sum(
-    words: dict[str, str], names: list[str]
-) -> None:
+def test_the_list_of_a_roll_is_first_die_second_die_sum(words, names):
     """Ordered, filtered to the tiles still down, doubles twice."""
     assert said(jackpot(SEED), **words) == names
 
 
-def test_the_actions_are_the_list_with_each_tile_once() -> None:
+def test_the_actions_are_the_list_with_each_tile_once():
     game = jackpot(SEED)
     state = game.parse({"open": "1,2,3,4,5,6,7,8,9", "dice": "2,2"})
     edges = expand(game, state.reshape(1, -1))
@@ -316,14 +308,14 @@ def test_the_actions_are_the_list_with_each_tile_once() -> None:
     ]
 
 
-def test_shut_the_box_lists_sets_of_tiles_the_highest_tile_first() -> None:
+def test_shut_the_box_lists_sets_of_tiles_the_highest_tile_first():
     game = jackpot(SHUT_THE_BOX)
     assert said(game, open="1,2,3,4,5,6,7,8,9", dice="3,4") == [
         "flip 7", "flip 1+6", "flip 2+5", "flip 3+4", "flip 1+2+4",
     ]  # fmt: skip
 
 
-def test_one_die_is_a_choice_a_duty_or_neither() -> None:
+def test_one_die_is_a_choice_a_duty_or_neither():
     low, high = "1,2,6", "1,2,7"
     both = ["roll 2 dice", "roll 1 die"]
     for rule, here in (("never", both[:1]), ("may", both), ("must", both[1:])):
@@ -332,7 +324,7 @@ def test_one_die_is_a_choice_a_duty_or_neither() -> None:
         assert said(game, open=high) == both[:1]
 
 
-def test_a_lost_game_pays_minus_the_tiles_left_and_a_won_one_nothing() -> None:
+def test_a_lost_game_pays_minus_the_tiles_left_and_a_won_one_nothing():
     game = jackpot(LEAST_SUM)
     states = np.array([game.parse({"open": "1,2,9", "dice": "6,5"}), game.parse({"open": ""})])
     edges = expand(game, states[:1])
@@ -345,7 +337,7 @@ def test_a_lost_game_pays_minus_the_tiles_left_and_a_won_one_nothing() -> None:
 
 
 @st.composite
-def written(draw: st.DrawFn) -> tuple[Game, dict[str, str]]:
+def written(draw):
     """A variant and a state of it as a person may write it."""
     game = jackpot(*draw(st.sampled_from(VARIANTS)))
     rules = options_of(game)
@@ -363,7 +355,7 @@ def written(draw: st.DrawFn) -> tuple[Game, dict[str, str]]:
 
 
 @given(written())
-def test_parse_and_describe_are_inverse_up_to_merging(case: tuple[Game, dict[str, str]]) -> None:
+def test_parse_and_describe_are_inverse_up_to_merging(case):
     game, words = case
     state = game.parse(words)
     described = game.describe(state)
@@ -388,26 +380,24 @@ def test_parse_and_describe_are_inverse_up_to_merging(case: tuple[Game, dict[str
         ("must", "3", [3]),
     ],
 )
-def test_shut_the_box_shows_one_roll_for_all_of_the_same_sum(
-    one_die: str, dice: str, shown: list[int]
-) -> None:
+def test_shut_the_box_shows_one_roll_for_all_of_the_same_sum(one_die, dice, shown):
     game = jackpot(SHUT_THE_BOX, (("one_die", one_die),))
     assert game.describe(game.parse({"open": "1,2,3", "dice": dice}))["dice"] == shown
 
 
-def test_a_state_before_the_roll_has_no_dice() -> None:
+def test_a_state_before_the_roll_has_no_dice():
     game = jackpot(SEED)
     assert game.describe(game.start()) == {"open": [1, 2, 3, 4, 5, 6, 7, 8, 9]}
     assert game.columns == ("open", "dice_1", "dice_2")
     assert game.start().tolist() == [511, 0, 0]
 
 
-def test_the_fields_have_as_many_dice_as_the_board() -> None:
+def test_the_fields_have_as_many_dice_as_the_board():
     assert jackpot(TINY).columns == ("open", "dice")
     assert jackpot(SEED, (("dice", 3), ("sides", 4))).columns[1:] == ("dice_1", "dice_2", "dice_3")
 
 
-def test_a_game_can_be_sent_to_another_process() -> None:
+def test_a_game_can_be_sent_to_another_process():
     for path in (SEED, TINY):
         game = pickle.loads(pickle.dumps(jackpot(path)))
         assert list(game.fields) == list(jackpot(path).fields)
@@ -436,9 +426,7 @@ def test_a_game_can_be_sent_to_another_process() -> None:
         ({"open": "", "dice": "1,2"}, "dice: no tile is open and the game is over; leave dice out"),
     ],
 )
-def test_a_state_that_is_none_is_refused_in_a_sentence(
-    words: dict[str, str], sentence: str
-) -> None:
+def test_a_state_that_is_none_is_refused_in_a_sentence(words, sentence):
     with pytest.raises(StateError) as caught:
         jackpot(SEED).parse(words)
     assert_one_sentence(caught.value)
@@ -454,9 +442,7 @@ def test_a_state_that_is_none_is_refused_in_a_sentence(
         ("must", "1,2", "3,4", "no tile above 6 is open, so one die is rolled; write one face"),
     ],
 )
-def test_one_die_where_it_is_not_rolled_is_refused_in_a_sentence(
-    rule: str, open_tiles: str, dice: str, sentence: str
-) -> None:
+def test_one_die_where_it_is_not_rolled_is_refused_in_a_sentence(rule, open_tiles, dice, sentence):
     with pytest.raises(StateError) as caught:
         jackpot(SHUT_THE_BOX, (("one_die", rule),)).parse({"open": open_tiles, "dice": dice})
     assert_one_sentence(caught.value)
@@ -474,9 +460,7 @@ def test_one_die_where_it_is_not_rolled_is_refused_in_a_sentence(
         ([[0, 1, 2]], "dice: no tile is open and the game is over"),
     ],
 )
-def test_columns_that_are_no_state_are_refused_with_their_row(
-    columns: list[list[int]], sentence: str
-) -> None:
+def test_columns_that_are_no_state_are_refused_with_their_row(columns, sentence):
     with pytest.raises(StateError) as caught:
         jackpot(SEED).canonical_states(np.array(columns))
     assert_one_sentence(caught.value)
@@ -501,7 +485,7 @@ def test_columns_that_are_no_state_are_refused_with_their_row(
         ("die = 2", "rules: unknown key 'die'; did you mean 'dice'"),
     ],
 )
-def test_a_board_that_can_not_be_played_is_refused_in_a_sentence(rules: str, sentence: str) -> None:
+def test_a_board_that_can_not_be_played_is_refused_in_a_sentence(rules, sentence):
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory) / "x.toml"
         path.write_text(f'game = "jackpot"\n[rules]\n{rules}\n', encoding="utf-8")

@@ -1,19 +1,12 @@
 """What a finished solve proposes to ask: each title says what its state is."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
-from typing import Any
-
 import pytest
 
 from luckbase import solver
 from luckbase.solver.game.capabilities import Layout
 from tests.places import ROOT
 
-Meaning = Callable[[Any, Any, Any], bool]
-
-RACES: dict[str, Meaning] = {
+RACES = {
     "the start": lambda mine, yours, turn: mine == yours == turn == 0,
     "level, at the usual hold": lambda mine, yours, turn: mine == yours == 0 < turn,
     "far ahead": lambda mine, yours, turn: yours == turn == 0 and mine > 60,
@@ -26,7 +19,7 @@ RACES: dict[str, Meaning] = {
 }
 
 
-def test_skunk() -> None:
+def test_skunk():
     layout = solver.load_game(solver.load_board(ROOT / "boards/skunk/seed.toml")).need(Layout)
     asked = dict(layout.opening_questions())
     assert set(asked) == set(RACES)
@@ -34,7 +27,7 @@ def test_skunk() -> None:
         assert RACES[title](*(state[name] for name in ("mine", "yours", "turn"))), title
 
 
-SHOWS: dict[str, Callable[[list[int], list[int]], bool]] = {
+SHOWS = {
     "ahead, one spin left": lambda has, spins: has[1] == max(has) and spins == [0, 1, 0],
     "far ahead, one spin left": lambda has, spins: (
         has[1] > 2 * max(has[0], has[2]) and spins == [0, 1, 0]
@@ -51,21 +44,21 @@ SHOWS: dict[str, Callable[[list[int], list[int]], bool]] = {
 
 
 @pytest.mark.parametrize("frontier", [1, 3])
-def test_press_your_luck(frontier: int) -> None:
+def test_press_your_luck(frontier):
     """Only those that the table reaches; "the same" has the scores of the one before."""
     board = ROOT / "boards/press-your-luck/1985-02.toml"
     game = solver.load_game(solver.load_board(board, frontier=frontier))
     asked = dict(game.need(Layout).opening_questions())
     assert len(asked) == {1: 2, 3: len(SHOWS)}[frontier]
     for title, state in asked.items():
-        has: Any = state["scores"]
-        spins: Any = list(state["earned"])  # type: ignore[call-overload]
+        has = state["scores"]
+        spins = list(state["earned"])
         assert SHOWS[title](has, spins), title
     scores = [asked[title]["scores"] for title in asked if title.startswith(("far", "the same"))]
     assert all(each == scores[0] for each in scores)
 
 
-def test_where_scores_are_few_no_state_is_proposed_twice() -> None:
+def test_where_scores_are_few_no_state_is_proposed_twice():
     board = ROOT / "boards/press-your-luck/1985-02.toml"
     few = {"score_unit": 1000, "score_cap": 4000, "frontier": 1}
     game = solver.load_game(solver.load_board(board, **few))

@@ -1,12 +1,9 @@
 """Pig, the race and the rounds: published numbers, reference solvers, agents, words."""
 
-from __future__ import annotations
-
 import pickle
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -16,9 +13,7 @@ from hypothesis import strategies as st
 import luckbase
 from luckbase import solver
 from luckbase.solver.errors import BoardError, OptionError, StateError
-from luckbase.solver.game.arrays import Floats
 from luckbase.solver.game.capabilities import Layout, agents_of, best_array
-from luckbase.solver.game.game import Game
 from luckbase.solver.games.pig import agents as rounds_agents
 from luckbase.solver.games.pig import kernel
 from luckbase.solver.games.pig.game import chance_to_gain
@@ -40,31 +35,30 @@ RACE, TINY, PIGLET, ROUNDS = (
     BOARDS / f"{name}.toml" for name in ("race", "tiny", "piglet", "rounds")
 )
 
-Settings = tuple[tuple[str, object], ...]
-SMALL: Settings = (("cut", 30), ("rounds", 2))
+SMALL = (("cut", 30), ("rounds", 2))
 
 
 @cache
-def pig(path: Path, options: Settings = ()) -> Game:
+def pig(path, options=()):
     return solver.load_game(solver.load_board(path, **dict(options)))
 
 
 @cache
-def laid_out(path: Path, options: Settings = ()) -> Layout[Any]:
+def laid_out(path, options=()):
     return pig(path, options).need(Layout)
 
 
-def rounds_of(options: Settings = ()) -> Rounds:
+def rounds_of(options=()):
     found = laid_out(ROUNDS, options)
     assert isinstance(found, Rounds)
     return found
 
 
 @cache
-def solved(path: Path, options: Settings = ()) -> tuple[dict[Any, Floats], float]:
+def solved(path, options=()):
     """(payoffs by tier, the largest bound on their error)."""
     layout = laid_out(path, options)
-    held: dict[Any, Floats] = {}
+    held = {}
     bound = 0.0
     for tier in layout.tiers():
         out = np.full(layout.shape(tier), np.nan)
@@ -73,7 +67,7 @@ def solved(path: Path, options: Settings = ()) -> tuple[dict[Any, Floats], float
     return held, bound
 
 
-def look_up(path: Path, options: Settings, states: np.ndarray) -> Floats:
+def look_up(path, options, states):
     """Both players' payoffs (n, 2) of canonical states."""
     layout, held = laid_out(path, options), solved(path, options)[0]
     numbers, rows = layout.locate(states)
@@ -89,11 +83,11 @@ def look_up(path: Path, options: Settings, states: np.ndarray) -> Floats:
     return found
 
 
-def start(path: Path, options: Settings = ()) -> float:
+def start(path, options=()):
     return float(look_up(path, options, pig(path, options).start().reshape(1, -1))[0, 0])
 
 
-def start_bounds(layout: Rounds) -> tuple[float, float]:
+def start_bounds(layout):
     """(lower, upper) of player 1's payoff at the start in the game without a cut: a win by the cut
     is taken at its worst, and then at its best, for player 1."""
     found, error, none = [], layout.game.cut_error, best_array(None)
@@ -111,25 +105,25 @@ def start_bounds(layout: Rounds) -> tuple[float, float]:
 # Published numbers
 
 
-def test_the_race_is_worth_what_neller_and_presser_print() -> None:
+def test_the_race_is_worth_what_neller_and_presser_print():
     """.5306 in Optimal play of the dice game Pig (2004); all digits:
     docs/sources.md#numbers-of-this-project."""
     assert start(RACE) == pytest.approx(0.530592725274, abs=1e-12)
     assert 2 * solved(RACE)[1] < 2e-12
 
 
-def test_hold_at_20_against_itself_has_its_known_value() -> None:
+def test_hold_at_20_against_itself_has_its_known_value():
     value = luckbase.evaluate(RACE, "hold-at-20").value[0]
     assert value == pytest.approx(0.534698326165, abs=1e-12)
 
 
-def test_a_race_to_20_is_its_exact_fraction() -> None:
+def test_a_race_to_20_is_its_exact_fraction():
     exact = Fraction(15116544, 24557443)
     assert RaceReference(20, dice=1, all_ones="turn").value[0, 0, 0] == exact
     assert abs(Fraction(start(TINY)) - exact) <= solved(TINY)[1]
 
 
-def test_piglet_to_2_is_as_solved_by_hand() -> None:
+def test_piglet_to_2_is_as_solved_by_hand():
     """Neller and Presser (2004), section 3: the six values of Piglet with goal 2."""
     options = (("goal", 2),)
     states = np.array(
@@ -140,14 +134,14 @@ def test_piglet_to_2_is_as_solved_by_hand() -> None:
 
 
 @pytest.mark.parametrize(("rounds", "value"), [(10, 0.423189985509), (1, 0.281521160783)])
-def test_the_rounds_are_worth_their_known_numbers(rounds: int, value: float) -> None:
+def test_the_rounds_are_worth_their_known_numbers(rounds, value):
     options = (("rounds", rounds),)
     assert start(ROUNDS, options) == pytest.approx(value, abs=1e-12)
     low, high = start_bounds(rounds_of(options))
     assert low <= start(ROUNDS, options) <= high and high - low < 1e-12
 
 
-def test_nobody_draws_under_the_best_play_of_ten_rounds() -> None:
+def test_nobody_draws_under_the_best_play_of_ten_rounds():
     """docs/sources.md#numbers-of-this-project: player two, level in his last turn,
     wins for sure."""
     chances = rounds_agents.chances(pig(ROUNDS), "optimal", "optimal")
@@ -155,7 +149,7 @@ def test_nobody_draws_under_the_best_play_of_ten_rounds() -> None:
     assert chances[1] == 0.0
 
 
-def test_the_blogs_computer_makes_its_known_points() -> None:
+def test_the_blogs_computer_makes_its_known_points():
     points = rounds_agents.points_of_turns(pig(ROUNDS), "computer")
     assert points @ np.arange(len(points)) == pytest.approx(8.464091932, abs=1e-9)
     assert points[0] == pytest.approx(0.369449561, abs=1e-9)
@@ -163,7 +157,7 @@ def test_the_blogs_computer_makes_its_known_points() -> None:
     assert [Computer(6).sticks(face, 1) for face in range(1, 7)] == [0.02] * 6
 
 
-def test_evaluate_says_what_is_known_of_the_rounds() -> None:
+def test_evaluate_says_what_is_known_of_the_rounds():
     """By the game's own way: its chain has billions of states."""
     found = luckbase.evaluate(ROUNDS, "optimal,computer", gain=True)
     facts = {what: number for agent, what, number in found.facts or () if agent == "computer"}
@@ -174,7 +168,7 @@ def test_evaluate_says_what_is_known_of_the_rounds() -> None:
     assert found.states is None and found.gain and min(found.gain) >= 0
 
 
-def test_20_and_21_are_the_best_numbers_to_hold_at_by_points_a_turn() -> None:
+def test_20_and_21_are_the_best_numbers_to_hold_at_by_points_a_turn():
     """docs/sources.md#numbers-of-this-project: they tie exactly at 9.561337."""
     game = pig(ROUNDS)
     points = [rounds_agents.points_of_turns(game, f"hold-at-{k}") for k in range(1, 41)]
@@ -187,7 +181,7 @@ def test_20_and_21_are_the_best_numbers_to_hold_at_by_points_a_turn() -> None:
 # Kernels, rules, references
 
 
-ROUNDS_VARIANTS: list[Settings] = [
+ROUNDS_VARIANTS = [
     SMALL,
     (*SMALL, ("first_roll_safe", False)),
     (*SMALL, ("first_roll_forced", True), ("draw", "first")),
@@ -198,7 +192,7 @@ ROUNDS_VARIANTS: list[Settings] = [
 
 
 @pytest.mark.parametrize("options", ROUNDS_VARIANTS, ids=str)
-def test_every_row_of_the_rounds_satisfies_the_bellman_equation(options: Settings) -> None:
+def test_every_row_of_the_rounds_satisfies_the_bellman_equation(options):
     layout = laid_out(ROUNDS, options)
     for tier in layout.tiers():
         rows = np.arange(layout.rows(tier))
@@ -225,7 +219,7 @@ def test_every_row_of_the_rounds_satisfies_the_bellman_equation(options: Setting
 @pytest.mark.parametrize(
     ("safe", "forced"), [(True, False), (True, True), (False, False), (False, True)]
 )
-def test_the_rounds_are_the_references_fractions(safe: bool, forced: bool) -> None:
+def test_the_rounds_are_the_references_fractions(safe, forced):
     options = (*SMALL, ("first_roll_safe", safe), ("first_roll_forced", forced))
     reference = Reference(2, 6, safe, forced, 30)
     for round_, player, lead, turn in ((1, 1, 0, 0), (1, 2, 7, 3), (2, 1, -9, 12), (2, 2, 4, 5)):
@@ -235,7 +229,7 @@ def test_the_rounds_are_the_references_fractions(safe: bool, forced: bool) -> No
         assert look_up(ROUNDS, options, state)[0, 0] == pytest.approx(exact, abs=1e-14)
 
 
-def test_a_search_of_the_rounds_finds_the_tables_values() -> None:
+def test_a_search_of_the_rounds_finds_the_tables_values():
     for options in ROUNDS_VARIANTS[:5]:
         game = pig(ROUNDS, options)
         found = solve_graph(game, game.start().reshape(1, -1)).values[0]
@@ -244,7 +238,7 @@ def test_a_search_of_the_rounds_finds_the_tables_values() -> None:
 
 @given(st.integers(40, 120), st.integers(1, 3))
 @settings(max_examples=10, deadline=None)
-def test_the_cut_changes_no_more_than_its_bound(cut: int, rounds: int) -> None:
+def test_the_cut_changes_no_more_than_its_bound(cut, rounds):
     """Against a cut so far out that it changes nothing here."""
     options = (("rounds", rounds), ("cut", cut))
     far = (("rounds", rounds), ("cut", 500))
@@ -255,11 +249,11 @@ def test_the_cut_changes_no_more_than_its_bound(cut: int, rounds: int) -> None:
     assert low - 1e-12 <= start(ROUNDS, far) <= high + 1e-12
 
 
-def test_the_chance_to_gain_is_the_best_over_policies() -> None:
+def test_the_chance_to_gain_is_the_best_over_policies():
     """One turn, 7 points wanted, by hand: roll until there, a 1 after the first roll ends it."""
     q = chance_to_gain(pig(ROUNDS).numbers.ints, 1, 7)
 
-    def to_go(turn: int) -> Fraction:
+    def to_go(turn):
         if turn >= 7:
             return Fraction(1)
         faces = range(1 if turn == 0 else 2, 7)
@@ -271,7 +265,7 @@ def test_the_chance_to_gain_is_the_best_over_policies() -> None:
 # Agents
 
 
-def by_the_rules(game: Game, one: str, two: str) -> float:
+def by_the_rules(game, one, two):
     """Player 1's payoff at the start, by walking the game's own successors and asking the agents:
     no choices are left, and what comes back is one component."""
     states, at, frontier = [], {}, [tuple(game.start().tolist())]
@@ -325,21 +319,21 @@ def by_the_rules(game: Game, one: str, two: str) -> float:
     ("one", "two"),
     [("hold-at-3", "hold-at-7"), ("computer", "hold-at-5"), ("computer", "computer")],
 )
-def test_profiles_are_what_the_rules_and_the_agents_say(one: str, two: str) -> None:
+def test_profiles_are_what_the_rules_and_the_agents_say(one, two):
     game = pig(TINY, (("goal", 9), ("count_rolls", True)))
     value = luckbase.evaluate(game.board, [one, two]).value[0]
     assert value == pytest.approx(by_the_rules(game, one, two), abs=1e-10)
 
 
 @pytest.mark.parametrize(("one", "two"), [("hold-at-3", "hold-at-7"), ("computer", "computer")])
-def test_profiles_of_the_rounds_are_what_the_rules_and_the_agents_say(one: str, two: str) -> None:
-    options: Settings = (("rounds", 1), ("cut", 10), ("first_roll_forced", True))
+def test_profiles_of_the_rounds_are_what_the_rules_and_the_agents_say(one, two):
+    options = (("rounds", 1), ("cut", 10), ("first_roll_forced", True))
     walked = by_the_rules(pig(ROUNDS, (*options, ("count_rolls", True))), one, two)
     found = rounds_agents.payoffs(pig(ROUNDS, options), one, two)
     assert found[0] == pytest.approx(walked, abs=1e-10)
 
 
-def test_a_best_response_is_no_worse_than_anybody() -> None:
+def test_a_best_response_is_no_worse_than_anybody():
     names = ["best-response", "optimal", "computer", "hold-at-15", "hold-at-20"]
     race, rounds = pig(TINY, (("goal", 12), ("count_rolls", True))), pig(ROUNDS, SMALL)
     for game, agents in ((race, names[:3] + ["hold-at-5", "hold-at-8"]), (rounds, names)):
@@ -351,13 +345,13 @@ def test_a_best_response_is_no_worse_than_anybody() -> None:
     assert luckbase.evaluate(TINY, "optimal").value[0] == pytest.approx(start(TINY), abs=1e-12)
 
 
-def test_the_price_of_sticking_while_behind_is_the_references() -> None:
+def test_the_price_of_sticking_while_behind_is_the_references():
     """In one round: against each number of points, the computer as it is and one who never sticks
     below it, each turn followed roll by roll."""
     agent, points = Computer(6), reference_turn(Computer(6).sticks, True, 60)
 
-    def payoff(behind: int, mended: bool) -> float:
-        def sticks(turn: int, rolls: int) -> float:
+    def payoff(behind, mended):
+        def sticks(turn, rolls):
             return 0.0 if mended and turn < behind else agent.sticks(turn, rolls)
 
         found = reference_turn(sticks, True, 120)
@@ -371,7 +365,7 @@ def test_the_price_of_sticking_while_behind_is_the_references() -> None:
     assert best > behind
 
 
-def test_the_seeds_last_round_problem_costs_a_tenth_of_a_win() -> None:
+def test_the_seeds_last_round_problem_costs_a_tenth_of_a_win():
     """As player 2 against itself, ten rounds; found here, no source."""
     behind, best = rounds_agents.last_turn_cost(pig(ROUNDS), "computer", "computer")
     assert behind == pytest.approx(0.095738185651, abs=1e-9)
@@ -380,14 +374,14 @@ def test_the_seeds_last_round_problem_costs_a_tenth_of_a_win() -> None:
 
 @pytest.mark.parametrize("safe", [True, False])
 @pytest.mark.parametrize("agent", [HoldAt(8), HoldAt(25), Computer(6)], ids=str)
-def test_what_a_turn_brings_is_the_references(agent: HoldAt | Computer, safe: bool) -> None:
+def test_what_a_turn_brings_is_the_references(agent, safe):
     rules = rounds_of((("first_roll_safe", safe),)).options.race()
     found = rounds_agents.turn_points(agent.sticks, rules, 60)
     slow = reference_turn(agent.sticks, safe, 60)
     assert found[1:] == pytest.approx([slow.get(p, 0.0) for p in range(1, 61)], abs=1e-12)
 
 
-def test_the_agents_by_name() -> None:
+def test_the_agents_by_name():
     agents = agents_of(pig(RACE))
     assert agents["hold-at-20"] == HoldAt(20) and "hold-at-12345" in agents
     assert "hold-at-0" not in agents and "hold" not in agents and "optimal" not in agents
@@ -400,7 +394,7 @@ def test_the_agents_by_name() -> None:
     assert_one_sentence(caught.value)
 
 
-def test_an_agent_that_is_none_is_refused_in_a_sentence() -> None:
+def test_an_agent_that_is_none_is_refused_in_a_sentence():
     for board in (TINY, ROUNDS):
         with pytest.raises(OptionError, match="no agent 'hold-at-0'") as caught:
             luckbase.evaluate(pig(board).board, ["hold-at-0", "computer"])
@@ -410,7 +404,7 @@ def test_an_agent_that_is_none_is_refused_in_a_sentence() -> None:
 # Words
 
 
-def test_states_in_words() -> None:
+def test_states_in_words():
     game = pig(ROUNDS)
     words = {"mine": "40", "yours": "55", "turn": "12", "round": "9", "player": "2"}
     assert game.parse(words).tolist() == [0, 15, 12, 9, 2]
@@ -434,16 +428,14 @@ def test_states_in_words() -> None:
         ({"mine": "1", "yours": "2", "round": "11", "turn": "3"}, "round: 11 is after the last"),
     ],
 )  # fmt: skip
-def test_a_state_that_is_none_is_refused_in_a_sentence(
-    words: dict[str, str], sentence: str
-) -> None:
+def test_a_state_that_is_none_is_refused_in_a_sentence(words, sentence):
     with pytest.raises(StateError) as caught:
         pig(ROUNDS).parse(words)
     assert_one_sentence(caught.value)
     assert sentence in str(caught.value)
 
 
-def test_boards_that_can_not_be_solved_are_refused_in_a_sentence() -> None:
+def test_boards_that_can_not_be_solved_are_refused_in_a_sentence():
     for path, options in (
         (TINY, (("first_roll_forced", False),)),
         (TINY, (("count_rolls", True),)),
@@ -454,17 +446,17 @@ def test_boards_that_can_not_be_solved_are_refused_in_a_sentence() -> None:
         assert_one_sentence(caught.value)
     with pytest.raises(Exception, match="the most of a roll") as wrong:
         pig(ROUNDS, (("cut", 12), ("dice", 2)))
-    assert_one_sentence(wrong.value)  # type: ignore[arg-type]
+    assert_one_sentence(wrong.value)
     assert isinstance(wrong.value, OptionError | BoardError)
 
 
-def test_games_can_be_sent_to_another_process() -> None:
+def test_games_can_be_sent_to_another_process():
     for path, kind in ((TINY, "pig"), (ROUNDS, "pig-rounds")):
         game = pickle.loads(pickle.dumps(pig(path, (("count_rolls", True),))))
         assert game.board.game == kind and game.columns[-1] == "rolls"
 
 
-def test_two_dice_pig_is_skunk() -> None:
+def test_two_dice_pig_is_skunk():
     options = (("goal", 20), ("dice", 2), ("all_ones", "score"))
     skunk = solver.load_layout(solver.load_board(BOARDS.parent / "skunk" / "tiny.toml"))
     out = np.empty(skunk.shape(0))
@@ -472,7 +464,7 @@ def test_two_dice_pig_is_skunk() -> None:
     assert np.array_equal(solved(RACE, options)[0][0], out)
 
 
-def test_what_the_cut_leaves_out_counts_in_a_search_as_in_the_full_table(tmp_path: Path) -> None:
+def test_what_the_cut_leaves_out_counts_in_a_search_as_in_the_full_table(tmp_path):
     """A cut of 30 can change a chance by .3: neither kind of table may say 1e-12."""
     board = solver.load_board(ROUNDS, **dict(SMALL))
     full = luckbase.solve(board, results=tmp_path / "full").table
@@ -491,7 +483,7 @@ def test_what_the_cut_leaves_out_counts_in_a_search_as_in_the_full_table(tmp_pat
         assert table[state].error == pytest.approx(error, abs=1e-11)
 
 
-def test_nobody_sticks_behind_in_the_mended_last_turn_however_far() -> None:
+def test_nobody_sticks_behind_in_the_mended_last_turn_however_far():
     board = solver.load_board(BOARDS / "rounds.toml", rounds=1, cut=12)
     layout = solver.load_game(board).need(Layout)
     plain = rounds_agents._policy(layout, "hold-at-4", "hold-at-4")[0]

@@ -1,10 +1,7 @@
 """The kernel against an independent solver and against the rules, on boards drawn at random."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from itertools import product
-from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +10,7 @@ from hypothesis import strategies as st
 
 from luckbase import solver
 from luckbase.solver.board.file import board_from_canonical
-from luckbase.solver.game.arrays import Decisions, Floats, Ints, Runs
+from luckbase.solver.game.arrays import Decisions, Runs
 from luckbase.solver.games.press_your_luck import layout as press_your_luck_layout
 from luckbase.solver.games.press_your_luck.game import TIE_TOLERANCE
 from luckbase.solver.games.press_your_luck.kernel import take_if_better
@@ -29,9 +26,7 @@ OPTIONS = list(product((True, False), ("passer", "next"), (1, 2, 3, 4)))
 """third_place_spins, tied_pass, max_whammies."""
 
 
-def planes_of(
-    outcomes: dict[str, str], cap: int, frontier: int, options: tuple[bool, str, int]
-) -> Planes:
+def planes_of(outcomes, cap, frontier, options):
     third, tied, most = options
     form = {
         "game": "press-your-luck",
@@ -45,7 +40,7 @@ def planes_of(
 
 
 @st.composite
-def boards(draw: st.DrawFn) -> Planes:
+def boards(draw):
     """Up to six outcomes with whole weights, some of them beyond the cap; all rule options."""
     cap = draw(st.integers(2, 5))
     names = draw(
@@ -65,14 +60,14 @@ def boards(draw: st.DrawFn) -> Planes:
     return planes_of(chances, cap, draw(st.integers(1, 2)), draw(st.sampled_from(OPTIONS)))
 
 
-def compare(planes: Planes, table: InMemory, states: Ints) -> None:
+def compare(planes, table, states):
     reference = reference_of(planes.game)
     parts = states.reshape(-1, 4, 3).tolist()
     exact = np.array([reference.value(*map(tuple, state)) for state in parts])
     same_to(1e-9, table.look_up(states), exact, planes, states)
 
 
-def same_to(bound: float, values: Floats, wanted: Floats, planes: Planes, states: Ints) -> None:
+def same_to(bound, values, wanted, planes, states):
     """Payoffs (n, 3) of states (n, 12) are what was wanted; else the state that is off most."""
     off = np.abs(values - wanted).max(axis=1)
     assert off.max() <= bound, planes.game.describe(states[off.argmax()])
@@ -80,9 +75,7 @@ def same_to(bound: float, values: Floats, wanted: Floats, planes: Planes, states
 
 @settings(max_examples=25, deadline=None)
 @given(boards(), st.integers(0, 2**32 - 1))
-def test_kernel_and_reference_agree_on_random_states_of_random_boards(
-    planes: Planes, seed: int
-) -> None:
+def test_kernel_and_reference_agree_on_random_states_of_random_boards(planes, seed):
     table = InMemory(planes)
     rng = np.random.default_rng(seed)
     tiers = planes.tiers()
@@ -97,9 +90,7 @@ def test_kernel_and_reference_agree_on_random_states_of_random_boards(
 
 
 @pytest.mark.parametrize("options", OPTIONS)
-def test_kernel_and_reference_agree_on_every_state_of_a_small_board(
-    options: tuple[bool, str, int],
-) -> None:
+def test_kernel_and_reference_agree_on_every_state_of_a_small_board(options):
     chances = {"whammy": "1/5", "1": "1/4", "2 + spin": "3/10", "1 + spin": "1/4"}
     planes = planes_of(chances, 2, 2, options)
     table, last = InMemory(planes), planes.most - 1
@@ -110,7 +101,7 @@ def test_kernel_and_reference_agree_on_every_state_of_a_small_board(
 
 @settings(max_examples=15, deadline=None)
 @given(boards())
-def test_every_state_satisfies_the_rules_bellman_equation(planes: Planes) -> None:
+def test_every_state_satisfies_the_rules_bellman_equation(planes):
     table = InMemory(planes)
     for tier in planes.tiers():
         rows = np.arange(0, planes.rows(tier), max(1, planes.rows(tier) // 500))
@@ -125,7 +116,7 @@ def test_every_state_satisfies_the_rules_bellman_equation(planes: Planes) -> Non
         same_to(1e-12, values, best, planes, states)
 
 
-def test_three_at_the_cap_pass_one_spin_round_for_ever() -> None:
+def test_three_at_the_cap_pass_one_spin_round_for_ever():
     """docs/sources.md#numbers-of-this-project: .36528138, .28711239, .34760623; they depend on the
     chances of a whammy and of plus a spin alone."""
     chances = {"whammy": "1/6", "1": str(1 - Fraction(1, 6) - Fraction(71, 243)),
@@ -137,9 +128,9 @@ def test_three_at_the_cap_pass_one_spin_round_for_ever() -> None:
     )
 
 
-def test_rows_and_states_are_the_same_thing_and_so_are_the_columns_of_the_table() -> None:
+def test_rows_and_states_are_the_same_thing_and_so_are_the_columns_of_the_table():
     planes = planes_of({"whammy": "1/2", "1": "1/2"}, 3, 3, (True, "passer", 4))
-    seen: set[int] = set()
+    seen = set()
     for tier in planes.tiers():
         rows = np.arange(planes.rows(tier))
         states = planes.states_at(tier, rows)
@@ -160,7 +151,7 @@ def test_rows_and_states_are_the_same_thing_and_so_are_the_columns_of_the_table(
 
 
 @pytest.mark.parametrize("three", [True, False])
-def test_the_order_of_configurations_lets_the_kernel_stream(three: bool) -> None:
+def test_the_order_of_configurations_lets_the_kernel_stream(three):
     """Spending and gaining a spin map pieces onto contiguous pieces."""
     for spins in range(1, 7):
         moves = moves_of(spins, three)
@@ -171,7 +162,7 @@ def test_the_order_of_configurations_lets_the_kernel_stream(three: bool) -> None
             assert (moves.gain[first:last] == gain + np.arange(last - first)).all()
 
 
-def test_a_dirty_buffer_gives_the_same_bits() -> None:
+def test_a_dirty_buffer_gives_the_same_bits():
     planes = planes_of({"whammy": "1/3", "1": "1/3", "1 + spin": "1/3"}, 3, 2, (True, "passer", 4))
     table = InMemory(planes)
     tier = Tier(2, (0, 0, 0))
@@ -180,7 +171,7 @@ def test_a_dirty_buffer_gives_the_same_bits() -> None:
     assert dirty.tobytes() == table.payoffs[tier].tobytes()
 
 
-def test_a_tie_is_not_decided_by_the_last_bit() -> None:
+def test_a_tie_is_not_decided_by_the_last_bit():
     """Playing comes before passing; a pass that is better by rounding only moves nobody's payoff,
     one that is better by more than the tolerance moves all."""
     gain = np.array([4e-16, 1e-13, 1e-9])
@@ -196,14 +187,12 @@ def test_a_tie_is_not_decided_by_the_last_bit() -> None:
 
 @pytest.mark.parametrize("threads", [2, 3, 16])
 @pytest.mark.parametrize("edge_rows", [1, 300, 10**9])
-def test_any_number_of_threads_fills_a_tier_with_the_same_bits(
-    threads: int, edge_rows: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_any_number_of_threads_fills_a_tier_with_the_same_bits(threads, edge_rows, monkeypatch):
     """In blocks of a row, of some, of all; the decisions too."""
     monkeypatch.setattr(press_your_luck_layout, "BLOCK_ROWS", edge_rows)
     board = solver.load_board(TINY, frontier=3)
     layout = solver.load_layout(board)
-    alone: dict[Any, Any] = {}
+    alone = {}
     for tier in layout.tiers():
         found = []
         for count in (1, threads):
@@ -217,11 +206,11 @@ def test_any_number_of_threads_fills_a_tier_with_the_same_bits(
         alone[tier] = out
 
 
-def test_a_row_is_filled_once_and_after_all_that_it_reads() -> None:
+def test_a_row_is_filled_once_and_after_all_that_it_reads():
     for size, edge, threads in (((5, 7), 1, 1), ((5, 7), 1, 4), ((9, 9), 2, 3), ((1, 6), 4, 2)):
-        done: list[tuple[int, int]] = []
+        done = []
 
-        def fill(b: int, first: int, stop: int, done: list[tuple[int, int]] = done) -> None:
+        def fill(b, first, stop, done=done):
             for a in range(stop - 1, first - 1, -1):
                 above = {(b, k) for k in range(a + 1, size[1])} | {  # noqa: B023
                     (k, a)
@@ -234,12 +223,9 @@ def test_a_row_is_filled_once_and_after_all_that_it_reads() -> None:
         assert sorted(done) == [(b, a) for b in range(size[0]) for a in range(size[1])]
 
 
-def test_the_opening_questions_are_what_their_titles_say() -> None:
+def test_the_opening_questions_are_what_their_titles_say():
     planes = solver.load_layout(solver.load_board(FULL, frontier=3))
-    of: dict[str, tuple[list[int], tuple[int, ...]]] = {
-        title: (asked["scores"], asked["earned"])  # type: ignore[misc]
-        for title, asked in planes.opening_questions()
-    }
+    of = {title: (asked["scores"], asked["earned"]) for title, asked in planes.opening_questions()}
     lead = {title: s[1] - max(s[0], s[2]) for title, (s, _) in of.items()}
     assert 0 < lead["ahead, one spin left"] < lead["far ahead, one spin left"]
     assert of["the same with two spins"][0] == of["far ahead, one spin left"][0]

@@ -1,20 +1,14 @@
 """The charts of Press Your Luck: every number is a table's answer, and the reference's."""
 
-from __future__ import annotations
-
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 import luckbase
-from luckbase.cluster.table.table import Table
 from luckbase.solver.charts import Curves, Heatmap
 from luckbase.solver.errors import LuckbaseError, OptionError, StateError
 from luckbase.solver.games.press_your_luck.setting import choices, settings
-from tests.reference.press_your_luck import Reference
 from tests.solver.games.press_your_luck import reference_of
 
 TINY = Path(__file__).parents[3] / "boards/press-your-luck/tiny.toml"
@@ -22,17 +16,17 @@ SCORES = range(0, 3000, 500)
 
 
 @pytest.fixture(scope="module")
-def table() -> Iterator[Table]:
+def table():
     with luckbase.open(TINY, in_memory=True) as opened:
         yield opened
 
 
 @pytest.fixture(scope="module")
-def reference(table: Table) -> Reference:
+def reference(table):
     return reference_of(table.game)
 
 
-def asked(table: Table, scores: Any, earned: Any, whammies: Any = (0, 0, 0)) -> dict[str, float]:
+def asked(table, scores, earned, whammies=(0, 0, 0)):
     """Action -> the chance of the player up, as `Table.ask` has it."""
     answer = table.ask({"scores": scores, "earned": earned, "whammies": whammies})
     assert answer.to_act is not None
@@ -40,7 +34,7 @@ def asked(table: Table, scores: Any, earned: Any, whammies: Any = (0, 0, 0)) -> 
     return found | {"best": 1.0 if (answer.best or "").startswith("pass") else 0.0}
 
 
-def rows(table: Table, name: str, **fields: str) -> list[dict[str, Any]]:
+def rows(table, name, **fields):
     made = table.chart(name, fields)
     return [dict(zip(made.columns, row, strict=True)) for row in made.rows]
 
@@ -48,13 +42,13 @@ def rows(table: Table, name: str, **fields: str) -> list[dict[str, Any]]:
 # --- at what lead to pass ------------------------------------------------------------------------
 
 
-def pass_from(table: Table, at: Any, spins: int, whammies: Any = (0, 0, 0)) -> int | str:
+def pass_from(table, at, spins, whammies=(0, 0, 0)):
     """The least score of the player up from which the answers pass, less the rival's; "" for none.
 
     at: (player up, last opponent, scores), players from 0.
     """
     up, last, scores = at
-    lead: int | str = ""
+    lead = ""
     for own in reversed(SCORES):
         here, earned = list(scores), [0, 0, 0]
         here[up], earned[up] = own, spins
@@ -66,7 +60,7 @@ def pass_from(table: Table, at: Any, spins: int, whammies: Any = (0, 0, 0)) -> i
 
 @pytest.mark.parametrize("whammies", ["0,0,0", "0,0,3", "4,0,2", "2,3,1"])
 @pytest.mark.parametrize("up", [1, 2, 3])
-def test_a_lead_to_pass_from_is_what_the_answers_say(table: Table, up: int, whammies: str) -> None:
+def test_a_lead_to_pass_from_is_what_the_answers_say(table, up, whammies):
     if whammies.startswith("4") and up == 1:
         with pytest.raises(StateError, match="up: player 1 is out"):
             table.chart("leads", {"up": "1", "whammies": whammies})
@@ -81,7 +75,7 @@ def test_a_lead_to_pass_from_is_what_the_answers_say(table: Table, up: int, wham
             assert row[f"spins_{spins}"] == found, row
 
 
-def test_the_lead_at_the_pass_is_that_of_the_reference(table: Table, reference: Reference) -> None:
+def test_the_lead_at_the_pass_is_that_of_the_reference(table, reference):
     for row in rows(table, "leads"):
         for spins in (1, 2, 3):
             lead = row[f"spins_{spins}"]
@@ -99,9 +93,7 @@ def test_the_lead_at_the_pass_is_that_of_the_reference(table: Table, reference: 
 
 
 @pytest.mark.parametrize("fields", [{}, {"spins": "2", "third": "1000"}, {"up": "1"}, {"up": "3"}])
-def test_every_cell_of_play_or_pass_is_the_tables_answer(
-    table: Table, reference: Reference, fields: dict[str, str]
-) -> None:
+def test_every_cell_of_play_or_pass_is_the_tables_answer(table, reference, fields):
     made = table.chart("decide", fields)
     assert isinstance(made, Heatmap)
     up, spins = int(fields.get("up", 2)) - 1, int(fields.get("spins", 1))
@@ -132,7 +124,7 @@ def test_every_cell_of_play_or_pass_is_the_tables_answer(
 # --- where the other opponent has more -----------------------------------------------------------
 
 
-def test_leads_are_blank_where_the_other_opponent_gets_the_spins(table: Table) -> None:
+def test_leads_are_blank_where_the_other_opponent_gets_the_spins(table):
     plain, made = table.chart("leads"), table.chart("leads", {"third": "1000"})
     assert isinstance(plain, Curves) and isinstance(made, Curves)
     for spins, curve in enumerate(made.curves, 1):
@@ -149,7 +141,7 @@ def test_leads_are_blank_where_the_other_opponent_gets_the_spins(table: Table) -
     assert np.isnan(gone.curves[0].values).all() and "less than player 1" in gone.title
 
 
-def test_play_or_pass_is_blank_where_the_other_opponent_gets_the_spins(table: Table) -> None:
+def test_play_or_pass_is_blank_where_the_other_opponent_gets_the_spins(table):
     made = table.chart("decide", {"third": "1000"})
     assert isinstance(made, Heatmap) and made.blank is not None
     assert made.blank.tolist() == [[y < 1000 for y in made.ys]] * len(made.xs)
@@ -163,7 +155,7 @@ def test_play_or_pass_is_blank_where_the_other_opponent_gets_the_spins(table: Ta
 
 
 @pytest.mark.parametrize("name", ["leads", "decide"])
-def test_a_board_with_two_scores_gets_its_charts_or_a_sentence(name: str) -> None:
+def test_a_board_with_two_scores_gets_its_charts_or_a_sentence(name):
     board = luckbase.load_board(TINY, score_cap=500, frontier=1)
     with luckbase.open(board, in_memory=True) as smallest:
         if name == "decide":
@@ -176,7 +168,7 @@ def test_a_board_with_two_scores_gets_its_charts_or_a_sentence(name: str) -> Non
 # --- what hangs on less than the error -----------------------------------------------------------
 
 
-def test_a_choice_closer_than_the_error_is_not_called_a_pass(table: Table) -> None:
+def test_a_choice_closer_than_the_error_is_not_called_a_pass(table):
     (setting,) = settings(table.game, {})
     states = setting.with_scores(1, np.array(SCORES))
     sure = choices(table.game, table.probe, 0.0, states)
@@ -218,7 +210,7 @@ def test_a_choice_closer_than_the_error_is_not_called_a_pass(table: Table) -> No
         ("decide", "up=1,2", "up: this chart is of one value; write up=1"),
     ],
 )
-def test_a_wrong_setting_gets_one_sentence(table: Table, name: str, fields: str, said: str) -> None:
+def test_a_wrong_setting_gets_one_sentence(table, name, fields, said):
     with pytest.raises(LuckbaseError) as error:
         table.chart(name, dict(field.split("=") for field in fields.split()))
     assert said in str(error.value) and "\n" not in str(error.value)

@@ -1,14 +1,10 @@
 """Full tables of Press Your Luck boards whose spins leave a choice, double or take a whammy away:
 the kernel held to the reference that reads the squares aloud, and to the rules."""
 
-from __future__ import annotations
-
 import importlib.util
-from collections.abc import Iterator
 from fractions import Fraction
 from itertools import product
-from types import ModuleType, SimpleNamespace
-from typing import Any
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -35,10 +31,10 @@ from luckbase.solver.games.press_your_luck.tiers import Tier
 from tests.reference.press_your_luck_slides import Unsettled
 from tests.solver.board.board_files import BOARDS, FEBRUARY, press_your_luck
 from tests.solver.games.press_your_luck import InMemory
-from tests.solver.games.test_press_your_luck_slides import UNIT, Made, boards
+from tests.solver.games.test_press_your_luck_slides import UNIT, boards
 
 
-def planes_of(name: str, players: int) -> Planes:
+def planes_of(name, players):
     """The layout of a board of the show with best choices, in two steps of $1,000."""
     form = {**canonical(press_your_luck(BOARDS / f"{name}.toml", choices="best", **SMALL))}
     form.pop("start", None)
@@ -53,7 +49,7 @@ SMALL = {"score_unit": "1000", "score_cap": "2000", "frontier": "2"}
 
 @settings(max_examples=20, suppress_health_check=list(HealthCheck))
 @given(boards(full=True))
-def test_full_tables_of_random_boards_are_as_the_reference_has_them(made: Made) -> None:
+def test_full_tables_of_random_boards_are_as_the_reference_has_them(made):
     """Every slide but those that bring several spins; a board on which best replies do not settle
     is refused."""
     planes = made.game.need(Layout)
@@ -73,15 +69,13 @@ def test_full_tables_of_random_boards_are_as_the_reference_has_them(made: Made) 
 @pytest.mark.parametrize(
     ("name", "choices"), [("1985-02-double", "best"), ("1984-06-double", "random")]
 )
-def test_every_row_of_the_boards_of_the_show_is_a_step_of_the_rules(
-    name: str, choices: str
-) -> None:
+def test_every_row_of_the_boards_of_the_show_is_a_step_of_the_rules(name, choices):
     board = press_your_luck(BOARDS / f"{name}.toml", choices=choices, payoffs="float64", **SMALL)
     start = {"scores": (0, 0, 1000), "earned": (1, 0, 1)}
     assert check_game(load_game(board), [start], most=100, rows=300_000)
 
 
-def test_what_choosing_brings_who_is_up_says_the_full_table() -> None:
+def test_what_choosing_brings_who_is_up_says_the_full_table():
     """Best against random choices, February 1985 in units of $1,000."""
     states = [
         {"scores": (0, 8000, 3000), "earned": (0, 1, 0)},
@@ -100,7 +94,7 @@ def test_what_choosing_brings_who_is_up_says_the_full_table() -> None:
     assert found[0] - found[1] == pytest.approx([-0.003867, 0.001248, 0.012652], abs=5e-7)
 
 
-def test_three_at_the_cap_with_one_spin_on_the_board_of_february() -> None:
+def test_three_at_the_cap_with_one_spin_on_the_board_of_february():
     """docs/sources.md#numbers-of-this-project, whatever the next in turn order may choose."""
     board = press_your_luck(FEBRUARY, score_unit="1000", frontier="1")
     planes = load_layout(board)
@@ -111,7 +105,7 @@ def test_three_at_the_cap_with_one_spin_on_the_board_of_february() -> None:
 
 
 @pytest.mark.parametrize("dirt", [np.nan, np.inf, 7.0])
-def test_a_dirty_buffer_gives_the_same_bits(dirt: float) -> None:
+def test_a_dirty_buffer_gives_the_same_bits(dirt):
     """Where states lean on themselves and on one another, nothing of what was there is read."""
     planes = planes_of("1985-02-double", 3)
     solved = dense.InMemory(planes).payoffs
@@ -121,7 +115,7 @@ def test_a_dirty_buffer_gives_the_same_bits(dirt: float) -> None:
         assert dirty.tobytes() == solved[tier].tobytes()
 
 
-def test_two_players_have_a_full_table_that_is_as_that_of_three_with_one_out() -> None:
+def test_two_players_have_a_full_table_that_is_as_that_of_three_with_one_out():
     """Player 3 is out from the beginning; and every row of two is a step of the rules."""
     two, three = planes_of("1985-02-double", 2), planes_of("1985-02-double", 3)
     assert {len(tier.whammies) for tier in two.tiers()} == {2}
@@ -132,7 +126,7 @@ def test_two_players_have_a_full_table_that_is_as_that_of_three_with_one_out() -
     assert check_game(two.game, [{"scores": (0, 1000), "earned": (1, 1)}], most=50, rows=10_000)
 
 
-def test_slides_that_bring_several_spins_are_refused_by_name() -> None:
+def test_slides_that_bring_several_spins_are_refused_by_name():
     form = {
         "game": "press-your-luck", "outcomes": {"1000 + 2 spins": "1/3", "whammy": "2/3"},
         "rules": {"spin_cap": 2}, "solve": {"score_unit": UNIT, "score_cap": 2 * UNIT},
@@ -154,12 +148,10 @@ LISTS = (
 """Lists of effects that begin alike, one after the other or none; every kind, a tie at the cap."""
 NEAR, APART = 4e-13, 3e-12
 """Payoffs that are tied, also as a sum of two, and payoffs that are not."""
-Both = tuple[float, float]
-"""Payoffs of A and B."""
 
 
 @pytest.fixture(scope="module")
-def plain() -> Iterator[ModuleType]:
+def plain():
     """The source of `choosing`, run by Python."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(declared, "njit", lambda: lambda function: function)
@@ -174,7 +166,7 @@ class Spin:
     """Random payoffs of a spin's outcomes, and what choosing among `LISTS` brings a slot: of every
     list the best for them, as often as the list comes."""
 
-    def __init__(self, plain: ModuleType, cap: int, before: int, first: int, configs: int) -> None:
+    def __init__(self, plain, cap, before, first, configs):
         """before: configurations of T - 1; first: of those of T in which the slot up decides."""
         self.plain, self.cap, self.first, self.configs = plain, cap, first, configs
         self.rng = np.random.default_rng(1)
@@ -186,15 +178,15 @@ class Spin:
         spend = before - configs + np.arange(configs)
         self.moves = SimpleNamespace(gain=gain, spend=spend)
 
-    def payoffs(self, *shape: int) -> Any:
+    def payoffs(self, *shape):
         near = self.rng.choice([0.0, NEAR, APART], shape)
         return self.rng.integers(0, 3, shape) / 8 + near
 
-    def expected(self, up: int, has: bool, score: int, where: Any) -> Both:
+    def expected(self, up, has, score, where):
         """where(score or None after a whammy, effect) -> the payoffs of A and B there."""
         total = np.zeros(2)
         for effects, chance in self.lists:
-            best: Any = None
+            best = None
             for effect in effects:
                 if effect.kind == MAY_LOSE and not has:
                     continue
@@ -208,7 +200,7 @@ class Spin:
 
 
 @pytest.mark.parametrize(("up", "has"), list(product((0, 1), (False, True))))
-def test_streams_of_states_choose_as_each_state_does(plain: ModuleType, up: int, has: bool) -> None:
+def test_streams_of_states_choose_as_each_state_does(plain, up, has):
     """More states than a block has, in rows of A's or B's scores."""
     cap, configs, first, before, other = 6, 44, 22, 30, 1
     spin, n_c = Spin(plain, cap, before, first, configs), cap + 1
@@ -233,7 +225,7 @@ def test_streams_of_states_choose_as_each_state_does(plain: ModuleType, up: int,
             x = c * n_c + s
             lost = faces[up][:, other, x - start_b * n_c * up].tolist()
 
-            def where(after: int, effect: Effect, c: int = c, s: int = s, lost: Any = lost) -> Any:
+            def where(after, effect, c=c, s=s, lost=lost):
                 b, a = (other, after) if up == 0 else (after, other)
                 if effect.kind == WHAMMY:
                     return lost
@@ -249,9 +241,7 @@ def test_streams_of_states_choose_as_each_state_does(plain: ModuleType, up: int,
 
 
 @pytest.mark.parametrize("has", [False, True])
-def test_a_row_of_more_scores_than_a_block_has_chooses_as_each_state_does(
-    plain: ModuleType, has: bool
-) -> None:
+def test_a_row_of_more_scores_than_a_block_has_chooses_as_each_state_does(plain, has):
     """Of slot C, on a board of more than 128 steps."""
     spin = Spin(plain, 140, 3, 2, 4)
     n_c = spin.cap + 1
@@ -264,7 +254,7 @@ def test_a_row_of_more_scores_than_a_block_has_chooses_as_each_state_does(
     every = ([None, None, less], [not has, not has, has], spin.choosing)
     for s in range(n_c):
 
-        def where(after: int, effect: Effect) -> Any:
+        def where(after, effect):
             if effect.kind == WHAMMY:
                 return lost
             if effect.spins:
@@ -280,7 +270,7 @@ def test_a_row_of_more_scores_than_a_block_has_chooses_as_each_state_does(
         assert single == pytest.approx(right, abs=1e-13)
 
 
-def test_a_spin_comes_back_at_no_score_where_one_doubles_and_brings_it(plain: ModuleType) -> None:
+def test_a_spin_comes_back_at_no_score_where_one_doubles_and_brings_it(plain):
     pays, doubles = Effect(PAYS, 1, 1), Effect(DOUBLES)
     for effects, returns in (((pays, doubles), False), ((pays, doubles._replace(spins=1)), True)):
         outcomes = SimpleNamespace(others=((effects, Fraction(1)),))

@@ -1,9 +1,5 @@
 """Solved for its decisions alone: the same bits as the full table, and what is laid out of them."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import numpy as np
 import pytest
 
@@ -15,7 +11,6 @@ from luckbase.solver.game.arrays import Decisions, Runs
 from luckbase.solver.game.capabilities import DecisionLayout
 from luckbase.solver.games.press_your_luck import tiers
 from luckbase.solver.games.press_your_luck.decisions import PlaneDecisions
-from luckbase.solver.games.press_your_luck.tiers import Tier
 from tests.places import BOARDS
 from tests.solver.game.deciding import what_the_rules_say
 from tests.solver.games.press_your_luck import InMemory as Payoffs
@@ -25,20 +20,20 @@ FEBRUARY = BOARDS / "press-your-luck" / "1985-02.toml"
 COARSE = {"score_unit": 1000, "score_cap": 5000, "frontier": 4}
 
 
-def decisions_of(path: Any, **options: Any) -> PlaneDecisions:
+def decisions_of(path, **options):
     """A board's layout of decisions."""
     found = load_game(load_board(path, **options)).need(DecisionLayout)
     assert isinstance(found, PlaneDecisions)
     return found
 
 
-def one_by_one(of: PlaneDecisions) -> dict[Tier, tuple[Any, Any]]:
+def one_by_one(of):
     """(payoffs, decisions) of all tiers in the order of the whammies. What a tier reads is filled
     with NaN once nobody is to read it any more: the one below when its faces were taken and all of
     a spin more are solved."""
     order = of.tiers()
-    solved: dict[Tier, tuple[Any, Any]] = {}
-    faces: dict[Tier, Any] = {}
+    solved = {}
+    faces = {}
     for tier in order:
         kind = of.memory_type
         out = np.full(of.layout.shape(tier), np.nan, kind)
@@ -62,9 +57,7 @@ def one_by_one(of: PlaneDecisions) -> dict[Tier, tuple[Any, Any]]:
         pytest.param(FEBRUARY, {**COARSE, "choices": "best"}, marks=pytest.mark.slow),
     ],
 )
-def test_every_payoff_and_decision_has_the_same_bits_as_in_the_full_table(
-    path: Any, options: dict[str, Any]
-) -> None:
+def test_every_payoff_and_decision_has_the_same_bits_as_in_the_full_table(path, options):
     of = decisions_of(path, **options)
     full = InMemory(load_layout(load_board(path, **options)), best=True)
     found = one_by_one(of)
@@ -74,7 +67,7 @@ def test_every_payoff_and_decision_has_the_same_bits_as_in_the_full_table(
         assert decided.best.tobytes() == full.best[tier].tobytes()
 
 
-def in_float64(path: Any, **options: Any) -> PlaneDecisions:
+def in_float64(path, **options):
     """The same decisions, solved with payoffs of float64."""
     of = PlaneDecisions(load_game(load_board(path, **options)))
     of.memory_type = np.float64
@@ -88,7 +81,7 @@ NARROW = [
 
 
 @pytest.mark.parametrize(("path", "options"), NARROW)
-def test_decisions_in_float32_are_those_of_float64(path: Any, options: dict[str, Any]) -> None:
+def test_decisions_in_float32_are_those_of_float64(path, options):
     """On these boards no two actions are closer than the bound."""
     narrow, wide = decisions_of(path, **options), in_float64(path, **options)
     right = one_by_one(wide)
@@ -99,7 +92,7 @@ def test_decisions_in_float32_are_those_of_float64(path: Any, options: dict[str,
         assert (decided.best == noted.best).all()
 
 
-def test_in_float32_passing_is_better_by_more_than_rounding() -> None:
+def test_in_float32_passing_is_better_by_more_than_rounding():
     path, options = NARROW[0]
     narrow, rng, seen = decisions_of(path, **options), np.random.default_rng(1), 0
     solved = one_by_one(narrow)
@@ -124,13 +117,11 @@ def test_in_float32_passing_is_better_by_more_than_rounding() -> None:
         (FEBRUARY, {"players": 2}, np.float32),
     ],
 )
-def test_payoffs_in_memory_are_float32_where_the_bound_holds(
-    path: Any, options: dict[str, Any], kind: type
-) -> None:
+def test_payoffs_in_memory_are_float32_where_the_bound_holds(path, options, kind):
     assert decisions_of(path, **options).memory_type is kind
 
 
-def test_one_vector_after_another_goes_up() -> None:
+def test_one_vector_after_another_goes_up():
     of = decisions_of(FEBRUARY, **COARSE)
     order = of.tiers()
     assert sorted(order) == sorted(of.layout.tiers())
@@ -144,7 +135,7 @@ def test_one_vector_after_another_goes_up() -> None:
             assert place[below] == place[tier] - 1
 
 
-def test_a_face_has_what_a_whammy_leads_to_and_no_more() -> None:
+def test_a_face_has_what_a_whammy_leads_to_and_no_more():
     for spins in range(1, 6):
         for slot, (lost, _) in enumerate(tiers.lost_configurations(spins, True)):
             table = np.array([*tiers.configurations(spins - 1, True)])[lost]
@@ -154,7 +145,7 @@ def test_a_face_has_what_a_whammy_leads_to_and_no_more() -> None:
     assert count == [1365, 78, 1]  # C(15, 4), C(13, 2), one
 
 
-def test_blocks_come_back_and_rows_are_found_in_them() -> None:
+def test_blocks_come_back_and_rows_are_found_in_them():
     of = decisions_of(FEBRUARY, **COARSE)
     rng = np.random.default_rng(0)
     for tier in of.tiers()[-9:] + of.tiers()[:3]:
@@ -171,7 +162,7 @@ def test_blocks_come_back_and_rows_are_found_in_them() -> None:
         assert (passed[np.arange(len(acting)), acting] > 0).all()  # who has them must play them
 
 
-def test_runs_say_the_code_of_every_row_in_which_somebody_decides() -> None:
+def test_runs_say_the_code_of_every_row_in_which_somebody_decides():
     of = decisions_of(FEBRUARY, **{**COARSE, "score_cap": 3000, "frontier": 2})
     unit = of.layout.unit
     rng = np.random.default_rng(0)
@@ -203,7 +194,7 @@ def test_runs_say_the_code_of_every_row_in_which_somebody_decides() -> None:
         assert (found[~decides] == 99).all()
 
 
-def test_a_board_whose_slides_take_whammies_away_is_refused() -> None:
+def test_a_board_whose_slides_take_whammies_away_is_refused():
     board = BOARDS / "press-your-luck" / "1985-02-double.toml"
     with pytest.raises(OptionError, match="slides that take whammies away"):
         decisions_of(board)

@@ -1,8 +1,6 @@
 """Press Your Luck in words: every edge of the rules can be said and leads where the rules lead, and
 what can not be is refused with what would be right."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -10,11 +8,10 @@ from hypothesis import strategies as st
 
 from luckbase.solver import load_game
 from luckbase.solver.errors import StateError
-from luckbase.solver.game.arrays import Ints
-from luckbase.solver.game.capabilities import Follow, Position
+from luckbase.solver.game.capabilities import Follow
 from luckbase.solver.search.expand import expand
 from tests.solver.board.board_files import FEBRUARY, assert_one_sentence, press_your_luck, read
-from tests.solver.games.test_press_your_luck_slides import UNIT, Made, boards
+from tests.solver.games.test_press_your_luck_slides import UNIT, boards
 
 NAMES = ("Ed", "Big Peter", "Michael")
 SLIDES = """
@@ -33,7 +30,7 @@ score_cap = 4000
 """
 
 
-def told(of: Follow, line: str, *more: str) -> Position:
+def told(of, line, *more):
     """Where a line that says who has what, and those after it, lead."""
     at = of.begin(line)
     assert at is not None
@@ -42,26 +39,26 @@ def told(of: Follow, line: str, *more: str) -> Position:
     return at
 
 
-def february() -> Follow:
+def february():
     return load_game(press_your_luck(FEBRUARY)).need(Follow)
 
 
 @settings(max_examples=60)
 @given(made=boards())
-def test_what_can_be_said_is_what_the_rules_lead_to(made: Made) -> None:
+def test_what_can_be_said_is_what_the_rules_lead_to(made):
     game, words = made.game, made.game.need(Follow)
     named = dict(zip(("scores", "earned", "passed", "whammies"), made.state, strict=True))
     named["scores"] = tuple(UNIT * score for score in named["scores"])
 
-    def key(state: Ints) -> tuple[object, ...]:
+    def key(state):
         """Lists of slides that say the same are the same: what nobody can take is not said."""
         offered = state.size > 12 and state[12] > 0
         left = words.lines(words.place(NAMES, state)) if offered else ()
         return state[:12].tobytes(), *left
 
-    def called(action: object) -> str:
+    def called(action):
         """A slide that takes a whammy and one that may are two actions of one name."""
-        return game.action_name(int(action))  # type: ignore[call-overload, no-any-return]
+        return game.action_name(int(action))
 
     todo = [game.parse(named)]
     for state in todo:
@@ -88,9 +85,7 @@ def test_what_can_be_said_is_what_the_rules_lead_to(made: Made) -> None:
     st.lists(st.integers(0, 5), min_size=6, max_size=6),
     st.lists(st.integers(0, 3), min_size=3, max_size=3),
 )
-def test_who_has_what_reads_as_it_is_written(
-    scores: list[int], spins: list[int], whammies: list[int]
-) -> None:
+def test_who_has_what_reads_as_it_is_written(scores, spins, whammies):
     words, values = february(), np.array([*scores, *spins, *whammies])
     parts = [
         f"{name} ${scores[i]:,}, {spins[i]} spins, {spins[i + 3]} passed, {whammies[i]} whammies"
@@ -102,7 +97,7 @@ def test_who_has_what_reads_as_it_is_written(
     assert (again.names, again.values.tolist()) == (at.names, at.values.tolist())
 
 
-def test_dollars_are_kept_and_the_state_counts_in_units() -> None:
+def test_dollars_are_kept_and_the_state_counts_in_units():
     words = february()
     at = told(words, "Ed 110, 2; Big Peter 0; Michael 0", "ed $1,400", "Ed prize 2636")
     assert words.say(at).startswith("Ed $4,146; ")
@@ -110,20 +105,20 @@ def test_dollars_are_kept_and_the_state_counts_in_units() -> None:
     assert words.note(told(words, "Ed 19000, 1; Peter 0; Michael 0", "Ed 5000 and a spin"))
 
 
-def test_whammies_are_kept_that_no_state_needs() -> None:
+def test_whammies_are_kept_that_no_state_needs():
     words = february()
     at = told(words, "Ed 500, 1; Peter 0, 0, 2 whammies; Michael 0", "Ed hits a whammy.")
     assert words.say(at) == "Ed $0, 1 whammy; Peter $0, 2 whammies; Michael $0"
     assert at.state[9:].tolist() == [0, 0, 0]
 
 
-def test_passed_spins_left_after_a_whammy_are_earned() -> None:
+def test_passed_spins_left_after_a_whammy_are_earned():
     at = told(february(), "Ed 500, 1; Peter 700; Michael 0, 2 passed", "Ed passes", "Pe 500 + spin",
               "peter passes 1 to ed", "Ed 750", "mich whammy")  # fmt: skip
     assert at.values[3:9].tolist() == [0, 0, 1, 0, 0, 0]
 
 
-def test_slides_of_every_kind_are_said() -> None:
+def test_slides_of_every_kind_are_said():
     words = load_game(read(SLIDES)).need(Follow)
     start = "Ed 1000, 2 spins, 2 whammies; Peter 0; Michael 0"
     at = told(words, start, "Ed double + spin")
@@ -174,9 +169,7 @@ def test_slides_of_every_kind_are_said() -> None:
         (["Ed 9, 1; Peter 1; Michael 999", "Ed may take 500 or 600"], "no spin of this board"),
     ],
 )  # fmt: skip
-def test_what_can_not_be_is_refused_with_what_would_be_right(
-    lines: list[str], said: str | None
-) -> None:
+def test_what_can_not_be_is_refused_with_what_would_be_right(lines, said):
     words = february()
     if said is None:
         assert words.begin(lines[0]) is None

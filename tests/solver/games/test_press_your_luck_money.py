@@ -1,9 +1,5 @@
 """Press Your Luck for dollars, and against the house, held to the reference that plays it so."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, event, given, settings
@@ -12,18 +8,18 @@ from hypothesis import strategies as st
 import luckbase
 from luckbase.solver import load_game
 from luckbase.solver.board.file import board_from_canonical
-from luckbase.solver.board.model import Board, canonical
+from luckbase.solver.board.model import canonical
 from luckbase.solver.errors import BoardError, OptionError, StateError
 from luckbase.solver.game.capabilities import Layout, scene_of
 from tests.reference.press_your_luck_slides import Unsettled
-from tests.solver.games.test_press_your_luck_slides import Made, boards, searched
+from tests.solver.games.test_press_your_luck_slides import boards, searched
 
 NOBODY = {"scores": (0, 0, 0), "whammies": (1, 1, 1)}
 
 
 @settings(max_examples=25, suppress_health_check=list(HealthCheck))
 @given(st.one_of(*(boards(money=True, players=players) for players in (3, 2))))
-def test_random_boards_for_money_are_as_the_reference_has_them(made: Made) -> None:
+def test_random_boards_for_money_are_as_the_reference_has_them(made):
     most = made.game.payoff_range[1]
     try:
         table, start = searched(made.game, made.state)
@@ -38,7 +34,7 @@ def test_random_boards_for_money_are_as_the_reference_has_them(made: Made) -> No
     np.testing.assert_allclose(table.probe(start)[0] / most, value, atol=1e-9)
 
 
-def half_a_whammy(**rules: Any) -> Board:
+def half_a_whammy(**rules):
     """One spin in two pays $1,000, the other is a whammy, which puts out."""
     return board_from_canonical("half", {
         "game": "press-your-luck", "outcomes": {"whammy": "1/2", "1000": "1/2"},
@@ -46,9 +42,9 @@ def half_a_whammy(**rules: Any) -> Board:
     })  # fmt: skip
 
 
-def values(board: Board, *state: tuple[int, ...]) -> list[float]:
+def values(board, *state):
     table, start = searched(load_game(board), state)
-    found: list[float] = table.probe(start)[0].tolist()
+    found = table.probe(start)[0].tolist()
     return found
 
 
@@ -61,13 +57,11 @@ def values(board: Board, *state: tuple[int, ...]) -> list[float]:
         ({}, [0.5, 0.5, 0]),
     ],
 )
-def test_players_who_are_level_each_keep_their_dollars(
-    rules: dict[str, Any], expected: list[float]
-) -> None:
+def test_players_who_are_level_each_keep_their_dollars(rules, expected):
     assert values(half_a_whammy(**rules), (1, 1, 0), (0, 0, 0), (0, 0, 0), (0, 0, 0)) == expected
 
 
-def test_the_last_one_in_must_spin_what_was_passed_to_them_and_may_stop_then() -> None:
+def test_the_last_one_in_must_spin_what_was_passed_to_them_and_may_stop_then():
     """$1,000 and a passed spin: $2,000 or nothing. $1,000 and an earned one: spinning and stopping
     are level, and spinning comes first. $2,000: they stop, for $2,000 above $1,500."""
     board = half_a_whammy(objective="money", house=True)
@@ -81,14 +75,14 @@ def test_the_last_one_in_must_spin_what_was_passed_to_them_and_may_stop_then() -
     assert values(half_a_whammy(objective="money"), (1, 0, 0), none, (1, 0, 0), out)[0] == 1000
 
 
-def test_who_passes_when_ahead_stops_where_nobody_else_is_in() -> None:
+def test_who_passes_when_ahead_stops_where_nobody_else_is_in():
     board = half_a_whammy(objective="money", house=True)
     last_one_in = {"scores": (0, 2000, 0), "earned": (0, 1, 0), "whammies": (1, 0, 1)}
     value = luckbase.evaluate(board, ["always-pass-ahead"] * 3, last_one_in).value
     assert value == (0, 2000, 0)
 
 
-def test_against_the_house_a_last_whammy_leaves_nobody_in() -> None:
+def test_against_the_house_a_last_whammy_leaves_nobody_in():
     board = half_a_whammy(objective="win+money", win_value=5000, house=True)
     assert values(board, (0, 0, 0), (0, 0, 0), (0, 0, 0), (1, 1, 1)) == [0, 0, 0]
     assert scene_of(load_game(board), NOBODY).title == "the game is over: nobody has won"
@@ -99,7 +93,7 @@ def test_against_the_house_a_last_whammy_leaves_nobody_in() -> None:
         load_game(half_a_whammy(objective="money")).parse(NOBODY)
 
 
-def test_dollars_have_their_own_range_name_and_ties() -> None:
+def test_dollars_have_their_own_range_name_and_ties():
     game = load_game(half_a_whammy(objective="win+money", win_value=5000))
     assert game.payoff_range == (0.0, 8000.0)
     assert (game.payoff_name, game.pays_chances) == ("expected dollars", False)
@@ -110,7 +104,7 @@ def test_dollars_have_their_own_range_name_and_ties() -> None:
         game.need(Layout)
 
 
-def test_boards_that_want_to_win_keep_their_form() -> None:
+def test_boards_that_want_to_win_keep_their_form():
     form = canonical(half_a_whammy(objective="win", house=False))
     assert form == canonical(half_a_whammy())
     assert not {"objective", "win_value", "house"} & {*form["rules"]}
@@ -127,12 +121,12 @@ def test_boards_that_want_to_win_keep_their_form() -> None:
         ({"objective": "cash"}, r"objective: 'cash' is not allowed; expected 'win', 'money' or"),
     ],
 )
-def test_wrong_values_get_a_sentence(rules: dict[str, Any], sentence: str) -> None:
+def test_wrong_values_get_a_sentence(rules, sentence):
     with pytest.raises(BoardError, match=sentence):
         half_a_whammy(**rules)
 
 
-def test_why_is_said_in_dollars() -> None:
+def test_why_is_said_in_dollars():
     """The last one in has $2,000 and a spin against the house."""
     board = half_a_whammy(objective="money", house=True)
     table, start = searched(load_game(board), ((2, 0, 0), (1, 0, 0), (0, 0, 0), (0, 1, 1)))

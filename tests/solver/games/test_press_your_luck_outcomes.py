@@ -3,11 +3,8 @@
 All in fractions, on boards drawn at random.
 """
 
-from __future__ import annotations
-
 from fractions import Fraction
 from itertools import combinations, pairwise
-from typing import Any
 
 import numpy as np
 import pytest
@@ -18,10 +15,8 @@ from scipy.optimize import linprog
 from luckbase.solver import load_game
 from luckbase.solver.board.file import board_from_canonical
 from luckbase.solver.errors import LuckbaseError, OptionError
-from luckbase.solver.game.game import Game
 from luckbase.solver.games.press_your_luck.board import PressYourLuckBoard, outcome_distribution
 from luckbase.solver.games.press_your_luck.outcomes import (
-    Outcomes,
     by_size,
     coarsened,
     round_half_up,
@@ -37,18 +32,15 @@ from tests.solver.board.board_files import (
     read,
 )
 
-Form = dict[str, Any]
-Amounts = tuple[tuple[Fraction, Fraction], ...]
 
-
-def board(form: Form, **solve: object) -> PressYourLuckBoard:
+def board(form, **solve):
     found = board_from_canonical("drawn", {**form, "solve": {**form["solve"], **solve}})
     assert isinstance(found, PressYourLuckBoard)
     return found
 
 
 @st.composite
-def forms(draw: st.DrawFn, on_grid: bool = False) -> Form:
+def forms(draw, on_grid=False):
     """Up to nine outcomes with whole weights, on any grid, some amounts beyond the cap."""
     unit = draw(st.sampled_from([1, 3, 50, 250, 1000]))
     least = 1 if on_grid else -(-unit // 10)
@@ -64,7 +56,7 @@ def forms(draw: st.DrawFn, on_grid: bool = False) -> Form:
     return {"game": "press-your-luck", "outcomes": chances, "solve": {**solve, "frontier": 1}}
 
 
-def coarse(form: Form, count: int) -> Outcomes | None:
+def coarse(form, count):
     """The spin of the board on at most `count` outcomes; None where it is refused."""
     try:
         return outcome_distribution(board(form, outcomes=count))
@@ -74,7 +66,7 @@ def coarse(form: Form, count: int) -> Outcomes | None:
         return None
 
 
-def dollars(form: Form, spin: bool) -> list[tuple[Fraction, Fraction]]:
+def dollars(form, spin):
     """(dollars, chance) of a kind, read from the file by itself; at most the cap."""
     cap = form["solve"]["score_cap"]
     return [
@@ -84,7 +76,7 @@ def dollars(form: Form, spin: bool) -> list[tuple[Fraction, Fraction]]:
     ]
 
 
-def dollars_moved(form: Form, spin: Outcomes) -> Fraction:
+def dollars_moved(form, spin):
     """Wasserstein's distance: the area between the distribution functions."""
     unit, area = form["solve"]["score_unit"], Fraction(0)
     for kept, again in ((spin.money, False), (spin.spin, True)):
@@ -96,9 +88,7 @@ def dollars_moved(form: Form, spin: Outcomes) -> Fraction:
 
 
 @given(forms(), st.integers(2, 12))
-def test_odds_and_means_are_kept_exactly_and_one_amount_is_the_rounded_mean(
-    form: Form, count: int
-) -> None:
+def test_odds_and_means_are_kept_exactly_and_one_amount_is_the_rounded_mean(form, count):
     spin = coarse(form, count)
     assume(spin is not None)
     assert spin is not None
@@ -123,13 +113,13 @@ def test_odds_and_means_are_kept_exactly_and_one_amount_is_the_rounded_mean(
 
 
 @given(forms(on_grid=True), st.integers(0, 5))
-def test_as_many_outcomes_as_the_board_has_change_nothing(form: Form, more: int) -> None:
+def test_as_many_outcomes_as_the_board_has_change_nothing(form, more):
     every = outcome_distribution(board(form))
     assert coarse(form, max(2, every.distinct + more)) == every
 
 
 @given(forms())
-def test_fewer_outcomes_never_move_less_and_the_least_number_is_one_a_kind(form: Form) -> None:
+def test_fewer_outcomes_never_move_less_and_the_least_number_is_one_a_kind(form):
     """Of those that keep both means."""
     found = [(k, coarse(form, k)) for k in range(2, 14)]
     some = [k for k, spin in found if spin is not None]
@@ -144,7 +134,7 @@ def test_fewer_outcomes_never_move_less_and_the_least_number_is_one_a_kind(form:
             board(form, outcomes=some[0] - 1)
 
 
-def keeps_means(form: Form, spin: Outcomes) -> bool:
+def keeps_means(form, spin):
     unit = form["solve"]["score_unit"]
     return all(
         sum(n * unit * p for n, p in kept) == sum(d * p for d, p in dollars(form, again))
@@ -153,7 +143,7 @@ def keeps_means(form: Form, spin: Outcomes) -> bool:
 
 
 @given(forms(), st.integers(2, 12))
-def test_what_moved_is_the_area_between_the_distributions(form: Form, count: int) -> None:
+def test_what_moved_is_the_area_between_the_distributions(form, count):
     """Two ways to one number: the moves added up, and the distribution functions side by side."""
     spin = coarse(form, count)
     if spin is None or any(
@@ -172,7 +162,7 @@ def test_what_moved_is_the_area_between_the_distributions(form: Form, count: int
 
 
 @st.composite
-def amounts(draw: st.DrawFn) -> Amounts:
+def amounts(draw):
     """One to five amounts up to 8 units, in quarters of a unit."""
     found = draw(st.sets(st.integers(0, 32), min_size=1, max_size=5))
     weights = draw(st.lists(st.integers(1, 6), min_size=len(found), max_size=len(found)))
@@ -180,7 +170,7 @@ def amounts(draw: st.DrawFn) -> Amounts:
     return tuple((Fraction(n, 4), Fraction(w, sum(weights))) for n, w in pairs)
 
 
-def least_by_linear_programming(given: Amounts, units: tuple[int, ...]) -> float | None:
+def least_by_linear_programming(given, units):
     """The least chance times distance of any plan at all that keeps the mean; None where none
     does."""
     n, k = len(given), len(units)
@@ -195,9 +185,7 @@ def least_by_linear_programming(given: Amounts, units: tuple[int, ...]) -> float
 @settings(max_examples=60)
 @given(amounts(), st.sets(st.integers(0, 9), min_size=2, max_size=4))
 @example(((Fraction(1, 2), Fraction(1, 2)), (Fraction(3), Fraction(1, 2))), {1, 2, 3})
-def test_no_way_to_keep_the_mean_on_given_amounts_moves_less(
-    given: Amounts, units: set[int]
-) -> None:
+def test_no_way_to_keep_the_mean_on_given_amounts_moves_less(given, units):
     """Against scipy. Where ours keeps the mean, nothing is moved less; it may pass, in favour of
     other amounts, on some that only longer moves could serve."""
     chosen = tuple(sorted(units))
@@ -212,16 +200,16 @@ def test_no_way_to_keep_the_mean_on_given_amounts_moves_less(
 
 @pytest.mark.parametrize("path", [FEBRUARY, JUNE], ids=lambda path: path.stem)
 @pytest.mark.parametrize("unit", [250, 500])
-def test_the_amounts_kept_are_nearly_the_best_there_are(path: Any, unit: int) -> None:
+def test_the_amounts_kept_are_nearly_the_best_there_are(path, unit):
     """Against every choice of amounts that keeps the mean: at most a quarter more is moved."""
     of = press_your_luck(path, score_unit=str(unit))
     for again in (False, True):
-        kind: dict[Fraction, Fraction] = {}
+        kind = {}
         for leaf in of.leaves():
             if leaf.slide.kind != "whammy" and leaf.slide.spins == again:
                 amount = Fraction(of.dollars(leaf.slide), unit)
                 kind[amount] = kind.get(amount, Fraction(0)) + leaf.chance
-        each: Amounts = tuple(sorted(kind.items()))
+        each = tuple(sorted(kind.items()))
         every = sorted({n for x, _ in each for n in (x.__floor__(), x.__ceil__())})
         for size, found in by_size(each, int(again)).items():
             if not found.exact:
@@ -233,9 +221,7 @@ def test_the_amounts_kept_are_nearly_the_best_there_are(path: Any, unit: int) ->
 
 @settings(max_examples=20)
 @given(forms(), st.integers(3, 6), st.integers(0, 2**32 - 1))
-def test_a_coarse_board_is_solved_as_the_reference_solves_its_spin(
-    form: Form, count: int, seed: int
-) -> None:
+def test_a_coarse_board_is_solved_as_the_reference_solves_its_spin(form, count, seed):
     """The kernel, on the option; an independent solver, on the coarse chances."""
     form["solve"]["score_cap"] = 6 * form["solve"]["score_unit"]
     spin = coarse(form, count)
@@ -257,14 +243,14 @@ def test_a_coarse_board_is_solved_as_the_reference_solves_its_spin(
 REST = ("earned", "passed", "whammies")
 
 
-def reference_of(spin: Outcomes) -> Reference:
+def reference_of(spin):
     money, again = (
         tuple((units, float(chance)) for units, chance in kind) for kind in (spin.money, spin.spin)
     )
     return Reference(Rules(float(spin.whammy), money, again, 6))
 
 
-def solved(game: Game) -> Any:
+def solved(game):
     from luckbase.solver.game.capabilities import Layout
     from luckbase.solver.games.press_your_luck.layout import Planes
     from tests.solver.games.press_your_luck import InMemory
@@ -274,7 +260,7 @@ def solved(game: Game) -> Any:
     return planes, InMemory(planes)
 
 
-def test_the_tiny_board_of_small_by_hand() -> None:
+def test_the_tiny_board_of_small_by_hand():
     """500 and 1000, a quarter each, plus 500 and 2000 with a spin, a sixth each, on $1,000: money
     of mean 750 is 1000 with 3/8 and 0 with 1/8; plus a spin of mean 1250, where 0 can not be: the
     500 go up to 1000, which lifts the mean by 500/2, so half of the 2000 would be 1000."""
@@ -284,7 +270,7 @@ def test_the_tiny_board_of_small_by_hand() -> None:
     assert spin.spin == ((1, Fraction(1, 4)), (2, Fraction(1, 12)))
 
 
-def test_the_chances_stay_what_they_are() -> None:
+def test_the_chances_stay_what_they_are():
     """Tables with `outcomes = 8` hold the payoffs of these; another spin is another version of the
     rules. February 1985 at $1,000."""
     spin = outcome_distribution(press_your_luck(FEBRUARY, outcomes="8", score_unit="1000"))
@@ -295,7 +281,7 @@ def test_the_chances_stay_what_they_are() -> None:
     ]
 
 
-def test_one_amount_is_kept_where_the_mean_is_on_the_grid() -> None:
+def test_one_amount_is_kept_where_the_mean_is_on_the_grid():
     """(500 + 1000) / 2 = 750 and (500 + 2000) / 2 = 1250 dollars."""
     spin = outcome_distribution(read(SMALL, outcomes="3", score_unit="250"))
     assert (spin.money, spin.spin) == (((3, Fraction(1, 2)),), ((5, Fraction(1, 3)),))
@@ -309,19 +295,19 @@ def test_one_amount_is_kept_where_the_mean_is_on_the_grid() -> None:
         ("2", "2 are too few for a whammy, money, and money plus a spin; expected at least 3"),
     ],
 )  # fmt: skip
-def test_a_number_that_is_none_is_one_sentence(text: str, said: str) -> None:
+def test_a_number_that_is_none_is_one_sentence(text, said):
     with pytest.raises(OptionError) as caught:
         press_your_luck(FEBRUARY, outcomes=text)
     assert_one_sentence(caught.value)
     assert f"outcomes: {said}" in str(caught.value)
 
 
-def test_amounts_plus_a_spin_that_are_nothing_on_average_have_no_coarse_chances() -> None:
+def test_amounts_plus_a_spin_that_are_nothing_on_average_have_no_coarse_chances():
     amounts = ((Fraction(1, 4), Fraction(1)),)
     assert by_size(amounts, 1) == {} and coarsened((), amounts, 9) is None
 
 
-def test_few_outcomes_can_not_be_mixed_with_slides_that_are_no_money() -> None:
+def test_few_outcomes_can_not_be_mixed_with_slides_that_are_no_money():
     with pytest.raises(LuckbaseError, match="outcomes: 6 cannot be mixed with 'double"):
         press_your_luck(FEBRUARY.with_stem("1985-02-double"), outcomes="6")
     with pytest.raises(LuckbaseError, match="outcomes: 6 cannot be mixed with choices = 'best'"):

@@ -1,8 +1,6 @@
 """Press Your Luck of two players, and boards whose keys use mixed radices: the rule of the last
 place, refusals, and the drawing of a state."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import numpy as np
@@ -14,14 +12,13 @@ from luckbase.solver import load_game
 from luckbase.solver.board.file import board_from_canonical
 from luckbase.solver.errors import LuckbaseError, OptionError
 from luckbase.solver.game.capabilities import Charts, Drawing, Layout
-from luckbase.solver.game.game import Game
 from luckbase.solver.scene import Box
 from luckbase.solver.search.expand import expand
 from tests.reference.press_your_luck import State
 from tests.reference.press_your_luck_money import Money, plays
 
 
-def game_of(players: int, cap: int = 3000, unit: int = 500) -> Game:
+def game_of(players, cap=3000, unit=500):
     form = {
         "game": "press-your-luck", "rules": {"players": players},
         "outcomes": {"whammy": "1/6", "500": "1/2", "500 + spin": "1/3"},
@@ -40,15 +37,13 @@ def game_of(players: int, cap: int = 3000, unit: int = 500) -> Game:
         (2, "scores=500,1500 earned=1,0", ["play", "pass to 2"]),
     ],
 )
-def test_the_last_of_three_players_who_are_in_must_play(
-    players: int, state: str, names: list[str]
-) -> None:
+def test_the_last_of_three_players_who_are_in_must_play(players, state, names):
     game = game_of(players)
     actions = expand(game, game.parse(state)[None]).actions.tolist()
     assert [game.action_name(action) for action in dict.fromkeys(actions)] == names
 
 
-def test_larsons_cap_is_searched_and_keys_tell_its_states_apart() -> None:
+def test_larsons_cap_is_searched_and_keys_tell_its_states_apart():
     """442 units of $250 for three players: 64 bits are too few for powers of two. Player 3 passes;
     with a spin that comes back player 2 does too, so x = 1/3 (1/6 + x/3) that player 3 goes out."""
     game = game_of(3, 110_500, 250)
@@ -60,7 +55,7 @@ def test_larsons_cap_is_searched_and_keys_tell_its_states_apart() -> None:
     assert table.probe(start)[0].tolist() == pytest.approx([0, 1 / 16, 15 / 16])
 
 
-def refused(players: int, state: str = "", cap: int = 3000, unit: int = 500) -> str:
+def refused(players, state="", cap=3000, unit=500):
     with pytest.raises(LuckbaseError) as found:
         game = game_of(players, cap, unit)
         if state:
@@ -87,12 +82,12 @@ def refused(players: int, state: str = "", cap: int = 3000, unit: int = 500) -> 
          "larger score_unit", (3, "", 1_000_000, 1)),
     ],
 )  # fmt: skip
-def test_what_a_board_or_a_state_can_not_be_is_a_sentence(said: str, asked: tuple) -> None:  # type: ignore[type-arg]
+def test_what_a_board_or_a_state_can_not_be_is_a_sentence(said, asked):
     assert said in refused(*asked)
 
 
 @pytest.mark.parametrize("players", [2, 3])
-def test_every_player_has_a_desk_beside_the_others(players: int) -> None:
+def test_every_player_has_a_desk_beside_the_others(players):
     game = game_of(players)
     draw = game.need(Drawing).scene
     assert draw is not None
@@ -105,7 +100,7 @@ def test_every_player_has_a_desk_beside_the_others(players: int) -> None:
 
 
 @pytest.mark.parametrize("players", [2, 3])
-def test_a_profile_pays_what_the_reference_says(players: int) -> None:
+def test_a_profile_pays_what_the_reference_says(players):
     """Everybody passes whenever they may; by the evaluation, and by dice."""
     board = board_from_canonical("made", {
         "game": "press-your-luck", "rules": {"players": players, "max_whammies": 1},
@@ -127,7 +122,7 @@ def test_a_profile_pays_what_the_reference_says(players: int) -> None:
     assert [*dice.value] == pytest.approx(expected, abs=0.02)
 
 
-def test_a_chart_of_a_game_without_a_full_table_is_refused_with_the_reason() -> None:
+def test_a_chart_of_a_game_without_a_full_table_is_refused_with_the_reason():
     game = game_of(3, 110_500, 250)
     start = game.parse("scores=0,1000,109000 earned=0,0,1 whammies=0,0,3")[None]
     table = search_in_memory(game, start, 100_000)

@@ -4,18 +4,16 @@ the squares aloud, on random small boards."""
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, assume, event, given, settings
 from hypothesis import strategies as st
 
-from luckbase.cluster.table.table import Table, search_in_memory
+from luckbase.cluster.table.table import search_in_memory
 from luckbase.solver import load_game
 from luckbase.solver.board.file import board_from_canonical
 from luckbase.solver.errors import BoardError, StateError
-from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.game import Game
 from tests.reference.press_your_luck_money import Money
 from tests.reference.press_your_luck_slides import Slides, Unsettled
@@ -37,7 +35,7 @@ class Made:
     state: tuple[tuple[int, ...], ...]
 
 
-def as_reference(slide: object, square: int, count: int, prize: int, corners: list[int]) -> Any:
+def as_reference(slide, square, count, prize, corners):
     """A slide as the reference has it, from its text; squares from 0."""
     text = str(slide)
     base, plus, back = text.partition(" + ")
@@ -60,18 +58,18 @@ def as_reference(slide: object, square: int, count: int, prize: int, corners: li
     return ("money", prize if base == "prize" else (2 * int(base) + UNIT) // (2 * UNIT), spins)
 
 
-def gives_back(slide: Any) -> bool:
+def gives_back(slide):
     """Whether a spin may come back; where most do, the reference iterates for minutes."""
     if slide[0] == "choose":
         return any(map(gives_back, slide[1]))
     return slide[0] in ("money", "double") and slide[-1] > 0
 
 
-WHO_IS_OUT: list[tuple[int, ...]] = [(), (), (), (0,), (2,), (0, 1), (1, 2)]
+WHO_IS_OUT = [(), (), (), (0,), (2,), (0, 1), (1, 2)]
 
 
 @st.composite
-def boards(draw: st.DrawFn, money: bool = False, full: bool = False, players: int = 3) -> Made:
+def boards(draw, money=False, full=False, players=3):
     """A board on which games end, and a state of few spins. money: it pays some, players are out;
     the reference's payoffs are shares of the most that there can be. full: one that has a full
     table."""
@@ -133,7 +131,7 @@ def boards(draw: st.DrawFn, money: bool = False, full: bool = False, players: in
     )
 
 
-def searched(game: Game, state: tuple[tuple[int, ...], ...]) -> tuple[Table, Ints]:
+def searched(game, state):
     """What lies below a state in units, and the state."""
     words = dict(zip(("scores", "earned", "passed", "whammies"), state, strict=True))
     words["scores"] = tuple(UNIT * units for units in state[0])
@@ -143,7 +141,7 @@ def searched(game: Game, state: tuple[tuple[int, ...], ...]) -> tuple[Table, Int
 
 @settings(max_examples=20, suppress_health_check=list(HealthCheck))
 @given(st.one_of(boards(), boards(), boards(players=2)))
-def test_random_boards_are_as_the_reference_has_them(made: Made) -> None:
+def test_random_boards_are_as_the_reference_has_them(made):
     """The payoffs of the state; on few of them best replies do not settle, which may be seen from
     one first guess and not from another."""
     try:
@@ -158,9 +156,7 @@ def test_random_boards_are_as_the_reference_has_them(made: Made) -> None:
 
 @pytest.mark.parametrize("choices", ["best", "random"])
 @pytest.mark.parametrize(("name", "cap"), [("1984-06-double", 4), ("1985-02-double", 3)])
-def test_the_boards_of_the_show_settle_and_are_as_the_reference_has_them(
-    name: str, cap: int, choices: str
-) -> None:
+def test_the_boards_of_the_show_settle_and_are_as_the_reference_has_them(name, cap, choices):
     """In steps of $1,000 up to $4,000 (where $2,000 doubled is more than a step) or $3,000, from
     states with players at nothing, level, at the cap."""
     corners, options = [0, 5, 9, 14], {"score_unit": "1000", "score_cap": f"{cap}000"}
@@ -189,7 +185,7 @@ def test_the_boards_of_the_show_settle_and_are_as_the_reference_has_them(
         (((0, 2, 4), (0, 1, 1), (0, 0, 0), (0, 0, 0)), 0.012652),
     ],
 )
-def test_what_choosing_brings_who_is_up(state: tuple[tuple[int, ...], ...], gain: float) -> None:
+def test_what_choosing_brings_who_is_up(state, gain):
     """Best against random choices, February 1985 in units of $1,000."""
     found = []
     for choices in ("best", "random"):

@@ -1,11 +1,8 @@
 """How a round of Press Your Luck begins: the spins that questions give, and in which order players
 stand."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -33,7 +30,7 @@ chances = st.fractions(0, 1, max_denominator=5)
 
 
 @st.composite
-def quizzes(draw: st.DrawFn) -> Start:
+def quizzes(draw):
     players = draw(st.integers(2, 3))
     parts = draw(st.lists(st.integers(0, 3), min_size=players + 1, max_size=players + 1))
     buzzes = [f"{part}/{sum(parts)}" for part in parts[:-1]] if sum(parts) else None
@@ -46,12 +43,12 @@ def quizzes(draw: st.DrawFn) -> Start:
         **({"buzzes": buzzes} if buzzes else {}),
         buzz_right=str(draw(chances)),
         choice_right=str(draw(chances)),
-    )  # type: ignore[arg-type]
+    )
 
 
 @given(quizzes())
 @settings(max_examples=25, deadline=None)
-def test_what_questions_give_is_what_all_their_courses_give(quiz: Start) -> None:
+def test_what_questions_give_is_what_all_their_courses_give(quiz):
     players = len(quiz.scores)
     likely = quiz.buzzes or [Fraction(1, players)] * players
     right = courses(
@@ -62,8 +59,8 @@ def test_what_questions_give_is_what_all_their_courses_give(quiz: Start) -> None
     assert sum(right.values()) == 1
 
 
-def test_the_shows_four_questions() -> None:
-    earned = press_your_luck(FEBRUARY).start.earned()  # type: ignore[union-attr]
+def test_the_shows_four_questions():
+    earned = press_your_luck(FEBRUARY).start.earned()
     assert len(earned) == 1042 and sum(earned.values()) == 1
     assert sum(sum(spins) * chance for spins, chance in earned.items()) == Fraction(68, 5)
     all_right = Fraction(3, 5) * Fraction(4, 5) ** 2
@@ -73,7 +70,7 @@ def test_the_shows_four_questions() -> None:
     assert earned[3, 5, 5] == earned[5, 3, 5] == earned[5, 5, 3]
 
 
-def test_of_equal_scores_the_one_with_fewer_spins_plays_first_then_the_left_one() -> None:
+def test_of_equal_scores_the_one_with_fewer_spins_plays_first_then_the_left_one():
     start = Start(scores=(500, 500, 900), spins=(3, 1, 2), whammies=(1, 2, 0))
     assert list(start.states()) == [
         (1, {"scores": (500, 500, 900), "earned": (1, 3, 2), "whammies": (2, 1, 0)})
@@ -85,7 +82,7 @@ def test_of_equal_scores_the_one_with_fewer_spins_plays_first_then_the_left_one(
         assert all(a <= b for a, b in pairwise(state["earned"])) and chance > 0
 
 
-def test_starts_are_canonical_on_the_grid_and_each_once() -> None:
+def test_starts_are_canonical_on_the_grid_and_each_once():
     game = load_game(press_your_luck(FEBRUARY, score_unit="1000", score_cap="3000"))
     said = [game.describe(state) for _, state in game.starts()]
     assert {tuple(words["scores"]) for words in said} == {(2000, 3000, 3000)}
@@ -96,11 +93,11 @@ def test_starts_are_canonical_on_the_grid_and_each_once() -> None:
     late = "[start]\nscores = [0, 0, 0]\nspins = [1, 0, 0]\nwhammies = [2, 0, 0]\n[solve]"
     game = load_game(read(SMALL.replace("[solve]", late)))
     ((chance, only),) = game.starts()
-    assert chance == 1 and game.start().tolist() == only.tolist()  # type: ignore[union-attr]
+    assert chance == 1 and game.start().tolist() == only.tolist()
     assert game.describe(only)["whammies"] == [0, 0, 0]  # two more can put nobody out
 
 
-def test_how_a_round_begins_is_no_part_of_the_rules() -> None:
+def test_how_a_round_begins_is_no_part_of_the_rules():
     board = load_board(TINY)
     bare = board.model_copy(update={"start": None})
     assert rules_identity(load_game(board)) == rules_identity(load_game(bare)) == "73147780c9f1"
@@ -108,7 +105,7 @@ def test_how_a_round_begins_is_no_part_of_the_rules() -> None:
     assert load_game(bare).starts() == []
 
 
-def test_a_start_of_another_number_of_players_is_left_out_and_who_plays_hears_why() -> None:
+def test_a_start_of_another_number_of_players_is_left_out_and_who_plays_hears_why():
     two = load_board(TINY, players=2)
     assert two.start == load_board(TINY).start and load_game(two).starts() == []
     said = r"board tiny: \[start\] has scores of 3 players, and players is 2; say where to start"
@@ -141,13 +138,13 @@ MISTAKES = {
 
 
 @pytest.mark.parametrize("lines", MISTAKES)
-def test_a_wrong_start_is_one_sentence(lines: str) -> None:
+def test_a_wrong_start_is_one_sentence(lines):
     with pytest.raises(BoardError) as raised:
         read(SMALL.replace("[solve]", f"[start]\n{lines}\n[solve]"))
     assert MISTAKES[lines] in str(raised.value) and "\n" not in str(raised.value)
 
 
-def test_whoever_is_out_before_the_round_is_refused() -> None:
+def test_whoever_is_out_before_the_round_is_refused():
     text = edited(TINY, "scores =", "whammies = [0, 2, 0]\nscores =")
     assert read(text).start is not None
     with pytest.raises(BoardError, match="whammies: 2 put a player out; expected fewer than max_"):
@@ -155,7 +152,7 @@ def test_whoever_is_out_before_the_round_is_refused() -> None:
             "max_whammies = 4", "max_whammies = 2"))  # fmt: skip
 
 
-def test_chances_of_starts_that_are_none_are_refused() -> None:
+def test_chances_of_starts_that_are_none_are_refused():
     from dataclasses import replace
 
     game = load_game(load_board(TINY))
@@ -169,7 +166,7 @@ def test_chances_of_starts_that_are_none_are_refused() -> None:
 # --- plays that begin there ----------------------------------------------------------------------
 
 
-def test_the_payoff_from_the_start_is_the_references_expected_over_all_courses() -> None:
+def test_the_payoff_from_the_start_is_the_references_expected_over_all_courses():
     board = press_your_luck(TINY)
     reference, right = reference_of(load_game(board)), np.zeros(3)
     for spins, chance in courses(1, [Fraction(1, 3)] * 3, *[Fraction(3, 4)] * 2, 1, 1).items():
@@ -178,7 +175,7 @@ def test_the_payoff_from_the_start_is_the_references_expected_over_all_courses()
     assert luckbase.evaluate(board).value == pytest.approx(right.tolist(), abs=1e-12)
 
 
-def test_the_payoff_from_starts_is_that_of_each_expected() -> None:
+def test_the_payoff_from_starts_is_that_of_each_expected():
     game = load_game(press_your_luck(TINY))
     agents = ["random", "never-pass", "always-pass"]
     together, value = evaluate_profile(game, starts_of(game, None), agents), np.zeros(3)
@@ -187,7 +184,7 @@ def test_the_payoff_from_starts_is_that_of_each_expected() -> None:
     assert together.value == pytest.approx(value, abs=1e-13)
 
 
-def test_simulated_games_begin_as_often_in_each_start_as_they_should() -> None:
+def test_simulated_games_begin_as_often_in_each_start_as_they_should():
     played = luckbase.evaluate(TINY, "random", games=60_000, seed=7)
     right = luckbase.evaluate(TINY, "random").value
     assert played.stderr is not None
@@ -195,7 +192,7 @@ def test_simulated_games_begin_as_often_in_each_start_as_they_should() -> None:
         assert abs(mean - exact) < 5 * error < 0.02
 
 
-def test_a_start_that_is_given_is_where_all_plays_begin() -> None:
+def test_a_start_that_is_given_is_where_all_plays_begin():
     where = {"scores": (0, 1000, 500), "earned": (0, 1, 0)}
     found = luckbase.evaluate(TINY, "never-pass", where)
     game = load_game(press_your_luck(TINY))
@@ -205,7 +202,7 @@ def test_a_start_that_is_given_is_where_all_plays_begin() -> None:
         assert play.person == 1 and play.state.tolist() == game.parse(where).tolist()
 
 
-def test_a_play_draws_its_start_and_who_plays_has_something_to_decide() -> None:
+def test_a_play_draws_its_start_and_who_plays_has_something_to_decide():
     drawn = set()
     for seed in range(12):
         with luckbase.play(TINY, seed=seed) as play, luckbase.play(TINY, seed=seed) as again:
@@ -217,7 +214,7 @@ def test_a_play_draws_its_start_and_who_plays_has_something_to_decide() -> None:
     assert len(drawn) > 3
 
 
-def test_a_search_of_all_starts_stops_at_its_limit_in_one_sentence(tmp_path: Path) -> None:
+def test_a_search_of_all_starts_stops_at_its_limit_in_one_sentence(tmp_path):
     for ask in (luckbase.evaluate, luckbase.play):
         with pytest.raises(SearchLimitError, match=r"has found .* the limit is 1,000") as raised:
             ask(FEBRUARY, max_states=1000)

@@ -1,7 +1,5 @@
 """Skunk: the published numbers, the reference solver, the certificate, the chart, words."""
 
-from __future__ import annotations
-
 import pickle
 from fractions import Fraction
 from functools import cache
@@ -14,9 +12,8 @@ from hypothesis import strategies as st
 
 from luckbase import solver
 from luckbase.solver.errors import LuckbaseError, OptionError, StateError
-from luckbase.solver.game.arrays import Floats
 from luckbase.solver.game.capabilities import Layout, best_array
-from luckbase.solver.game.game import Game, Stopped
+from luckbase.solver.game.game import Stopped
 from luckbase.solver.games.skunk import kernel
 from luckbase.solver.games.skunk.charts import Strategy, hold_points
 from luckbase.solver.games.skunk.kernel import Race
@@ -29,9 +26,8 @@ from tests.solver.board.board_files import assert_one_sentence
 BOARDS = Path(__file__).parents[3] / "boards" / "skunk"
 SEED, TINY = BOARDS / "seed.toml", BOARDS / "tiny.toml"
 
-Settings = tuple[tuple[str, object], ...]
 
-VARIANTS: list[Settings] = [
+VARIANTS = [
     (("goal", 1),),
     (("goal", 10),),
     (("goal", 20),),
@@ -50,12 +46,12 @@ every_variant = pytest.mark.parametrize(
 
 
 @cache
-def skunk(path: Path = TINY, options: Settings = ()) -> Game:
+def skunk(path=TINY, options=()):
     return solver.load_game(solver.load_board(path, **dict(options)))
 
 
 @cache
-def race_of(path: Path = TINY, options: Settings = ()) -> Race:
+def race_of(path=TINY, options=()):
     """Its one tier."""
     found = skunk(path, options).need(Layout)
     assert isinstance(found, Race)
@@ -63,7 +59,7 @@ def race_of(path: Path = TINY, options: Settings = ()) -> Race:
 
 
 @cache
-def solved(path: Path = TINY, options: Settings = ()) -> tuple[Floats, float]:
+def solved(path=TINY, options=()):
     """(payoffs, the bound on their error)."""
     race = race_of(path, options)
     out = np.full(race.shape(0), np.nan)
@@ -73,12 +69,12 @@ def solved(path: Path = TINY, options: Settings = ()) -> tuple[Floats, float]:
 reference_of = cache(Reference)
 
 
-def value(path: Path, *state: int) -> float:
+def value(path, *state):
     race = race_of(path)
     return float(solved(path)[0][race.locate(np.array([[*state, 1]]))[1][0]])
 
 
-def bellman(race: Race, out: Floats) -> float:
+def bellman(race, out):
     """The largest |V - T V| over all rows, by the game's rules and the general back-up."""
     states = race.states_at(0, np.arange(race.rows(0)))
     edges = expand(race.game, states)
@@ -100,17 +96,17 @@ def bellman(race: Race, out: Floats) -> float:
     ("state", "chance"),
     [((0, 0, 0), 0.519558893862), ((0, 5, 0), 0.497331818708), ((67, 0, 0), 0.858475698797)],
 )
-def test_the_chances_are_the_known_ones(state: tuple[int, int, int], chance: float) -> None:
+def test_the_chances_are_the_known_ones(state, chance):
     """docs/sources.md#numbers-of-this-project; the .5195594,
     .4973309, .858472 of 1998 are near."""
     assert value(SEED, *state) == pytest.approx(chance, abs=1e-11)
 
 
-def test_the_tables_bounds_are_less_than_1e_12_apart() -> None:
+def test_the_tables_bounds_are_less_than_1e_12_apart():
     assert 2 * solved(SEED)[1] < 1e-12
 
 
-def strategy(path: Path = TINY, tolerance: float = 1e-11) -> Strategy:
+def strategy(path=TINY, tolerance=1e-11):
     """What the charts are made of."""
     out = solved(path)[0]
     return Strategy(race_of(path), out[: len(out) // 2], tolerance)
@@ -126,7 +122,7 @@ def strategy(path: Path = TINY, tolerance: float = 1e-11) -> Strategy:
         (0, 88, "100"),
     ],
 )
-def test_the_chart_has_the_seeds_lines(mine: int, yours: int, toggles: str) -> None:
+def test_the_chart_has_the_seeds_lines(mine, yours, toggles):
     """The five lines that docs/sources.md#gottahack-1998 prints."""
     line = strategy(SEED).entry(mine, yours)
     assert str(line) == f"({mine},{yours}) {value(SEED, mine, yours, 0):.7f} - {toggles}".replace(
@@ -138,7 +134,7 @@ def test_the_chart_has_the_seeds_lines(mine: int, yours: int, toggles: str) -> N
     ("goal", "exact"),
     [(10, Fraction(46656, 68491)), (20, Fraction(20155392, 33433085))],
 )
-def test_small_goals_have_their_exact_fractions(goal: int, exact: Fraction) -> None:
+def test_small_goals_have_their_exact_fractions(goal, exact):
     """docs/sources.md#numbers-of-this-project; found again by the reference
     solver, and by the kernel within its own bound."""
     assert reference_of(goal, 2, 6, "score").value[0, 0, 0] == exact
@@ -150,7 +146,7 @@ def test_small_goals_have_their_exact_fractions(goal: int, exact: Fraction) -> N
 
 
 @pytest.mark.parametrize("options", VARIANTS[:5], ids=str)
-def test_every_row_is_the_references_fraction_within_the_bound(options: Settings) -> None:
+def test_every_row_is_the_references_fraction_within_the_bound(options):
     race, (out, bound) = race_of(TINY, options), solved(TINY, options)
     rules = race.options
     exact = reference_of(rules.goal, rules.dice, rules.sides, rules.all_ones).value
@@ -162,17 +158,17 @@ def test_every_row_is_the_references_fraction_within_the_bound(options: Settings
 
 
 @every_variant
-def test_every_row_satisfies_the_bellman_equation_of_the_rules(options: Settings) -> None:
+def test_every_row_satisfies_the_bellman_equation_of_the_rules(options):
     assert bellman(race_of(TINY, options), solved(TINY, options)[0]) < 1e-14
 
 
 @pytest.mark.slow
-def test_every_row_of_the_board_to_100_satisfies_the_bellman_equation() -> None:
+def test_every_row_of_the_board_to_100_satisfies_the_bellman_equation():
     assert bellman(race_of(SEED), solved(SEED)[0]) < 1e-14
 
 
 @every_variant
-def test_rows_and_states_are_inverse_and_edges_keep_the_contract(options: Settings) -> None:
+def test_rows_and_states_are_inverse_and_edges_keep_the_contract(options):
     race = race_of(TINY, options)
     rows = np.arange(race.rows(0))
     states = race.states_at(0, rows)
@@ -198,9 +194,7 @@ def test_rows_and_states_are_inverse_and_edges_keep_the_contract(options: Settin
     st.sampled_from(["faces", "rolls"]),
 )
 @settings(max_examples=30, deadline=None)
-def test_any_board_is_solved_and_certified(
-    goal: int, dice: int, sides: int, some: str, every: str, safe: bool, count: str
-) -> None:
+def test_any_board_is_solved_and_certified(goal, dice, sides, some, every, safe, count):
     options = (
         ("goal", goal), ("dice", dice), ("sides", sides), ("some_ones", some),
         ("all_ones", every), ("first_roll_safe", safe), ("count", count),
@@ -213,7 +207,7 @@ def test_any_board_is_solved_and_certified(
     assert ((out > -1e-14) & (out < 1 + 1e-14)).all()
 
 
-def test_a_board_whose_plays_can_last_too_long_is_refused_in_a_sentence() -> None:
+def test_a_board_whose_plays_can_last_too_long_is_refused_in_a_sentence():
     """One roll in eight counts, for a point: who never holds needs 7 in a row, 2 million rolls."""
     race = race_of(
         TINY,
@@ -225,7 +219,7 @@ def test_a_board_whose_plays_can_last_too_long_is_refused_in_a_sentence() -> Non
     assert "the values at goal 7 are certain to 2" in str(caught.value)
 
 
-def test_columns_of_rows_are_the_states() -> None:
+def test_columns_of_rows_are_the_states():
     race = race_of()
     columns = race.state_rows(0, 7, 99)
     assert list(columns) == list(race.game.columns)
@@ -237,7 +231,7 @@ def test_columns_of_rows_are_the_states() -> None:
 # The certificate is real
 
 
-def fresh(race: Race, sweeps: int) -> Floats:
+def fresh(race, sweeps):
     """A table after so many sweeps."""
     V = np.full((race.goal, race.goal), 0.5)
     for _ in range(sweeps):
@@ -248,7 +242,7 @@ def fresh(race: Race, sweeps: int) -> Floats:
 
 
 @pytest.mark.parametrize("sweeps", [1, 2, 3])
-def test_a_wrong_stopping_rule_is_in_the_bound(sweeps: int) -> None:
+def test_a_wrong_stopping_rule_is_in_the_bound(sweeps):
     """Stopped too early, the bound says how far off the table can be, and it is not below that."""
     race, (right, _) = race_of(TINY, (("goal", 40),)), solved(TINY, (("goal", 40),))
     out = fresh(race, sweeps)
@@ -257,7 +251,7 @@ def test_a_wrong_stopping_rule_is_in_the_bound(sweeps: int) -> None:
     assert bound > 1e-9
 
 
-def test_a_wrong_order_of_updates_is_in_the_bound() -> None:
+def test_a_wrong_order_of_updates_is_in_the_bound():
     """With Pig's dice one sweep solves the game, by descending sum of the scores. By ascending sum
     it does not, and the bound says so; more sweeps mend it, for no order is unsound."""
     race = race_of(TINY, (("goal", 40), ("dice", 1), ("all_ones", "turn")))
@@ -273,7 +267,7 @@ def test_a_wrong_order_of_updates_is_in_the_bound() -> None:
     assert bounds[0] < 1e-12 and bounds[1] > 1 and bounds[2] < 1e-12
 
 
-def test_a_wrong_transition_is_seen_by_the_rules() -> None:
+def test_a_wrong_transition_is_seen_by_the_rules():
     """The kernel solves another game (one roll in 36 that should lose the score loses the turn):
     its own certificate is content, the Bellman check by the rules is not."""
     race = race_of()
@@ -292,13 +286,13 @@ def test_a_wrong_transition_is_seen_by_the_rules() -> None:
 
 @given(st.integers(0, 8399), st.sampled_from([1e-12, -1e-9, 1e-6, -0.1, 0.5, np.nan]))
 @settings(max_examples=50)
-def test_one_wrong_row_is_in_the_bound(row: int, error: float) -> None:
+def test_one_wrong_row_is_in_the_bound(row, error):
     game, out = skunk(), solved()[0].copy()
     out[row] += error
     assert not kernel.certify(game.numbers.ints, out) < abs(error)
 
 
-def test_the_bound_on_the_length_of_a_game_is_one() -> None:
+def test_the_bound_on_the_length_of_a_game_is_one():
     """No policy of both players plays longer on average: here the longest, by value iteration."""
     for options in ((("goal", 6),), (("goal", 9), ("dice", 1), ("all_ones", "turn"))):
         race = race_of(TINY, options)
@@ -319,7 +313,7 @@ def test_the_bound_on_the_length_of_a_game_is_one() -> None:
 # The chart
 
 
-def test_the_chart_and_the_rules_agree_on_rolling_and_holding() -> None:
+def test_the_chart_and_the_rules_agree_on_rolling_and_holding():
     race, out = race_of(), solved()[0]
     for mine, yours in ((0, 0), (3, 17), (12, 5)):
         hold, roll = kernel.action_values(race.ints, out, mine, yours)
@@ -333,7 +327,7 @@ def test_the_chart_and_the_rules_agree_on_rolling_and_holding() -> None:
         assert q.values[q.actions == 0, 0] == pytest.approx(hold[1:], abs=1e-14)
 
 
-def test_toggles_ascend_and_a_chart_has_a_line_for_each_pair_of_scores() -> None:
+def test_toggles_ascend_and_a_chart_has_a_line_for_each_pair_of_scores():
     lines = strategy().entries(range(20), range(20))
     assert [(line.mine, line.yours) for line in lines] == [
         (mine, yours) for mine in range(20) for yours in range(20)
@@ -344,7 +338,7 @@ def test_toggles_ascend_and_a_chart_has_a_line_for_each_pair_of_scores() -> None
     assert hold_points(strategy())[0, 0] == lines[0].hold
 
 
-def test_choices_that_hang_on_less_than_the_tolerance_are_marked() -> None:
+def test_choices_that_hang_on_less_than_the_tolerance_are_marked():
     """The closest call of the board to 100 is 5e-8, at (10,29) with a turn of 21."""
     hold, roll = kernel.action_values(race_of(SEED).ints, solved(SEED)[0], 10, 29)
     assert abs(roll[21] - hold[21]) == pytest.approx(5e-8, abs=5e-9)
@@ -356,7 +350,7 @@ def test_choices_that_hang_on_less_than_the_tolerance_are_marked() -> None:
 # Words
 
 
-def test_states_in_words() -> None:
+def test_states_in_words():
     race = race_of(SEED)
     assert race.game.parse({"mine": "0", "yours": "87", "turn": "32"}).tolist() == [0, 87, 32, 1]
     assert race.game.parse({"mine": "99", "yours": "5", "turn": "7", "player": "2"}).tolist() == [
@@ -380,9 +374,7 @@ def test_states_in_words() -> None:
         ({"mine": "1", "yours": "20", "turn": "3"}, "turn: 3, and with yours=20 the game is over"),
     ],
 )
-def test_a_state_that_is_none_is_refused_in_a_sentence(
-    words: dict[str, str], sentence: str
-) -> None:
+def test_a_state_that_is_none_is_refused_in_a_sentence(words, sentence):
     with pytest.raises(StateError) as caught:
         skunk().parse(words)
     assert_one_sentence(caught.value)
@@ -396,7 +388,7 @@ def test_a_state_that_is_none_is_refused_in_a_sentence(
         ((("count_rolls", True),), "tables leave the rolls out"),
     ],
 )
-def test_a_board_without_a_table_is_refused_in_a_sentence(options: Settings, sentence: str) -> None:
+def test_a_board_without_a_table_is_refused_in_a_sentence(options, sentence):
     game = skunk(TINY, options)
     assert not game.has(Layout)
     with pytest.raises(OptionError) as caught:
@@ -405,20 +397,20 @@ def test_a_board_without_a_table_is_refused_in_a_sentence(options: Settings, sen
     assert sentence in str(caught.value)
 
 
-def test_a_goal_that_is_none_is_refused_in_a_sentence() -> None:
+def test_a_goal_that_is_none_is_refused_in_a_sentence():
     with pytest.raises(LuckbaseError) as caught:
         solver.load_board(TINY, goal=0)
     assert_one_sentence(caught.value)
     assert "goal: 0 is too small; expected at least 1" in str(caught.value)
 
 
-def test_a_solve_stops_when_it_is_told_to() -> None:
+def test_a_solve_stops_when_it_is_told_to():
     race = race_of()
     with pytest.raises(Stopped):
         race.solve_tier(0, np.empty(race.shape(0)), lambda child: np.empty(0), lambda: True)
 
 
-def test_a_game_can_be_sent_to_another_process() -> None:
+def test_a_game_can_be_sent_to_another_process():
     for options in ((), (("count_rolls", True),)):
         game = pickle.loads(pickle.dumps(skunk(TINY, options)))
         assert list(game.fields) == list(skunk(TINY, options).fields)

@@ -1,10 +1,7 @@
 """Eight games at once against the same games one at a time."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from luckbase.solver.games.goofspiel.kernel import new_workspace
 from luckbase.solver.matrix_game import eight_games
@@ -14,7 +11,7 @@ from tests.solver.matrix_game.test_matrix_game import KINDS, SHAPES, of_kind
 TOLERANCE = 1e-12
 
 
-def in_lanes(games: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+def in_lanes(games):
     """A workspace that holds the eight games (8, rows, columns) at GAMES."""
     f, z = new_workspace(1, 0)
     flat = np.ascontiguousarray(games.transpose(1, 2, 0)).ravel()
@@ -22,15 +19,13 @@ def in_lanes(games: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[n
     return f, z
 
 
-def solved(bits: int) -> NDArray[np.bool_]:
+def solved(bits):
     return np.array([bits >> lane & 1 for lane in range(8)], bool)
 
 
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_simplex_in_lanes_finds_the_value_or_says_that_it_did_not(
-    kind: str, shape: tuple[int, int]
-) -> None:
+def test_the_simplex_in_lanes_finds_the_value_or_says_that_it_did_not(kind, shape):
     games = of_kind(kind, 160, *shape, seed=7)
     values = matrix_game.solve(games).values
     rows, columns = games.shape[1:]
@@ -45,9 +40,7 @@ def test_the_simplex_in_lanes_finds_the_value_or_says_that_it_did_not(
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (3, 5), (7, 7), (10, 10), (16, 9)])
-def test_a_support_is_taken_by_the_games_that_have_it_and_refused_by_the_others(
-    shape: tuple[int, int],
-) -> None:
+def test_a_support_is_taken_by_the_games_that_have_it_and_refused_by_the_others(shape):
     rng = np.random.default_rng(3)
     for seed in range(20):
         game = of_kind("random", 1, *shape, seed=seed)
@@ -70,7 +63,7 @@ def test_a_support_is_taken_by_the_games_that_have_it_and_refused_by_the_others(
         assert masked == 0b101
 
 
-def test_a_support_of_more_rows_than_are_emitted_is_refused() -> None:
+def test_a_support_of_more_rows_than_are_emitted_is_refused():
     """The other games of each size are solved by it, here the identity: every row alike."""
     for size in range(1, 17):
         f, z = in_lanes(np.repeat(np.eye(16)[None], 8, axis=0)[:, :size, :size])
@@ -87,7 +80,7 @@ def test_a_support_of_more_rows_than_are_emitted_is_refused() -> None:
             assert np.abs(value - 1 / size).max() < 1e-15
 
 
-def test_a_game_without_numbers_is_never_believed() -> None:
+def test_a_game_without_numbers_is_never_believed():
     games = np.full((8, 3, 3), np.nan)
     f, z = in_lanes(games)
     assert eight_games.simplex_eight(f, z, 0, 3, 3, TOLERANCE) == 0
@@ -98,7 +91,7 @@ def test_a_game_without_numbers_is_never_believed() -> None:
         assert eight_games.try_support(f, z, 0, 3, 3, at, 255, TOLERANCE) == 0
 
 
-def complete_pivoting(d: NDArray[np.float64]) -> list[tuple[int, int]]:
+def complete_pivoting(d):
     """(row, column) of each pivot of a matrix, the greatest entry that is left first."""
     d, rows, columns = d.copy(), list(range(len(d))), list(range(len(d)))
     found = []
@@ -111,7 +104,7 @@ def complete_pivoting(d: NDArray[np.float64]) -> list[tuple[int, int]]:
     return found
 
 
-def test_a_support_is_written_in_the_order_of_complete_pivoting() -> None:
+def test_a_support_is_written_in_the_order_of_complete_pivoting():
     """Of the differences from the row and the column of the greatest weight, which come last."""
     for seed in range(40):
         game = of_kind("random", 1, 7, 7, seed=seed)[0]

@@ -1,7 +1,5 @@
 """Matrix games against exact fractions and against scipy's HiGHS."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np
@@ -18,7 +16,7 @@ from tests.reference import matrix_game as exact
 Games = NDArray[np.float64]
 
 
-def of_kind(kind: str, n: int, rows: int, columns: int, seed: int) -> Games:
+def of_kind(kind, n, rows, columns, seed):
     """Games (n, rows, columns) of one of KINDS."""
     rng = np.random.default_rng(seed)
     games = rng.standard_normal((n, rows, columns))
@@ -44,7 +42,7 @@ KINDS = (
 SHAPES = [(1, 1), (1, 16), (16, 1), (2, 2), (3, 5), (5, 3), (7, 7), (9, 4), (16, 11), (16, 16)]
 
 
-def certified(games: Games) -> matrix_game.Solutions:
+def certified(games):
     """The solutions, their bounds worked out here: lotteries, the value inside, the gap as told."""
     found = matrix_game.solve(games)
     x, y = found.row_strategies, found.column_strategies
@@ -61,14 +59,14 @@ def certified(games: Games) -> matrix_game.Solutions:
 
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_gap_is_closed(kind: str, shape: tuple[int, int]) -> None:
+def test_every_gap_is_closed(kind, shape):
     games = of_kind(kind, 200, *shape, seed=sum(shape))
     found = certified(games)
     assert (found.gaps / (np.abs(games).max(axis=(1, 2)) + 1e-300)).max() < 2e-13
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_values_are_those_of_highs(kind: str) -> None:
+def test_values_are_those_of_highs(kind):
     for i in range(60):
         rng = np.random.default_rng([i, KINDS.index(kind)])
         games = of_kind(kind, 5, *rng.integers(1, 17, 2), seed=i)
@@ -89,7 +87,7 @@ def test_values_are_those_of_highs(kind: str) -> None:
 
 
 @given(st.data())
-def test_values_are_the_exact_ones(data: st.DataObject) -> None:
+def test_values_are_the_exact_ones(data):
     rows, columns = data.draw(st.integers(1, 6)), data.draw(st.integers(1, 6))
     entry = st.one_of(st.integers(-3, 3), st.integers(-1000, 1000))
     numbers = data.draw(st.lists(entry, min_size=rows * columns, max_size=rows * columns))
@@ -100,13 +98,13 @@ def test_values_are_the_exact_ones(data: st.DataObject) -> None:
     assert abs(found.values[0] - float(value)) <= 1e-12 * max(1, *map(abs, numbers))
 
 
-def test_near_degenerate_games_that_the_simplex_leaves_open_are_closed() -> None:
+def test_near_degenerate_games_that_the_simplex_leaves_open_are_closed():
     """Differences of 1e-9 beside differences of 1 make Dantzig's rule lose its way now and then."""
     games = of_kind("near-degenerate", 3000, 16, 16, seed=1)
     assert certified(games).gaps.max() < 2e-13
 
 
-def test_the_criss_cross_method_alone_solves_games_from_the_first_basis() -> None:
+def test_the_criss_cross_method_alone_solves_games_from_the_first_basis():
     """Each of its pivots, with the tableau computed again, ends at the value in fractions."""
     for game in of_kind("integer", 30, 6, 5, seed=3):
         t, labels = np.zeros((18, 18)), np.zeros((18, 18))
@@ -122,7 +120,7 @@ def test_the_criss_cross_method_alone_solves_games_from_the_first_basis() -> Non
         assert abs(found - float(value)) < 1e-13
 
 
-def test_rock_paper_scissors_has_one_optimal_strategy_and_a_duplicate_row_more() -> None:
+def test_rock_paper_scissors_has_one_optimal_strategy_and_a_duplicate_row_more():
     game = np.array([[0.0, -1, 1], [1, 0, -1], [-1, 1, 0]])
     np.testing.assert_allclose(matrix_game.all_ranges(game[None])[0], 1 / 3, atol=1e-6)
     twice = matrix_game.all_ranges(np.vstack([game, game[0]])[None])[0]
@@ -131,22 +129,22 @@ def test_rock_paper_scissors_has_one_optimal_strategy_and_a_duplicate_row_more()
 
 
 @pytest.mark.parametrize("shape", [(3, 3), (1, 17, 2), (1, 0, 2), (2, 2, 2, 2)])
-def test_games_of_another_shape_are_refused(shape: tuple[int, ...]) -> None:
+def test_games_of_another_shape_are_refused(shape):
     with pytest.raises(ValueError, match="expected"):
         matrix_game.solve(np.zeros(shape))
 
 
 @pytest.mark.parametrize("entry", [np.nan, np.inf, 1e101, -1e101, -np.inf])
-def test_entries_that_are_no_numbers_are_refused(entry: float) -> None:
+def test_entries_that_are_no_numbers_are_refused(entry):
     with pytest.raises(ValueError, match="an entry is not"):
         matrix_game.solve(np.array([[[0.0, entry]]]))
 
 
-def test_no_games_have_no_solutions() -> None:
+def test_no_games_have_no_solutions():
     assert matrix_game.solve(np.zeros((0, 2, 3))).values.shape == (0,)
 
 
-def test_what_is_dominated_goes_until_nothing_is() -> None:
+def test_what_is_dominated_goes_until_nothing_is():
     """Two columns go first, then three rows, then one more column."""
     game = np.array([[4.0, 1, 3, 5], [4, 0, 5, 4], [4, 1, 5, 2], [5, 1, 0, 5]])
     rows, columns = np.empty(4, np.int64), np.empty(4, np.int64)
@@ -154,7 +152,7 @@ def test_what_is_dominated_goes_until_nothing_is() -> None:
     assert (rows[0], columns[0]) == (2, 1)
 
 
-def test_what_is_dominated_is_forgotten_in_its_own_place() -> None:
+def test_what_is_dominated_is_forgotten_in_its_own_place():
     game = np.array([[4.0, 1, 3, 5], [4, 0, 5, 4], [4, 1, 5, 2], [5, 1, 0, 5]])
     rows, columns = np.arange(50, 59), np.arange(50, 59)
     undominated(game, 4, 4, rows, columns)

@@ -1,9 +1,5 @@
 """Numbers counted in simulated games, held to all games gone through one by one."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -11,10 +7,8 @@ from hypothesis import strategies as st
 
 import luckbase
 from luckbase.solver.board.file import board_from_canonical
-from luckbase.solver.board.model import Board
 from luckbase.solver.errors import StateError
 from luckbase.solver.games.press_your_luck.game import always_pass, never_pass
-from luckbase.solver.policy.evaluate import Count
 from tests.reference.press_your_luck import State
 from tests.reference.press_your_luck_money import Money, plays
 from tests.solver.board.board_files import BOARDS
@@ -22,7 +16,7 @@ from tests.solver.board.board_files import BOARDS
 GAMES = 5000
 
 
-def half(house: bool, **rules: Any) -> tuple[Board, Money]:
+def half(house, **rules):
     """A board on which no spin comes back: a whammy, $1,000 or $2,000; and the reference's."""
     objective = {"objective": "money", "house": True} if house else {}
     board = board_from_canonical("half", {
@@ -33,7 +27,7 @@ def half(house: bool, **rules: Any) -> tuple[Board, Money]:
     return board, Money((slides,), 3, "random", house=house, **rules)
 
 
-def of(counts: Any, what: str, player: int | None = None) -> Count:
+def of(counts, what, player=None):
     (found,) = (each for each in counts if (each.what, each.player) == (what, player))
     return found
 
@@ -44,28 +38,26 @@ def of(counts: Any, what: str, player: int | None = None) -> Count:
     st.lists(st.integers(0, 3), min_size=3, max_size=3),
     st.lists(st.integers(0, 1), min_size=6, max_size=6).filter(any),
 )  # fmt: skip
-def test_counts_are_those_of_all_plays(
-    house: bool, most: int, agent: Any, scores: list[int], spins: list[int]
-) -> None:
+def test_counts_are_those_of_all_plays(house, most, agent, scores, spins):
     board, reference = half(house, max_whammies=most)
     earned, passed = tuple(spins[:3]), tuple(spins[3:])
 
-    def decide(state: State, names: list[str]) -> str:
+    def decide(state, names):
         passes = [name for name in names if name.startswith("pass")]
         return passes[0] if agent is always_pass and passes else names[0]
 
-    def choose(game: Any, player: int, state: Any, actions: list[int]) -> int:
+    def choose(game, player, state, actions):
         if len(actions) == 2 and game.action_name(actions[1]) == "stop":
             return 0
         return int(agent(game, player, state, actions))
 
-    state = State(tuple(scores), earned, passed, (0, 0, 0))  # type: ignore[arg-type]
+    state = State(tuple(scores), earned, passed, (0, 0, 0))
     every = plays(reference, state, decide, 20)
     assert sum(every.values()) == pytest.approx(1, abs=1e-12)
     start = {"scores": [1000 * x for x in scores], "earned": earned, "passed": passed}
     found = luckbase.evaluate(board, choose, start, games=GAMES, seed=3).counts
 
-    def holds(what: str, player: int | None, number: Any) -> None:
+    def holds(what, player, number):
         numbers = np.array([number(end, count) for end, count in every])
         chances = np.array([*every.values()])
         mean = numbers @ chances
@@ -73,7 +65,7 @@ def test_counts_are_those_of_all_plays(
         one = of(found, what, player)
         assert one.mean == pytest.approx(mean, abs=5.5 * error + 1e-9)
 
-    def won(end: State) -> list[int]:
+    def won(end):
         inside = [i for i in range(3) if end.whammies[i] < most]
         best = max((end.scores[i] for i in inside), default=-1)
         return [i for i in inside if end.scores[i] == best]
@@ -91,7 +83,7 @@ START = {"scores": (1000, 500, 1500), "earned": (1, 1, 0)}
 TINY, PIG = BOARDS / "tiny.toml", BOARDS.parent / "pig" / "tiny.toml"
 
 
-def test_wins_are_the_payoffs_with_their_errors() -> None:
+def test_wins_are_the_payoffs_with_their_errors():
     """In the games themselves, and so are the dollars if money is the payoff."""
     for objective, what in (("win", "wins"), ("money", "dollars")):
         board = luckbase.load_board(TINY, objective=objective)
@@ -103,19 +95,19 @@ def test_wins_are_the_payoffs_with_their_errors() -> None:
             assert counted.stderr == pytest.approx(found.stderr[i], rel=1e-9)
 
 
-def test_spins_are_counted_as_often_as_they_should() -> None:
+def test_spins_are_counted_as_often_as_they_should():
     """Two spins, each comes back one time in three."""
     spins = of(luckbase.evaluate(TINY, "never-pass", START, games=20_000).counts, "spins")
     assert 0 < spins.stderr < 0.02 and spins.mean == pytest.approx(3, abs=5 * spins.stderr)
 
 
-def test_a_turn_of_pig_is_counted_with_its_rolls() -> None:
+def test_a_turn_of_pig_is_counted_with_its_rolls():
     found = luckbase.evaluate(PIG, "hold-at-1", games=2000).counts
     rolls, turns = of(found, "rolls"), of(found, "turns")
     assert rolls.mean == turns.mean > 1 and rolls.stderr == turns.stderr  # one roll a turn
 
 
-def test_games_that_go_round_are_counted_turn_by_turn() -> None:
+def test_games_that_go_round_are_counted_turn_by_turn():
     """A coin in turns until heads: k turns with 1/2^k, 2 on average, with variance 2."""
     piglet = luckbase.load_board(BOARDS.parent / "pig" / "piglet.toml", goal=1)
     turns = of(luckbase.evaluate(piglet, "random", games=50_000).counts, "turns")
@@ -123,13 +115,13 @@ def test_games_that_go_round_are_counted_turn_by_turn() -> None:
     assert turns.mean == pytest.approx(2, abs=5 * turns.stderr)
 
 
-def test_a_game_that_hardly_ends_is_refused() -> None:
+def test_a_game_that_hardly_ends_is_refused():
     """18 heads in a row, some 2^18 turns a player."""
     piglet = luckbase.load_board(BOARDS.parent / "pig" / "piglet.toml", goal=18)
     with pytest.raises(StateError, match=r"a play goes on for 1,000,000 steps or more"):
         luckbase.evaluate(piglet, "hold-at-18", games=20)
 
 
-def test_a_game_that_counts_nothing_has_payoffs_alone() -> None:
+def test_a_game_that_counts_nothing_has_payoffs_alone():
     found = luckbase.evaluate(BOARDS.parent / "jackpot" / "tiny.toml", "hilo", games=10)
     assert found.counts is None and found.games == 10 and "counts" not in found.as_json()

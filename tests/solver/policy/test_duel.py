@@ -1,12 +1,6 @@
 """A cycle through states in which both players choose at once and may wait for ever: no solve
 covers it, but if one player's policy is fixed, the other decides alone, and payoffs are exact."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import Any
-
 import pytest
 
 import luckbase
@@ -19,7 +13,7 @@ BOTH, FIRST, SECOND = 0.3, 1.0, 0.9
 
 
 @transition
-def duel(board, state, edges):  # type: ignore[no-untyped-def]
+def duel(board, state, edges):
     """Both wait or draw; while both wait, the clock goes round."""
     clock, result = state
     if result == 1:
@@ -43,7 +37,7 @@ class Duel(Board):
 
 
 @pytest.fixture
-def board(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Any]:
+def board(monkeypatch, tmp_path):
     monkeypatch.setattr(registry, "entries", dict(registry.entries))
     register("duel", Duel, lambda board: Rules(
         fields=[Field("clock", high=2), Field("result", high=3)], players=2, transition=duel,
@@ -54,13 +48,13 @@ def board(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Any]:
     yield luckbase.load_board(path)
 
 
-def draws(chance: float) -> Callable[..., list[float]]:
+def draws(chance):
     """An agent that draws with this chance, whatever the clock says."""
     return lambda game, player, state, actions: [1 - chance, chance]
 
 
 @pytest.mark.parametrize("theirs", [0.05, 0.2, 0.5, 1.0])
-def test_a_best_response_to_a_fixed_policy_is_exact(board: Any, theirs: float) -> None:
+def test_a_best_response_to_a_fixed_policy_is_exact(board, theirs):
     """To wait for ever pays what player 2 leaves when they draw; to draw at once, the rest."""
     at_once = (1 - theirs) * FIRST + theirs * BOTH
     value = luckbase.evaluate(board, ["best-response", draws(theirs)]).value
@@ -69,7 +63,7 @@ def test_a_best_response_to_a_fixed_policy_is_exact(board: Any, theirs: float) -
 
 
 @pytest.mark.parametrize("mine", [0.1, 0.6])
-def test_the_second_player_responds_as_well(board: Any, mine: float) -> None:
+def test_the_second_player_responds_as_well(board, mine):
     """Who waits for ever gets what player 1 leaves when they draw."""
     wait, draw = 1 - FIRST, mine * (1 - BOTH) + (1 - mine) * (1 - SECOND)
     value = luckbase.evaluate(board, [draws(mine), "best-response"]).value
@@ -77,9 +71,7 @@ def test_the_second_player_responds_as_well(board: Any, mine: float) -> None:
 
 
 @pytest.mark.parametrize(("mine", "theirs"), [(0.3, 0.2), (0.01, 0.02), (1.0, 0.5)])
-def test_two_fixed_policies_have_the_payoff_of_their_chain(
-    board: Any, mine: float, theirs: float
-) -> None:
+def test_two_fixed_policies_have_the_payoff_of_their_chain(board, mine, theirs):
     ends = {BOTH: mine * theirs, FIRST: mine * (1 - theirs), SECOND: (1 - mine) * theirs}
     right = sum(pay * chance for pay, chance in ends.items()) / sum(ends.values())
     agents = [draws(mine), draws(theirs)]
@@ -88,7 +80,7 @@ def test_two_fixed_policies_have_the_payoff_of_their_chain(
     assert played.stderr and abs(played.value[0] - right) < 4 * played.stderr[0]
 
 
-def test_where_both_are_free_or_nobody_ever_draws_it_is_refused_in_a_sentence(board: Any) -> None:
+def test_where_both_are_free_or_nobody_ever_draws_it_is_refused_in_a_sentence(board):
     both = "clock=0 result=0 lies on a cycle that the players can keep up for ever for free"
     with pytest.raises(luckbase.errors.StateError, match=both):
         luckbase.evaluate(board, "best-response")
@@ -96,14 +88,14 @@ def test_where_both_are_free_or_nobody_ever_draws_it_is_refused_in_a_sentence(bo
         luckbase.evaluate(board, draws(0.0))
 
 
-def test_a_drawing_says_what_each_of_two_chooses(board: Any) -> None:
+def test_a_drawing_says_what_each_of_two_chooses(board):
     edges = luckbase.graph(board, draws(0.5)).diagram.edges
     assert {edge.action for edge in edges} == {
         "wait against wait", "wait against draw", "draw against wait", "draw against draw",
     }  # fmt: skip
 
 
-def test_a_solve_that_is_refused_leaves_no_table(board: Any, tmp_path: Path) -> None:
+def test_a_solve_that_is_refused_leaves_no_table(board, tmp_path):
     with pytest.raises(luckbase.errors.StateError, match="clock=0 result=0 lies"):
         luckbase.solve(board, results=tmp_path / "results")
     assert luckbase.status(results=tmp_path / "results") == []

@@ -1,7 +1,5 @@
 """Agents: exact payoffs, best responses; and the same by Monte Carlo."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from functools import cache
@@ -13,14 +11,10 @@ import pytest
 import luckbase
 from luckbase import solver
 from luckbase.solver.errors import OptionError, SearchLimitError
-from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.capabilities import agents_of
-from luckbase.solver.game.game import Game
 from luckbase.solver.policy import evaluate as module
 from luckbase.solver.policy.chain import explore_profile
 from luckbase.solver.policy.evaluate import (
-    Evaluation,
-    Simulation,
     evaluate_profile,
     fixed_deciders,
     simulate,
@@ -36,37 +30,37 @@ PERCENT = {  # jackpot-mike-french.txt, "CALCULATED" and "MONTE CARLO (100000)"
 
 
 @cache
-def jackpot(name: str = "seed") -> Game:
+def jackpot(name="seed"):
     return solver.load_game(solver.load_board(BOARDS / "jackpot" / f"{name}.toml"))
 
 
 @cache
-def tiny() -> Game:
+def tiny():
     return solver.load_game(solver.load_board(BOARDS / "press-your-luck/tiny.toml"))
 
 
 @cache
-def played(name: str) -> Evaluation:
+def played(name):
     """An agent's play of Jackpot with nine tiles."""
     return evaluate_profile(jackpot(), jackpot().start(), [name])
 
 
-def simulated(game: Game, agent: str, games: int, seed: int) -> Simulation:
+def simulated(game, agent, games, seed):
     deciders = fixed_deciders(game, [agent], game.start()[None])
     return simulate(game, game.start(), deciders, games, seed)
 
 
-def start(**words: str) -> Ints:
+def start(**words):
     return tiny().parse({"scores": "0,1000,500", "earned": "0,2,0"} | words)
 
 
 @pytest.mark.parametrize("name", PERCENT)
-def test_the_seeds_agents_to_four_decimals(name: str) -> None:
+def test_the_seeds_agents_to_four_decimals(name):
     assert round(100 * played(name).value[0], 4) == PERCENT[name][0]
 
 
 @pytest.mark.parametrize("name", PERCENT)
-def test_the_seeds_monte_carlo_is_within_three_standard_errors(name: str) -> None:
+def test_the_seeds_monte_carlo_is_within_three_standard_errors(name):
     found = simulated(jackpot(), name, 100_000, seed=1)
     (mean,), (error,) = found.mean, found.error
     assert abs(mean - played(name).value[0]) < 3 * error
@@ -74,7 +68,7 @@ def test_the_seeds_monte_carlo_is_within_three_standard_errors(name: str) -> Non
 
 
 @pytest.mark.parametrize("name", ["optimal", "best-response"])
-def test_the_best_play_is_the_seeds_optimum(name: str) -> None:
+def test_the_best_play_is_the_seeds_optimum(name):
     value = evaluate_profile(jackpot(), jackpot().start(), [name]).value[0]
     assert value == pytest.approx(float(Fraction(14103327415, 176319369216)), abs=1e-15)
 
@@ -83,7 +77,7 @@ def test_the_best_play_is_the_seeds_optimum(name: str) -> None:
     ("board", "value"),
     [("shut-the-box", 0.071431622306), ("shut-the-box-sum", -11.157508444203)],
 )
-def test_shut_the_box(board: str, value: float) -> None:
+def test_shut_the_box(board, value):
     """docs/sources.md#numbers-of-this-project."""
     game = jackpot(board)
     graph = Graph(game)
@@ -94,7 +88,7 @@ def test_shut_the_box(board: str, value: float) -> None:
 # --- three players --------------------------------------------------------------------------
 
 
-def test_all_optimal_is_the_solved_game() -> None:
+def test_all_optimal_is_the_solved_game():
     graph = Graph(tiny())
     at = graph.solve(start()[None])
     found = evaluate_profile(tiny(), start(), ["optimal"] * 3)
@@ -102,7 +96,7 @@ def test_all_optimal_is_the_solved_game() -> None:
 
 
 @pytest.mark.parametrize("name", ["always-pass-ahead", "never-pass", "play-until-ahead", "random"])
-def test_no_agent_beats_the_best_response_to_the_others(name: str) -> None:
+def test_no_agent_beats_the_best_response_to_the_others(name):
     for player in range(3):
         agents = ["never-pass"] * 3
         agents[player] = name
@@ -113,7 +107,7 @@ def test_no_agent_beats_the_best_response_to_the_others(name: str) -> None:
         assert best.value.sum() == pytest.approx(1, abs=1e-12)
 
 
-def test_the_best_response_to_optimal_players_gains_nothing_in_two_player_states() -> None:
+def test_the_best_response_to_optimal_players_gains_nothing_in_two_player_states():
     state = tiny().parse({"scores": "0,1000,500", "earned": "0,2,1", "whammies": "4,0,0"})
     optimal = evaluate_profile(tiny(), state, ["optimal"] * 3).value
     for player in (1, 2):
@@ -122,7 +116,7 @@ def test_the_best_response_to_optimal_players_gains_nothing_in_two_player_states
         assert evaluate_profile(tiny(), state, agents).value == pytest.approx(optimal, abs=1e-12)
 
 
-def test_a_profiles_payoff_is_its_bellman_equation_at_every_state() -> None:
+def test_a_profiles_payoff_is_its_bellman_equation_at_every_state():
     """Recomputed without the walk: V = P V + r over the chain."""
     found = evaluate_profile(tiny(), start(), ["random", "never-pass", "always-pass-ahead"])
     chain = found.chain
@@ -133,7 +127,7 @@ def test_a_profiles_payoff_is_its_bellman_equation_at_every_state() -> None:
     assert np.abs(summed - values).max() < 1e-12
 
 
-def test_play_by_hand_gives_the_same_mean() -> None:
+def test_play_by_hand_gives_the_same_mean():
     """A slow, obvious simulation by the rules alone, against the exact value."""
     game, rng = tiny(), np.random.default_rng(3)
     agent = agents_of(game)["always-pass-ahead"]
@@ -161,9 +155,7 @@ def test_play_by_hand_gives_the_same_mean() -> None:
 
 
 @pytest.mark.parametrize("name", ["MAX_EDGES", "BATCH"])
-def test_a_seed_gives_the_same_games_however_they_are_batched(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_seed_gives_the_same_games_however_they_are_batched(name, monkeypatch):
     """Also if expanded states are forgotten again and again."""
     game = jackpot("tiny")
     whole = simulated(game, "random", 3000, seed=4)
@@ -174,7 +166,7 @@ def test_a_seed_gives_the_same_games_however_they_are_batched(
     assert simulated(game, "random", 3000, seed=5).mean[0] != whole.mean[0]
 
 
-def test_a_simulated_best_response_is_worth_what_it_is_exactly() -> None:
+def test_a_simulated_best_response_is_worth_what_it_is_exactly():
     agents = ["never-pass", "best-response", "random"]
     right = evaluate_profile(tiny(), start(), agents).value
     deciders = fixed_deciders(tiny(), agents, start()[None])
@@ -182,7 +174,7 @@ def test_a_simulated_best_response_is_worth_what_it_is_exactly() -> None:
     assert (np.abs(played.mean - right) < 4 * played.error).all()
 
 
-def test_the_variance_is_that_of_a_sample() -> None:
+def test_the_variance_is_that_of_a_sample():
     """Games are won or lost: of 5 the squares of what is off the mean are summed over 4."""
     some = (simulated(jackpot("tiny"), "optimal", 5, seed) for seed in range(9))
     played = next(one for one in some if 0 < one.mean[0] < 1)
@@ -190,14 +182,14 @@ def test_the_variance_is_that_of_a_sample() -> None:
     assert played.error[0] == pytest.approx((mean * (1 - mean) / 4) ** 0.5)
 
 
-def test_plays_that_all_pay_a_third_have_no_error() -> None:
+def test_plays_that_all_pay_a_third_have_no_error():
     level = {"scores": [1000, 1000, 1000]}
     board = BOARDS / "press-your-luck" / "tiny.toml"
     played = luckbase.evaluate(board, "never-pass", level, games=1000)
     assert played.stderr == (0, 0, 0) and played.value == pytest.approx([1 / 3] * 3, abs=1e-14)
 
 
-def test_standard_errors_are_calibrated() -> None:
+def test_standard_errors_are_calibrated():
     """Of 60 seeds about two thirds lie within one standard error, nearly all within two."""
     game = jackpot("tiny")
     found = evaluate_profile(game, game.start(), ["optimal"])
@@ -209,7 +201,7 @@ def test_standard_errors_are_calibrated() -> None:
 # --- agents ---------------------------------------------------------------------------------
 
 
-def test_a_new_agent_is_one_short_function_and_may_be_mixed() -> None:
+def test_a_new_agent_is_one_short_function_and_may_be_mixed():
     game = jackpot()
     first = evaluate_profile(game, game.start(), [lambda game, player, state, actions: 0]).value
     assert first[0] == pytest.approx(0.0131053359, abs=1e-10)
@@ -221,17 +213,17 @@ def test_a_new_agent_is_one_short_function_and_may_be_mixed() -> None:
 
 @pytest.mark.parametrize("answer", [7, -1, [0.5, 0.6], [1.0], [1.5, -0.5], "a",
                                     None, [math.nan, 1.0], [1.0, math.nan]])  # fmt: skip
-def test_an_answer_that_is_no_choice_is_a_sentence(answer: object) -> None:
+def test_an_answer_that_is_no_choice_is_a_sentence(answer):
     game = jackpot("tiny")
     with pytest.raises(OptionError, match=r"an agent answered .* expected an index below"):
-        evaluate_profile(game, game.start(), [lambda *_: answer])  # type: ignore[list-item, return-value]
+        evaluate_profile(game, game.start(), [lambda *_: answer])
 
 
-def test_an_unknown_agent_is_a_sentence() -> None:
+def test_an_unknown_agent_is_a_sentence():
     with pytest.raises(OptionError, match="no agent 'hillo'; did you mean 'hilo'"):
         evaluate_profile(jackpot(), jackpot().start(), ["hillo"])
 
 
-def test_too_many_states_are_a_sentence() -> None:
+def test_too_many_states_are_a_sentence():
     with pytest.raises(SearchLimitError, match="more than 500 states"):
         explore_profile(jackpot(), jackpot().start(), [None], 500)

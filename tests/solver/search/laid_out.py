@@ -15,7 +15,6 @@ import numpy as np
 from hypothesis import strategies as st
 
 from luckbase.solver.board.model import Board
-from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.fields import Field
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.rules import (
@@ -29,7 +28,7 @@ from luckbase.solver.game.rules import (
     Rules,
     transition,
 )
-from luckbase.solver.search.keys import Keys, pack_all
+from luckbase.solver.search.keys import pack_all
 
 LEVEL, PART, SPREAD, SPOT = range(4)
 NAMES = ("level", "part", "spread", "spot")
@@ -39,7 +38,6 @@ WEIGHTS = ((1.0,), (0.5, 0.5), (0.25, 0.75))
 PAYOFFS = (0.0, -0.0, 1.0, 0.25, -1.0)
 
 Spot = tuple[int, int, int, int]
-Edge = tuple[int, float, Spot, tuple[float, ...]]
 
 
 @transition
@@ -85,18 +83,18 @@ class Shape:
     bits: int = 3
 
     @cached_property
-    def true_level(self) -> Level:
+    def true_level(self):
         """The level that the game is laid out by."""
         return Level(
             {"level": self.sign(LEVEL)}, () if self.strict else ({"part": 1},),
             () if self.strict else ({"spread": self.sign(SPREAD)},), self.strict, self.width,
         )  # fmt: skip
 
-    def sign(self, column: int) -> int:
+    def sign(self, column):
         """1, or -1 where a column is mirrored."""
         return -1 if self.mirrored[column] else 1
 
-    def state(self, spot: Spot) -> list[int]:
+    def state(self, spot):
         """The fields of a state of these columns."""
         turned = [
             size - 1 - x if m else x
@@ -105,10 +103,10 @@ class Shape:
         return [turned[column] for column in self.order]
 
 
-def shapes(**fixed: object) -> st.SearchStrategy[Shape]:
+def shapes(**fixed):
     """Shapes of all kinds, but for what is fixed."""
 
-    def sound(shape: Shape) -> Shape:
+    def sound(shape):
         loops = shape.loops and not shape.strict and shape.players < 3
         jointly = shape.jointly and shape.players == 2 and not loops
         return replace(shape, loops=loops, jointly=jointly)
@@ -128,18 +126,18 @@ def shapes(**fixed: object) -> st.SearchStrategy[Shape]:
 class Laid:
     """A game of a shape: its states by columns, and the edges of each, `edges[spot]`."""
 
-    def __init__(self, shape: Shape) -> None:
+    def __init__(self, shape):
         self.shape, self._rng = shape, np.random.default_rng(shape.seed)
-        self.spots: list[Spot] = [
+        self.spots = [
             (a, b, c, d)
             for a, b, c, d in np.ndindex(*shape.sizes)  # lowest first
         ]
-        self.kinds: dict[Spot, tuple[int, int]] = {}
-        self.edges: dict[Spot, list[Edge]] = {}
+        self.kinds = {}
+        self.edges = {}
         for spot in self.spots:
             self._lay(spot)
 
-    def _lay(self, spot: Spot) -> None:
+    def _lay(self, spot):
         rng, shape = self._rng, self.shape
         if not self._lower(spot) or rng.random() < 0.1:
             self.kinds[spot] = TERMINAL, -1
@@ -155,7 +153,7 @@ class Laid:
         self.kinds[spot] = kind, who
         self.edges[spot] = [edge for action in actions for edge in self._action(spot, action)]
 
-    def _action(self, spot: Spot, action: int) -> list[Edge]:
+    def _action(self, spot, action):
         weights = WEIGHTS[int(self._rng.integers(len(WEIGHTS)))]
         lower, every = self._lower(spot), self._reached(spot)
         nothing = (0.0,) * self.shape.players
@@ -165,35 +163,35 @@ class Laid:
             for k, weight in enumerate(weights)
         ]  # fmt: skip
 
-    def _one(self, spots: list[Spot]) -> Spot:
+    def _one(self, spots):
         return spots[int(self._rng.integers(len(spots)))]
 
-    def _pays(self) -> tuple[float, ...]:
+    def _pays(self):
         one = PAYOFFS[int(self._rng.integers(len(PAYOFFS)))]
         return {1: (one,), 2: (one, -one)}.get(self.shape.players, (one, 0.5 * one, -one))
 
-    def _stage(self, spot: Spot) -> int:
+    def _stage(self, spot):
         """The stage of a level's value, counted as words count: by what the column holds."""
         value = spot[LEVEL]
         if self.shape.mirrored[LEVEL]:  # its values are counted from the most that its bits hold
             value += (1 << self.shape.bits) - self.shape.sizes[LEVEL]
         return value // self.shape.width
 
-    def _may(self, spot: Spot, child: Spot) -> bool:
+    def _may(self, spot, child):
         if child[LEVEL] < spot[LEVEL] and self._stage(child) < self._stage(spot):
             return True
         if self.shape.strict or child[LEVEL] > spot[LEVEL] or child[PART] != spot[PART]:
             return False
         return child[SPREAD] <= spot[SPREAD]
 
-    def _lower(self, spot: Spot) -> list[Spot]:
+    def _lower(self, spot):
         """What an edge may lead to that goes on to lower states only."""
         return [
             c for c in self.spots
             if self._may(spot, c) and (c[0], c[2], c[3]) < (spot[0], spot[2], spot[3])
         ]  # fmt: skip
 
-    def _reached(self, spot: Spot) -> list[Spot]:
+    def _reached(self, spot):
         if not self.shape.loops:
             return self._lower(spot)
         return [c for c in self.spots if self._may(spot, c)]
@@ -201,14 +199,14 @@ class Laid:
     # --- as luckbase knows it ----------------------------------------------------------------
 
     @cached_property
-    def game(self) -> Game:
+    def game(self):
         """The game; its own `max_edges` is `MOST`."""
         shape = self.shape
         sizes = [shape.sizes[column] for column in shape.order]
         by_state = {tuple(shape.state(spot)): spot for spot in self.spots}
-        about: list[int] = []
-        edges: list[int] = []
-        reals: list[float] = []
+        about = []
+        edges = []
+        reals = []
         for state in np.ndindex(*sizes):
             spot = by_state[state]
             mine = self.edges[spot]
@@ -234,15 +232,15 @@ class Laid:
         )
         return Game(Board(game="laid-out", name="laid-out"), rules)
 
-    def states(self, spots: list[Spot]) -> Ints:
+    def states(self, spots):
         """The states (n, 4) of some columns."""
         return np.array([self.shape.state(spot) for spot in spots], np.int64).reshape(-1, 4)
 
-    def keys(self, spots: list[Spot]) -> Keys:
+    def keys(self, spots):
         """Their keys (n,), ascending."""
-        found: Keys = np.sort(pack_all(self.game.strides, self.states(spots)))
+        found = np.sort(pack_all(self.game.strides, self.states(spots)))
         return found
 
-    def roots(self, count: int) -> Ints:
+    def roots(self, count):
         """Some states (count, 4) that most others lie below."""
         return self.states(self.spots[-count:])

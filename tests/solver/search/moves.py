@@ -1,10 +1,6 @@
 """Heaps that a player changes by one of a few moves, wherever they stay within their bounds; it is
 over where no move does. One more edge may be planted, from one state to another."""
 
-from __future__ import annotations
-
-from collections.abc import Sequence
-
 from luckbase.solver.board.model import Board
 from luckbase.solver.game.fields import MAX_VALUE, Field
 from luckbase.solver.game.game import Game
@@ -36,12 +32,7 @@ def _move(board, state, edges):  # type: ignore
     return decision(edges, 0)
 
 
-def moves_of(
-    *moves: Sequence[int],
-    high: int = 15,
-    bits: Sequence[int] = (),
-    planted: tuple[Sequence[int], Sequence[int]] | None = None,
-) -> Game:
+def moves_of(*moves, high=15, bits=(), planted=None):
     """The game of these moves. bits: what a key has room for, of each heap; as much as `high`."""
     heaps = len(moves[0])
     ends = planted or ([0] * heaps, [0] * heaps)

@@ -1,22 +1,12 @@
 """A whole graph solved below some roots, which are its first states."""
 
-from __future__ import annotations
-
 import numpy as np
 
-from luckbase.solver.game.arrays import Floats, Ints
-from luckbase.solver.game.game import Game
 from luckbase.solver.search.game_graph import Graph
-from luckbase.solver.search.keys import Keys, pack_all
+from luckbase.solver.search.keys import pack_all
 
 
-def solve_graph(
-    game: Game,
-    roots: Ints,
-    *,
-    known: tuple[Keys, Floats] | None = None,
-    max_states: int = 1 << 30,
-) -> Graph:
+def solve_graph(game, roots, *, known=None, max_states=1 << 30):
     """The graph of canonical roots (m, fields), all different, solved. known: keys and payoffs
     (k, players) of states that need not be expanded."""
     graph = Graph(game, max_states=max_states)

@@ -1,21 +1,15 @@
 """What is asked of the stages below some roots, and what is found there, in boxes."""
 
-from __future__ import annotations
-
-from collections.abc import Sequence
-
 import numpy as np
 
 from luckbase import solver
 from luckbase.solver.search.find_stages import CACHED, BoxSearch
-from luckbase.solver.search.keys import NO_KEYS, Keys, pack_all
+from luckbase.solver.search.keys import NO_KEYS, pack_all
 from luckbase.solver.search.stages import WHOLE, Stage, Stages
 from tests.places import BOARDS
 
 
-def find_boxes(
-    stages: Stages, level: int, requested: Sequence[Keys], *, most: int = CACHED
-) -> list[Stage]:
+def find_boxes(stages, level, requested, *, most=CACHED):
     """What of a level lies below requested keys, in boxes, as shards are found: one with more than
     `most` states is cut, and its parts are found."""
     runs, boxes, todo = [stages.runs_of(keys) for keys in requested], list[Stage](), [WHOLE]
@@ -32,7 +26,7 @@ def find_boxes(
     return boxes
 
 
-def tiny(start: dict[str, str]) -> tuple[Stages, Keys]:
+def tiny(start):
     """The stages of the tiny board, and the key of a state."""
     game = solver.load_game(solver.load_board(BOARDS / "press-your-luck/tiny.toml"))
     level = game.level
@@ -40,7 +34,7 @@ def tiny(start: dict[str, str]) -> tuple[Stages, Keys]:
     return Stages(game, level), pack_all(game.strides, game.parse(start).reshape(1, -1))
 
 
-def found_of(stages: Stages, root: Keys, down: int) -> tuple[dict[int, Keys], dict[int, Keys]]:
+def found_of(stages, root, down):
     """What is asked of each stage of the level so far below a root, and what is found there."""
     wanted, found = {int(stages.of(root)[0]): [root]}, {}
     for _ in range(down + 1):

@@ -18,7 +18,6 @@ from luckbase.solver.search.cycles import (
     NO_SUM,
     UNSETTLED,
     Component,
-    Found,
     found_for,
     solve_component,
     solve_jointly,
@@ -37,11 +36,7 @@ class Edge(NamedTuple):
     reward: float = 0.0
 
 
-State = tuple[int, list[list[Edge]]]
-"""Who chooses, from 0, and the actions."""
-
-
-def component(states: list[State], players: int = 2, names: list[int] | None = None) -> Component:
+def component(states, players=2, names=None):
     """The component of these states, for one player or two of sum 0."""
     actions = [action for _, state in states for action in state]
     edges = [edge for action in actions for edge in action]
@@ -56,7 +51,7 @@ def component(states: list[State], players: int = 2, names: list[int] | None = N
     )  # fmt: skip
 
 
-def rows_of(states: list[State], players: int = 2) -> np.ndarray:
+def rows_of(states, players=2):
     worths = [edge.worth for _, state in states for action in state for edge in action]
     return np.array([[0.0, worth, -worth][: 1 + players] for worth in worths])
 
@@ -64,7 +59,7 @@ def rows_of(states: list[State], players: int = 2) -> np.ndarray:
 LIMITS = np.array([1e-12, -1e3, 1e3, 1e-9])
 
 
-def solved(states: list[State], players: int = 2, names: list[int] | None = None) -> Found:
+def solved(states, players=2, names=None):
     c, rows = component(states, players, names), rows_of(states, players)
     found = found_for(len(states), players)
     status = solve_component(c, rows, LIMITS, found)
@@ -74,13 +69,13 @@ def solved(states: list[State], players: int = 2, names: list[int] | None = None
     return found
 
 
-def status_of(states: list[State], players: int = 2) -> tuple[int, Found]:
+def status_of(states, players=2):
     found = found_for(len(states), players)
     c, rows = component(states, players), rows_of(states, players)
     return solve_component(c, rows, LIMITS, found), found
 
 
-def policy_values(states: list[State], policy: tuple[int, ...]) -> list[Fraction] | None:
+def policy_values(states, policy):
     """What a policy is worth, in fractions; None if it never ends. Weights count by their share."""
     rows = []
     for x, (_, state) in enumerate(states):
@@ -100,10 +95,10 @@ def policy_values(states: list[State], policy: tuple[int, ...]) -> list[Fraction
         return None
 
 
-def exact(states: list[State]) -> list[Fraction]:
+def exact(states):
     """The values by trying all pairs of strategies; one that never ends is no strategy of player
     0's."""
-    best: list[Fraction] | None = None
+    best = None
     own = [range(len(state)) if actor != 1 else range(1) for actor, state in states]
     other = [range(len(state)) if actor == 1 else range(1) for actor, state in states]
     for mine in itertools.product(*own):
@@ -119,9 +114,7 @@ def exact(states: list[State]) -> list[Fraction]:
     return best
 
 
-def assert_within(
-    found: Found, right: list[Fraction], relative: float, least: float = 1e-3
-) -> None:
+def assert_within(found, right, relative, least=1e-3):
     """No bound is exceeded, and values above `least` have a small relative error."""
     for x, value in enumerate(right):
         off = abs(Fraction(float(found.values[x, 0])) - value)
@@ -129,11 +122,11 @@ def assert_within(
         assert float(off) <= relative * max(float(abs(value)), least)
 
 
-def random_states(seed: int, rewards: bool) -> list[State]:
+def random_states(seed, rewards):
     """Two to four states with ends as rare as 1e-14; every action ends the play now and then."""
     rng = np.random.default_rng(seed)
     n = int(rng.integers(2, 5))
-    states: list[State] = []
+    states = []
     for x in range(n):
         actions = []
         for _ in range(int(rng.integers(1, 4))):
@@ -152,18 +145,18 @@ def random_states(seed: int, rewards: bool) -> list[State]:
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_values_are_the_fractions_and_no_bound_is_exceeded(seed: int) -> None:
+def test_values_are_the_fractions_and_no_bound_is_exceeded(seed):
     """With rewards on the way the sums of a play of 1e14 rounds are as large as that."""
     states = random_states(seed, rewards=seed % 4 == 3)
     assert_within(solved(states), exact(states), 1e-12)
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_cycles_that_cost_something_are_solved(seed: int) -> None:
+def test_cycles_that_cost_something_are_solved(seed):
     """Player 0 may go round for ever, and pays for every step; player 1 always ends the play now
     and then. A play without an end is worth minus infinity."""
     rng, n = np.random.default_rng(100 + seed), 3
-    states: list[State] = []
+    states = []
     for x in range(n):
         if x == 2 and seed % 2:
             rounds = [
@@ -179,19 +172,19 @@ def test_cycles_that_cost_something_are_solved(seed: int) -> None:
     assert_within(solved(states), exact(states), 1e-14)
 
 
-def value_of_two_by_two(m: list[list[Decimal]]) -> Decimal:
+def value_of_two_by_two(m):
     (a, b), (c, d) = m
     low, high = max(min(a, b), min(c, d)), min(max(a, c), max(b, d))
     return low if low == high else (a * d - b * c) / (a + d - b - c)
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_both_choose_at_once_on_a_cycle(seed: int) -> None:
+def test_both_choose_at_once_on_a_cycle(seed):
     """Shapley's games of two states and a third one where player 0 or 1 decides alone, against
     value iteration with 60 digits."""
     rng, n = np.random.default_rng(200 + seed), 3
-    states: list[State] = []
-    names: list[int] = []
+    states = []
+    names = []
     for x in range(n):
         pairs = range(4 if x < 2 else 2)
         names += [i // 2 * JOINT + i % 2 if x < 2 else i for i in pairs]
@@ -229,9 +222,9 @@ def test_both_choose_at_once_on_a_cycle(seed: int) -> None:
 
 
 @pytest.mark.parametrize("pairs", [(1e-7, 2e-7), (1e-14, 2e-14), (1e-18, 0.5)])
-def test_two_throwers_keep_all_digits_however_rarely_they_hit(pairs: tuple[float, float]) -> None:
+def test_two_throwers_keep_all_digits_however_rarely_they_hit(pairs):
     p, q = map(Fraction, pairs)
-    states: list[State] = [
+    states = [
         (0, [[Edge(pairs[0], None, 1.0), Edge(1 - pairs[0], 1)]]),
         (1, [[Edge(pairs[1], None, 0.0), Edge(1 - pairs[1], 0)]]),
     ]
@@ -242,9 +235,7 @@ def test_two_throwers_keep_all_digits_however_rarely_they_hit(pairs: tuple[float
 # --- several players ------------------------------------------------------------------------------
 
 
-def three_players(
-    states: list[State], payoffs: list[list[float]]
-) -> tuple[Component, np.ndarray, Found]:
+def three_players(states, payoffs):
     """As `component`; an end is the number `worth` of the payoffs."""
     c = component(states)
     outside = c.children < 0
@@ -254,10 +245,10 @@ def three_players(
     return c._replace(rewards=np.empty((0, 3)), children=children), rows, found_for(len(states), 3)
 
 
-def test_three_players_have_the_payoffs_on_which_best_replies_settle() -> None:
+def test_three_players_have_the_payoffs_on_which_best_replies_settle():
     """Player 0 leaves at once for .5, or goes to player 1, who goes back half the time or leaves
     with the best for themselves, .9, which gives player 0 only .2."""
-    states: list[State] = [
+    states = [
         (0, [[Edge(1.0, None, 0)], [Edge(0.5, 1), Edge(0.5, None, 1)]]),
         (1, [[Edge(0.5, 0), Edge(0.5, None, 2)], [Edge(1.0, None, 1)]]),
     ]
@@ -266,11 +257,11 @@ def test_three_players_have_the_payoffs_on_which_best_replies_settle() -> None:
     np.testing.assert_allclose(found.values, [[0.5, 0.1, 0.4], [0.3, 0.5, 0.2]], atol=1e-15)
 
 
-def test_three_players_whose_best_replies_settle_on_two_equilibria_are_refused() -> None:
+def test_three_players_whose_best_replies_settle_on_two_equilibria_are_refused():
     """Either may leave, or hand on at a chance of a tenth that all is lost. If player 1 hands on,
     player 0 leaves; if they leave, player 0 hands on: both are equilibria."""
     lost = Edge(0.1, None, 2)
-    states: list[State] = [
+    states = [
         (0, [[Edge(1.0, None, 0)], [Edge(0.9, 1), lost]]),
         (1, [[Edge(1.0, None, 1)], [Edge(0.9, 0), lost]]),
     ]
@@ -286,22 +277,22 @@ def test_three_players_whose_best_replies_settle_on_two_equilibria_are_refused()
 
 # --- what is refused ------------------------------------------------------------------------------
 
-PASS_OR_THROW: list[State] = [
+PASS_OR_THROW = [
     (0, [[Edge(1.0, 1)], [Edge(0.75, None, 1.0), Edge(0.25, 1)]]),
     (1, [[Edge(1.0, 0)], [Edge(0.75, None, -1.0), Edge(0.25, 0)]]),
 ]
 
 
-def test_two_who_may_pass_for_ever_and_should_not_are_solved() -> None:
+def test_two_who_may_pass_for_ever_and_should_not_are_solved():
     """v = 3/4 + w / 4 and w = -3/4 + v / 4, whatever passing for ever pays: .6 and -.6."""
     found = solved(PASS_OR_THROW)
     assert_within(found, [Fraction(3, 5), Fraction(-3, 5)], 1e-15)
     assert found.best.tolist() == [1, 3]
 
 
-def test_a_cycle_for_free_is_refused_with_its_actions() -> None:
+def test_a_cycle_for_free_is_refused_with_its_actions():
     """Whoever throws loses, so both pass."""
-    states: list[State] = [
+    states = [
         (0, [[Edge(1.0, 1)], [Edge(0.75, None, -1.0), Edge(0.25, 1)]]),
         (1, [[Edge(1.0, 0)], [Edge(0.75, None, 1.0), Edge(0.25, 0)]]),
     ]
@@ -309,8 +300,8 @@ def test_a_cycle_for_free_is_refused_with_its_actions() -> None:
     assert (status, found.cycle.tolist()) == (FREE, [0, 2])
 
 
-def test_a_cycle_that_pays_is_refused_with_its_actions() -> None:
-    states: list[State] = [
+def test_a_cycle_that_pays_is_refused_with_its_actions():
+    states = [
         (0, [[Edge(1.0, 1, 0.0, 0.5)], [Edge(1.0, None, 1.0)]]),
         (0, [[Edge(1.0, 0, 0.0, -0.25)], [Edge(1.0, None, 1.0)]]),
     ]
@@ -318,20 +309,20 @@ def test_a_cycle_that_pays_is_refused_with_its_actions() -> None:
     assert (status, found.cycle.tolist()) == (PAYS, [0, 2])
 
 
-def test_a_cycle_that_pays_as_much_as_it_costs_is_for_free() -> None:
-    states: list[State] = [
+def test_a_cycle_that_pays_as_much_as_it_costs_is_for_free():
+    states = [
         (0, [[Edge(1.0, 1, 0.0, 0.25)], [Edge(1.0, None, 1.0)]]),
         (0, [[Edge(1.0, 0, 0.0, -0.25)], [Edge(1.0, None, 1.0)]]),
     ]
     assert status_of(states, 1)[0] == FREE
 
 
-def test_a_cycle_without_a_way_out_is_refused() -> None:
+def test_a_cycle_without_a_way_out_is_refused():
     assert status_of([(0, [[Edge(1.0, 1)]]), (1, [[Edge(1.0, 0)]])])[0] == NO_EXIT
 
 
-def test_choices_of_no_constant_sum_are_refused() -> None:
-    states: list[State] = [
+def test_choices_of_no_constant_sum_are_refused():
+    states = [
         (0, [[Edge(0.5, 0), Edge(0.5, None, 1.0)], [Edge(1.0, None, 0.5)]])
     ]  # fmt: skip
     c, rows, found = component(states), rows_of(states), found_for(1, 2)
@@ -342,8 +333,8 @@ def test_choices_of_no_constant_sum_are_refused() -> None:
     assert solve_component(c, rows_of(states), LIMITS, found) == NO_SUM
 
 
-def test_children_that_are_off_are_in_the_error() -> None:
-    states: list[State] = [
+def test_children_that_are_off_are_in_the_error():
+    states = [
         (0, [[Edge(0.5, 0), Edge(0.5, None, 1.0)], [Edge(1.0, None, 0.5)]])
     ]  # fmt: skip
     c, found = component(states)._replace(off=0.125), found_for(1, 2)

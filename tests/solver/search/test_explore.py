@@ -1,15 +1,11 @@
 """Counting the states below some roots, as a plan does."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
 from luckbase import solver
 from luckbase.cluster.inputs import roots_of
 from luckbase.solver.errors import SearchLimitError
-from luckbase.solver.game.arrays import Ints
-from luckbase.solver.game.game import Game
 from luckbase.solver.search import explore as module
 from luckbase.solver.search.explore import count_below, explore
 from tests.places import BOARDS
@@ -17,42 +13,42 @@ from tests.places import BOARDS
 TINY = {"scores": "0,1000,500", "earned": "1,1,1"}
 
 
-def load(start: object) -> tuple[Game, Ints]:
+def load(start):
     game = solver.load_game(solver.load_board(BOARDS / "press-your-luck/tiny.toml"))
     roots = roots_of(game, start)
     assert roots is not None
     return game, roots
 
 
-def test_a_small_search_is_counted_without_the_states_that_are_over() -> None:
+def test_a_small_search_is_counted_without_the_states_that_are_over():
     game, roots = load(TINY)
     count, every = count_below(game, roots), explore(game, roots)
     assert count.is_exact and (np.sort(count.keys) == np.sort(every.keys)).all()
     assert count.states == (every.kinds != module.OVER).sum() < len(every.keys)
 
 
-def test_several_roots_are_one_search() -> None:
+def test_several_roots_are_one_search():
     game, roots = load([TINY, {"scores": "0,500,500", "earned": "1,1,1"}])
     both, first = count_below(game, roots), count_below(game, roots[:1])
     apart = first.states + count_below(game, roots[1:]).states
     assert first.states < both.states < apart
 
 
-def test_a_count_ends_at_its_limit_of_states(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_count_ends_at_its_limit_of_states(monkeypatch):
     game, roots = load(TINY)
     monkeypatch.setattr(module, "COUNTED_STATES", 1000)
     count = count_below(game, roots)
     assert (count.states, count.is_exact) == (1000, False) and 100 < len(count.keys) <= 1000
 
 
-def test_a_count_ends_when_its_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_count_ends_when_its_time_is_over(monkeypatch):
     game, roots = load(TINY)
     monkeypatch.setattr(module, "COUNTED_SECONDS", -1.0)
     count = count_below(game, roots)
     assert not count.is_exact and count.states == len(count.keys) < 100
 
 
-def test_a_search_that_meets_more_states_than_it_may_stops() -> None:
+def test_a_search_that_meets_more_states_than_it_may_stops():
     """At a limit that was really reached, and not at an estimate."""
     game, roots = load({"scores": "0,0,0", "earned": "3,3,3"})
     with pytest.raises(SearchLimitError, match=r"has found 1,\d+ states in .*the limit is 1,000"):

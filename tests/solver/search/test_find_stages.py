@@ -1,11 +1,7 @@
 """Stages: what is found from above and solved from below has the bits of a search in one piece."""
 
-from __future__ import annotations
-
-from collections.abc import Sequence
 from dataclasses import replace
 from itertools import chain
-from typing import Any
 
 import numpy as np
 import pytest
@@ -13,25 +9,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from luckbase.solver.errors import GameError, OptionError, StateError
-from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.fields import Field, Fields, set_field
-from luckbase.solver.game.game import Game, Stopped
+from luckbase.solver.game.game import Stopped
 from luckbase.solver.game.rules import DECISION, TERMINAL, Level
 from luckbase.solver.search import find_stages
 from luckbase.solver.search import stage_kernels as kernels
 from luckbase.solver.search import sweep as sweeping_module
 from luckbase.solver.search.find_stages import find_stage
 from luckbase.solver.search.game_graph import Graph
-from luckbase.solver.search.keys import Keys, pack_all
+from luckbase.solver.search.keys import pack_all
 from luckbase.solver.search.runs import merged_runs
 from luckbase.solver.search.stages import (
     Box,
-    Stage,
     Stages,
     cut,
 )
-from luckbase.solver.search.sweep import SolvedStage, Sweeping
-from tests.solver.search.laid_out import NAMES, Laid, Shape, Spot, shapes
+from luckbase.solver.search.sweep import Sweeping
+from tests.solver.search.laid_out import NAMES, Laid, Shape, shapes
 from tests.solver.search.stages_below import find_boxes
 from tests.solver.search.three_in_a_ring import ring
 
@@ -39,21 +33,15 @@ TINIEST = st.sampled_from([1, 2, 5, find_stages.CACHED])
 """States of a box, at most."""
 
 
-def keys_of(game: Game, states: Ints) -> Keys:
-    found: Keys = pack_all(game.strides, np.ascontiguousarray(states))
+def keys_of(game, states):
+    found = pack_all(game.strides, np.ascontiguousarray(states))
     return found
 
 
-def found_from(
-    stages: Stages,
-    roots: Keys,
-    *,
-    alone: bool = True,
-    most: int = find_stages.CACHED,
-) -> list[list[Stage]]:
+def found_from(stages, roots, *, alone=True, most=find_stages.CACHED):
     """All boxes of all that lies below roots, highest first, a list for each call; alone: every
     stage by itself, else all of a level together."""
-    wanted: dict[int, list[Keys]] = {}
+    wanted = {}
     numbers = stages.of(roots)
     for number in np.unique(numbers).tolist():
         wanted[number] = [roots[numbers == number]]
@@ -72,9 +60,9 @@ def found_from(
     return found
 
 
-def solved_from(game: Game, found: list[list[Stage]]) -> list[SolvedStage]:
+def solved_from(game, found):
     """The boxes, solved: lowest first, each given what it asks for of those before it only."""
-    solved: list[SolvedStage] = []
+    solved = []
     rows = np.empty((0, 1 + game.players))
     for stage in [box for boxes in found for box in boxes][::-1]:
         sweeping = Sweeping(game, stage)
@@ -87,17 +75,17 @@ def solved_from(game: Game, found: list[list[Stage]]) -> list[SolvedStage]:
     return solved
 
 
-def level_of(stages: Stages, keys: Keys) -> int:
+def level_of(stages, keys):
     """The level of keys of one level."""
     (level,) = set((stages.of(keys) >> np.uint64(32)).tolist())
     return int(level)
 
 
-def keys_in(solved: SolvedStage) -> Keys:
+def keys_in(solved):
     return np.ascontiguousarray(solved.values[:, 0]).view(np.uint64)
 
 
-def same_as(graph: Graph, solved: Sequence[SolvedStage]) -> None:
+def same_as(graph, solved):
     """All states of the graph, each once, and all that is said of them, to the bit."""
     every = np.concatenate([keys_in(one) for one in solved])
     assert len(np.unique(every)) == len(every) == graph.count
@@ -119,8 +107,8 @@ def same_as(graph: Graph, solved: Sequence[SolvedStage]) -> None:
 @settings(max_examples=80)
 @given(shapes(), TINIEST, st.booleans(), st.integers(1, 12))
 def test_any_true_level_and_any_boxes_give_the_states_and_bits_of_the_search(
-    shape: Shape, most: int, alone: bool, roots: int
-) -> None:
+    shape, most, alone, roots
+):
     laid = Laid(shape)
     game, stages = laid.game, Stages(laid.game, shape.true_level)
     graph = Graph(game)
@@ -131,13 +119,13 @@ def test_any_true_level_and_any_boxes_give_the_states_and_bits_of_the_search(
     assert edges_of(found) == graph.edges
 
 
-def edges_of(found: list[list[Stage]]) -> int:
+def edges_of(found):
     return sum(box.edges for boxes in found for box in boxes)
 
 
 @settings(max_examples=30)
 @given(shapes())
-def test_a_search_that_pauses_after_each_state_finds_the_same(shape: Shape) -> None:
+def test_a_search_that_pauses_after_each_state_finds_the_same(shape):
     """All states are roots, the last first, so that runs are met from their ends."""
     laid = Laid(shape)
     stages, keys = Stages(laid.game, shape.true_level), laid.keys(laid.spots)[::-1].copy()
@@ -153,7 +141,7 @@ def test_a_search_that_pauses_after_each_state_finds_the_same(shape: Shape) -> N
         assert one.values.tobytes() == other.values.tobytes()
 
 
-def test_boxes_are_small_and_none_leads_to_one_before_it() -> None:
+def test_boxes_are_small_and_none_leads_to_one_before_it():
     shape = Shape(sizes=(2, 1, 8, 4), seed=3)
     laid = Laid(shape)
     stages = Stages(laid.game, shape.true_level)
@@ -177,19 +165,19 @@ def test_boxes_are_small_and_none_leads_to_one_before_it() -> None:
 # --- levels that are none -------------------------------------------------------------------------
 
 
-def found_wrong(laid: Laid, level: Level, spots: int = 1) -> str:
+def found_wrong(laid, level, spots=1):
     """What is said of a level that does not hold."""
     with pytest.raises(StateError) as caught:
         found_from(Stages(laid.game, level), np.unique(keys_of(laid.game, laid.roots(spots))))
     return str(caught.value)
 
 
-def said(laid: Laid, spot: Spot) -> str:
+def said(laid, spot):
     words = laid.game.describe(laid.states([spot])[0])
     return " ".join(f"{name}={value}" for name, value in words.items())
 
 
-def planted(shape: Shape, *edges: tuple[Spot, ...]) -> Laid:
+def planted(shape, *edges):
     """A game in which the highest state leads to the first of each edge, the first to the second,
     the second to nothing else."""
     laid = Laid(shape)
@@ -221,21 +209,21 @@ PLAIN = Shape(sizes=(6, 2, 3, 2), seed=1, players=1)
     ],
 )
 def test_an_edge_that_leads_where_the_level_says_none_does_names_both_states(
-    one: Spot, first: Spot, wrong: Spot, changes: dict[str, object]
-) -> None:
+    one, first, wrong, changes
+):
     """The one that is wrong, not the one that happens to stand first."""
     laid = planted(PLAIN, (one, wrong))
     laid.kinds[first] = TERMINAL, -1
     laid.edges[first] = [(0, 1.0, first, (0.0,))]
     laid.edges[one] = [(0, 0.5, first, (0.0,)), (0, 0.5, wrong, (0.0,))]
-    level = replace(PLAIN.true_level, inside=(), **changes)  # type: ignore[arg-type]
+    level = replace(PLAIN.true_level, inside=(), **changes)
     assert found_wrong(laid, level) == (
         f"level {level}: is not one of laid-out: an edge leads from {said(laid, one)} "
         f"to {said(laid, wrong)}"
     )
 
 
-def levels() -> st.SearchStrategy[Level]:
+def levels():
     """Functions that seldom hold."""
     factor = st.integers(-2, 2)
     function = st.dictionaries(st.sampled_from(NAMES), factor, min_size=1, max_size=2)
@@ -245,9 +233,7 @@ def levels() -> st.SearchStrategy[Level]:
 
 @settings(max_examples=80)
 @given(shapes(), levels(), TINIEST, st.booleans())
-def test_a_level_that_does_not_hold_is_found_out_or_changes_no_answer(
-    shape: Shape, level: Level, most: int, alone: bool
-) -> None:
+def test_a_level_that_does_not_hold_is_found_out_or_changes_no_answer(shape, level, most, alone):
     laid = Laid(shape)
     game = laid.game
     keys = np.unique(keys_of(game, laid.roots(4)))
@@ -264,9 +250,7 @@ def test_a_level_that_does_not_hold_is_found_out_or_changes_no_answer(
     ("how", "root"),
     [({"most": 5}, 24), ({"most": 10}, 24), ({"most": 2}, 1)],
 )
-def test_a_function_of_boxes_that_an_edge_raises_is_found_out_where_boxes_are_cut(
-    how: dict[str, int], root: int
-) -> None:
+def test_a_function_of_boxes_that_an_edge_raises_is_found_out_where_boxes_are_cut(how, root):
     """Before or when that is found to be needed, also after the edge was expanded; where they are
     not it changes nothing."""
     shape = replace(PLAIN, sizes=(2, 1, 6, 4), loops=True, players=2)
@@ -277,13 +261,13 @@ def test_a_function_of_boxes_that_an_edge_raises_is_found_out_where_boxes_are_cu
     level = shape.true_level
     keys = np.unique(keys_of(laid.game, laid.states(laid.spots[24 : 24 + root])))
     with pytest.raises(StateError) as caught:
-        found_from(Stages(laid.game, level), keys, **how)  # type: ignore[arg-type]
+        found_from(Stages(laid.game, level), keys, **how)
     ends = said(laid, (1, 0, 0, 0)), said(laid, (1, 0, 5, 0))
     assert str(caught.value).endswith(f"an edge leads from {ends[0]} to {ends[1]}")
     assert len(found_from(Stages(laid.game, level), keys)) == 2
 
 
-def test_a_state_with_more_edges_than_the_game_says_is_named() -> None:
+def test_a_state_with_more_edges_than_the_game_says_is_named():
     game = ring(max_edges=3)
     stages = Stages(game, Level({"up": 1}, width=8))
     with pytest.raises(GameError, match=r"at up=0: has 4 edges; expected 1 to 3"):
@@ -300,20 +284,20 @@ def test_a_state_with_more_edges_than_the_game_says_is_named() -> None:
         (Level({"level": 1}, ({"part": 1 << 40},)), "too many values for a stage's number"),
     ],
 )
-def test_a_level_that_can_not_be_asked_for_is_a_sentence(level: Level, text: str) -> None:
+def test_a_level_that_can_not_be_asked_for_is_a_sentence(level, text):
     with pytest.raises(OptionError, match=text):
         Stages(Laid(PLAIN).game, level)
 
 
-def test_stop_ends_both_passes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stop_ends_both_passes(monkeypatch):
     for module in (find_stages, sweeping_module):
         monkeypatch.setattr(module, "BUDGET", 1)  # batches of `1` states each
     laid = Laid(Shape(sizes=(2, 1, 12, 8), bits=4))
     stages = Stages(laid.game, laid.shape.true_level)
     keys = [laid.keys(laid.spots[-96:])]
-    calls: list[None] = []
+    calls = []
 
-    def third() -> bool:
+    def third():
         calls.append(None)
         return len(calls) == 3
 
@@ -336,7 +320,7 @@ def test_stop_ends_both_passes(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @given(shapes())
-def test_a_stage_is_closed_under_every_cycle_and_numbers_never_rise(shape: Shape) -> None:
+def test_a_stage_is_closed_under_every_cycle_and_numbers_never_rise(shape):
     laid = Laid(shape)
     stages = Stages(laid.game, shape.true_level)
     number = dict(
@@ -351,7 +335,7 @@ def test_a_stage_is_closed_under_every_cycle_and_numbers_never_rise(shape: Shape
                 assert lower or (number[child] == number[spot] and not shape.strict)
 
 
-def test_a_strict_level_is_cut_into_many_stages_whatever_the_states() -> None:
+def test_a_strict_level_is_cut_into_many_stages_whatever_the_states():
     laid = Laid(Shape(sizes=(1, 1, 8, 8)))
     keys = laid.keys(laid.spots)
     strict = Stages(laid.game, Level({"level": 1}, strict=True)).of(keys)
@@ -359,7 +343,7 @@ def test_a_strict_level_is_cut_into_many_stages_whatever_the_states() -> None:
     assert (Stages(laid.game, Level({"level": 1})).of(keys) == 0).all()
 
 
-def test_a_pattern_is_kept_once_however_many_there_are() -> None:
+def test_a_pattern_is_kept_once_however_many_there_are():
     laid = Laid(Shape(sizes=(1, 1, 16, 32), bits=5, pays=True, seed=5))
     stage = find_stage(Stages(laid.game, laid.shape.true_level), 0, [laid.keys(laid.spots[-200:])])
     shared, seen = stage.patterns, set()
@@ -371,7 +355,7 @@ def test_a_pattern_is_kept_once_however_many_there_are() -> None:
     assert len(stage.keys) > len(seen)
 
 
-def test_the_table_of_a_box_is_as_long_as_it_needs_and_grows_by_twice() -> None:
+def test_the_table_of_a_box_is_as_long_as_it_needs_and_grows_by_twice():
     laid = Laid(Shape(sizes=(1, 1, 2, 2)))
     stages = Stages(laid.game, laid.shape.true_level)
     search = find_stages.BoxSearch(stages, 0, [], expected=5000)
@@ -387,7 +371,7 @@ def test_the_table_of_a_box_is_as_long_as_it_needs_and_grows_by_twice() -> None:
         search._nodes((1 << 28) + 1, 0)  # numbers of 31 bits, eight a run
 
 
-def test_a_run_of_requested_states_is_entered_whole_and_never_beyond_the_room() -> None:
+def test_a_run_of_requested_states_is_entered_whole_and_never_beyond_the_room():
     laid = Laid(Shape(sizes=(1, 1, 2, 2)))
     search = find_stages.BoxSearch(Stages(laid.game, laid.shape.true_level), 0, [])
     room, low = len(search.nodes.own), search.place.run_low
@@ -413,11 +397,11 @@ class Bare:
     players = 1
 
 
-def bare(*inside: dict[str, int]) -> Stages:
-    return Stages(Bare(), Level({"c": 1}, inside=inside))  # type: ignore[arg-type]
+def bare(*inside):
+    return Stages(Bare(), Level({"c": 1}, inside=inside))
 
 
-def test_the_states_of_a_run_are_of_one_stage_and_differ_in_the_longest_column() -> None:
+def test_the_states_of_a_run_are_of_one_stage_and_differ_in_the_longest_column():
     """Of columns as long the last; never one that says which stage a state is of."""
     a, b = {"a": 1, "b_1": 0}, {"b_1": -1, "b_2": 1}
     assert [
@@ -425,11 +409,11 @@ def test_the_states_of_a_run_are_of_one_stage_and_differ_in_the_longest_column()
         for stages in (bare(a, b), bare(b), bare({"c": 1}), bare())
     ] == [(0b1111 << 8, 8, 4), (0b111 << 2, 2, 3), (0, 0, 0), (0, 0, 0)]
     levels = Level({"c": 1}, ({"a": 1},), (a, b)), Level({"c": 1}, (), (a,), strict=True)
-    assert [Stages(Bare(), one).run_bits for one in levels] == [3, 0]  # type: ignore[arg-type]
+    assert [Stages(Bare(), one).run_bits for one in levels] == [3, 0]
     long = Bare()
     long.fields = Fields([Field("a", 25, high=4), Field("c", high=2)])  # more than 64 bits
     long.strides = long.fields.strides
-    assert Stages(long, Level({"c": 1}, (), ({"a_1": 1},))).run_bits == 0  # type: ignore[arg-type]
+    assert Stages(long, Level({"c": 1}, (), ({"a_1": 1},))).run_bits == 0
 
 
 @given(
@@ -439,9 +423,7 @@ def test_the_states_of_a_run_are_of_one_stage_and_differ_in_the_longest_column()
     st.lists(st.integers(1, 20), min_size=1, max_size=3),
     st.integers(0, (1 << 12) - 1),
 )  # fmt: skip
-def test_boxes_are_disjoint_cover_everything_and_stand_in_order(
-    inside: list[dict[str, int]], keys: list[int], counts: list[int], other: int
-) -> None:
+def test_boxes_are_disjoint_cover_everything_and_stand_in_order(inside, keys, counts, other):
     """Boxes of boxes as well; `other` is any key, sampled or not."""
     stages, sample = bare(*inside), np.array(sorted(keys), np.uint64)
     boxes = [Box()]
@@ -486,9 +468,7 @@ class BareWithSet(Bare):
     st.lists(st.lists(st.integers(0, (1 << 12) - 1), max_size=150), min_size=1, max_size=3),
     st.lists(st.integers(0, (1 << 12) - 1), min_size=2, max_size=2),
 )  # fmt: skip
-def test_runs_have_the_keys_that_they_were_made_of_and_those_in_a_box(
-    game: Any, inside: list[dict[str, int]], lists: list[list[int]], corners: list[int]
-) -> None:
+def test_runs_have_the_keys_that_they_were_made_of_and_those_in_a_box(game, inside, lists, corners):
     stages = Stages(game, Level({"c": 1}, inside=tuple(inside)))
     every = [stages.runs_of(np.array(keys, np.uint64)) for keys in lists]
     for runs, some in zip(every, lists, strict=True):
@@ -509,7 +489,7 @@ def test_runs_have_the_keys_that_they_were_made_of_and_those_in_a_box(
     assert rest.all_keys().tolist() == np.array(keys, int)[~here].tolist()
 
 
-def test_a_key_in_no_box_is_said_so() -> None:
+def test_a_key_in_no_box_is_said_so():
     stages = bare({"a": 1})
     keys = np.arange(0, 1 << 12, 1 << 8, dtype=np.uint64)  # a from 0 to 15
     low, high = (box for box, _ in cut(stages, keys, 2)[::-1])
@@ -524,9 +504,7 @@ def test_a_key_in_no_box_is_said_so() -> None:
     st.sets(st.integers(0, 60), max_size=40), st.sets(st.integers(0, 60), max_size=40),
     st.integers(0, 3), st.integers(0, 1 << 30),
 )  # fmt: skip
-def test_join_copies_what_is_there_and_counts_it(
-    wanted: set[int], there: set[int], high: int, seed: int
-) -> None:
+def test_join_copies_what_is_there_and_counts_it(wanted, there, high, seed):
     """Keys beyond 2**63 too: they are no signed numbers."""
     shift = np.uint64(high << 62)
     keys = np.array(sorted(wanted), np.uint64) + shift
@@ -542,7 +520,7 @@ def test_join_copies_what_is_there_and_counts_it(
         assert out[number].tolist() == [99.0, *right]
 
 
-def components(children: Sequence[Sequence[int]]) -> list[set[int]]:
+def components(children):
     """The strongly connected components, by what leads where at all."""
     n = len(children)
     leads = np.eye(n, dtype=bool)
@@ -555,7 +533,7 @@ def components(children: Sequence[Sequence[int]]) -> list[set[int]]:
 
 
 @st.composite
-def edges(draw: st.DrawFn) -> list[list[int]]:
+def edges(draw):
     """Children of each state; -1 for those of other stages."""
     n = draw(st.integers(0, 12))
     some = st.lists(st.integers(-1, n - 1), max_size=4)
@@ -563,9 +541,7 @@ def edges(draw: st.DrawFn) -> list[list[int]]:
 
 
 @given(edges())
-def test_the_order_is_of_children_first_and_components_in_one_piece(
-    children: list[list[int]],
-) -> None:
+def test_the_order_is_of_children_first_and_components_in_one_piece(children):
     """Numbers from n on are of other stages."""
     n = len(children)
     flat = [y if y >= 0 else n - 1 - y for below in children for y in below]
@@ -587,7 +563,7 @@ def test_the_order_is_of_children_first_and_components_in_one_piece(
 
 
 @given(edges(), st.data())
-def test_children_are_back_from_their_steps(children: list[list[int]], data: st.DataObject) -> None:
+def test_children_are_back_from_their_steps(children, data):
     """Children are far apart by what is drawn, so that a byte holds some steps and others not."""
     n, apart = len(children), data.draw(st.sampled_from([1, 126, 127, 128, 129, 1 << 20]))
     kinds = data.draw(st.lists(st.integers(0, 2), min_size=n, max_size=n))

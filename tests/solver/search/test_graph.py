@@ -1,7 +1,5 @@
 """The search: the same payoffs as kernel and reference, from the rules alone."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np
@@ -11,13 +9,10 @@ from hypothesis import strategies as st
 
 from luckbase import solver
 from luckbase.solver.errors import SearchLimitError, StateError
-from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.fields import Field, Fields
-from luckbase.solver.game.game import Game
 from luckbase.solver.search import keys
 from luckbase.solver.search.bellman import OVER, evaluate, payoffs_of
 from luckbase.solver.search.expand import expand
-from tests.reference.press_your_luck import Reference
 from tests.solver.games.press_your_luck import reference_of
 from tests.solver.search.solved import solve_graph
 
@@ -25,17 +20,17 @@ BOARDS = Path(__file__).parents[3] / "boards"
 TINY = BOARDS / "press-your-luck/tiny.toml"
 
 
-def tiny(**settings: object) -> Game:
+def tiny(**settings):
     return solver.load_game(solver.load_board(TINY, **settings))
 
 
-def by_reference(reference: Reference, state: Ints) -> Floats:
+def by_reference(reference, state):
     scores, earned, passed, whammies = (tuple(map(int, part)) for part in state.reshape(4, 3))
     return np.array(reference.value(scores, earned, passed, whammies))
 
 
 @pytest.mark.parametrize("tied_pass", ["passer", "next"])
-def test_search_and_reference_agree_from_roots_with_loops_at_the_cap_below(tied_pass: str) -> None:
+def test_search_and_reference_agree_from_roots_with_loops_at_the_cap_below(tied_pass):
     game = tiny(tied_pass=tied_pass)
     reference = reference_of(game)
     words = [
@@ -52,7 +47,7 @@ def test_search_and_reference_agree_from_roots_with_loops_at_the_cap_below(tied_
         assert solved.values[k] == pytest.approx(by_reference(reference, root), abs=1e-12)
 
 
-def test_every_state_below_the_roots_is_right_not_only_the_roots() -> None:
+def test_every_state_below_the_roots_is_right_not_only_the_roots():
     game = tiny()
     reference = reference_of(game)
     solved = solve_graph(game, game.parse({"scores": "0,0,500", "earned": "2,0,1"})[None])
@@ -62,7 +57,7 @@ def test_every_state_below_the_roots_is_right_not_only_the_roots() -> None:
         assert solved.values[x] == pytest.approx(by_reference(reference, states[x]), abs=1e-12)
 
 
-def test_known_states_are_not_expanded_and_change_nothing() -> None:
+def test_known_states_are_not_expanded_and_change_nothing():
     game = tiny()
     root = game.parse({"scores": "0,500,0", "earned": "1,1,1"})[None]
     whole = solve_graph(game, root)
@@ -77,21 +72,21 @@ def test_known_states_are_not_expanded_and_change_nothing() -> None:
     assert part.values[0].tobytes() == whole.values[0].tobytes()
 
 
-def test_the_limit_on_states_is_a_sentence_that_says_how_far_it_got() -> None:
+def test_the_limit_on_states_is_a_sentence_that_says_how_far_it_got():
     game = tiny()
     with pytest.raises(SearchLimitError, match=r"has found \d+ states.* the limit is 100") as found:
         solve_graph(game, game.parse({"scores": "0,0,0", "earned": "3,3,3"})[None], max_states=100)
     assert found.value.exit_code == 2
 
 
-def test_a_root_too_large_for_a_key_is_refused() -> None:
+def test_a_root_too_large_for_a_key_is_refused():
     game = tiny()
     with pytest.raises(StateError, match="too large to search"):
         solve_graph(game, np.array([[0, 0, 0, 40, 0, 0, 0, 0, 0, 0, 0, 0]]))
 
 
 @given(st.lists(st.tuples(st.integers(1, 9), st.integers(0, 2**9 - 1)), min_size=1, max_size=7))
-def test_a_key_gives_its_numbers_back(numbers: list[tuple[int, int]]) -> None:
+def test_a_key_gives_its_numbers_back(numbers):
     strides = Fields([Field(f"f{i}", bits=width) for i, (width, _) in enumerate(numbers)]).strides
     state = np.array([value % (1 << width) for width, value in numbers])
     assert keys.fits(strides, state[None]).all()
@@ -102,7 +97,7 @@ def test_a_key_gives_its_numbers_back(numbers: list[tuple[int, int]]) -> None:
     assert (keys.unpack_all(strides, np.array([key], np.uint64))[0] == state).all()
 
 
-def test_what_every_action_is_worth_has_the_bits_of_the_search() -> None:
+def test_what_every_action_is_worth_has_the_bits_of_the_search():
     """One Bellman step: from the children's payoffs it gives the payoffs that are stored, though a
     roll has so many edges that numpy would add them in another order."""
     game = solver.load_game(solver.load_board(BOARDS / "jackpot/seed.toml"))

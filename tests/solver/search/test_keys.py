@@ -1,9 +1,6 @@
 """Levels as words of keys: what compiled code reads there, and what people read of a level."""
 
-from __future__ import annotations
-
 import json
-from collections.abc import Mapping
 
 import numpy as np
 import pytest
@@ -11,13 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from luckbase.solver.errors import OptionError
-from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.fields import Field, Fields, set_field
 from luckbase.solver.game.rules import Level, level_from
 from luckbase.solver.search.keys import (
-    Keys,
     Numbering,
-    Words,
     fits,
     grown,
     merged,
@@ -30,10 +24,8 @@ from luckbase.solver.search.keys import (
     words,
 )
 
-Functions = list[dict[str, int]]
 
-
-def fields_of(*widths: int) -> Fields:
+def fields_of(*widths):
     """Numbers of so many bits; a set where the bits are below 0."""
     return Fields(
         [
@@ -44,7 +36,7 @@ def fields_of(*widths: int) -> Fields:
 
 
 @st.composite
-def cases(draw: st.DrawFn) -> tuple[Fields, Functions, Ints]:
+def cases(draw):
     """Fields, a list among them, functions of some of their columns, and two states at random; keys
     by bits, or by mixed radices where those would take too many."""
     width = st.integers(-12, 9).filter(bool)
@@ -59,12 +51,12 @@ def cases(draw: st.DrawFn) -> tuple[Fields, Functions, Ints]:
     return known, functions, np.array(states)
 
 
-def keys_of(fields: Fields, states: Ints) -> Keys:
-    found: Keys = pack_all(fields.strides, np.ascontiguousarray(states))
+def keys_of(fields, states):
+    found = pack_all(fields.strides, np.ascontiguousarray(states))
     return found
 
 
-def worth(fields: Fields, function: Mapping[str, int], state: Ints) -> int:
+def worth(fields, function, state):
     """A function of a state, from its columns."""
     sets = {field.name for field in fields if field.is_set}
     held = dict(zip(fields.columns, state.tolist(), strict=True))
@@ -74,7 +66,7 @@ def worth(fields: Fields, function: Mapping[str, int], state: Ints) -> int:
     )
 
 
-def least(fields: Fields, function: Mapping[str, int]) -> int:
+def least(fields, function):
     """The least that a function can be of states that have keys."""
     sets = {field.name for field in fields if field.is_set}
     most = dict(zip(fields.columns, fields.most.tolist(), strict=True))
@@ -85,7 +77,7 @@ def least(fields: Fields, function: Mapping[str, int]) -> int:
 
 
 @given(cases())
-def test_words_hold_the_functions_of_the_columns(case: tuple[Fields, Functions, Ints]) -> None:
+def test_words_hold_the_functions_of_the_columns(case):
     fields, functions, states = case
     found = words(fields, functions)
     said = found.values(found.of(keys_of(fields, states)))
@@ -95,7 +87,7 @@ def test_words_hold_the_functions_of_the_columns(case: tuple[Fields, Functions, 
 
 
 @given(cases())
-def test_a_key_is_the_sum_of_numbers_times_strides(case: tuple[Fields, Functions, Ints]) -> None:
+def test_a_key_is_the_sum_of_numbers_times_strides(case):
     """By whole numbers of any size; each state has its own, in the order of the states."""
     fields, _, states = case
     rooms = [most + 1 for most in fields.most.tolist()]
@@ -116,7 +108,7 @@ def test_a_key_is_the_sum_of_numbers_times_strides(case: tuple[Fields, Functions
     assert not fits(fields.strides, states - fields.most - 1).any()
 
 
-def test_keys_are_by_bits_as_far_as_64_go_and_by_numbers_beyond() -> None:
+def test_keys_are_by_bits_as_far_as_64_go_and_by_numbers_beyond():
     some = [Field("a", 8, high=4), Field("b", 8, high=20, bits=5)]
     by_bits, by_numbers = Fields(some), Fields([*some, Field("c", high=2)])
     assert by_bits.strides[1].tolist() == [3] * 8 + [5] * 8
@@ -126,7 +118,7 @@ def test_keys_are_by_bits_as_far_as_64_go_and_by_numbers_beyond() -> None:
     assert keys_of(by_numbers, last).tolist() == [5**8 * 21**8 * 3 - 1]
 
 
-def test_a_key_that_takes_all_of_64_bits_comes_back() -> None:
+def test_a_key_that_takes_all_of_64_bits_comes_back():
     long = (1 << 29) - 1
     fields = Fields([Field("a", high=63, bits=30), Field("b", 2, high=long)])
     states = np.array([[63, long, long], [32, 0, 0], [0, 0, 5]])
@@ -135,20 +127,18 @@ def test_a_key_that_takes_all_of_64_bits_comes_back() -> None:
 
 
 @given(cases())
-def test_the_word_of_one_key_is_that_of_many(case: tuple[Fields, Functions, Ints]) -> None:
+def test_the_word_of_one_key_is_that_of_many(case):
     fields, functions, states = case
     found, keys = words(fields, functions), keys_of(fields, states)
     assert [word_of(found.table, key) for key in keys] == found.of(keys).tolist()
 
 
-def risen(found: Words, parent: np.uint64, child: np.uint64) -> bool:
+def risen(found, parent, child):
     return bool(rises(parent, child, np.uint64(found.guards)))
 
 
 @given(cases())
-def test_a_rise_of_any_function_shows_whatever_the_others_do(
-    case: tuple[Fields, Functions, Ints],
-) -> None:
+def test_a_rise_of_any_function_shows_whatever_the_others_do(case):
     fields, functions, states = case
     found = words(fields, functions)
     one, other = found.of(keys_of(fields, states))
@@ -160,7 +150,7 @@ def test_a_rise_of_any_function_shows_whatever_the_others_do(
     assert not risen(found, one, one)
 
 
-def test_a_rise_by_one_shows_beside_a_fall_of_all_there_is() -> None:
+def test_a_rise_by_one_shows_beside_a_fall_of_all_there_is():
     """A lane that borrows from its neighbour would hide it."""
     fields = fields_of(8, 8, 8)
     found = words(fields, [{"f0": 1}, {"f1": 1}, {"f2": 1}])
@@ -170,7 +160,7 @@ def test_a_rise_by_one_shows_beside_a_fall_of_all_there_is() -> None:
     assert not risen(found, parent, found.of(keys_of(fields, np.array([[0, 0, 0]])))[0])
 
 
-def test_a_column_that_is_none_is_named() -> None:
+def test_a_column_that_is_none_is_named():
     fields = Fields([Field("purse"), set_field("cards", 4)])
     with pytest.raises(OptionError) as found:
         words(fields, [{"purse": 1}, {"purses": 2}])
@@ -188,15 +178,13 @@ def test_a_column_that_is_none_is_named() -> None:
         ((20, 20), [{"f0": -(1 << 60), "f1": 1}]),
     ],
 )
-def test_more_values_than_a_word_has_room_for_are_refused(
-    widths: tuple[int, ...], functions: Functions
-) -> None:
+def test_more_values_than_a_word_has_room_for_are_refused(widths, functions):
     with pytest.raises(OptionError) as found:
         words(fields_of(*widths), functions)
     assert str(found.value) == "level: its functions have too many values for one word of 64 bits"
 
 
-def test_a_word_has_room_for_63_bits_and_a_guard() -> None:
+def test_a_word_has_room_for_63_bits_and_a_guard():
     fields = fields_of(32, 31)
     found = words(fields, [{"f0": -(1 << 31), "f1": 1}])
     ends = np.array([[(1 << 32) - 1, 0], [0, (1 << 31) - 1]])
@@ -213,7 +201,7 @@ def test_a_word_has_room_for_63_bits_and_a_guard() -> None:
         (Level({"mine": 1}, inside=({"dice": 1},), strict=True), "mine"),
     ],
 )
-def test_a_level_is_written_as_people_write_it(level: Level, said: str) -> None:
+def test_a_level_is_written_as_people_write_it(level, said):
     assert str(level) == said
 
 
@@ -222,12 +210,12 @@ SEVERAL = st.lists(ONE, max_size=3).map(tuple)
 
 
 @given(st.builds(Level, ONE, SEVERAL, SEVERAL, st.booleans(), st.integers(1, 99)))
-def test_a_level_comes_back_from_json(level: Level) -> None:
+def test_a_level_comes_back_from_json(level):
     assert level_from(json.loads(json.dumps(level.as_json()))) == level
 
 
 @given(st.lists(st.integers(0, 64), max_size=3), st.data())
-def test_keys_are_ordered_by_whatever_bits_differ(bits: list[int], data: st.DataObject) -> None:
+def test_keys_are_ordered_by_whatever_bits_differ(bits, data):
     some = st.sampled_from([0, *((1 << each) >> 1 for each in bits)])
     drawn = data.draw(st.lists(st.one_of(some, st.integers(0, (1 << 64) - 1)), max_size=20))
     keys = np.array(drawn, np.uint64)
@@ -235,7 +223,7 @@ def test_keys_are_ordered_by_whatever_bits_differ(bits: list[int], data: st.Data
 
 
 @given(st.lists(st.integers(0, 1 << 14).map(lambda key: key << 40), max_size=40))
-def test_keys_are_numbered_as_by_a_dictionary(drawn: list[int]) -> None:
+def test_keys_are_numbered_as_by_a_dictionary(drawn):
     met, numbers = Numbering(room=4), dict[int, int]()
     for key in drawn:
         numbers.setdefault(key, len(numbers))
@@ -245,7 +233,7 @@ def test_keys_are_numbered_as_by_a_dictionary(drawn: list[int]) -> None:
     assert met.look_up(others).tolist() == [numbers.get(key, -1) for key in others.tolist()]
 
 
-def test_an_array_grows_into_what_it_has_ahead_and_takes_no_other_for_it() -> None:
+def test_an_array_grows_into_what_it_has_ahead_and_takes_no_other_for_it():
     first = grown(np.arange(6, dtype=np.int64).reshape(3, 2), 5)
     assert first[:3].ravel().tolist() == list(range(6))
     longer = grown(first, len(first) + 1)
@@ -264,7 +252,7 @@ def test_an_array_grows_into_what_it_has_ahead_and_takes_no_other_for_it() -> No
 
 
 @given(st.lists(st.lists(st.integers(0, (1 << 64) - 1), max_size=8), max_size=4))
-def test_merged_keys_ascend_each_once(lists: list[list[int]]) -> None:
+def test_merged_keys_ascend_each_once(lists):
     lists += [each[:3] for each in lists]
     found = merged([np.array(each, np.uint64) for each in lists])
     assert found.dtype == np.uint64

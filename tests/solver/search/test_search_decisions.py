@@ -1,7 +1,5 @@
 """What to do stands in every state that a search has solved: best action, who acts, margin."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np
@@ -10,9 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from luckbase import solver
-from luckbase.solver.game.arrays import Floats, Ints
-from luckbase.solver.game.game import Game
-from luckbase.solver.games.press_your_luck.layout import Planes
 from luckbase.solver.games.press_your_luck.tiers import Tier
 from luckbase.solver.matrix_game import simplex as matrix_game
 from luckbase.solver.policy.chain import explore_profile
@@ -34,17 +29,17 @@ from tests.solver.search.written_out import decides, over, written
 BOARDS = Path(__file__).parents[3] / "boards"
 
 
-def load(path: str, **options: object) -> Game:
+def load(path, **options):
     return solver.load_game(solver.load_board(BOARDS / f"{path}.toml", **options))
 
 
-def payoffs(graph: Graph, states: Ints) -> Floats:
+def payoffs(graph, states):
     """What a graph has of states (n, fields)."""
     found = graph.values[graph.look_up(pack_all(graph.game.strides, np.ascontiguousarray(states)))]
     return np.asarray(found)
 
 
-def check(graph: Graph) -> int:
+def check(graph):
     """Hold every state to the rules over the graph's own values; returns how many have a choice."""
     solved = np.flatnonzero((graph.best != OVER) & (graph.best != NEW))
     states = graph.states(solved)
@@ -80,9 +75,7 @@ def check(graph: Graph) -> int:
         ("pig/rounds", {"rounds": 2, "cut": 20}, {}),
     ],
 )
-def test_every_state_of_a_search_says_what_the_rules_say(
-    path: str, options: dict[str, object], words: dict[str, str]
-) -> None:
+def test_every_state_of_a_search_says_what_the_rules_say(path, options, words):
     game = load(path, **options)
     graph = Graph(game)
     graph.solve((game.parse(words) if words else game.needed_start())[None])
@@ -91,7 +84,7 @@ def test_every_state_of_a_search_says_what_the_rules_say(
 
 @settings(max_examples=10)
 @given(boards(), st.integers(0, 2**32 - 1))
-def test_states_of_random_boards_say_what_the_rules_say(planes: Planes, seed: int) -> None:
+def test_states_of_random_boards_say_what_the_rules_say(planes, seed):
     rng, graph = np.random.default_rng(seed), Graph(planes.game)
     tiers = planes.tiers()
     for tier in (tiers[i] for i in rng.integers(0, len(tiers), 4)):
@@ -99,7 +92,7 @@ def test_states_of_random_boards_say_what_the_rules_say(planes: Planes, seed: in
     check(graph)
 
 
-def test_ties_go_to_the_earlier_action_and_cost_nothing() -> None:
+def test_ties_go_to_the_earlier_action_and_cost_nothing():
     """The board on which spinning oneself and letting an opponent spin are often worth the same."""
     chances = {"whammy": "1/2", "1": "1/6", "2": "1/6", "3": "1/6"}
     planes = planes_of(chances, 4, 2, (True, "passer", 4))
@@ -110,7 +103,7 @@ def test_ties_go_to_the_earlier_action_and_cost_nothing() -> None:
     assert tied.sum() > 10 and (graph.margins[~np.isnan(graph.margins)] >= 0).all()
 
 
-def test_where_both_choose_at_once_nobody_acts_alone() -> None:
+def test_where_both_choose_at_once_nobody_acts_alone():
     game = load("goofspiel/points", cards=3)
     graph = Graph(game)
     graph.solve(game.needed_start()[None])
@@ -118,7 +111,7 @@ def test_where_both_choose_at_once_nobody_acts_alone() -> None:
     assert np.isnan(graph.margins).all() and not graph.actors.any()
 
 
-def test_known_payoffs_are_taken_and_solved_ones_stay() -> None:
+def test_known_payoffs_are_taken_and_solved_ones_stay():
     game = load("press-your-luck/tiny")
     root = game.parse({"scores": "1000,0,500", "earned": "1,1,0"})[None]
     whole = Graph(game)
@@ -135,7 +128,7 @@ def test_known_payoffs_are_taken_and_solved_ones_stay() -> None:
     np.testing.assert_array_equal(whole.values, before)
 
 
-def test_what_an_agent_has_fixed_nobody_decides() -> None:
+def test_what_an_agent_has_fixed_nobody_decides():
     game = load("press-your-luck/tiny")
     root = game.parse({"scores": "0,1000,500", "earned": "0,2,0"})
     agents = deciders_of(game, ["always-pass"] * 3, root[None])
@@ -147,7 +140,7 @@ def test_what_an_agent_has_fixed_nobody_decides() -> None:
     assert (best >= 0).any()  # those who must spin
 
 
-def test_room_for_more_states_changes_nothing() -> None:
+def test_room_for_more_states_changes_nothing():
     """16,384 fit at first; the arrays are then made anew."""
     game = load("press-your-luck/1985-02", score_unit=1000)
     graph = Graph(game)
@@ -156,7 +149,7 @@ def test_room_for_more_states_changes_nothing() -> None:
     check(graph)
 
 
-def test_an_error_below_adds_up_and_opens_close_decisions() -> None:
+def test_an_error_below_adds_up_and_opens_close_decisions():
     """Player 2 goes to player 1, who takes one of two payoffs known to a hundredth."""
     game = written(
         decides(1, [(1.0, 1)]), decides(0, [(1.0, 2)], [(1.0, 3)]),
@@ -171,7 +164,7 @@ def test_an_error_below_adds_up_and_opens_close_decisions() -> None:
 
 
 @pytest.mark.parametrize("seat", [0, 1])
-def test_each_sides_strategy_keeps_what_its_side_can_be_sure_of(seat: int) -> None:
+def test_each_sides_strategy_keeps_what_its_side_can_be_sure_of(seat):
     """Where the hands differ, and each side has to mix."""
     game = solver.load_game(solver.load_board(BOARDS / "goofspiel/points.toml", cards=5))
     words = {"mine": "1,2,3", "theirs": "1,2,4", "deck": "1,2,3", "upcard": "1"}

@@ -1,7 +1,5 @@
 """How a large stage is sampled, and the grid of boxes that it is cut into."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -15,9 +13,7 @@ from tests.solver.search.stages_below import tiny
 
 
 @given(shapes(strict=False), st.integers(1, 20), st.integers(0, 1 << 20))
-def test_every_state_lies_in_one_box_and_no_box_leads_to_one_before_it(
-    shape: Shape, count: int, seed: int
-) -> None:
+def test_every_state_lies_in_one_box_and_no_box_leads_to_one_before_it(shape, count, seed):
     laid = Laid(shape)
     stages, keys = Stages(laid.game, laid.shape.true_level), np.unique(laid.keys(laid.spots))
     numbers = stages.of(keys)
@@ -32,13 +28,13 @@ def test_every_state_lies_in_one_box_and_no_box_leads_to_one_before_it(
     assert all(sum(box.low <= word <= box.high for box in only) == 1 for word in every)
 
 
-def two_functions() -> Stages:
+def two_functions():
     laid = Laid(Shape(sizes=(2, 1, 8, 8), bits=6))
     falls = laid.shape.true_level.falls
     return Stages(laid.game, Level(falls, inside=({"spread": 1}, {"spot": 1})))
 
 
-def test_boxes_along_a_grid_are_even_and_wait_for_those_beside_them_only() -> None:
+def test_boxes_along_a_grid_are_even_and_wait_for_those_beside_them_only():
     stages = two_functions()
     columns = list(stages.game.columns)
     states = np.zeros((40 * 60, len(columns)), np.int64)
@@ -57,14 +53,14 @@ def test_boxes_along_a_grid_are_even_and_wait_for_those_beside_them_only() -> No
     assert longest.max() == 5  # three in one function, three in the other, and one is both's
 
 
-def test_a_function_that_no_state_differs_in_is_not_cut() -> None:
+def test_a_function_that_no_state_differs_in_is_not_cut():
     stages = two_functions()
     ((box, states),) = cut(stages, np.zeros(1, np.uint64), 6, 100)
     assert states == 100 and (box.low, box.high) == (0, stages.inside.word(stages.inside.most))
     assert isinstance(box, Box)
 
 
-def test_states_below_the_requested_ones_are_sampled_and_no_others() -> None:
+def test_states_below_the_requested_ones_are_sampled_and_no_others():
     """Of players who lost all, one score is requested; the others come in the stage itself."""
     stages, root = tiny({"scores": "0,1000,500", "earned": "2,1,2"})
     stage = int(stages.of(root)[0])

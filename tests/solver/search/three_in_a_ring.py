@@ -1,7 +1,5 @@
 """Three players in a ring: who is up goes on, or takes a chance to end it; nobody has to."""
 
-from __future__ import annotations
-
 from luckbase.solver.board.model import Board
 from luckbase.solver.game.fields import Field
 from luckbase.solver.game.game import Game
@@ -18,7 +16,7 @@ def _ring(board, state, edges):  # type: ignore
     return decision(edges, state[0])
 
 
-def ring(max_edges: int = 4) -> Game:
+def ring(max_edges=4):
     """The game; max_edges: what it says of itself."""
     rules = Rules(
         fields=[Field("up", high=3)],

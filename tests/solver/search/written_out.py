@@ -9,8 +9,7 @@ edges (weight, child) or (weight, child, rewards). The first state is the start.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -18,12 +17,9 @@ from luckbase.solver.board.model import Board, Section
 from luckbase.solver.board.registry import register
 from luckbase.solver.game.capabilities import Agents
 from luckbase.solver.game.fields import Field
-from luckbase.solver.game.game import Game, load_game
+from luckbase.solver.game.game import load_game
 from luckbase.solver.game.rules import CHANCE, DECISION, TERMINAL, Numbers, transition
 from luckbase.solver.game.rules import Rules as GameRules
-
-Edge = tuple[Any, ...]
-State = dict[str, Any]
 
 
 class Rules(Section):
@@ -39,27 +35,27 @@ class WrittenBoard(Board):
     rules: Rules
 
 
-def over(*pays: float) -> State:
+def over(*pays):
     """The game is over and pays this."""
     return {"kind": TERMINAL, "who": -1, "actions": [[(1.0, 0, list(pays))]]}
 
 
-def decides(who: int, *actions: Sequence[Edge]) -> State:
+def decides(who, *actions):
     """Player `who` (from 0) takes one of these actions: `a`, `b`, …"""
     return {"kind": DECISION, "who": who, "actions": [list(action) for action in actions]}
 
 
-def chance(*edges: Edge) -> State:
+def chance(*edges):
     """Nobody decides."""
     return {"kind": CHANCE, "who": -1, "actions": [list(edges)]}
 
 
-def board_of(*states: State, name: str = "written", **rules: Any) -> WrittenBoard:
+def board_of(*states, name="written", **rules):
     """The board of these states."""
     return WrittenBoard(game="written", name=name, rules=Rules(text=json.dumps(states), **rules))
 
 
-def written(*states: State, **rules: Any) -> Game:
+def written(*states, **rules):
     """The game of these states."""
     return load_game(board_of(*states, **rules))
 
@@ -80,7 +76,7 @@ def _written(board, state, edges):  # type: ignore
     return 0 if about[0] == 0 else count
 
 
-def written_out(board: WrittenBoard) -> GameRules:
+def written_out(board):
     """The rules of a board of this game."""
     options = board.rules
     states, about, edges, reals = json.loads(options.text), [], [], []
