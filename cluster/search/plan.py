@@ -23,6 +23,7 @@ from luckbase.solver.game.rules import Level
 from luckbase.solver.result import PythonOnly, Result, Rounded
 from luckbase.solver.search.expand import expand
 from luckbase.solver.search.explore import count_below
+from luckbase.solver.search.game_graph import edge_memory
 from luckbase.solver.search.keys import Keys, pack_all, unpack_all
 from luckbase.solver.search.stages import Stages
 
@@ -89,13 +90,13 @@ def planned_search(
     level = game.level if states > ONE_PIECE or not count.is_exact else None
     if level is None:
         levels: int | None = 0
-        between, used, memory = 0, 1, PROCESS_BYTES + PIECE_BYTES * states
+        between, used, memory = 0, 1, PROCESS_BYTES + edge_memory(game) + PIECE_BYTES * states
     else:
         numbers = np.unique(Stages(game, level).of(count.keys) >> np.uint64(32))
         levels = len(numbers) if count.is_exact else None
         between_bytes = RUN_BYTES if level.inside else EDGE_BYTES * game.max_edges
         between, used = round(between_bytes * states), slots
-        shard = max(FIND_BYTES, SWEEP_BYTES) * min(states, SHARD_STATES)
+        shard = max(FIND_BYTES, SWEEP_BYTES) * min(states, SHARD_STATES) + edge_memory(game)
         memory = PROCESS_BYTES + used * shard
     seconds = states * _state_seconds(game, level, count.keys)
     seconds /= 1.0 if used == 1 else WORKERS_SHARE * used

@@ -43,7 +43,7 @@ from luckbase.solver.game.game import Game, load_game
 from luckbase.solver.game.rules import Level
 from luckbase.solver.search.bellman import matrix_game_solver
 from luckbase.solver.search.expand import root_keys, some_state
-from luckbase.solver.search.game_graph import Graph
+from luckbase.solver.search.game_graph import Graph, edge_memory
 from luckbase.solver.search.keys import Keys, pack_all, unpack_all, unpack_columns
 from luckbase.solver.sentences import many, option, size
 
@@ -92,6 +92,15 @@ class _Search(Work[SolvedSearch]):
         kept = sum(entry.rows for entry in ledger.of_part(self.part))
         return SolvedSearch(origin_of(self.game), table, ledger, goal, kept=kept, workers=0)
 
+    def check_room(self, table: Path) -> None:
+        needed, memory = edge_memory(self.game), self.options.memory or memory_to_use()
+        if needed > memory:
+            raise MemoryLimitError(
+                f"max_edges: {self.game.max_edges:,} edges a state need buffers of {size(needed)}, "
+                f"and the search may use {size(memory)}; write in Rules how many edges a state "
+                f"really has at most, or allow more with {option('memory')}"
+            )
+
     def forget(self, table: Path, ledger: Ledger) -> None:
         ledger.levels.pop(self.part, None)
         drop_files(ledger, [entry.name for entry in ledger.of_part(self.part)], self.part)
@@ -119,7 +128,8 @@ class _Search(Work[SolvedSearch]):
             return False
         memory = options.memory or memory_to_use()
         most = min(MAX_NUMBERED, options.max_states or MAX_NUMBERED)
-        limit = min(most, options.one_piece if has_level else max(1, memory // PIECE_BYTES))
+        states = max(1, (memory - edge_memory(self.game)) // PIECE_BYTES)
+        limit = min(most, options.one_piece if has_level else states)
         graph = Graph(self.game, max_states=limit)
         with Watch(self.table, options.on_progress, options.on_note) as watch:
 

@@ -43,6 +43,8 @@ inlined = njit(cache=False, forceinline=True, no_cpython_wrapper=True, no_cfunc_
 _i, _b, _i1, _i2 = types.int64, types.boolean, types.int64[::1], types.int64[:, ::1]
 _u1, _f1 = types.uint64[::1], types.float64[::1]
 
+EXPECTED_EDGES = 16
+"""Edges a state for which `expand` has room at first; it makes more when they do not suffice."""
 BROKEN = -1
 """Instead of how many edges: they break the rules."""
 
@@ -67,11 +69,11 @@ class Room(NamedTuple):
 ROOM_TYPE = tuple_type(Room, EDGES_TYPE, _b, _i2, _f1, _i1, _i1)
 
 
-def room_of(game: Game, states: int = 1) -> Room:
-    """Room for the edges of so many states of a game."""
+def room_of(game: Game, edges: int = 0) -> Room:
+    """Room for so many edges, and at least for those of one state."""
     names = game.rules.actions
     return Room(
-        room_for(states * game.max_edges, game.field_count, game.players), game.is_checked,
+        room_for(max(edges, game.max_edges), game.field_count, game.players), game.is_checked,
         game.fields.bounds, game.payoff_span,
         np.array([JOINT**2 if callable(names) else len(names), game.pays, game.simultaneous]),
         np.zeros(game.field_count, np.int64),
@@ -256,18 +258,19 @@ def _is_full(n, actions):
     return columns == 0 or count == columns
 
 
-@njit(_i(TRANSITION, NUMBERS_TYPE, _i2, ROOM_TYPE, _i1, _i1, _i1))
-def _expand(transition, board, states, room, first, kinds, actors):
-    """Write the edges of states (n, fields) behind one another, where each begins to `first`
-    (n + 1,); or, where that has no room, each state's in the place of those before. Returns how
-    many, or BROKEN, the state then in room.at."""
+@njit(_i(TRANSITION, NUMBERS_TYPE, _i2, ROOM_TYPE, _i, _i, _i1, _i1, _i1))
+def _expand(transition, board, states, room, x, max_edges, first, kinds, actors):  # noqa: PLR0913  # a kernel: in tuples its arrays count references
+    """Expand states (n, fields) from number x on while there is room for `max_edges` edges.
+
+    Edges are written behind one another, those of state x from first[x] on (n + 1,); if `first` is
+    empty, each state's edges take the place of the last one's. Returns the number of the state that
+    has no room, n at the end, or BROKEN, the state then in room.at.
+    """
     room, states = borrowed_room(room), uncounted(states)
     children, weights, actions, rewards, about = room.edges
-    kept, edge = first.size > 0, 0
-    max_edges = weights.size // max(first.size, 1)
-    for x in range(states.shape[0]):
-        if kept:
-            first[x] = edge
+    kept = first.size > 0
+    edge = first[x] if kept else np.int64(0)
+    while x < states.shape[0] and edge + max_edges <= weights.size:
         stop = edge + max_edges
         part = Edges(
             children[edge:stop], weights[edge:stop], actions[edge:stop], rewards[edge:stop], about
@@ -280,11 +283,11 @@ def _expand(transition, board, states, room, first, kinds, actors):
             for f in range(states.shape[1]):  # to assign a row would compile what it may raise
                 children[edge, f] = states[x, f]
             weights[edge], actions[edge], count = 1.0, -1, 1
+        x += 1
         if kept:
             edge += count
-    if kept:
-        first[states.shape[0]] = edge
-    return edge
+            first[x] = edge
+    return x
 
 
 @dataclass(frozen=True)
@@ -315,29 +318,40 @@ def expand(game: Game, states: Ints) -> Expanded:
 
     Raises GameError for a state whose edges break the rules.
     """
-    room, first = room_of(game, len(states) + 1), np.empty(len(states) + 1, np.int64)
-    kinds, actors = _expanded(game, states, room, first)
-    m, edges = int(first[-1]), room.edges
-    return Expanded(
-        kinds, actors, first, edges.children[:m], edges.weights[:m], edges.actions[:m],
-        edges.rewards[:m],
-    )  # fmt: skip
+    n, most, first = len(states), game.max_edges, np.zeros(len(states) + 1, np.int64)
+    room = room_of(game, min(n * most, most + EXPECTED_EDGES * n))
+    kinds, actors, x = np.empty(n, np.int64), np.empty(n, np.int64), 0
+    while True:
+        x = _expanded(game, states, room, x, (first, kinds, actors))
+        edges, m = room.edges, int(first[x])
+        if x == n:
+            return Expanded(
+                kinds, actors, first, edges.children[:m], edges.weights[:m], edges.actions[:m],
+                edges.rewards[:m],
+            )  # fmt: skip
+        room = room_of(game, 2 * len(edges.weights) + most)
+        for before, after in zip(edges[:4], room.edges[:4], strict=True):
+            after[:m] = before[:m]
 
 
 def who_acts(game: Game, states: Ints) -> tuple[Ints, Ints]:
     """The `Expanded.kinds` and `actors` of canonical states, whose edges are not kept; as
     `expand`."""
-    return _expanded(game, states, room_of(game), np.empty(0, np.int64))
-
-
-def _expanded(game: Game, states: Ints, room: Room, first: Ints) -> tuple[Ints, Ints]:
     kinds, actors = np.empty(len(states), np.int64), np.empty(len(states), np.int64)
+    _expanded(game, states, room_of(game), 0, (np.empty(0, np.int64), kinds, actors))
+    return kinds, actors
+
+
+def _expanded(game: Game, states: Ints, room: Room, x: int, out: tuple[Ints, Ints, Ints]) -> int:
+    """Return where `_expand` stopped. out: its first, kinds and actors."""
     contiguous = np.ascontiguousarray(states)
     with expanding(game, room):
-        m = _expand(game.transition, game.numbers, contiguous, room, first, kinds, actors)
-    if m < 0:
+        x = _expand(
+            game.transition, game.numbers, contiguous, room, x, game.max_edges, *out
+        )  # fmt: skip
+    if x < 0:
         raise refused(game, room)
-    return kinds, actors
+    return int(x)
 
 
 @njit(_i(TRANSITION, NUMBERS_TYPE, ROOM_TYPE, GROUP, NUMBERS_TYPE, _b, _i2, _i2, _i2, _u1))

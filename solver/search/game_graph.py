@@ -165,13 +165,14 @@ class Store(NamedTuple):
 
 
 class Frames(NamedTuple):
-    """Expanded states: frame f has its edges from f * (most edges) on.
+    """Expanded states, as a stack: the edges of frame f begin at first[f].
 
-    numbers: int32 (frames, 7). children: int32, weights: float64, actions: int64 (frames * most,);
-    rewards: float64 (frames * most, players), or (0, players) where the game pays nothing.
+    numbers: int32 (frames, 7). first: int64 (frames,). children: int32, weights: float64, actions:
+    int64 (edges,); rewards: float64 (edges, players), or (0, players) if the game pays nothing.
     """
 
     numbers: NDArray[np.int32]
+    first: Ints
     children: NDArray[np.int32]
     weights: Floats
     actions: Ints
@@ -189,7 +190,7 @@ class Path(NamedTuple):
 
 _task = tuple_type(Task, NUMBERS_TYPE, ROOM_TYPE, types.int64[:, ::1], SCRATCH_TYPE, _i1)
 _store = tuple_type(Store, _n1, _u2, _f2, _i1, _f1, _c1, errors_type)
-_frames = tuple_type(Frames, _n2, _n1, _f1, _i1, _f2)
+_frames = tuple_type(Frames, _n2, _i1, _n1, _f1, _i1, _f2)
 _path = tuple_type(Path, _n1, _n1, _i1)
 
 
@@ -322,7 +323,8 @@ def search(  # noqa: C901, PLR0913, PLR0915  # one piece, for speed: module docs
     slots, keys, rows = borrowed(store.slots), borrowed(store.keys), borrowed(store.rows)
     best, margins, actors = borrowed(store.best), borrowed(store.margins), borrowed(store.actors)
     errors = borrowed(store.errors)
-    numbers, children = borrowed(frames.numbers), borrowed(frames.children)
+    numbers, first = borrowed(frames.numbers), borrowed(frames.first)
+    children = borrowed(frames.children)
     weights, actions = borrowed(frames.weights), borrowed(frames.actions)
     rewards = borrowed(frames.rewards)
     stack, frame_of, at = borrowed(path.stack), borrowed(path.frames), borrowed(path.at)
@@ -350,7 +352,7 @@ def search(  # noqa: C901, PLR0913, PLR0915  # one piece, for speed: module docs
             visit = roots[root]
         else:
             f = frame_of[depth]
-            base = f * max_edges
+            base = first[f]
             position, stop = base + numbers[f, POSITION], base + numbers[f, SIZE]
             while position < stop:
                 y = children[position]
@@ -365,8 +367,9 @@ def search(  # noqa: C901, PLR0913, PLR0915  # one piece, for speed: module docs
                 position += 1
             numbers[f, POSITION] = position - base
         if visit >= 0:
-            full = count + max_edges * (max_edges + 1) > keys.shape[0]
-            if full or top + max_edges >= numbers.shape[0] or depth + 1 == frame_of.size:
+            full = count + max_edges > keys.shape[0] or top + 1 >= numbers.shape[0]
+            full = full or first[top] + max_edges > children.size
+            if full or depth + 1 == frame_of.size:
                 code = GROW
                 break
             if budget <= 0:
@@ -375,7 +378,7 @@ def search(  # noqa: C901, PLR0913, PLR0915  # one piece, for speed: module docs
             f, position, stop, start = -1, 0, 0, top
             if keys[visit, 1] >= EXPANDED:
                 f = np.int64(keys[visit, 1] - EXPANDED) >> 1  # type: ignore[assignment]
-                position, stop = f * max_edges, f * max_edges + numbers[f, SIZE]
+                position, stop = first[f], first[f] + numbers[f, SIZE]
             while True:  # expand the state itself and then those children that are new
                 y = visit
                 if f >= 0:
@@ -384,11 +387,15 @@ def search(  # noqa: C901, PLR0913, PLR0915  # one piece, for speed: module docs
                     if position == stop:
                         break
                     y = children[position]
+                    full = count + max_edges > keys.shape[0] or top + 1 >= numbers.shape[0]
+                    if full or first[top] + max_edges > children.size:
+                        break  # a child is expanded when it is visited, after there is room again
                 elif keys[y, 1] != REACHED:
                     break
                 budget -= 1
                 unpack(strides, keys[y, 0], state)
-                base, stop_at = top * max_edges, (top + 1) * max_edges
+                base = first[top]
+                stop_at = base + max_edges
                 out_edges = Edges(below, weights[base:stop_at], actions[base:stop_at], paid,
                              about)  # fmt: skip
                 n = expand_one(transition, board, state, out_edges, room)
@@ -437,6 +444,7 @@ def search(  # noqa: C901, PLR0913, PLR0915  # one piece, for speed: module docs
                 if f < 0:
                     f, position, stop, start = top, base, base + n, top + 1
                 top += 1
+                first[top] = base + n
             if code == REFUSED:
                 break
             if f < 0:
@@ -495,6 +503,14 @@ def search(  # noqa: C901, PLR0913, PLR0915  # one piece, for speed: module docs
     return code
 
 
+def edge_memory(game: Game) -> int:
+    """Bytes of the buffers that a search needs for the edges of one state: room for them, their
+    look-ups and payoffs, two such frames, and room for as many new states."""
+    numbers = game.field_count + 4 * game.players + 13
+    new_states = 2 * (8 * (1 + game.players) + 33)
+    return game.max_edges * (8 * numbers + new_states)
+
+
 class Graph:
     """States met so far and their payoffs; `solve` adds what lies below more roots."""
 
@@ -516,7 +532,7 @@ class Graph:
             np.empty(room, np.int64), np.empty(room), np.empty(room, np.int8),
             np.empty(room, np.float32),
         )  # fmt: skip
-        self._frames = self._new_frames(max(256, 2 * game.max_edges))
+        self._frames = self._new_frames(256, max(4096, 2 * game.max_edges))
         self._at = np.array([-1, 0, 0, 0, 0, 0, 0, 0, 0])
         self._path = Path(np.empty(room, np.int32), np.empty(64, np.int32), self._at)
         self._solve_game, self._engine = matrix_game_solver(game), later
@@ -710,13 +726,20 @@ class Graph:
         return numbers
 
     def _grow(self) -> None:
-        max_edges = self.game.max_edges
-        self._make_room(max_edges * (max_edges + 1))
-        while self._at[TOP] + max_edges >= len(self._frames.numbers):
-            old: tuple[NDArray[Any], ...] = self._frames
-            new: tuple[NDArray[Any], ...] = self._new_frames(2 * len(old[0]))
-            for before, after in zip(old, new, strict=True):
-                after[: len(before)] = before
+        self._make_room(self.game.max_edges)
+        frames, top = self._frames, int(self._at[TOP])
+        count, edges = len(frames.numbers), len(frames.children)
+        if top + 1 >= count:
+            count *= 2
+        if frames.first[top] + self.game.max_edges > edges:
+            edges = 2 * (edges + self.game.max_edges)
+        if (count, edges) != (len(frames.numbers), len(frames.children)):
+            used = int(frames.first[top])
+            old: tuple[NDArray[Any], ...] = frames
+            new: tuple[NDArray[Any], ...] = self._new_frames(count, edges)
+            kept = top, top + 1, used, used, used, used
+            for before, after, n in zip(old, new, kept, strict=True):
+                after[:n] = before[:n]
             self._frames = Frames(*new)
         if self._at[DEPTH] + 1 == len(self._path.frames):
             self._path = self._path._replace(frames=np.tile(self._path.frames, 2))
@@ -735,9 +758,9 @@ class Graph:
             )  # fmt: skip
             self._path = self._path._replace(stack=grown(self._path.stack, room))
 
-    def _new_frames(self, room: int) -> Frames:
-        edges, players = room * self.game.max_edges, self.game.players
+    def _new_frames(self, frames: int, edges: int) -> Frames:
         return Frames(
-            np.empty((room, 7), np.int32), np.empty(edges, np.int32), np.empty(edges),
-            np.empty(edges, np.int64), np.empty((edges if self.game.pays else 0, players)),
+            np.empty((frames, 7), np.int32), np.zeros(frames, np.int64), np.empty(edges, np.int32),
+            np.empty(edges), np.empty(edges, np.int64),
+            np.empty((edges if self.game.pays else 0, self.game.players)),
         )  # fmt: skip

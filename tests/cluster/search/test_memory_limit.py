@@ -1,9 +1,14 @@
-"""A search by stages solves under a limit of memory that one in one piece exceeds."""
+"""The memory of a search: stages need less than one piece; buffers are for edges that exist."""
 
 import subprocess
 import sys
 
-from tests.places import BOARDS
+import pytest
+
+import luckbase
+from luckbase.solver.errors import MemoryLimitError
+from tests.games import wide  # noqa: F401  # its game is registered
+from tests.places import BOARDS, ROOT
 
 MORE = 110_000_000
 """Bytes beyond what a process has once all is compiled: stages take 79 million, and 123 million if
@@ -40,3 +45,45 @@ def test_by_stages_it_is_solved_where_one_piece_has_no_memory():
     )
     assert not done.returncode, done.stderr[-1500:]
     assert done.stdout.split("\n")[-3:-1] == ["633199", "no memory"]
+
+
+WIDE_SCRIPT = """
+import resource, sys, tempfile
+import luckbase, tests.games.wide
+
+with tempfile.TemporaryDirectory() as folder:
+    board = folder + "/wide.toml"
+    with open(board, "w") as file:
+        file.write('game = "wide"')
+    wide = luckbase.load_board(board, n=50_000)
+    solved = luckbase.solve(wide, results=folder + "/results")
+    with luckbase.open(solved.table) as table:
+        print(solved.states, table.ask({"ticket": 0}).value[0])
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < 500_000)
+"""
+
+
+def test_50_000_outcomes_in_one_state_take_less_than_500_mb():
+    """Before, buffers grew with the square of `max_edges`: 4.4 GB for 22,100 outcomes."""
+    done = subprocess.run(
+        [sys.executable, "-c", WIDE_SCRIPT], capture_output=True, text=True, timeout=600, cwd=ROOT
+    )
+    assert not done.returncode, done.stderr[-1500:]
+    first, last = done.stdout.splitlines()
+    states, value = first.split()
+    assert states == "1" and float(value) == pytest.approx(50_001 / 100_000, rel=1e-12)
+    assert last == "True"
+
+
+def test_a_limit_that_the_edges_of_one_state_exceed_is_a_sentence_that_names_max_edges(tmp_path):
+    board = tmp_path / "wide.toml"
+    board.write_text('game = "wide"')
+    with pytest.raises(MemoryLimitError, match=r"^max_edges: 3,000,000 edges a state need buffers"):
+        luckbase.solve(
+            luckbase.load_board(board, n=3_000_000), results=tmp_path, memory=300_000_000
+        )
+    planned = [
+        luckbase.plan(luckbase.load_board(board, n=n), results=tmp_path).peak_memory
+        for n in (10, 500_000)
+    ]
+    assert planned[1] - planned[0] > 500_000 * 100

@@ -1,0 +1,48 @@
+"""One draw of `n` equally likely tickets, and nothing else: a game of one state."""
+
+from luckbase.game import (
+    Board,
+    Field,
+    Rules,
+    Section,
+    chance,
+    lead,
+    option,
+    over,
+    register,
+    transition,
+)
+
+
+class Options(Section):
+    n: int = option(22100, 1, 3000000)
+
+
+class WideBoard(Board):
+    rules: Options = Options()
+
+
+@transition
+def wide(board, state, edges):
+    n = board.ints[0]
+    if state[0] > 0:
+        return over(edges, state[0] / n)
+    for i in range(n):
+        lead(edges, state, 0, 1 / n)[0] = i + 1
+    return chance(edges)
+
+
+def rules(board):
+    n = board.rules.n
+    return Rules(
+        fields=[Field("ticket", high=n, default=0)],
+        players=1,
+        transition=wide,
+        numbers=(n,),
+        max_edges=n,
+        actions=("draw",),
+        start={},
+    )
+
+
+register("wide", WideBoard, rules)
