@@ -48,11 +48,12 @@ def chart(
 
     A game has its charts by name, lists and pictures: --list. A picture is printed as text, as
     wide as the terminal, or drawn into a file."""
+    from luckbase.solver.board.file import packaged
     from luckbase.solver.charts import Listing
     from luckbase.solver.game.capabilities import Charts, choose_chart
 
     app.check_one(as_csv=as_csv, as_json=as_json)
-    if listed or Path(table).is_file():  # a game that has no charts says so, solved or not
+    if listed or table in packaged() or Path(table).is_file():  # a game that has no charts says so, solved or not
         game = _game_of(table, settings)
         kinds = game.need(Charts).kinds
     if listed:

@@ -167,6 +167,36 @@ def table_of(run_folder):
     return lambda board, **settings: shared.table_of(run_folder, board, **settings)
 
 
+@pytest.fixture
+def command(capsys):
+    """Runs a command in this process: exit code, stdout, stderr."""
+    from luckbase.jobs.app import run
+
+    def call(*words):
+        capsys.readouterr()
+        code = run(list(map(str, words)))
+        return code, *capsys.readouterr()
+
+    return call
+
+
+@pytest.fixture(scope="session")
+def web_results(run_folder):
+    """A results folder with every game's tiny table; to be looked at only."""
+    from tests.jobs.web import serving
+
+    return serving.solved(run_folder)
+
+
+@pytest.fixture(scope="module")
+def client(web_results):
+    """A client of a server of all of them."""
+    from tests.jobs.web import serving
+
+    with serving.asking(web_results, open_tables=len(serving.GAMES)) as found:
+        yield found
+
+
 @pytest.fixture(scope="session")
 def ray_cluster(run_folder):
     """The address of the run's one Ray cluster."""

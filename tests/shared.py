@@ -15,7 +15,7 @@ from pathlib import Path
 
 from numba.core.compiler_lock import global_compiler_lock
 
-from luckbase import cluster, solver
+import luckbase
 from luckbase.cluster.table.answer import answer_at
 from luckbase.cluster.table.entries import begin, compact
 from luckbase.cluster.table.storage import Folder
@@ -71,7 +71,7 @@ def table_of(folder, board, **settings):
     done.parent.mkdir(exist_ok=True)
     with only_one(folder / f"tables/{name}.lock"):
         if not done.exists():
-            made = cluster.solve(solver.load_board(board, **settings), results=results)
+            made = luckbase.solve(luckbase.load_board(board, **settings), results=results)
             done.write_text(str(made.table))
     return Path(done.read_text())
 

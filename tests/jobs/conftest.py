@@ -45,19 +45,6 @@ def parquet_files(folder):
 
 
 @pytest.fixture
-def command(capsys):
-    """Runs a command in this process: exit code, stdout, stderr."""
-
-    def call(*words):
-        capsys.readouterr()
-        code = run(list(words))
-        out, err = capsys.readouterr()
-        return code, out, err
-
-    return call
-
-
-@pytest.fixture
 def played(capsys, monkeypatch, tmp_path):
     """Runs `play` with lines on stdin: exit code, stdout, stderr."""
 

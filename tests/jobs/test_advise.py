@@ -13,7 +13,6 @@ from luckbase.jobs.app import run
 from luckbase.solver.errors import StateError
 from tests.places import BOARDS
 from tests.reference.press_your_luck import Reference, Rules
-from tests.solver.board.board_files import assert_one_sentence
 
 TINY = str(BOARDS / "press-your-luck/tiny.toml")
 START = "Ed 1000, 1 spin; Peter 500, 1 spin; Michael 1500, 1 spin"
@@ -74,29 +73,6 @@ def test_from_a_state_the_players_have_numbers(advised):
     code, out, _ = advised("player 1 whammy", more=(*FROM, "--json"))
     assert code == 0
     assert [json.loads(line)["up"] for line in out.splitlines()] == ["player 1", "player 1"]
-
-
-@pytest.mark.parametrize(
-    ("lines", "said"),
-    [
-        (["Ed 500"], "line 1: 'Ed 500': expected first who has what, in turn order, as in Ed 0"),
-        ([START, "", "Mike 500"], "line 3: 'Mike 500': unknown player 'Mike'; expected Ed, Peter"),
-        ([START, "undo"], "line 2: 'undo': there is no line to take back"),
-        ([START, "Ed 600"], "line 2: 'Ed 600': no slide of this board is 600"),
-    ],
-)
-def test_a_bad_line_is_named_with_its_number(advised, lines, said):
-    code, _, err = advised(*lines)
-    assert code == 2
-    sentence = err.splitlines()[-1]
-    assert sentence.startswith(f"luckbase: {said}")
-    assert_one_sentence(sentence.removeprefix("luckbase: "))
-
-
-def test_a_game_that_cannot_be_followed_in_words_is_refused(command):
-    code, _, err = command("advise", str(BOARDS / "pig/tiny.toml"))
-    assert code == 2 and "pig cannot be followed in words" in err
-    assert_one_sentence(err.removeprefix("luckbase: ").strip())
 
 
 def test_a_decision_with_too_many_states_below_gets_no_advice(advised):

@@ -204,36 +204,6 @@ def test_diff_finds_what_a_rule_changes(command, tmp_path):
     assert code == 1 and "before" in out
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["evaluate", JACKPOT, "--agents", "hillo"], "no agent 'hillo'; did you mean 'hilo'"),
-        (["graph", TINY, "--agents", "random"], "say where to start, as --from scores=0,"),
-        (
-            ["evaluate", TINY, "--agents", "a,b", "--from", "scores=0,0,0"],
-            "2 names, and press-your",
-        ),
-        (["evaluate", JACKPOT, "--agents", ""], "has an empty name"),
-        (["evaluate", JACKPOT, "--games", "0"], "--games"),
-        (["evaluate", JACKPOT, "--games", "9", "--gain"], "--gain: is exact; leave --games out"),
-        (["evaluate", SMALL, "--games", "9", "--matrix"], "--matrix and --games: write one of"),
-        (
-            ["graph", SMALL, "--labels", "moves"],
-            "--labels: 'moves'; expected none, actions",
-        ),
-        (["graph", SMALL, "--out", "x.txt"], "end it in .dot, .png"),
-        (["graph", SMALL, "--agents", "best-response"], "best-response is not drawn"),
-        (["solve", "--from", "scores=0,0,0"], "BOARD"),
-        (["solve", TINY, "--from", "roots.csv"], "roots.csv"),
-        (["diff", "nowhere", "nowhere"], "no such table or board file"),
-    ],
-)
-def test_a_wrong_request_is_one_sentence(command, words, said):
-    code, out, err = command(*words)
-    assert code == 2 and out == ""
-    assert said in err and err.strip().count("\n") == 0
-
-
 def test_a_drawing_that_nobody_can_read_is_refused(command, monkeypatch):
     monkeypatch.setattr(draw, "MAX_NODES", 10)
     code, out, err = command("graph", JACKPOT)

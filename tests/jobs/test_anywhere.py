@@ -360,27 +360,6 @@ def test_polars_and_duckdb_read_a_published_table(uri, seaweed, site, server, lo
             assert database.sql(sql).fetchall()[0][0] == pytest.approx(mean.item())
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        ["publish", "TABLE", "s3://b/x.html"], ["query", "TABLE", "--batch", "s3://b/s.csv"],
-        ["info", "pig/tiny", "--copy", "--out", "s3://b/x.toml"], ["solve", "s3://b/x.toml"],
-        ["export", "TABLE", "--out", "s3://b/x.csv"], ["solve", "TABLE", "--game", "s3://b/x.py"],
-    ],
-    ids=lambda command: " ".join(command[:1] + command[-2:]),
-)  # fmt: skip
-def test_a_file_that_can_lie_in_no_store_is_a_sentence_and_none_is_made_here(
-    command: list[str], table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:  # fmt: skip
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "s3:/b").mkdir(parents=True)
-    words = [str(table) if word == "TABLE" else word for word in command]
-    code, _, err = said_by(capsys, *words)
-    assert (code, err.count("\n")) == (2, 1) and "on this machine" in err
-    assert not list((tmp_path / "s3:/b").iterdir())
-
-
 # --- published -----------------------------------------------------------------------------------
 
 

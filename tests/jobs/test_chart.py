@@ -243,31 +243,6 @@ def test_a_published_file_is_what_its_command_gives(command, tmp_path, call):
 # --- what is refused -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["turn=3"], "turn: a line is for the start of a turn"),
-        (["min=3"], "unknown field 'min'; did you mean 'mine'?"),
-        (["mine=20"], "mine: 20 is not a score of the chart; 0 to 19"),
-        (["mine=-1"], "mine: '-1' is not a score or several"),
-        (["mine"], "'mine' is not FIELD=VALUE"),
-        (["--what", "holds"], "'holds' is not a chart of skunk; expected: chart, for each"),
-        (["--what", "hold", "--out", "x.png", "mine=1"], "FIELD=VALUE: the picture 'hold' shows"),
-        (["--out", "x.png"], "is a list, for .txt or .csv; pictures by --what: hold"),
-        (["--out", "x.gif"], "x.gif: end it in .txt, .csv, .png, .svg, .pdf"),
-        (["--csv", "--out", "x.txt"], "--csv: x.txt does not end in .csv"),
-        (["--out", "no/such/place/x.txt"], "no/such/place/x.txt: No such file"),
-    ],
-)
-def test_a_wrong_request_gets_one_sentence(command, words, said, monkeypatch, tmp_path):
-    monkeypatch.chdir(tmp_path)
-    code, out, err = command("chart", TINY, *words)
-    assert (code, out) == (2, "")
-    last = err.splitlines()[-1]
-    assert last.startswith("luckbase: ") and said in last, err
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_a_table_that_has_no_chart_gets_one_sentence(capsys, tmp_path):
     command = Command(capsys, tmp_path)
     assert command("solve", *ROUNDS)[0] == 0

@@ -45,15 +45,3 @@ def test_the_picture(table, tmp_path):
     path = tmp_path / "bids.png"
     assert run(["chart", table, "--what", "upcard", "--out", str(path)]) == 0
     assert path.stat().st_size > 10_000
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["--what", "bid"], "'bid' is not a chart of goofspiel"),
-        (["mine=1,2"], "theirs is missing; write mine=1,2"),
-    ],
-)
-def test_what_can_not_be_charted(table, words, said, capsys):
-    assert run(["chart", table, *words]) == 2
-    assert said in capsys.readouterr().err

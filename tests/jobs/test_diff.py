@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from luckbase import cluster
-from luckbase.cluster.table import pairs
 from luckbase.jobs import plots
 from luckbase.jobs.app import run
 from luckbase.solver import load_game
@@ -79,31 +78,6 @@ def test_a_picture_that_fails_leaves_the_answer(words, tmp_path, capsys, monkeyp
     assert run([*words, "--picture", str(tmp_path / "x.png")]) == 2
     said = capsys.readouterr()
     assert "all decisions" in said.out and said.err.endswith("Input/output error\n")
-
-
-def never_compared(*_):
-    pytest.fail("compared before the options were looked at")
-
-
-@pytest.mark.parametrize(
-    ("more", "said"),
-    [
-        (["--picture", "x.gif"], "--picture: x.gif: end it in .png, .svg, .pdf"),
-        (["--out", "x.xls"], "--out: x.xls: end it in .csv or .parquet"),
-        (["--picture", "no/such/x.png"], "--picture: no/such/x.png: No such file or directory"),
-        (["--picture", "folder.png"], "--picture: folder.png: Is a directory"),
-        (["--out", "no/such/x.csv"], "--out: no/such/x.csv: No such file or directory"),
-        (["--out", "folder.csv"], "--out: folder.csv: Is a directory"),
-        (["--sample", "0"], "--sample: expected at least 1"),
-    ],
-)
-def test_what_can_not_be_done_is_one_sentence(words, more, said, capsys, monkeypatch, tmp_path):
-    monkeypatch.chdir(tmp_path)
-    for name in ("folder.png", "folder.csv"):
-        (tmp_path / name).mkdir()
-    monkeypatch.setattr(pairs, "in_order", never_compared)
-    assert run([*words, *more]) == 2
-    assert said in capsys.readouterr().err
 
 
 # --- whichever has more states -------------------------------------------------------------------

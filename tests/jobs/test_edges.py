@@ -21,7 +21,7 @@ from luckbase.jobs import terminal
 from luckbase.jobs.app import run
 from luckbase.solver.board import file, registry
 from luckbase.solver.errors import DiskLimitError, LuckbaseError
-from luckbase.solver.sentences import command_line, counted, many, nearest, option, setting, show
+from luckbase.solver.sentences import command_line, counted, many, nearest, option, setting
 from tests.places import ROOT
 
 TINY = str(ROOT / "boards/pig/tiny.toml")
@@ -32,22 +32,6 @@ ABOVE = str(ROOT / "boards/press-your-luck/tiny.toml")
 @pytest.fixture(scope="module")
 def pig(table_of):
     return table_of(Path(TINY))
-
-
-@pytest.mark.parametrize(
-    "words",
-    [["solve", ""], ["solve", TINY, ""], ["status", ""], ["clean", ""], ["export", ""],
-     ["solve", "--dry-run", ""], ["info", ""], ["evaluate", ""], ["serve", ""]],
-)  # fmt: skip
-def test_an_empty_name_is_refused_and_does_not_mean_the_folder(
-    command, tmp_path, monkeypatch, words
-):
-    shutil.copy(TINY, tmp_path)
-    monkeypatch.chdir(tmp_path)
-    code, out, err = command(*words)
-    assert (code, out) == (2, "")
-    assert err.startswith("luckbase: '' is empty; expected the name of a file")
-    assert os.listdir() == ["tiny.toml"]
 
 
 def test_a_pipe_in_a_folder_is_no_board_of_it(tmp_path):
@@ -115,12 +99,6 @@ def test_status_of_a_folder_without_tables_says_so(command, tmp_path):
     code, out, err = command("status", str(tmp_path))
     assert (code, out) == (1, "")
     assert "has neither a table nor a board file" in err
-
-
-def test_clean_of_no_folder_is_refused(command, tmp_path):
-    code, out, err = command("clean", "--results", str(tmp_path / "nosuch"))
-    assert (code, out) == (2, "")
-    assert err == f"luckbase: --results: there is not a folder {tmp_path / 'nosuch'}\n"
 
 
 def test_a_small_disk_is_said_in_units_that_show_it(tmp_path, monkeypatch):
@@ -235,13 +213,6 @@ def test_what_was_meant_is_near_and_never_the_word_itself(word, clause):
     assert nearest(word, ["goal", "turns"]) == clause
 
 
-def test_for_a_state_of_another_game_this_ones_fields_are_said(command, pig):
-    _, _, err = command("query", str(pig), "scores=0,500,0")
-    assert "unknown field 'scores'; a state of pig has mine, yours, turn, player" in err
-    code, _, err = command("solve", "pig/tiny", "goal=50")
-    assert code == 2 and "unknown field 'goal'; it is an option: --set goal=50" in err
-
-
 def test_an_answer_says_that_what_was_asked_is_said_otherwise(command):
     with luckbase.open(SHUT, in_memory=True) as table:
         other = table[{"open": (7, 8, 9), "dice": (3, 6)}]
@@ -290,16 +261,6 @@ def test_one_of_anything_is_not_many_and_no_zero_is_negative():
     )  # fmt: skip
     answer = Answer(None, {}, 1, (-1e-12, 0.5), ())
     assert answer.table()[1] == [["this state", "0.0000000", "0.5000000"]]
-
-
-def test_no_option_is_meant_that_is_not_near(command):
-    assert command("solve", TINY, "--depth", "3")[::2] == (2, "luckbase: No such option: --depth\n")
-    assert "--max-states" in command("solve", TINY, "--max-state", "3")[2]
-
-
-def test_a_number_is_shown_as_far_as_python_can_print_it():
-    assert show(10**30 - 1) == "9" * 30
-    assert show(10**30) == show(-(10**30)) == "a number of more than 30 digits"
 
 
 @pytest.mark.parametrize(

@@ -40,31 +40,6 @@ def test_an_option_comes_before_its_variable(command, folder, monkeypatch):
     assert "no tables under results" in command("status")[1]
 
 
-@pytest.mark.parametrize(
-    ("variable", "value", "sentence"),
-    [
-        ("RESULTS", "file", "LUCKBASE_RESULTS: file is a file; write a folder, such as results"),
-        ("RESULTS", "ftp://b/x", "LUCKBASE_RESULTS: 'ftp://b/x' cannot hold tables"),
-        ("GAME", "none.py", "LUCKBASE_GAME: none.py: No such file or directory"),
-        ("ADDRESS", "127.0.0.1:9", "LUCKBASE_ADDRESS: nothing answers at 127.0.0.1:9: "),
-    ],
-)
-def test_a_wrong_value_is_a_sentence_that_names_the_variable(
-    command, monkeypatch, variable, value, sentence
-):
-    Path("file").write_text("x")
-    monkeypatch.setenv(f"LUCKBASE_{variable}", value)
-    code, out, err = command("solve", "pig/tiny")
-    assert (code, out) == (2, "") and err.startswith(f"luckbase: {sentence}")
-    assert err.count("\n") == 1
-
-
-def test_a_wrong_option_is_named_though_its_variable_is_set(command, monkeypatch):
-    Path("file").write_text("x")
-    monkeypatch.setenv("LUCKBASE_RESULTS", "results")
-    assert command("status", "--results", "file")[2].startswith("luckbase: --results: file is")
-
-
 def test_games_of_several_files_are_known(command, monkeypatch):
     monkeypatch.setattr(registry, "entries", {})  # another test may know the game
     text = Path(climb.__code__.co_filename).read_text()

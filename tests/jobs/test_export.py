@@ -33,29 +33,6 @@ def test_an_export_says_what_it_wrote(table, tmp_path, capsys):
     assert (done["rows"], done["bytes"]) == (len(pandas.read_csv(out)), out.stat().st_size)
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [(["--out", "x.doc"], "--out: x.doc: unknown format; end it in .csv, .jsonl or .parquet"),
-     (["--out", "no/such/x.csv"], "--out: no/such/x.csv: No such file or directory"),
-     (["score_1=5"], "where: unknown column 'score_1'; did you mean 'scores_1'"),
-     (["best=pass"], "where: best: 'pass' is not an action of this table; did you mean"),
-     (["best!=Play"], "where: best: 'Play' is not an action of this table; did you "
-      "mean 'play'?"),
-     (["spins"], "where: 'spins' is not a condition; write COLUMN OP VALUE"),
-     (["--columns", "bets"], "columns: unknown column 'bets'; did you mean 'best'?"),
-     (["--format", "excel"], "--format: unknown format 'excel'"),
-     (["--json"], "--json: says what was written to a file; give --out FILE")],
-)  # fmt: skip
-def test_what_can_not_be_exported_is_one_sentence(
-    words, said, table, tmp_path, capsys, monkeypatch
-):
-    monkeypatch.chdir(tmp_path)
-    assert run(["export", table, *words]) == 2
-    printed = capsys.readouterr()
-    assert printed.out == "" and printed.err.startswith(f"luckbase: {said}")
-    assert printed.err.count("\n") == 1 and not list(tmp_path.iterdir())
-
-
 def test_a_full_disk_at_the_end_of_a_pipe_is_one_sentence(table):
     with open("/dev/full", "wb") as full:
         done = subprocess.run(
@@ -111,12 +88,3 @@ def test_a_batch_with_actions_has_the_columns_of_an_export(table, batch, tmp_pat
                 word = action.name.replace(" ", "_")
                 assert [row[f"{word}_payoff_{i + 1}"] for i in range(3)] == list(action.value)
             assert row["to_act"] == (answer.to_act or 0)
-
-
-def test_a_batch_with_a_wrong_row_prints_nothing(table, tmp_path, capsys):
-    path = tmp_path / "in.csv"
-    path.write_text('scores,earned\n"0,1000,500","0,1,0"\n"0,1000,500","0,9,0"\n')
-    for more in ("--json", "--actions"):
-        assert run(["query", table, "--batch", str(path), more]) == 2
-        said = capsys.readouterr()
-        assert said.out == "" and "row 2: is beyond this table's frontier" in said.err

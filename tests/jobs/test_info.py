@@ -21,7 +21,6 @@ from luckbase.solver.errors import BoardError, OptionError
 from tests.games.climb import climb
 
 TINY = [name for name in packaged() if name.endswith("tiny")]
-Capture = pytest.CaptureFixture[str]
 
 
 @pytest.fixture(autouse=True)
@@ -175,16 +174,6 @@ def test_json_has_all_of_it(capsys):
     assert len(listed["boards"]) == len(packaged())
 
 
-def test_what_is_no_board_or_table_is_a_sentence(capsys):
-    Path("empty").mkdir()
-    for name, sentence in {
-        "pig/rase": "pig/rase: no such file; did you mean pig/race",
-        "empty": "empty: is not a table; name one, or a board file",
-    }.items():
-        assert run(["info", name]) in (1, 2)
-        assert sentence in capsys.readouterr().err
-
-
 # --- boards --------------------------------------------------------------------------------------
 
 
@@ -201,22 +190,6 @@ def test_a_copy_is_the_board_and_nothing_is_overwritten(capsys):
     assert json.loads(capsys.readouterr().out)["file"] == "other.toml"
     assert run(["info", "pig/tiny", "--copy", "--out", "my own.toml"]) == 0
     assert "then: luckbase solve 'my own.toml'\n" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("words", "sentence"),
-    [
-        (["pig/rase", "--copy"], "luckbase has no board 'pig/rase'; did you mean 'pig/race'"),
-        (["--copy"], "--copy: name the board to copy: luckbase info NAME --copy"),
-        (["pig/race", "--out", "mine.toml"], "--out: goes with --copy; write both, or neither"),
-        (["pig/race", "--copy", "--set", "goal=9"], "--set: --copy copies the board as it is"),
-        (["--set", "goal=9"], "--set: name the board whose options these are"),
-        (["pig/race", "--copy", "--out", "no/such.toml"], "no/such.toml: No such file"),
-    ],
-)
-def test_a_copy_that_can_not_be_made_is_a_sentence(words, sentence, capsys):
-    assert run(["info", *words]) == 2
-    assert sentence in capsys.readouterr().err
 
 
 def test_in_python():

@@ -86,11 +86,6 @@ def test_a_full_disk_refuses_the_plan(capsys, tmp_path, monkeypatch):
     assert "states nearer the end takes less" in err and err.count("\n") == 1
 
 
-def test_a_state_that_is_none_is_said(capsys):
-    assert run(["solve", PRESS, "--dry-run", "--from", "scores=0,2000,3501"]) == 2
-    assert "3501" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize(
     ("name", "settings", "circles", "microseconds"),
     [
@@ -139,10 +134,3 @@ def test_stage_files_are_as_large_as_planned_where_states_are_not_found_in_runs(
     with pytest.raises(Stopped):
         cluster.solve_below(board, results=tmp_path, one_piece=0, workers=1)
     assert 0.7 < planned.between_bytes / sizes[0] < 1.5
-
-
-def test_a_folder_that_keeps_no_files_is_said(capsys):
-    words = [str(BOARDS / "jackpot/tiny.toml"), "--results", "/proc/x"]
-    for more in ([], ["--dry-run"]):
-        assert run(["solve", *words, *more]) == 2
-        assert "--results: /proc keeps no files; write a folder" in capsys.readouterr().err

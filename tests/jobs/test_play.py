@@ -358,34 +358,6 @@ def test_a_board_that_begins_too_high_names_some_states_to_copy(played):
     assert code == 0 and "1 decision" in out
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        ([PIG, "--against", "hold-at-x"], "--against: no agent 'hold-at-x'"),
-        ([PIG, "--against", "best-response"], "has to know beforehand how you will play"),
-        ([PIG, "--against", "optimal,random"], "--against: 2 names, and you have 1 opponent; give"),
-        ([TINY, "scores=0,0,0", "earned=1,0,0", "--against", "a,b,c"], "3 names, and you have 2 o"),
-        ([PIG, "--against", "random,"], "--against: 'random,' has an empty name"),
-        ([JACKPOT, "--against", "optimal"], "jackpot has one player; leave it out"),
-        ([PIG, "--as", "3"], "--as: there is no player 3; write 1 to 2"),
-        ([PIG, "--as", "0"], "--as"),
-        ([PIG, "--seed", "-1"], "--seed"),
-        ([TINY, "scores=0,500,0"], "scores=0,500,0 earned=0,0,0 passed=0,0,0 whammies=0,0,0: the"),
-        ([PIG, "mine=20", "yours=3"], "the game is over there"),
-        ([PIG, "mine=1"], "yours is missing"),
-        ([PIG, "--from", "mine=1", "yours=x"], "yours: 'x' is not a whole number"),
-        ([BIG, "scores=0,0,0", "earned=3,3,3", "--max-states", "1000"], "begin lower, as --fr"),
-        ([PIG, "--set", "first_roll_forced=false"], "both players could pass for ever"),
-        ([SKUNK, "--set", "gaol=3"], "did you mean 'goal'"),
-        (["nowhere.toml"], "no such file"),
-    ],
-)
-def test_a_wrong_request_is_one_sentence(played, words, said):
-    code, out, err = played(*words)
-    assert code == 2 and out == ""
-    assert said in err and err.strip().count("\n") == 0
-
-
 def test_payoffs_are_said_where_more_than_one_player_gets_all(tmp_path, command, monkeypatch):
     monkeypatch.setattr(registry, "entries", {})
     rules = Path(tests.games.climb.__file__).read_text().replace("first, 1 - first", "1, 1")

@@ -222,14 +222,6 @@ def test_an_answer_is_a_bid_or_its_card(answer, index):
     assert read_answer(["bid 1", "bid 3", "bid 13"], answer, at_once=True) == index
 
 
-@pytest.mark.parametrize(
-    "words", [[], ["--set", "objective=win", "--set", "cards=10", "--set", "keep_cards=true"]]
-)
-def test_a_board_that_is_too_large_stops_at_its_limit_in_one_sentence(played, words):
-    code, out, err = played(POINTS, *words, "--max-states", "1000", lines=["1"])
-    assert (code, out) == (2, "") and "the limit is 1,000" in err and err.count("\n") == 1
-
-
 def test_few_cards_of_a_large_board_are_searched(played):
     code, out, err = played(POINTS, *STATE, "--seed", "1", lines=["1", "3", "5"])
     assert (code, err) == (0, "") and "the game is over" in out

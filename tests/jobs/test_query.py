@@ -5,8 +5,6 @@ from pathlib import Path
 
 import numpy as np
 import pandas
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from luckbase import cluster, solver
@@ -54,53 +52,15 @@ def results(table_of):
     return table_of(Path(TINY), frontier=1).parents[2]
 
 
-@pytest.fixture
-def refused(results, tmp_path, capsys):
-    """The sentence with which a batch is refused."""
-
-    def call(path):
-        assert run(["query", TINY, "--batch", str(path), "--results", str(results)]) == 2
-        said = capsys.readouterr()
-        assert said.out == "" and said.err.count("\n") == 1
-        return said.err
-
-    return call
-
-
 @pytest.mark.parametrize("before", [2, 10_500])
-def test_a_row_outside_the_table_is_named_in_small_and_large_batches(refused, tmp_path, before):
+def test_a_row_outside_the_table_is_named_in_small_and_large_batches(
+    command, results, tmp_path, before
+):
     path = tmp_path / "in.csv"
     path.write_text("scores,earned\n" + '"0,500,0","0,1,0"\n' * before + '"0,500,0","0,7,0"\n' * 2)
-    assert f"row {before + 1}: is beyond this table's frontier" in refused(path)
-
-
-def test_a_row_with_too_few_numbers_is_named(refused, tmp_path):
-    path = tmp_path / "in.csv"
-    path.write_text('scores\n"0,500,0"\n"0,500"\n"0"\n')
-    assert "row 2: scores: '0,500' has 2 values, not 3; write scores=0,0,0" in refused(path)
-    for gap in ("NA", "null", "N/A"):  # a name, perhaps, and no gap
-        path.write_text(f'scores,earned_1,earned_2,earned_3\n"0,500,0",0,1,{gap}\n')
-        assert f"row 1: earned_3: '{gap}' is not a whole number" in refused(path)
-    (path := tmp_path / "in.json").write_text('[{"scores": [0, 500, 0]}]')
-    assert "in.json: is a list; expected JSON lines, an object a line" in refused(path)
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [("scores,scores\n1,2\n", "two columns are called 'scores'"),
-     ("scores_1,scores_2,scores_3,note,note\n0,0,0,a,b\n", "two columns are called 'note'"),
-     ("scores_1,scores_2,scores_3,,\n0,0,0,,\n", "two columns are called nothing")],
-)  # fmt: skip
-def test_two_columns_of_one_name_are_one_sentence(refused, tmp_path, text, said):
-    path = tmp_path / "in.csv"
-    path.write_text(text)
-    assert said in refused(path)
-
-
-def test_two_parquet_columns_of_one_name_are_one_sentence(refused, tmp_path):
-    path = tmp_path / "in.parquet"
-    pq.write_table(pa.table([pa.array(["0,0,0"])] * 2, names=["scores", "scores"]), path)
-    assert "two columns are called 'scores'" in refused(path)
+    code, out, err = command("query", TINY, "--batch", path, "--results", results)
+    assert (code, out) == (2, "")
+    assert f"row {before + 1}: is beyond this table's frontier" in err
 
 
 def asked(table, rows, capsys):
@@ -177,21 +137,6 @@ def test_a_batch_says_the_best_action_one_step_above_a_search(tmp_path, capsys):
     assert found["best"][1] in ("play", "pass to 3")
 
 
-@pytest.mark.parametrize("more", [[], ["--dry-run"]])
-@pytest.mark.parametrize(
-    "text", ["inf", "-inf", "nan", "1e400", "1e300", "-1", "0", "0.009", "8GB", ""]
-)
-def test_a_memory_that_is_no_size_is_one_sentence_before_anything_is_made(
-    more, text, tmp_path, capsys
-):
-    words = ["solve", TINY, *more, f"--memory={text}", "--results", str(tmp_path)]
-    assert run(words) == 2
-    said = capsys.readouterr()
-    assert said.out == "" and said.err.count("\n") == 1
-    assert f"--memory: '{text}' is not a number of GB from 0.01; write it as --memory 8" in said.err
-    assert not list(tmp_path.iterdir())
-
-
 @pytest.mark.parametrize("text", ["0.5", "1e3", " 8 "])
 def test_a_memory_that_is_a_size_is_taken(text, tmp_path, capsys):
     words = ["solve", TINY, "--dry-run", "--set", "frontier=1", f"--memory={text}"]
@@ -220,12 +165,6 @@ def test_what_was_left_out_is_said_before_the_answer(results, tmp_path, capsys):
     whole = ["scores=0,1000,500", "earned=0,1,0", "passed=0,0,0", "whammies=0,0,0"]
     assert run(["query", TINY, *whole, *where]) == 0
     assert "left out" not in capsys.readouterr().out
-
-
-def test_games_are_not_played_where_the_payoffs_are_stored(results, capsys):
-    words = ["query", TINY, "scores=0,500,0", "earned=0,1,0", "--games", "9"]
-    assert run([*words, "--results", str(results)]) == 2
-    assert "--games 9: this table has the exact payoffs" in capsys.readouterr().err
 
 
 def test_a_table_of_decisions_is_searched_from_above_and_follows_one_state(tmp_path, capsys):

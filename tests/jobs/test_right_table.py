@@ -170,13 +170,6 @@ def test_a_table_named_by_its_path_says_that_its_board_has_changed(tmp_path, com
         assert opened.ask(words).origin.stale == ("score_cap: was 3000, now 2500",)
 
 
-def test_options_of_a_table_named_by_its_path_are_refused(both, command):
-    table = str(next(both.glob("*/*/*")))
-    code, _, err = command("query", table, *STATE, "--set", "score_unit=500")
-    assert code == 2
-    assert "and its options are fixed; leave score_unit out" in err
-
-
 @pytest.mark.parametrize("name", ["evaluate", "play"])
 def test_an_agent_that_is_a_table_of_another_game_is_refused(name, tmp_path, command):
     small = ["--set", "goal=10"]
@@ -241,17 +234,6 @@ def test_a_chart_says_what_it_is_from(tmp_path, command):
     assert run(["solve", *small]) == 0
     code, _, err = command("chart", *small)
     assert code == 0 and "from seed goal=20, solve " in err
-
-
-def test_a_board_without_charts_is_told_so_before_anybody_solves_it(tmp_path, command):
-    board = [str(ROOT / "boards/pig/rounds.toml"), "--set", "rounds=1", "--set", "cut=30"]
-    for _ in range(2):
-        code, _, err = command("chart", *board, "--results", str(tmp_path))
-        assert (
-            code == 2
-            and "board rounds: pig-rounds has no charts; luckbase query answers by state" in err
-        )
-        assert run(["solve", *board, "--results", str(tmp_path)]) == 0
 
 
 def test_status_of_a_board_with_options_is_of_that_table_alone(both, command):

@@ -129,22 +129,6 @@ def test_a_port_that_is_taken_is_one_sentence(pig, capsys):
     )
 
 
-@pytest.mark.parametrize(
-    "words, sentence",
-    [
-        (["nowhere"], "nowhere: no such table, board file or folder"),
-        (["--host", "no.such.host.invalid"], "is not an address of this machine"),
-        (["--set", "goal=3"], "goal is an option of a board"),
-        ([str(BOARDS / "pig/tiny.toml")], "no table there; luckbase solve"),
-        ([str(BOARDS / "pig/tiny.toml"), "--set", "goal=7"], "no table of this board with goal=7"),
-    ],
-)
-def test_what_can_not_be_served_is_refused(words, sentence, tmp_path, capsys):
-    code = run(["serve", *words, "--no-open", "--port", "0", "--results", str(tmp_path)])
-    said = capsys.readouterr().err
-    assert code in (1, 2) and sentence in said and "Traceback" not in said
-
-
 def test_without_its_extra_it_says_how_to_get_it(monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "uvicorn", None)
     assert run(["serve"]) == 2

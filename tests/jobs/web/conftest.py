@@ -6,22 +6,7 @@ from typing import Any
 import pytest
 
 import luckbase
-from tests.jobs.web import serving
 from tests.places import BOARDS
-
-
-@pytest.fixture(scope="session")
-def web_results(run_folder):
-    """A results folder with every game's tiny table; to be looked at only."""
-    return serving.solved(run_folder)
-
-
-@pytest.fixture(scope="module")
-def client(web_results):
-    """A client of a server of all of them."""
-    with serving.asking(web_results, open_tables=len(serving.GAMES)) as found:
-        yield found
-
 
 # --- of the page, for test files that import `browsing` ------------------------------------------
 

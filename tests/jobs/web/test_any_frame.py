@@ -330,29 +330,6 @@ def test_a_parquet_batch_is_answered_as_a_frame_by_the_command(
     case.check(command, lambda answer: answer.value[0])
 
 
-@pytest.mark.parametrize(
-    ("kind", "body", "wrong"),
-    [("csv", b"mine,yours,note\n0,3,a\n0,3,Jos\xe9\n", "line 3 is not text in UTF-8; save it"),
-     ("csv", b"mine,yours,Jos\xe9\n0,3,a\n", "line 1 is not text in UTF-8"),
-     ("jsonl", b'{"mine":0,"yours":3,"note":"Jos\xe9"}\n', "line 1 is not text in UTF-8"),
-     ("jsonl", b'{"mine":{"a":0},"yours":3}\n', "column mine: is of type struct<a: int64>;"),
-     ("jsonl", b'{"mine":1000000000000000000000000000000,"yours":3}\n', "is not a whole number"),
-     ("jsonl", b'{"mine":1.5,"yours":3}\n', "row 1: mine: '1.5' is not a whole number"),
-     ("jsonl", b'{"mine":null,"yours":3}\n', "row 1: mine: is empty; expected 1 value; write"),
-     ("jsonl", b'{"mine":0,"yours":3,"payoff_1":7}\n', "column payoff_1: is a column of the"),
-     ("csv", b"mine,yours,mine\n0,3,0\n", "two columns are called 'mine'")],
-)  # fmt: skip
-def test_a_batch_that_says_no_state_is_one_sentence(
-    web_results, tmp_path, capsys, kind, body, wrong
-):
-    path = tmp_path / f"in.{kind}"
-    path.write_bytes(body)
-    table = next((web_results / "pig" / "tiny").iterdir())
-    assert run(["query", str(table), "--batch", str(path)]) == 2
-    said = capsys.readouterr()
-    assert wrong in said.err and said.out == "" and said.err.count("\n") == 1
-
-
 def test_whole_floats_of_a_csv_are_numbers_and_a_gap_is_not_said(tables, tmp_path):
     path, out = tmp_path / "in.csv", tmp_path / "out.csv"
     path.write_bytes(b"mine,yours,turn\n0.0,3.0,4.0\n0.0,3.0,\n0.0,3.0,nan\n")

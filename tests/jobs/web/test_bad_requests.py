@@ -115,40 +115,6 @@ def test_any_game_that_is_asked_for(client, game, asked):
         refused(reply)
 
 
-@pytest.mark.parametrize(
-    "path, sentence",
-    [
-        ("/api/nothing", "there is nothing at this address"),
-        ("/api/tables?x=1", "unknown parameter 'x'"),
-        ("/static/../app.py", "there is nothing at this address"),
-        ("/static/..%2fapp.py", "there is nothing at this address"),
-        ("/static/%2e%2e/server.py", "there is nothing at this address"),
-        ("/api/tables/{id}/state?mine=1", "yours is missing; write mine=0 yours=0"),
-        ("/api/tables/{id}/state?mine=1&mine=2", "mine: is given twice"),
-        ("/api/tables/{id}/state?mine=1&yours=99", "yours: 99 is too large; expected at most 20"),
-        ("/api/tables/{id}/state?drawing=maybe", "drawing: 'maybe' is not 1, 0 or state"),
-        ("/api/tables/{id}/mainline?most=0", "most: '0' is not a whole number from 1 to 200"),
-        ("/api/tables/{id}/chart/no", "chart: 'no' is not a chart of pig"),
-        ("/api/tables/{id}/grid?x=mine", "y: is missing; write y=COLUMN"),
-        ("/api/tables/{id}/grid?x=mine&y=mine", "y: mine is the column of x too"),
-        ("/api/tables/{id}/grid?x=mine&y=no", "y: 'no' is not a column of numbers"),
-        (
-            "/api/tables/{id}/grid?x=mine&y=turn&mine_from=-5000&mine_to=5000",
-            "cells; expected at",
-        ),
-        ("/api/tables/{id}/grid?x=mine&y=turn&colour=red", "colour: unknown colour 'red'"),
-        ("/api/tables/{id}/play?seed=x", "seed: 'x' is not a whole number from 0 to 4294967295"),
-        ("/api/tables/{id}/play?seat=3", "seat: '3' is not a whole number from 1 to 2"),
-        ("/api/tables/{id}/play?move=fly", "move: number 1 is 'fly'; expected"),
-        ("/api/compare?first={id}", "second: is missing"),
-        ("/api/compare?first={id}&second=x", "unknown table 'x'"),
-    ],
-)
-def test_what_is_wrong_and_what_would_be_right(path, sentence, client):
-    reply = client.get(path.replace("{id}", id_of(client, "pig")))
-    assert sentence in refused(reply)
-
-
 def test_the_field_that_a_sentence_is_of_is_named(client):
     id = id_of(client, "pig")
     for query, field in (("mine=1&yours=99", "yours"), ("mine=x&yours=0", "mine"), ("a=1", None)):
@@ -159,6 +125,7 @@ def test_a_long_word_does_not_come_back_whole(client):
     at = f"/api/tables/{id_of(client, 'pig')}/play"
     for against in ("x" * 390, "x" * 389 + ",", "x," * 190, "x" * 50_000):
         refused(client.get(at, params={"against": against}))
+    refused(client.get(at.replace("/play", "/filter"), params={"where": "m" * 50_000}))
 
 
 def test_more_moves_than_a_game_may_have_are_refused(client, monkeypatch):

@@ -4,7 +4,6 @@ import pytest
 
 import luckbase
 from luckbase.jobs.web import filter
-from luckbase.jobs.web.http import WORD_LENGTH
 from tests.jobs.web.serving import GAMES, id_of
 
 WHERE = {
@@ -39,30 +38,6 @@ def test_rows_are_those_of_an_export_with_their_answers(game, client, web_result
             assert row["value"] == pytest.approx([other["payoff_1"], *row["value"][1:]])
             assert (row["best"], row["margin"]) == (answer.best, answer.margin)
             assert (row["to_act"] or 0) == other["to_act"]
-
-
-@pytest.mark.parametrize(
-    "where, sentence",
-    [
-        ("mines=3", "where: unknown column 'mines'; did you mean 'mine'?"),
-        ("mine<", "where: mine: '' is not a number or a column of numbers"),
-        ("mine", "where: 'mine' is not a condition; write COLUMN OP VALUE"),
-        ("best=hodl", "where: best: 'hodl' is not an action of this table; did you mean 'hold'?"),
-        ("best='hold", "where: 'best='hold': No closing quotation"),
-        ("mine=1; drop table", "where: mine: '1; drop table' is not a number"),
-        ("m" * (WORD_LENGTH + 1), "where: has more than"),
-    ],
-)
-def test_wrong_conditions_are_one_sentence(where, sentence, client):
-    said = client.get(f"/api/tables/{id_of(client, 'pig')}/filter", params={"where": where})
-    assert said.status_code == 400 and said.json()["error"].startswith(sentence)
-    assert "\n" not in said.json()["error"]
-
-
-@pytest.mark.parametrize("most", ["0", "201", "many"])
-def test_how_many_are_shown_is_bounded(most, client):
-    said = client.get(f"/api/tables/{id_of(client, 'pig')}/filter", params={"most": most})
-    assert said.status_code == 400 and said.json()["error"].startswith("most: ")
 
 
 def test_a_search_stops_when_its_time_is_over(client, monkeypatch):

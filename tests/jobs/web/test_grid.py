@@ -5,7 +5,6 @@ import pytest
 
 import luckbase
 from luckbase.jobs.web.states import grid
-from luckbase.solver.errors import OptionError
 from tests.places import BOARDS
 
 
@@ -54,18 +53,3 @@ def test_a_grid_in_pieces_is_the_same(table, monkeypatch):
         for each in (whole, pieces)
     ]
     assert names[0] == names[1]
-
-
-@pytest.mark.parametrize(
-    "wish, sentence",
-    [
-        ((("mine", "mine"), {}, "value_1"), "y: mine is the column of x too"),
-        ((("nine", "mine"), {}, "value_1"), "x: 'nine' is not a column of numbers .* 'mine'"),
-        ((("mine", "turn"), {}, "value_3"), "colour: unknown colour 'value_3'"),
-        ((("mine", "turn"), {}, "best", {"mine": (0, 9999, 1)}), "200,000 cells; expected"),
-        ((("mine", "turn"), {}, "best", {"mine": (5, 1, 1)}), "gives no values"),
-    ],
-)  # fmt: skip
-def test_a_grid_that_can_not_be_is_refused(wish, sentence, table):
-    with pytest.raises(OptionError, match=sentence):
-        grid(table, *wish)

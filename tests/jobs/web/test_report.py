@@ -257,20 +257,6 @@ def test_a_fault_that_leaves_the_table_readable_stands_in_the_report(results, tm
     assert "faults were found" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    ("more", "sentence"),
-    [
-        (["nowhere/r.html"], "nowhere/r.html: nowhere is not a folder; make it first"),
-        (["r.html", "--all", "--sample", "3"], "--sample and --all: write one of them"),
-        (["copy", "--sample", "3"], "--sample: only a page verifies rows; publish to a FILE.html"),
-        (["copy", "--all"], "--all: only a page verifies rows; publish to a FILE.html"),
-    ],
-)
-def test_what_can_not_be_done_is_a_sentence(more, sentence, results, capsys):
-    assert run(["publish", str(SKUNK), *more, "--results", str(results)]) == 2
-    assert capsys.readouterr().err == f"luckbase: {sentence}\n"
-
-
 def test_a_report_is_there_whole_or_not_at_all(made, tmp_path, monkeypatch):
     out = tmp_path / "r.html"
     out.write_text("the old one")

@@ -65,15 +65,3 @@ def test_the_same_seed_is_the_same_decision_and_others_are_others(client):
     first = trained(client, "pig", seed=1, difficulty="easy")
     assert trained(client, "pig", seed=1, difficulty="easy") == first
     assert len({trained(client, "pig", seed=n)["query"] for n in range(8)}) > 4
-
-
-@pytest.mark.parametrize(
-    ("asked", "said"),
-    [
-        ({"difficulty": "mediun"}, "difficulty: 'mediun'"), ({"seed": "-1"}, "seed: '-1'"),
-        ({"sed": "1"}, "did you mean 'seed'?"),
-    ],
-)  # fmt: skip
-def test_what_is_wrong_is_a_sentence(asked, said, client):
-    reply = client.get(f"/api/tables/{id_of(client, 'pig')}/train", params=asked)
-    assert reply.status_code == 400 and said in reply.json()["error"]

@@ -25,7 +25,6 @@ from luckbase.game import (
     register,
     transition,
 )
-from luckbase.jobs.app import run
 from luckbase.solver import check
 from luckbase.solver.board import registry
 from luckbase.solver.check import check_sample
@@ -33,7 +32,6 @@ from luckbase.solver.errors import GameError
 from luckbase.solver.game.game import fault_in
 from luckbase.solver.search.explore import count_below, explore
 from luckbase.solver.search.game_graph import Graph
-from tests.places import ROOT
 
 START = {"purse": 4, "tosses": 4}
 
@@ -270,46 +268,6 @@ def test_a_board_of_fewer_numbers_than_the_transition_reads_is_one_sentence(boar
     )
     with pytest.raises(GameError, match=said):
         cluster.solve_below(board, results=tmp_path)
-
-
-CLIMB = (ROOT / "tests/games/climb.py").read_text()
-
-
-@pytest.mark.parametrize(
-    ("right", "wrong", "sentence"),
-    [
-        ("        players=2,\n", "", "line 44: TypeError: Rules() missing 1 required"),
-        ("max_edges=", "max_edge=", "line 44: TypeError: Rules() got an unexpected keyword "
-         "argument 'max_edge'; did you mean 'max_edges'?"),
-        ("players=2", "players=0", "line 44: ValueError: players: 0; expected at least 1"),
-        ("== summit:", "== sumit:", "line 29: NameError: name 'sumit' is not defined"),
-        ("over(edges, first,", 'over(edges, "a",', "line 31: TypingError: No implementation of "
-         "function over"),
-        ("import Agents", "import Agent", "line 8: ImportError: cannot import name 'Agent'"),
-        ("def rules(", "def rules)", "line 41: SyntaxError: unmatched ')'"),
-        ("board.ints\n", "board.ints[0], board.ints[9]\n", "line 27: at steps=0,0 turns=6: "
-         "IndexError: index is out of bounds"),
-        ('("rest", "roll")', '("rest",)', "at steps=0,0 turns=6: action 1 has no name in Rules("),
-        ('("rest", "roll")', "lambda action: action", "at steps=0,0 turns=6: action 0 has no name "
-         "in Rules(actions=…): 0; expected text"),
-        ("start={}", "start=lambda: 1 // 0", "line 51: ZeroDivisionError: integer division"),
-    ],
-)  # fmt: skip
-def test_a_mistake_of_an_author_is_a_sentence_with_the_file_and_the_line(
-    right, wrong, sentence, tmp_path, capsys, monkeypatch
-):
-    monkeypatch.setattr(registry, "entries", {})
-    assert right in CLIMB
-    (tmp_path / "climb.py").write_text(CLIMB.replace(right, wrong))
-    (tmp_path / "hill.toml").write_text('game = "climb"\n')
-    monkeypatch.chdir(tmp_path)
-    assert run(["solve", "hill.toml", "--game", "climb.py"]) == 2
-    said = capsys.readouterr().err.strip().splitlines()[-1]
-    assert (
-        said.removeprefix("luckbase: ")
-        .removeprefix("--game: ")
-        .startswith(f"climb.py{', ' if sentence.startswith('line') else ': '}{sentence}")
-    )
 
 
 def test_what_python_suggests_of_itself_is_not_said_twice():

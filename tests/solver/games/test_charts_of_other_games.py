@@ -7,7 +7,6 @@ import pytest
 
 import luckbase
 from luckbase.solver.charts import Heatmap, Listing
-from luckbase.solver.errors import LuckbaseError
 from tests.reference import goofspiel
 from tests.reference.jackpot import Reference as Tiles
 from tests.reference.skunk import Reference as Race
@@ -34,12 +33,6 @@ def points():
         yield table
 
 
-def refused(table, name, fields):
-    with pytest.raises(LuckbaseError) as error:
-        table.chart(name, dict(field.split("=") for field in fields.split()))
-    return str(error.value)
-
-
 # --- Pig and Skunk -------------------------------------------------------------------------------
 
 
@@ -64,12 +57,6 @@ def test_how_to_read_a_picture_is_true_of_it(pig, points):
         made, (kind,) = table.chart(name), [each for each in table.charts if each.name == name]
         assert isinstance(made, Heatmap) and made.blank is not None
         assert word in kind.reading and "darker" not in kind.reading
-
-
-def test_the_charts_of_a_race_refuse_what_they_do_not_show(pig):
-    assert "the picture 'hold' shows all scores" in refused(pig, "hold", "mine=3")
-    assert "turn: a line is for the start of a turn" in refused(pig, "chart", "turn=3")
-    assert "12 is not a score of the chart" in refused(pig, "chart", "yours=12")
 
 
 # --- Goofspiel -----------------------------------------------------------------------------------
@@ -105,14 +92,6 @@ def test_a_picture_midway_has_numbers_where_there_are_cards_and_nowhere_else(poi
         (upcard, bid) for upcard in (1, 3, 4) for bid in (1, 2, 4)
     ]
     assert "first" not in made.title and "deck=1,3,4" in made.about
-
-
-def test_goofspiel_refuses_what_is_no_position(win, points):
-    assert "theirs" in refused(points, "bids", "mine=1,2")
-    assert "upcard: a chart is of every card" in refused(
-        points, "bids", "mine=1 theirs=2 deck=3 upcard=3"
-    )
-    assert "'lead' is not a chart of goofspiel" in refused(win, "lead", "")
 
 
 # --- Jackpot and Shut the Box --------------------------------------------------------------------
@@ -167,9 +146,3 @@ def a_roll(said, reference):
         return tuple(map(int, said.split(",")))
     total, dice = int(said.split()[0]), 1 if "1 die" in said else reference.dice
     return next(roll for roll in reference.rolls(dice) if sum(roll) == total)
-
-
-def test_tiles_refuse_what_is_not_asked(tiles):
-    table, _ = tiles
-    assert "dice: the list is of every roll; only open=" in refused(table, "flip", "dice=1,2")
-    assert "open: no tile is open" in refused(table, "flip", "open=")

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from luckbase.solver.errors import StateError
 from luckbase.solver.game.arrays import Coded
 from luckbase.solver.games.goofspiel import kernel
 from luckbase.solver.games.goofspiel.game import lowest_ranks, path_counts, pattern_count
@@ -268,35 +267,3 @@ def test_bids_are_said_in_the_cards_that_were_named():
     assert bids.values[1] == pytest.approx(float(exact_games.solve(exact)[0]), abs=1e-12)
     swapped = first_move(table, mine="2,3,4", theirs="1,5,6", deck="1,4,6")
     assert swapped.values[1] == pytest.approx(-bids.values[1], abs=1e-12)
-
-
-@pytest.mark.parametrize(
-    ("words", "sentence"),
-    [
-        ({"mine": "1,2"}, "theirs is missing"),
-        ({"theirs": "1,2,3"}, "theirs: 3 cards, and mine has 2"),
-        ({"deck": "1"}, "deck: 1 card, and mine has 2"),
-        ({"mine": "2,2"}, "mine: 2 is there twice"),
-        ({"deck": "1,6"}, "deck: 6 is not a number from 1 to 5"),
-        ({"upcard": "4"}, "upcard: 4 is not in deck"),
-        ({"upcard": "-1"}, "upcard: -1 is too small; expected at least 1"),
-        ({"upcard": "6"}, "upcard: 6 is too large; expected at most 5"),
-        ({"upcard": "x"}, "upcard: 'x' is not a whole number"),
-        (
-            {"lead": "2"},
-            "unknown field 'lead'; a state of goofspiel has mine, theirs, deck, upcard",
-        ),
-        ({"hand": "2"}, "unknown field 'hand'"),
-    ],
-)
-def test_what_is_wrong_with_a_state_is_one_sentence(words, sentence):
-    right = {"mine": "1,2", "theirs": "3,4", "deck": "1,3"}
-    with pytest.raises(StateError) as error:
-        goofspiel(5).parse(words if sentence.startswith("theirs is") else right | words)
-    assert str(error.value).startswith(sentence)
-
-
-def test_a_lead_beyond_the_points_gone_is_refused():
-    words = {"mine": "1,2", "theirs": "3,4", "deck": "1,2", "lead": "8"}
-    with pytest.raises(StateError, match="lead: 8 is larger than the sum of the cards gone, 7"):
-        goofspiel(4, "win").parse(words)

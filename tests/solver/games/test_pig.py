@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import luckbase
 from luckbase import solver
-from luckbase.solver.errors import BoardError, OptionError, StateError
+from luckbase.solver.errors import BoardError, OptionError
 from luckbase.solver.game.capabilities import Layout, agents_of, best_array
 from luckbase.solver.games.pig import agents as rounds_agents
 from luckbase.solver.games.pig import kernel
@@ -394,13 +394,6 @@ def test_the_agents_by_name():
     assert_one_sentence(caught.value)
 
 
-def test_an_agent_that_is_none_is_refused_in_a_sentence():
-    for board in (TINY, ROUNDS):
-        with pytest.raises(OptionError, match="no agent 'hold-at-0'") as caught:
-            luckbase.evaluate(pig(board).board, ["hold-at-0", "computer"])
-        assert_one_sentence(caught.value)
-
-
 # Words
 
 
@@ -415,24 +408,6 @@ def test_states_in_words():
     for path in (RACE, TINY, ROUNDS):
         for _, said in laid_out(path).opening_questions():
             assert laid_out(path).locate(pig(path).parse(said))[0][0] >= 0
-
-
-@pytest.mark.parametrize(
-    ("words", "sentence"),
-    [
-        ({"mine": "1"}, "yours is missing; write mine=0 yours=0"),
-        ({"mine": "1", "yours": "2", "rounds": "3"}, "unknown field 'rounds'; did you mean"),
-        ({"mine": "1", "yours": "-2"}, "yours: -2 is too small; expected at least 0"),
-        ({"mine": "1", "yours": "2", "round": "12"}, "round: 12 is too large; expected at most 11"),
-        ({"mine": "1", "yours": "2", "player": "0"}, "player: 0 is too small; expected at least 1"),
-        ({"mine": "1", "yours": "2", "round": "11", "turn": "3"}, "round: 11 is after the last"),
-    ],
-)  # fmt: skip
-def test_a_state_that_is_none_is_refused_in_a_sentence(words, sentence):
-    with pytest.raises(StateError) as caught:
-        pig(ROUNDS).parse(words)
-    assert_one_sentence(caught.value)
-    assert sentence in str(caught.value)
 
 
 def test_boards_that_can_not_be_solved_are_refused_in_a_sentence():

@@ -7,7 +7,7 @@ import pytest
 
 import luckbase
 from luckbase.solver.charts import Curves, Heatmap
-from luckbase.solver.errors import LuckbaseError, OptionError, StateError
+from luckbase.solver.errors import OptionError, StateError
 from luckbase.solver.games.press_your_luck.setting import choices, settings
 from tests.solver.games.press_your_luck import reference_of
 
@@ -179,38 +179,3 @@ def test_a_choice_closer_than_the_error_is_not_called_a_pass(table):
 
 
 # --- what is refused -----------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("name", "fields", "said"),
-    [
-        ("leads", "riva=500", "unknown field 'riva'; did you mean 'rival'?"),
-        ("leads", "third=250", "250 is not a multiple of 500"),
-        ("leads", "third=9000", "9000 is too large; expected at most 3000"),
-        ("leads", "spins=4", "spins: 4 in all, and the table covers 3; solve with frontier=4"),
-        ("leads", "spins=0", "spins: 0 in all, and the others hold 0; player 2 needs one"),
-        ("leads", "spins=one", "spins: 'one' is not a number or several"),
-        ("leads", "spins=1-9999", "spins: 1-9999 are too many"),
-        ("leads", "up=4", "up: 4 is not a player"),
-        ("leads", "earned_1=1", "up: player 1 holds a spin and is up before player 2"),
-        ("leads", "whammies=4,0,4", "every opponent is out"),
-        ("leads", "whammies=0,0", "whammies: '0,0' has 2 values, not 3"),
-        ("leads", "scores=0,500,0", "scores_2: player 2 is up, and this chart is over their score"),
-        (
-            "leads",
-            "earned_2=1",
-            "earned_2: player 2 is up, and has what the others leave of spins=",
-        ),
-        ("leads", "passed_2=1", "passed_2: player 2 is up, and who must spin has no choice"),
-        ("leads", "third=500 scores_1=500", "third: is the same as scores_1, which is given too"),
-        ("decide", "rival=500", "rival: this chart is over the rival's score; leave it out"),
-        ("leads", "own=500", "own: player 2 is up, and this chart is over their score"),
-        ("decide", "own=500", "own: player 2 is up, and this chart is over their score"),
-        ("decide", "spins=1,2", "spins: this chart is of one value; write spins=1"),
-        ("decide", "up=1,2", "up: this chart is of one value; write up=1"),
-    ],
-)
-def test_a_wrong_setting_gets_one_sentence(table, name, fields, said):
-    with pytest.raises(LuckbaseError) as error:
-        table.chart(name, dict(field.split("=") for field in fields.split()))
-    assert said in str(error.value) and "\n" not in str(error.value)

@@ -14,7 +14,7 @@ from scipy.optimize import linprog
 
 from luckbase.solver import load_game
 from luckbase.solver.board.file import board_from_canonical
-from luckbase.solver.errors import LuckbaseError, OptionError
+from luckbase.solver.errors import LuckbaseError
 from luckbase.solver.games.press_your_luck.board import PressYourLuckBoard, outcome_distribution
 from luckbase.solver.games.press_your_luck.outcomes import (
     by_size,
@@ -287,28 +287,6 @@ def test_one_amount_is_kept_where_the_mean_is_on_the_grid():
     assert (spin.money, spin.spin) == (((3, Fraction(1, 2)),), ((5, Fraction(1, 3)),))
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("0", "0 is not allowed"), ("1", "1 is not allowed"), ("-3", "-3 is not allowed"),
-        ("201", "201 is not allowed"), ("some", "'some' is not"), ("true", "true is not"),
-        ("2", "2 are too few for a whammy, money, and money plus a spin; expected at least 3"),
-    ],
-)  # fmt: skip
-def test_a_number_that_is_none_is_one_sentence(text, said):
-    with pytest.raises(OptionError) as caught:
-        press_your_luck(FEBRUARY, outcomes=text)
-    assert_one_sentence(caught.value)
-    assert f"outcomes: {said}" in str(caught.value)
-
-
 def test_amounts_plus_a_spin_that_are_nothing_on_average_have_no_coarse_chances():
     amounts = ((Fraction(1, 4), Fraction(1)),)
     assert by_size(amounts, 1) == {} and coarsened((), amounts, 9) is None
-
-
-def test_few_outcomes_can_not_be_mixed_with_slides_that_are_no_money():
-    with pytest.raises(LuckbaseError, match="outcomes: 6 cannot be mixed with 'double"):
-        press_your_luck(FEBRUARY.with_stem("1985-02-double"), outcomes="6")
-    with pytest.raises(LuckbaseError, match="outcomes: 6 cannot be mixed with choices = 'best'"):
-        press_your_luck(FEBRUARY, outcomes="6", choices="best")

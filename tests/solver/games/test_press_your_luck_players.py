@@ -1,6 +1,7 @@
 """Press Your Luck of two players, and boards whose keys use mixed radices: the rule of the last
 place, refusals, and the drawing of a state."""
 
+import re
 from itertools import pairwise
 
 import numpy as np
@@ -55,35 +56,17 @@ def test_larsons_cap_is_searched_and_keys_tell_its_states_apart():
     assert table.probe(start)[0].tolist() == pytest.approx([0, 1 / 16, 15 / 16])
 
 
-def refused(players, state="", cap=3000, unit=500):
-    with pytest.raises(LuckbaseError) as found:
-        game = game_of(players, cap, unit)
-        if state:
-            game.parse(state)
-        game.need(Layout)
-    assert found.value.exit_code == 2 and "\n" not in str(found.value)
-    return str(found.value)
-
-
-@pytest.mark.parametrize(
-    ("said", "asked"),
-    [
-        ("players: 4 is too large; expected at most 3", (4,)),
-        ("players: 1 is too small; expected at least 2", (1,)),
-        ("scores: '0,0' has 2 values, not 3; write scores=0,0,0", (3, "scores=0,0")),
-        ("earned: '1,0,0' has 3 values, not 2; write earned=0,0", (2, "scores=0,0 earned=1,0,0")),
-        ("expected at most 31 in all", (3, "scores=0,0,0 earned=20,20,0")),
-        ("earned: 25 is too large; expected at most 24",
-         (3, "scores=0,0,0 earned=25,0,0", 200_000, 250)),
-        ("has 442 units of score_unit, above 255, that no full table takes yet; run: luckbase "
-         "solve with --from and a state, to search what lies below, as in --from scores=0,0,0 "
-         "earned=1,1,1", (3, "", 110_500, 250)),
-        ("1,000,000 units of score_unit 1 for 3 players do not fit in a key of 64 bits; write a "
-         "larger score_unit", (3, "", 1_000_000, 1)),
-    ],
-)  # fmt: skip
-def test_what_a_board_or_a_state_can_not_be_is_a_sentence(said, asked):
-    assert said in refused(*asked)
+@pytest.mark.parametrize(("cap", "unit", "said"), [
+    (110_500, 250, "has 442 units of score_unit, above 255, that no full table takes yet; run: "
+     "luckbase solve with --from and a state, to search what lies below, as in --from "
+     "scores=0,0,0 earned=1,1,1"),
+    (1_000_000, 1, "1,000,000 units of score_unit 1 for 3 players do not fit in a key of 64 bits; "
+     "write a larger score_unit"),
+])  # fmt: skip
+def test_a_board_of_too_many_scores_is_refused(cap, unit, said):
+    with pytest.raises(LuckbaseError, match=re.escape(said)) as found:
+        game_of(3, cap, unit).need(Layout)
+    assert found.value.exit_code == 2
 
 
 @pytest.mark.parametrize("players", [2, 3])

@@ -115,35 +115,6 @@ def test_a_start_of_another_number_of_players_is_left_out_and_who_plays_hears_wh
     assert luckbase.play(two, {"scores": (0, 500), "earned": (1, 0)}).names
 
 
-MISTAKES = {
-    "": "start, scores: is missing",
-    "scores = 5": "start, scores: 5 is not a list; write it in square brackets",
-    "scores = [0, 5, 'x']": "start, scores, item 3: 'x' is not a whole number",
-    "scores = [0, 5, -5]": "start, scores, item 3: -5 is too small; expected at least 0",
-    "scores = [0, 9, 5]": "start, scores: 5 stands behind 9; write the lowest score first: it",
-    "scores = [0, 0, 0]\nwhammies = [0, 0]": "start, whammies: 2 numbers for 3 scores; expected",
-    "scores = [0, 0, 0]\nwhammies = [0, 0, 4]": "start, whammies, item 3: 4 is too large; expec",
-    "scores = [0, 0, 0]\nspins = [1, 1]": "start, spins: 2 numbers for 3 scores; expected one a",
-    "scores = [0, 0, 0]\nspins = [1, 1, 21]": "start, spins, item 3: 21 is too large; expected",
-    "scores = [0, 0, 0]\nspins = [1, 1, 1]\nquestions = 4": "start, questions: spins are given as",
-    "scores = [0, 0, 0]\nquestions = 7": "start, questions: 7 is too large; expected at most 6",
-    "scores = [0, 0, 0]\nbuzz_spins = 6": "start, buzz_spins: 6 is too large; expected at most 5",
-    "scores = [0, 0, 0]\nchoice_spins = '1'": "start, choice_spins: '1' is not a whole number",
-    "scores = [0, 0, 0]\nbuzz_right = 0.5": "buzz_right: 0.5 is not a chance; write a fraction",
-    "scores = [0, 0, 0]\nchoice_right = '6/5'": "choice_right: '6/5' is not a chance from 0 to 1",
-    "scores = [0, 0, 0]\nbuzzes = ['1/2']": "start, buzzes: 1 number for 3 scores; expected one",
-    "scores = [0, 0, 0]\nbuzzes = ['1/2', '1/2', '1/3']": "start, buzzes: the chances sum to 4/3",
-    "scores = [0, 0, 0]\nquestion = 4": "start: unknown key 'question'; did you mean 'questions'?",
-}
-
-
-@pytest.mark.parametrize("lines", MISTAKES)
-def test_a_wrong_start_is_one_sentence(lines):
-    with pytest.raises(BoardError) as raised:
-        read(SMALL.replace("[solve]", f"[start]\n{lines}\n[solve]"))
-    assert MISTAKES[lines] in str(raised.value) and "\n" not in str(raised.value)
-
-
 def test_whoever_is_out_before_the_round_is_refused():
     text = edited(TINY, "scores =", "whammies = [0, 2, 0]\nscores =")
     assert read(text).start is not None
