@@ -56,6 +56,14 @@ def newest_entry(table):
     return max((table / "ledger").iterdir())
 
 
+def python(*words, check=True, env=(), **how):
+    """Run Python in a process of its own, such as ``python("-m", "luckbase", "status")``; env: more
+    variables of the environment; how: as `subprocess.run` takes it."""
+    how = {"cwd": ROOT, "capture_output": True, "text": True, **how}
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), **dict(env)}
+    return subprocess.run([sys.executable, *map(str, words)], check=check, env=environment, **how)
+
+
 @contextmanager
 def only_one(path):
     """While this lasts, no other process of the run is here with the same path."""

@@ -2,8 +2,6 @@
 
 import ast
 import json
-import subprocess
-import sys
 import tomllib
 from dataclasses import fields
 from pathlib import Path
@@ -23,8 +21,9 @@ from luckbase.cluster.run.progress import Progress
 from luckbase.cluster.table.frames import roots_of
 from luckbase.jobs.app import run
 from luckbase.solver import load_game
+from tests.places import BOARDS
+from tests.shared import python
 
-BOARDS = Path(__file__).parents[1] / "boards"
 TINY, PIG = BOARDS / "press-your-luck/tiny.toml", BOARDS / "pig/tiny.toml"
 JACKPOT, POINTS = BOARDS / "jackpot/tiny.toml", BOARDS / "goofspiel/points.toml"
 STATE = {"scores": (0, 1000, 500), "earned": (0, 2, 0)}
@@ -66,9 +65,7 @@ def test_the_page_brings_little_and_nothing_heavy():
         "heavy = ('numba', 'numpy', 'ray', 'pyarrow', 'pydantic')\n"
         "print([m for m in heavy if m in sys.modules], len(ours) < 10)"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True
-    )
+    done = python("-c", script)
     assert done.stdout == "[] True\n"
 
 

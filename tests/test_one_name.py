@@ -1,15 +1,13 @@
 """There is one name, ``luckbase``: a folder with a solver.py of its own breaks nothing."""
 
-import os
-import subprocess
-import sys
 import zipfile
-from pathlib import Path
 
 import pytest
 from hatchling.builders.wheel import WheelBuilder
 
-ROOT = Path(__file__).parents[1]
+from tests.places import ROOT
+from tests.shared import python
+
 TINY = ROOT / "boards/press-your-luck/tiny.toml"
 
 
@@ -33,20 +31,13 @@ solved = cluster.solve(board, workers=2, address={ray_cluster!r})
 with cluster.open_table(solved.table) as table:
     print(table.ask({{"scores": "0,1000,500", "earned": "0,1,0"}}).best, solved.ray)
 """
-    done = subprocess.run(
-        [sys.executable, "-c", script], cwd=notebook, capture_output=True, text=True,
-        env={**os.environ, "PYTHONPATH": str(ROOT)}, check=False,
-    )  # fmt: skip
+    done = python("-c", script, cwd=notebook, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout.split() == ["play", "True"]
 
 
 def test_the_command_runs_there_too(notebook):
-    done = subprocess.run(
-        [sys.executable, "-m", "luckbase", "solve", str(TINY), "--set", "frontier=1"],
-        cwd=notebook, capture_output=True, text=True, check=False,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-    )  # fmt: skip
+    done = python("-m", "luckbase", "solve", TINY, "--set", "frontier=1", cwd=notebook, check=False)
     assert done.returncode == 0, done.stderr
 
 

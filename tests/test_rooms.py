@@ -6,7 +6,6 @@ Who may import whom is in pyproject.toml, under [tool.importlinter] and banned-a
 import ast
 import re
 import subprocess
-import sys
 from graphlib import TopologicalSorter
 from importlib.util import find_spec
 
@@ -14,6 +13,7 @@ import grimp
 import pytest
 
 from tests.places import ROOT, parsed, product_files
+from tests.shared import python
 
 
 def test_no_module_imports_itself_by_way_of_others():
@@ -64,7 +64,7 @@ importing it must not load."""
 @pytest.mark.parametrize("start", FLOWS)
 def test_a_flow_loads_what_it_runs(start):
     script = f"import sys, luckbase.{start}; print(*sys.modules)"
-    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, check=True)
+    done = python("-c", script)
     found = done.stdout.decode().split()
     assert "luckbase.solver.game.game" in found
     for name in FLOWS[start].split():

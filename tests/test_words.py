@@ -5,11 +5,9 @@ and a count of one has its singular.
 
 import ast
 import re
-from pathlib import Path
 
-from tests.places import parsed
+from tests.places import ROOT, parsed
 
-ROOT = Path(__file__).parents[1]
 STYLE = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 REFUSED = (
     r"\b(is|are) none of\b",

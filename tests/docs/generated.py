@@ -10,7 +10,6 @@ Tests fail when they are stale.
 """
 
 import re
-from pathlib import Path
 
 import typer.main
 
@@ -21,8 +20,8 @@ from luckbase.jobs.web.pictures import STYLE, svg
 from luckbase.solver import sentences
 from luckbase.solver.board.model import options_of, values_of
 from luckbase.solver.game.capabilities import Charts, scene_of
+from tests.places import ROOT
 
-ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"
 START = "<!-- commands: written by python -m tests.docs.generated -->\n"
 END = "<!-- end of commands -->"

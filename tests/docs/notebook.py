@@ -14,7 +14,8 @@ import os
 import tempfile
 from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
+from tests.places import ROOT
+
 PAGE = ROOT / "docs/how-to/notebook.ipynb"
 
 CELLS = (

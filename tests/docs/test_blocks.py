@@ -29,8 +29,8 @@ import matplotlib
 import pytest
 
 from luckbase.jobs.app import run
+from tests.places import ROOT
 
-ROOT = Path(__file__).parents[2]
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
 BLOCK = re.compile(r"((?:^<!-- [^\n]* -->\n)*)^```([a-z]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 NOT_RUN = re.compile(r"<!-- not run: (.{10,}) -->")

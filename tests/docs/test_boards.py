@@ -15,8 +15,8 @@ from luckbase.solver.errors import LuckbaseError
 from luckbase.solver.game.capabilities import Charts
 from luckbase.solver.games.press_your_luck.outcomes import read_slide
 from tests.docs.generated import PART, STATES, pictures, with_parts
+from tests.places import ROOT
 
-ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "docs/reference/boards.md").read_text(encoding="utf-8")
 
 

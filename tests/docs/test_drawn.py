@@ -2,14 +2,13 @@
 
 import re
 import shlex
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from luckbase.jobs.app import run
+from tests.places import ROOT
 
-ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs/how-to/charts.md"
 COMMANDS = re.findall(
     r"^luckbase (chart boards/press-your-luck.*) --out (press-your-luck-.*\.png)$",

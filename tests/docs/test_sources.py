@@ -3,7 +3,8 @@
 import re
 from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
+from tests.places import ROOT
+
 ELSEWHERE = re.compile(
     r"(?i:games?'?s?'?[ _]pages?\b|\bthe[ _]seed('s|s)?\b(?!\.))|\bDESIGN\b"
     r"|shared/(games|seeds|boards)"

@@ -5,7 +5,6 @@ import random
 import re
 import shutil
 from collections import deque
-from pathlib import Path
 
 import pytest
 
@@ -18,9 +17,9 @@ from tests.docs.reader import (
     key_fields,
     set_of,
 )
+from tests.places import ROOT
 from tests.shared import newest_entry
 
-ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs/reference/table-format.md"
 TINY = "press-your-luck/tiny"
 SOLVES = {

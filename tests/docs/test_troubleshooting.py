@@ -2,11 +2,9 @@
 
 import ast
 import re
-from pathlib import Path
 
-from tests.places import parsed
+from tests.places import ROOT, parsed
 
-ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs/how-to/troubleshooting.md"
 
 

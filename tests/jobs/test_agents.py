@@ -3,16 +3,15 @@
 import json
 import re
 import shutil
-from pathlib import Path
 
 import pytest
 
 import luckbase
 from luckbase.cluster.play import draw
 from luckbase.jobs.app import run
+from tests.places import BOARDS
 from tests.reference import jackpot as reference
 
-BOARDS = Path(__file__).parents[2] / "boards"
 JACKPOT, SMALL = str(BOARDS / "jackpot/seed.toml"), str(BOARDS / "jackpot/tiny.toml")
 TINY = str(BOARDS / "press-your-luck/tiny.toml")
 

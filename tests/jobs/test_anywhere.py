@@ -5,10 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import shutil
-import subprocess
-import sys
 import threading
 import time
 import zlib
@@ -37,9 +34,9 @@ from luckbase.solver.errors import (
     StoreError,
 )
 from tests.jobs.web import serving
-from tests.places import BOARDS, ROOT
+from tests.places import BOARDS
 from tests.proxy import Proxy, WebServer
-from tests.shared import newest_entry, rewrite
+from tests.shared import newest_entry, python, rewrite
 
 TINY = BOARDS / "press-your-luck/tiny.toml"
 STATE = {"scores": "0,1500,1000", "earned": "0,1,0"}
@@ -119,10 +116,7 @@ def test_a_file_beside_one_of_other_bytes_is_read_in_its_own_place(tmp_path, loc
 
 
 def test_a_fresh_process_answers_in_at_most_four_requests(uri, proxy, local):
-    made = subprocess.run(
-        [sys.executable, "-m", "luckbase", "query", uri, *WORDS, "--json"],
-        capture_output=True, text=True, cwd=ROOT, env=dict(os.environ), check=True,
-    )  # fmt: skip
+    made = python("-m", "luckbase", "query", uri, *WORDS, "--json")
     said = json.loads(made.stdout)
     assert said.items() >= local.ask(STATE).as_json().items()
     assert 2 <= len(proxy.requests) <= 4
@@ -316,10 +310,7 @@ def test_a_byte_that_changed_in_the_store_is_found(memory, capsys):
 
 def test_obstore_is_loaded_for_a_uri_alone(table):
     for name, loaded in ((str(table), False), ("memory://nothing/here", True)):
-        made = subprocess.run(
-            [sys.executable, "-c", LOADS, name, " ".join(WORDS)],
-            capture_output=True, text=True, cwd=ROOT, check=True,
-        )  # fmt: skip
+        made = python("-c", LOADS, name, " ".join(WORDS))
         assert made.stdout.strip() == str(loaded)
 
 

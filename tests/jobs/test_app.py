@@ -19,8 +19,9 @@ from luckbase.cluster.table.storage import Folder
 from luckbase.jobs import terminal
 from luckbase.jobs.app import run
 from tests.jobs.conftest import begun_solve
+from tests.places import ROOT
+from tests.shared import python
 
-ROOT = Path(__file__).parents[2]
 TINY = str(ROOT / "boards/press-your-luck/tiny.toml")
 SMALL = ["--set", "frontier=1"]
 
@@ -44,9 +45,7 @@ def test_help_and_import_do_not_load_anything_heavy():
         "import sys; from luckbase.jobs.app import run; run(['--help']); run(['solve', '--help']);"
         "print([m for m in ('ray', 'numba', 'pyarrow', 'numpy', 'rich') if m in sys.modules])"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
-    )
+    done = python("-c", code)
     assert done.stdout.strip().endswith("[]")
 
 
@@ -57,10 +56,7 @@ def test_the_answer_to_a_state_does_not_load_what_only_others_need(table):
         "print([m for m in ('ray', 'numba', 'pandas', 'matplotlib', 'obstore', 'pyarrow.csv',"
         " 'pyarrow.json', 'pyarrow.dataset', 'scipy') if m in sys.modules])"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code, "query", str(table), "scores=0,1000,500", "earned=0,1,0"],
-        cwd=ROOT, capture_output=True, text=True, check=True,
-    )  # fmt: skip
+    done = python("-c", code, "query", table, "scores=0,1000,500", "earned=0,1,0")
     assert "passing to 3" in done.stdout.lower() and done.stdout.strip().endswith("[]")
 
 
@@ -69,9 +65,7 @@ def test_a_command_runs_the_code_of_its_own_module_alone():
         "import sys; from luckbase.jobs.app import COMMANDS, run; run(['clean', '--help']);"
         "print([m for m in {*COMMANDS.values()} if f'luckbase.jobs.{m}' in sys.modules])"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
-    )
+    done = python("-c", code)
     assert done.stdout.strip().endswith("['status']")
 
 
@@ -150,11 +144,9 @@ def test_a_batch_answers_csv_json_lines_and_parquet_alike(command, results, tmp_
 
 
 def test_a_batch_goes_through_a_pipe(results):
-    done = subprocess.run(
-        [sys.executable, "-m", "luckbase", "query", TINY, "--batch", "-",
-         "--results", str(results)],
-        input=STATES, cwd=ROOT, capture_output=True, text=True, check=True,
-    )  # fmt: skip
+    done = python(
+        "-m", "luckbase", "query", TINY, "--batch", "-", "--results", results, input=STATES
+    )
     rows = list(csv.DictReader(io.StringIO(done.stdout)))
     assert len(rows) == 2
     assert float(rows[0]["payoff_2"]) == pytest.approx(0.7774063, abs=1e-6)

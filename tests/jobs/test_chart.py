@@ -21,9 +21,9 @@ from luckbase.solver import load_board, load_game, load_layout
 from luckbase.solver.charts import ChartRequest, Heatmap, Line, Words
 from luckbase.solver.game.capabilities import Charts
 from luckbase.solver.games.skunk.charts import all_or_nothing_from
+from tests.places import ROOT
 from tests.shared import rewrite
 
-ROOT = Path(__file__).parents[2]
 BOARDS, PUBLISHED = ROOT / "boards", ROOT / "results" / "published"
 SEED, TINY = str(BOARDS / "skunk/seed.toml"), str(BOARDS / "skunk/tiny.toml")
 RACE, LUCK = str(BOARDS / "pig/tiny.toml"), str(BOARDS / "press-your-luck/tiny.toml")

@@ -1,13 +1,12 @@
 """The charts of Goofspiel: Table 1 of the paper by one command, a picture, refusals."""
 
 import csv
-from pathlib import Path
 
 import pytest
 
 from luckbase.jobs.app import run
+from tests.places import ROOT
 
-ROOT = Path(__file__).parents[2]
 POINTS = str(ROOT / "boards/goofspiel/points.toml")
 
 

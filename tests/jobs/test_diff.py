@@ -4,7 +4,6 @@ which table is the first and which the second, whichever has more states."""
 import errno
 import json
 import re
-from pathlib import Path
 
 import pytest
 
@@ -12,9 +11,10 @@ from luckbase import cluster
 from luckbase.jobs import plots
 from luckbase.jobs.app import run
 from luckbase.solver import load_game
+from tests.places import BOARDS
 from tests.solver.search.written_out import board_of, chance, decides, over
 
-BOARD = str(Path(__file__).parents[2] / "boards/skunk/tiny.toml")
+BOARD = str(BOARDS / "skunk/tiny.toml")
 
 
 @pytest.fixture(scope="module")

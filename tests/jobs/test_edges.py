@@ -5,7 +5,6 @@ import json
 import os
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -23,6 +22,7 @@ from luckbase.solver.board import file, registry
 from luckbase.solver.errors import DiskLimitError, LuckbaseError
 from luckbase.solver.sentences import command_line, counted, many, nearest, option, setting
 from tests.places import ROOT
+from tests.shared import python
 
 TINY = str(ROOT / "boards/pig/tiny.toml")
 SHUT = str(ROOT / "boards/jackpot/shut-the-box.toml")
@@ -128,10 +128,7 @@ def test_a_current_folder_that_was_deleted_is_named(command, tmp_path, monkeypat
 
 def test_help_works_without_docstrings():
     for words in (["--help"], ["solve", "--help"]):
-        shown = subprocess.run(
-            [sys.executable, "-OO", "-m", "luckbase", *words],
-            capture_output=True, text=True, cwd=ROOT,
-        )  # fmt: skip
+        shown = python("-OO", "-m", "luckbase", *words, check=False)
         assert (shown.returncode, shown.stderr) == (0, "") and "Usage: luckbase" in shown.stdout
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 from dataclasses import replace
-from pathlib import Path
 from typing import Literal
 
 import pytest
@@ -13,8 +12,7 @@ from luckbase.jobs.app import run
 from luckbase.solver import load_board, load_game
 from luckbase.solver.board.registry import register
 from tests.games import climb
-
-BOARDS = Path(__file__).parents[2] / "boards"
+from tests.places import BOARDS
 
 
 class PrizeBoard(climb.Hill):

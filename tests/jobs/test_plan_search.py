@@ -2,7 +2,6 @@
 
 import json
 from collections import namedtuple
-from pathlib import Path
 
 import pytest
 
@@ -17,8 +16,8 @@ from luckbase.solver.game.game import Stopped
 from luckbase.solver.search import explore as counting
 from luckbase.solver.search.expand import root_keys
 from luckbase.solver.search.explore import Count, count_below
+from tests.places import BOARDS
 
-BOARDS = Path(__file__).parents[2] / "boards"
 PRESS = str(BOARDS / "press-your-luck/1985-02.toml")
 START = {"scores": "0,2000,3500", "earned": "0,3,2"}
 FROM = ["--from", *(f"{name}={value}" for name, value in START.items())]

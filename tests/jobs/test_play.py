@@ -23,8 +23,8 @@ from luckbase.solver.errors import MissingTableError
 from luckbase.solver.policy.evaluate import evaluate_profile
 from luckbase.solver.search.bellman import choose
 from luckbase.solver.search.expand import expand
+from tests.places import BOARDS
 
-BOARDS = Path(__file__).parents[2] / "boards"
 JACKPOT, PIG = str(BOARDS / "jackpot/tiny.toml"), str(BOARDS / "pig/tiny.toml")
 SKUNK, ROUNDS = str(BOARDS / "skunk/tiny.toml"), str(BOARDS / "pig/rounds.toml")
 TINY, BIG = (str(BOARDS / f"press-your-luck/{name}.toml") for name in ("tiny", "1985-02"))

@@ -1,7 +1,5 @@
 """`luckbase play` where both choose at once: scripted persons, costs from exact matrix games."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -13,9 +11,10 @@ from luckbase.jobs.app import run
 from luckbase.solver.game.capabilities import View, detailed, plain, simplify
 from luckbase.solver.search import bellman
 from tests.jobs.test_play import seats_of, seeded, worth_of
+from tests.places import BOARDS
 from tests.reference import goofspiel, matrix_game
 
-POINTS = str(Path(__file__).parents[2] / "boards/goofspiel/points.toml")
+POINTS = str(BOARDS / "goofspiel/points.toml")
 SMALL = [POINTS, "--set", "cards=5"]
 STATE = ["mine=1,3,5", "theirs=2,3,4", "deck=1,4,5", "upcard=4"]
 

@@ -17,9 +17,9 @@ from luckbase.jobs.app import run
 from luckbase.jobs.solve import say_solved
 from luckbase.solver import load_game
 from luckbase.solver.sentences import count, duration, figures, size
+from tests.places import BOARDS
 from tests.solver.search.written_out import board_of, chance, over
 
-BOARDS = Path(__file__).parents[2] / "boards"
 JACKPOT, PIG = str(BOARDS / "jackpot/seed.toml"), str(BOARDS / "pig/tiny.toml")
 
 

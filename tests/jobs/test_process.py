@@ -23,7 +23,7 @@ from luckbase.jobs import terminal
 from luckbase.jobs.app import run
 from tests.jobs.conftest import begun_solve
 from tests.places import ROOT
-from tests.shared import first_solves
+from tests.shared import first_solves, python
 
 PRESS = str(ROOT / "boards/press-your-luck/tiny.toml")
 
@@ -113,9 +113,7 @@ def test_help_loads_nothing_heavy():
         "heavy = {'numpy', 'numba', 'pyarrow', 'rich', 'ray', 'importlib.metadata'}\n"
         "print(sorted(heavy & set(sys.modules)), file=sys.stderr)"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
-    )
+    done = python("-c", code)
     assert done.stderr.strip() == "[]"
 
 
@@ -225,7 +223,7 @@ runpy.run_module("luckbase", run_name="__main__")
 
 
 def test_ctrl_c_before_a_command_has_begun_is_no_traceback():
-    done = subprocess.run([sys.executable, "-c", STOPPED], cwd=ROOT, capture_output=True, text=True)
+    done = python("-c", STOPPED, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
 
 

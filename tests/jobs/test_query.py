@@ -11,8 +11,8 @@ from luckbase import cluster, solver
 from luckbase.jobs.app import run
 from luckbase.solver.errors import StateError
 from luckbase.solver.search.expand import expand
+from tests.places import BOARDS
 
-BOARDS = Path(__file__).parents[2] / "boards"
 TINY = str(BOARDS / "press-your-luck/tiny.toml")
 
 

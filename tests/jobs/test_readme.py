@@ -3,11 +3,9 @@
 That every block runs and prints what it says is `tests/docs/test_blocks.py`.
 """
 
-import os
 import re
 import shlex
 import subprocess
-import sys
 import tomllib
 
 from luckbase import solver
@@ -15,6 +13,7 @@ from luckbase.jobs.app import run
 from luckbase.solver.board.model import rules_identity
 from tests.docs.generated import README, commands, with_table
 from tests.docs.test_blocks import PAGES, blocks_of
+from tests.shared import python
 
 ROOT = README.parent
 TEXT = README.read_text(encoding="utf-8")
@@ -117,9 +116,6 @@ def test_every_question_in_the_readme_is_of_a_table_that_it_solves_before():
 def test_after_the_readmes_python_status_finds_nothing_wrong(tmp_path, capsys):
     (example,) = (block.text for block in blocks_of(README) if block.kind == "python")
     example = example.replace('"boards/', f'"{ROOT}/boards/')
-    subprocess.run(
-        [sys.executable, "-c", example], cwd=tmp_path, capture_output=True, check=True,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-    )  # fmt: skip
+    python("-c", example, cwd=tmp_path)
     assert run(["status", "--results", str(tmp_path / "results")]) == 0
     assert capsys.readouterr().out.startswith("complete")

@@ -6,8 +6,9 @@ import pytest
 
 from luckbase.jobs.app import run
 from tests.docs.generated import commands
+from tests.places import BOARDS
 
-BOARD = str(Path(__file__).parents[2] / "boards/jackpot/tiny.toml")
+BOARD = str(BOARDS / "jackpot/tiny.toml")
 TAKING = [name for name, c in commands().items() if any("--results" in p.opts for p in c.params)]
 
 

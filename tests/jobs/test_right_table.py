@@ -11,8 +11,8 @@ from luckbase import cluster, solver
 from luckbase.cluster.table.ledger import seal, unseal
 from luckbase.jobs.app import run
 from luckbase.solver.board.model import rules_identity
+from tests.places import ROOT
 
-ROOT = Path(__file__).parents[2]
 TINY = str(ROOT / "boards/press-your-luck/tiny.toml")
 SKUNK = str(ROOT / "boards/skunk/seed.toml")
 RACE = str(ROOT / "boards/pig/race.toml")

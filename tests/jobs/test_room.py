@@ -4,7 +4,6 @@ import errno
 import os
 import re
 from collections import namedtuple
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,8 +16,8 @@ from luckbase.cluster.table import storage
 from luckbase.cluster.table.entries import read_ledger
 from luckbase.jobs.app import run
 from luckbase.solver.errors import DiskLimitError, MemoryLimitError
+from tests.places import BOARDS
 
-BOARDS = Path(__file__).parents[2] / "boards"
 TINY = str(BOARDS / "press-your-luck/tiny.toml")
 SMALLER = {
     "press-your-luck/tiny": "a smaller frontier or a larger score_unit takes less",

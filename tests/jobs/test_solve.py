@@ -1,10 +1,8 @@
 """Many boards by one command: what is printed, exit codes, time; one as before."""
 
 import json
-import os
 import re
 import shutil
-import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
@@ -15,8 +13,7 @@ import luckbase
 from luckbase.cluster.run.progress import lock
 from luckbase.solver.board.file import read_toml
 from tests.cluster.batch.boards import BOARDS, JACKPOT, pig, press, put
-
-ROOT = Path(__file__).parents[2]
+from tests.shared import python
 
 
 @pytest.fixture(autouse=True)
@@ -325,8 +322,5 @@ def test_planning_full_tables_compiles_nothing(tmp_path):
         "from luckbase.jobs.app import run; from luckbase.jobs.terminal import compiling_seconds;"
         "print(run(['solve', 'b', '--dry-run']), run(['status', 'b']), compiling_seconds())"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "NUMBA_CACHE_DIR": str(tmp_path / "cold")},
-    )  # fmt: skip
+    done = python("-c", code, cwd=tmp_path, env={"NUMBA_CACHE_DIR": str(tmp_path / "cold")})
     assert done.stdout.splitlines()[-1] == "0 1 0.0", done.stdout + done.stderr

@@ -2,15 +2,14 @@
 
 import io
 import re
-from pathlib import Path
 
 import pytest
 
 from luckbase.jobs import terminal
 from luckbase.jobs.app import run
 from luckbase.jobs.terminal import blocks, broken, fit, fold
+from tests.places import BOARDS
 
-BOARDS = Path(__file__).parents[2] / "boards"
 TINY, GOOFSPIEL = str(BOARDS / "press-your-luck/tiny.toml"), str(BOARDS / "goofspiel/points.toml")
 RACE, JACKPOT = str(BOARDS / "pig/tiny.toml"), str(BOARDS / "jackpot/seed.toml")
 NINE = ",".join(map(str, range(1, 10)))

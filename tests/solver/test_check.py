@@ -2,7 +2,6 @@
 it is told which, with the state."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -24,9 +23,9 @@ from luckbase.game import (
 )
 from luckbase.solver.check import _levels
 from luckbase.solver.errors import GameError
+from tests.places import BOARDS
 from tests.solver.search import written_out
 
-BOARDS = Path(__file__).parents[2] / "boards"
 STATE = ({"scores": (500, 1000, 1500), "earned": (0, 2, 1)},)
 
 

@@ -2,8 +2,6 @@
 
 import json
 import pickle
-import subprocess
-import sys
 
 import numba as nb
 import numpy as np
@@ -15,7 +13,8 @@ from luckbase.cluster.table.why import why
 from luckbase.solver.compiled import Function, bits_in, in_python, jitable, njit, types
 from luckbase.solver.search import runs
 from luckbase.solver.search.runs import lowest_bit
-from tests.places import BOARDS, ROOT
+from tests.places import BOARDS
+from tests.shared import python
 
 LAID_OUT = ["press-your-luck", "skunk", "pig", "goofspiel"]
 ASK = """
@@ -46,10 +45,7 @@ def test_the_answer_to_a_state_is_the_same_in_python_to_the_last_bit(table_of, t
                 there = moves(table, state)
                 expected.append([there.answer.as_json(), list(map(str, why(table, there)))])
         asked.append((str(path), states))
-    done = subprocess.run(
-        [sys.executable, "-c", ASK], input=json.dumps(asked), cwd=ROOT, capture_output=True,
-        text=True, check=True,
-    )  # fmt: skip
+    done = python("-c", ASK, input=json.dumps(asked))
     answers = [json.loads(line) for line in done.stdout.splitlines()]
     assert answers == json.loads(json.dumps(expected))
 

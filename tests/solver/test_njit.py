@@ -23,7 +23,7 @@ from luckbase.solver.games.press_your_luck import game
 from luckbase.solver.njit import njit
 from luckbase.solver.search.expand import expand
 from tests.places import BOARDS, ROOT
-from tests.shared import FIRST_CODE, first_solves
+from tests.shared import FIRST_CODE, first_solves, python
 
 NUMBER = types.int64(types.int64)
 
@@ -176,10 +176,7 @@ assert add(1) == 2
 before = "scipy.linalg" in sys.modules
 print(before, dot(np.eye(2), 3 * np.eye(2))[1].tolist(), "scipy.linalg" in sys.modules)
 """
-    done = subprocess.run(
-        [sys.executable, "-c", script.replace("SIGNATURE", signature)],
-        capture_output=True, text=True, check=True, cwd=ROOT,
-    )  # fmt: skip
+    done = python("-c", script.replace("SIGNATURE", signature))
     assert done.stdout.split() == ["False", "[0.0,", "3.0]", "True"]
 
 
@@ -270,9 +267,7 @@ def test_a_solve_compiles_its_kernel_and_neither_search_nor_rules(run_folder):
 def test_a_program_that_knows_no_luckbase_keeps_its_own_compiled_code(run_folder):
     """Which one with luckbase starts: nothing of it stands in the environment."""
     code = "import os, luckbase.solver.njit; print([x for x in os.environ if 'LOCATOR' in x])"
-    found = subprocess.run(
-        [sys.executable, "-c", code], cwd=run_folder, capture_output=True, text=True, check=True
-    )
+    found = python("-c", code, cwd=run_folder)
     assert found.stdout.strip() == "[]"
 
 
@@ -325,10 +320,9 @@ def test_what_called_it_is_kept_and_it_is_gone(apart):
     for path in Path(apart.total._cache.cache_path).glob("*.total-*"):
         path.unlink()
     script = f"import {apart.__name__} as m, numpy as np; print(m.mean(np.array([7, 8])))"
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True,
-        env={**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{Path(apart.__file__).parent}"},
-    )  # fmt: skip
+    done = python(
+        "-c", script, env={"PYTHONPATH": f"{ROOT}{os.pathsep}{Path(apart.__file__).parent}"}
+    )
     assert done.stdout.strip() == "7.5"
 
 

@@ -3,7 +3,6 @@
 import json
 import os
 import shutil
-import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -15,8 +14,9 @@ import pytest
 
 from luckbase.solver import njit
 from luckbase.solver.games.press_your_luck import game as press_your_luck
+from tests.places import ROOT
+from tests.shared import python
 
-ROOT = Path(__file__).parents[2]
 KEPT = Path(press_your_luck.transition._cache.cache_path)
 """As it is before a test of this file chooses another place."""
 
@@ -75,11 +75,13 @@ def write(checkout, author):
 
 def run(checkout, author, cache):
     """What the functions give, and how many were compiled: ours, then the author's."""
-    done = subprocess.run(
-        [sys.executable, "-c", RUN], cwd=author, capture_output=True, text=True, check=False,
-        env={**os.environ, "PYTHONPATH": f"{checkout}{os.pathsep}{author}",
-             "NUMBA_CACHE_DIR": str(cache)},
-    )  # fmt: skip
+    done = python(
+        "-c",
+        RUN,
+        cwd=author,
+        check=False,
+        env={"PYTHONPATH": f"{checkout}{os.pathsep}{author}", "NUMBA_CACHE_DIR": str(cache)},
+    )
     assert done.returncode == 0, done.stderr
     answers, misses = json.loads(done.stdout)
     return answers, misses

@@ -4,7 +4,6 @@ import re
 import shlex
 from dataclasses import replace
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -125,9 +124,7 @@ def test_a_state_above_the_frontier_is_searched(client):
     id = id_of(client, "press-your-luck")
     said = state_of(client, id, scores="0,1000,500", earned="1,1,1")
     assert (said["source"], said["held"]) == ("search", False)
-    with luckbase.open(
-        Path(__file__).parents[3] / "boards/press-your-luck/tiny.toml", in_memory=True, frontier=3
-    ) as higher:
+    with luckbase.open(BOARDS / "press-your-luck/tiny.toml", in_memory=True, frontier=3) as higher:
         known = higher.ask({"scores": (0, 1000, 500), "earned": (1, 1, 1)})
     assert said["value"] == pytest.approx(known.value, abs=2e-7)
     (action,) = [each for each in said["actions"] if each["best"]]
@@ -322,7 +319,7 @@ def test_an_opponent_who_works_long_is_not_offered(monkeypatch):
     monkeypatch.setattr(agents, "_solved", solved)
     offered = {
         cards: tables.opponents(load_game(luckbase.load_board(
-            Path(__file__).parents[3] / "boards/goofspiel/tiny.toml", cards=cards)))
+            BOARDS / "goofspiel/tiny.toml", cards=cards)))
         for cards in (5, 13)
     }  # fmt: skip
     assert set(offered[5]) - set(offered[13]) == {"points-optimal", "one-then-points"}

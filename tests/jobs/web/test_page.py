@@ -1,6 +1,5 @@
-"""The page in a real browser: every game's tiny table, with the mouse, with the keyboard alone, on
-a phone, in light and dark; and not a word in the console (`browsing`).
-"""
+"""The page in a real browser shows what the API answers: every game's tiny table, with the mouse,
+with the keyboard alone, on a phone, in light and dark; and the console stays empty (`browsing`)."""
 
 import re
 from urllib.parse import parse_qsl, urlsplit
@@ -32,19 +31,13 @@ CHOICES = [game for game in GAMES if game != "goofspiel"]
 
 
 @pytest.mark.parametrize("game", GAMES)
-def test_every_table_opens_from_the_list_and_is_drawn(game, visitor, tables):
+def test_a_table_opens_from_the_list_and_the_page_says_the_numbers_of_query(
+    game, visitor, tables, address
+):
     page = visitor.go("")
     assert page.locator("li.table").count() == len(tables)
     page.locator(f"li.table a[href*='{id_of(tables[game])}/state']").first.click()
-    expect(page.locator(".verdict h1")).to_be_visible()
-    drawn = page.locator(".drawing svg")
-    expect(drawn).to_have_attribute("role", "img")
-    assert drawn.bounding_box()["width"] > 200
-    assert page.title().endswith("· luckbase")
-
-
-@pytest.mark.parametrize("game", GAMES)
-def test_the_page_says_the_numbers_of_query(game, visitor, tables, address):
+    expect(page.locator(".drawing svg")).to_have_attribute("role", "img")
     page = visitor.go(address(game))
     expect(page.locator(".split")).to_be_visible()
     said = queried(tables[game], dict(parse_qsl(STATES[game])))
@@ -90,52 +83,6 @@ def test_edit_a_field_take_an_action_and_an_outcome_and_go_back(game, visitor, a
     expect(page).to_have_url(visitor.site + address(game))
 
 
-def test_outcomes_together_are_worth_the_action(visitor, address):
-    page = visitor.go(address("pig"))
-    roll = page.locator("table.actions tr", has_text="roll")
-    roll.get_by_role("button").click()
-    expect(roll.get_by_role("button")).to_have_attribute("aria-pressed", "true")
-    chances, then = [], []
-    for row in page.locator("table.outcomes tbody tr").all():
-        chances.append(float(row.locator("td").first.get_attribute("title").split()[0]) / 6)
-        then.append(numbers(row)[0])
-    assert sum(chances) == pytest.approx(1)
-    mean = sum(c * v for c, v in zip(chances, then, strict=True))
-    assert mean == pytest.approx(numbers(roll)[0])
-
-
-def test_the_path_leads_back_and_an_address_says_all(visitor, address):
-    page = visitor.go(address("pig"))
-    for step in range(3):
-        page.locator("table.outcomes tbody a").nth(1).click()
-        expect(page.locator(".path li")).to_have_count(step + 2)
-    page.locator(".path li a").nth(1).click()
-    expect(page.locator(".path li")).to_have_count(2)
-    shown, where = numbers(page.locator(".split")), page.url
-    page.goto("about:blank")
-    page.goto(where)
-    expect(page.locator(".split")).to_be_visible()
-    assert numbers(page.locator(".split")) == shown
-
-
-def test_the_main_line_goes_to_the_end(visitor, address):
-    page = visitor.go(address("jackpot", query="open=1,2,3,4"))
-    page.get_by_text("Main line").click()
-    steps = page.locator(".mainline li")
-    expect(steps.first).to_be_visible()
-    assert steps.count() >= 3
-    steps.last.get_by_role("link").click()
-    expect(page.locator("h1")).to_have_text("The game is over")
-
-
-def test_a_random_state_gets_an_address_of_its_own(visitor, tables, address):
-    page = visitor.go(address("skunk"))
-    page.get_by_role("button", name="A random state").click()
-    expect(page).not_to_have_url(re.compile(r"random|mine=3&yours=8&turn=4$"))
-    visitor.drawn()
-    assert numbers(page.locator(".split")) == queried(tables["skunk"], visitor.fields())["value"]
-
-
 @pytest.mark.parametrize(
     ("game", "label", "wrong", "sentence"),
     [
@@ -169,6 +116,95 @@ def test_an_address_that_is_wrong_says_so(visitor, address):
         visitor.go(nowhere)
         expect(page.locator("main [role=alert]")).to_contain_text("no such page")
     only_refusals(visitor)
+
+
+def test_the_head_says_which_table_and_leads_to_another(visitor, tables, address):
+    page = visitor.go(address("press-your-luck"))
+    table = page.get_by_role("region", name="The table")
+    expect(table).to_contain_text("Press Your Luck")
+    expect(table).to_contain_text("Three outcomes, seven scores")
+    expect(table).to_contain_text("score_unit=500 · 226,527 states")
+    table.get_by_text("Press Your Luck").click()
+    expect(table.locator("dl")).to_contain_text("Dollars between scores")
+    before = visitor.fields()
+    other = id_of(tables["other"])
+    page.get_by_label("Another table").select_option(other)
+    expect(page).to_have_url(re.compile(re.escape(other)))
+    expect(table).to_contain_text("third_place_spins=false")
+    assert visitor.fields() == before
+    shown = numbers(page.locator(".split"))
+    assert shown == queried(tables["other"], before)["value"]
+    page.get_by_label("Another table").select_option(id_of(tables["pig"]))
+    expect(table).to_contain_text("One die, first to 20")
+    expect(page.locator(".verdict h1")).to_contain_text("up")
+
+
+def value_at(tables, page, **state):
+    """The page shows the answer to a state of pig, and its address says it."""
+    for name, value in state.items():
+        expect(page).to_have_url(re.compile(f"{name}={value}(&|$)"))
+    expect(page.locator("main:not([aria-busy])")).to_be_visible()
+    assert numbers(page.locator(".split")) == queried(tables["pig"], state)["value"]
+
+
+@pytest.mark.parametrize("visitor", [{"timezone_id": "UTC"}], indirect=True, ids=["own clock"])
+def test_every_change_of_a_field_moves_the_answer(visitor, tables, address):
+    visitor.page.clock.set_fixed_time(1e12)  # changes that are quick, however long they take
+    page = visitor.go(address("pig", query="mine=3&yours=8&turn=4&player=1"))
+    turn = page.get_by_label("turn", exact=True)
+    page.get_by_label("turn: more").click()
+    value_at(tables, page, mine="3", yours="8", turn="5")
+    page.locator("input[type=range][data-field=turn]").fill("9")
+    value_at(tables, page, mine="3", yours="8", turn="9")
+    expect(turn).to_have_value("9")
+    page.clock.set_fixed_time(1e12 + 1600)  # another change, not the same one going on
+    turn.fill("12")
+    value_at(tables, page, mine="3", yours="8", turn="12")
+    expect(turn).to_be_focused()
+    expect(page.locator(".path li")).to_have_count(3)
+    page.get_by_role("button", name="Undo").click()
+    value_at(tables, page, mine="3", yours="8", turn="9")
+    page.locator("h1").click()
+    page.keyboard.press("u")
+    value_at(tables, page, mine="3", yours="8", turn="4")
+    expect(page.get_by_role("button", name="Undo")).to_be_disabled()
+    page.get_by_text("The last states").click()
+    page.get_by_role("link", name="turn=12").click()
+    value_at(tables, page, mine="3", yours="8", turn="12")
+
+
+def test_a_set_of_cards_is_live_and_says_what_is_missing(visitor, tables, address):
+    page = visitor.go(address("goofspiel"))
+    before = numbers(page.locator(".split"))
+    page.get_by_label("mine: 4").uncheck()
+    expect(page.locator(".fields .wrong:visible")).to_have_count(1)
+    assert numbers(page.locator(".split")) == before
+    page.get_by_label("mine: 2").check()
+    expect(page).to_have_url(re.compile("mine=1,2,3(&|$)"))
+    expect(page.locator(".fields .wrong:visible")).to_have_count(0)
+    visitor.drawn()
+    assert (
+        numbers(page.locator(".split")) == queried(tables["goofspiel"], visitor.fields())["value"]
+    )
+    only_refusals(visitor)
+
+
+@pytest.mark.parametrize(
+    ("game", "query", "said", "state"),
+    [
+        ("press-your-luck", "scores=0,1500,500", "this table begins: earned", r"earned=\d,\d,\d"),
+        ("pig", "turn=3", "where this table begins: mine 0, yours 0", "mine=0&yours=0&turn=3"),
+        ("pig", "mine=3&yours=8", "the usual: turn 0", "mine=3&yours=8$"),
+    ],
+)  # fmt: skip
+def test_half_a_state_is_completed_and_says_so_first(
+    game, query, said, state, visitor, tables, address
+):
+    page = visitor.go(address(game, query=query))
+    expect(page.locator(".verdict h1 + p")).to_contain_text(said)
+    expect(page.locator(".verdict h1")).not_to_contain_text("over")
+    expect(page).to_have_url(re.compile(state))
+    assert numbers(page.locator(".split")) == queried(tables[game], visitor.fields())["value"]
 
 
 # --- play -----------------------------------------------------------------------------------------
@@ -207,42 +243,67 @@ def test_a_game_is_played_to_its_end_and_its_decisions_priced(game, visitor, tab
         )
 
 
-def test_a_move_is_taken_back(visitor, address):
-    page = visitor.go(address("pig", "play", "seed=3&seat=1&against=random"))
-    first = page.locator(".log").inner_text()
-    page.get_by_role("button", name="roll").click()
-    expect(page.locator(".log")).not_to_have_text(first)
-    page.get_by_role("link", name="Take back").click()
-    expect(page.locator(".log li")).to_have_count(len(first.splitlines()))
-    assert page.locator(".log").inner_text() == first
+@pytest.mark.parametrize("game", GAMES)
+def test_a_decision_is_told_what_it_cost_and_the_score_goes_on(game, visitor, tables, address):
+    with visitor.page.expect_response(re.compile(r"/train\?")) as reply:
+        page = visitor.go(address(game, "train", "seed=5"))
+    said = reply.value.json()
+    expect(page.get_by_role("heading", name="What do you do?")).to_be_visible()
+    assert page.locator(".move").count() == len(said["choices"])
+    worst = max(range(len(said["choices"])), key=lambda i: said["choices"][i]["cost"])
+    page.keyboard.press(str(worst + 1))
+    cost = said["choices"][worst]["cost"]
+    head = page.locator("h1")
+    expect(head).to_contain_text("costs")
+    shown = float(re.search(r"[\d.]+(?= pp|$)", head.inner_text())[0])
+    assert shown == pytest.approx(cost * (1 if game == "goofspiel" else 100), abs=0.006)
+    assert page.locator(".why p").all_text_contents() == said["why"]
+    fields = {name: value for name, value in (w.split("=") for w in said["query"].split("&"))}
+    answer = queried(tables[game], fields)
+    best = [each["action"] for each in said["choices"] if each["best"]]
+    assert answer["best"] in best or answer["best"] is None
+    expect(page.locator(".score")).to_contain_text("0%")
+    url = page.url
+    page.keyboard.press("n")
+    expect(page).not_to_have_url(url)
+    visitor.drawn()
+    expect(page.locator(".score")).to_contain_text("decision")
 
 
 # --- for everybody --------------------------------------------------------------------------------
 
 
-def every_view(address):
-    """Each view once, with all that it can show."""
-    return {
-        "list": "",
-        **{game: address(game) for game in GAMES},
-        "begin": address("pig", "play", ""),
-        "play": address("pig", "play", "seed=3&seat=1&against=optimal&move=roll"),
-        "no such state": address("pig", "state", "mine=3&yours=8&turns=4"),
-        "no such page": "#/nowhere",
-    }  # fmt: skip
-
-
-VIEWS = [
-    "list", *GAMES, "begin", "play", "no such state", "no such page",
-]  # fmt: skip
-"""What is looked at; the names of `every_view`."""
+VIEWS = {
+    "list": None,
+    **{game: (game,) for game in GAMES},
+    "begin": ("pig", "play", ""),
+    "play": ("press-your-luck", "play", "seed=3&scores=0,1000,500&earned=0,2,0&move=play"),
+    "train": ("press-your-luck", "train", "seed=5&difficulty=any"),
+    "none to train with": ("pig", "train", "seed=5&difficulty=hard"),
+    "curves": ("press-your-luck", "charts", "chart=leads"),
+    "heat map": ("pig", "charts", "chart=hold"),
+    "listing": ("jackpot", "charts", "chart=flip"),
+    "grid": ("press-your-luck", "grid", "x=scores_1&y=scores_2&colour=value_2&scores=0,1000,500"),
+    "actions": ("skunk", "grid", "x=mine&y=turn&colour=best&yours=8"),
+    "filter": ("press-your-luck", "filter", "where=best='pass to 3' scores=0,500,1000"),
+    "what if": None,
+    "no such state": ("pig", "state", "mine=3&yours=8&turns=4"),
+    "no such page": None,
+}
+"""Each view once, with all that it can show."""
 
 
 @pytest.mark.parametrize("view", VIEWS)
-def test_a_view_is_for_everybody(view, visitor, address):
-    page = visitor.go(every_view(address)[view])
+def test_a_view_is_for_everybody(view, visitor, tables, address):
+    first, second = (id_of(tables[name]) for name in ("press-your-luck", "other"))
+    compared = f"#/compare?first={first}&second={second}&scores=500,1000,1500&earned=1,1,0"
+    elsewhere = {"list": "", "what if": compared, "no such page": "#/nowhere"}
+    page = visitor.go(elsewhere[view] if VIEWS[view] is None else address(*VIEWS[view]))
+    if view == "train":
+        page.keyboard.press("1")
+        expect(page.locator(".why")).to_be_visible()
     assert faults(page) == []
-    if view.startswith("no such"):
+    if view.startswith("no"):
         only_refusals(visitor)
 
 

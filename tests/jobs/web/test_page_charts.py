@@ -1,11 +1,7 @@
 """Charts, grids, filters, the matrix of bids and what if, in a real browser (`browsing`)."""
 
 import csv
-import os
 import re
-import subprocess
-import sys
-from itertools import pairwise
 from pathlib import Path
 from urllib.parse import parse_qsl
 from xml.etree import ElementTree
@@ -15,7 +11,6 @@ import pytest
 from tests.jobs.web.browsing import (
     Visitor,
     expect,
-    faults,
     id_of,
     numbers,
     only_refusals,
@@ -23,6 +18,7 @@ from tests.jobs.web.browsing import (
     serving,
 )
 from tests.places import ROOT
+from tests.shared import python
 
 CLIMB = ROOT / "tests/games/climb.py"
 
@@ -73,10 +69,7 @@ def test_a_grid_of_a_game_of_ones_own_has_names_to_choose(tmp_path, windows):
     game.write_text(text.replace("default=turns", named).replace("Field, R", "Field, Names, R"))
     (tmp_path / "named.toml").write_text('game = "climb"\n')
     words = ["named.toml", "--game", "named.py"]
-    subprocess.run(
-        [sys.executable, "-m", "luckbase", "solve", *words], cwd=tmp_path, check=True,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-    )  # fmt: skip
+    python("-m", "luckbase", "solve", *words, cwd=tmp_path)
     (table,) = (path.parent for path in tmp_path.glob("results/*/*/*/table.json"))
     with serving(table, Path("--game"), game) as site:
         visitor = Visitor(windows(viewport={"width": 1200, "height": 900}), site)
@@ -88,56 +81,6 @@ def test_a_grid_of_a_game_of_ones_own_has_names_to_choose(tmp_path, windows):
         visitor.drawn()
         assert visitor.said == [] and page.locator("canvas.map").count() == 1
         page.close()
-
-
-def test_a_grid_by_keyboard_slider_and_as_a_table(visitor, tables, address):
-    page = visitor.go(address("pig", "grid", "x=mine&y=yours&colour=value_1&turn=4"))
-    page.locator("canvas.map").focus()
-    for key in ("ArrowRight", "ArrowRight", "ArrowUp"):
-        page.keyboard.press(key)
-    expect(page.locator(".readout")).to_contain_text("mine = 2, yours = 1")
-    expect(page.locator(".curve svg")).to_have_attribute("aria-label", re.compile("along mine"))
-    slider = page.get_by_label("turn", exact=True)
-    slider.focus()
-    page.keyboard.press("ArrowRight")
-    page.wait_for_url("**turn=5**")
-    expect(page.locator(".readout")).not_to_contain_text("mine = 2")  # the new map is there
-    page.get_by_text("The numbers as a table").click()
-    table = page.locator("table.numbers")
-    expect(table).to_be_visible()
-    value = queried(tables["pig"], {"mine": "2", "yours": "1", "turn": "5"})["value"][0]
-    cell = table.locator("tbody tr").nth(1).locator("td").nth(2)
-    assert cell.inner_text() == f"{100 * value:.2f}%"
-    slider.focus()
-    page.keyboard.press("ArrowRight")
-    page.wait_for_url("**turn=6**")
-    value = queried(tables["pig"], {"mine": "2", "yours": "1", "turn": "6"})["value"][0]
-    expect(cell).to_have_text(f"{100 * value:.2f}%")  # what was left open is open
-    page.get_by_text("The numbers as a table").click()
-    slider.focus()
-    page.keyboard.press("ArrowLeft")
-    page.wait_for_url("**turn=5**")
-    expect(page.locator(".readout")).not_to_contain_text("mine =")
-    expect(table).to_have_count(0)
-    page.locator("canvas.map").focus()
-    for key in ("ArrowRight", "ArrowRight", "ArrowUp"):
-        page.keyboard.press(key)
-    page.keyboard.press("ArrowRight")
-    page.keyboard.press("Enter")
-    expect(page.locator(".split")).to_be_visible()
-    assert visitor.fields()["turn"] == "5"
-
-
-def test_colours_of_actions_and_a_chart_of_the_game(visitor, address):
-    page = visitor.go(address("skunk", "grid", "x=mine&y=turn&colour=best&yours=8"))
-    expect(page.locator(".legend.names")).to_contain_text("roll")
-    page.get_by_role("link", name="Charts", exact=True).click()
-    chart_of(page, "hold")
-    expect(page.locator(".mapped h2")).to_contain_text("Roll to 20")
-    point_at(page, 0.5, 0.5)
-    expect(page.locator(".readout a")).to_have_attribute("href", re.compile("mine=10&yours=10"))
-    page.get_by_role("link", name="Grid", exact=True).click()
-    expect(page.get_by_label("across")).to_be_visible()
 
 
 @pytest.mark.parametrize(
@@ -160,13 +103,6 @@ def test_a_cell_of_a_chart_is_a_state(game, chart, keys, visitor, tables, addres
     assert shown == pytest.approx(answer["value"][answer["to_act"] - 1], abs=1e-6)
     if "up=1" in chart:
         assert visitor.fields() | {"scores": "0,500,1000", "earned": "2,0,0"} == visitor.fields()
-
-
-def test_what_is_no_state_opens_nothing(visitor, address):
-    page = visitor.go(address("goofspiel", "charts", "chart=upcard"))  # a bid is in no state
-    page.locator("canvas.map").focus()
-    expect(page.locator(".readout")).to_contain_text("chance of the bid")
-    assert page.locator(".readout a").count() == 0
 
 
 def test_a_chart_has_settings_in_the_address(visitor, address):
@@ -192,17 +128,6 @@ def test_a_chart_has_settings_in_the_address(visitor, address):
     only_refusals(visitor)
 
 
-def test_a_link_of_before_leads_to_the_chart(visitor, address):
-    page = visitor.go(address("press-your-luck", "grid", "chart=decide&settings=spins=2"))
-    expect(page.locator(".mapped h2")).to_contain_text("Two spins")
-    expect(page.locator("h1")).to_have_text("Charts")
-
-
-def test_a_chart_says_how_to_read_it(visitor, address):
-    page = visitor.go(address("skunk", "charts", "chart=chart"))
-    expect(page.locator(".reading")).to_contain_text("roll below")
-
-
 def chart_of(page, name):
     """Open a chart of the game, by choosing it; what the server said of it."""
     with page.expect_response(re.compile(rf"/chart/{name}(\?|$)")) as reply:
@@ -210,27 +135,6 @@ def chart_of(page, name):
     said = reply.value.json()
     expect(page.locator(".mapped h2")).to_be_visible()
     return said
-
-
-def test_curves_are_told_apart_without_colours(visitor, address):
-    page = visitor.go(address("press-your-luck", "charts", ""))
-    said = chart_of(page, "leads")
-    assert said["kind"] == "curves"
-    expect(page.locator(".mapped h2")).to_have_text(said["title"])
-    lines = page.locator(".heat > svg.curves > path.line")
-    expect(lines).to_have_count(len(said["curves"]))
-    dashes = [line.get_attribute("stroke-dasharray") for line in lines.all()]
-    assert len(set(dashes)) == len(dashes) >= 2
-    shown = [
-        curve["label"] for curve in said["curves"] if any(v is not None for v in curve["values"])
-    ]
-    labels = page.locator(".heat > svg.curves > .label").all()
-    assert sorted(label.text_content() for label in labels) == sorted(shown)
-    places = sorted(float(label.get_attribute("y")) for label in labels)
-    assert all(low - high > 15 for high, low in pairwise(places))
-    assert page.locator(".heat > svg.curves > .band").count() == len(said["bands"])
-    reasons = " ".join(page.locator(".heat > svg.curves > .why").all_text_contents())
-    assert reasons.split() == " ".join(band["text"] for band in said["bands"]).split()
 
 
 def plain(value):
@@ -281,52 +185,6 @@ def test_curves_say_their_numbers(visitor, address):
     for row, *own in zip(rows, *(curve["values"] for curve in said["curves"]), strict=True):
         cells = ["" if number is None else plain(number) for number in own]
         assert row.locator("td").all_text_contents() == cells
-
-
-def test_a_list_is_a_table_that_its_heads_sort(visitor, address):
-    page = visitor.go(address("jackpot", "charts", "chart=flip"))
-    said = chart_of(page, "flip")
-    expect(page.locator(".mapped .heat .about")).to_have_text(re.compile(said["note"], re.I))
-    rows = page.locator("table.listed tbody tr")
-    expect(rows).to_have_count(len(said["rows"]))
-
-    def shown(k):
-        return [row.locator("td").nth(k).inner_text() for row in rows.all()]
-
-    k = said["columns"].index("chance")
-    told = [plain(row[k]) for row in said["rows"]]
-    assert shown(k) == told
-    head = page.get_by_role("button", name="chance")
-    head.click()
-    expect(page.locator("th[aria-sort=ascending]")).to_have_count(1)
-    assert shown(k) == sorted(told, key=float)
-    head.press("Enter")
-    assert shown(k) == sorted(told, key=float, reverse=True)
-
-
-def test_the_gaps_of_a_line_stay_open(visitor, address):
-    page = visitor.go(address("press-your-luck", "charts", ""))
-    (line,) = chart_of(page, "decide")["lines"]
-    found = page.evaluate(
-        "async ([xs, ys]) => (await import('/static/heatmap.js')).pieces(xs, ys)",
-        [line["xs"], line["ys"]],
-    )
-    assert len(found) == line["xs"].count(None) > 2
-    assert all(len(piece) == 2 and None not in [*piece[0], *piece[1]] for piece in found)
-
-
-def test_the_scale_reads_in_grey(visitor):
-    page = visitor.go("")
-    grey = page.evaluate(
-        """async () => {
-          const { viridis, named } = await import("/static/colours.js");
-          const grey = ([r, g, b]) => 0.2126 * r + 0.7152 * g + 0.0722 * b;
-          return [Array.from({length: 21}, (_, k) => grey(viridis(k / 20))),
-                  Array.from({length: 4}, (_, k) => grey(named(k, 4)))];
-        }"""
-    )
-    for scale, step in zip(grey, (3, 30), strict=True):
-        assert all(b - a > step for a, b in pairwise(scale))
 
 
 def test_the_page_writes_counts_sizes_and_what_is_paid_in_full(visitor):
@@ -439,7 +297,6 @@ def saved(page, word):
     [
         ("press-your-luck", "charts", "chart=leads"),
         ("press-your-luck", "grid", "x=scores_1&y=scores_2&colour=value_2&scores=0,1000,500"),
-        ("skunk", "grid", "x=mine&y=turn&colour=best&yours=8"),
         ("goofspiel", "state", "mine=1,3,4&theirs=1,2,4&deck=1,2,4&upcard=2"),
     ],
 )
@@ -456,15 +313,6 @@ def test_a_picture_is_saved_with_its_title_and_its_numbers(game, view, query, vi
     rows = list(csv.reader(saved(page, "CSV").decode().splitlines()))
     assert len(rows) > 5 and {len(row) for row in rows} == {len(rows[0])}
     assert [float(row[0]) for row in rows[1:]]
-
-
-def test_the_link_of_what_is_shown_is_copied(browser, site, address):
-    context = browser.new_context(permissions=["clipboard-read", "clipboard-write"])
-    page = Visitor(context.new_page(), site).go(address("pig", "charts", "chart=hold"))
-    page.get_by_role("button", name="Copy link").click()
-    expect(page.get_by_role("button", name="Copied")).to_be_visible()
-    assert page.evaluate("navigator.clipboard.readText()") == page.url
-    context.close()
 
 
 # --- both choose at once --------------------------------------------------------------------------
@@ -487,27 +335,6 @@ def test_the_matrix_of_bids_says_each_pair_in_words(visitor, tables, address):
     expect(page.locator("h1")).not_to_have_text("Both choose at once")
     then = queried(tables["goofspiel"], visitor.fields())["value"][0]
     assert float(shown[1].replace("−", "-")) == pytest.approx(then - 2, abs=6e-5)  # 1 against 2
-
-
-def test_the_matrix_as_a_table_has_both_strategies(visitor, tables, address):
-    page = visitor.go(address("goofspiel"))
-    page.get_by_text("The numbers as a table").click()
-    rows = page.locator("table.numbers tbody tr")
-    expect(rows).to_have_count(4)
-    state = dict(parse_qsl("mine=1,3,4&theirs=1,2,4&deck=1,2,4&upcard=2"))
-    said = queried(tables["goofspiel"], state)
-    mine, theirs = ([f"{100 * bid['chance']:.1f}%" for bid in side] for side in said["strategies"])
-    assert [row.locator(".share").last.inner_text() for row in rows.all()[:3]] == mine
-    assert rows.last.locator(".share").all_inner_texts() == theirs
-    values = [
-        [float(cell.replace("−", "-")) for cell in row.locator("td:not(.share)").all_inner_texts()]
-        for row in rows.all()[:3]
-    ]
-    chances = [[bid["chance"] for bid in side] for side in said["strategies"]]
-    mean = sum(
-        a * b * values[j][i] for j, a in enumerate(chances[0]) for i, b in enumerate(chances[1])
-    )
-    assert mean == pytest.approx(said["value"][0], abs=1e-4)
 
 
 # --- filters --------------------------------------------------------------------------------------
@@ -554,25 +381,3 @@ def test_a_condition_is_built_and_a_wrong_one_is_a_sentence(visitor, address):
     )
     expect(page.locator("table.listed")).to_have_count(0)
     only_refusals(visitor)
-
-
-# --- for everybody --------------------------------------------------------------------------------
-
-VIEWS = {
-    "curves": ("press-your-luck", "charts", "chart=leads"),
-    "heat map": ("pig", "charts", "chart=hold"),
-    "list": ("jackpot", "charts", "chart=flip"),
-    "grid": ("press-your-luck", "grid", "x=scores_1&y=scores_2&colour=value_2&scores=0,1000,500"),
-    "actions": ("skunk", "grid", "x=mine&y=turn&colour=best&yours=8"),
-    "filter": ("press-your-luck", "filter", "where=best='pass to 3' scores=0,500,1000"),
-    "matrix": ("goofspiel", "state", "mine=1,3,4&theirs=1,2,4&deck=1,2,4&upcard=2"),
-}
-
-
-@pytest.mark.parametrize("view", [*VIEWS, "what if"])
-def test_a_view_of_numbers_is_for_everybody(view, visitor, address, tables):
-    first, second = (id_of(tables[name]) for name in ("press-your-luck", "other"))
-    compared = f"#/compare?first={first}&second={second}&scores=500,1000,1500&earned=1,1,0"
-    page = visitor.go(compared if view == "what if" else address(*VIEWS[view]))
-    expect(page.get_by_role("button", name="Copy link").first).to_be_visible()
-    assert faults(page) == []

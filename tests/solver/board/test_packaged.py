@@ -10,8 +10,7 @@ from luckbase.cluster.table.find import find_table
 from luckbase.jobs.app import run
 from luckbase.solver.board.file import packaged
 from luckbase.solver.board.model import canonical
-
-BOARDS = Path(__file__).parents[3] / "boards"
+from tests.places import BOARDS
 
 
 @pytest.fixture(autouse=True)

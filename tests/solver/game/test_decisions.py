@@ -1,6 +1,5 @@
 """What to do stands in every row of a full table: best action, who acts, margin."""
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,12 +14,11 @@ from luckbase.solver.game import capabilities
 from luckbase.solver.game.arrays import Decisions, Floats, Runs
 from luckbase.solver.game.capabilities import DecisionLayout, Layout
 from luckbase.solver.games.press_your_luck.tiers import Tier
+from tests.places import BOARDS
 from tests.solver.game.deciding import Decided, what_the_rules_say
 from tests.solver.games.test_press_your_luck import OPTIONS, boards, planes_of
 from tests.solver.test_check import Table
 from tests.solver.test_check import game as coins
-
-BOARDS = Path(__file__).parents[3] / "boards"
 
 
 def load(path, **options):

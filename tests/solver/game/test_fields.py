@@ -4,7 +4,6 @@ import re
 from contextlib import nullcontext
 from decimal import Decimal
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -20,8 +19,8 @@ from luckbase.solver.game.capabilities import Layout
 from luckbase.solver.game.fields import Described, Field, Fields, Names, Refuse, members, set_field
 from luckbase.solver.search.expand import expand
 from luckbase.solver.search.keys import fits
+from tests.places import BOARDS
 
-BOARDS = Path(__file__).parents[3] / "boards"
 GAMES = {
     "press-your-luck/tiny": {"frontier": 3},
     "press-your-luck/1985-02": {"score_unit": 250, "score_cap": 3000, "frontier": 2},

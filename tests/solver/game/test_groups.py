@@ -1,7 +1,5 @@
 """Groups of decisions: every game's own, and by columns."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -10,8 +8,8 @@ from luckbase.solver import load_board, load_game
 from luckbase.solver.game.groups import Groups, by_columns, groups_of
 from luckbase.solver.game.rules import DECISION, SIMULTANEOUS
 from luckbase.solver.search.expand import classify, expand
+from tests.places import BOARDS
 
-BOARDS = Path(__file__).parents[3] / "boards"
 SMALL = {
     "press-your-luck/tiny": {"frontier": 2, "score_cap": 1500},
     "skunk/tiny": {}, "pig/tiny": {}, "pig/rounds": {"rounds": 2, "cut": 20},

@@ -2,9 +2,6 @@
 
 import os
 import pickle
-import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,8 +11,9 @@ from luckbase.game import load_game, load_game_file
 from luckbase.solver.board import registry
 from luckbase.solver.board.file import read_board
 from luckbase.solver.errors import BoardError, OptionError
+from tests.places import ROOT
+from tests.shared import python
 
-ROOT = Path(__file__).parents[3]
 CLIMB = (ROOT / "tests/games/climb.py").read_text()
 
 
@@ -91,10 +89,7 @@ def test_a_process_that_has_not_seen_the_file_gets_it_with_the_board(there, boar
         "assert load_game(board).strides[1].tolist() == game.strides[1].tolist() == [4, 4, 3]\n"
         "print(game.rules_version, board.source.file)\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", script, str(pickled)], cwd=tmp_path, capture_output=True, text=True,
-        env={**os.environ, "PYTHONPATH": str(ROOT)}, check=True,
-    )  # fmt: skip
+    done = python("-c", script, pickled, cwd=tmp_path)
     assert done.stdout.split() == [str(load_game(read_board(board)).rules_version), str(board)]
 
 
@@ -154,10 +149,9 @@ def test_an_installed_package_brings_its_game_by_an_entry_point(board, tmp_path)
         "assert 'climb_game' not in sys.modules\n"
         "print(load_game(load_board(sys.argv[1])).columns, 'climb_game' in sys.modules)\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", script, str(board)], cwd=tmp_path, capture_output=True, text=True,
-        env={**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{site}"}, check=True,
-    )  # fmt: skip
+    done = python(
+        "-c", script, board, cwd=tmp_path, env={"PYTHONPATH": f"{ROOT}{os.pathsep}{site}"}
+    )
     assert done.stdout == "('steps_1', 'steps_2', 'turns') True\n"
 
 
@@ -166,7 +160,7 @@ def test_the_games_of_this_package_are_found_without_numba():
         "import sys; from luckbase.solver.board import registry\n"
         "print(*registry.names()); assert 'numba' not in sys.modules\n"
     )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=ROOT)
+    done = python("-c", script, check=False)
     assert done.stdout.split() == [
         "goofspiel", "jackpot", "pig", "pig-rounds", "press-your-luck", "skunk"
     ], done.stderr  # fmt: skip

@@ -3,10 +3,8 @@
 import importlib.util
 import os
 import pickle
-import subprocess
 import sys
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -32,10 +30,10 @@ from luckbase.solver.game.rules import (
 from luckbase.solver.search.expand import expand, who_acts
 from luckbase.solver.search.explore import explore
 from luckbase.solver.search.game_graph import Graph
-from tests.places import BOARDS
+from tests.places import BOARDS, ROOT
+from tests.shared import python
 from tests.solver.search.three_in_a_ring import ring
 
-ROOT = Path(__file__).parents[3]
 BOARD = Numbers(np.array([7]), np.array([0.25]))
 
 
@@ -175,7 +173,7 @@ def test_another_process_meets_it_too(tmp_path, name, hits):
         "from counting import count\n"
         "print(sum(count.stats.cache_hits.values()), len(count.signatures))\n"
     )
-    said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    said = python("-c", program, check=False)
     assert said.stdout.split() == [hits, "1"], said.stderr
 
 

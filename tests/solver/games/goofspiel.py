@@ -10,8 +10,9 @@ from luckbase.solver.dense import InMemory
 from luckbase.solver.game.game import load_game
 from luckbase.solver.games.goofspiel.charts import first_bids
 from luckbase.solver.games.goofspiel.layout import Layers
+from tests.places import BOARDS
 
-POINTS = Path(__file__).parents[3] / "boards" / "goofspiel" / "points.toml"
+POINTS = BOARDS / "goofspiel/points.toml"
 
 
 def goofspiel(cards, objective="points"):

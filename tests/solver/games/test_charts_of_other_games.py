@@ -1,17 +1,14 @@
 """Hold points, bids midway, tiles: tested against answers and reference solvers."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 import luckbase
 from luckbase.solver.charts import Heatmap, Listing
+from tests.places import BOARDS
 from tests.reference import goofspiel
 from tests.reference.jackpot import Reference as Tiles
 from tests.reference.skunk import Reference as Race
-
-BOARDS = Path(__file__).parents[3] / "boards"
 
 
 @pytest.fixture(scope="module")

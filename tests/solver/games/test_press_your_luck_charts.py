@@ -1,7 +1,5 @@
 """The charts of Press Your Luck: every number is a table's answer, and the reference's."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -9,9 +7,10 @@ import luckbase
 from luckbase.solver.charts import Curves, Heatmap
 from luckbase.solver.errors import OptionError, StateError
 from luckbase.solver.games.press_your_luck.setting import choices, settings
+from tests.places import BOARDS
 from tests.solver.games.press_your_luck import reference_of
 
-TINY = Path(__file__).parents[3] / "boards/press-your-luck/tiny.toml"
+TINY = BOARDS / "press-your-luck/tiny.toml"
 SCORES = range(0, 3000, 500)
 
 

@@ -3,7 +3,6 @@
 import math
 from fractions import Fraction
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -21,8 +20,8 @@ from luckbase.solver.policy.evaluate import (
 )
 from luckbase.solver.search.expand import expand
 from luckbase.solver.search.game_graph import Graph
+from tests.places import BOARDS
 
-BOARDS = Path(__file__).parents[3] / "boards"
 PERCENT = {  # jackpot-mike-french.txt, "CALCULATED" and "MONTE CARLO (100000)"
     "min": (1.3306, 1.355), "max": (4.7706, 4.704), "first": (1.3105, 1.317),
     "last": (5.2248, 5.232), "hilo": (7.9855, 7.965), "hilo2": (7.9855, 8.031),

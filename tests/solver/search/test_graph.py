@@ -1,7 +1,5 @@
 """The search: the same payoffs as kernel and reference, from the rules alone."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -13,10 +11,10 @@ from luckbase.solver.game.fields import Field, Fields
 from luckbase.solver.search import keys
 from luckbase.solver.search.bellman import OVER, evaluate, payoffs_of
 from luckbase.solver.search.expand import expand
+from tests.places import BOARDS
 from tests.solver.games.press_your_luck import reference_of
 from tests.solver.search.solved import solve_graph
 
-BOARDS = Path(__file__).parents[3] / "boards"
 TINY = BOARDS / "press-your-luck/tiny.toml"
 
 

@@ -1,7 +1,5 @@
 """What to do stands in every state that a search has solved: best action, who acts, margin."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -22,11 +20,10 @@ from luckbase.solver.search.bellman import (
 from luckbase.solver.search.expand import expand
 from luckbase.solver.search.game_graph import Graph
 from luckbase.solver.search.keys import pack_all
+from tests.places import BOARDS
 from tests.solver.game.deciding import assert_same, what_the_rules_say
 from tests.solver.games.test_press_your_luck import boards, planes_of
 from tests.solver.search.written_out import decides, over, written
-
-BOARDS = Path(__file__).parents[3] / "boards"
 
 
 def load(path, **options):
