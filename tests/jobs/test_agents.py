@@ -8,7 +8,6 @@ import pytest
 
 import luckbase
 from luckbase.cluster.play import draw
-from luckbase.jobs.app import run
 from tests.places import BOARDS
 from tests.reference import jackpot as reference
 
@@ -16,37 +15,9 @@ JACKPOT, SMALL = str(BOARDS / "jackpot/seed.toml"), str(BOARDS / "jackpot/tiny.t
 TINY = str(BOARDS / "press-your-luck/tiny.toml")
 
 
-class Command:
-    def __init__(self, capsys, results):
-        self.capsys, self.results = capsys, results
-
-    def __call__(self, *words, table=False):
-        code = run([*words, *(["--results", str(self.results)] if table else [])])
-        said = self.capsys.readouterr()
-        return code, said.out, said.err
-
-
 @pytest.fixture
-def command(capsys, tmp_path):
-    return Command(capsys, tmp_path / "results")
-
-
-def test_evaluate_says_the_value(command):
-    code, out, _ = command("evaluate", JACKPOT, "--agents", "hilo", "--json")
-    said = json.loads(out)
-    assert code == 0
-    assert said["agents"] == ["hilo"] and said["value"] == [pytest.approx(0.0798552796, abs=1e-10)]
-
-
-def test_evaluate_takes_a_profile_and_says_what_each_could_gain(command):
-    code, out, _ = command(
-        "evaluate", TINY, "--agents", "never-pass,optimal,random", "--gain", "--json",
-        "--from", "scores=0,1000,500", "earned=0,2,0",
-    )  # fmt: skip
-    said = json.loads(out)
-    assert code == 0
-    assert sum(said["value"]) == pytest.approx(1)
-    assert all(gain >= 0 for gain in said["gain"]) and said["gain"][1] >= 0
+def results(tmp_path):
+    return "--results", tmp_path / "results"
 
 
 @pytest.mark.parametrize(
@@ -77,34 +48,13 @@ def test_plain_fields_are_not_left_out_where_the_game_has_a_start(command):
     assert found[1] < found[0] < found[2]
 
 
-def test_a_board_without_a_full_table_is_searched(command):
+def test_a_board_without_a_full_table_is_searched(command, results):
     """count_rolls changes no value: who goes first wins with 20155392/33433085 at goal 20."""
     board = str(BOARDS / "skunk/tiny.toml")
-    code, out, err = command("solve", board, "--set", "count_rolls=true", table=True)
+    code, out, err = command("solve", board, "--set", "count_rolls=true", *results)
     assert code == 0 and "searching all that its rules lead to" in err
-    code, out, _ = command("query", out.strip(), "mine=0", "yours=0", "--json", table=True)
+    code, out, _ = command("query", out.strip(), "mine=0", "yours=0", "--json", *results)
     assert json.loads(out)["value"][0] == pytest.approx(20155392 / 33433085, abs=1e-12)
-
-
-def test_a_tables_policy_is_an_agent(command):
-    code, out, _ = command("solve", SMALL, table=True)
-    table = out.strip()
-    code, out, _ = command("evaluate", SMALL, "--agents", table, "--json")
-    assert code == 0
-    code, best, _ = command("evaluate", SMALL, "--agents", "optimal", "--json")
-    assert json.loads(out)["value"] == json.loads(best)["value"]
-
-
-def test_a_simulated_mean_is_near_the_payoff_and_repeats_with_its_seed(command):
-    words = ["evaluate", JACKPOT, "--agents", "max", "--games", "200000", "--seed", "5", "--json"]
-    code, out, _ = command(*words)
-    said = json.loads(out)
-    assert code == 0 and said["games"] == 200000
-    assert abs(said["value"][0] - 0.047705794) < 4 * said["stderr"][0]
-    assert command(*words)[1] == out
-    code, out, _ = command("evaluate", JACKPOT, "--agents", "max", "--games", "1000")
-    assert code == 0 and "standard error" in out
-    assert re.search(r" [1-9]\S*( million)? games/s", out)
 
 
 def test_graph_draws_the_seeds_two_variants(command, tmp_path):
@@ -163,9 +113,9 @@ def test_with_graphviz_there_is_a_picture(command, tmp_path):
     assert "<svg" in path.read_text()
 
 
-def test_solve_from_a_state_query_verify_and_status(command):
+def test_solve_from_a_state_query_verify_and_status(command, results):
     words = ["scores=0,1000,500", "earned=1,1,0"]
-    code, out, err = command("solve", TINY, "--from", *words, table=True)
+    code, out, err = command("solve", TINY, "--from", *words, *results)
     assert code == 0 and "686 states below one state" in err
     assert "bytes a state while solving" in err
     assert re.search(r"speed +[1-9]\S*( million)? states/s a worker", err)
@@ -176,46 +126,21 @@ def test_solve_from_a_state_query_verify_and_status(command):
     assert command("verify", table, "--all")[0] == 0
     code, out, _ = command("status", table)
     assert code == 0 and "complete" in out
-    code, out, err = command("solve", TINY, "--from", *words, table=True)
+    code, out, err = command("solve", TINY, "--from", *words, *results)
     assert code == 0 and "nothing to do" in err
 
 
-def test_solve_from_a_file_of_roots(command, tmp_path):
+def test_solve_from_a_file_of_roots(command, results, tmp_path):
     path = tmp_path / "roots.csv"
     path.write_text('scores,earned\n"0,500,0","1,0,0"\n"500,500,0","0,1,0"\n')
-    code, out, err = command("solve", TINY, "--from", str(path), table=True)
+    code, out, err = command("solve", TINY, "--from", str(path), *results)
     assert code == 0 and "below 2 states" in err
     batch = out.strip()
     code, out, _ = command("query", batch, "--batch", str(path), "--best")
     assert code == 0 and out.count("\n") == 3 and '"best"' in out
 
 
-def test_diff_finds_what_a_rule_changes(command, tmp_path):
-    more = ["--set", "frontier=2"]
-    one = command("solve", TINY, *more, table=True)[1].strip()
-    other = command("solve", TINY, *more, "--set", "tied_pass=next", table=True)[1].strip()
-    assert command("diff", one, one)[0] == 0
-    code, out, _ = command("diff", one, other, "--json")
-    said = json.loads(out)
-    assert code == 1 and said["payoffs"] > 0 and said["missing"] == 0
-    assert all(one["cost"] > 1e-6 for one in said["worst"])
-    code, out, _ = command("diff", one, other)
-    assert code == 1 and "before" in out
-
-
 def test_a_drawing_that_nobody_can_read_is_refused(command, monkeypatch):
     monkeypatch.setattr(draw, "MAX_NODES", 10)
     code, out, err = command("graph", JACKPOT)
     assert (code, out) == (2, "") and "cannot be read; expected at most 10; start nearer" in err
-
-
-def test_a_matrix_as_json_is_that_of_python(command):
-    board = BOARDS / "pig/tiny.toml"
-    code, out, _ = command(
-        "evaluate", str(board), "--set", "goal=8", "--agents", "optimal,random", "--matrix",
-        "--json", table=True,
-    )  # fmt: skip
-    found = luckbase.matrix(luckbase.load_board(board, goal=8), "optimal,random")
-    said = json.loads(out)
-    assert code == 0 and said["agents"] == ["optimal", "random"]
-    assert said["matrix"] == found.array.tolist() and found.array[0, 1] > 0.5 > found.array[1, 0]

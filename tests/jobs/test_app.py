@@ -3,9 +3,7 @@
 import csv
 import io
 import json
-import os
 import shutil
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -14,11 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from luckbase.cluster.table.entries import read_ledger
-from luckbase.cluster.table.storage import Folder
 from luckbase.jobs import terminal
-from luckbase.jobs.app import run
-from tests.jobs.conftest import begun_solve
 from tests.places import ROOT
 from tests.shared import python
 
@@ -38,15 +32,6 @@ def table(results, tmp_path):
     """A copy of that table, to damage."""
     (there,) = results.glob("*/*/*")
     return Path(shutil.copytree(there, tmp_path / "press-your-luck" / "tiny" / there.name))
-
-
-def test_help_and_import_do_not_load_anything_heavy():
-    code = (
-        "import sys; from luckbase.jobs.app import run; run(['--help']); run(['solve', '--help']);"
-        "print([m for m in ('ray', 'numba', 'pyarrow', 'numpy', 'rich') if m in sys.modules])"
-    )
-    done = python("-c", code)
-    assert done.stdout.strip().endswith("[]")
 
 
 def test_the_answer_to_a_state_does_not_load_what_only_others_need(table):
@@ -227,20 +212,3 @@ def test_plan_counts_the_states_that_were_counted_by_hand(command, tmp_path):
     )  # fmt: skip
     assert code == 0
     assert json.loads(out)["states"] == pytest.approx(3.39e6 + 3.95e7, rel=2e-3)
-
-
-def test_an_interrupted_solve_ends_with_130_and_the_command_that_goes_on(tmp_path):
-    words = ["solve", TINY, "--set", "frontier=2", "--results", str(tmp_path), "--workers", "1"]
-    process = begun_solve(words, tmp_path)
-    os.kill(process.pid, signal.SIGINT)
-    out, err = process.communicate(timeout=300)
-    assert process.returncode == 130, err
-    assert out == ""
-    assert f"nothing solved is lost: luckbase {' '.join(words)}" in err
-    (table,) = (path.parent for path in tmp_path.rglob("table.json"))
-    finished = read_ledger(Folder(table), table).files
-    done = {p: p.stat().st_mtime_ns for p in (table / name for name in finished)}
-    assert run(words) == 0
-    assert done
-    assert all(p.stat().st_mtime_ns == then for p, then in done.items())
-    assert not list(tmp_path.rglob("*.part"))

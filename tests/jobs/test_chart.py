@@ -5,7 +5,6 @@ import io
 import re
 import shlex
 import shutil
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,9 +15,8 @@ from luckbase.cluster import open_table
 from luckbase.cluster.table.entries import read_ledger
 from luckbase.cluster.table.storage import Folder
 from luckbase.jobs.app import PICTURES, run
-from luckbase.jobs.plots import draw
 from luckbase.solver import load_board, load_game, load_layout
-from luckbase.solver.charts import ChartRequest, Heatmap, Line, Words
+from luckbase.solver.charts import ChartRequest, Heatmap
 from luckbase.solver.game.capabilities import Charts
 from luckbase.solver.games.skunk.charts import all_or_nothing_from
 from tests.places import ROOT
@@ -27,29 +25,6 @@ from tests.shared import rewrite
 BOARDS, PUBLISHED = ROOT / "boards", ROOT / "results" / "published"
 SEED, TINY = str(BOARDS / "skunk/seed.toml"), str(BOARDS / "skunk/tiny.toml")
 RACE, LUCK = str(BOARDS / "pig/tiny.toml"), str(BOARDS / "press-your-luck/tiny.toml")
-
-
-class Command:
-    """Runs a command in this process on one results folder: exit code, stdout, stderr."""
-
-    def __init__(self, capsys, results):
-        self.capsys, self.results = capsys, results
-
-    def __call__(self, *words):
-        self.capsys.readouterr()
-        code = run([*words, "--results", str(self.results)])
-        said = self.capsys.readouterr()
-        return code, said.out, said.err
-
-    def refused(self, *words):
-        """The one sentence that the command is refused with."""
-        code, out, err = self(*words)
-        assert (code, out) == (2, "") and err.startswith("luckbase: ") and err.count("\n") == 1, err
-        return err
-
-    def table(self, board):
-        (found,) = self.results.glob(f"*/{Path(board).stem}/*")
-        return found
 
 
 @pytest.fixture(scope="module")
@@ -61,8 +36,16 @@ def results(tmp_path_factory):
 
 
 @pytest.fixture
-def command(capsys, results):
-    return Command(capsys, results)
+def solved(results, monkeypatch):
+    """Commands find these tables; solved(board) -> the folder of its table."""
+    monkeypatch.setenv("LUCKBASE_RESULTS", str(results))
+    return lambda board: next(results.glob(f"*/{Path(board).stem}/*"))
+
+
+@pytest.fixture
+def empty(tmp_path, monkeypatch):
+    """Commands find no table yet."""
+    monkeypatch.setenv("LUCKBASE_RESULTS", str(tmp_path / "results"))
 
 
 OTHERS = ("goofspiel/points", "jackpot/tiny")
@@ -72,7 +55,7 @@ ROUNDS = (str(BOARDS / "pig/rounds.toml"), "--set", "rounds=1", "--set", "cut=60
 # --- the list ------------------------------------------------------------------------------------
 
 
-def test_the_seeds_lines_come_from_the_stored_table(command):
+def test_the_seeds_lines_come_from_the_stored_table(command, solved):
     """skunk-gottahack.txt; its chances are good to 4e-6."""
     code, out, err = command("chart", SEED, "mine=0", "yours=0,67,86,87,88")
     assert code == 0 and "every choice is certain" in err
@@ -86,12 +69,12 @@ def test_the_seeds_lines_come_from_the_stored_table(command):
     assert {at: found[at] for at in seed} == pytest.approx(seed, abs=4e-6)
 
 
-def test_a_score_alone_gives_all_lines_with_it(command):
+def test_a_score_alone_gives_all_lines_with_it(command, solved):
     _, out, _ = command("chart", TINY, "yours=3")
     assert [line.split()[0] for line in out.splitlines()] == [f"({m},3)" for m in range(20)]
 
 
-def test_the_csv_is_the_list(command, tmp_path):
+def test_the_csv_is_the_list(command, solved, tmp_path):
     _, text, _ = command("chart", TINY)
     code, out, _ = command("chart", TINY, "--csv")
     rows = list(csv.DictReader(io.StringIO(out)))
@@ -139,7 +122,7 @@ def test_the_line_of_the_picture_is_where_the_seed_sees_the_catastrophe(results)
 
 
 @pytest.mark.parametrize("suffix", PICTURES)
-def test_pictures_are_written_the_same_to_the_byte(command, tmp_path, suffix):
+def test_pictures_are_written_the_same_to_the_byte(command, solved, tmp_path, suffix):
     one, two = tmp_path / f"one{suffix}", tmp_path / f"two{suffix.upper()}"
     for path in (one, two):
         assert command("chart", TINY, "--what", "hold", "--out", str(path))[0] == 0
@@ -147,7 +130,7 @@ def test_pictures_are_written_the_same_to_the_byte(command, tmp_path, suffix):
     assert b"20" + str(np.datetime64("now"))[2:10].encode() not in one.read_bytes()
 
 
-def test_a_picture_is_printed_as_text_and_written_as_text(command, tmp_path):
+def test_a_picture_is_printed_as_text_and_written_as_text(command, solved, tmp_path):
     code, out, _ = command("chart", SEED, "--what", "hold")
     assert code == 0 and out.isascii() and "\x1b" not in out
     assert out.splitlines()[0].startswith("Hold at 7 to 36 points; past the line")
@@ -158,34 +141,12 @@ def test_a_picture_is_printed_as_text_and_written_as_text(command, tmp_path):
     assert len(rows) >= 50 and rows[-1][0].isdigit() and "##" in out
 
 
-def test_a_pictures_numbers_are_csv(command):
+def test_a_pictures_numbers_are_csv(command, solved):
     _, out, _ = command("chart", TINY, "--what", "hold", "--csv")
     rows = list(csv.reader(io.StringIO(out)))
     assert rows[0] == ["mine", "yours", "hold_point"] and len(rows) == 401
     _, first, _ = command("chart", TINY, "mine=0", "yours=0")
     assert rows[1][2] == first.split(" - ")[1].split()[0]
-
-
-def test_a_picture_of_another_game_needs_no_more_than_numbers():
-    """Few cells, unevenly many, steps of 2; no line, no words, blanks and a number that is none."""
-    values = np.array([[0.2, np.nan], [0.8, 0.5], [0.1, 0.9]])
-    bare = Heatmap(
-        "title", "about", ("upcard", "bid", "chance"), np.array([2, 4, 6]), np.array([1, 2]),
-        values, "x", "y", "chance",
-    )  # fmt: skip
-    assert bare.rows[:3] == ((2, 1, 0.2), (4, 1, 0.8), (4, 2, 0.5))
-    full = replace(
-        bare, blank=values > 0.85, lines=(Line("l", np.array([2.0, 6.0]), np.array([1.0, 2.0])),),
-        words=(Words("w", 4, 1),),
-    )  # fmt: skip
-    assert len(draw(full, ".png")) != len(draw(bare, ".png")) > 5_000
-
-
-def test_the_pig_race_has_the_same_charts(capsys, tmp_path):
-    command = Command(capsys, tmp_path)
-    assert command("solve", RACE)[0] == 0
-    assert command("chart", RACE, "mine=0", "yours=0")[1].startswith("(0,0) .")
-    assert command("chart", RACE, "--what", "hold", "--out", str(tmp_path / "p.png"))[0] == 0
 
 
 # --- what is published ---------------------------------------------------------------------------
@@ -217,7 +178,7 @@ def _bids(name):
 
 @pytest.mark.parametrize("objective", ["points", "win"])
 @pytest.mark.parametrize("cards", [5, 7])
-def test_published_bids_are_what_their_commands_give(command, tmp_path, objective, cards):
+def test_published_bids_are_what_their_commands_give(command, solved, tmp_path, objective, cards):
     board = str(BOARDS / f"goofspiel/{objective}.toml")
     code, table, _ = command("solve", board, "--set", f"cards={cards}")
     assert code == 0
@@ -228,7 +189,7 @@ def test_published_bids_are_what_their_commands_give(command, tmp_path, objectiv
 
 
 @pytest.mark.parametrize("call", COMMANDS)
-def test_a_published_file_is_what_its_command_gives(command, tmp_path, call):
+def test_a_published_file_is_what_its_command_gives(command, solved, tmp_path, call):
     from matplotlib.image import imread
 
     *words, place = shlex.split(call)
@@ -243,27 +204,18 @@ def test_a_published_file_is_what_its_command_gives(command, tmp_path, call):
 # --- what is refused -----------------------------------------------------------------------------
 
 
-def test_a_table_that_has_no_chart_gets_one_sentence(capsys, tmp_path):
-    command = Command(capsys, tmp_path)
-    assert command("solve", *ROUNDS)[0] == 0
-    assert "pig-rounds has no charts" in command.refused("chart", *ROUNDS)
-    with open_table(command.table(ROUNDS[0])) as table, pytest.raises(Exception, match="no charts"):
-        table.game.need(Charts)
-
-
-def test_a_search_table_has_no_chart_and_is_not_taken_for_the_boards(capsys, tmp_path):
-    command = Command(capsys, tmp_path)
+def test_a_search_table_has_no_chart_and_is_not_taken_for_the_boards(command, empty):
     below = command("solve", TINY, "--from", "mine=3", "yours=1")[1].strip()
-    assert "holds what lies below some states" in command.refused("chart", below)
-    assert f"luckbase solve {TINY}" in command.refused("chart", TINY)
+    assert "holds what lies below some states" in command("chart", below)[2]
+    assert f"luckbase solve {TINY}" in command("chart", TINY)[2]
     assert command("solve", TINY)[1].strip() == below
     assert command("chart", TINY)[0] == command("chart", below)[0] == 0
     assert command("solve", *ROUNDS)[0] == 0
-    assert "pig-rounds has no charts" in command.refused("chart", *ROUNDS)
+    code, out, err = command("chart", *ROUNDS)
+    assert (code, out) == (2, "") and "pig-rounds has no charts" in err
 
 
-def test_what_lies_below_the_start_is_all_that_the_charts_of_tiles_need(capsys, tmp_path):
-    command = Command(capsys, tmp_path)
+def test_what_lies_below_the_start_is_all_that_the_charts_of_tiles_need(command, empty):
     tiles = str(BOARDS / "jackpot/tiny.toml")
     code, _, err = command("chart", tiles)
     assert code == 1 and f"luckbase solve {tiles}" in err
@@ -275,8 +227,7 @@ def test_what_lies_below_the_start_is_all_that_the_charts_of_tiles_need(capsys, 
     assert code == 0 and out.split()[:3] == ["roll", "chance", "flip"]
 
 
-def test_boards_of_one_name_and_two_games_have_their_own_tables(capsys, tmp_path):
-    command = Command(capsys, tmp_path)
+def test_boards_of_one_name_and_two_games_have_their_own_tables(command, empty):
     for board in (TINY, RACE):
         assert command("solve", board)[0] == 0
     for board, game in ((TINY, "skunk"), (RACE, "pig")):
@@ -285,22 +236,21 @@ def test_boards_of_one_name_and_two_games_have_their_own_tables(capsys, tmp_path
         assert command("chart", board)[1].count("\n") == 20**2
 
 
-def test_a_partial_table_and_a_missing_one_get_one_sentence(command, results, tmp_path):
-    table = Path(shutil.copytree(command.table(TINY), tmp_path / "table"))
+def test_a_partial_table_and_a_missing_one_get_one_sentence(command, solved, results, tmp_path):
+    table = Path(shutil.copytree(solved(TINY), tmp_path / "table"))
     ledger = read_ledger(Folder(table), table)
     ledger.files, ledger.done = {}, {}
     rewrite(table, ledger)
     code, out, err = command("chart", str(table))
     assert (code, out, err.count("\n")) == (1, "", 1)
     assert "0 of its 1 tier is solved, and a chart needs them all: luckbase solve" in err
-    assert "no such table or board file" in command.refused("chart", "nowhere.toml")
 
 
 # --- the table of one tier -----------------------------------------------------------------------
 
 
-def test_a_game_of_one_tier_goes_through_every_command(command):
-    table = command.table(TINY)
+def test_a_game_of_one_tier_goes_through_every_command(command, solved):
+    table = solved(TINY)
     ledger = read_ledger(Folder(table), table)
     assert list(ledger.files) == ["tiers/all.parquet"]
     assert ledger.error() < 1e-12
@@ -314,8 +264,8 @@ def test_a_game_of_one_tier_goes_through_every_command(command):
     assert code == 0 and "0.6028577" in out
 
 
-def test_stored_payoffs_are_those_of_the_kernel_to_the_bit(command):
-    with open_table(command.table(TINY)) as table:
+def test_stored_payoffs_are_those_of_the_kernel_to_the_bit(command, solved):
+    with open_table(solved(TINY)) as table:
         layout = load_layout(table.game.board)
         out = np.empty(layout.shape(0))
         layout.solve_tier(0, out, lambda child: out, lambda: False)

@@ -61,12 +61,6 @@ def test_a_help_ends_with_two_examples_that_the_command_takes(command, name):
         assert parsed.params
 
 
-@pytest.mark.parametrize("word", ["--version", "-V"])
-def test_the_version_has_a_short_option(command, word):
-    code, out, _ = command(word)
-    assert code == 0 and re.fullmatch(r"luckbase \d+\.\d+\.\d+\n", out)
-
-
 def test_the_examples_work(command, tmp_path, monkeypatch):
     """They run in the order of the help, in one folder."""
     monkeypatch.chdir(tmp_path)

@@ -41,10 +41,10 @@ def begun(results, *more, ignore=None):
     return begun_solve(words, results, slowly=ignore is None, preexec_fn=before), words
 
 
-@pytest.mark.parametrize(
-    ("number", "code", "force"), [(signal.SIGTERM, 143, []), (signal.SIGHUP, 129, ["--force"])]
-)
-def test_a_signal_ends_a_solve_as_ctrl_c_does(number, code, force, tmp_path):
+@pytest.mark.parametrize(("number", "code", "force"), [
+    (signal.SIGINT, 130, []), (signal.SIGTERM, 143, []), (signal.SIGHUP, 129, ["--force"]),
+])  # fmt: skip
+def test_a_signal_ends_a_solve_with_the_command_that_goes_on(number, code, force, tmp_path):
     """--force is not said again: it would throw away what was solved."""
     child, words = begun(tmp_path, *force)
     words = [word for word in words if word not in force]
@@ -57,6 +57,7 @@ def test_a_signal_ends_a_solve_as_ctrl_c_does(number, code, force, tmp_path):
     done = {p: p.stat().st_mtime_ns for p in (table / name for name in finished)}
     assert done and run(words) == 0
     assert all(p.stat().st_mtime_ns == then for p, then in done.items())
+    assert not list(tmp_path.rglob("*.part"))
 
 
 def test_a_signal_that_is_ignored_stays_so(tmp_path):
@@ -78,8 +79,9 @@ def test_handlers_are_put_back(capsys):
 
 def test_the_version_is_the_projects(capsys):
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    assert run(["--version"]) == 0
-    assert capsys.readouterr().out == f"luckbase {project['version']}\n"
+    for word in ("--version", "-V"):
+        assert run([word]) == 0
+        assert capsys.readouterr().out == f"luckbase {project['version']}\n"
 
 
 @pytest.mark.parametrize("words", [[], ["solve"], ["evaluate"]])
@@ -109,7 +111,7 @@ def test_a_shell_can_complete():
 def test_help_loads_nothing_heavy():
     """Nor what completion and the version need only when they are asked for."""
     code = (
-        "import sys; from luckbase.jobs.app import run; run(['--help'])\n"
+        "import sys; from luckbase.jobs.app import run; run(['--help']); run(['solve', '--help'])\n"
         "heavy = {'numpy', 'numba', 'pyarrow', 'rich', 'ray', 'importlib.metadata'}\n"
         "print(sorted(heavy & set(sys.modules)), file=sys.stderr)"
     )
@@ -287,6 +289,8 @@ def test_the_time_left_is_at_the_pace_of_work_alone():
     assert gone_on.left(0.0) == pytest.approx(40)
     assert Progress(1, 4, 0, 0, 5.0).left() == pytest.approx(15)
     assert Progress(0, 0, 0, 0, 0.0, compiling=True).left() is None
+    said = gone_on.as_json()
+    assert (said["states_a_second"], said["seconds_left"]) == (6, 40.0)
 
 
 @pytest.mark.parametrize("board", ["press-your-luck/tiny", "jackpot/tiny"])

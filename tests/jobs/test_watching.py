@@ -98,13 +98,3 @@ def test_a_solve_that_has_long_been_silent_does_not_run(tmp_path):
         for bad in ("", "{", "[]", '{"at": 3}', '{"at": "soon"}'):
             (tmp_path / RUNNING).write_text(bad)
             assert running(tmp_path) is None
-
-
-def test_progress_says_how_fast_and_how_long():
-    said = Progress(2, 8, 100, 400, 5.0).as_json()
-    assert (said["states_a_second"], said["seconds_left"]) == (20, 15.0)
-    assert Progress(0, 8, 0, 400, 0.0).as_json()["seconds_left"] is None
-    assert Progress(3, 8, 50, 0, 5.0).as_json()["seconds_left"] is None  # a search knows no total
-    assert Progress(1, 400, 1, 10**6, 5.0).as_json()["seconds_left"] is None  # no pace yet
-    gone_on = Progress(2, 8, 300, 400, 5.0, before=200).as_json()  # at the pace of this run
-    assert (gone_on["states_a_second"], gone_on["seconds_left"]) == (20, 5.0)

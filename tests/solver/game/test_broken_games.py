@@ -1,7 +1,6 @@
 """Somebody else's game that breaks the rules is refused in a sentence, by every engine."""
 
 import re
-from dataclasses import replace
 from itertools import count
 from pathlib import Path
 
@@ -12,12 +11,9 @@ import luckbase
 from luckbase import cluster, solver
 from luckbase.cluster.table.verify import verify
 from luckbase.game import (
-    Agents,
-    Board,
     Field,
-    Rules,
     chance,
-    decision,
+    check_game,
     lead,
     load_game,
     over,
@@ -32,50 +28,7 @@ from luckbase.solver.errors import GameError
 from luckbase.solver.game.game import fault_in
 from luckbase.solver.search.explore import count_below, explore
 from luckbase.solver.search.game_graph import Graph
-
-START = {"purse": 4, "tosses": 4}
-
-
-@transition
-def coins(board, state, edges):  # noqa: C901
-    """Stop with the purse, or toss for double or nothing; board.ints[0] says what is broken."""
-    purse, tosses = state
-    broken = board.ints[0] if tosses <= 2 else 0
-    if tosses == 0:
-        if broken == 1:
-            return over(edges, 1e400)
-        if broken == 2:
-            return over(edges, np.nan)
-        if broken == 3:
-            return over(edges, -0.29)
-        return over(edges, purse / 64)
-    if broken == 4:
-        edges.about[0] = 7
-        edges.weights[0], edges.about[2] = 1.0, 0
-        return 1
-    if broken == 5:
-        return decision(edges, 0)
-    if broken == 7:
-        state[0] //= broken - 7
-    if broken == 16:
-        lead(edges, state, -1, 1.0)[1] = 0
-        return chance(edges)
-    lead(edges, state, 0, -1.0 if broken == 6 else 1.0)[1] = 0
-    for doubled in (0, 2 * purse):
-        child = lead(edges, state, 9 if broken == 8 else 1, 0.475 if broken == 9 else 0.5)
-        child[0], child[1] = doubled, tosses - 1
-        if broken == 10:
-            child[0] = 70
-        if broken == 11:
-            pay(edges, 0.5)
-    if broken == 12:
-        lead(edges, state, 2, 1.0)
-    if broken == 13:
-        state[0] = 0
-    if broken == 14:
-        return chance(edges)
-    return decision(edges, 3 if broken == 15 else 0)
-
+from tests.games.purse import START, Purse, rules
 
 VARIANTS = {
     1: r"at purse=\d+ tosses=0: pays \[inf\]; expected 0 to 1; say what it can be as Rules.payoff",
@@ -98,30 +51,15 @@ VARIANTS = {
 broken_now, numbers = [0], count()
 
 
-class Purse(Board):
-    pass
-
-
-def rules(board, **changed):
-    tosses = {"toss": lambda game, player, state, actions: len(actions) - 1}
-    right = Rules(
-        fields=[Field("purse", high=64), Field("tosses", high=4)],
-        players=1,
-        transition=coins,
-        numbers=tuple(broken_now),
-        max_edges=3,
-        actions=("stop", "toss", "again"),
-        start=START,
-        level={"tosses": 1},
-        capabilities={Agents: Agents(tosses)},
-    )
-    return replace(right, **changed)
+def made(**changed):
+    """The rules of a board, broken as `broken_now` says."""
+    return lambda board: rules(broken_now[0], **changed)
 
 
 def break_rules(variant):
     """The same board's rules change, which are registered again: those that a process has stay."""
     broken_now[0] = variant
-    register("purse", Purse, rules)
+    register("purse", Purse, made())
 
 
 @pytest.fixture
@@ -129,7 +67,7 @@ def board(monkeypatch, tmp_path):
     """The game as it must be; the engines alone look, no sample is taken before a solve."""
     monkeypatch.setattr(registry, "entries", {})
     monkeypatch.setattr(check, "check_sample", lambda *_: None)
-    register("purse", Purse, rules)
+    register("purse", Purse, made())
     path = tmp_path / f"purse{next(numbers)}.toml"  # workers keep the rules of a board
     path.write_text('game = "purse"\n')
     yield luckbase.load_board(path)
@@ -176,6 +114,7 @@ ENGINES = {
     "query": _query,
     "graph": _graph,
     "explore": lambda board, _: explore(*_game(board)),
+    "check": lambda board, _: check_game(board),
     "count": lambda board, _: count_below(*_game(board)),
     "evaluate": lambda board, _: luckbase.evaluate(board, "toss"),
     "simulate": lambda board, _: luckbase.evaluate(board, "toss", games=20),
@@ -213,12 +152,12 @@ def test_what_edges_pay_in_all_is_held_to_the_range(engine, board, tmp_path, mon
         "level": {"left": 1},
     }
     monkeypatch.setitem(globals(), "START", {})
-    register("purse", Purse, lambda board: rules(board, **changed))
+    register("purse", Purse, made(**changed))
     broken_now[0] = 3
     with luckbase.open(board, in_memory=True) as table:
         assert table[{}].value == pytest.approx((0.9,))
     broken_now[0] = 4
-    register("purse", Purse, lambda board: rules(board, **changed))
+    register("purse", Purse, made(**changed))
     with pytest.raises(GameError, match=r"at left=3: has payoff \[1.2\d*\]; expected 0 to 1; say"):
         ENGINES[engine](board, tmp_path / "results")
 
@@ -232,7 +171,7 @@ def test_what_edges_pay_in_all_is_held_to_the_range(engine, board, tmp_path, mon
 )
 def test_a_sample_is_looked_at_before_a_solve(wrong, sentence, board, tmp_path, monkeypatch):
     monkeypatch.setattr(check, "check_sample", check_sample)
-    register("purse", Purse, lambda board: rules(board, **dict([wrong])))
+    register("purse", Purse, made(**dict([wrong])))
     with pytest.raises(GameError, match=sentence):
         cluster.solve_below(board, results=tmp_path / "results")
     assert not (tmp_path / "results").exists()
@@ -249,7 +188,7 @@ def test_a_sample_is_looked_at_before_a_solve(wrong, sentence, board, tmp_path, 
     ],
 )  # fmt: skip
 def test_a_start_or_canonical_states_of_another_kind_are_one_sentence(wrong, sentence, board):
-    register("purse", Purse, lambda board: rules(board, **dict([wrong])))
+    register("purse", Purse, made(**dict([wrong])))
     with pytest.raises(GameError, match=sentence):
         solver.load_game(board).start()
 
@@ -261,7 +200,7 @@ def two(board, state, edges):
 
 
 def test_a_board_of_fewer_numbers_than_the_transition_reads_is_one_sentence(board, tmp_path):
-    register("purse", Purse, lambda board: rules(board, transition=two))
+    register("purse", Purse, made(transition=two))
     said = (
         r"game purse, line \d+: at purse=4 tosses=4: ValueError: the line reads more or fewer "
         r"numbers than there are: `numbers` has 1 whole number \(board.ints\), and a state 2 n"
@@ -287,6 +226,6 @@ def test_chance_is_not_called_by_an_action_of_a_player(board, monkeypatch):
         "actions": ("stop",) * 6,
         "start": {},
     }
-    register("purse", Purse, lambda board: rules(board, **changed))
+    register("purse", Purse, made(**changed))
     drawn = str(luckbase.graph(board, "random"))
     assert "chance" in drawn and "stop" not in drawn

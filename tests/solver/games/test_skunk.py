@@ -11,6 +11,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from luckbase import solver
+from luckbase.solver.check import check_game
 from luckbase.solver.errors import OptionError, StateError
 from luckbase.solver.game.capabilities import Layout, best_array
 from luckbase.solver.game.game import Stopped
@@ -19,7 +20,6 @@ from luckbase.solver.games.skunk.charts import Strategy, hold_points
 from luckbase.solver.games.skunk.kernel import Race
 from luckbase.solver.search.bellman import evaluate, final_payoffs
 from luckbase.solver.search.expand import expand
-from luckbase.solver.search.keys import fits
 from tests.reference.skunk import Reference
 from tests.solver.board.board_files import assert_one_sentence
 
@@ -157,33 +157,6 @@ def test_every_row_is_the_references_fraction_within_the_bound(options):
         assert abs(Fraction(payoff) - (own if player == 1 else 1 - own)) <= bound
 
 
-@every_variant
-def test_every_row_satisfies_the_bellman_equation_of_the_rules(options):
-    assert bellman(race_of(TINY, options), solved(TINY, options)[0]) < 1e-14
-
-
-@pytest.mark.slow
-def test_every_row_of_the_board_to_100_satisfies_the_bellman_equation():
-    assert bellman(race_of(SEED), solved(SEED)[0]) < 1e-14
-
-
-@every_variant
-def test_rows_and_states_are_inverse_and_edges_keep_the_contract(options):
-    race = race_of(TINY, options)
-    rows = np.arange(race.rows(0))
-    states = race.states_at(0, rows)
-    assert np.array_equal(race.locate(states)[1], rows)
-    assert len(np.unique(states, axis=0)) == len(rows)
-    assert np.array_equal(race.game.canonical_states(states), states)
-    edges = expand(race.game, states)
-    assert np.array_equal(race.game.canonical_states(edges.children), edges.children)
-    assert fits(race.game.strides, edges.children).all() and race.game.strides[1].sum() <= 64
-    assert np.diff(edges.first).max() <= race.game.max_edges
-    q = evaluate(edges, np.ones((len(edges.children), 2)))
-    assert q.values == pytest.approx(1.0, abs=1e-12)
-    assert not edges.terminal.any()
-
-
 @given(
     st.integers(1, 12),
     st.integers(1, 3),
@@ -217,6 +190,11 @@ def test_a_board_whose_plays_can_last_too_long_is_refused_in_a_sentence():
         race.solve_tier(0, np.empty(race.shape(0)), lambda child: np.empty(0), lambda: False)
     assert_one_sentence(caught.value)
     assert "the values at goal 7 are certain to 2" in str(caught.value)
+
+
+@every_variant
+def test_every_row_keeps_the_contract_and_is_one_step_of_the_rules(options):
+    assert check_game(skunk(TINY, options), most=100)
 
 
 def test_columns_of_rows_are_the_states():
