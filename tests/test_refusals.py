@@ -88,6 +88,7 @@ def raised(sentence, call, *given, **named):
     assert caught.value.exit_code == 2
     assert_one_sentence(caught.value)
     assert_said(sentence, str(caught.value))
+    assert " --" not in str(caught.value)  # options are of the command line
     return str(caught.value)
 
 

@@ -175,11 +175,14 @@ def test_verify_passes_a_sound_table_and_names_a_flipped_byte(command, table, mo
     data = bytearray(file.read_bytes())
     data[len(data) // 2] ^= 1
     file.write_bytes(data)
+    assert "complete" in command("status", table)[1]  # which reads names and sizes alone
     code, out, _ = command("verify", str(table), "--json")
     assert code == 1
     said = json.loads(out)
     assert said["ok"] is False
     assert [str(file) in fault for fault in said["faults"]] == [True]
+    file.write_bytes(data[:-1])
+    assert "damaged" in command("status", table)[1]
 
 
 def test_status_says_what_changed_in_a_board(command, tmp_path):

@@ -19,7 +19,7 @@ from luckbase.cluster.table.answer import Answer
 from luckbase.jobs import terminal
 from luckbase.jobs.app import run
 from luckbase.solver.board import file, registry
-from luckbase.solver.errors import DiskLimitError, LuckbaseError
+from luckbase.solver.errors import DiskLimitError
 from luckbase.solver.sentences import command_line, counted, many, nearest, option, setting
 from tests.places import ROOT
 from tests.shared import python
@@ -165,31 +165,6 @@ def test_force_keeps_the_table_if_the_cluster_cannot_be_joined(command, pig, tmp
     assert command("query", str(table), "mine=0", "yours=0", "turn=0")[0] == 0
 
 
-def refusal(call):
-    with pytest.raises(LuckbaseError) as caught:
-        call()
-    return str(caught.value)
-
-
-def test_python_is_told_of_arguments_and_the_command_line_of_options(command, pig, tmp_path):
-    results = pig.parents[2]
-    calls = [
-        (lambda: luckbase.load_board(TINY, gaol=3), ["solve", TINY, "--set", "gaol=3"]),
-        (lambda: luckbase.open(TINY, results=results).chart("holds"),
-         ["chart", TINY, "--what", "holds", "--results", str(results)]),
-        (lambda: luckbase.evaluate(TINY, "nobody"), ["evaluate", TINY, "--agents", "nobody"]),
-        (lambda: luckbase.clean(results=tmp_path / "no"),
-         ["clean", "--results", str(tmp_path / "no")]),
-    ]  # fmt: skip
-    for call, words in calls:
-        plain = refusal(call)
-        assert "--" not in plain
-        _, _, err = command(*words)
-        assert "luckbase: --" in err
-        assert err.strip().endswith(plain.split(": ", 1)[-1])
-        assert refusal(call) == plain  # a command leaves nothing behind
-
-
 def test_an_option_and_a_setting_are_said_as_they_are_written():
     assert (option("max_states"), setting("goal", 3)) == ("max_states", "goal=3")
     with command_line():
@@ -284,16 +259,3 @@ def test_a_list_needs_no_extra(pig, monkeypatch, capsys):
     for words in (["chart", str(pig)], ["chart", str(pig), "--what", "hold"], ["status", str(pig)]):
         assert run(words) == 0
     assert "(0,0)" in capsys.readouterr().out
-
-
-def test_status_looks_at_names_and_sizes_and_verify_reads_every_byte(pig, tmp_path, capsys):
-    table = tmp_path / "pig/tiny" / pig.name
-    shutil.copytree(pig, table)
-    (file,) = table.glob("tiers/*.parquet")
-    content = bytearray(file.read_bytes())
-    content[len(content) // 2] ^= 1
-    file.write_bytes(content)
-    assert run(["status", str(table)]) == 0 and "complete" in capsys.readouterr().out
-    assert run(["verify", str(table)]) == 1
-    file.write_bytes(content[:-1])
-    assert run(["status", str(table)]) == 1 and "damaged" in capsys.readouterr().out

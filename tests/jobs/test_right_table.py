@@ -153,8 +153,7 @@ def test_a_table_named_by_its_path_says_that_its_board_has_changed(tmp_path, com
     board = tmp_path / "mine.toml"
     board.write_text(Path(TINY).read_text())
     results = tmp_path / "results"
-    assert run(["solve", str(board), "--set", "frontier=1", "--results", str(results)]) == 0
-    (table,) = map(str, results.glob("*/*/*"))
+    table = str(cluster.solve(solver.load_board(board, frontier=1), results=results).table)
     code, out, err = command("query", table, *STATE, "--json", "--strict")
     assert (code, err, json.loads(out)["stale"]) == (0, "", [])
     board.write_text(board.read_text().replace("score_cap = 3000", "score_cap = 2500"))
@@ -243,17 +242,6 @@ def test_status_of_a_board_with_options_is_of_that_table_alone(both, command):
     assert (code, out.count("complete")) == (0, 1)
     code, _, err = command("status", TINY, "--set", "max_whammies=2", "--results", str(both))
     assert code == 1 and "no table of this board with max_whammies=2" in err
-
-
-def test_a_table_solved_from_python_knows_its_board(tmp_path, command):
-    board = tmp_path / "mine.toml"
-    board.write_text(Path(TINY).read_text())
-    cluster.solve(solver.load_board(board, frontier=1), results=tmp_path / "results")
-    results = ["--results", str(tmp_path / "results")]
-    assert command("status", *results)[0] == 0
-    board.write_text(board.read_text().replace("score_cap = 3000", "score_cap = 2500"))
-    code, out, _ = command("status", *results)
-    assert code == 1 and "score_cap: was 3000, now 2500" in out
 
 
 def test_a_board_made_in_memory_claims_no_file(tmp_path, command):

@@ -194,34 +194,6 @@ def test_a_main_line_that_comes_back_says_so_and_stops(client, monkeypatch):
     assert said["stopped"] == f"comes back to {said['line'][0]['text']}"
 
 
-@pytest.mark.parametrize("colour", ["value_2", "margin", "best"])
-def test_a_cell_of_a_grid_is_the_answer_to_its_state(colour, client):
-    id = id_of(client, "press-your-luck")
-    base = "scores=0,0,500&earned=0,1,0&passed=0,0,1"
-    grid = client.get(
-        f"/api/tables/{id}/grid?x=scores_2&y=whammies_2&{base}&colour={colour}"
-    ).json()
-    assert (len(grid["x"]["values"]), len(grid["cells"])) == (7, 7)
-    compared = 0
-    for i, score in enumerate(grid["x"]["values"]):
-        for j, whammies in enumerate(grid["y"]["values"]):
-            reply = client.get(
-                f"/api/tables/{id}/state?scores=0,{score},500&earned=0,1,0&passed=0,0,1"
-                f"&whammies=0,{whammies},0&drawing=0"
-            )
-            cell, best = grid["cells"][i][j], grid["best"][i][j]
-            if reply.status_code != 200:
-                assert (cell, best) == (None, None)
-                continue
-            said = reply.json()
-            compared += 1
-            assert (None if best is None else grid["actions"][best]) == said["best"]
-            assert grid["to_act"][i][j] == (said["to_act"] or 0)
-            known = {"value_2": said["value"][1], "margin": said["margin"], "best": best}[colour]
-            assert cell == (known if known is None else pytest.approx(known))
-    assert compared > 20
-
-
 def test_two_tables_side_by_side(client):
     first, second = id_of(client, "pig"), id_of(client, "skunk")
     said = client.get(f"/api/compare?first={first}&second={second}&mine=3&yours=10&turn=4").json()

@@ -2,7 +2,6 @@
 
 import base64
 import hashlib
-import io
 import json
 import os
 import re
@@ -10,13 +9,11 @@ import tomllib
 from dataclasses import replace
 from html.parser import HTMLParser
 
-import matplotlib.image
 import numpy as np
 import pytest
 
 import luckbase
 from luckbase.jobs.app import run
-from luckbase.jobs.plots import for_page
 from luckbase.jobs.web import report as page
 from luckbase.jobs.web.report import Detail, ReportChart, chart_section
 from luckbase.solver import load_board, load_game, sentences
@@ -117,18 +114,6 @@ def test_the_numbers_under_the_mouse_are_those_of_the_chart(made, results):
         assert (said["xs"], said["ys"]) == (picture.xs.tolist(), picture.ys.tolist())
         values = np.array(said["values"], float)
         np.testing.assert_allclose(values, picture.values, atol=5e-7)
-
-
-def test_the_colours_of_a_picture_are_brighter_the_more():
-    cells = np.arange(12)
-    values = np.random.default_rng(1).random((12, 12))
-    chart = Heatmap("t", "a", ("x", "y", "v"), cells, cells, values, "x", "y", "v")
-    image = re.findall(r'href="data:image/png;base64,([^"]+)"', for_page(chart, "one").svg)[0]
-    drawn = matplotlib.image.imread(io.BytesIO(base64.b64decode(image)))
-    assert drawn.shape == (*chart.values.shape[::-1], 4)
-    grey = drawn[:, :, :3] @ [0.299, 0.587, 0.114]
-    order = np.argsort(chart.values.T, axis=None)
-    assert (np.diff(grey.ravel()[order]) > -0.01).all()
 
 
 def test_the_page_says_what_the_table_says(made, results):

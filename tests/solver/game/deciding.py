@@ -2,10 +2,11 @@
 
 import numpy as np
 
+from luckbase.solver import dense
 from luckbase.solver.game.arrays import Decisions
 from luckbase.solver.game.rules import SIMULTANEOUS, TERMINAL
 from luckbase.solver.games.press_your_luck.layout import Planes
-from luckbase.solver.search.bellman import choose, evaluate, final_payoffs
+from luckbase.solver.search.bellman import choose, evaluate
 from luckbase.solver.search.expand import expand
 from tests.solver.games.press_your_luck import InMemory
 
@@ -33,32 +34,19 @@ class Decided:
     """The full table of a game in memory, and what to do in every row of it."""
 
     def __init__(self, layout):
-        self.layout, self.game = layout, layout.game
-        self.payoffs = {}
-        self.decisions = {}
-        for tier in layout.tiers():
-            plain, out = (np.full(layout.shape(tier), np.nan) for _ in range(2))
-            noted = Decisions.blank(layout.rows(tier))
-            fetch, never = self.payoffs.__getitem__, lambda: False
-            layout.solve_tier(tier, plain, fetch, never)
-            layout.solve_tier(tier, out, fetch, never, 0, noted)
-            assert plain.tobytes() == out.tobytes()
-            self.payoffs[tier], self.decisions[tier] = plain, noted
+        plain, noted = dense.InMemory(layout), dense.InMemory(layout, best=True)
+        self.layout, self.game, self.payoffs = layout, layout.game, noted.payoffs
+        self.decisions = {tier: Decisions(best) for tier, best in noted.best.items()}
+        for tier, out in plain.payoffs.items():
+            assert out.tobytes() == self.payoffs[tier].tobytes()
+        exact = isinstance(layout, Planes)  # whose tables round
+        self._found = InMemory(layout, self.payoffs) if exact else noted
 
     def look_up(self, states):
         """The exact payoffs (n, players) of canonical states."""
-        if isinstance(self.layout, Planes):
-            return InMemory(self.layout, self.payoffs).look_up(states)
-        numbers, rows = self.layout.locate(states)
-        found = np.empty((len(states), self.game.players))
-        if (numbers < 0).any():
-            found[numbers < 0] = final_payoffs(self.game, states[numbers < 0])
-        for tier, out in self.payoffs.items():
-            at = np.flatnonzero(numbers == self.layout.tier_number(tier))
-            columns = self.layout.payoff_rows(tier, out, 0, len(out)) if len(at) else []
-            for player, column in enumerate(columns):
-                found[at, player] = column[rows[at]]
-        return found
+        if isinstance(self._found, InMemory):
+            return self._found.look_up(states)
+        return self._found.lookup(states)[0]
 
     def check(self, tier, rows):
         """Hold rows of a tier to the rules; returns where there is a choice and its best two

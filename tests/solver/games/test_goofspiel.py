@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from luckbase.solver.game.arrays import Coded
 from luckbase.solver.games.goofspiel import kernel
+from luckbase.solver.games.goofspiel.charts import SEEN
 from luckbase.solver.games.goofspiel.game import lowest_ranks, path_counts, pattern_count
 from luckbase.solver.games.goofspiel.layout import deck_ranks, decks_of
 from luckbase.solver.matrix_game import simplex as matrix_game
@@ -209,7 +210,9 @@ def test_table_1_of_the_paper():
 @pytest.mark.slow
 def test_table_2_of_the_paper():
     """Table 2: thirteen cards, within .001 (four of its entries are off by up to .0009)."""
-    np.testing.assert_allclose(first_move(solved(13)).chances, published(2), rtol=0, atol=1e-3)
+    found = first_move(solved(13))
+    np.testing.assert_allclose(found.chances, published(2), rtol=0, atol=1e-3)
+    assert found.same_parity[-1] > 0.9  # the paper, 4: on the king odd bids are by far likelier
 
 
 def test_the_nine_on_the_nine():
@@ -241,6 +244,30 @@ def test_winning_with_five_cards_bids_less_on_the_five():
     where points ask for .8636."""
     chances = first_move(solved(5, "win")).chances[:, -1]
     np.testing.assert_allclose(chances, [0.1444, 0.0154, 0, 0, 0.8402], rtol=0, atol=5e-5)
+
+
+@pytest.mark.parametrize(("objective", "even"), [("points", 0.0), ("win", 0.5)])
+def test_equal_hands_draw_whatever_is_turned_up(objective, even):
+    found = first_move(solved(6, objective))
+    np.testing.assert_allclose(found.values, even, rtol=0, atol=1e-11)
+    np.testing.assert_allclose(found.chances.sum(axis=0), 1, rtol=0, atol=1e-12)
+    assert (found.gaps >= 0).all() and (found.gaps < 1e-11).all()
+    assert (found.least <= found.chances).all() and (found.chances <= found.most).all()
+
+
+def test_supports_of_table_1_are_its_entries_that_are_not_0():
+    found = first_move(solved(5))
+    supports = [(np.flatnonzero(column > SEEN) + 1).tolist() for column in found.chances.T]
+    assert supports == [[1, 2, 3], [1, 3, 4], [1, 2, 4], [1, 2, 3, 4, 5], [1, 2, 5]]
+    assert found.unique.all()
+    assert ((found.most < 1e-5) == (found.chances <= SEEN)).all()
+
+
+def test_parity_is_the_chance_of_a_bid_as_odd_as_the_upcard():
+    found = first_move(solved(5))
+    odd = found.chances[[0, 2, 4]].sum(axis=0)
+    np.testing.assert_allclose(found.same_parity[::2], odd[::2], rtol=0, atol=1e-12)
+    np.testing.assert_allclose(found.same_parity[1::2], 1 - odd[1::2], rtol=0, atol=1e-12)
 
 
 # --- what people ask -----------------------------------------------------------------------------

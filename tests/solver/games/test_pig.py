@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import luckbase
 from luckbase import solver
 from luckbase.solver.check import check_game
+from luckbase.solver.dense import InMemory
 from luckbase.solver.errors import BoardError, OptionError
 from luckbase.solver.game.capabilities import Layout, agents_of, best_array
 from luckbase.solver.games.pig import agents as rounds_agents
@@ -56,31 +57,13 @@ def rounds_of(options=()):
 
 @cache
 def solved(path, options=()):
-    """(payoffs by tier, the largest bound on their error)."""
-    layout = laid_out(path, options)
-    held = {}
-    bound = 0.0
-    for tier in layout.tiers():
-        out = np.full(layout.shape(tier), np.nan)
-        bound = max(bound, layout.solve_tier(tier, out, held.__getitem__, lambda: False))
-        held[tier] = out
-    return held, bound
+    """The full table in memory."""
+    return InMemory(laid_out(path, options))
 
 
 def look_up(path, options, states):
     """Both players' payoffs (n, 2) of canonical states."""
-    layout, held = laid_out(path, options), solved(path, options)[0]
-    numbers, rows = layout.locate(states)
-    found = np.empty((len(states), 2))
-    over = numbers < 0
-    if over.any():
-        found[over] = final_payoffs(layout.game, states[over])
-    for tier, out in held.items():
-        at = np.flatnonzero(numbers == layout.tier_number(tier))
-        if len(at):
-            columns = layout.payoff_rows(tier, out, 0, len(out))
-            found[at] = np.column_stack([column[rows[at]] for column in columns])
-    return found
+    return solved(path, options).lookup(states)[0]
 
 
 def start(path, options=()):
@@ -109,7 +92,7 @@ def test_the_race_is_worth_what_neller_and_presser_print():
     """.5306 in Optimal play of the dice game Pig (2004); all digits:
     docs/sources.md#numbers-of-this-project."""
     assert start(RACE) == pytest.approx(0.530592725274, abs=1e-12)
-    assert 2 * solved(RACE)[1] < 2e-12
+    assert 2 * solved(RACE).error < 2e-12
 
 
 def test_hold_at_20_against_itself_has_its_known_value():
@@ -120,7 +103,7 @@ def test_hold_at_20_against_itself_has_its_known_value():
 def test_a_race_to_20_is_its_exact_fraction():
     exact = Fraction(15116544, 24557443)
     assert RaceReference(20, dice=1, all_ones="turn").value[0, 0, 0] == exact
-    assert abs(Fraction(start(TINY)) - exact) <= solved(TINY)[1]
+    assert abs(Fraction(start(TINY)) - exact) <= solved(TINY).error
 
 
 def test_piglet_to_2_is_as_solved_by_hand():
@@ -224,7 +207,7 @@ def test_the_cut_changes_no_more_than_its_bound(cut, rounds):
     far = (("rounds", rounds), ("cut", 500))
     states = np.array([[0, 0, 0, 1, 1], [0, 30, 8, rounds, 2], [20, 0, 0, 1, 2], [0, 39, 0, 1, 1]])
     difference = np.abs(look_up(ROUNDS, options, states) - look_up(ROUNDS, far, states)).max()
-    assert difference <= solved(ROUNDS, options)[1] + 1e-9
+    assert difference <= solved(ROUNDS, options).error + 1e-9
     low, high = start_bounds(rounds_of(options))
     assert low - 1e-12 <= start(ROUNDS, far) <= high + 1e-12
 
@@ -416,7 +399,7 @@ def test_two_dice_pig_is_skunk():
     skunk = solver.load_layout(solver.load_board(BOARDS.parent / "skunk" / "tiny.toml"))
     out = np.empty(skunk.shape(0))
     skunk.solve_tier(0, out, lambda child: out, lambda: False)
-    assert np.array_equal(solved(RACE, options)[0][0], out)
+    assert np.array_equal(solved(RACE, options).payoffs[0], out)
 
 
 def test_what_the_cut_leaves_out_counts_in_a_search_as_in_the_full_table(tmp_path):

@@ -218,11 +218,6 @@ def test_an_answer_that_is_no_choice_is_a_sentence(answer):
         evaluate_profile(game, game.start(), [lambda *_: answer])
 
 
-def test_an_unknown_agent_is_a_sentence():
-    with pytest.raises(OptionError, match="no agent 'hillo'; did you mean 'hilo'"):
-        evaluate_profile(jackpot(), jackpot().start(), ["hillo"])
-
-
 def test_too_many_states_are_a_sentence():
     with pytest.raises(SearchLimitError, match="more than 500 states"):
         explore_profile(jackpot(), jackpot().start(), [None], 500)
