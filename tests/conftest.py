@@ -180,6 +180,20 @@ def command(capsys):
     return call
 
 
+@pytest.fixture
+def own_games(monkeypatch):
+    """Games that a test registers are known to it alone; there is no public way to forget one."""
+    from luckbase.solver.board import registry
+
+    monkeypatch.setattr(registry, "entries", {})
+
+
+@pytest.fixture
+def every_line(monkeypatch):
+    """Progress is printed at every step; no option says how often."""
+    monkeypatch.setattr("luckbase.jobs.terminal.LINE_SECONDS", 0.0)
+
+
 @pytest.fixture(scope="session")
 def web_results(run_folder):
     """A results folder with every game's tiny table; to be looked at only."""

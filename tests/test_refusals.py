@@ -10,7 +10,6 @@ import pytest
 
 import luckbase
 from luckbase.game import load_game
-from luckbase.solver.board import registry
 from tests.jobs.web.serving import id_of
 from tests.places import BOARDS, ROOT
 from tests.solver.board.board_files import assert_one_sentence
@@ -182,8 +181,7 @@ def test_a_game_that_is_followed(group, asked, sentence, refused, monkeypatch):
 
 
 @cases_of("author")
-def test_a_mistake_of_an_author(group, asked, sentence, refused, here, monkeypatch):
-    monkeypatch.setattr(registry, "entries", {})  # there is no public way to forget a game
+def test_a_mistake_of_an_author(group, asked, sentence, refused, here, own_games):
     text = (ROOT / "tests/games/climb.py").read_text(encoding="utf-8")
     old, new = asked
     assert old in text

@@ -12,7 +12,6 @@ import pytest
 from luckbase import cluster, solver
 from luckbase.game import check_game, load_game_file
 from luckbase.jobs.app import run
-from luckbase.solver.board import registry
 from luckbase.solver.errors import BoardError
 
 HERE = Path(__file__).parent
@@ -20,11 +19,7 @@ CLIMB = HERE / "climb.py"
 BOARD = 'game = "climb"\n[rules]\nsummit = 10\nrounds = 3\n'
 
 
-@pytest.fixture(autouse=True)
-def _forgotten(monkeypatch):
-    """What a test enters is known to it alone."""
-    monkeypatch.setattr(registry, "entries", dict(registry.entries))
-    yield
+pytestmark = pytest.mark.usefixtures("own_games")
 
 
 @pytest.fixture

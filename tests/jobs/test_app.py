@@ -12,7 +12,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from luckbase.jobs import terminal
 from tests.places import ROOT
 from tests.shared import python
 
@@ -165,8 +164,7 @@ def test_a_batch_of_no_states_has_no_answers(command, results, tmp_path):
     ]
 
 
-def test_verify_passes_a_sound_table_and_names_a_flipped_byte(command, table, monkeypatch):
-    monkeypatch.setattr(terminal, "LINE_SECONDS", 0.0)
+def test_verify_passes_a_sound_table_and_names_a_flipped_byte(command, table, every_line):
     code, out, err = command("verify", str(table), "--all")
     assert code == 0
     assert "agree with the rules" in out

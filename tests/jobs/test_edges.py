@@ -68,14 +68,13 @@ def test_a_pipe_is_read_once_somebody_writes_and_refused_where_nobody_does(
 
 
 @pytest.fixture
-def climb(tmp_path, monkeypatch):
+def climb(tmp_path, own_games):
     """A folder of results with a table of a game that is not known here."""
-    monkeypatch.setattr(registry, "entries", dict(registry.entries))
     board, file = tmp_path / "hill.toml", str(ROOT / "tests/games/climb.py")
     board.write_text('game = "climb"\n[rules]\nsummit = 10\nrounds = 3\n')
     results = tmp_path / "results"
     assert run(["solve", str(board), "--game", file, "--results", str(results)]) == 0
-    monkeypatch.setattr(registry, "entries", {})
+    registry.entries.clear()
     return results
 
 

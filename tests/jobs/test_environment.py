@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from luckbase.jobs.app import VARIABLES
-from luckbase.solver.board import registry
 from tests.docs.generated import commands
 from tests.games.climb import climb
 
@@ -40,8 +39,7 @@ def test_an_option_comes_before_its_variable(command, folder, monkeypatch):
     assert "no tables under results" in command("status")[1]
 
 
-def test_games_of_several_files_are_known(command, monkeypatch):
-    monkeypatch.setattr(registry, "entries", {})  # another test may know the game
+def test_games_of_several_files_are_known(command, own_games, monkeypatch):
     text = Path(climb.__code__.co_filename).read_text()
     Path("a b.py").write_text(text)
     Path("again.py").write_text(text.replace('"climb"', '"stairs"'))

@@ -14,7 +14,6 @@ import luckbase
 from luckbase.game import Board, Field, Rules, Section, option, register, set_field
 from luckbase.jobs.app import run
 from luckbase.solver import load_board, load_game
-from luckbase.solver.board import registry
 from luckbase.solver.board.file import packaged
 from luckbase.solver.board.model import canonical
 from luckbase.solver.errors import BoardError, OptionError
@@ -84,8 +83,7 @@ class OddsBoard(Board):
 
 
 @pytest.fixture
-def odds(monkeypatch):
-    monkeypatch.setattr(registry, "entries", dict(registry.entries))
+def odds(own_games):
     fields = [Field("steps", length=2, high=10), set_field("turns", 3, default=0b101)]
     register("odds", OddsBoard, lambda board: Rules(
         fields=fields, players=2, transition=climb, numbers=(10, 6), max_edges=7, start={},
@@ -106,8 +104,7 @@ def test_fractions_texts_and_sets_of_a_game_of_ones_own(odds, capsys):
         luckbase.info("odds.toml", chance="1.0")
 
 
-def test_a_question_without_a_state_names_the_file_of_the_game(capsys, monkeypatch):
-    monkeypatch.setattr(registry, "entries", {})  # another test may know the game
+def test_a_question_without_a_state_names_the_file_of_the_game(capsys, own_games):
     Path("climb.py").write_bytes(Path(climb.__code__.co_filename).read_bytes())
     Path("hill.toml").write_text('game = "climb"\n')
     assert run(["query", "hill.toml", "--game", "climb.py"]) == 2

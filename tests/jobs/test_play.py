@@ -18,7 +18,6 @@ from luckbase.cluster.play.game import Play, Seat, read_answer
 from luckbase.cluster.table.moves import changed
 from luckbase.cluster.table.table import StoredTable
 from luckbase.jobs.app import run
-from luckbase.solver.board import registry
 from luckbase.solver.errors import MissingTableError
 from luckbase.solver.policy.evaluate import evaluate_profile
 from luckbase.solver.search.bellman import choose
@@ -358,8 +357,9 @@ def test_a_board_that_begins_too_high_names_some_states_to_copy(played):
     assert code == 0 and "1 decision" in out
 
 
-def test_payoffs_are_said_where_more_than_one_player_gets_all(tmp_path, command, monkeypatch):
-    monkeypatch.setattr(registry, "entries", {})
+def test_payoffs_are_said_where_more_than_one_player_gets_all(
+    tmp_path, command, own_games, monkeypatch
+):
     rules = Path(tests.games.climb.__file__).read_text().replace("first, 1 - first", "1, 1")
     (tmp_path / "together.py").write_text(rules)
     (tmp_path / "hill.toml").write_text('game = "climb"\n[rules]\nrounds = 1\n')

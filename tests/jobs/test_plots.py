@@ -5,7 +5,6 @@ import base64
 import io
 import re
 from html.parser import HTMLParser
-from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -18,7 +17,6 @@ from luckbase.jobs.plots import (
     CLASSES,
     COLOURS,
     MIN_WIDTH,
-    STROKES,
     draw,
     for_page,
     text,
@@ -66,38 +64,11 @@ def test_the_line_is_seen_in_grey_on_every_colour():
         assert across.max() - across.min() > 0.33, column
 
 
-def test_strokes_are_told_apart_without_colours():
-    assert len({(str(stroke), marker) for _, stroke, marker in STROKES}) == len(STROKES)
-    for one, two in pairwise(STROKES):
-        assert str(one[1]) != str(two[1])
-
-
-def test_dollars_are_no_mathematics_and_nothing_is_cut_off():
-    drawn = draw(split(), ".svg").decode()
-    assert "$3,000 and $5,500" in drawn and "16,000" in drawn
-    image = pixels(split())
-    for edge in (image[:, :4], image[:, -4:], image[:4], image[-4:]):
-        assert (edge == 1.0).all()
-
-
 def lines(count, title="t"):
     xs = np.arange(10)
     made = tuple(Curve(f"label {k}", f"c{k}", 1000.0 * (xs + k)) for k in range(count))
     return Curves(title, "about " * 40, "x", xs, made, "my x", "my y", (Band(8.5, 9.5, "beyond"),),
                   (Words("here", 4, 2000),), (0.0, 12000.0))  # fmt: skip
-
-
-@pytest.mark.parametrize("count", [1, 3, 10])
-def test_curves_are_drawn_whole_with_their_labels(count):
-    picture = lines(
-        count, "A title that is so long that it has to go on in another line of its own"
-    )
-    drawn = draw(picture, ".svg").decode()
-    for label in ("label 0", "beyond", "10,000", "my x", "my y"):
-        assert label in drawn
-    image = pixels(picture)
-    for edge in (image[:, :4], image[:, -4:], image[:4], image[-4:]):
-        assert (edge == 1.0).all()
 
 
 @pytest.mark.parametrize("suffix", PICTURES)
@@ -165,19 +136,6 @@ def test_letters_in_a_page_are_letters_and_title_and_date_are_the_pages():
     assert set(CLASSES) <= set(Element(for_page(full(), "one").svg).values("class"))
 
 
-@pytest.mark.parametrize("picture", [full(), lines(2)], ids=["heatmap", "curves"])
-def test_many_pictures_stand_in_one_page(picture):
-    """Ids are their own, and every one that is named is there; the same picture is the same."""
-    one, two = for_page(picture, "one"), for_page(picture, "two")
-    assert one == for_page(picture, "one")
-    assert one.svg.replace("one-", "two-") == two.svg
-    for name, svg in (("one", one.svg), ("two", two.svg)):
-        ids = Element(svg).values("id")
-        assert ids and len(set(ids)) == len(ids) and all(x.startswith(f"{name}-") for x in ids)
-        used = re.findall(r'(?:href="|url\()#([^")]+)', svg)
-        assert set(used) == set(ids)
-
-
 def test_a_page_knows_where_the_numbers_are():
     """The image of a heat map, a point a cell, fills its frame; curves go through their places."""
     from matplotlib.image import imread
@@ -208,19 +166,7 @@ def test_a_page_knows_where_the_numbers_are():
     assert (points[:, 1] > top).all() and (points[:, 1] < top + height).all()
 
 
-def test_a_picture_of_no_number_and_of_one_cell_stand_in_a_page():
-    none = np.full((3, 2), np.nan)
-    nothing = Heatmap("t", "a", ("x", "y", "z"), np.arange(3), np.arange(2), none, "x", "y", "z")
-    images = [tag for tag, _ in Element(for_page(nothing, "n").svg).all if tag == "image"]
-    assert len(images) <= 1  # no scale of colours
-    one = Heatmap("t", "a", ("x", "y", "z"), np.arange(1), np.arange(1), np.ones((1, 1)), "x",
-                  "y", "z")  # fmt: skip
-    assert "<image" in for_page(one, "n").svg
-
-
 # --- as text -------------------------------------------------------------------------------------
-
-ESCAPE = re.compile("\x1b\\[[0-9;]*m")
 
 
 def heatmap(values, **more):
@@ -243,20 +189,6 @@ def test_a_digit_is_the_tenth_of_the_scale_that_a_number_lies_in():
     assert "  0 0  1 0.1  2 0.2  3 0.3  4 0.4  5 0.5  6 0.6  7 0.7  8 0.8  9 0.9  to 1" in printed
 
 
-def test_blank_cells_lines_and_words_are_seen():
-    values = np.linspace(0, 1, 400).reshape(20, 20)
-    line = Line("edge", np.array([95.0, 95.0]), np.array([-5.0, 195.0]))
-    shown = heatmap(
-        values, blank=values > 0.9, lines=(line,), words=(Words("hold\non", 30.0, 100.0),)
-    )
-    lines = field(text(shown))
-    assert all(line[20] == "#" and line.count("#") == 1 for line in lines) and len(lines) == 20
-    assert lines[0].endswith("....")
-    assert lines[9][3:12] == " hold on "
-    key = text(shown).splitlines()[-2:]
-    assert key == ["  # edge", "  . none"]
-
-
 @given(st.integers(1, 130), st.integers(1, 130), st.integers(1, 200))
 def test_a_heat_map_fits_whatever_its_size(across, up, wide):
     values = np.arange(across * up, dtype=float).reshape(across, up)
@@ -265,18 +197,6 @@ def test_a_heat_map_fits_whatever_its_size(across, up, wide):
     assert rows and len(rows) <= 52
     assert max(len(line) for line in printed.splitlines() if "|" in line) <= max(wide, MIN_WIDTH)
     assert printed.isascii() and printed.endswith("\n")
-
-
-def test_colours_are_only_where_they_are_asked_for():
-    shown = heatmap(np.linspace(0, 1, 9).reshape(3, 3))
-    plain, coloured = text(shown), text(shown, colour=True)
-    assert not ESCAPE.search(plain) and ESCAPE.search(coloured)
-    assert ESCAPE.sub("", coloured) == "".join(f"{x}\n" for x in plain.splitlines()) or (
-        [x.rstrip() for x in ESCAPE.sub("", coloured).splitlines()] == plain.splitlines()
-    )
-    key = coloured.splitlines()[-1]
-    grounds = re.findall(r"48;2;(\d+);(\d+);(\d+)m\d", key)
-    assert len(grounds) == 10 and (np.diff(grey(np.array(grounds, float) / 255)) > 0).all()
 
 
 def curves(*values, **more):
@@ -295,16 +215,6 @@ def test_a_curve_is_where_its_numbers_are():
     assert [label for label in labels if label] == ["1", "0.75", "0.5", "0.25", "0"]
 
 
-def test_a_gap_is_a_gap_and_a_band_is_marked():
-    band = Band(3.0, 5.0, "beyond\nthe table")
-    printed = text(curves([1.0, 2.0, np.nan, 3.0, 4.0], bands=(band,)), 50)
-    rows = field(printed)
-    columns = {k for row in rows for k, char in enumerate(row) if char == "o"}
-    assert not columns & set(range(10, 24))
-    assert all(row.rstrip().endswith(":") or row.rstrip().endswith("o") for row in rows)
-    assert "  : beyond the table" in printed
-
-
 @given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=80), st.integers(1, 200))
 def test_curves_fit_and_every_number_is_drawn(values, wide):
     printed = text(curves(values), wide)
@@ -313,20 +223,6 @@ def test_curves_fit_and_every_number_is_drawn(values, wide):
     columns = {k for row in rows for k, char in enumerate(row) if char == "o"}
     assert columns and max(columns) < max(wide, MIN_WIDTH)
     assert 0 in columns
-
-
-@pytest.mark.parametrize("values", [[5.0], [2.0, 2.0], [np.nan, np.nan], [0.0, 0.0]])
-def test_nothing_to_spread_is_no_error(values):
-    printed = text(curves(values))
-    assert printed.startswith("title\nabout\n")
-    heights = [line.partition("|")[0].strip() for line in printed.splitlines() if "|" in line]
-    up = [float(height) for height in heights if height]
-    assert 0.5 <= max(up) - min(up) <= 1
-
-
-def test_no_colour_at_all_is_no_error():
-    assert "title" in text(heatmap(np.full((2, 2), np.nan)))
-    assert "0" in text(heatmap(np.full((1, 1), 7.0)))
 
 
 @pytest.mark.parametrize("whole", [True, False])

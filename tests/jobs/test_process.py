@@ -305,8 +305,7 @@ def test_a_solve_and_a_search_say_when_they_compile(board, tmp_path):
     assert not any(now.compiling for now in seen[1:])
 
 
-def test_the_lines_of_progress_take_compiling_in_their_stride(monkeypatch, capsys):
-    monkeypatch.setattr(terminal, "LINE_SECONDS", 0.0)
+def test_the_lines_of_progress_take_compiling_in_their_stride(every_line, capsys):
     with terminal.progress("tiny") as show:
         show(Progress(0, 0, 0, 0, 0.0, compiling=True))
         show(Progress(5, 20, 250, 1000, 40.0))

@@ -9,7 +9,6 @@ from luckbase.cluster.run import progress as watch
 from luckbase.cluster.run.progress import Progress, Watch, lock
 from luckbase.cluster.table import LOCK, RUNNING
 from luckbase.cluster.table.find import SILENT_SECONDS, running
-from luckbase.jobs import terminal
 from luckbase.jobs.app import run
 from tests.places import ROOT
 
@@ -39,8 +38,7 @@ def test_status_shows_a_solve_that_runs(tmp_path, monkeypatch, capsys):
     assert after.running is None and not list(tmp_path.rglob(RUNNING))
 
 
-def test_a_solve_prints_events_and_at_last_what_it_did(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(terminal, "LINE_SECONDS", 0.0)
+def test_a_solve_prints_events_and_at_last_what_it_did(tmp_path, every_line, capsys):
     assert run([*WORDS, "--results", str(tmp_path), "--json"]) == 0
     *events, last = map(json.loads, capsys.readouterr().out.splitlines())
     assert {event["event"] for event in events} == {"progress"} and last["event"] == "solved"

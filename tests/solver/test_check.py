@@ -12,7 +12,7 @@ from luckbase.game import (
 )
 from luckbase.solver.check import _levels
 from luckbase.solver.errors import GameError
-from tests.games.purse import game, rules
+from tests.games.purse import game
 from tests.places import BOARDS
 from tests.solver.search import written_out
 
@@ -88,23 +88,6 @@ def _empty_at_the_end(states, refuse):
 def test_rules_that_break_the_contract_are_told_which_point(changed, sentence):
     with pytest.raises(GameError, match=sentence):
         check_game(game(**changed))
-
-
-@pytest.mark.parametrize(
-    ("changed", "sentence"),
-    [
-        ({"fields": [Field("purse", high=64), Field("purse", high=5)]}, "are called 'purse'"),
-        ({"fields": [Field("purse", length=3), Field("tosses")]}, "expected at most 64"),
-        ({"players": 0}, "players: 0; expected at least 1"),
-        ({"max_edges": 0}, "max_edges: 0; expected at least 1"),
-        ({"simultaneous": True}, "simultaneous: expected two players"),
-        ({"payoff_range": (1.0, 0.0)}, "expected the least, then the greatest payoff"),
-        ({"payoff_range": (0.0, float("inf"))}, "expected the least, then the greatest payoff"),
-    ],
-)
-def test_rules_that_no_game_can_have_are_refused_where_they_are_made(changed, sentence):
-    with pytest.raises(ValueError, match=sentence):
-        rules(**changed)
 
 
 @pytest.mark.parametrize(("wrong", "sentence"), [

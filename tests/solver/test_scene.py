@@ -2,20 +2,16 @@
 
 import re
 
-import numpy as np
 import pytest
 
 from luckbase.game import check_game, load_game_file
 from luckbase.solver import load_board, load_game
-from luckbase.solver.errors import StateError
 from luckbase.solver.game.capabilities import Drawing, scene_of
 from luckbase.solver.scene import (
     BAD,
-    CHANCE,
     GONE,
     GOOD,
     KINDS,
-    LETTER,
     ROLES,
     UP,
     Box,
@@ -196,36 +192,6 @@ def test_the_cards_shown_are_those_that_were_named():
     assert scene.title == "the 12 is turned up; both bid"
 
 
-def test_tiles_shut_are_low_and_dice_show_what_was_rolled():
-    game = game_of("jackpot/shut-the-box")
-    scene = scene_of(game, {"open": "1,2,9", "dice": "3,4"})
-    highs = {box.lines[0]: box.high for box in boxes(scene, "tile")}
-    assert min(highs["1"], highs["2"], highs["9"]) > max(highs["3"], highs["8"])
-    assert [die.face for die in dice(scene)] == [3, 4]
-    before = dice(scene_of(game, {"open": "1,2,9"}))
-    assert [(die.face, die.role) for die in before] == [(None, CHANCE)] * 2
-
-
-def test_a_track_is_as_long_as_the_score():
-    game = game_of("skunk/seed")
-    scene = scene_of(game, {"mine": "25", "yours": "75", "turn": "10", "player": "2"})
-    tracks = boxes(scene, "track")
-    (yours,), banked = boxes(scene, "bar", "yours"), boxes(scene, "bar", "mine")[0]
-    (turn,) = boxes(scene, "bar", "turn")
-    assert yours.y == tracks[0].y and banked.y == turn.y == tracks[1].y  # player 2 acts
-    shares = [bar.wide / tracks[0].wide for bar in (yours, banked, turn)]
-    assert shares == pytest.approx([0.75, 0.25, 0.10])
-    assert turn.x == pytest.approx(banked.x + banked.wide)
-    won = scene_of(game, {"mine": "95", "yours": "75", "turn": "10"})
-    assert won.title == "player 1 has won" and not dice(won)
-
-
-def test_rolls_that_are_counted_are_said():
-    game = game_of("pig/race", count_rolls=True)
-    scene = scene_of(game, {"mine": "0", "yours": "0", "turn": "9", "rolls": "3"})
-    assert "9 points in the turn in 3 rolls" in scene.about
-
-
 # --- a game without a drawing of its own -------------------------------------------------------
 
 
@@ -255,25 +221,5 @@ def test_the_plain_drawing_of_sets_and_of_what_is_not_there():
     assert max(edges(s)[3] for s in scene.shapes) <= scene.high
 
 
-def test_a_name_keeps_from_the_edges_of_its_box():
-    from luckbase.solver.game.fields import Field, Names
-
-    sky = Field("sky", high=1, names=Names(["unknown", "fair"]))
-    (box,) = boxes(plain_scene([sky], [0], "weather"), "plate")
-    assert 0 < box.size * LETTER * len("unknown") <= box.wide - 10
-
-
-def test_what_is_no_state_is_refused_in_a_sentence():
-    with pytest.raises(StateError, match="scores"):
-        scene_of(game_of("press-your-luck/tiny"), {"scores": "1,2,3"})
-
-
 def test_listed():
     assert [listed(["1", "2", "5"][:n]) for n in range(4)] == ["none", "1", "1 and 2", "1, 2 and 5"]
-
-
-def test_the_same_state_gives_the_same_scene_whatever_type_its_numbers_have():
-    game = game_of("skunk/seed")
-    assert scene_of(game, {"mine": np.int64(3), "yours": 4}) == scene_of(
-        game, {"mine": "3", "yours": "4"}
-    )

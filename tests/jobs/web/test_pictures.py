@@ -5,7 +5,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from luckbase.jobs.web.pictures import LOOKS, PIPS, STYLE, as_html, svg
+from luckbase.jobs.web.pictures import PIPS, STYLE, as_html, svg
 from luckbase.solver.game.capabilities import scene_of
 from luckbase.solver.scene import ROLES, Box, Counter, Die, Scene, Words
 from tests.solver.test_scene import STARTS, game_of, start_of
@@ -61,10 +61,6 @@ def test_a_die_has_as_many_pips_as_it_shows():
     assert {face: len(at) for face, at in PIPS.items()} == {face: face for face in range(1, 10)}
     ten = svg(Scene("t", "a.", 9, 9, (Die(0, 0, 9, 4, 10),)))
     assert "s-pip" not in ten and ">4</text>" in ten  # of ten sides: a number
-
-
-def test_roles_differ_without_colours():
-    assert set(LOOKS) == set(ROLES) and len(set(LOOKS.values())) == len(LOOKS)
 
 
 def luminance(colour):

@@ -17,7 +17,6 @@ from luckbase.jobs.app import run
 from luckbase.jobs.web import report as page
 from luckbase.jobs.web.report import Detail, ReportChart, chart_section
 from luckbase.solver import load_board, load_game, sentences
-from luckbase.solver.board import registry
 from luckbase.solver.board.model import rules_identity
 from luckbase.solver.charts import Band, Curve, Curves, Heatmap, Line, Listing, Words
 from tests.e2e.stopped import solve_until
@@ -129,12 +128,6 @@ def test_the_page_says_what_the_table_says(made, results):
         assert words in text
 
 
-def test_a_sample_is_of_different_rows(results):
-    with luckbase.open(SKUNK, results=results) as table:
-        made = luckbase.report(table, table.rows - 1)
-        assert f"{table.rows - 1:,} rows, drawn evenly from all, computed again" in made.html
-
-
 def test_the_opening_questions_are_those_that_solve_prints(results, capsys):
     assert run(["solve", str(SKUNK), "--results", str(results), "--force"]) == 0
     printed = capsys.readouterr().err
@@ -182,9 +175,8 @@ def test_a_table_in_memory_and_a_game_of_ones_own_have_reports_too(tmp_path):
     assert made.ok and "the start" in Page(made.html).text
 
 
-def test_each_of_several_starts_is_reported_with_its_payoffs(tmp_path, monkeypatch):
+def test_each_of_several_starts_is_reported_with_its_payoffs(tmp_path, own_games):
     starts = [(0.25, {"steps": (0, 1)}), (0.75, {"steps": (1, 0)})]
-    monkeypatch.setattr(registry, "entries", dict(registry.entries))
     luckbase.register("climb", climb.Hill, lambda b: replace(climb.rules(b), start=starts))
     (tmp_path / "hill.toml").write_text('game = "climb"\n')
     with luckbase.open(tmp_path / "hill.toml", in_memory=True) as table:
@@ -302,12 +294,6 @@ def test_a_long_list_says_how_many_lines_are_left_and_which_command_prints_them(
     text = Page(html).text
     assert "line 9" in text and "line 10" not in text and "990 more lines: luckbase x" in text
     assert "970 more rows" in text
-
-
-def test_a_picture_of_one_cell_has_its_number():
-    one = figure(heatmap(1, 1), "s", "c", Detail())
-    assert json.loads(re.findall(r'numbers">(.*?)</script>', one)[0])["values"] == [[0]]
-    assert "The same in a file: <code>c</code>" in one and "Every" not in one
 
 
 def test_the_table_of_a_picture_is_thinned_and_right():

@@ -22,7 +22,6 @@ from luckbase.game import (
     transition,
 )
 from luckbase.solver import check
-from luckbase.solver.board import registry
 from luckbase.solver.check import check_sample
 from luckbase.solver.errors import GameError
 from luckbase.solver.game.game import fault_in
@@ -63,9 +62,8 @@ def break_rules(variant):
 
 
 @pytest.fixture
-def board(monkeypatch, tmp_path):
+def board(own_games, monkeypatch, tmp_path):
     """The game as it must be; the engines alone look, no sample is taken before a solve."""
-    monkeypatch.setattr(registry, "entries", {})
     monkeypatch.setattr(check, "check_sample", lambda *_: None)
     register("purse", Purse, made())
     path = tmp_path / f"purse{next(numbers)}.toml"  # workers keep the rules of a board

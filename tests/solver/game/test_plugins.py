@@ -17,11 +17,7 @@ from tests.shared import python
 CLIMB = (ROOT / "tests/games/climb.py").read_text()
 
 
-@pytest.fixture(autouse=True)
-def _forgotten(monkeypatch):
-    """What a test enters is known to it alone."""
-    monkeypatch.setattr(registry, "entries", {})
-    yield
+pytestmark = pytest.mark.usefixtures("own_games")
 
 
 @pytest.fixture

@@ -21,9 +21,6 @@ from luckbase.solver.games.pig import kernel
 from luckbase.solver.games.pig.game import chance_to_gain
 from luckbase.solver.games.pig.kernel import Rounds
 from luckbase.solver.games.skunk.agents import Computer, HoldAt, check_rolls
-from luckbase.solver.search.bellman import final_payoffs
-from luckbase.solver.search.cycles import Component, found_for, solve_component
-from luckbase.solver.search.elimination import SOLVED
 from luckbase.solver.search.expand import expand
 from tests.reference.pig import Reference
 from tests.reference.pig import turn_points as reference_turn
@@ -229,53 +226,41 @@ def test_the_chance_to_gain_is_the_best_over_policies():
 
 
 def by_the_rules(game, one, two):
-    """Player 1's payoff at the start, by walking the game's own successors and asking the agents:
-    no choices are left, and what comes back is one component."""
-    states, at, frontier = [], {}, [tuple(game.start().tolist())]
+    """Player 1's payoff at the start: every state that the rules lead to, with what the agents say
+    there, and payoffs iterated until they settle."""
     agents = [agents_of(game)[name] for name in (one, two)]
-    while frontier:
-        state = frontier.pop()
-        if state not in at:
-            at[state] = len(states)
-            states.append(state)
-            edges = expand(game, np.array([state]))
-            if not edges.terminal[0]:
-                frontier += map(tuple, edges.children.tolist())
-    first, weights, children, known = [0], [], [], [[0.0] * 3]
-    inner = [s for s in states if not expand(game, np.array([s])).terminal[0]]
-    number = {state: x for x, state in enumerate(inner)}
-    for state in inner:
+    number, rows = {tuple(game.start().tolist()): 0}, []
+    todo, paid = list(number), []
+    for state in todo:
         edges = expand(game, np.array([state]))
-        actions = list(dict.fromkeys(edges.actions.tolist()))
-        chances = {actions[0]: 1.0}
+        paid.append(edges.rewards[0, 0] if edges.terminal[0] else 0.0)
+        if edges.terminal[0]:
+            continue
+        actions, player = list(dict.fromkeys(edges.actions.tolist())), int(edges.actors[0])
+        picks = [1.0]
         if len(actions) > 1:
-            player = int(edges.actors[0])
-            said = agents[player](game, player, np.array(state), actions)
-            picked = isinstance(said, int | np.integer)
-            chances = {a: float(k == said) if picked else said[k] for k, a in enumerate(actions)}
+            picks = agents[player](game, player, np.array(state), actions)
+            if isinstance(picks, int | np.integer):
+                picks = np.eye(len(actions))[picks]
         for action, weight, child in zip(
             edges.actions.tolist(), edges.weights, map(tuple, edges.children.tolist()), strict=True
         ):
-            if chances[action] * weight > 0:
-                weights.append(chances[action] * weight)
-                children.append(child)
-        first.append(len(weights))
-    index = []
-    for child in children:
-        if child in number:
-            index.append(number[child])
-        else:
-            index.append(-1 - len(known))
-            known.append([0.0, *final_payoffs(game, np.array([child]))[0]])
-    n = len(inner)
-    c = Component(
-        np.arange(n + 1), np.array(first), np.array(weights), np.array(index), np.empty((0, 2)),
-        np.zeros(n, np.int64), np.zeros(n, np.int64), 0.0,
-    )  # fmt: skip
-    found = found_for(n, 2)
-    limits = np.array([0.0, 0.0, 1.0, 1e-9])
-    assert solve_component(c, np.array(known), limits, found) == SOLVED
-    return float(found.values[0, 0])
+            if (chance := picks[actions.index(action)] * weight) > 0:
+                if child not in number:
+                    number[child] = len(number)
+                    todo.append(child)
+                rows.append((number[state], number[child], chance))
+    owners, children, chances = np.array(rows).T
+    owners, children, before, values = (
+        owners.astype(int),
+        children.astype(int),
+        None,
+        np.array(paid),
+    )
+    while before is None or np.abs(values - before).max() > 1e-14:
+        before = values
+        values = np.bincount(owners, chances * values[children], len(values)) + paid
+    return float(values[0])
 
 
 @pytest.mark.parametrize(

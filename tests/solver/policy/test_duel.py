@@ -5,7 +5,6 @@ import pytest
 
 import luckbase
 from luckbase.game import Board, Field, Rules, lead, over, register, simultaneous, transition
-from luckbase.solver.board import registry
 from luckbase.solver.game.rules import JOINT
 
 BOTH, FIRST, SECOND = 0.3, 1.0, 0.9
@@ -37,8 +36,7 @@ class Duel(Board):
 
 
 @pytest.fixture
-def board(monkeypatch, tmp_path):
-    monkeypatch.setattr(registry, "entries", dict(registry.entries))
+def board(own_games, tmp_path):
     register("duel", Duel, lambda board: Rules(
         fields=[Field("clock", high=2), Field("result", high=3)], players=2, transition=duel,
         numbers=(), max_edges=4, actions=("wait", "draw"), start={}, simultaneous=True,
