@@ -40,28 +40,39 @@ def seats_of(game, person, against=None):
     return [*found[:person], Seat("you"), *found[person:]]
 
 
-def every_play(start, answer):
-    """Every way that the dice can fall, with its chance: the play, played to its end."""
+def every_way(go):
+    """(chance, result) of go(take) for every way that its calls of take(chances) -> index can fall;
+    take(chances, False) counts for no chance."""
     path = []
     while True:
         step = 0
 
-        def draw(chances):
+        def take(chances, by_chance=True):
             nonlocal step
             if step == len(path):
-                path.append((int(np.flatnonzero(chances)[0]), chances))
+                path.append((int(np.flatnonzero(chances)[0]), chances, by_chance))
             step += 1
             return path[step - 1][0]
 
-        play = start(draw)
-        play.through(answer)
-        yield float(np.prod([chances[i] for i, chances in path])), play
+        result = go(take)
+        yield float(np.prod([chances[i] for i, chances, luck in path if luck])), result
         while path and not path[-1][1][path[-1][0] + 1 :].any():
             path.pop()
         if not path:
             return
-        at, chances = path.pop()
-        path.append((at + 1 + int(np.flatnonzero(chances[at + 1 :])[0]), chances))
+        at, chances, luck = path.pop()
+        path.append((at + 1 + int(np.flatnonzero(chances[at + 1 :])[0]), chances, luck))
+
+
+def every_play(start, answer):
+    """Every way that the dice can fall, with its chance: the play, played to its end."""
+
+    def go(take):
+        play = start(take)
+        play.through(answer)
+        return play
+
+    return every_way(go)
 
 
 def seeded(seed):

@@ -1,5 +1,7 @@
 """`luckbase play` where both choose at once: scripted persons, costs from exact matrix games."""
 
+from contextlib import suppress
+
 import numpy as np
 import pytest
 
@@ -10,7 +12,7 @@ from luckbase.cluster.table.table import StoredTable
 from luckbase.jobs.app import run
 from luckbase.solver.game.capabilities import View, detailed, plain, simplify
 from luckbase.solver.search import bellman
-from tests.jobs.test_play import seats_of, seeded, worth_of
+from tests.jobs.test_play import every_play, every_way, seats_of, seeded, worth_of
 from tests.places import BOARDS
 from tests.reference import goofspiel, matrix_game
 
@@ -27,35 +29,20 @@ def the_game(cards, objective="points"):
 def every_talk(start):
     """Every way that cards, the other's bids and the person's own can fall; the first two's chance,
     and the play, played to its end."""
-    path = []
-    while True:
-        step = 0
 
-        def take(chances, by_chance):
-            nonlocal step
-            if step == len(path):
-                path.append((int(np.flatnonzero(chances)[0]), chances, by_chance))
-            step += 1
-            return path[step - 1][0]
-
-        play = start(lambda chances: take(chances, True))
-        talk, given = play.talk(), None
-        while True:
-            try:
+    def go(take):
+        play, given = start(take), None
+        talk = play.talk()
+        with suppress(StopIteration):
+            while True:
                 said = talk.send(given)
-            except StopIteration:
-                break
-            given = None
-            if isinstance(said, Question):
-                names = said.prompt.removesuffix("? ").split(", ")
-                given = names[take(np.ones(len(names)), False)]
-        yield float(np.prod([chances[i] for i, chances, luck in path if luck])), play
-        while path and not path[-1][1][path[-1][0] + 1 :].any():
-            path.pop()
-        if not path:
-            return
-        at, chances, luck = path.pop()
-        path.append((at + 1 + int(np.flatnonzero(chances[at + 1 :])[0]), chances, luck))
+                given = None
+                if isinstance(said, Question):
+                    names = said.prompt.removesuffix("? ").split(", ")
+                    given = names[take(np.ones(len(names)), False)]
+        return play
+
+    return every_way(go)
 
 
 # --- what bids cost ----------------------------------------------------------------------------
@@ -102,8 +89,6 @@ def _edges(game, state):
 @pytest.mark.parametrize("person", [0, 1])
 def test_the_costs_of_always_bidding_the_highest_add_up_to_what_it_loses(objective, cards, person):
     """Against the equilibrium: value 0 (points) or 1/2 less what the script is paid on average."""
-    from tests.jobs.test_play import every_play
-
     game = the_game(cards, objective)
     root = game.start()
     assert root is not None
@@ -207,23 +192,12 @@ def test_a_table_as_the_opponent(played, tmp_path):
     assert code == 0 and ": bid " in out
 
 
-def test_leaving_among_bids(played):
-    for lines in ([], ["q"]):
-        code, out, _ = played(*SMALL, *STATE, lines=lines)
-        assert code == 0 and out.endswith("\nyou left; the game is not over\n")
-
-
 @pytest.mark.parametrize(
     ("answer", "index"),
     [("3", 1), ("bid 3", 1), ("BID  13", 2), ("1", 0), ("2", None), ("bid", None), ("", None)],
 )
 def test_an_answer_is_a_bid_or_its_card(answer, index):
     assert read_answer(["bid 1", "bid 3", "bid 13"], answer, at_once=True) == index
-
-
-def test_few_cards_of_a_large_board_are_searched(played):
-    code, out, err = played(POINTS, *STATE, "--seed", "1", lines=["1", "3", "5"])
-    assert (code, err) == (0, "") and "the game is over" in out
 
 
 def test_a_play_on_a_kept_board_is_that_of_the_board(played):
