@@ -488,7 +488,7 @@ def test_roots_are_one_state_or_several_of_the_games_width():
 def test_a_table_of_exactly_the_limit_is_kept_in_memory(monkeypatch):
     with luckbase.open(PIG, in_memory=True) as table:
         rows = table.rows
-    monkeypatch.setattr(inputs, "MAX_IN_MEMORY", rows)
+    monkeypatch.setattr(inputs, "MAX_IN_MEMORY", rows)  # no option
     luckbase.open(PIG, in_memory=True).close()
     monkeypatch.setattr(inputs, "MAX_IN_MEMORY", rows - 1)
     with pytest.raises(luckbase.errors.MemoryLimitError, match="too many to keep in memory"):

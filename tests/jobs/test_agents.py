@@ -141,6 +141,6 @@ def test_solve_from_a_file_of_roots(command, results, tmp_path):
 
 
 def test_a_drawing_that_nobody_can_read_is_refused(command, monkeypatch):
-    monkeypatch.setattr(draw, "MAX_NODES", 10)
+    monkeypatch.setattr(draw, "MAX_NODES", 10)  # no option; 20,000 nodes take seconds
     code, out, err = command("graph", JACKPOT)
     assert (code, out) == (2, "") and "cannot be read; expected at most 10; start nearer" in err

@@ -52,7 +52,7 @@ def test_a_pipe_is_read_once_somebody_writes_and_refused_where_nobody_does(
 ):
     pipe = tmp_path / "x.toml"
     os.mkfifo(pipe)
-    monkeypatch.setattr(file, "PIPE_SECONDS", 0.01)
+    monkeypatch.setattr(file, "PIPE_SECONDS", 0.01)  # no option
     code, _, err = command(*words, str(pipe))
     assert code == 2 and err.endswith("it is a pipe, and nobody writes into it\n")
     writer, set_blocking = os.open(pipe, os.O_RDWR), os.set_blocking
@@ -208,7 +208,7 @@ def test_a_table_by_its_board_file_plays_from_another_folder_of_results(command,
 
 def test_a_long_search_above_a_table_says_how_far_it_is(command, table_of, monkeypatch):
     table = table_of(Path(ABOVE), frontier=1)
-    monkeypatch.setattr(terminal, "A_MOMENT", 0.0)
+    monkeypatch.setattr(terminal, "A_MOMENT", 0.0)  # no option; a search of seconds would do
     code, _, err = command("query", str(table), "scores=0,500,0", "earned=1,1,1")
     assert code == 0
     assert "above the table, searching down to it: " in err and "of at most 20 million" in err

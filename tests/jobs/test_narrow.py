@@ -23,7 +23,7 @@ DIFFERENT = {
 @pytest.mark.parametrize("board", STATES)
 def test_no_command_prints_a_line_that_is_wider(board, command, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(terminal, "width", lambda out: WIDTH)
+    monkeypatch.setattr(terminal, "width", lambda out: WIDTH)  # no terminal is here
     charts = [kind.name for kind in load_game(load_board(board)).need(Charts).kinds]
     state, change = STATES[board], DIFFERENT[board]
     wide = {}

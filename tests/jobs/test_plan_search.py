@@ -29,7 +29,7 @@ def no_disk(path):
 
 
 def test_a_search_by_stages(capsys, tmp_path, monkeypatch):
-    monkeypatch.setattr(counting, "COUNTED_STATES", 300_000)
+    monkeypatch.setattr(counting, "COUNTED_STATES", 300_000)  # no option
     words = ["solve", PRESS, *FROM, "--dry-run", "--results", str(tmp_path), "--workers", "2"]
     assert run(words) == 0
     out = capsys.readouterr().out
@@ -77,7 +77,7 @@ def test_a_board_without_a_full_table_is_planned_from_its_start(capsys):
 
 def test_a_full_disk_refuses_the_plan(capsys, tmp_path, monkeypatch):
     monkeypatch.setattr(machine.shutil, "disk_usage", no_disk)
-    monkeypatch.setattr(counting, "COUNTED_STATES", 300_000)
+    monkeypatch.setattr(counting, "COUNTED_STATES", 300_000)  # no option
     words = [PRESS, *FROM, "--results", str(tmp_path)]
     assert run(["solve", "--dry-run", *words]) == 2
     err = capsys.readouterr().err
@@ -118,7 +118,7 @@ def test_games_that_go_in_circles_or_in_which_both_choose_at_once_take_longer(
 def test_stage_files_are_as_large_as_planned_where_states_are_not_found_in_runs(
     tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(planning, "ONE_PIECE", 10)
+    monkeypatch.setattr(planning, "ONE_PIECE", 10)  # a plan has no option for it
     board = solver.load_board(BOARDS / "goofspiel/points.toml", cards=7)
     game = solver.load_game(board)
     planned = planned_search(game, root_keys(game, None), tmp_path, 1)

@@ -239,7 +239,7 @@ def test_a_first_run_says_that_it_compiles_and_a_second_does_not(run_folder):
 
 
 def test_only_compiling_is_measured(monkeypatch, capsys):
-    monkeypatch.setattr(terminal, "MOMENT_SECONDS", 0.0)
+    monkeypatch.setattr(terminal, "MOMENT_SECONDS", 0.0)  # no option
     looked = looks(monkeypatch)
     before = terminal.compiling_seconds()
     with terminal.watch_compiling():
@@ -339,7 +339,7 @@ def test_a_signal_that_compiled_code_keeps_is_said_and_a_second_one_ends_the_pro
 
     codes = []
     monkeypatch.setattr(signal, "getsignal", lambda number: end)
-    monkeypatch.setattr(terminal, "PATIENCE", 0.0)
+    monkeypatch.setattr(terminal, "PATIENCE", 0.0)  # no option
     monkeypatch.setattr(os, "_exit", codes.append)
     reads, writes = os.pipe()
     os.write(writes, bytes([signal.SIGINT, signal.SIGTERM]))

@@ -46,7 +46,7 @@ def said(results, capsys, monkeypatch):
     """What a command prints on a terminal so wide; None: into a file."""
 
     def call(words, width):
-        monkeypatch.setattr(terminal, "width", lambda out: width)
+        monkeypatch.setattr(terminal, "width", lambda out: width)  # no terminal is here
         monkeypatch.setattr("sys.stdin", io.StringIO("?\n9\n1\n5\n7\n2\n3\n4\n6\n8\n"))
         takes = words[0] != "evaluate"
         capsys.readouterr()

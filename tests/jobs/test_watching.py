@@ -17,7 +17,7 @@ WORDS = ["solve", TINY, "--set", "frontier=2", "--workers", "1"]
 
 
 def test_status_shows_a_solve_that_runs(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(watch, "WRITE_SECONDS", 0.0)
+    monkeypatch.setattr(watch, "WRITE_SECONDS", 0.0)  # no option
     seen = []
 
     def look(now):

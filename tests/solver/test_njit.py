@@ -301,7 +301,7 @@ def apart(tmp_path, monkeypatch, request):
     (tmp_path / f"{name}.py").write_text(APART)
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "cache"))
-    monkeypatch.setattr(compiled, "IMPORTED", {name})
+    monkeypatch.setattr(compiled, "IMPORTED", {name})  # else only ours are
     return importlib.import_module(name)
 
 

@@ -129,7 +129,7 @@ def test_a_long_word_does_not_come_back_whole(client):
 
 
 def test_more_moves_than_a_game_may_have_are_refused(client, monkeypatch):
-    monkeypatch.setattr("luckbase.jobs.web.play.MAX_MOVES", 2)
+    monkeypatch.setattr("luckbase.jobs.web.play.MAX_MOVES", 2)  # no option
     at = f"/api/tables/{id_of(client, 'pig')}/play"
     said = refused(client.get(at, params={"move": ["roll"] * 3}))
     assert said == "move: 3 are too many; expected at most 2"

@@ -41,6 +41,6 @@ def test_rows_are_those_of_an_export_with_their_answers(game, client, web_result
 
 
 def test_a_search_stops_when_its_time_is_over(client, monkeypatch):
-    monkeypatch.setattr(filter, "SECONDS", -1.0)
+    monkeypatch.setattr(filter, "SECONDS", -1.0)  # no option
     said = client.get(f"/api/tables/{id_of(client, 'pig')}/filter?where=margin<0.01").json()
     assert not said["complete"] and said["looked_at"] == said["count"] == 0 < said["of"]

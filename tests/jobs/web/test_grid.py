@@ -45,7 +45,7 @@ def test_cells_that_are_no_states_are_empty(table):
 def test_a_grid_in_pieces_is_the_same(table, monkeypatch):
     wish = ("mine", "turn"), {"mine": "0", "yours": "7"}, "margin"
     whole = grid(table, *wish)
-    monkeypatch.setattr("luckbase.jobs.web.states.GRID_PIECE", 37)
+    monkeypatch.setattr("luckbase.jobs.web.states.GRID_PIECE", 37)  # no option
     pieces = grid(table, *wish)
     assert np.array_equal(whole.cells, pieces.cells, equal_nan=True)
     names = [

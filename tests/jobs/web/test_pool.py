@@ -24,7 +24,7 @@ PRESS = BOARDS / "press-your-luck/tiny.toml"
 @pytest.fixture
 def results(tmp_path, monkeypatch):
     """An empty results folder; a server looks at it before every answer."""
-    monkeypatch.setattr(pool, "LIST_SECONDS", 0.0)
+    monkeypatch.setattr(pool, "LIST_SECONDS", 0.0)  # no option
     return tmp_path / "results"
 
 
@@ -186,7 +186,7 @@ def test_what_is_remembered_is_bounded(web_results):
 
 def test_a_table_is_waited_for_and_not_opened_for_each_question(web_results, monkeypatch):
     opened, real = [], pool.open_table
-    monkeypatch.setattr(server, "OF_ONE_TABLE", 1)
+    monkeypatch.setattr(server, "OF_ONE_TABLE", 1)  # no option
     monkeypatch.setattr(pool, "open_table", lambda path: opened.append(path) or real(path))
     with asking(web_results) as client:
         id = id_of(client, "pig")

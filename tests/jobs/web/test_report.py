@@ -255,7 +255,7 @@ def test_a_page_that_would_be_too_large_says_fewer_numbers_and_how_to_get_them(
     whole = luckbase.report(SKUNK, 0, results=results).html
     sizes = [len(whole.encode())]
     for most in (sizes[0] - 1, sizes[0] - 20_000):
-        monkeypatch.setattr(page, "MAX_BYTES", most)
+        monkeypatch.setattr(page, "MAX_BYTES", most)  # no option
         html = luckbase.report(SKUNK, 0, results=results).html
         assert len(html.encode()) <= most
         assert "luckbase chart boards/skunk/tiny.toml --what chart --csv" in html

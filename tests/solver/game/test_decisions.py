@@ -266,8 +266,8 @@ def test_decisions_kept_alone_are_those_of_the_payoffs_in_every_row(path, option
 
 
 def test_decisions_of_a_game_of_ones_own_are_kept_alone_too(monkeypatch):
-    monkeypatch.setattr(capabilities, "RUN_ROWS", 10)
-    monkeypatch.setattr(capabilities, "BLOCK_ROWS", 7)
+    monkeypatch.setattr(capabilities, "RUN_ROWS", 10)  # no option
+    monkeypatch.setattr(capabilities, "BLOCK_ROWS", 7)  # no option
     of = kept_alone(coins(capabilities={Layout: TwoBelow}).need(Layout))
     assert max(map(of.blocks, of.tiers())) == 5
     out, faces = np.empty(of.layout.shape(1)), dict[Any, Floats]()

@@ -189,14 +189,14 @@ def test_a_tie_is_not_decided_by_the_last_bit():
 @pytest.mark.parametrize("edge_rows", [1, 300, 10**9])
 def test_any_number_of_threads_fills_a_tier_with_the_same_bits(threads, edge_rows, monkeypatch):
     """In blocks of a row, of some, of all; the decisions too."""
-    monkeypatch.setattr(press_your_luck_layout, "BLOCK_ROWS", edge_rows)
+    monkeypatch.setattr(press_your_luck_layout, "BLOCK_ROWS", edge_rows)  # no option
     board = solver.load_board(TINY, frontier=3)
     layout = solver.load_layout(board)
     alone = {}
     for tier in layout.tiers():
         found = []
         for count in (1, threads):
-            monkeypatch.setattr(press_your_luck_layout, "BIG_ROWS", 1)
+            monkeypatch.setattr(press_your_luck_layout, "BIG_ROWS", 1)  # no option
             layout.threads = count
             out = np.full(layout.shape(tier), np.nan)
             best = np.full(layout.rows(tier), -1, np.int8)

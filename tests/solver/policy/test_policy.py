@@ -158,7 +158,7 @@ def test_a_seed_gives_the_same_games_however_they_are_batched(name, monkeypatch)
     """Also if expanded states are forgotten again and again."""
     game = jackpot("tiny")
     whole = simulated(game, "random", 3000, seed=4)
-    monkeypatch.setattr(module, name, {"MAX_EDGES": 20, "BATCH": 700}[name])
+    monkeypatch.setattr(module, name, {"MAX_EDGES": 20, "BATCH": 700}[name])  # no option
     again = simulated(game, "random", 3000, seed=4)
     assert again.mean == pytest.approx(whole.mean, abs=1e-12)
     assert again.error == pytest.approx(whole.error, abs=1e-12)

@@ -36,14 +36,14 @@ def test_several_roots_are_one_search():
 
 def test_a_count_ends_at_its_limit_of_states(monkeypatch):
     game, roots = load(TINY)
-    monkeypatch.setattr(module, "COUNTED_STATES", 1000)
+    monkeypatch.setattr(module, "COUNTED_STATES", 1000)  # no option
     count = count_below(game, roots)
     assert (count.states, count.is_exact) == (1000, False) and 100 < len(count.keys) <= 1000
 
 
 def test_a_count_ends_when_its_time_is_over(monkeypatch):
     game, roots = load(TINY)
-    monkeypatch.setattr(module, "COUNTED_SECONDS", -1.0)
+    monkeypatch.setattr(module, "COUNTED_SECONDS", -1.0)  # no option
     count = count_below(game, roots)
     assert not count.is_exact and count.states == len(count.keys) < 100
 

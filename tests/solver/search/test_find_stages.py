@@ -131,7 +131,7 @@ def test_a_search_that_pauses_after_each_state_finds_the_same(shape):
     stages, keys = Stages(laid.game, shape.true_level), laid.keys(laid.spots)[::-1].copy()
     without = found_from(stages, keys)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(find_stages, "BUDGET", 1)
+        patch.setattr(find_stages, "BUDGET", 1)  # no option
         pausing = found_from(stages, keys)
     for one, other in zip(chain(*without), chain(*pausing), strict=True):
         assert one.keys.tobytes() == other.keys.tobytes() and one.edges == other.edges
