@@ -37,7 +37,7 @@ def test_a_table_opens_from_the_list_and_the_page_says_the_numbers_of_query(
     page = visitor.go("")
     assert page.locator("li.table").count() == len(tables)
     page.locator(f"li.table a[href*='{id_of(tables[game])}/state']").first.click()
-    expect(page.locator(".drawing svg")).to_have_attribute("role", "img")
+    expect(page.locator(".board .drawing svg")).to_have_attribute("role", "img")
     page = visitor.go(address(game))
     expect(page.locator(".split")).to_be_visible()
     said = queried(tables[game], dict(parse_qsl(STATES[game])))
