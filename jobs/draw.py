@@ -53,7 +53,8 @@ def chart(
     from luckbase.solver.game.capabilities import Charts, choose_chart
 
     app.check_one(as_csv=as_csv, as_json=as_json)
-    if listed or table in packaged() or Path(table).is_file():  # a game that has no charts says so, solved or not
+    board = table in packaged() or Path(table).is_file()
+    if listed or board:  # a game that has no charts says so, solved or not
         game = _game_of(table, settings)
         kinds = game.need(Charts).kinds
     if listed:
