@@ -13,11 +13,13 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
+import pyarrow.parquet as pq
 from numba.core.compiler_lock import global_compiler_lock
 
 import luckbase
 from luckbase.cluster.table.answer import answer_at
 from luckbase.cluster.table.entries import begin, compact
+from luckbase.cluster.table.parquet import Writer
 from luckbase.cluster.table.storage import Folder
 from luckbase.solver import njit
 from tests.places import ROOT
@@ -49,6 +51,15 @@ def rewrite(table, ledger):
     """Make a table's ledger say what this one says."""
     entries = begin(Folder(table), table, ledger.head, "a test").entries
     compact(replace(ledger, entries=entries))
+
+
+def write_rows(table, entry, rows):
+    """Write other rows (a pyarrow table) into a file, as luckbase writes files; its new entry."""
+    schema = pq.read_schema(table / entry.name)
+    with Writer(table / entry.name, schema, {}, use_dictionary=False) as writer:
+        for start in range(0, max(1, len(rows)), entry.row_group_rows):
+            writer.write(rows.slice(start, entry.row_group_rows).cast(schema))
+    return replace(entry, **writer.sums)
 
 
 def newest_entry(table):

@@ -288,11 +288,11 @@ def test_all_rows_stream_in_batches_and_an_expression_filters_them(table):
 
 
 def test_row_groups_that_can_not_match_are_not_read(table, monkeypatch):
-    from luckbase.cluster.table.format import SealedFile
+    from luckbase.cluster.table.parquet import TableFile
 
-    read, true = [], SealedFile.read
+    read, true = [], TableFile.read
     monkeypatch.setattr(
-        SealedFile, "read", lambda self, *given: read.append(self.entry.rows) or true(self, *given)
+        TableFile, "read", lambda self, *given: read.append(self.entry.rows) or true(self, *given)
     )
     table.to_arrow("spins=1 whammies_1=3").read_all()
     one = sum(read)

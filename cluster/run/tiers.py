@@ -49,7 +49,6 @@ from luckbase.cluster.run.worker import (
 )
 from luckbase.cluster.table.entries import commit, drop_files, files_there
 from luckbase.cluster.table.format import (
-    SealedFile,
     TierFile,
     Written,
     numbers_of,
@@ -68,6 +67,7 @@ from luckbase.cluster.table.ledger import (
     row_spans,
     table_directory,
 )
+from luckbase.cluster.table.parquet import TableFile
 from luckbase.cluster.table.storage import in_threads, storage_at
 from luckbase.solver.board.model import Board
 from luckbase.solver.errors import MemoryLimitError, OptionError
@@ -619,7 +619,7 @@ class SolveTier(TierJob):
         columns = [names[player] for player in planes if player >= 0]
         first, last = layout.parts(tier)[self.part]
         for entry in self.stored:
-            with closing(SealedFile(source, self.location.table, entry)) as file:
+            with closing(TableFile(source, self.location.table, entry)) as file:
                 for number in range(file.groups):
                     at = entry.first_row + number * entry.row_group_rows
                     if at >= last or at + entry.row_group_rows <= first:

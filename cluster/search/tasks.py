@@ -32,9 +32,10 @@ from luckbase.cluster.run.worker import (
 from luckbase.cluster.search import files
 from luckbase.cluster.search.files import Ask, RequestedKeys
 from luckbase.cluster.search.shards import Asker, Cut, LevelShard, StageSample, cut_stage, ends_of
-from luckbase.cluster.table.format import number_rows, numbers_of, payoff_columns, row_groups
+from luckbase.cluster.table.format import number_rows, numbers_of, payoff_columns
 from luckbase.cluster.table.keyed import PayoffTable, write_states
 from luckbase.cluster.table.ledger import SHARDS, FileEntry, marked
+from luckbase.cluster.table.parquet import row_groups
 from luckbase.cluster.table.storage import Storage
 from luckbase.solver.board.model import Board
 from luckbase.solver.compiled import Function, compile_all

@@ -3,9 +3,8 @@
 A code is a byte: the best action, an index into the game's names. Stored are the rows in which
 somebody decides, in the order and with the differences that the game's `DecisionLayout` gives,
 because they compress; a block is one zstd frame. Behind the blocks stands a footer, JSON with the
-size of each, its length in 4 bytes and ``LBD1``. The ledger has a check of the footer and of each
-block, as of a Parquet file and its row groups; `docs/reference/table-format.md` says all that a
-reader needs.
+start and the check of each, its length in 4 bytes and ``LBD1``. `docs/reference/table-format.md`
+says all that a reader needs.
 
 Measured at $500 (1985-02): up to four spins, 850 million states, .0071 bytes a state in blocks and
 .025 in runs; up to eight, 13.2 billion, .0051 and .013.
@@ -13,38 +12,36 @@ Measured at $500 (1985-02): up to four spins, 850 million states, .0071 bytes a 
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import json
 import os
 import time
+import zlib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from luckbase.cluster.table.format import (
-    SealedFile,
     Written,
     as_table,
     column_of,
     constants,
     file_metadata,
-    flush_and_seal,
     key_range,
     names_column,
     new_entry,
     row_group_rows,
-    sealed,
     tier_columns,
     tier_stem,
+    written,
 )
 from luckbase.cluster.table.ledger import DECISIONS, RUNS, TIERS, FileEntry
+from luckbase.cluster.table.parquet import TableFile, Writer
 from luckbase.cluster.table.parts import Batch, GroupRows, MayHold, Rows, TierPart
 from luckbase.cluster.table.storage import Storage, in_threads
 from luckbase.solver.game.arrays import Ints, Runs
@@ -83,7 +80,7 @@ def write_blocks(
     started, dense = time.perf_counter(), layout.layout
     number, size = dense.tier_number(tier), (dense.rows(tier), layout.block_rows(tier))
     keys, name = key_range(number, size[0]), file_names(layout, tier)[0]
-    path, checks, sizes, count = storage.temporary(name), [], [], 0
+    path, checks, at, count, sha256 = storage.temporary(name), [], 0, 0, hashlib.sha256()
 
     def coded(block: int) -> tuple[int, bytes]:
         if stop():
@@ -95,32 +92,36 @@ def write_blocks(
     with path.open("wb") as file:
         for codes_of_block, content in in_threads(coded, range(layout.blocks(tier)), dense.threads):
             count += codes_of_block
-            checks.append(hashlib.sha256(content).digest()[:8])
-            sizes.append(file.write(content))
+            sha256.update(content)
+            checks.append((at, zlib.crc32(content)))
+            at += file.write(content)
         metadata = {
             "format": 1, "game": dense.game.board.game, "tier": tier_stem(dense, tier),
             "actions": [*dense.best_names], "codes": count,
-            "block": layout.block_rows(tier), "sizes": sizes,
+            "block": layout.block_rows(tier), "checks": checks,
         }  # fmt: skip
         text = json.dumps(metadata, separators=(",", ":")).encode()
         footer = text + len(text).to_bytes(4, "little") + _MAGIC
         file.write(footer)
+        sha256.update(footer)
         file.flush()
         os.fsync(file.fileno())
-    checks = [hashlib.sha256(footer).digest()[:8], *checks]
-    seal = sum(sizes) + len(footer), len(footer), base64.b64encode(b"".join(checks)).decode()
+    sums = {
+        "bytes": at + len(footer), "footer": len(footer), "sha256": sha256.hexdigest(),
+        "footer_sha256": hashlib.sha256(footer).hexdigest(),
+    }  # fmt: skip
     entry = new_entry(name, number, size, keys, layout.decision_error(tier))
-    return sealed(entry, path, seal, started)
+    return written(entry, path, sums, started)
 
 
-class SealedBlocks(SealedFile):
+class BlocksFile(TableFile):
     """An open file of blocks; a row group is a block. All raises CorruptTableError."""
 
     def _open(self, metadata: Any, raw: bytes | None) -> None:
         if metadata is None:
             metadata = json.loads(self._footer(raw)[:-8])
         self.metadata = metadata
-        self._starts = np.cumsum([0, *metadata["sizes"]]).tolist()
+        self._set_checks(metadata["checks"])
 
     def codes(self, block: int) -> NDArray[np.uint8]:
         """A block as it was packed."""
@@ -130,12 +131,6 @@ class SealedBlocks(SealedFile):
 
     def close(self) -> None:
         """Nothing is open."""
-
-
-def open_blocks(storage: Storage, where: Path, entry: FileEntry) -> SealedFile:
-    """A file of a table, whatever is in it."""
-    kind = SealedBlocks if entry.part == DECISIONS else SealedFile
-    return kind(storage, where, entry)
 
 
 # --- runs ----------------------------------------------------------------------------------------
@@ -149,33 +144,28 @@ def write_runs(
     started, dense = time.perf_counter(), layout.layout
     name, constant = file_names(layout, tier)[1], dense.tier_fields(tier)
     path = storage.temporary(name)
-    writer: pq.ParquetWriter | None = None
+    writer: Writer | None = None
 
     def made(runs: Callable[[], Mapping[str, Any]]) -> pa.Table:
         if stop():
             raise Stopped
         return _run_table(runs(), constant, dense.best_names)
 
-    try:
+    with ExitStack() as stack:
         for batch in in_threads(made, layout.runs(tier, codes), dense.threads):
             if writer is None:
                 names = batch.schema.names
-                writer = pq.ParquetWriter(
-                    path, batch.schema, compression="zstd", compression_level=_ZSTD,
+                writer = stack.enter_context(Writer(
+                    path, batch.schema, file_metadata(dense.game, tier_stem(dense, tier), 0.0),
+                    compression="zstd", compression_level=_ZSTD,
                     use_dictionary=[name for name in names if name not in ("from", "to")],
                     write_statistics=names[:6],
-                    store_schema=False,  # text is text to every reader, however we hand it over
-                    write_page_checksum=True,
-                )  # fmt: skip
-                writer.add_key_value_metadata(
-                    file_metadata(dense.game, tier_stem(dense, tier), 0.0)
-                )
-            writer.write_table(batch, row_group_size=RUN_ROWS)
-    finally:
-        if writer is not None:
-            writer.close()
+                ))  # fmt: skip
+            for start in range(0, max(1, len(batch)), RUN_ROWS):
+                writer.write(batch.slice(start, RUN_ROWS))
+    assert writer is not None, "a tier has rows"
     entry = new_entry(name, dense.tier_number(tier), (0, 1), (0, 0), 0.0)
-    return sealed(entry, path, flush_and_seal(path), started)
+    return written(entry, path, writer.sums, started)
 
 
 def _run_table(runs: Mapping[str, Any], constant: dict[str, int], names: Any) -> pa.Table:
@@ -199,7 +189,7 @@ class DecisionPart(TierPart):
 
     dense = False
     paid = False
-    sealed = SealedBlocks
+    file_kind = BlocksFile
 
     def __init__(self, *of: Any) -> None:
         super().__init__(*of)

@@ -31,12 +31,12 @@ one, and stops. Safety needs nothing else: no lock, no lease, no clock. What it 
 
 from __future__ import annotations
 
+import hashlib
 import os
 import time
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
-from collections.abc import Set as AbstractSet
-from contextlib import closing, suppress
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -55,6 +55,7 @@ from luckbase.cluster.table.ledger import (
     Line,
     as_text,
     digest,
+    file_error,
     from_text,
     seal,
     unseal,
@@ -460,12 +461,12 @@ def damaged_files(storage: Storage, where: Path, ledger: Ledger) -> dict[str, st
 
 
 def check_bytes(
-    storage: Storage, where: Path, ledger: Ledger, on_rows: OnRows = nobody,
-    checked: Mapping[str, set[int]] = {},
-) -> dict[str, str]:  # fmt: skip
-    """The files that are not as they were written, by name: every byte of all of them is read.
-    on_rows: called with how many rows were read, and of how many. checked: row groups, by
-    file, that were read before."""
+    storage: Storage, where: Path, ledger: Ledger, on_rows: OnRows = nobody
+) -> dict[str, str]:
+    """Read every byte of every file, and return a sentence for each file that has changed, by name.
+
+    on_rows: called with how many rows were read, and of how many.
+    """
     from luckbase.cluster.machine import cores
 
     faults = damaged_files(storage, where, ledger)
@@ -474,7 +475,7 @@ def check_bytes(
     on_rows(rows, total)
 
     def read(entry: FileEntry) -> str | None:
-        return why_wrong(storage, where, entry, checked.get(entry.name, set()))
+        return why_wrong(storage, where, entry)
 
     for entry, why in zip(entries, in_threads(read, entries, cores()), strict=True):
         if why:
@@ -484,19 +485,22 @@ def check_bytes(
     return faults
 
 
-def why_wrong(
-    storage: Storage, where: Path, entry: FileEntry, checked: AbstractSet[int] = frozenset()
-) -> str | None:
-    """Why the bytes of a file are not as they were written; None where they are, to the last.
-    checked: row groups that were read before."""
-    from luckbase.cluster.table.decisions import open_blocks  # brings pyarrow
+_READ = 8 << 20
 
+
+def why_wrong(storage: Storage, where: Path, entry: FileEntry) -> str | None:
+    """Return why the bytes of a file are not as they were written; None if they are."""
+    digest = hashlib.sha256()
     try:
-        with closing(open_blocks(storage, where, entry)) as file:
-            for group in file.ahead(sorted({*range(file.groups)} - checked)):
-                file.check(group)
-    except CorruptTableError as error:
-        return str(error)
+        for start in range(0, entry.bytes, _READ):
+            digest.update(storage.read(entry.place, start, min(start + _READ, entry.bytes)))
+    except (FileNotFoundError, NotADirectoryError):
+        return str(file_error(storage, where / entry.place, "it is missing"))
+    except CorruptTableError as error:  # fewer bytes than there should be
+        why = f"it {str(error).rpartition(': ')[2]}"
+        return str(file_error(storage, where / entry.place, why))
+    if digest.hexdigest() != entry.sha256:
+        return str(file_error(storage, where / entry.place, "its SHA-256 is another"))
     return None
 
 

@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from luckbase.cluster.table.format import (
     ROW_GROUP,
-    SealedFile,
     Written,
     file_metadata,
     names_column,
@@ -29,6 +28,7 @@ from luckbase.cluster.table.format import (
     write_file,
 )
 from luckbase.cluster.table.ledger import FileEntry
+from luckbase.cluster.table.parquet import TableFile
 from luckbase.cluster.table.parts import GroupRows, Part, Rows, by_group
 from luckbase.cluster.table.storage import Storage
 from luckbase.solver.game.arrays import Floats, Ints
@@ -52,7 +52,7 @@ class KeyPart(Part):
 
     needed = ("key",)
 
-    def decode(self, file: SealedFile, number: int, kind: str) -> dict[str, NDArray[Any]]:
+    def decode(self, file: TableFile, number: int, kind: str) -> dict[str, NDArray[Any]]:
         table = file.read(number, ["key", *self.columns, "best", "margin"])
         columns = {name: numbers_of(table.column(name)) for name in ("key", "margin")}
         best = self.codes_of(table.column("best"))

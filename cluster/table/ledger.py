@@ -37,6 +37,7 @@ from luckbase.solver.result import Result
 from luckbase.solver.sentences import fields, many, on_command_line, program
 
 if TYPE_CHECKING:
+    from luckbase.cluster.table.storage import Storage
     from luckbase.solver.game.game import Game
 
 TIERS, SEARCH = "tiers", "search"
@@ -122,8 +123,8 @@ class FileEntry:
     stages: those of its search's level that it holds states of; none where it was solved in one
     piece. boxes: the parts of these that it holds (`solver.search.stages.Box`); none: all of them.
     at: where it lies, if not under its name (`folder.put_file`).
-    bytes, footer: the size of the file and of its footer. checks: of the footer and then of each
-    row group (`cluster.table.format`), 8 bytes each, base64.
+    bytes, footer: the size of the file and of its footer. footer_sha256, sha256: of the footer and
+    of the whole file, in hexadecimal digits.
     """
 
     name: str
@@ -135,7 +136,8 @@ class FileEntry:
     last_key: int
     bytes: int
     footer: int
-    checks: str
+    footer_sha256: str
+    sha256: str
     error: float
     seconds: dict[str, float]
     solver_version: str
@@ -435,6 +437,14 @@ def new_head(game: Game) -> Head:
 def table_directory(results: Path, game: Game) -> Path:
     """results/<game>/<board>/<rules identity>."""
     return results / game.board.game / game.board.name / rules_identity(game)
+
+
+def file_error(storage: Storage, path: Path, why: str) -> CorruptTableError:
+    """Return the error that a file of a table has changed, and the remedy."""
+    again = "delete it, and luckbase solve of its board makes it again"
+    if not storage.lists:
+        again = "its server has changed it; publish the table there again"
+    return CorruptTableError(f"{path}: is not as luckbase wrote it ({why}); {again}")
 
 
 # --- sealed text ---

@@ -1,315 +1,461 @@
-"""Parquet row groups in which the columns that repeat are coded once.
+"""Parquet files of a table: written by pyarrow, and read only as they were written.
 
-In a full table's file most columns say which state a row is: the tier's are constant, spins and the
-last score run in the same order through every row group. To code, compress and check them again
-for each takes a fourth of a solve. So a column that is handed over as a **read-only array** or in
-**runs** is coded when it is seen first, by pyarrow, as the file of one column; and its chunk's
-bytes are put behind the others of every row group that holds it. pyarrow writes those others, one
-row group after the other into one open file, whose positions it reads. The footer is put together
-of the parts that pyarrow wrote, in thrift's compact protocol; new are positions, names and sums. It
-is the one that pyarrow would have written but for the order of the chunks in a row group.
-(Format: apache/parquet-format, `parquet.thrift`; apache/thrift, `thrift-compact-protocol.md`.)
+The footer's key-value metadata holds the start and the CRC-32 of each row group
+(`luckbase.row_groups`). The ledger holds the
+SHA-256 of the footer, which `TableFile` checks when it opens a file, and of the whole file, which
+``luckbase verify`` checks. So each row group is checked with a sum that the ledger vouches for,
+and two row groups that changed places are found.
+
+Parquet's own page checksums are written for other readers. They are not enough for us, because they
+do not cover the page headers: a changed byte there makes pyarrow decode byte-stream-split payoffs
+as plain numbers, without an error. The CRC-32 of a row group takes .3 ns a byte, decoding it 3 ns.
+
+`RowGroups` keeps the decoded row groups that were used last.
 """
 
 from __future__ import annotations
 
+import hashlib
+import io
+import json
 import os
-import threading
+import zlib
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import accumulate
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from luckbase.solver.game.arrays import Runs
+from luckbase.cluster.table.ledger import FileEntry, file_error
+from luckbase.cluster.table.storage import PARALLEL, Storage, forget, in_threads
+from luckbase.solver.errors import CorruptTableError
 
-BYTE, I16, I32, I64, DOUBLE, BINARY, LIST, STRUCT = 3, 4, 5, 6, 7, 8, 9, 12
-"""Types of thrift's compact protocol."""
-GROUPS = 4
-"""The number of a footer's field that holds the row groups."""
-UNCOMPRESSED, ROWS, COMPRESSED = 2, 3, 6
-"""Those of a row group's sums."""
-METADATA, PATH, PLACE = 3, 3, 9
-"""In a column's those of its metadata, and in these of its path and of its first page's place."""
-NULLABLE = ("best", "margin")
-"""Columns that may hold nulls."""
-ASCENDING = ("key",)
-"""Columns that are stored as differences, which take a twentieth of the bytes and half the time."""
-REMEMBERED = 4096
-"""Columns of row groups whose chunk is remembered: some kilobytes each."""
-
-
-def varint(value: int) -> bytes:
-    """A number of 0 or more, seven bits a byte, the lowest first."""
-    encoded = bytearray()
-    while value > 127:
-        encoded.append(value & 127 | 128)
-        value >>= 7
-    encoded.append(value)
-    return bytes(encoded)
+CHECKS = "luckbase.row_groups"
+"""The key of a footer's metadata with the start and the CRC-32 of each row group."""
+AHEAD = 64
+"""Row groups that are read from a store at once if a file is read from end to end: some 10 MB."""
+CACHED_BYTES = 640 << 20
+"""Bytes of decoded row groups that a part keeps, 0.1 to 2 MB each."""
+MAX_FETCHED = 128 << 20
+"""Bytes of a store's row groups that are kept for the next question."""
+GROUPS_A_JOB = 32
+"""Row groups that a thread decodes at a time."""
+Span = tuple[int, int]
+"""The first byte, and the one behind the last."""
 
 
-def integer(value: int) -> bytes:
-    """An integer of 0 or more as thrift writes it, zigzag."""
-    return varint(value << 1)
+# --- writing -------------------------------------------------------------------------------------
 
 
-def read_varint(data: bytes, at: int) -> tuple[int, int]:
-    """(the number, where it ends)."""
-    value = shift = 0
-    while True:
-        byte = data[at]
-        at += 1
-        value |= (byte & 127) << shift
-        if byte < 128:
-            return value, at
-        shift += 7
+class _HashedFile(io.RawIOBase):
+    """A new file that is written in sections. pyarrow hands over a row group in some 70 pieces,
+    which are put together first."""
 
+    def __init__(self, path: Path) -> None:
+        self._file = path.open("wb", buffering=0)
+        self._pieces: list[bytes] = []
+        self.size, self.sha256 = 0, hashlib.sha256()
 
-def skip(data: bytes, at: int, kind: int) -> int:
-    """Where a value at `at` ends."""
-    if kind == STRUCT:
-        while head := data[at]:
-            at += 1
-            if I16 <= head & 15 <= I64:  # most are: no call for them
-                while data[at] > 127:
-                    at += 1
-                at += 1
-            else:
-                at = skip(data, at, head & 15)
-        return at + 1
-    if kind == LIST:
-        of = data[at] & 15
-        size, at = list_head(data, at)
-        for _ in range(size):
-            at = skip(data, at, of)
-        return at
-    if kind == BINARY:
-        size, at = read_varint(data, at)
-        return at + size
-    if I16 <= kind <= I64:
-        return read_varint(data, at)[1]
-    return at + {BYTE: 1, DOUBLE: 8}.get(kind, 0)  # a truth value stands in its field's head
+    def writable(self) -> bool:
+        return True
 
+    def write(self, content: Any) -> int:
+        self._pieces.append(bytes(content))
+        self.size += len(self._pieces[-1])
+        return len(self._pieces[-1])
 
-def fields(data: bytes, at: int) -> Iterator[tuple[int, int, int]]:
-    """(number, where its value begins, where it ends) of each field of a struct at `at`."""
-    number = 0
-    while head := data[at]:  # the lower half its type, the upper one the step from the last number
-        number += head >> 4
-        end = skip(data, at + 1, head & 15)
-        yield number, at + 1, end
-        at = end
+    def end_section(self) -> bytes:
+        """Write the bytes since the last section ended, and return them."""
+        content = b"".join(self._pieces)
+        self._pieces.clear()
+        left = memoryview(content)
+        while left:
+            left = left[self._file.write(left) :]
+        self.sha256.update(content)
+        return content
 
+    def flush_to_disk(self) -> None:
+        """Flush the file to the disk."""
+        os.fsync(self._file.fileno())
 
-def list_head(data: bytes, at: int) -> tuple[int, int]:
-    """(how many, where the first begins) of a list at `at`."""
-    size = data[at] >> 4
-    return (size, at + 1) if size < 15 else read_varint(data, at + 1)
-
-
-def path(name: str) -> bytes:
-    """Of a column: a list of its name."""
-    return bytes([1 << 4 | BINARY]) + varint(len(name.encode())) + name.encode()
-
-
-def list_of(parts: list[bytes]) -> bytes:
-    """A list of structs."""
-    size = len(parts)
-    head = bytes([size << 4 | STRUCT]) if size < 15 else bytes([0xF0 | STRUCT]) + varint(size)
-    return head + b"".join(parts)
-
-
-def row_groups(raw: bytes) -> Iterator[tuple[list[bytes], dict[int, int], bytes]]:
-    """Of a footer's row groups the columns' metadata, the numbers of the other fields, and the
-    heads of these. In one pass: Python takes a microsecond a value."""
-    at = next(begin for number, begin, _ in fields(raw, 0) if number == GROUPS)
-    count, at = list_head(raw, at)
-    for _ in range(count):
-        columns, at = list_head(raw, at + 1)
-        chunks, numbers, heads, number = [], {}, [], 1
-        for _ in range(columns):
-            end = skip(raw, at, STRUCT)
-            chunks.append(raw[at:end])
-            at = end
-        while head := raw[at]:
-            number += head >> 4
-            value, at = read_varint(raw, at + 1)
-            numbers[number] = value >> 1
-            heads.append(head)
-        at += 1
-        yield chunks, numbers, bytes(heads)
-
-
-@dataclass(frozen=True)
-class Chunk:
-    """A column of a row group, coded."""
-
-    column: Any
-    """Remembered, so that its memory is nobody else's."""
-    content: bytes
-    uncompressed: int
-    metadata: tuple[bytes, bytes, bytes]
-    """In pieces: behind the first stands the column's path, behind the second its place."""
-
-
-def footer_start(file: bytes) -> int:
-    """Where the footer of a file begins, behind which stand its length and a mark, 8 bytes."""
-    return len(file) - 8 - int.from_bytes(file[-8:-4], "little")
-
-
-def make_chunk(column: Any, file: bytes) -> Chunk:
-    """The only chunk of a file that holds `column` and nothing else."""
-    end = footer_start(file)
-    [([raw], sums, _)] = row_groups(file[end:-8])
-    outer = {number: begin for number, begin, _ in fields(raw, 0)}
-    at = {number: (begin, stop) for number, begin, stop in fields(raw, outer[METADATA])}
-    (path, path_end), (place, place_end) = at[PATH], at[PLACE]
-    pieces = raw[:path], raw[path_end:place], raw[place_end:]
-    return Chunk(column, file[4:end], sums[UNCOMPRESSED], pieces)
+    def close(self) -> None:
+        self._file.close()
+        super().close()
 
 
 class Writer:
-    """One file: `write` a row group after the other, then `close`. Raises OSError where the disk
-    does."""
+    """One Parquet file; a context manager. Raises OSError if the disk does.
+
+    `sums` is there after it closed without an error.
+    """
+
+    sums: dict[str, Any]
+    """The fields `bytes`, `footer`, `footer_sha256` and `sha256` of the file's `FileEntry`."""
 
     def __init__(
-        self, path: Path, notes: Mapping[str, str], split: Sequence[str], pruned: Sequence[str],
-        convert: Callable[[Any], pa.Array],
-    ) -> None:  # fmt: skip
-        """notes: key-value metadata. split: columns of floats that are byte-stream-split; pruned:
-        those with statistics. convert: a column as Arrow has it."""
-        self._notes, self._split, self._pruned = dict(notes), split, pruned
-        self._convert = convert
-        self._path, self._file = path, pa.OSFile(str(path), "wb")
-        self._schema = pa.schema([])
-        self._paths: dict[str, bytes] = {}
-        """Of the columns that are coded once."""
-        self.starts: list[int] = []
-        """The byte at which each row group begins; 0 for the first."""
-        self._own: pq.ParquetWriter | None = None
-        """Of the others."""
-        self._repeated: list[list[tuple[str, Chunk, int]]] = []
-        """What was put in each row group, and where."""
+        self, path: Path, schema: pa.Schema, notes: Mapping[str, str], **options: Any
+    ) -> None:
+        """notes: key-value metadata. options: of `pyarrow.parquet.ParquetWriter`."""
+        self._path, self._notes = path, dict(notes)
+        self._checks: list[tuple[int, int]] = []
+        self._file = _HashedFile(path)
+        self._writer = pq.ParquetWriter(
+            self._file, schema, store_schema=False, write_page_checksum=True, **options
+        )
 
-    def write(self, columns: Mapping[str, Any]) -> None:
-        """A row group. Those columns are coded once that repeat (`content_of`) in the first."""
-        encoded = {n: self._convert(each) for n, each in columns.items() if n not in self._paths}
-        if self._own is None:
-            fields = [pa.field(name, each.type, name in NULLABLE) for name, each in encoded.items()]
-            once = [name for name, each in columns.items() if content_of(each) is not None]
-            self._paths = {name: path(name) for name in once}
-            others = pa.schema([field for field in fields if field.name not in self._paths])
-            self._schema, self._own = pa.schema(fields), self._writer(self._file, others)
-        self.starts.append(self._file.tell() if self.starts else 0)
-        arrays = [encoded[name] for name in self._own.schema.names]
-        rows = pa.Table.from_arrays(arrays, schema=self._own.schema)
-        self._own.write_table(rows, row_group_size=max(1, len(rows)))
-        chunks = [(name, self._chunk(name, columns[name])) for name in self._paths]
-        ends = accumulate((len(chunk.content) for _, chunk in chunks), initial=self._file.tell())
-        self._repeated.append([(*chunk, place) for chunk, place in zip(chunks, ends, strict=False)])
-        self._file.write(b"".join(chunk.content for _, chunk in chunks))
+    def write(self, rows: pa.Table) -> None:
+        """Write a row group."""
+        start = self._file.size if self._checks else 0
+        self._writer.write_table(rows, row_group_size=max(1, len(rows)))
+        self._checks.append((start, zlib.crc32(self._file.end_section())))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        with closing(self._file):
+            if kind is not None:
+                with suppress(Exception):
+                    self._writer.close()
+                return
+            end = self._file.size
+            self._writer.add_key_value_metadata({**self._notes, CHECKS: json.dumps(self._checks)})
+            self._writer.close()
+            footer_sha256 = hashlib.sha256(self._file.end_section()).hexdigest()
+            self._file.flush_to_disk()
+        size = self._file.size
+        self.sums = {
+            "bytes": size, "footer": size - end, "footer_sha256": footer_sha256,
+            "sha256": self._file.sha256.hexdigest(),
+        }  # fmt: skip
+        forget(self._path)  # written far more often than read
+
+
+# --- reading -------------------------------------------------------------------------------------
+
+
+class _Window(io.RawIOBase):
+    """The bytes of a file that were read and checked, at their places in it, for pyarrow."""
+
+    def __init__(self, size: int) -> None:
+        self.size, self.position = size, 0
+        self.sections: list[tuple[int, bytes]] = []
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        self.position = offset + (0, self.position, self.size)[whence]
+        return self.position
+
+    def tell(self) -> int:
+        return self.position
+
+    def read(self, size: int = -1) -> Any:
+        for start, content in self.sections:
+            begin = self.position - start
+            if 0 <= begin < len(content):
+                part = memoryview(content)[begin : begin + size]
+                self.position += len(part)
+                return part
+        raise OSError(f"byte {self.position} is in none of its row groups")
+
+
+class TableFile:
+    """An open Parquet file of a table; one thread at a time. Every method raises CorruptTableError
+    if the file is not as it was written."""
+
+    def __init__(
+        self, storage: Storage, where: Path, entry: FileEntry, metadata: Any = None,
+        raw: bytes | None = None,
+    ) -> None:  # fmt: skip
+        """where: the table's folder or URI, for messages. metadata: the footer, if it was read
+        before; raw: its bytes, if they were."""
+        self.storage, self.path, self.entry = storage, where / entry.place, entry
+        self.buffers: dict[Span, bytes] = {}
+        """Bytes that were read ahead."""
+        self._open(metadata, raw)
+
+    def _footer(self, raw: bytes | None) -> bytes:
+        """Return the footer's bytes, checked."""
+        raw = raw or self._read(self.entry.bytes - self.entry.footer, self.entry.bytes)
+        if hashlib.sha256(raw).hexdigest() != self.entry.footer_sha256:
+            raise self._changed("its footer")
+        return raw
+
+    def _open(self, metadata: Any, raw: bytes | None) -> None:
+        """Set `metadata` and the starts and the checks of the row groups."""
+        self._window = _Window(self.entry.bytes)
+        try:
+            if metadata is None:
+                metadata = pq.read_metadata(pa.BufferReader(self._footer(raw)))
+            self._file = pq.ParquetFile(
+                self._window, metadata=metadata, read_dictionary=["best"], pre_buffer=False
+            )
+            checks = json.loads(metadata.metadata[CHECKS.encode()])
+        except (OSError, pa.ArrowException, ValueError, KeyError) as error:
+            raise self._changed(_line(error)) from None
+        self.metadata = metadata
+        self._set_checks(checks)
+
+    def _set_checks(self, checks: Iterable[tuple[int, int]]) -> None:
+        """checks: the start and the CRC-32 of each row group."""
+        starts, self._checks = zip(*checks, strict=True)
+        self._starts = [*starts, self.entry.bytes - self.entry.footer]
+
+    def _read(self, start: int, stop: int) -> bytes:
+        content = self.buffers.get((start, stop))
+        return self._read_ranges([(start, stop)])[0] if content is None else content
+
+    def _read_ranges(self, spans: list[Span]) -> list[bytes]:
+        try:
+            return self.storage.read_ranges(self.entry.place, spans) if spans else []
+        except (FileNotFoundError, NotADirectoryError):
+            raise self._changed("it is missing") from None
+        except CorruptTableError as error:  # fewer bytes than there should be
+            raise self._changed(f"it {str(error).rpartition(': ')[2]}") from None
+
+    def _changed(self, why: str) -> CorruptTableError:
+        return file_error(self.storage, self.path, why)
+
+    @property
+    def groups(self) -> int:
+        """The number of row groups."""
+        return len(self._checks)
+
+    def bytes_of(self, group: int) -> Span:
+        """Return the span of a row group in the file."""
+        return self._starts[group], self._starts[group + 1]
+
+    def fetch(self, groups: Iterable[int]) -> None:
+        """Read row groups into `buffers`, in few requests; `check` checks them."""
+        spans = [self.bytes_of(group) for group in groups]
+        spans = [span for span in spans if span not in self.buffers]
+        self.buffers.update(zip(spans, self._read_ranges(spans), strict=True))
+
+    def ahead(self, groups: Sequence[int]) -> Iterator[int]:
+        """Yield these row groups one by one. From a store read many at a time; do not read others
+        meanwhile."""
+        for at, group in enumerate(groups):
+            if self.storage.anywhere and at % AHEAD == 0:
+                if self.buffered_bytes > MAX_FETCHED:
+                    self.buffers.clear()
+                self.fetch(groups[at : at + AHEAD])
+            yield group
+
+    @property
+    def buffered_bytes(self) -> int:
+        """The bytes that were read ahead."""
+        return sum(map(len, self.buffers.values()))
+
+    def spans(self, group: int) -> dict[str, tuple[Any, Any]]:
+        """Return the least and the greatest value of each column of a row group that has
+        statistics."""
+        row_group = self.metadata.row_group(group)
+        columns = (row_group.column(i) for i in range(row_group.num_columns))
+        statistics = ((c.path_in_schema, c.statistics) for c in columns if c.is_stats_set)
+        return {str(name): (s.min, s.max) for name, s in statistics if s.has_min_max}
+
+    @property
+    def schema(self) -> Any:
+        """The columns and their types."""
+        return self._file.schema_arrow
+
+    def check(self, group: int) -> bytes:
+        """Return the bytes of a row group, checked."""
+        content = self._read(*self.bytes_of(group))
+        if zlib.crc32(content) != self._checks[group]:
+            raise self._changed(f"row group {group + 1} of {self.groups}")
+        return content
+
+    def read(self, group: int, columns: Sequence[str]) -> Any:
+        """Return columns of a row group as a pyarrow table, in this order."""
+        return self.read_all([group], columns)
+
+    def read_all(self, groups: Sequence[int], columns: Sequence[str]) -> Any:
+        """Return columns of several row groups, one below the other."""
+        try:
+            self._window.sections = [(self._starts[group], self.check(group)) for group in groups]
+            return self._file.read_row_groups(
+                list(groups), columns=list(columns), use_threads=False
+            )
+        except (OSError, pa.ArrowException, IndexError) as error:
+            raise self._changed(_line(error)) from None
+        finally:
+            self._window.sections = []
 
     def close(self) -> None:
-        """Write the footer."""
-        if self._own is not None:
-            self._own.close()
+        """Close the file."""
         self._file.close()
-        if any(self._repeated):
-            with self._path.open("r+b") as file:
-                file.seek(-8, os.SEEK_END)
-                size = int.from_bytes(file.read(4), "little")
-                begin = file.seek(-8 - size, os.SEEK_END)
-                footer = self._footer(file.read(size))
-                file.seek(begin)
-                file.write(footer + len(footer).to_bytes(4, "little") + b"PAR1")
-                file.truncate()
-
-    def _footer(self, footer: bytes) -> bytes:
-        """Of all columns, from that of those which are not coded once."""
-        assert self._own is not None
-        names = self._own.schema.names
-        rows, groups = 0, []
-        for group_parts, repeated in zip(row_groups(footer), self._repeated, strict=True):
-            chunks, sums, heads = group_parts
-            chunk_of = dict(zip(names, chunks, strict=True))
-            for name, chunk, place in repeated:
-                first, second, third = chunk.metadata
-                chunk_of[name] = b"".join((first, self._paths[name], second, integer(place), third))
-                sums[UNCOMPRESSED] += chunk.uncompressed
-                sums[COMPRESSED] += len(chunk.content)
-            rows += sums[ROWS]
-            group = b"\x19" + list_of([chunk_of[name] for name in self._schema.names])
-            for head, value in zip(heads, sums.values(), strict=True):
-                group += bytes([head]) + integer(value)
-            groups.append(group + b"\x00")
-        empty = self._coded(self._schema)
-        raw = empty[footer_start(empty) : -8]
-        ends = {number: end for number, _, end in fields(raw, 0)}
-        return b"".join((
-            raw[: ends[2]], b"\x16", integer(rows), b"\x19", list_of(groups), raw[ends[GROUPS] :],
-        ))  # fmt: skip
-
-    def _chunk(self, name: str, column: Any) -> Chunk:
-        """Its coded column. Remembered by whether statistics are wanted, and the content."""
-        key = name in self._pruned, content_of(column)
-        if (chunk := _chunks.get(key)) is None:
-            array = self._convert(column)
-            chunk = make_chunk(column, self._coded(pa.schema([self._schema.field(name)]), [array]))
-            if key[1] is not None:
-                with _lock:
-                    _chunks[key] = chunk
-                    while len(_chunks) > REMEMBERED:
-                        _chunks.popitem(last=False)
-        return chunk
-
-    def _coded(self, schema: pa.Schema, arrays: Sequence[pa.Array] = ()) -> bytes:
-        """A file of one row group, or of none."""
-        sink = pa.BufferOutputStream()
-        with self._writer(sink, schema) as writer:
-            if arrays:
-                rows = pa.Table.from_arrays(arrays, schema=schema)
-                writer.write_table(rows, row_group_size=max(1, len(rows)))
-        return sink.getvalue().to_pybytes()
-
-    def _writer(self, sink: pa.NativeFile, schema: pa.Schema) -> pq.ParquetWriter:
-        names = schema.names
-        split = [name for name in names if name in self._split]
-        encodings = dict.fromkeys(split, "BYTE_STREAM_SPLIT")
-        encodings |= {name: "DELTA_BINARY_PACKED" for name in names if name in ASCENDING}
-        texts = [field.name for field in schema if pa.types.is_dictionary(field.type)]
-        writer = pq.ParquetWriter(
-            sink, schema,
-            compression={name: "zstd" if name in split else "lz4" for name in names},
-            compression_level={name: -1 for name in split},
-            use_dictionary=texts or False,
-            column_encoding=encodings or None,
-            write_statistics=[name for name in names if name in self._pruned],
-            data_page_size=1 << 24,
-            write_batch_size=1 << 16,
-            store_schema=False,  # text is text to every reader, however we hand it over
-            write_page_checksum=True,
-        )  # fmt: skip
-        writer.add_key_value_metadata(self._notes)
-        return writer
 
 
-_lock = threading.Lock()
-_chunks: OrderedDict[tuple[bool, Hashable], Chunk] = OrderedDict()
+def _line(error: BaseException) -> str:
+    return " ".join(str(error).split())[:100]
 
 
-def content_of(column: Any) -> Hashable | None:
-    """What stands for the content of a column that may repeat: of a read-only array its memory, of
-    runs their values. None for others."""
-    if isinstance(column, Runs):
-        return column.values.tobytes(), column.values.dtype.char, column.times
-    if isinstance(column, np.ndarray) and not column.flags.writeable:
-        base = column.base
-        if base is None or (isinstance(base, np.ndarray) and not base.flags.writeable):
-            return column.__array_interface__["data"][0], column.dtype.char, len(column)
-    return None
+def row_groups(
+    storage: Storage, table: Path, entries: Iterable[FileEntry], columns: Sequence[str]
+) -> Iterator[Any]:
+    """Yield columns of the row groups of files, as `TableFile.read` returns them."""
+    for entry in entries:
+        with closing(TableFile(storage, table, entry)) as file:
+            for group in file.ahead(range(file.groups)):
+                yield file.read(group, columns)
+
+
+class RowGroups:
+    """Open files of a table and the decoded row groups that were used last; one thread at a
+    time."""
+
+    def __init__(
+        self, storage: Storage, where: Path, entries: list[FileEntry],
+        decode: Callable[[Any, int, str], Any], footers: Mapping[str, bytes] = {},
+        kind: type[TableFile] = TableFile,
+    ) -> None:  # fmt: skip
+        """decode(file, number, kind): a row group in the form that answers a kind of question, an
+        array or a mapping to arrays. footers: of files, by name, that were read before. kind: of
+        the files."""
+        self.storage, self.where, self.entries, self.decode = storage, where, entries, decode
+        self.footers, self._kind = footers, kind
+        self.max_bytes, self.bytes = CACHED_BYTES, 0
+        self._files: dict[int, TableFile] = {}
+        self._groups: OrderedDict[tuple[int, int, str], Any] = OrderedDict()
+
+    def close(self) -> None:
+        """Close the files and forget the row groups."""
+        for file in self._files.values():
+            file.close()
+        self._files.clear()
+        self._groups.clear()
+        self.bytes = 0
+
+    def file(self, i: int) -> TableFile:
+        """Return the open file number i."""
+        if i not in self._files:
+            self._files[i] = self.open_file(self.entries[i])
+        return self._files[i]
+
+    def open_file(self, entry: FileEntry) -> TableFile:
+        """Open a file."""
+        return self._kind(self.storage, self.where, entry, raw=self.footers.get(entry.name))
+
+    @contextmanager
+    def passing(self, entry: FileEntry) -> Iterator[TableFile]:
+        """Open a file to read its rows from end to end. In a store it is the file that questions
+        use, so that nothing is requested twice."""
+        if self.storage.anywhere:
+            self._make_room()
+            yield self.file(self.entries.index(entry))
+        else:
+            with closing(self.open_file(entry)) as file:
+                yield file
+
+    def _make_room(self) -> None:
+        if sum(file.buffered_bytes for file in self._files.values()) > MAX_FETCHED:
+            for file in self._files.values():
+                file.buffers.clear()
+
+    def fetch(self, groups: Iterable[tuple[int, int]]) -> None:
+        """Read row groups (file, number) and the footers of their files from a store, in parallel.
+        Do nothing in a folder, where this saves nothing."""
+        if not self.storage.anywhere:
+            return
+        by_file: dict[int, list[int]] = {}
+        for i, number in groups:
+            by_file.setdefault(i, []).append(number)
+        self._make_room()
+
+        def fetch(i: int) -> None:
+            file = self._files.get(i) or self.open_file(self.entries[i])
+            self._files[i] = file
+            file.fetch(by_file[i])
+
+        list(in_threads(fetch, by_file, PARALLEL))
+
+    def reopen(self, i: int) -> TableFile:
+        """Open file number i once more, for another thread."""
+        file = self._kind(self.storage, self.where, self.entries[i], self.file(i).metadata)
+        file.buffers = dict(self.file(i).buffers)
+        return file
+
+    def get(self, i: int, number: int, kind: str) -> Any:
+        """Return a row group of file i, decoded."""
+        key = (i, number, kind)
+        if key not in self._groups:
+            self._keep(key, self.decode(self.file(i), number, kind))
+        self._groups.move_to_end(key)
+        return self._groups[key]
+
+    def _keep(self, key: tuple[int, int, str], decoded: Any) -> None:
+        """Keep a row group, and drop those used longest ago if there is no room. The last one
+        stays, however large."""
+        if key not in self._groups:
+            self.bytes += size_of(decoded)
+        self._groups[key] = decoded
+        while self.bytes > self.max_bytes and len(self._groups) > 1:
+            self.bytes -= size_of(self._groups.popitem(last=False)[1])
+
+    def each(
+        self, groups: Sequence[tuple[int, int]], kind: str, use: Callable[[int, Any], None]
+    ) -> None:
+        """Call use(k, decoded) for each row group groups[k] (file, number), in any order. Decode
+        many on all cores."""
+        missing: list[int] = []
+        for k, key in enumerate(groups):
+            if (*key, kind) in self._groups:
+                use(k, self.get(*key, kind))
+            else:
+                missing.append(k)
+        if len(missing) <= GROUPS_A_JOB:
+            self.fetch(groups[k] for k in missing)
+            for k in missing:
+                use(k, self.get(*groups[k], kind))
+            return
+        self.fetch(self._first_fetched([groups[k] for k in missing]))
+        for i in {groups[k][0] for k in missing}:
+            self.file(i)  # opened by one thread
+
+        def decode(share: list[int]) -> list[Any]:
+            decoded = self._decode_apart([groups[k] for k in share], kind)
+            for k, group in zip(share, decoded, strict=True):
+                use(k, group)
+            return decoded
+
+        from luckbase.cluster.machine import cores
+
+        shares = [missing[k : k + GROUPS_A_JOB] for k in range(0, len(missing), GROUPS_A_JOB)]
+        threads = PARALLEL if self.storage.anywhere else cores()
+        for share, decoded in zip(shares, in_threads(decode, shares, threads), strict=True):
+            for k, group in zip(share, decoded, strict=True):
+                self._keep((*groups[k], kind), group)
+
+    def _decode_apart(self, groups: Sequence[tuple[int, int]], kind: str) -> list[Any]:
+        """Return row groups (file, number), decoded, by files that are opened once more."""
+        files = {i: self.reopen(i) for i in {i for i, _ in groups}}
+        if self.storage.anywhere:
+            for i, file in files.items():
+                file.fetch(number for of, number in groups if of == i)
+        decoded = [self.decode(files[i], number, kind) for i, number in groups]
+        for file in files.values():
+            file.close()
+        return decoded
+
+    def _first_fetched(self, groups: list[tuple[int, int]]) -> Iterable[tuple[int, int]]:
+        """Return the row groups to read from a store before the others: all if there is room for
+        their bytes, else one of each file."""
+        entries = [self.entries[i] for i, _ in groups]
+        stored = sum(e.bytes * min(1.0, e.row_group_rows / max(1, e.rows)) for e in entries)
+        return groups if stored <= MAX_FETCHED else {i: (i, n) for i, n in groups}.values()
+
+
+def size_of(decoded: Any) -> int:
+    """Return the bytes of a decoded row group."""
+    columns = [decoded] if isinstance(decoded, np.ndarray) else decoded.values()
+    return sum(column.nbytes for column in columns if isinstance(column, np.ndarray))

@@ -18,16 +18,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from luckbase.cluster.table.format import (
-    AHEAD,
-    RowGroups,
-    SealedFile,
-    as_table,
-    labelled,
-    number_rows,
-    payoff_columns,
-)
+from luckbase.cluster.table.format import as_table, labelled, number_rows, payoff_columns
 from luckbase.cluster.table.ledger import KEY_SHIFT, FileEntry, Ledger
+from luckbase.cluster.table.parquet import AHEAD, RowGroups, TableFile
 from luckbase.cluster.table.storage import Storage
 from luckbase.solver.errors import CorruptTableError
 from luckbase.solver.game.arrays import Floats, Ints
@@ -100,7 +93,7 @@ class Part(ABC):
     """Whether it has payoffs, not decisions alone."""
     needed: Sequence[str] = ()
     """Columns by which a row's state is known."""
-    sealed: type[SealedFile] = SealedFile
+    file_kind: type[TableFile] = TableFile
     """The kind of its files."""
 
     def __init__(
@@ -115,7 +108,7 @@ class Part(ABC):
         self.columns = payoff_columns(game)
         """The names of the columns that hold payoffs."""
         self.groups = RowGroups(
-            storage, where, ledger.of_part(name), self.decode, ledger.footers, self.sealed
+            storage, where, ledger.of_part(name), self.decode, ledger.footers, self.file_kind
         )
         self.action_names: list[str] = []
         """Those read so far; decoded best actions are indices into them."""
@@ -173,7 +166,7 @@ class Part(ABC):
         """(n,) bounds on the errors of the payoffs of states (n, fields), by their files."""
 
     @abstractmethod
-    def decode(self, file: SealedFile, number: int, kind: str) -> Any:
+    def decode(self, file: TableFile, number: int, kind: str) -> Any:
         """A row group in the form that answers a kind of question (`RowGroups`)."""
 
     @abstractmethod
@@ -396,7 +389,7 @@ class TierPart(Part):
         first, last, rows = np.array(each, np.int64).reshape(-1, 3).T
         return first, last, rows
 
-    def decode(self, file: SealedFile, number: int, kind: str) -> NDArray[Any]:
+    def decode(self, file: TableFile, number: int, kind: str) -> NDArray[Any]:
         if kind == "best":
             return self.codes_of(file.read(number, ["best"]).column(0))
         return number_rows(file.read(number, self.columns), self.columns)
@@ -465,16 +458,8 @@ class TierPart(Part):
         return best
 
     def _in_groups(self, keys: Ints, kind: str) -> list[tuple[Ints, NDArray[Any]]]:
-        """Which of the keys (n,) have a row, and what stands there: one pair, or none; to write
-        each row group's to its place takes longer than to look it up."""
-        if (kept := self.groups.kept.get(kind)) is not None:
-            files = self._files(keys)
-            at = np.flatnonzero(files >= 0)
-            files, (first, _, sizes) = files[at], self._bounds
-            groups, rows = np.divmod(keys[at] - first[files], sizes[files])
-            starts = kept.starts[self.groups.firsts[files] + groups]
-            if starts.min(initial=0) >= 0:
-                return [(at, kept.rows[starts + rows])]
+        """Return which of the keys (n,) have a row, and their rows of this kind: one pair, or none
+        if no key has a row. To write each row group's rows to their places takes longer."""
         pieces: list[tuple[Ints, NDArray[Any]]] = []
         self.read(keys, kind, lambda _, group, at, rows: pieces.append((at, group[rows])))
         if not pieces:

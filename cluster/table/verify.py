@@ -14,7 +14,6 @@ rounded table it is the error where all decisions are told: those that are not a
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -34,7 +33,6 @@ from luckbase.cluster.table.ledger import TIERS, FileEntry, Ledger, row_spans
 from luckbase.cluster.table.parts import Part, TierPart
 from luckbase.cluster.table.storage import storage_at
 from luckbase.solver.dense import decisions_in_order
-from luckbase.solver.errors import CorruptTableError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import DecisionLayout, Layout
 from luckbase.solver.game.game import load_game
@@ -95,10 +93,7 @@ class Verdict(Result):
 def verify(table: Lookup, sample: int | None, seed: int = 0, on_rows: OnRows = nobody) -> Verdict:
     """Every byte of the table's files, if it has any, then `sample` rows (None: all). on_rows: told
     how far it is with the one, then with the other."""
-    residuals, files = None, () if table.ledger is None else table.ledger.files
-    if table.ledger is not None and storage_at(table.where).anywhere and not table.decisions_alone:
-        with suppress(CorruptTableError):  # what is read for them is checked, and not read again
-            residuals = check_residuals(table, sample, seed, on_rows) if table.rows else None
+    files = () if table.ledger is None else table.ledger.files
     faults = check_files(table, on_rows)
     if faults or not (table.decisions_alone or table.rows):
         return Verdict(faults, len(files), None)
@@ -106,7 +101,7 @@ def verify(table: Lookup, sample: int | None, seed: int = 0, on_rows: OnRows = n
         residuals = check_decisions(table, sample, seed, on_rows)
         have, off = "another decision, or payoff, than their tiers solved again", " off"
     else:
-        residuals = residuals or check_residuals(table, sample, seed, on_rows)
+        residuals = check_residuals(table, sample, seed, on_rows)
         have = "a residual above what the error of their file allows"
         off = f", allowed {residuals.bound:.2e}"
     if residuals.faults:
@@ -121,10 +116,7 @@ def check_files(table: Lookup, on_rows: OnRows = nobody) -> list[str]:
     if table.ledger is None:
         return []
     ledger, storage = table.ledger, storage_at(table.where)
-    checked: dict[str, set[int]] = {}
-    for part in table.parts if storage.anywhere else ():
-        checked |= part.groups.checked
-    faults_by_name = check_bytes(storage, table.where, ledger, on_rows, checked)
+    faults_by_name = check_bytes(storage, table.where, ledger, on_rows)
     faults = list(faults_by_name.values())
     for part in table.parts:
         for entry in part.entries:

@@ -233,7 +233,7 @@ def _store(board, results):
         ("states, dictionary zstd 1", states, {"compression": "zstd", "compression_level": 1,
                                                "use_dictionary": True}),
         ("states, plain zstd 1", states, {"compression": "zstd", "compression_level": 1}),
-        ("states, plain lz4 *, without those that are coded once", states, {"compression": "lz4"}),
+        ("states, plain lz4 *", states, {"compression": "lz4"}),
     ]  # fmt: skip
     rows = [_encoded(name, table, how, results) for name, table, how in variants]
     rows.append(_whole_file(layout, tier, payoffs, results))
@@ -258,7 +258,7 @@ def _encoded(name, table, how, folder):
 
 
 def _whole_file(layout, tier, payoffs, folder):
-    """The file of a tier as a solve writes it: columns made, coded, flushed, read back, sealed."""
+    """The file of a tier as a solve writes it: columns made, coded, hashed and flushed."""
     import numpy as np
 
     from luckbase.cluster.table.format import TierFile, write_tier

@@ -30,7 +30,7 @@ from luckbase.cluster.search.tasks import (
 )
 from luckbase.cluster.table.diff import compare
 from luckbase.cluster.table.entries import read_ledger
-from luckbase.cluster.table.format import RowGroups
+from luckbase.cluster.table.parquet import RowGroups
 from luckbase.cluster.table.storage import Folder
 from luckbase.cluster.table.verify import check_files, check_residuals
 from luckbase.solver import check

@@ -188,9 +188,9 @@ def test_a_search_that_is_cut_another_way_keeps_the_files_of_shards_that_are_the
     assert rows_of(solved.table) == rows_of(whole.table)
     kept = len(solved.ledger.files) - len(watched.solved)
     assert kept == len(there) if states == SMALL else kept < len(there)
-    assert {name: there[name].checks for name in there.keys() - set(watched.solved)
+    assert {name: there[name].sha256 for name in there.keys() - set(watched.solved)
             if name in solved.ledger.files}.items() <= {
-        name: entry.checks for name, entry in solved.ledger.files.items()}.items()  # fmt: skip
+        name: entry.sha256 for name, entry in solved.ledger.files.items()}.items()  # fmt: skip
     with cluster.open_table(solved.table) as opened:
         assert check_files(opened) == [] and check_residuals(opened, None).faults == 0
 

@@ -1,9 +1,5 @@
 """Every action of many states: what single questions and the rules say, in any order."""
 
-from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -14,8 +10,7 @@ import tests.games.wild  # noqa: F401  (registers the game)
 from luckbase import solver
 from luckbase.cluster.table.answer import answer_at
 from luckbase.cluster.table.columns import ActionNames, in_order, names_of, word_of
-from luckbase.cluster.table.format import Kept, RowGroups, payoff_columns, size_of
-from luckbase.cluster.table.storage import Memory
+from luckbase.cluster.table.format import payoff_columns
 from luckbase.solver.board.file import board_from_canonical
 from luckbase.solver.errors import OptionError, StateError
 from luckbase.solver.game.rules import SIMULTANEOUS
@@ -283,42 +278,3 @@ def test_a_part_forgets_row_groups_beyond_its_bytes(tmp_path):
     part.groups.close()
     assert part.groups.bytes == 0 and not part.groups._groups
     assert answers_of(table, states) == first
-
-
-def test_row_groups_that_are_kept_in_one_array_are_their_own_or_gone():
-    rng = np.random.default_rng(0)
-    kept, there = Kept(30, np.empty((100, 2))), dict[int, Any]()
-    for _ in range(400):
-        group = int(rng.choice([x for x in range(30) if x not in there]))
-        rows = rng.random((int(rng.integers(1, 101)), 2))
-        view, gone = kept.put(group, group, rows)
-        there[group] = rows
-        assert (view == rows).all()
-        for each in gone:
-            del there[each]
-        assert sum(map(len, there.values())) <= 100
-        for each, content in there.items():
-            start = kept.starts[each]
-            assert (kept.rows[start : start + len(content)] == content).all()
-        assert set(np.flatnonzero(kept.starts >= 0).tolist()) == set(there)
-
-
-def test_row_groups_of_two_kinds_make_room_for_each_other(monkeypatch):
-    """One of an array that had to go for the other kind is read again, and goes once more."""
-    entries = [SimpleNamespace(rows=400, row_group_rows=10)]
-
-    def decode(file, number, kind):
-        rows = np.full((10, 2), number, float)
-        return rows if kind == "array" else {"column": rows}
-
-    groups, rng = RowGroups(Memory(), Path(), entries, decode), np.random.default_rng(0)
-    monkeypatch.setattr(groups, "file", lambda i: None)
-    groups.max_bytes = 20 * 160
-    for number in rng.integers(0, 40, 2000).tolist():
-        kind = str(rng.choice(["array", "dict"]))
-        found = groups.get(0, number, kind)
-        assert ((found if kind == "array" else found["column"]) == number).all()
-        assert groups.bytes == sum(map(size_of, groups._groups.values())) <= groups.max_bytes
-        for of_kind in groups.kept.values():
-            for group in np.flatnonzero(of_kind.starts >= 0).tolist():
-                assert (of_kind.rows[of_kind.starts[group] :][:10] == group).all()

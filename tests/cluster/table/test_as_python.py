@@ -48,11 +48,11 @@ def test_its_states_come_in_the_order_of_their_keys(table):
 
 
 def test_the_first_states_of_a_table_take_the_memory_of_one_row_group(table_of, monkeypatch):
-    from luckbase.cluster.table.format import SealedFile
+    from luckbase.cluster.table.parquet import TableFile
 
-    read, true = [], SealedFile.read
+    read, true = [], TableFile.read
     monkeypatch.setattr(
-        SealedFile, "read", lambda self, *given: read.append(self.entry.rows) or true(self, *given)
+        TableFile, "read", lambda self, *given: read.append(self.entry.rows) or true(self, *given)
     )
     with luckbase.open(table_of(TINY, frontier=1)) as full:
         tracemalloc.start()

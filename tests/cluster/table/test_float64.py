@@ -69,4 +69,4 @@ def test_what_it_has_is_read_back_and_not_solved_again(workers, wide, tmp_path):
     assert grown.again == 0 and grown.read > 0
     assert grown.kept == below.ledger.rows
     for name, entry in wide.ledger.files.items():
-        assert grown.ledger.files[name].checks == entry.checks
+        assert grown.ledger.files[name].sha256 == entry.sha256

@@ -105,7 +105,7 @@ def test_a_footer_says_format_game_tier_and_error(board, settings, tmp_path):
     for name, entry in solved.ledger.files.items():
         about = pq.read_metadata(solved.table / name).metadata
         tier = Path(name).stem
-        assert about[b"luckbase.format"] == b"3"
+        assert about[b"luckbase.format"] == b"5"
         assert about[b"luckbase.game"].decode() == board.partition("/")[0]
         assert about[b"luckbase.tier"].decode() == (tier if "spins" in tier else "")
         assert float(about[b"luckbase.payoff_error"]) == entry.error

@@ -108,7 +108,7 @@ class Writers(RuleBasedStateMachine):
             if ledger is not None and name not in ledger.files and name not in ledger.damage:
                 path = cast(Path, text.encode())
                 entry = new_entry(name, 0, (1, 1), (0, 0), 0.0)
-                file = Written(replace(entry, bytes=1, footer=1, checks=text), path)
+                file = Written(replace(entry, bytes=1, footer=1, sha256=text), path)
                 assert ledger.entries is not None
                 entry = put_file(storage, marked(name, ledger.entries.mark), file)
                 table_entries.commit(ledger, entry.solved_in(0.0))
@@ -142,7 +142,7 @@ class Writers(RuleBasedStateMachine):
         ledger = table_entries.read_lines(WHERE, entries, HEAD)
         assert not ledger.damage
         for entry in ledger.files.values():
-            assert self.objects.get(entry.place) == entry.checks.encode(), entry.place
+            assert self.objects.get(entry.place) == entry.sha256.encode(), entry.place
 
     def teardown(self):
         for driver in getattr(self, "drivers", ()):

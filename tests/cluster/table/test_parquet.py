@@ -1,162 +1,178 @@
-"""Row groups whose repeated columns are coded once: what every reader sees is what pyarrow would
-have written."""
+"""Parquet files that pyarrow writes and that are read only as they were written."""
+
+from pathlib import Path
 
 import duckdb
 import numpy as np
 import polars as pl
+import pyarrow as pa
 import pyarrow.parquet as pq
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+import pytest
 
-from luckbase.cluster.table import parquet
-from luckbase.cluster.table.format import as_table, group_starts, names_column
-from luckbase.cluster.table.parquet import Writer
+from luckbase.cluster.table.format import arrow_columns, names_column, new_entry, write_file
+from luckbase.cluster.table.parquet import RowGroups, TableFile, size_of
+from luckbase.cluster.table.storage import Folder, Memory
+from luckbase.solver.errors import CorruptTableError
 from luckbase.solver.game.arrays import Runs
 
-PLACES = {"data_page_offset", "dictionary_page_offset", "file_offset"}
-TYPES = (np.int8, np.uint8, np.int32, np.int64)
+ROWS, GROUP = 2000, 100
 
 
-def fixed(values, kind):
-    """A read-only array."""
-    column = np.array(values, kind)
-    column.setflags(write=False)
-    return column
+def columns(start, stop):
+    at = np.arange(start, stop)
+    return {
+        "key": np.cumsum(np.random.default_rng(1).integers(1, 9, ROWS))[at].astype(np.uint64),
+        "spins": Runs(np.array([2], np.int32), len(at)),
+        "payoff_1": np.random.default_rng(2).random(ROWS)[at],
+        "payoff_2": np.random.default_rng(3).random(ROWS)[at].astype(np.float32),
+        "best": names_column(at % 3 - 1, ["play", "pass to 2"]),
+    }
 
 
-@st.composite
-def groups_of_columns(draw):
-    """(columns with statistics, row groups): runs and read-only arrays that come again or not."""
-    names = [f"c{i}" for i in range(draw(st.integers(0, 20)))]
-    kinds = {name: draw(st.sampled_from(TYPES)) for name in names}
-    ways = {name: draw(st.sampled_from(["runs", "fixed", "plain"])) for name in names}
-    rows = draw(st.integers(0, 40))
-    known = {name: [] for name in names}
-    groups = []
-    for _ in range(draw(st.integers(1, 18))):
-        columns = {}
-        for name in names:
-            if known[name] and draw(st.booleans()):
-                columns[name] = known[name][0]
-                continue
-            values = draw(st.lists(st.integers(0, 100), min_size=rows, max_size=rows))
-            column = np.array(values, kinds[name])
-            if ways[name] == "fixed":
-                column = fixed(values, kinds[name])
-            elif ways[name] == "runs" and rows % 2 == 0:
-                column = Runs(column[: rows // 2], 2)
-            columns[name] = column
-            known[name].append(column)
-        columns["payoff"] = np.arange(rows) / 7
-        columns["best"] = names_column(np.arange(rows) % 3 - 1, ["play", "pass to 2"])
-        groups.append(columns)
-    return draw(st.lists(st.sampled_from(names), unique=True)) if names else [], groups
-
-
-def write(path, pruned, groups):
-    writer = Writer(
-        path, {"luckbase": "é"}, ["payoff"], pruned, lambda c: as_table({"c": c})[0].chunk(0)
+def write(folder, rows=ROWS):
+    """The entry of a file of `columns`, in its place."""
+    entry = new_entry("tiers/a.parquet", 0, (rows, GROUP), (0, rows - 1), 0.0)
+    entry, path = write_file(
+        Folder(folder), entry, {"luckbase": "é"}, columns, ["payoff_1", "payoff_2"], ["spins"]
     )
-    for columns in groups:
-        writer.write(columns)
-    writer.close()
-    return writer
+    path.replace(folder / "tiers/a.parquet")
+    return entry
 
 
-def of_metadata(path):
-    """All that a footer says but places."""
-    found = pq.read_metadata(path).to_dict()
-    found.pop("serialized_size")
-    for group in found["row_groups"]:
-        for column in group["columns"]:
-            for name in PLACES:
-                column.pop(name, None)
-    return found
+def read(folder, entry):
+    file = TableFile(Folder(folder), folder, entry)
+    return [file.read(group, file.schema.names).to_pydict() for group in range(file.groups)]
 
 
-@settings(deadline=None, max_examples=30, suppress_health_check=list(HealthCheck))
-@given(drawn=groups_of_columns())
-def test_the_file_is_the_one_that_pyarrow_writes(tmp_path, drawn):
-    pruned, groups = drawn
-    mine, plain = tmp_path / "mine.parquet", tmp_path / "plain.parquet"
-    writer = write(mine, pruned, groups)
-    write(plain, pruned, [
-        {name: as_table({"c": column})[0].chunk(0) for name, column in columns.items()}
-        for columns in groups
-    ])  # fmt: skip
-    assert pq.read_schema(mine).equals(pq.read_schema(plain), check_metadata=True)
-    assert pq.read_table(mine).equals(pq.read_table(plain))
-    assert of_metadata(mine) == of_metadata(plain)
-    about = pq.read_metadata(mine)
-    assert writer.starts == group_starts(about)
-    for number, columns in enumerate(groups):  # also alone, as a look-up reads them
-        expected = as_table(columns)
-        found = pq.ParquetFile(mine, read_dictionary=["best"]).read_row_group(number)
-        assert found.to_pydict() == expected.to_pydict()
+def expected(start, stop):
+    return {name: array.to_pylist() for name, array in arrow_columns(columns(start, stop)).items()}
+
+
+def test_what_was_written_is_read_in_any_order_of_row_groups(tmp_path):
+    entry = write(tmp_path)
+    file = TableFile(Folder(tmp_path), tmp_path, entry)
+    assert file.groups == ROWS // GROUP
+    for group in np.random.default_rng(0).permutation(file.groups).tolist():
+        found = file.read(group, file.schema.names).to_pydict()
+        assert found == expected(group * GROUP, (group + 1) * GROUP)
+    several = file.read_all([7, 3], ["payoff_1"])["payoff_1"].to_pylist()
+    assert several == expected(700, 800)["payoff_1"] + expected(300, 400)["payoff_1"]
+
+
+@pytest.mark.parametrize("rows", [0, 1, GROUP, GROUP + 1])
+def test_a_file_of_few_rows_or_none(tmp_path, rows):
+    entry = write(tmp_path, rows)
+    assert sum(len(group["key"]) for group in read(tmp_path, entry)) == rows
+    assert pq.read_metadata(tmp_path / entry.name).num_rows == rows
 
 
 def test_other_readers_read_it(tmp_path):
-    path = tmp_path / "a.parquet"
-    column = fixed([3, 1, 2, 9], np.int32)
-    groups = [
-        {"spins": Runs(np.array([2], np.int32), 4), "score": column, "n": np.arange(4) + i,
-         "payoff": np.array([.5, .25, 0, 1]), "best": names_column(np.zeros(4, np.int8), ["play"])}
-        for i in range(20)
-    ]  # fmt: skip
-    write(path, ["spins"], groups)
-    expected = {name: column for name, column in pq.read_table(path).to_pydict().items()}
-    assert pl.read_parquet(path).to_dict(as_series=False) == expected
-    found = duckdb.sql(f"select * from '{path}'").fetchnumpy()
-    assert {name: column.tolist() for name, column in found.items()} == expected
+    path = tmp_path / write(tmp_path).name
+    every = pq.ParquetFile(path, page_checksum_verification=True).read().to_pydict()
+    assert every == expected(0, ROWS)
+    assert pl.read_parquet(path).to_dict(as_series=False) == every
+    found = duckdb.sql(f"select * exclude best from '{path}'").fetchnumpy()
+    assert {name: column.tolist() for name, column in found.items()} == {
+        name: column for name, column in every.items() if name != "best"
+    }
     assert duckdb.sql(f"select count(*) from '{path}' where spins = 3").fetchall() == [(0,)]
-
-
-def test_what_comes_again_is_coded_once(tmp_path, monkeypatch):
-    monkeypatch.setattr(parquet, "_chunks", type(parquet._chunks)())
-    coded = []
-    original = Writer._coded
-
-    def count(self, schema, arrays=()):
-        if arrays:
-            coded.append(schema.names)
-        return original(self, schema, arrays)
-
-    monkeypatch.setattr(Writer, "_coded", count)
-    column, payoff = fixed([1, 2], np.int32), np.zeros(2)
-    groups = [
-        {"a": column, "b": column, "c": Runs(np.array([i // 2], np.int32), 2), "payoff": payoff}
-        for i in range(4)
-    ]
-    first = tmp_path / "a.parquet"
-    write(first, [], groups)
-    assert coded == [["a"], ["c"], ["c"]]
-    write(tmp_path / "b.parquet", [], groups)
-    assert len(coded) == 3
-    write(tmp_path / "c.parquet", ["a"], groups)  # with statistics it is another one
-    assert coded[3:] == [["a"]]
-    assert first.read_bytes() == (tmp_path / "b.parquet").read_bytes()
-
-
-def test_an_array_that_may_change_is_not_taken_to_repeat(tmp_path):
-    base = np.zeros(3, np.int32)
-    view = base[:]
-    view.setflags(write=False)  # the one below may still change
-    groups = []
-    path = tmp_path / "a.parquet"
-    writer = Writer(path, {}, [], [], lambda column: as_table({"c": column})[0].chunk(0))
-    for i in range(3):
-        base[:] = i
-        writer.write({"a": view, "b": base})
-        groups += [i] * 3
-    writer.close()
-    assert pq.read_table(path).to_pydict() == {"a": groups, "b": groups}
+    assert pq.read_metadata(path).metadata[b"luckbase"].decode() == "é"
 
 
 def test_keys_are_stored_as_differences(tmp_path):
-    """Less than a byte each; plain they take four."""
-    keys = np.cumsum(np.random.default_rng(1).integers(1, 9, 20_000)).astype(np.uint64)
-    write(tmp_path / "keys", [], [{"key": keys}])
-    column = pq.read_metadata(tmp_path / "keys").row_group(0).column(0)
+    """Less than two bytes each; plain they take eight."""
+    column = pq.read_metadata(tmp_path / write(tmp_path).name).row_group(0).column(0)
     assert "DELTA_BINARY_PACKED" in column.encodings
-    assert column.total_compressed_size < len(keys)
-    assert np.array_equal(pq.read_table(tmp_path / "keys")["key"], keys)
+    assert column.total_compressed_size < 2 * GROUP
+
+
+def test_the_same_columns_make_the_same_bytes(tmp_path):
+    (tmp_path / "1").mkdir(), (tmp_path / "2").mkdir()
+    assert write(tmp_path / "1").sha256 == write(tmp_path / "2").sha256
+
+
+def changes(path, entry, where):
+    """Each byte of a span of the file changed in turn, a bit and all of it, and restored."""
+    whole = path.read_bytes()
+    for at in where:
+        for change in (1, 0x12, 0x80):
+            path.write_bytes(whole[:at] + bytes([whole[at] ^ change]) + whole[at + 1 :])
+            yield at
+    path.write_bytes(whole)
+
+
+def test_no_changed_byte_of_a_page_header_is_read(tmp_path):
+    """Page checksums do not cover these: 0x12 turns byte-stream-split into plain numbers."""
+    entry = write(tmp_path)
+    path = tmp_path / entry.name
+    about = pq.read_metadata(path).row_group(3)
+    pages = [about.column(i).data_page_offset for i in range(about.num_columns)]
+    payoffs = [pages[about.to_dict()["columns"].index(c)] for c in about.to_dict()["columns"]
+               if c["path_in_schema"].startswith("payoff")]  # fmt: skip
+    blind = 0
+    for at in changes(path, entry, [start + i for start in pages for i in range(26)]):
+        with pytest.raises(CorruptTableError, match="row group 4 of 20"):
+            TableFile(Folder(tmp_path), tmp_path, entry).read(3, ["payoff_1", "payoff_2"])
+        if any(0 <= at - start < 26 for start in payoffs):
+            try:
+                file = pq.ParquetFile(path, page_checksum_verification=True)
+                found = file.read_row_group(3, ["payoff_1", "payoff_2"]).to_pydict()
+                blind += found != {n: expected(300, 400)[n] for n in found}
+            except (OSError, pa.ArrowException):
+                pass
+    assert blind, "pyarrow checks page headers by now: its page checksums are enough"
+
+
+def test_no_changed_byte_of_a_footer_is_read(tmp_path):
+    entry = write(tmp_path, 300)
+    path = tmp_path / entry.name
+    for _ in changes(path, entry, range(entry.bytes - entry.footer, entry.bytes, 7)):
+        with pytest.raises(CorruptTableError, match="its footer"):
+            TableFile(Folder(tmp_path), tmp_path, entry)
+
+
+def test_a_full_disk_is_an_error_of_the_disk(tmp_path, monkeypatch):
+    monkeypatch.setattr(Folder, "temporary", lambda self, name: Path("/dev/full"))
+    with pytest.raises(OSError, match="No space left"):
+        write(tmp_path)
+
+
+# --- row groups that are kept --------------------------------------------------------------------
+
+
+def groups_of(decode, max_bytes, monkeypatch):
+    entry = new_entry("tiers/a.parquet", 0, (400, 10), (0, 399), 0.0)
+    groups = RowGroups(Memory(), "", [entry], decode)
+    monkeypatch.setattr(groups, "file", lambda i: None)
+    groups.max_bytes = max_bytes
+    return groups
+
+
+def test_the_row_groups_used_last_are_kept_whatever_their_kind(monkeypatch):
+    decoded = []
+
+    def decode(file, number, kind):
+        decoded.append((number, kind))
+        rows = np.full((10, 2), number, float)
+        return rows if kind == "array" else {"column": rows}
+
+    groups, rng = groups_of(decode, 20 * 160, monkeypatch), np.random.default_rng(0)
+    used = []
+    for number in rng.integers(0, 40, 2000).tolist():
+        kind = str(rng.choice(["array", "dict"]))
+        kept, before = [key for key in dict.fromkeys(used[::-1])][:20], len(decoded)
+        found = groups.get(0, number, kind)
+        assert ((found if kind == "array" else found["column"]) == number).all()
+        assert (len(decoded) == before) == ((number, kind) in kept)
+        used.append((number, kind))
+        assert groups.bytes == sum(map(size_of, groups._groups.values())) <= groups.max_bytes
+
+
+def test_a_batch_larger_than_the_cache_is_answered_and_the_cache_stays_bounded(monkeypatch):
+    groups = groups_of(lambda file, number, kind: np.full(10, number, float), 800, monkeypatch)
+    monkeypatch.setattr(groups, "reopen", lambda i: TableFile.__new__(TableFile))
+    monkeypatch.setattr(TableFile, "close", lambda self: None)
+    asked, found = [(0, number) for number in range(40)] * 2, {}
+    groups.each(asked, "array", lambda k, group: found.update({k: group[0]}))
+    assert found == {k: number for k, (_, number) in enumerate(asked)}
+    assert groups.bytes == sum(map(size_of, groups._groups.values())) <= 800

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 import luckbase
 from luckbase import cluster, solver
 from luckbase.cluster.table.entries import read_ledger
-from luckbase.cluster.table.format import seal_file
 from luckbase.cluster.table.parts import drawn_rows
 from luckbase.cluster.table.storage import Folder
 from luckbase.cluster.table.verify import check_residuals
@@ -23,7 +22,7 @@ from luckbase.solver import sentences
 from luckbase.solver.search.bellman import most_residual
 from tests.cluster.table.test_tie_slack import Held
 from tests.places import BOARDS
-from tests.shared import rewrite
+from tests.shared import rewrite, write_rows
 
 MOST = 2.0**-20
 PLAY = {"scores": "0,1000,500", "earned": "0,1,1"}
@@ -125,13 +124,11 @@ def disturbed(sound, shares, to):
     with cluster.open_table(sound) as table:
         ledger = table.ledger
         for name, old in ledger.files.items():
-            rows, path = pq.ParquetFile(to / name).read(), to / name
+            rows = pq.ParquetFile(to / name).read()
             at, kind = rows.column_names.index("payoff_1"), rows.column("payoff_1").type
             payoffs = rows.column(at).to_numpy() + shares(len(rows)) * promised(table, old)
             rows = rows.set_column(at, "payoff_1", pa.array(payoffs).cast(kind, safe=False))
-            pq.write_table(rows, path, row_group_size=old.row_group_rows)
-            size, footer, checks = seal_file(path)
-            ledger.files[name] = replace(old, bytes=size, footer=footer, checks=checks)
+            ledger.files[name] = write_rows(to, old, rows)
     rewrite(to, ledger)
     return to
 

@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 
 from luckbase import cluster, solver
 from luckbase.cluster.run.tiers import make_plan
-from luckbase.cluster.table import format as parquet
 from luckbase.cluster.table import ledger as ledgers
 from luckbase.cluster.table.entries import check_bytes, read_ledger, why_wrong
 from luckbase.cluster.table.find import why_stale
-from luckbase.cluster.table.format import SealedFile, seal_file, tier_files
+from luckbase.cluster.table.format import tier_files
 from luckbase.cluster.table.ledger import FileEntry, Ledger
+from luckbase.cluster.table.parquet import TableFile
 from luckbase.cluster.table.storage import Folder
 from luckbase.cluster.table.verify import check_files, check_residuals
 from luckbase.solver.errors import CorruptTableError, MissingTableError, StateError
@@ -80,8 +80,8 @@ def test_many_states_read_through_threads_give_the_same(path, monkeypatch):
     with cluster.open_table(path) as table:
         states = all_states(table)
         few = table.probe(states)
-    monkeypatch.setattr("luckbase.cluster.table.format.CACHED_BYTES", 0)
-    monkeypatch.setattr("luckbase.cluster.table.format.GROUPS_A_JOB", 3)
+    monkeypatch.setattr("luckbase.cluster.table.parquet.CACHED_BYTES", 0)
+    monkeypatch.setattr("luckbase.cluster.table.parquet.GROUPS_A_JOB", 3)
     with cluster.open_table(path) as table:
         mixed = np.random.default_rng(1).permutation(len(states))
         assert (table.probe(states[mixed]) == few[mixed]).all()
@@ -98,13 +98,13 @@ def test_probe_and_get_of_what_is_not_there(path):
 
 
 def test_a_closed_table_lets_go_of_its_files(path, monkeypatch):
-    opened, made = weakref.WeakSet[SealedFile](), SealedFile.__init__
+    opened, made = weakref.WeakSet[TableFile](), TableFile.__init__
 
     def init(file, *how, **more):
         opened.add(file)
         made(file, *how, **more)
 
-    monkeypatch.setattr(SealedFile, "__init__", init)
+    monkeypatch.setattr(TableFile, "__init__", init)
     with cluster.open_table(path) as table:
         table.probe(all_states(table)[::500])
         assert opened
@@ -192,19 +192,18 @@ def test_verify_says_how_far_it_is_with_bytes_then_with_rows(path):
 
 
 def test_files_that_wait_are_not_read_after_an_interrupt(path, monkeypatch):
-    begun = []
-    read = parquet.SealedFile.__init__
+    begun, read = set(), Folder.read
 
-    def slowly(file, storage, where, entry):
-        begun.append(entry.name)
+    def slowly(folder, name, *span):
+        begun.add(name)
         time.sleep(0.02)
-        read(file, storage, where, entry)
+        return read(folder, name, *span)
 
     def interrupt(done, total):
         if done:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(parquet.SealedFile, "__init__", slowly)
+    monkeypatch.setattr(Folder, "read", slowly)
     monkeypatch.setattr("luckbase.cluster.machine.cores", lambda: 4)
     with cluster.open_table(path) as table:
         with pytest.raises(KeyboardInterrupt):
@@ -286,9 +285,7 @@ def rewrite(table, entry, whole, name, column):
     """Another column in a file whose rows are `whole`, and the ledger as if it had been so."""
     i = whole.schema.get_field_index(name)
     changed = whole.set_column(i, whole.schema.field(i), [column])
-    pq.write_table(changed, table / entry.name, row_group_size=entry.row_group_rows)
-    size, footer, checks = seal_file(table / entry.name)
-    reseal(table, entry, bytes=size, footer=footer, checks=checks)
+    reseal(table, entry, **vars(shared.write_rows(table, entry, changed)))
 
 
 def test_a_ledger_edited_and_sealed_again_is_found_by_its_tiers(copy):
