@@ -30,7 +30,9 @@ from luckbase.solver.search.bellman import (
     chosen,
     error_of_actions,
     evaluate,
+    refuse_sums,
     solved_games,
+    sums_differ,
     undecided,
 )
 from luckbase.solver.search.expand import Expanded, expand
@@ -482,6 +484,11 @@ def stepped(
     both = np.flatnonzero(edges.kinds == SIMULTANEOUS)
     if not len(both):
         return result
+    low, high = game.payoff_range
+    uneven = sums_differ(q, both) > np.maximum(1e-9 * (high - low), 4 * error[both])
+    if uneven.any():
+        x = both[uneven.argmax()]
+        refuse_sums(game, game.canonical_states(inputs[x : x + 1])[0], q, x)
     bids, payoffs, gaps = _bids_at(game, q, both, inputs)
     result.values[both], result.errors[both] = payoffs, error[both] + gaps
     unsure = ~_sure(bids.least, bids.most)

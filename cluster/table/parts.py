@@ -27,7 +27,14 @@ from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import Layout
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.rules import SIMULTANEOUS
-from luckbase.solver.search.bellman import ActionValues, chosen, evaluate, final_payoffs, payoffs_of
+from luckbase.solver.search.bellman import (
+    ActionValues,
+    chosen,
+    evaluate,
+    final_payoffs,
+    payoffs_of,
+    sums_differ,
+)
 from luckbase.solver.search.expand import Expanded, expand
 from luckbase.solver.search.keys import Numbering, fits, pack_all
 
@@ -258,9 +265,12 @@ class Part(ABC):
         not one shows, too; in a search any of tied actions will do."""
         rows, edges = self.stored(states), expand(self.game, states)
         q = evaluate(edges, self.children(edges))
-        if (edges.kinds == SIMULTANEOUS).any():
+        both = np.flatnonzero(edges.kinds == SIMULTANEOUS)
+        if len(both):
             exact = payoffs_of(edges.kinds, edges.actors, q, self.tolerance)
-            return np.asarray(np.abs(exact - rows.values).max(axis=1))
+            residuals = np.asarray(np.abs(exact - rows.values).max(axis=1))
+            residuals[both] = np.maximum(residuals[both], sums_differ(q, both) / 2)
+            return residuals
         payoffs = q.of_actors(edges.actors)
         short = np.maximum.reduceat(payoffs, q.first[:-1])[q.states] - payoffs
         apart = np.abs(q.values - rows.values[q.states]).max(axis=1)

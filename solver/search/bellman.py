@@ -292,16 +292,29 @@ def rounded_up(error):
     return np.float32(error * (1 + 2.0**-23))
 
 
+def sums_differ(q: ActionValues, states: Ints) -> Floats:
+    """(m,) by how much the sums of the two players' payoffs differ between the pairs of actions of
+    states (m,), indices of expanded states."""
+    sums, first = q.values.sum(axis=1), q.first[:-1]
+    differ: Floats = np.maximum.reduceat(sums, first) - np.minimum.reduceat(sums, first)
+    return differ[states]
+
+
 def refuse_uneven(game: Game, state: Ints, payoffs: Floats) -> None:
     """Raise GameError for a state (fields,) in which both choose at once and whose pairs of actions
     do not have one sum. payoffs: (m, 2), of its children in the order of the edges."""
+    refuse_sums(game, state, evaluate(expand(game, state.reshape(1, -1)), payoffs), 0)
+
+
+def refuse_sums(game: Game, state: Ints, q: ActionValues, x: int) -> None:
+    """Raise GameError for a state (fields,) in which both choose at once, number x of `q`: its
+    pairs of actions do not have one sum."""
     from luckbase.solver.game.faults import broken
 
-    edges = expand(game, state.reshape(1, -1))
-    q = evaluate(edges, payoffs)
-    sums = q.values.sum(axis=1)
+    at = slice(q.first[x], q.first[x + 1])
+    sums, actions = q.values[at].sum(axis=1), q.actions[at]
     pairs = [
-        " and ".join(game.action_name(int(part)) for part in divmod(int(q.actions[at]), JOINT))
+        " and ".join(game.action_name(int(part)) for part in divmod(int(actions[at]), JOINT))
         for at in (sums.argmin(), sums.argmax())
     ]
     raise broken(

@@ -41,7 +41,9 @@ from luckbase.solver.search.bellman import (
     TIE,
     U,
     best_of,
+    errors_type,
     margin_of,
+    rounded_up,
 )
 from luckbase.solver.search.elimination import SOLVED, View, fill, part
 from luckbase.solver.search.policies import FREE, NO_EXIT, PAYS, SLOW, endless, solve_view
@@ -56,6 +58,7 @@ bounds have to come."""
 _i, _f, _i1, _f1, _f2 = (
     types.int64, types.float64, types.int64[::1], types.float64[::1], types.float64[:, ::1],
 )  # fmt: skip
+_n1 = types.int32[::1]
 
 
 class Component(NamedTuple):
@@ -107,6 +110,18 @@ def found_for(n, players):
     for x in range(n):
         found.cycle[x] = -1
     return found
+
+
+@njit(types.void(COMPONENT, FOUND, _n1, _f2, _i1, _f1, types.int8[::1], errors_type))
+def write_found(c, found, members, rows, best, margins, actors, errors):  # arrays
+    """Write what was found of the members (n,) of a component to the arrays of all states; rows:
+    float64 (any, 1 + players)."""
+    for i in range(members.size):
+        x = members[i]
+        for p in range(found.values.shape[1]):
+            rows[x, 1 + p] = found.values[i, p]
+        best[x], margins[x] = found.best[i], found.margins[i]
+        actors[x], errors[x] = max(c.actors[i], -1) + 1, rounded_up(found.errors[i])
 
 
 @njit(SOLVE_COMPONENT_TYPE)

@@ -71,12 +71,12 @@ from luckbase.solver.search.bellman import (
 )
 from luckbase.solver.search.cycles import (
     AT_ONCE,
-    FOUND,
     LATER,
     SOLVE_COMPONENT,
     Component,
     found_for,
     later,
+    write_found,
 )
 from luckbase.solver.search.cycles import (
     COMPONENT as COMPONENT_TYPE,
@@ -263,17 +263,6 @@ def _longer(array, count, size):
     return longer
 
 
-@njit(types.void(_store, _n1, COMPONENT_TYPE, FOUND))
-def write_found(store, members, c, found):
-    """Write what was found of the members of a component."""
-    for i in range(members.size):
-        x = members[i]
-        for p in range(found.values.shape[1]):
-            store.rows[x, 1 + p] = found.values[i, p]
-        store.best[x], store.margins[x] = found.best[i], found.margins[i]
-        store.actors[x], store.errors[x] = max(c.actors[i], -1) + 1, rounded_up(found.errors[i])
-
-
 @njit(_n1(_u2, _n1))
 def ascending(keys, numbers):
     """Return numbers by ascending key: the same bits whoever comes first."""
@@ -292,7 +281,9 @@ def solve_members(transition, solve, task, store, members):
     found = found_for(members.size, store.rows.shape[1] - 1)
     status = solve(c, store.rows, task.scratch.limits, found)
     if status == SOLVED:
-        write_found(store, members, c, found)
+        write_found(
+            c, found, members, store.rows, store.best, store.margins, store.actors, store.errors
+        )  # fmt: skip
         span = task.room.span
         for i in range(members.size if task.room.checked else 0):
             for p in range(found.values.shape[1]):
@@ -706,7 +697,10 @@ class Graph:
         if status != SOLVED:
             self._fault = cycles.refusal(game, states, found, status)
             raise self._fault
-        write_found(store, members, component, found)
+        write_found(
+            component, found, members, store.rows, store.best, store.margins, store.actors,
+            store.errors,
+        )  # fmt: skip
         refuse_beyond(game, states, self.values[members])
         self._at[HEIGHT] = below
         self._at[DEPTH] -= 1

@@ -30,10 +30,10 @@ from luckbase.solver.search.bellman import (
 from luckbase.solver.search.cycles import (
     AT_ONCE,
     COMPONENT,
-    FOUND,
     SOLVE_COMPONENT,
     Component,
     found_for,
+    write_found,
 )
 from luckbase.solver.search.elimination import SOLVED
 from luckbase.solver.search.expand import refuse_beyond
@@ -109,17 +109,6 @@ def gather(patterns, states, out, members):
     )  # fmt: skip
 
 
-@njit(types.void(SWEEP_TYPE, _n1, COMPONENT, FOUND))
-def write_found(out, members, c, found):
-    """Write what was found of the members of a component."""
-    for i in range(members.size):
-        x = members[i]
-        for p in range(found.values.shape[1]):
-            out.values[x, 1 + p] = found.values[i, p]
-        out.best[x], out.margins[x] = found.best[i], found.margins[i]
-        out.actors[x], out.errors[x] = max(c.actors[i], -1) + 1, rounded_up(found.errors[i])
-
-
 @njit(_i(SOLVE_COMPONENT, PATTERNS_TYPE, ORDER_TYPE, SWEEP_TYPE, _f1, _n1))
 def solve_members(solve_component, patterns, states, out, limits, members):
     """Solve the component of members, int32 (n,) ascending; return a status."""
@@ -127,7 +116,7 @@ def solve_members(solve_component, patterns, states, out, limits, members):
     found = found_for(members.size, out.values.shape[1] - 1)
     status = solve_component(c, out.values, limits, found)
     if status == SOLVED:
-        write_found(out, members, c, found)
+        write_found(c, found, members, out.values, out.best, out.margins, out.actors, out.errors)
     return status
 
 
@@ -254,7 +243,9 @@ def solve_in_order(
             if status != SOLVED:
                 member_states = unpack_all(game.strides, keys[members])
                 raise cycles.refusal(game, member_states, found, status)
-            write_found(out, members, component, found)
+            write_found(
+                component, found, members, out.values, out.best, out.margins, out.actors, out.errors
+            )  # fmt: skip
             at[PLACE], at[LOOP] = at[PLACE] + size, at[LOOP] + 1
     refuse_beyond(game, keys, out.values[: len(keys), 1:])
 

@@ -11,19 +11,29 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
+from luckbase.solver.compiled import njit, types
 from luckbase.solver.game.rules import JOINT
 from luckbase.solver.search.bellman import JOINTLY
 from luckbase.solver.search.cycles import (
     AT_ONCE,
+    COMPONENT,
     NO_SUM,
     UNSETTLED,
     Component,
     found_for,
     solve_component,
     solve_jointly,
+    view_of,
 )
-from luckbase.solver.search.elimination import SOLVED
-from luckbase.solver.search.policies import FREE, NO_EXIT, PAYS
+from luckbase.solver.search.elimination import SOLVED, arrange, factors_for, work_for
+from luckbase.solver.search.policies import (
+    FREE,
+    NO_EXIT,
+    PAYS,
+    _iterate,
+    certify,
+    first_policy,
+)
 from tests.reference import linear
 
 
@@ -149,6 +159,42 @@ def test_values_are_the_fractions_and_no_bound_is_exceeded(seed):
     """With rewards on the way the sums of a play of 1e14 rounds are as large as that."""
     states = random_states(seed, rewards=seed % 4 == 3)
     assert_within(solved(states), exact(states), 1e-12)
+
+
+@njit(types.int64(COMPONENT, types.float64[:, ::1], types.float64[::1], types.float64[:, ::1]))
+def certified(c, rows, spoil, out):
+    """Solve a component, spoil its values, and write values and bounds to out (3, n); a status."""
+    g = view_of(c, rows, 0, np.empty(0, np.int64))
+    n, k, f = g.actors.size, work_for(g.actors.size), factors_for(64 * g.actors.size + 64)
+    actions = g.first.size - 1
+    gains, margins, allowed = np.empty(actions), np.empty(actions), np.empty(actions, np.bool_)
+    arrange(g, k)
+    first_policy(g, k, False)
+    got = _iterate(g, k, f)
+    if got == SOLVED:
+        for x in range(n):
+            k.hi[x] += spoil[x]
+        got = certify(g, k, f, 0.0, gains, margins, allowed, False)
+    for x in range(n):
+        out[0, x], out[1, x], out[2, x] = k.hi[x] + k.lo[x], k.below[x], k.above[x]
+    return got
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_certificate_covers_values_that_were_spoiled(seed):
+    """It is a proof about any values, not only about those that the iteration found."""
+    states = random_states(seed, rewards=seed % 2 == 1)
+    right = exact(states)
+    whole, rows = component(states), rows_of(states)
+    rng, n = np.random.default_rng(seed), len(states)
+    for size in (1e-14, 1e-9, 1e-4, 0.1):
+        out = np.empty((3, n))
+        spoil = rng.normal(size=n) * size
+        assert certified(whole, rows, spoil, out) == SOLVED
+        for x, value in enumerate(right):
+            off = Fraction(float(out[0, x])) - value
+            slack = Fraction(2.0**-52) * max(1, abs(value))  # hi + lo was rounded once more
+            assert -Fraction(float(out[2, x])) - slack <= off <= Fraction(float(out[1, x])) + slack
 
 
 @pytest.mark.parametrize("seed", range(12))

@@ -6,8 +6,11 @@ import numpy as np
 import pytest
 
 import luckbase
+from luckbase.cluster.table.answer import stepped
 from luckbase.solver.errors import GameError, StateError
 from luckbase.solver.game.game import load_game
+from luckbase.solver.search.bellman import evaluate, final_payoffs
+from luckbase.solver.search.expand import expand
 from luckbase.solver.search.game_graph import Graph
 from tests.games import reported
 from tests.solver.board.board_files import assert_one_sentence
@@ -48,6 +51,18 @@ def test_both_choose_at_once_without_one_sum(which, sums):
     assert f"add up to {sums[0]} for" in said and f"but to {sums[1]} for" in said
     with pytest.raises(GameError, match="add up to"):
         luckbase.evaluate(board_of(reported.Bimatrix, which=which), "best-response")
+
+
+def test_one_step_above_a_table_is_held_to_one_sum_too():
+    """The ends of the game are known without a search."""
+    game = load_game(board_of(reported.Bimatrix))
+    start = game.needed_start()[None]
+    edges = expand(game, start)
+    q = evaluate(edges, final_payoffs(game, edges.children))
+    near, inputs = (game.tie_tolerance, 0.0), game.fields.values(start)
+    with pytest.raises(GameError, match="add up to 2 for") as caught:
+        stepped(game, edges, q, near, np.zeros(4), inputs)
+    assert_one_sentence(caught.value)
 
 
 @pytest.mark.parametrize("pairs", [(1e-7, 2e-7), (1e-14, 2e-14)])
