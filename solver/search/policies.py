@@ -22,7 +22,8 @@ Player 0 maximises and player 1 minimises the payoff to player 0. One component 
    ends (a cycle that pays), and no way out.
 
 A component whose factors would fill up (`LARGEST` and `MOST_WORK`) is swept instead: Gauss-Seidel
-sweeps in the order of elimination, and the same certificate, with steps found by sweeps.
+sweeps in the order of elimination, with extrapolation, and the same certificate, with steps found
+by sweeps. Components of more than `LARGE` states are renumbered in that order first.
 
 Sources: Howard, Dynamic Programming and Markov Processes (1960); Hoffman and Karp, On
 nonterminating stochastic games (1966); Bertsekas and Tsitsiklis, An analysis of stochastic shortest
@@ -50,6 +51,7 @@ from luckbase.solver.search.elimination import (
     factors_for,
     fill,
     gain,
+    in_order,
     part,
     quick_gain,
     work_for,
@@ -64,6 +66,8 @@ LARGE, LARGEST, MOST_WORK = 150_000, 1 << 22, 500_000_000
 the most multiplications for one policy: half a second."""
 WARM = 16
 """States from which a few sweeps find the first policy."""
+LEAP = 8
+"""Sweeps from one extrapolation to the next."""
 QUICK = 100
 """Policies that are tried in float64 before pairs of doubles."""
 
@@ -162,27 +166,49 @@ def _most(values):
 @part
 def _scale(g, k):
     """The largest size of a reward, a child's value or a value."""
+    return max(_outcome_scale(g), _value_scale(k))
+
+
+@part
+def _outcome_scale(g):
     scale = 0.0
     for e in range(g.weights.size):
         scale = max(scale, abs(g.rewards[e]) + abs(g.worths[e]))
-    for x in range(g.actors.size):
+    return scale
+
+
+@part
+def _value_scale(k):
+    scale = 0.0
+    for x in range(k.hi.size):
         scale = max(scale, abs(k.hi[x]))
     return scale
 
 
 @part
 def _sweep_on(g, k):
-    """Sweep until the values stand still in float64; return SOLVED or SLOW."""
-    fill(k.hi, 0.0)
+    """Sweep on from k.hi until the values stand still in float64; return SOLVED or SLOW.
+
+    Errors shrink by nearly the same factor with each sweep, so every `LEAP` sweeps a value goes as
+    far as it would go by itself at that rate (Aitken). Nothing is lost if the rate is another one:
+    the sweeps go on from there, and the certificate decides.
+    """
     fill(k.lo, 0.0)
-    least, quiet = np.inf, 0
-    for _ in range(MAX_SWEEPS):
+    least, quiet, last, outcome_scale = np.inf, 0, 0.0, _outcome_scale(g)
+    for count in range(MAX_SWEEPS):
+        leaps = count % LEAP == LEAP - 1
+        if leaps:
+            copy(k.hi, k.b)
         _, moved = _sweep(g, k)
         quiet = quiet + 1 if moved >= least else 0
         least = min(least, moved)
-        still = U * _scale(g, k)
-        if moved <= still or (quiet > 20 and moved <= 64 * still):
+        still = U * max(outcome_scale, _value_scale(k))
+        if moved <= 4 * still or (quiet > 4 * LEAP and moved <= 64 * still):
             return SOLVED
+        if leaps and moved < 0.99 * last:
+            for x in range(g.actors.size):
+                k.hi[x] += (k.hi[x] - k.b[x]) * moved / (last - moved)
+        last = moved
     return SLOW
 
 
@@ -298,7 +324,7 @@ def _longest_by_sweeps(g, k, allowed):
                 longest = max(longest, steps / total)
             moved = max(moved, 1 + longest - k.w_hi[x])
             k.w_hi[x] = 1 + longest
-        if moved <= 0.25:  # the slack of the certificate is then at least about 3/4
+        if moved <= 0.5:  # the slack of the certificate is then at least about 1/2
             return SOLVED
     return SLOW
 
@@ -471,20 +497,25 @@ def solve_view(g, chance_error, values, errors, cycle):
     -1 elsewhere; the policy if there is none.
     """
     n = g.actors.size
-    k = work_for(n)
+    k, number, own_first = work_for(n), np.arange(n), g.action_first
     actions = g.first.size - 1
     gains, margins, allowed = np.empty(actions), np.empty(actions), np.empty(actions, np.bool_)
     arrange(g, k)
+    if n > LARGE:
+        copy(k.place, number)
+        g = in_order(g, k)
     got = _eliminate(g, k, chance_error, gains, margins, allowed)
     if got == ROOM:
         got = _sweep_on(g, k)
         if got == SOLVED:
             got = certify(g, k, factors_for(0), chance_error, gains, margins, allowed, True)
     for x in range(n):
-        low = k.lo[x]
-        values[x] = k.hi[x]
+        i = number[x]
+        low = k.lo[i]
+        values[x] = k.hi[i]
         # The value lies from `below` under to `above` over hi + lo; all roundings go upwards.
-        off = max(k.below[x] - low, k.above[x] + low) + 2 * U * abs(low)
+        off = max(k.below[i] - low, k.above[i] + low) + 2 * U * abs(low)
         errors[x] = off * (1 + 4 * U) + 5e-324
-        cycle[x] = k.chosen[x] if got == SOLVED else k.slow[x] if k.seen[x] else -1
+        action = k.chosen[i] if got == SOLVED else k.slow[i] if k.seen[i] else -1
+        cycle[x] = action if action < 0 else own_first[x] + action - g.action_first[i]
     return got
