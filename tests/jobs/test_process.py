@@ -108,15 +108,18 @@ def test_a_shell_can_complete():
     assert done.stdout.split() == ["solve", "serve", "status"]
 
 
-def test_help_loads_nothing_heavy():
-    """Nor what completion and the version need only when they are asked for."""
+@pytest.mark.parametrize(
+    ("words", "heavy"),
+    [(["--help"], {"importlib.metadata"}), (["solve", "--help"], set())],
+)
+def test_help_loads_nothing_heavy(words, heavy):
+    """Nor, of all commands, what completion and the version need only when they are asked for."""
+    heavy |= {"numpy", "numba", "pyarrow", "rich", "ray"}
     code = (
-        "import sys; from luckbase.jobs.app import run; run(['--help']); run(['solve', '--help'])\n"
-        "heavy = {'numpy', 'numba', 'pyarrow', 'rich', 'ray', 'importlib.metadata'}\n"
-        "print(sorted(heavy & set(sys.modules)), file=sys.stderr)"
+        f"import sys; from luckbase.jobs.app import run; run({words});"
+        f"print(sorted({heavy} & set(sys.modules)), file=sys.stderr)"
     )
-    done = python("-c", code)
-    assert done.stderr.strip() == "[]"
+    assert python("-c", code).stderr.strip() == "[]"
 
 
 # --- streams -------------------------------------------------------------------------------------
