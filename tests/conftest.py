@@ -22,7 +22,7 @@ from hypothesis import HealthCheck, settings
 
 from luckbase.cluster.machine import cores
 from tests import shared
-from tests.places import IN_MEMORY, ROOT
+from tests.places import BOARDS, IN_MEMORY, ROOT
 from tests.stores import BUCKET, Seaweed
 
 DRAWN = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
@@ -164,7 +164,14 @@ def on_disk():
 @pytest.fixture(scope="session")
 def table_of(run_folder):
     """The full table of a board with settings, solved once a run: to be looked at only."""
-    return lambda board, **settings: shared.table_of(run_folder, board, **settings)
+    return lambda board, **settings: shared.tables_of(run_folder, (board, settings))[0]
+
+
+@pytest.fixture(scope="session")
+def results_of(run_folder):
+    """A results folder with the full tables of boards, each a path and its settings, solved once a
+    run: to be looked at only."""
+    return lambda *boards: shared.tables_of(run_folder, *boards)[0].parents[2]
 
 
 @pytest.fixture
@@ -195,11 +202,14 @@ def every_line(monkeypatch):
 
 
 @pytest.fixture(scope="session")
-def web_results(run_folder):
+def web_results(results_of):
     """A results folder with every game's tiny table; to be looked at only."""
     from tests.jobs.web import serving
 
-    return serving.solved(run_folder)
+    return results_of(*[
+        (BOARDS / game / "tiny.toml", {"frontier": 2} if game == "press-your-luck" else {})
+        for game in serving.GAMES
+    ])  # fmt: skip
 
 
 @pytest.fixture(scope="module")

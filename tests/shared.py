@@ -83,16 +83,19 @@ def only_one(path):
         yield
 
 
-def table_of(folder, board, **settings):
-    """The full table of a board, solved once a run into the run's folder. Not to be changed."""
-    name = hashlib.sha256(repr((str(board), sorted(settings.items()))).encode()).hexdigest()[:16]
+def tables_of(folder, *boards):
+    """The full tables of boards, each a path and its settings, in one results folder, solved once a
+    run. Not to be changed."""
+    asked = [(str(board), sorted(settings.items())) for board, settings in boards]
+    name = hashlib.sha256(repr(asked).encode()).hexdigest()[:16]
     results, done = folder / "tables" / name, folder / f"tables/{name}.done"
     done.parent.mkdir(exist_ok=True)
     with only_one(folder / f"tables/{name}.lock"):
         if not done.exists():
-            made = luckbase.solve(luckbase.load_board(board, **settings), results=results)
-            done.write_text(str(made.table))
-    return Path(done.read_text())
+            made = [luckbase.load_board(board, **settings) for board, settings in boards]
+            tables = [str(luckbase.solve(board, results=results).table) for board in made]
+            done.write_text("\n".join(tables))
+    return [Path(table) for table in done.read_text().splitlines()]
 
 
 def compile_in_turn(locks):
@@ -149,8 +152,7 @@ def first_solves(folder):
                 )  # fmt: skip
                 said.append({"out": made.stdout, "err": made.stderr})
             done.write_text(json.dumps(said))
-    found = json.loads(done.read_text())
-    return found
+    return json.loads(done.read_text())
 
 
 def cluster_of(folder, run):

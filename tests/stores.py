@@ -113,7 +113,6 @@ class Seaweed:
 
     def pause(self, stopped=True):
         """Stop it from answering, or have it go on."""
-        assert self._process is not None
         self._process.send_signal(signal.SIGSTOP if stopped else signal.SIGCONT)
 
 

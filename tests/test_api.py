@@ -31,12 +31,8 @@ WORDS = ["scores=0,1000,500", "earned=0,2,0"]
 
 
 @pytest.fixture(scope="module")
-def results(tmp_path_factory):
-    """A folder with a full table of Press Your Luck and of Pig."""
-    folder = tmp_path_factory.mktemp("results")
-    luckbase.solve(luckbase.load_board(TINY, frontier=2), results=folder)
-    luckbase.solve(PIG, results=folder)
-    return folder
+def results(results_of):
+    return results_of((TINY, {"frontier": 2}), (PIG, {}))
 
 
 @pytest.fixture
@@ -378,11 +374,11 @@ def test_verify_is_the_commands(table, said):
     assert found.ok and found.as_json().items() <= asked.items()
 
 
-def test_diff_is_the_commands(results, said):
-    other = luckbase.solve(luckbase.load_board(PIG, goal=40), results=results.parent / "longer")
-    with luckbase.open(PIG, results=results) as first, luckbase.open(other.table) as last:
+def test_diff_is_the_commands(results, said, table_of):
+    other = table_of(PIG, goal=40)
+    with luckbase.open(PIG, results=results) as first, luckbase.open(other) as last:
         found = first.diff(last, worst=3)
-        asked = said("diff", first.where, other.table, "--worst", 3, code=1)
+        asked = said("diff", first.where, other, "--worst", 3, code=1)
     assert found.differs and len(found.worst) == 3
     assert json.loads(json.dumps(found.as_json())).items() <= asked.items()
 

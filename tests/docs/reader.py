@@ -59,8 +59,7 @@ def unseal(text, salt, where):
         raise RefusedError(f"{where}: has no check")
     if sha(f"{salt}\n{found[1]}".encode())[:32] != found[2]:
         raise RefusedError(f"{where}: its check does not match")
-    said = json.loads(found[1] + "}")
-    return said
+    return json.loads(found[1] + "}")
 
 
 class Reader:

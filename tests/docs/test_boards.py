@@ -59,7 +59,6 @@ def test_drawn_states_are_those_of_the_program(file):
 @pytest.mark.parametrize("game", MODELS)
 def test_examples_of_options_are_taken(game):
     name = re.search(r"<!-- options of (\S+):", section(game))
-    assert name is not None
     examples = re.findall(r"`(\w+)=\"?([\w-]+)\"?` \|$", options(game), re.MULTILINE)
     assert len(examples) == len(MODELS[game].options())
     for option, value in examples:
@@ -79,7 +78,6 @@ def games():
     """Each game on all of our boards that it takes, and where states count the rolls."""
     found = {game: [] for game in MODELS}
     for board in BOARDS:
-        assert board.source is not None
         others = [
             {},
             *[{"count_rolls": "true"} for name in type(board).options() if name == "count_rolls"],
@@ -124,7 +122,6 @@ def test_the_examples_of_the_fields_are_a_state(game):
 
 def test_every_board_begins_with_a_sentence():
     for board in BOARDS:
-        assert board.source is not None
         first = Path(board.source.file).read_text(encoding="utf-8").splitlines()[0]
         assert re.fullmatch(r"# [A-Z].{10,45}\.", first), board.source.file
 

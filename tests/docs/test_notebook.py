@@ -10,8 +10,7 @@ from tests.docs.notebook import CELLS, PAGE, is_code, made, shown
 
 @pytest.fixture(scope="module")
 def kept():
-    found = json.loads(PAGE.read_text(encoding="utf-8"))
-    return found
+    return json.loads(PAGE.read_text(encoding="utf-8"))
 
 
 def sources(notebook):

@@ -90,7 +90,6 @@ def test_a_table_answers_if_there_is_one(tmp_path):
     for results, max_states in (tmp_path, 1), (tmp_path / "none", 5_000_000):
         with luckbase.advise(TINY, results=results, max_states=max_states) as game:
             said = game.say(START)
-        assert said.advice is not None
         advice.append(said.advice)
     stored, searched = advice
     assert stored.value == pytest.approx(searched.value, abs=1e-6)

@@ -14,7 +14,7 @@ import pytest
 from luckbase.cluster import open_table
 from luckbase.cluster.table.entries import read_ledger
 from luckbase.cluster.table.storage import Folder
-from luckbase.jobs.app import PICTURES, run
+from luckbase.jobs.app import PICTURES
 from luckbase.solver import load_board, load_game, load_layout
 from luckbase.solver.charts import ChartRequest, Heatmap
 from luckbase.solver.game.capabilities import Charts
@@ -28,11 +28,8 @@ RACE, LUCK = str(BOARDS / "pig/tiny.toml"), str(BOARDS / "press-your-luck/tiny.t
 
 
 @pytest.fixture(scope="module")
-def results(tmp_path_factory):
-    """Skunk's two boards, solved."""
-    folder = tmp_path_factory.mktemp("results")
-    assert run(["solve", SEED, TINY, "--results", str(folder)]) == 0
-    return folder
+def results(results_of):
+    return results_of((SEED, {}), (TINY, {}))
 
 
 @pytest.fixture

@@ -11,10 +11,8 @@ POINTS = str(ROOT / "boards/goofspiel/points.toml")
 
 
 @pytest.fixture(scope="module")
-def table(tmp_path_factory):
-    results = tmp_path_factory.mktemp("results")
-    assert run(["solve", POINTS, "--set", "cards=5", "--results", str(results)]) == 0
-    return str(next(results.glob("*/*/*")))
+def table(table_of):
+    return str(table_of(POINTS, cards=5))
 
 
 def test_the_seeds_table_1_by_one_command(table, tmp_path, capsys):

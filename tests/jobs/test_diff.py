@@ -18,12 +18,11 @@ BOARD = str(BOARDS / "skunk/tiny.toml")
 
 
 @pytest.fixture(scope="module")
-def words(tmp_path_factory):
+def words(results_of):
     """Two boards whose tables are there, and where."""
-    results = ["--results", str(tmp_path_factory.mktemp("results"))]
-    for settings in (["--set", "goal=10"], ["--set", "goal=10", "--set", "sides=2"]):
-        assert run(["solve", BOARD, *settings, *results]) == 0
-    return ["diff", BOARD, BOARD, "--set", "goal=10", "--set-second", "sides=2", *results]
+    results = results_of((BOARD, {"goal": 10}), (BOARD, {"goal": 10, "sides": 2}))
+    return ["diff", BOARD, BOARD, "--set", "goal=10", "--set-second", "sides=2",
+            "--results", str(results)]  # fmt: skip
 
 
 def test_the_first_lines_say_it_plainly(words, capsys):

@@ -119,7 +119,6 @@ def test_a_table_says_its_size_age_and_origin(capsys):
     (status,) = luckbase.status()
     for name in ("pig/tiny", str(solved.table)):
         table = luckbase.info(name).table
-        assert table is not None
         assert (table.status.states, table.status.bytes) == (status.states, status.bytes)
         assert table.status.state == "complete" and table.commands == ("luckbase solve pig/tiny",)
         assert began <= datetime.fromisoformat(table.solved) <= datetime.now()

@@ -110,7 +110,6 @@ def test_the_costs_of_all_plays_add_up_to_what_the_script_loses(tmp_path, text, 
     file.write_text(text)
     game = solver.load_game(solver.load_board(file))
     root, answer = game.start(), the_last if takes == "last" else the_first
-    assert root is not None
     values, seats = worth_of(game, root), seats_of(game, person)
     chance, cost, paid = 0.0, 0.0, np.zeros(game.players)
     for weight, play in every_play(
@@ -137,7 +136,6 @@ def test_the_costs_of_all_plays_add_up_to_what_the_script_loses(tmp_path, text, 
 def test_optimal_play_costs_nothing(file, seed):
     game = solver.load_game(solver.load_board(file))
     root = game.start()
-    assert root is not None
     person = seed % game.players
     play = Play(game, root, worth_of(game, root), seats_of(game, person), person, seeded(seed))
     play.through(the_best)
@@ -158,7 +156,6 @@ def test_the_chances_shown_are_exact(file, value):
     """docs/sources.md#numbers-of-this-project, at goal 20."""
     game = solver.load_game(solver.load_board(file))
     root = game.start()
-    assert root is not None
     found = worth_of(game, root).action_values(expand(game, root.reshape(1, -1))).values[0]
     assert found == pytest.approx([value, 1 - value], abs=1e-12)
 
@@ -166,7 +163,6 @@ def test_the_chances_shown_are_exact(file, value):
 def test_tiers_and_search_say_the_same():
     game = solver.load_game(solver.load_board(ROUNDS, rounds=2, cut=40))
     root = game.start()
-    assert root is not None
     tiers, search = worth_of(game, root), search_below(game, root, 1_000_000)
     assert game.cut_error > 0.1  # which both make: numbers above 40 count as 40
     assert tiers.error > game.cut_error and search.error == game.cut_error + 1e-12

@@ -54,7 +54,6 @@ def test_every_bid_of_three_cards_costs_what_the_exact_matrix_game_says(objectiv
     be optimal, and the cost is the value less the payoff of the pure bid against it."""
     game, win = the_game(3, objective), objective == "win"
     root = game.start()
-    assert root is not None
     values, seats = worth_of(game, root), seats_of(game, person, "random")
     plays = list(every_talk(lambda draw: Play(game, root, values, seats, person, draw)))
     assert sum(len(play.decisions) for _, play in plays) > 100
@@ -91,7 +90,6 @@ def test_the_costs_of_always_bidding_the_highest_add_up_to_what_it_loses(objecti
     """Against the equilibrium: value 0 (points) or 1/2 less what the script is paid on average."""
     game = the_game(cards, objective)
     root = game.start()
-    assert root is not None
     values, seats = worth_of(game, root), seats_of(game, person)
     chance = cost = paid = 0.0
 
@@ -113,7 +111,6 @@ def test_the_costs_of_always_bidding_the_highest_add_up_to_what_it_loses(objecti
 def test_bids_of_the_equilibrium_cost_nothing(seed):
     game = the_game(5, ("points", "win")[seed % 2])
     root, person = game.start(), seed // 2
-    assert root is not None
     worth = worth_of(game, root)
 
     def likeliest(play):

@@ -34,8 +34,7 @@ def grey(colours):
 def pixels(picture):
     from matplotlib.image import imread
 
-    found = imread(io.BytesIO(draw(picture, ".png")))[..., :3]
-    return found
+    return imread(io.BytesIO(draw(picture, ".png")))[..., :3]
 
 
 def split():
@@ -43,7 +42,6 @@ def split():
     xs = ys = 500 * np.arange(40)
     values = np.repeat(np.linspace(0, 1, 40)[:, None], 40, axis=1)
     line = outline("play or pass", np.repeat((ys < 9750)[None, :], 40, axis=0), xs, ys)
-    assert line is not None
     return Heatmap("$3,000 and $5,500", "a", ("x", "y", "v"), xs, ys, values, "x", "y", "v",
                    lines=(line,))  # fmt: skip
 

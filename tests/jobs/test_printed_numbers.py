@@ -30,8 +30,7 @@ JACKPOT, PIG = str(BOARDS / "jackpot/seed.toml"), str(BOARDS / "pig/tiny.toml")
 def gains(capsys):
     def call(*words):
         assert run(["evaluate", *words, "--gain", "--json"]) == 0
-        found = json.loads(capsys.readouterr().out)["gain"]
-        return found
+        return json.loads(capsys.readouterr().out)["gain"]
 
     return call
 

@@ -21,13 +21,10 @@ WHAT_IF = ["--set", "score_unit=1000", "--set", "third_place_spins=false"]
 
 
 @pytest.fixture(scope="module")
-def both(tmp_path_factory):
+def both(results_of):
     """Results of the tiny board as it stands, and then of a what-if."""
-    folder = tmp_path_factory.mktemp("results")
-    for options in ([], WHAT_IF):
-        words = ["solve", TINY, "--set", "frontier=1", *options, "--results", str(folder)]
-        assert run(words) == 0
-    return folder
+    what_if = {"score_unit": 1000, "third_place_spins": False}
+    return results_of((TINY, {"frontier": 1}), (TINY, {"frontier": 1, **what_if}))
 
 
 def test_a_what_if_does_not_change_what_the_board_answers(both, command):

@@ -27,7 +27,6 @@ def served(*words):
         cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
     try:
-        assert process.stderr is not None
         yield process, process.stderr.readline()
     finally:
         process.kill()
@@ -54,7 +53,6 @@ def test_it_says_its_address_answers_and_ends_with_a_signal(ends, pig):
 def test_another_address_is_warned_of_and_answers_by_any_name(pig):
     with served(str(pig), "--port", "0", "--host", "0.0.0.0") as (process, said):
         assert "whoever reaches this machine can read these tables" in said
-        assert process.stderr is not None
         found = re.search(r"http://[0-9.]+:([0-9]+)/", process.stderr.readline())
         assert found
         with socket.create_connection(("127.0.0.1", int(found[1])), timeout=300) as line:

@@ -34,11 +34,8 @@ COMMANDS = {
 
 
 @pytest.fixture(scope="module")
-def results(tmp_path_factory):
-    folder = str(tmp_path_factory.mktemp("results"))
-    assert run(["solve", TINY, "--set", "frontier=2", "--results", folder]) == 0
-    assert run(["solve", GOOFSPIEL, "--set", "cards=9", "--results", folder]) == 0
-    return folder
+def results(results_of):
+    return str(results_of((TINY, {"frontier": 2}), (GOOFSPIEL, {"cards": 9})))
 
 
 @pytest.fixture

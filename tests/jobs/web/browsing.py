@@ -60,7 +60,6 @@ def serving(*tables):
          *map(str, tables)],
         stderr=subprocess.PIPE, text=True, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)},
     )  # fmt: skip
-    assert served.stderr is not None
     said = ""
     for line in served.stderr:
         said += line
@@ -129,8 +128,7 @@ def queried(table, state):
     with redirect_stdout(out):
         words = [f"{name}={value}" for name, value in state.items()]
         assert run(["query", str(table), *words, "--json"]) == 0
-    found = json.loads(out.getvalue())
-    return found
+    return json.loads(out.getvalue())
 
 
 def numbers(part):

@@ -9,28 +9,12 @@ from functools import partial
 
 from starlette.testclient import TestClient
 
-import luckbase
 from luckbase.cluster.table.find import tables_below
 from luckbase.jobs.serve import config_of
 from luckbase.jobs.web.pool import TablePool
 from luckbase.jobs.web.server import make_app
-from tests.places import BOARDS
-from tests.shared import only_one
 
 GAMES = ("press-your-luck", "goofspiel", "skunk", "pig", "jackpot")
-
-
-def solved(folder):
-    """A results folder with every game's tiny table, made once a run. Not to be changed."""
-    results = folder / "web-results"
-    with only_one(folder / "web-results.lock"):
-        if not (results / "done").exists():
-            for game in GAMES:
-                settings = {"frontier": 2} if game == "press-your-luck" else {}
-                board = luckbase.load_board(BOARDS / game / "tiny.toml", **settings)
-                luckbase.solve(board, results=results)
-            (results / "done").touch()
-    return results
 
 
 @contextmanager
@@ -52,8 +36,7 @@ def state_of(client, id, **asked):
     """A good answer to a state."""
     reply = client.get(f"/api/tables/{id}/state", params={"drawing": "0", **asked})
     assert reply.status_code == 200, reply.text
-    found = reply.json()
-    return found
+    return reply.json()
 
 
 def words_of(state):
@@ -98,5 +81,4 @@ def query_json(capsys, *words):
     from luckbase.jobs.app import run
 
     assert run(["query", *words, "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    return found
+    return json.loads(capsys.readouterr().out)

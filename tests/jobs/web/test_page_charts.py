@@ -274,7 +274,6 @@ def test_differences_of_tables_with_other_steps_are_those_of_their_answers(
     one, two = (queried(tables[name], asked)["value"][1] for name in ways)
     assert one != two
     shown = re.search(r"([+−±])([\d.]+)(e-\d+)? pp", page.locator(".readout span").inner_text())
-    assert shown is not None
     change = float(shown[2] + (shown[3] or "")) * (-1 if shown[1] == "−" else 1)
     assert change == pytest.approx(100 * (two - one), abs=0.0051)
     if ways[0] == "finer":  # 1250 dollars are no score of the other
@@ -330,7 +329,6 @@ def test_the_matrix_of_bids_says_each_pair_in_words(visitor, tables, address):
     chance = 100 * mine[0]["chance"] * theirs[1]["chance"]
     expect(readout).to_contain_text(f"They choose so {chance:.1f}% of the time")
     shown = re.search(r"ahead of player 1 ([−\d.]+),", readout.inner_text())
-    assert shown is not None
     page.keyboard.press("Enter")
     expect(page.locator("h1")).not_to_have_text("Both choose at once")
     then = queried(tables["goofspiel"], visitor.fields())["value"][0]

@@ -14,8 +14,7 @@ DIFFICULTIES = {"easy": (5, 1000), "medium": (1, 5), "hard": (0, 1)}
 def trained(client, game, **asked):
     reply = client.get(f"/api/tables/{id_of(client, game)}/train", params=asked)
     assert reply.status_code == 200, reply.text
-    found = reply.json()
-    return found
+    return reply.json()
 
 
 @pytest.mark.parametrize("game", GAMES)

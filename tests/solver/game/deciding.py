@@ -55,8 +55,7 @@ class Decided:
         best, actors, margin = what_the_rules_say(game, layout.states_at(tier, rows), self.look_up)
         assert_same(best, decisions.best[rows])
         assert_same(actors, layout.acting_rows(tier, 0, layout.rows(tier))[rows])
-        tied = margin <= game.tie_tolerance
-        return tied
+        return margin <= game.tie_tolerance
 
 
 def assert_same(one, other):

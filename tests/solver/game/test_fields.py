@@ -94,7 +94,7 @@ def test_what_is_said_of_a_state_is_read_as_the_state_however_it_is_written(case
         assert_read(game, said, state)
         assert_read(game, {name: as_text(value) for name, value in said.items()}, state)
         for kind in (tuple, np.array):
-            made = {n: kind(v) if isinstance(v, list) else v for n, v in said.items()}  # type: ignore
+            made = {n: kind(v) if isinstance(v, list) else v for n, v in said.items()}
             assert_read(game, made, state)
         assert_read(game, {n: np.int32(v) if isinstance(v, int) else v for n, v in said.items()},
                     state)  # fmt: skip
@@ -128,8 +128,7 @@ def test_what_is_left_out_is_what_is_said_of_it_by_default(case):
 
 
 def load_field(game, name):
-    found = next(field for field in game.fields if field.name == name)
-    return found
+    return next(field for field in game.fields if field.name == name)
 
 
 @settings(max_examples=100, deadline=None)
@@ -227,7 +226,7 @@ def test_a_set_of_one_is_a_number_in_a_frame():
 def test_blank_fields_are_left_out_and_may_be_said_as_what_stands_there():
     cards, tiles = load("goofspiel/points"), load("jackpot/seed")
     start = cards.needed_start()
-    assert "upcard" not in cards.describe(start) and "dice" not in tiles.describe(tiles.start())  # type: ignore
+    assert "upcard" not in cards.describe(start) and "dice" not in tiles.describe(tiles.start())
     for blank in (None, "", 0, "0"):
         assert_read(cards, cards.describe(start) | {"upcard": blank}, start)
     for none in (None, "", [], (), "0,0", [0, 0]):

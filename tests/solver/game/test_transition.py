@@ -38,7 +38,7 @@ BOARD = Numbers(np.array([7]), np.array([0.25]))
 
 
 @transition
-def every_kind(board, state, edges):  # type: ignore
+def every_kind(board, state, edges):
     """The kind is the first number; the second is how many players there are."""
     if state[0] == TERMINAL:
         if state[1] == 1:

@@ -53,8 +53,7 @@ def solved(cards, objective="points"):
 def published(table):
     """Table 1 or 2 of Rhoads and Bartholdi 2012: (bids, upcards)."""
     path = Path(__file__).parents[2] / "published" / f"goofspiel-table-{table}.csv"
-    found = np.loadtxt(path, delimiter=",", skiprows=2)[:, 1:]
-    return found
+    return np.loadtxt(path, delimiter=",", skiprows=2)[:, 1:]
 
 
 def first_move(solved, **words):

@@ -4,7 +4,6 @@ import numpy as np
 
 from luckbase.solver import dense
 from luckbase.solver.game.capabilities import Layout
-from luckbase.solver.games.press_your_luck.layout import Planes
 from luckbase.solver.search.bellman import final_payoffs
 from tests.reference.press_your_luck import Reference, Rules
 
@@ -36,7 +35,6 @@ class InMemory:
 def reference_of(game):
     """The independent solver of the same board."""
     planes = game.need(Layout)
-    assert isinstance(planes, Planes)
     out, rules = planes.outcomes, planes.board.rules
     money, spin = ([(m, float(p)) for m, p in kind] for kind in (out.money, out.spin))
     return Reference(

@@ -12,7 +12,7 @@ from luckbase.solver.game.rules import SIMULTANEOUS, TERMINAL
 from luckbase.solver.games.goofspiel.agents import match, solved, strategies_at
 from luckbase.solver.games.goofspiel.game import options_of
 from luckbase.solver.matrix_game import simplex as matrix_game
-from luckbase.solver.policy.agents import Policy, named_agent
+from luckbase.solver.policy.agents import named_agent
 from luckbase.solver.policy.evaluate import evaluate_profile
 from luckbase.solver.search.expand import expand
 from luckbase.solver.search.keys import pack_all, unpack_all
@@ -36,14 +36,11 @@ def asked(game, agent, player, words):
     """What a named agent answers where both bid."""
     state = game.parse(words)
     hand = int(state[player])
-    answer = agents_of(game)[agent](game, player, state, [x for x in range(16) if hand >> x & 1])
-    assert isinstance(answer, int)
-    return answer
+    return agents_of(game)[agent](game, player, state, [x for x in range(16) if hand >> x & 1])
 
 
 def decided(game, agent, player, states):
     policy = agents_of(game)[agent]
-    assert isinstance(policy, Policy)
     hands = [[x for x in range(16) if int(state[player]) >> x & 1] for state in states]
     return policy.decide(game, player, states, [np.array(hand) for hand in hands])
 

@@ -14,7 +14,6 @@ from luckbase.solver.game.arrays import Decisions, Runs
 from luckbase.solver.games.press_your_luck import layout as press_your_luck_layout
 from luckbase.solver.games.press_your_luck.game import TIE_TOLERANCE
 from luckbase.solver.games.press_your_luck.kernel import take_if_better
-from luckbase.solver.games.press_your_luck.layout import Planes
 from luckbase.solver.games.press_your_luck.tiers import Tier, moves_of
 from luckbase.solver.search.bellman import choose, evaluate
 from luckbase.solver.search.expand import expand
@@ -34,9 +33,7 @@ def planes_of(outcomes, cap, frontier, options):
         "rules": {"third_place_spins": third, "tied_pass": tied, "max_whammies": most},
         "solve": {"score_unit": 1, "score_cap": cap, "frontier": frontier},
     }
-    found = solver.load_layout(board_from_canonical("drawn", form))
-    assert isinstance(found, Planes)
-    return found
+    return solver.load_layout(board_from_canonical("drawn", form))
 
 
 @st.composite

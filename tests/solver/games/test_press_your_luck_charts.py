@@ -28,7 +28,6 @@ def reference(table):
 def asked(table, scores, earned, whammies=(0, 0, 0)):
     """Action -> the chance of the player up, as `Table.ask` has it."""
     answer = table.ask({"scores": scores, "earned": earned, "whammies": whammies})
-    assert answer.to_act is not None
     found = {a.name.split()[0]: a.value[answer.to_act - 1] for a in reversed(answer.actions)}
     return found | {"best": 1.0 if (answer.best or "").startswith("pass") else 0.0}
 
@@ -94,7 +93,6 @@ def test_the_lead_at_the_pass_is_that_of_the_reference(table, reference):
 @pytest.mark.parametrize("fields", [{}, {"spins": "2", "third": "1000"}, {"up": "1"}, {"up": "3"}])
 def test_every_cell_of_play_or_pass_is_the_tables_answer(table, reference, fields):
     made = table.chart("decide", fields)
-    assert isinstance(made, Heatmap)
     up, spins = int(fields.get("up", 2)) - 1, int(fields.get("spins", 1))
     last = 1 if up == 2 else 2
     passing = np.zeros(made.values.shape, bool)
@@ -136,7 +134,6 @@ def test_leads_are_blank_where_the_other_opponent_gets_the_spins(table):
     assert "blank where player 3 has less than player 1, who then gets the spins" in made.about
     assert not plain.bands and "blank" not in plain.about
     gone = table.chart("leads", {"third": "3000", "spins": "1"})
-    assert isinstance(gone, Curves)
     assert np.isnan(gone.curves[0].values).all() and "less than player 1" in gone.title
 
 

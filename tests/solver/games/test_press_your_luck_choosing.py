@@ -18,7 +18,6 @@ from luckbase.solver.check import check_game
 from luckbase.solver.errors import OptionError, StateError
 from luckbase.solver.game.capabilities import Layout
 from luckbase.solver.games.press_your_luck import choosing as compiled
-from luckbase.solver.games.press_your_luck.layout import Planes
 from luckbase.solver.games.press_your_luck.outcomes import (
     DOUBLES,
     LOSES,
@@ -39,9 +38,7 @@ def planes_of(name, players):
     form = {**canonical(press_your_luck(BOARDS / f"{name}.toml", choices="best", **SMALL))}
     form.pop("start", None)
     form["rules"] = {**form["rules"], "players": players}
-    found = load_layout(board_from_canonical(name, form))
-    assert isinstance(found, Planes)
-    return found
+    return load_layout(board_from_canonical(name, form))
 
 
 SMALL = {"score_unit": "1000", "score_cap": "2000", "frontier": "2"}
@@ -53,7 +50,6 @@ def test_full_tables_of_random_boards_are_as_the_reference_has_them(made):
     """Every slide but those that bring several spins; a board on which best replies do not settle
     is refused."""
     planes = made.game.need(Layout)
-    assert isinstance(planes, Planes)
     words = dict(zip(("scores", "earned", "passed", "whammies"), made.state, strict=True))
     words["scores"] = tuple(UNIT * units for units in made.state[0])
     try:
@@ -86,7 +82,6 @@ def test_what_choosing_brings_who_is_up_says_the_full_table():
     for choices in ("best", "random"):
         board = press_your_luck(FEBRUARY, score_unit="1000", frontier="2", choices=choices)
         planes = load_layout(board)
-        assert isinstance(planes, Planes)
         wanted = np.array([planes.game.parse(state) for state in states])
         needed = [tier for tier in planes.tiers() if tier.spins == 1 or tier.whammies == (0, 0, 0)]
         solved = dense.InMemory(planes, needed)
@@ -98,7 +93,6 @@ def test_three_at_the_cap_with_one_spin_on_the_board_of_february():
     """docs/sources.md#numbers-of-this-project, whatever the next in turn order may choose."""
     board = press_your_luck(FEBRUARY, score_unit="1000", frontier="1")
     planes = load_layout(board)
-    assert isinstance(planes, Planes)
     state = planes.game.parse({"scores": (20_000,) * 3, "earned": (1, 0, 0)}).reshape(1, -1)
     found = InMemory(planes).look_up(state)[0]
     assert found == pytest.approx([0.36528138, 0.28711239, 0.34760623], abs=5e-9)

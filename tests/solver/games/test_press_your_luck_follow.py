@@ -33,7 +33,6 @@ score_cap = 4000
 def told(of, line, *more):
     """Where a line that says who has what, and those after it, lead."""
     at = of.begin(line)
-    assert at is not None
     for each in more:
         at = of.read(at, each)[1]
     return at

@@ -44,8 +44,7 @@ def half_a_whammy(**rules):
 
 def values(board, *state):
     table, start = searched(load_game(board), state)
-    found = table.probe(start)[0].tolist()
-    return found
+    return table.probe(start)[0].tolist()
 
 
 @pytest.mark.parametrize(

@@ -73,7 +73,6 @@ def test_a_board_of_too_many_scores_is_refused(cap, unit, said):
 def test_every_player_has_a_desk_beside_the_others(players):
     game = game_of(players)
     draw = game.need(Drawing).scene
-    assert draw is not None
     scores, rest = [3000, 500, 0][:players], [1] * players
     scene = draw(np.array([*scores, *rest, *[5] * players, *rest]))
     desks = [shape for shape in scene.shapes if isinstance(shape, Box) and shape.kind == "desk"]

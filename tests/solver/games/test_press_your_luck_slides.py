@@ -161,7 +161,6 @@ def test_the_boards_of_the_show_settle_and_are_as_the_reference_has_them(name, c
     states with players at nothing, level, at the cap."""
     corners, options = [0, 5, 9, 14], {"score_unit": "1000", "score_cap": f"{cap}000"}
     board = press_your_luck(BOARDS / f"{name}.toml", choices=choices, **options)
-    assert board.squares is not None
     squares = tuple(
         tuple(as_reference(slide, n, 18, 3, corners) for slide in slides)
         for n, slides in enumerate(board.squares)

@@ -41,7 +41,7 @@ Spot = tuple[int, int, int, int]
 
 
 @transition
-def _laid_out(board, state, edges):  # type: ignore
+def _laid_out(board, state, edges):
     """Board: columns' sizes, players; of each state its kind, who acts, its first edge, how many;
     of each edge the action and the child's columns; in `reals` the weight and the rewards."""
     ints, reals = board
@@ -238,8 +238,7 @@ class Laid:
 
     def keys(self, spots):
         """Their keys (n,), ascending."""
-        found = np.sort(pack_all(self.game.strides, self.states(spots)))
-        return found
+        return np.sort(pack_all(self.game.strides, self.states(spots)))
 
     def roots(self, count):
         """Some states (count, 4) that most others lie below."""

@@ -30,7 +30,6 @@ def tiny(start):
     """The stages of the tiny board, and the key of a state."""
     game = solver.load_game(solver.load_board(BOARDS / "press-your-luck/tiny.toml"))
     level = game.level
-    assert level is not None
     return Stages(game, level), pack_all(game.strides, game.parse(start).reshape(1, -1))
 
 

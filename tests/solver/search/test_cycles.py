@@ -120,7 +120,6 @@ def exact(states):
         if len(values) == len(replies):
             least = [min(column) for column in zip(*values, strict=True)]
             best = least if best is None else list(map(max, best, least))
-    assert best is not None
     return best
 
 

@@ -34,8 +34,7 @@ TINIEST = st.sampled_from([1, 2, 5, find_stages.CACHED])
 
 
 def keys_of(game, states):
-    found = pack_all(game.strides, np.ascontiguousarray(states))
-    return found
+    return pack_all(game.strides, np.ascontiguousarray(states))
 
 
 def found_from(stages, roots, *, alone=True, most=find_stages.CACHED):

@@ -52,8 +52,7 @@ def cases(draw):
 
 
 def keys_of(fields, states):
-    found = pack_all(fields.strides, np.ascontiguousarray(states))
-    return found
+    return pack_all(fields.strides, np.ascontiguousarray(states))
 
 
 def worth(fields, function, state):

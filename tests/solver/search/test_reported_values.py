@@ -18,8 +18,7 @@ from tests.solver.board.board_files import assert_one_sentence
 
 def board_of(kind, **options):
     name = kind.__name__.lower()
-    board = kind(game=name, name=name, rules=kind.Options(**options))
-    return board
+    return kind(game=name, name=name, rules=kind.Options(**options))
 
 
 def solved(kind, **options):

@@ -7,7 +7,7 @@ from luckbase.solver.game.rules import Rules, decision, lead, over, transition
 
 
 @transition
-def _ring(board, state, edges):  # type: ignore
+def _ring(board, state, edges):
     if state[0] == 3:
         return over(edges, 1.0, 0.0, 0.0)
     after = (state[0] + 1) % 3

@@ -61,7 +61,7 @@ def written(*states, **rules):
 
 
 @transition
-def _written(board, state, edges):  # type: ignore
+def _written(board, state, edges):
     """Board: states, players; of each state its kind, who acts, its first edge, how many; of each
     edge the child and the action, and in `reals` the weight and the rewards."""
     ints, reals = board
