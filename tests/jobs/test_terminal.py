@@ -11,7 +11,7 @@ from luckbase.jobs.terminal import blocks, broken, fit, fold
 from tests.places import BOARDS
 
 TINY, GOOFSPIEL = str(BOARDS / "press-your-luck/tiny.toml"), str(BOARDS / "goofspiel/points.toml")
-RACE, JACKPOT = str(BOARDS / "pig/tiny.toml"), str(BOARDS / "jackpot/seed.toml")
+RACE, JACKPOT = str(BOARDS / "pig/tiny.toml"), str(BOARDS / "jackpot/tiny.toml")
 NINE = ",".join(map(str, range(1, 10)))
 AGENTS = "hold-at-2,hold-at-3,hold-at-4,hold-at-5,hold-at-6,hold-at-12,hold-at-15,optimal"
 NUMBER = r"[+\-]?\.?\d[\d.,]*(?:e[+\-]\d+)?"
@@ -20,7 +20,7 @@ COMMANDS = {
     "query": ["query", TINY, "scores=0,1000,500", "earned=0,1,0"],
     "batch of bids": ["query", GOOFSPIEL, f"mine={NINE}", f"theirs={NINE}", f"deck={NINE}",
                       "upcard=7", "--set", "cards=9"],
-    "matrix": ["evaluate", RACE, "--agents", AGENTS, "--matrix"],
+    "matrix": ["evaluate", RACE, "--agents", AGENTS, "--matrix", "--set", "goal=12"],
     "gain": ["evaluate", JACKPOT, "--agents", "hilo", "--gain"],
     "three players": ["evaluate", TINY, "--agents", "never-pass,always-pass-ahead,optimal",
                       "--gain", "scores=0,1000,500", "earned=1,1,1"],
