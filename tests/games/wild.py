@@ -6,15 +6,7 @@ kinds the other fields are.
 """
 
 from luckbase.game import Board, Field, Names, Rules, Section, option, pay, register, set_field
-from luckbase.solver.game.rules import (
-    JOINT,
-    chance,
-    decision,
-    lead,
-    over,
-    simultaneous,
-    transition,
-)
+from luckbase.solver.game.rules import JOINT, chance, decision, lead, over, simultaneous, transition
 
 MOST = 64
 KINDS = (

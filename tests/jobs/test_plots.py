@@ -13,14 +13,7 @@ from hypothesis import strategies as st
 
 from luckbase.jobs import plots
 from luckbase.jobs.app import PICTURES
-from luckbase.jobs.plots import (
-    CLASSES,
-    COLOURS,
-    MIN_WIDTH,
-    draw,
-    for_page,
-    text,
-)
+from luckbase.jobs.plots import CLASSES, COLOURS, MIN_WIDTH, draw, for_page, text
 from luckbase.solver.charts import Band, Curve, Curves, Heatmap, Line, Words, outline
 
 LUMINANCE = np.array([0.2126, 0.7152, 0.0722])

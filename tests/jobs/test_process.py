@@ -109,8 +109,7 @@ def test_a_shell_can_complete():
 
 
 @pytest.mark.parametrize(
-    ("words", "heavy"),
-    [(["--help"], {"importlib.metadata"}), (["solve", "--help"], set())],
+    ("words", "heavy"), [(["--help"], {"importlib.metadata"}), (["solve", "--help"], set())]
 )
 def test_help_loads_nothing_heavy(words, heavy):
     """Nor, of all commands, what completion and the version need only when they are asked for."""
@@ -145,12 +144,7 @@ def command(*words, out):
 
 @pytest.mark.parametrize(
     "words",
-    [
-        ["export", PIG],
-        ["export", PIG, "--format", "jsonl"],
-        ["query", PIG, *STATE],
-        ["--help"],
-    ],
+    [["export", PIG], ["export", PIG, "--format", "jsonl"], ["query", PIG, *STATE], ["--help"]],
 )
 def test_a_pipe_that_nobody_reads_ends_a_command_as_sigpipe_does(results, words):
     reads, writes = os.pipe()

@@ -5,11 +5,7 @@ import numpy as np
 import pytest
 
 from luckbase import solver
-from luckbase.game import (
-    Field,
-    Layout,
-    check_game,
-)
+from luckbase.game import Field, Layout, check_game
 from luckbase.solver.check import _levels
 from luckbase.solver.errors import GameError
 from tests.games.purse import game

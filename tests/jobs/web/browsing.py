@@ -34,14 +34,6 @@ if CHROMIUM is None:
 expect = playwright.expect
 expect.set_options(timeout=60_000)  # the first answer may wait for what is compiled
 
-BOARDS = {
-    "press-your-luck": {"frontier": 2},
-    "goofspiel": {},
-    "pig": {},
-    "skunk": {},
-}
-"""The games that have a full table, with settings of their tiny boards."""
-GAMES = (*BOARDS, "jackpot")
 STATES = {
     "press-your-luck": "scores=500,1000,500&earned=0,2,0",
     "goofspiel": "mine=1,3,4&theirs=1,2,4&deck=1,2,4&upcard=2",

@@ -1,32 +1,21 @@
 """What tests of the server share."""
 
-from pathlib import Path
-from typing import Any
-
 import pytest
 
-import luckbase
 from tests.places import BOARDS
 
 # --- of the page, for test files that import `browsing` ------------------------------------------
 
 
 @pytest.fixture(scope="session")
-def tables(table_of, tmp_path_factory):
+def tables(web_results, table_of):
     """The table of each game's tiny board, and "other": one with another rule,
     "finer": one with other scores."""
-    from tests.jobs.web import browsing
-
-    found = {
-        game: table_of(BOARDS / game / "tiny.toml", **settings)
-        for game, settings in browsing.BOARDS.items()
-    }
+    found = {path.parts[-3]: path for path in web_results.glob("*/tiny/*")}
     board = BOARDS / "press-your-luck/tiny.toml"
     found["other"] = table_of(board, frontier=2, third_place_spins=False)
     found["finer"] = table_of(board, frontier=1, score_unit=250, score_cap=1500)
-    board = luckbase.load_board(BOARDS / "jackpot/tiny.toml")  # which is solved by search
-    found["jackpot"] = luckbase.solve(board, results=tmp_path_factory.mktemp("jackpot")).table
-    return {game: Path(table) for game, table in found.items()}
+    return found
 
 
 @pytest.fixture(scope="session")
@@ -51,7 +40,7 @@ def browser():
 def windows(browser):
     """windows(**settings) -> a new tab of a window with these settings; those of one kind are one
     window, for each takes a second, and no tab knows what another one keeps."""
-    made = dict[str, Any]()
+    made = {}
 
     def tab(**settings):
         if repr(settings) not in made:

@@ -9,15 +9,7 @@ import numpy as np
 import pytest
 
 import luckbase
-from tests.jobs.web.serving import (
-    GAMES,
-    asking,
-    id_of,
-    outcomes_of,
-    query_json,
-    state_of,
-    words_of,
-)
+from tests.jobs.web.serving import GAMES, asking, id_of, outcomes_of, query_json, state_of, words_of
 from tests.places import BOARDS
 
 SEEDS = range(12)

@@ -6,16 +6,8 @@ from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
-from tests.jobs.web.browsing import (
-    GAMES,
-    STATES,
-    expect,
-    faults,
-    id_of,
-    numbers,
-    only_refusals,
-    queried,
-)
+from tests.jobs.web.browsing import STATES, expect, faults, id_of, numbers, only_refusals, queried
+from tests.jobs.web.serving import GAMES
 
 EDITS = {
     "press-your-luck": ("scores, player 1", "1500", "scores=1500,1000,500"),

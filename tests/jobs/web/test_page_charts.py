@@ -8,15 +8,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from tests.jobs.web.browsing import (
-    Visitor,
-    expect,
-    id_of,
-    numbers,
-    only_refusals,
-    queried,
-    serving,
-)
+from tests.jobs.web.browsing import Visitor, expect, id_of, numbers, only_refusals, queried, serving
 from tests.places import ROOT
 from tests.shared import python
 

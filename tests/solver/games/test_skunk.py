@@ -128,8 +128,7 @@ def test_the_chart_has_the_seeds_lines(mine, yours, toggles):
 
 
 @pytest.mark.parametrize(
-    ("goal", "exact"),
-    [(10, Fraction(46656, 68491)), (20, Fraction(20155392, 33433085))],
+    ("goal", "exact"), [(10, Fraction(46656, 68491)), (20, Fraction(20155392, 33433085))]
 )
 def test_small_goals_have_their_exact_fractions(goal, exact):
     """docs/sources.md#numbers-of-this-project; found again by the reference
@@ -180,8 +179,7 @@ def test_any_board_is_solved_and_certified(goal, dice, sides, some, every, safe,
 def test_a_board_whose_plays_can_last_too_long_is_refused_in_a_sentence():
     """One roll in eight counts, for a point: who never holds needs 7 in a row, 2 million rolls."""
     race = race_of(
-        TINY,
-        (("goal", 7), ("dice", 3), ("sides", 2), ("count", "rolls"), ("all_ones", "turn")),
+        TINY, (("goal", 7), ("dice", 3), ("sides", 2), ("count", "rolls"), ("all_ones", "turn"))
     )
     with pytest.raises(StateError) as caught:
         race.solve_tier(0, np.empty(race.shape(0)), lambda child: np.empty(0), lambda: False)

@@ -13,11 +13,7 @@ from luckbase.solver.errors import OptionError, SearchLimitError
 from luckbase.solver.game.capabilities import agents_of
 from luckbase.solver.policy import evaluate as module
 from luckbase.solver.policy.chain import explore_profile
-from luckbase.solver.policy.evaluate import (
-    evaluate_profile,
-    fixed_deciders,
-    simulate,
-)
+from luckbase.solver.policy.evaluate import evaluate_profile, fixed_deciders, simulate
 from luckbase.solver.search.expand import expand
 from luckbase.solver.search.game_graph import Graph
 from tests.places import BOARDS
@@ -73,8 +69,7 @@ def test_the_best_play_is_the_seeds_optimum(name):
 
 
 @pytest.mark.parametrize(
-    ("board", "value"),
-    [("shut-the-box", 0.071431622306), ("shut-the-box-sum", -11.157508444203)],
+    ("board", "value"), [("shut-the-box", 0.071431622306), ("shut-the-box-sum", -11.157508444203)]
 )
 def test_shut_the_box(board, value):
     """docs/sources.md#numbers-of-this-project."""

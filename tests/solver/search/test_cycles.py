@@ -26,14 +26,7 @@ from luckbase.solver.search.cycles import (
     view_of,
 )
 from luckbase.solver.search.elimination import SOLVED, arrange, factors_for, work_for
-from luckbase.solver.search.policies import (
-    FREE,
-    NO_EXIT,
-    PAYS,
-    _iterate,
-    certify,
-    first_policy,
-)
+from luckbase.solver.search.policies import FREE, NO_EXIT, PAYS, _iterate, certify, first_policy
 from tests.reference import linear
 
 

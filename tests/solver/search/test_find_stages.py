@@ -19,11 +19,7 @@ from luckbase.solver.search.find_stages import find_stage
 from luckbase.solver.search.game_graph import Graph
 from luckbase.solver.search.keys import pack_all
 from luckbase.solver.search.runs import merged_runs
-from luckbase.solver.search.stages import (
-    Box,
-    Stages,
-    cut,
-)
+from luckbase.solver.search.stages import Box, Stages, cut
 from luckbase.solver.search.sweep import Sweeping
 from tests.solver.search.laid_out import NAMES, Laid, Shape, shapes
 from tests.solver.search.stages_below import find_boxes
@@ -245,10 +241,7 @@ def test_a_level_that_does_not_hold_is_found_out_or_changes_no_answer(shape, lev
     same_as(graph, solved_from(game, found))
 
 
-@pytest.mark.parametrize(
-    ("how", "root"),
-    [({"most": 5}, 24), ({"most": 10}, 24), ({"most": 2}, 1)],
-)
+@pytest.mark.parametrize(("how", "root"), [({"most": 5}, 24), ({"most": 10}, 24), ({"most": 2}, 1)])
 def test_a_function_of_boxes_that_an_edge_raises_is_found_out_where_boxes_are_cut(how, root):
     """Before or when that is found to be needed, also after the edge was expanded; where they are
     not it changes nothing."""
