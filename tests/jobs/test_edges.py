@@ -153,13 +153,22 @@ def test_a_table_that_may_not_be_read_is_named_by_status_and_clean(command, pig,
             path.chmod(0o755)
 
 
-def test_force_keeps_the_table_if_the_cluster_cannot_be_joined(command, pig, tmp_path):
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("--address", "ray://127.0.0.1:9"), "--address: no Ray cluster answers at"),
+        (("--workers", "0"), "--workers"),
+        (("--memory", "0.000001"), "--memory"),
+        (("--set", "payoffs=float16"), "payoffs"),
+    ],
+    ids=lambda words: words[0],
+)
+def test_force_keeps_the_table_if_the_solve_cannot_begin(command, pig, tmp_path, words, sentence):
     results = tmp_path / "results"
     table = shutil.copytree(pig, results / "pig/tiny" / pig.name)
     before = {path: path.read_bytes() for path in table.rglob("*.parquet")}
-    again = ("solve", TINY, "--results", str(results), "--force", "--address")
-    code, out, err = command(*again, "ray://127.0.0.1:9")
-    assert (code, out) == (2, "") and "--address: no Ray cluster answers at" in err
+    code, out, err = command("solve", TINY, "--results", str(results), "--force", *words)
+    assert (code, out) == (2, "") and sentence in err
     assert {path: path.read_bytes() for path in table.rglob("*.parquet")} == before != {}
     assert command("query", str(table), "mine=0", "yours=0", "turn=0")[0] == 0
 
