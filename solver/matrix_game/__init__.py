@@ -1,4 +1,4 @@
-"""Zero-sum matrix games: one at a time, or eight at a time, each with its proof."""
+"""Zero-sum matrix games: one at a time, or sixteen at a time, each with its proof."""
 
 from luckbase.solver.compiled import types
 
@@ -12,3 +12,7 @@ dominated rows and columns."""
 SOLVE_GAME = types.UniTuple(_f, 2)(_f2, _n, _n, types.boolean, _f1, _f1, types.float64[:, :, ::1])
 """The signature of `simplex.solve_game`: engines take it as an argument, for it is long to compile,
 and most games have no use for it."""
+
+_u = types.uint64
+TRY_SUPPORT = _u(_f1, _u, _u, _f1, types.uint64[::1], _u, _u, _f, _u)
+"""The signature of `sixteen_games.try_support`, which is an argument for the same reason."""

@@ -1,41 +1,32 @@
-"""Zero-sum matrix games, one at a time or many small ones: value, a strategy a side, and a proof.
+"""Zero-sum matrix games, one at a time: value, a strategy for each player, and a proof.
 
-The row player picks a row, the column player a column, at once; the row player gets A[r, c] and the
-column player pays it. With x, y over the simplices (von Neumann 1928)::
+The row player picks a row, the column player a column, at once; the column player pays A[r, c] to
+the row player. With x, y over the simplices (von Neumann 1928)::
 
     v = max_x min_c (x A)_c = min_y max_r (A y)_r
 
 **The proof.** Any pair x, y gives bounds: ``low = min_c (x A)_c <= v <= high = max_r (A y)_r``. The
-value returned is their middle and ``gap = high - low`` is worked out afterwards on the matrix that
-was given, whatever led to x and y. So a wrong turn shows as a gap; nothing is accepted unseen.
+value is their middle. ``gap = high - low`` is computed afterwards on the given matrix, whatever
+method found x and y, so a wrong turn shows as a gap.
 
 **The algorithm** (`solve_game`):
 
 1. A saddle point, an entry least in its row and greatest in its column, ends it: gap 0.
-2. Rows and columns that another one dominates (weakly, in exact comparison) are left out, until
-   none is.
+2. Rows and columns that another one dominates (weakly, in exact comparison) are removed.
 3. The rest is shifted and scaled into 1 <= A' <= 2, so that its value is positive, and ::
 
        max 1 y'  subject to  A' y' <= 1, y' >= 0          (v' = 1 / optimum, y = v' y')
 
-   is solved by the condensed tableau simplex (Dantzig 1951): float64 (m + 1, n + 1), m rows and n
-   columns of the game, the right side last, the reduced costs, which hold x, in the last row. A
-   pivot exchanges the variable of a row (basic) with that of a column; the labels say which stands
-   where. The first pivot is the largest entry of the column in which that is least; then the
-   largest reduced cost.
+   is solved by the simplex method (Dantzig 1951) on a condensed tableau: float64 (m + 1, n + 1),
+   the right side last, the reduced costs, which hold x, in the last row. A pivot exchanges the
+   variable of a row (basic) with the variable of a column; `labels` names both. The first pivot is
+   the largest entry of the column whose largest entry is least; then the largest reduced cost
+   decides.
 4. If the gap is above the tolerance (1e-13 of the range of the entries, and 16 roundings of an
    entry), the tableau of the last basis is computed again from the matrix, with complete pivoting.
 5. While the gap is above it, a pivot of the criss-cross method follows (Terlaky 1985: Bland's rule
    of the least index, from any basis, so that it cannot cycle), and step 4 again. The strategies
    with the smallest gap are kept, with this gap.
-
-The value of a game is unique; its optimal strategies need not be. `all_ranges` says how much weight
-each row can have in an optimal strategy, by Mills (1956): when every entry of row r gains t, the
-value gains t times the greatest (for t < 0 the least) weight of r in an optimal strategy.
-
-Sources: von Neumann, Zur Theorie der Gesellschaftsspiele, 1928; Dantzig, A proof of the equivalence
-of the programming problem and the game problem, 1951; Terlaky, A convergent criss-cross method,
-1985; Mills, Marginal values of matrix games and linear programs, 1956.
 """
 
 from __future__ import annotations
@@ -56,7 +47,7 @@ _pair = types.UniTuple(types.float64, 2)
 LARGEST = 1e100
 """The largest entry: room for products."""
 ATTEMPTS = 500
-"""Bases of a game that are tried at most, after the simplex."""
+"""Bases of a game that are tried at most."""
 AT_ONCE = 256
 """Games whose ranges are worked out together."""
 
@@ -85,83 +76,67 @@ def bounds(a, rows, columns, x, y):
 
 @typed(types.UniTuple(_n, 2)(_f2, _n, _n))
 def saddle_point(a, rows, columns):
-    """(row, column) of the first saddle point; (-1, -1) if there is none."""
-    row, column, min_max, max_min = -1, -1, np.inf, -np.inf
+    """Return (row, column) of the first saddle point; (-1, -1) if there is none."""
+    row, column, low, high = -1, -1, -np.inf, np.inf
     for r in range(rows):
-        worst = np.inf
+        least = np.inf
         for c in range(columns):
-            worst = min(worst, a[r, c])
-        if worst > max_min:
-            max_min, row = worst, r
+            least = min(least, a[r, c])
+        if least > low:
+            row, low = r, least
     for c in range(columns):
-        best = -np.inf
+        greatest = -np.inf
         for r in range(rows):
-            best = max(best, a[r, c])
-        if best < min_max:
-            min_max, column = best, c
-    if max_min == min_max:
-        return row, column
-    return -1, -1
+            greatest = max(greatest, a[r, c])
+        if greatest < high:
+            column, high = c, greatest
+    return (row, column) if low == high else (-1, -1)
+
+
+@typed(_n(types.float64[:, :], _f, _n, _n, _i1, _i1))
+def drop_dominated(a, sign, m, n, rows, columns):
+    """Remove from rows[:m] the rows of sign * a that others dominate; return how many stay."""
+    for i in range(m - 1, -1, -1):
+        r, top = rows[i], columns[0]
+        for k in range(n):
+            if sign * a[r, columns[k]] > sign * a[r, top]:
+                top = columns[k]
+        for j in range(m):
+            rival, k = rows[j], 0
+            if rival == r or sign * a[rival, top] < sign * a[r, top]:  # nearly always
+                continue
+            while k < n and sign * a[r, columns[k]] <= sign * a[rival, columns[k]]:
+                k += 1
+            if k == n:
+                m -= 1
+                for k in range(i, m):
+                    rows[k] = rows[k + 1]
+                break
+    return m
 
 
 @typed(types.UniTuple(_n, 2)(_f2, _n, _n, _i1, _i1))
-def undominated(a, rows, columns, keep_rows, keep_columns):  # noqa: C901  # rows, then columns, until nothing goes
-    """Write the rows and columns that no other one dominates, iterated; returns how many."""
-    m, n = rows, columns
-    for r in range(rows):
-        keep_rows[r] = r
-    for c in range(columns):
-        keep_columns[c] = c
-    changed = True
-    while changed:
-        changed = False
-        for i in range(m - 1, -1, -1):
-            r, top, greatest = keep_rows[i], 0, -np.inf
-            for k in range(n):
-                if a[r, keep_columns[k]] > greatest:
-                    top, greatest = keep_columns[k], a[r, keep_columns[k]]
-            for j in range(m):
-                rival, k = keep_rows[j], 0
-                if rival == r or a[rival, top] < greatest:  # nearly always, and foreseen
-                    continue
-                while k < n and a[r, keep_columns[k]] <= a[rival, keep_columns[k]]:
-                    k += 1
-                if k == n:
-                    for k in range(i, m - 1):
-                        keep_rows[k] = keep_rows[k + 1]
-                    m -= 1
-                    changed = True
-                    break
-        for i in range(n - 1, -1, -1):
-            c, low, lowest = keep_columns[i], 0, np.inf
-            for k in range(m):
-                if a[keep_rows[k], c] < lowest:
-                    low, lowest = keep_rows[k], a[keep_rows[k], c]
-            for j in range(n):
-                rival, k = keep_columns[j], 0
-                if rival == c or a[low, rival] > lowest:
-                    continue
-                while k < m and a[keep_rows[k], c] >= a[keep_rows[k], rival]:
-                    k += 1
-                if k == m:
-                    for k in range(i, n - 1):
-                        keep_columns[k] = keep_columns[k + 1]
-                    n -= 1
-                    changed = True
-                    break
+def undominated(a, rows, columns, keep_rows, keep_columns):
+    """Remove rows and columns from 0, 1, … that others dominate, iterated; return how many stay."""
+    m, n, before = rows, columns, 0
+    while m + n != before:
+        before = m + n
+        m = drop_dominated(a, 1.0, m, n, keep_rows, keep_columns)
+        n = drop_dominated(a.T, -1.0, n, m, keep_columns, keep_rows)
     return m, n
 
 
 @typed(types.void(_f2, _n, _n, _f2, _n, _n))
 def pivot(t, m, n, labels, p, q):
     """Exchange the variables of row p and column q of the tableau (m + 1, n + 1), in place."""
-    inverse = 1.0 / t[p, q]
-    for c in range(n + 1):
+    inverse, one = 1.0 / t[p, q], np.uint64(1)
+    m, n, p, q = np.uint64(m), np.uint64(n), np.uint64(p), np.uint64(q)
+    for c in range(n + one):
         t[p, c] *= inverse
-    for r in range(m + 1):
+    for r in range(m + one):
         if r != p:
             f = t[r, q]
-            for c in range(n + 1):
+            for c in range(n + one):
                 t[r, c] -= f * t[p, c]
             t[r, q] = -f * inverse
     t[p, q] = inverse
@@ -268,30 +243,23 @@ def least_index_pivot(m, n, t, labels):  # noqa: C901  # rows, columns, and the 
     return True
 
 
-@typed(types.void(_n, _n, _f2, _f2, _f1, _f1))
-def read_strategies(m, n, t, labels, x, y):
-    """Write the strategies of a solved tableau into x and y, whose other entries are 0."""
+@typed(types.void(_n, _n, _f2, _f2, _i1, _i1, _f1, _f1))
+def read_strategies(m, n, t, labels, keep_rows, keep_columns, x, y):
+    """Write the strategies of a tableau to x and y, without negative weights and with sums of 1."""
+    x[:], y[:] = 0.0, 0.0
+    x_sum = y_sum = 0.0
     for r in range(m):
-        k = int(labels[0, r])
-        if k < n:
-            y[k] = t[r, n]
+        if labels[0, r] < n and t[r, n] > 0.0:
+            y[keep_columns[int(labels[0, r])]] = t[r, n]
+            y_sum += t[r, n]
     for c in range(n):
-        k = int(labels[1, c]) - n
-        if k >= 0:
-            x[k] = -t[m, c]
-
-
-@typed(types.void(_f1, _n, _i1, _f1))
-def lottery(weights, n, places, x):
-    """Write weights (n,) to their places in x, which is 0 elsewhere: what is below 0 (or no number)
-    as 0, and so that the sum is 1."""
-    total = 0.0
-    for i in range(n):
-        weights[i] = weights[i] if weights[i] > 0.0 else 0.0
-        total += weights[i]
-    for i in range(n):
-        x[places[i]] = weights[i] / total
-        weights[i] = 0.0
+        if labels[1, c] >= n and t[m, c] < 0.0:
+            x[keep_rows[int(labels[1, c]) - n]] = -t[m, c]
+            x_sum -= t[m, c]
+    for r in range(x.size):
+        x[r] /= x_sum
+    for c in range(y.size):
+        y[c] /= y_sum
 
 
 @typed(SOLVE_GAME)
@@ -299,31 +267,31 @@ def solve_game(a, rows, columns, dominance, x, y, work):  # noqa: C901  # the si
     """Solve one game: return (value, gap) and write its strategies to x and y.
 
     a: float64 (rows, columns) or larger.
-    dominance: whether to remove dominated rows and columns first.
+    dominance: whether to look for a saddle point and remove dominated rows and columns first.
     x, y: float64, at least as long as the game.
-    work: scratch, float64 `WORK`.
+    work: scratch, float64 `WORK`; without a saddle point, work[1] has the labels of the last basis.
     """
-    x[:rows] = 0.0
-    y[:columns] = 0.0
-    r, c = saddle_point(a, rows, columns)
-    if r >= 0:
-        x[r] = y[c] = 1.0
-        return a[r, c], 0.0
+    x[:rows], y[:columns] = 0.0, 0.0
     keep_rows, keep_columns = np.arange(rows), np.arange(columns)
     m, n = rows, columns
     if dominance:
+        r, c = saddle_point(a, rows, columns)
+        if r >= 0:
+            x[r] = y[c] = 1.0
+            return a[r, c], 0.0
         m, n = undominated(a, rows, columns, keep_rows, keep_columns)
     low = high = a[0, 0]
     for r in range(rows):
         for c in range(columns):
             low, high = min(low, a[r, c]), max(high, a[r, c])
-    scale, fine = 1.0 / (high - low), 1e-13 * (high - low) + 16 * 2.3e-16 * max(abs(low), abs(high))
+    spread = high - low
+    scale, fine = 1.0 / max(spread, 1e-300), 1e-13 * spread + 16 * 2.3e-16 * max(-low, high)
     t, labels, game = work[0], work[1], work[2]
     for r in range(m):
         for c in range(n):
             game[r, c] = (a[keep_rows[r], keep_columns[c]] - low) * scale
     value, gap = np.nan, np.inf
-    u, v, own_x, own_y = np.zeros(m), np.zeros(n), np.zeros(rows), np.zeros(columns)
+    own_x, own_y = np.empty(rows), np.empty(columns)
     p, q = tableau(game, m, n, t, labels)
     pivot(t, m, n, labels, p, q)
     simplex(m, n, t, labels)
@@ -332,9 +300,7 @@ def solve_game(a, rows, columns, dominance, x, y, work):  # noqa: C901  # the si
             break
         if attempt > 0:
             rebuild(game, m, n, t, labels)
-        read_strategies(m, n, t, labels, u, v)
-        lottery(u, m, keep_rows, own_x)
-        lottery(v, n, keep_columns, own_y)
+        read_strategies(m, n, t, labels, keep_rows, keep_columns, own_x, own_y)
         lower, upper = bounds(a, rows, columns, own_x, own_y)
         if upper - lower < gap:
             value, gap = lower + 0.5 * (upper - lower), upper - lower
@@ -394,11 +360,12 @@ def solve(batch: NDArray[np.float64]) -> Solutions:
 
 
 def all_ranges(games: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The least and the greatest weight of each row in an optimal strategy of n games of one shape
-    (n, rows, columns): float64 (n, rows, 2).
+    """Return the least and the greatest weight of each row in an optimal strategy of n games of one
+    shape (n, rows, columns): float64 (n, rows, 2).
 
-    By finite differences of the value (module docstring) with steps of 1e-6 of the entries' range:
-    accurate to about 1e-6, and strategies that cost less than that step count as optimal.
+    If every entry of row r gains t, the value gains t times the greatest (for t < 0 the least)
+    weight of r in an optimal strategy (Mills 1956). The steps t are 1e-6 of the entries' range: the
+    weights are accurate to about 1e-6, and strategies that cost less than t count as optimal.
     """
     games = np.ascontiguousarray(games, np.float64)
     n, rows, columns = games.shape

@@ -32,21 +32,19 @@ ascending order of their masks.
 Two of my cards with neither a tie nor one of theirs between them win, lose and leave the same: rows
 of a game are **classes**, runs of A or single C, and columns runs of B or single C.
 
-**Eights.** For points a lane is a deck: of eight neighbouring decks Q = P - k the values of the
-children stand side by side; they are gathered once and serve every card that Q does not have, the
-i-th of each Q from above at a time. For winning a lane is a lead, of one Q and one k; the values of
+**Sixteens.** For points a lane is a deck: each of sixteen neighbouring decks Q = P - k turns up the
+i-th card from above that it lacks. For winning a lane is a lead, of one Q and one k; the values of
 Q's children are copied once with enough ones and zeros on both sides, and a card shifts them.
 
-**Remembered supports.** Of the neighbours of a game, the same pattern and nearly the same deck,
-most have the same optimal support. For each **place**, the rank of the upcard among the cards that
-may be turned up, the last supports are remembered and tried on all eight games, best first
-(`eight_games.try_support`). Games that none of them solves wait until there are eight, and go
-through the simplex together; the supports found there are remembered. A game that this does not
-solve either (its gap is not closed) is solved alone by `simplex.solve_game`, which tries harder,
-and counted. Four supports are tried an eight, five at 9 cards.
+**Remembered supports.** Most neighbours of a game, with the same pattern and nearly the same deck,
+have the same optimal support. The last supports are remembered and tried on all sixteen games, best
+first (`sixteen_games.try_support`). A game that none of them solves is solved alone by
+`simplex.solve_game`; its support is remembered and tried on the games that are left. For points the
+i-th card of all decks comes before the next one, and a pattern has one memory of supports. For
+winning each **place**, an upcard and sixteen leads, has one.
 
-Every value comes with its gap, worked out on the game itself. Which games wait for which depends
-on nothing but the pattern, so the bits of a pattern do not depend on who solves it.
+Every value comes with its gap, computed on the game itself. Which supports are tried depends only
+on the pattern, so the bits of a pattern do not depend on who solves it.
 """
 
 from __future__ import annotations
@@ -55,42 +53,39 @@ import numpy as np
 
 from luckbase.solver.compiled import bits_in, njit, types
 from luckbase.solver.games.goofspiel.game import MAX_CARDS, MINE, THEIRS
-from luckbase.solver.matrix_game import SOLVE_GAME, WORK
-from luckbase.solver.matrix_game.eight_games import (
-    GAMES,
-    INDICES,
-    LABELS,
+from luckbase.solver.matrix_game import MAX_SIDE, SOLVE_GAME, TRY_SUPPORT, WORK
+from luckbase.solver.matrix_game.sixteen_games import (
+    LANES,
     LARGEST_SUPPORT,
     NUMBERS,
+    ROW,
     SUPPORT,
     VALUE,
-    WAITING,
     WORST,
+    W,
     read_support,
-    simplex_eight,
-    try_support,
-)  # fmt: skip
-from luckbase.solver.matrix_game.lanes import load, splat, store, store_where
-from luckbase.solver.matrix_game.simplex import typed
+    typed,
+)
 
 MEMORY = 9
-"""Supports remembered a place. With 13 cards and hands of 8, four leave 15 games in 100 to the
-simplex, six 9, nine 5; but each costs time where it fails."""
-_GAP, SUMS = NUMBERS, NUMBERS + 1
-"""In the numbers f of the workspace, after those of `eight_games`: the largest gap of a game that
-was solved alone, then the sums."""
-# In its indices z, after those of `eight_games`: of the games that wait, where their values go,
-# their places, how many they are; then the places: supports held, the supports.
-_TARGETS, _PLACES, _COUNT, _FIRST = INDICES, INDICES + 8, INDICES + 16, INDICES + 17
-_KEY, _HITS, _SUPPORT, _RECORD = 0, 1, 2, 2 + SUPPORT
-"""A remembered support: the bits of its rows and columns, how many games it last solved, itself."""
-_PLACE = 1 + MEMORY * _RECORD
+"""Supports remembered a place."""
 
-_n, _f, _i1, _f1 = types.int64, types.float64, types.int64[::1], types.float64[::1]
-_pair = types.UniTuple(types.int64, 2)
-_f2, _i2, _i3 = types.float64[:, ::1], types.int64[:, ::1], types.int64[:, :, ::1]
-ALONE_TYPE = types.FunctionType(SOLVE_GAME)
-"""`simplex.solve_game`, which is passed down as `alone`."""
+_0, _1 = np.uint64(0), np.uint64(1)
+_GAP, _SUMS = NUMBERS, NUMBERS + W
+"""In the workspace f, after the numbers of `sixteen_games`: the largest gap of a game that was
+solved alone; the sums."""
+_KEY, _SCORE, _SUPPORT, _RECORD = _0, _1, _1 + _1, _1 + _1 + SUPPORT
+"""A remembered support: the bits of its rows and columns; how many games it solved, the last ones
+counting most; itself."""
+_PLACE = _1 + np.uint64(MEMORY) * _RECORD
+"""In the workspace z, for each place: how many supports it remembers, and these."""
+
+_n, _f, _u = types.int64, types.float64, types.uint64
+_i1, _i2, _i3 = types.int64[::1], types.int64[:, ::1], types.int64[:, :, ::1]
+_f1, _f2, _pair = types.float64[::1], types.float64[:, ::1], types.UniTuple(types.int64, 2)
+ALONE_TYPE, TRY_TYPE = types.FunctionType(SOLVE_GAME), types.FunctionType(TRY_SUPPORT)
+"""`simplex.solve_game` and `sixteen_games.try_support`, which are passed down as `alone` and
+`try_support`."""
 
 
 # --- patterns ------------------------------------------------------------------------------------
@@ -213,227 +208,228 @@ def hands_of(d, cards, size, numbers):
     return hands
 
 
-# --- the games that wait -------------------------------------------------------------------------
+# --- sixteen games -------------------------------------------------------------------------------
 
 
-@typed(types.Tuple((_f1, _i1))(_n, _n))
+@typed
 def new_workspace(places, sums):
-    """The workspace (f, z) of `eight_games`, with room to remember supports of so many places and
-    for so many sums."""
-    return np.zeros(SUMS + sums), np.zeros(_FIRST + places * _PLACE, np.int64)
+    """Return the workspace (a, f, z): games; numbers and sums; supports of so many places."""
+    sizes = _SUMS + np.uint64(sums), np.uint64(places) * _PLACE
+    return np.zeros(MAX_SIDE * ROW), np.zeros(sizes[0]), np.zeros(sizes[1], np.uint64)
 
 
-@typed(types.void(_f1, _i1))
+@typed
 def forget(f, z):
     """Begin another pattern: no supports are known, and all sums are 0."""
-    for place in range(_FIRST, z.size, _PLACE):
-        z[place] = 0
-    for at in range(SUMS, f.size):
+    for place in range(_0, np.uint64(z.size), _PLACE):
+        z[place] = _0
+    for at in range(_SUMS, np.uint64(f.size)):
         f[at] = 0.0
 
 
-@typed(types.void(_f1, _i1, _n, _n, _n))
-def remember(f, z, rows, columns, lane):
-    """Keep the support of a lane of the games that waited, unless its place knows it."""
-    place, key = _FIRST + z[_PLACES + lane] * _PLACE, 0
-    for c in range(columns):
-        r = z[LABELS + 128 + c * 8 + lane] - columns
-        if r >= 0:
-            key |= 1 << r
-    for r in range(rows):
-        c = z[LABELS + r * 8 + lane]
-        if c < columns:
-            key |= 1 << (16 + c)
+@typed
+def repeat_bids(children, wins, rows, columns):
+    """Repeat the last row and the last column until the game has four of each (`try_support`);
+    return how many it has."""
+    m, n = max(rows, 4), max(columns, 4)
+    for r in range(m):
+        for c in range(n):
+            from_r, from_c = min(r, rows - 1), min(c, columns - 1)
+            children[r, c], wins[r, c] = children[from_r, from_c], wins[from_r, from_c]
+    return np.uint64(m), np.uint64(n)
+
+
+@typed
+def remember(z, place, game, m, n, labels, x, y):
+    """Return the record of the support of a game, the last one of its place; 0 if it is too large
+    or the place knows it."""
+    key = _0
+    for c in range(n):
+        if labels[1, c] >= n:
+            key |= _1 << np.uint64(labels[1, c] - n)
+    for r in range(m):
+        if labels[0, r] < n:
+            key |= _1 << np.uint64(labels[0, r] + MAX_SIDE)
     for guess in range(z[place]):
-        if z[place + 1 + guess * _RECORD + _KEY] == key:
-            return
-    at = min(z[place], MEMORY - 1)
-    known = place + 1 + at * _RECORD
-    z[known + _KEY], z[known + _HITS] = key, 0
-    read_support(f, z, WAITING, rows, columns, lane, known + _SUPPORT)
-    z[place] = at + (z[known + _SUPPORT] <= LARGEST_SUPPORT)
+        if z[place + _1 + guess * _RECORD + _KEY] == key:
+            return _0
+    at = min(z[place], np.uint64(MEMORY - 1))
+    known = place + _1 + at * _RECORD
+    read_support(game, m, n, labels, x, y, z, known + _SUPPORT)
+    z[known + _KEY], z[known + _SCORE] = key, _0
+    if z[known + _SUPPORT] > np.uint64(LARGEST_SUPPORT):
+        z[place] = at
+        return _0
+    z[place] = at + _1
+    return known
 
 
-@typed(types.void(ALONE_TYPE, _f1, _i1, _n, _n, _n, _f))
-def solve_waiting(alone, f, z, rows, columns, count, tolerance):
-    """Solve the first `count` games that wait, by the simplex, and remember their supports."""
-    z[_COUNT] = 0
-    for lane in range(count, 8):  # some game in the lanes left over
-        for cell in range(rows * columns):
-            f[WAITING + cell * 8 + lane] = f[WAITING + cell * 8]
-    solved = simplex_eight(f, z, WAITING, rows, columns, tolerance)
-    for lane in range(count):
-        if solved >> lane & 1:
-            f[z[_TARGETS + lane]] += f[VALUE + lane]
-            remember(f, z, rows, columns, lane)
-            continue
-        game, work = np.empty((rows, columns)), np.empty(WORK)
-        for r in range(rows):
-            for c in range(columns):
-                game[r, c] = f[WAITING + (r * columns + c) * 8 + lane]
-        x, y = np.empty(rows), np.empty(columns)
-        value, gap = alone(game, rows, columns, False, x, y, work)
-        f[z[_TARGETS + lane]] += value
-        f[_GAP] = max(f[_GAP], gap)
+@typed
+def add_solved(try_support, a, m, n, f, z, known, missing, slot, tolerance, w):  # noqa: PLR0913  # as `solve_sixteen`
+    """Try a remembered support on the games `missing`, and add the values of the games that it
+    solves to f[slot], …; return the bits of the games that are left."""
+    solved, hits = try_support(a, m, n, f, z, known + _SUPPORT, missing, tolerance, w), _0
+    if solved:
+        for lane in range(w & W):
+            one = solved >> lane & _1
+            f[slot + lane] += f[VALUE + lane] if one else 0.0
+            hits += one
+    z[known + _SCORE] = (z[known + _SCORE] >> _1) + hits
+    return missing ^ solved
 
 
-@typed(types.void(ALONE_TYPE, _f1, _i1, _n, _n, _n, _n, _n, _f))
-def solve_eight(alone, f, z, rows, columns, place, missing, slot, tolerance):  # noqa: PLR0913  # a workspace and eight games: once an eight, tuples count references
-    """Solve those of the eight games at GAMES that have a bit in `missing`, now or later.
-
-    The value of the game in lane l is added to f[slot + l]; that of a game that waits when it is
-    solved, at the latest by `finish`.
-    """
-    known = _FIRST + place * _PLACE + 1
-    for guess in range(z[known - 1]):
-        solved = try_support(f, z, GAMES, rows, columns, known + _SUPPORT, missing, tolerance)
-        missing ^= solved
-        store_where(f, slot, load(f, slot) + load(f, VALUE), solved)
-        hits = bits_in(solved)
-        z[known + _HITS] = hits
-        if guess and hits > z[known - _RECORD + _HITS]:
+@typed
+def solve_sixteen(alone, try_support, a, f, z, m, n, place, games, slot, tolerance, w):  # noqa: PLR0913  # a workspace and sixteen games
+    """Solve the first `games` of the sixteen games in `a`; add the value of the game in lane l to
+    f[slot + l]."""
+    missing, place = (_1 << min(W, np.uint64(games))) - _1, np.uint64(place) * _PLACE
+    known = place + _1
+    for guess in range(z[place]):
+        missing = add_solved(try_support, a, m, n, f, z, known, missing, slot, tolerance, w)
+        if guess and z[known + _SCORE] > z[known - _RECORD + _SCORE]:
             for i in range(known, known + _RECORD):
                 z[i], z[i - _RECORD] = z[i - _RECORD], z[i]
         if not missing:
             return
         known += _RECORD
-    for lane in range(8):
-        if missing >> lane & 1:
-            last = z[_COUNT]
-            for cell in range(rows * columns):
-                f[WAITING + cell * 8 + last] = f[GAMES + cell * 8 + lane]
-            z[_TARGETS + last], z[_PLACES + last] = slot + lane, place
-            z[_COUNT] = last + 1
-            if last == 7:
-                solve_waiting(alone, f, z, rows, columns, 8, tolerance)
+    rows, columns = np.int64(m), np.int64(n)
+    game, work, x, y = np.empty((m, n)), np.empty(WORK), np.empty(m), np.empty(n)
+    for lane in range(W):
+        if missing >> lane & _1:
+            for r in range(m):
+                for c in range(n):
+                    game[r, c] = a[r * ROW + c * W + lane]
+            value, gap = alone(game, rows, columns, False, x, y, work)
+            f[slot + lane] += value
+            f[_GAP] = max(f[_GAP], gap)
+            missing ^= _1 << lane
+            known = remember(z, place, game, rows, columns, work[1], x, y)
+            if known and missing:
+                missing = add_solved(try_support, a, m, n, f, z, known, missing, slot, tolerance, w)
 
 
-@typed(types.void(ALONE_TYPE, _f1, _i1, _n, _n, _f))
-def finish(alone, f, z, rows, columns, tolerance):
-    """Solve the games that still wait."""
-    if z[_COUNT]:
-        solve_waiting(alone, f, z, rows, columns, z[_COUNT], tolerance)
+@typed
+def worst_gap(f):
+    """Return the largest gap of the games that were solved in a workspace."""
+    worst = f[_GAP]
+    for lane in range(W):
+        worst = max(worst, f[WORST + lane])
+    return worst
 
 
-@typed(types.void(_f1, _f1))
-def raise_gap(f, gap):
-    """Raise gap[0] to the largest gap of a workspace."""
-    gap[0] = max(gap[0], f[_GAP])
-    for lane in range(8):
-        gap[0] = max(gap[0], f[WORST + lane])
-
-
-@typed(types.void(ALONE_TYPE, _i3, _n, _n, _n, _f1, _i1, _n, _f2, _i2, _f2, _f, _f1))
+@njit(
+    _f(ALONE_TYPE, TRY_TYPE, _i3, _n, _n, _n, _f1, _i1, _n, _f2, _i2, _f2, _f, _u),
+    error_model="numpy", boundscheck=False,
+)  # fmt: skip
 def solve_for_points(  # noqa: C901, PLR0913  # a kernel: in tuples its arrays count references
-    alone, d, cards, size, first, below, starts, width, upcards, slots, out, tolerance, gap
+    alone, try_support, d, cards, size, first, below, starts, width, upcards, slots, out, tolerance,
+    w,
 ):  # fmt: skip
-    """Add to `out`, of patterns first, first + 1, … of a tier of `size` cards, what a tier below
-    gives to their values.
+    """Add to `out`, of patterns first, first + 1, … of a tier of `size` cards, the part of their
+    values that comes from a tier below. Return the largest gap.
 
-    below: of the tier below, `width` decks of each pattern from starts[pattern] on. upcards:
-    `layout.upcards_of`; slots: int64 (decks, cards), where in them the cards of each deck stand
-    that lead to the tier below. out: (patterns, decks), raised. gap: (1,),
-    the largest gap of a game, raised.
+    below: of the tier below, `width` decks of each pattern from starts[pattern] on.
+    upcards: see `layout.upcards_of`.
+    slots: int64 (decks, cards), where in them the cards of each deck are that lead to the tier
+    below.
+    out: (patterns, decks), raised.
+    w: 16 (see `sixteen_games`).
     """
-    children = np.empty((MAX_CARDS, MAX_CARDS), np.int64)
-    wins = np.empty((MAX_CARDS, MAX_CARDS), np.int64)
-    base = np.zeros(MAX_CARDS * MAX_CARDS * 8)
-    side, won = np.empty(MAX_CARDS * MAX_CARDS), np.empty(MAX_CARDS * MAX_CARDS)
-    start = np.empty(MAX_CARDS * MAX_CARDS, np.int64)
+    children = np.empty((MAX_SIDE, MAX_SIDE), np.int64)
+    wins = np.empty((MAX_SIDE, MAX_SIDE), np.int64)
     places, padded = upcards.shape
-    flat_upcards = upcards.reshape(-1)
-    f, z = new_workspace(places, places * padded)
+    flat_upcards, width = upcards.reshape(-1), np.uint64(width)
+    last = width - _1
+    a, f, z = new_workspace(1, places * padded)
     for p in range(out.shape[0]):
         if first + p == 0:
             continue
         mine, theirs = unrank_pattern(d, cards, size, first + p)
         rows, columns = bids(d, cards, size, mine, theirs, children, wins)
-        cells = rows * columns
-        for r in range(rows):
-            for c in range(columns):
-                child, cell = children[r, c], r * columns + c
-                start[cell], side[cell] = starts[max(child, ~child)], 1.0 if child >= 0 else -1.0
-                won[cell] = wins[r, c]
+        m, n = repeat_bids(children, wins, rows, columns)
         forget(f, z)
-        for q in range(0, width, 8):
-            for cell in range(cells):
-                if q + 8 <= width:
-                    v = load(below, start[cell] + q)
-                    store(base, cell * 8, v * splat(side[cell]))
-                else:
-                    for lane in range(8):
-                        v = below[start[cell] + min(q + lane, width - 1)]
-                        base[cell * 8 + lane] = v * side[cell]
-            for i in range(places):
-                k = load(flat_upcards, i * padded + q)
-                for cell in range(cells):
-                    store(f, GAMES + cell * 8, load(base, cell * 8) + k * splat(won[cell]))
-                solve_eight(
-                    alone, f, z, rows, columns, i, (1 << min(8, width - q)) - 1,
-                    SUMS + i * padded + q, tolerance,
-                )  # fmt: skip
-        finish(alone, f, z, rows, columns, tolerance)
+        for i in range(places):
+            for q in range(_0, width, W):
+                k = np.uint64(i * padded) + q
+                for r in range(m):
+                    for c in range(n):
+                        child, won, to = children[r, c], float(wins[r, c]), r * ROW + c * W
+                        start, side = np.uint64(starts[max(child, ~child)]), 1.0
+                        if child < 0:
+                            side = -1.0
+                        if q + W <= width:
+                            for lane in range(w & W):
+                                v = below[start + q + lane] * side
+                                a[to + lane] = v + flat_upcards[k + lane] * won
+                        else:  # the last decks; the lanes that are left over repeat the last one
+                            for lane in range(W):
+                                v = below[start + min(q + lane, last)] * side
+                                a[to + lane] = v + flat_upcards[k + lane] * won
+                solve_sixteen(
+                    alone, try_support, a, f, z, m, n, 0, width - q, _SUMS + k, tolerance, w
+                )
         for deck in range(out.shape[1]):
             total = 0.0
             for i in range(slots.shape[1]):
-                total += f[SUMS + slots[deck, i]]
+                total += f[_SUMS + np.uint64(slots[deck, i])]
             out[p, deck] += total / size
-    raise_gap(f, gap)
+    return worst_gap(f)
 
 
-@typed(types.void(ALONE_TYPE, _i3, _n, _n, _n, _f1, _i1, _f2, _i2, _i2, _i2, _f2, _f, _f1))
+@njit(
+    _f(ALONE_TYPE, TRY_TYPE, _i3, _n, _n, _n, _f1, _i1, _f2, _i2, _i2, _i2, _f2, _f, _u),
+    error_model="numpy", boundscheck=False,
+)  # fmt: skip
 def solve_for_winning(  # noqa: C901, PLR0913  # a kernel: in tuples its arrays count references
-    alone, d, cards, size, first, below, starts, upcards, targets, under, layer, out, tolerance,
-    gap,
+    alone, try_support, d, cards, size, first, below, starts, upcards, targets, under, layer, out,
+    tolerance, w,
 ):  # fmt: skip
     """The same for winning: below and out have a column for each deck and lead.
 
     under, layer: int64 (decks, 2) of the tier below and this one, first column and reach, as in
     `layout`.
     """
-    children = np.empty((MAX_CARDS, MAX_CARDS), np.int64)
-    wins = np.empty((MAX_CARDS, MAX_CARDS), np.int64)
+    children = np.empty((MAX_SIDE, MAX_SIDE), np.int64)
+    wins = np.empty((MAX_SIDE, MAX_SIDE), np.int64)
     places = upcards.shape[0]
-    half = np.max(under[:, 1]) + 2 * cards + 8
+    half = np.max(under[:, 1]) + 2 * cards + LANES
     length = 2 * half + 1
-    leads = np.zeros((MAX_CARDS * MAX_CARDS, length))
-    flat_leads = leads.reshape(-1)
-    shift = np.zeros(MAX_CARDS * MAX_CARDS, np.int64)
-    f, z = new_workspace(places * 32, out.shape[1] + 8)
+    leads = np.zeros(MAX_SIDE * MAX_SIDE * length)
+    a, f, z = new_workspace(places * 16, out.shape[1] + LANES)
     for p in range(out.shape[0]):
         mine, theirs = unrank_pattern(d, cards, size, first + p)
         rows, columns = bids(d, cards, size, mine, theirs, children, wins)
-        cells = rows * columns
-        for r in range(rows):
-            for c in range(columns):
-                shift[r * columns + c] = wins[r, c]
+        m, n = repeat_bids(children, wins, rows, columns)
         forget(f, z)
         for q in range(under.shape[0]):
-            reach = under[q, 1]
-            for cell in range(cells):
-                child, middle = children[cell // columns, cell % columns], under[q, 0] + reach
-                for lead in range(-half, half + 1):
-                    if lead > reach:
-                        v = 1.0
-                    elif lead < -reach:
-                        v = 0.0
-                    elif child >= 0:
-                        v = below[starts[child] + middle + lead]
-                    else:
-                        v = 1.0 - below[starts[~child] + middle - lead]
-                    leads[cell, half + lead] = v
+            reach, middle = under[q, 1], under[q, 0] + under[q, 1]
+            for r in range(m):
+                for c in range(n):
+                    child, at = children[r, c], np.int64(r * n + c) * length + half
+                    for lead in range(-half, half + 1):
+                        if lead > reach:
+                            v = 1.0
+                        elif lead < -reach:
+                            v = 0.0
+                        elif child >= 0:
+                            v = below[starts[child] + middle + lead]
+                        else:
+                            v = 1.0 - below[starts[~child] + middle - lead]
+                        leads[at + lead] = v
             for i in range(places):
                 k, deck = int(upcards[i, q]), targets[i, q]
                 max_lead, column = layer[deck, 1], layer[deck, 0] + layer[deck, 1]
-                for lead in range(-max_lead, max_lead + 1, 8):
-                    for cell in range(cells):
-                        at = cell * length + half + lead + k * shift[cell]
-                        store(f, GAMES + cell * 8, load(flat_leads, at))
-                    solve_eight(
-                        alone, f, z, rows, columns, i * 32 + ((lead + 128) >> 3),
-                        (1 << min(8, max_lead - lead + 1)) - 1, SUMS + column + lead, tolerance,
+                for lead in range(-max_lead, max_lead + 1, LANES):
+                    for r in range(m):
+                        for c in range(n):
+                            at = np.int64(r * n + c) * length + half + lead + k * wins[r, c]
+                            start, to = np.uint64(at), r * ROW + c * W
+                            for lane in range(w & W):
+                                a[to + lane] = leads[start + lane]
+                    solve_sixteen(
+                        alone, try_support, a, f, z, m, n, i * 16 + ((lead + 128) >> 4),
+                        max_lead - lead + 1, _SUMS + np.uint64(column + lead), tolerance, w,
                     )  # fmt: skip
-        finish(alone, f, z, rows, columns, tolerance)
         for at in range(out.shape[1]):
-            out[p, at] += f[SUMS + at] / size
-    raise_gap(f, gap)
+            out[p, at] += f[_SUMS + np.uint64(at)] / size
+    return worst_gap(f)

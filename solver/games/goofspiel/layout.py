@@ -13,9 +13,9 @@ Only canonical patterns have rows: swapping the players turns the payoffs (f, g)
 (g, f) and its lead into its negative. The pattern of j ties, its own swap, is number 0; its rows
 are all there (for points their value is 0), which costs next to nothing.
 
-Decks stand innermost, because eight neighbouring decks of one pattern are solved at once and lie in
-one cache line; patterns outermost, because ranges of patterns are the parts: whatever the parts, a
-row is summed in the same order and has the same bits.
+Decks are innermost, because sixteen neighbouring decks of one pattern are solved at once; patterns
+outermost, because ranges of patterns are the parts: whatever the parts, a row is summed in the same
+order and has the same bits.
 """
 
 from __future__ import annotations
@@ -58,13 +58,14 @@ from luckbase.solver.games.goofspiel.kernel import (
     solve_for_winning,
 )
 from luckbase.solver.matrix_game.simplex import solve_game
+from luckbase.solver.matrix_game.sixteen_games import LANES, try_support
 from luckbase.solver.sentences import many
 
 GAMES_A_CALL = 5_000_000
 """Matrix games solved between two looks at `stop`: about a second."""
 CLOSED_POINTS, CLOSED_WINNING = 1e-12, 2e-14
 """The gap at which a game is solved; one that keeps a larger one is tried in other ways."""
-GAME_NS = (50, 60, 60, 37, 39, 50, 72, 100, 190, 410, 860, 1700, 2500, 3500, 5000, 7000)
+GAME_NS = (75, 90, 90, 55, 60, 75, 110, 150, 290, 620, 1300, 2600, 3800, 5300, 7500, 10500)
 """Nanoseconds a matrix game, by the hands' size, one core of a Zen 3; above 13 extrapolated."""
 ERROR_A_LAYER = 10
 """How many times that a gap can be at most: `solve_tier` fails where one is larger. The value of a
@@ -121,7 +122,7 @@ class Layers(Layout[int]):
         return self.layer(tier).work * 1e-9
 
     def compile(self) -> None:
-        ahead(solve_game, hands_of)
+        ahead(try_support, solve_game, hands_of)
         layers = layers_of(2, "win" if self.win else "points")
         payoffs: dict[int, Floats] = {}
         for tier in layers.tiers():
@@ -145,19 +146,22 @@ class Layers(Layout[int]):
         slots = targets if self.win else slots_of(targets, layer.width)
         values = out.reshape(-1, layer.width)
         values[:] = 0.0
-        first, gap = self.parts(tier)[part][0] // layer.width, np.zeros(1)
+        first, worst = self.parts(tier)[part][0] // layer.width, 0.0
         step = max(1, GAMES_A_CALL // (layer.width * tier))
         for at in range(0, len(values), step):
             if stop():
                 raise Stopped
             piece = values[at : at + step]
-            pattern = (solve_game, path_counts(), self.cards, tier, first + at, below, starts)
+            solvers = solve_game, try_support
+            pattern = (*solvers, path_counts(), self.cards, tier, first + at, below, starts)
             if self.win:
-                columns = under.columns, layer.columns
-                solve_for_winning(*pattern, upcards, slots, *columns, piece, CLOSED_WINNING, gap)
+                columns, how = (under.columns, layer.columns), (piece, CLOSED_WINNING, LANES)
+                gap = solve_for_winning(*pattern, upcards, slots, *columns, *how)
             else:
-                solve_for_points(*pattern, under.width, upcards, slots, piece, CLOSED_POINTS, gap)
-        worst, bound = float(gap[0]), self.layer_error
+                how = piece, CLOSED_POINTS, LANES
+                gap = solve_for_points(*pattern, under.width, upcards, slots, *how)
+            worst = max(worst, gap)
+        bound = self.layer_error
         if not worst <= bound:
             raise ArithmeticError(f"layer {tier}: a game could not be solved: its gap is {worst:g}")
         return worst + (tier - 1) * bound
@@ -255,7 +259,7 @@ def layers_of(cards: int, objective: str) -> Layers:
 
 
 GAMES_A_PART = 40_000_000
-PART_NS = 16e9
+PART_NS = 24e9
 """Matrix games, and about the nanoseconds of one core by `GAME_NS`, that a part has at most. Up to
 13 cards the games say how many parts there are."""
 ROWS_A_PART = 32 << 20
@@ -338,14 +342,14 @@ def deck_ranks(cards: int) -> Ints:
 def upcards_of(cards: int, size: int) -> tuple[Floats, Ints]:
     """The cards that may be turned up above each deck of `size` cards: those that it does not have.
 
-    The cards, float64 (cards a deck, decks padded to eights), from the highest down, so that
+    The cards, float64 (cards a deck, decks padded to sixteens), from the highest down, so that
     neighbouring decks mostly have the same one; and the deck with that card, int64, -1 in padding.
     """
     decks = decks_of(cards, size)
     turned = np.ascontiguousarray(np.array([
         [k for k in range(cards, 0, -1) if not deck >> (k - 1) & 1] for deck in decks.tolist()
     ]).T)  # fmt: skip
-    padded = -len(decks) % 8
+    padded = -len(decks) % LANES
     targets = deck_ranks(cards)[decks | 1 << (turned - 1)]
     return (
         np.pad(turned.astype(np.float64), ((0, 0), (0, padded))),

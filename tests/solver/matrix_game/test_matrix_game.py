@@ -147,13 +147,13 @@ def test_no_games_have_no_solutions():
 def test_what_is_dominated_goes_until_nothing_is():
     """Two columns go first, then three rows, then one more column."""
     game = np.array([[4.0, 1, 3, 5], [4, 0, 5, 4], [4, 1, 5, 2], [5, 1, 0, 5]])
-    rows, columns = np.empty(4, np.int64), np.empty(4, np.int64)
+    rows, columns = np.arange(4), np.arange(4)
     assert undominated(game, 4, 4, rows, columns) == (1, 1)
     assert (rows[0], columns[0]) == (2, 1)
 
 
 def test_what_is_dominated_is_forgotten_in_its_own_place():
     game = np.array([[4.0, 1, 3, 5], [4, 0, 5, 4], [4, 1, 5, 2], [5, 1, 0, 5]])
-    rows, columns = np.arange(50, 59), np.arange(50, 59)
+    rows, columns = (np.concatenate([np.arange(4), np.arange(54, 59)]) for _ in range(2))
     undominated(game, 4, 4, rows, columns)
     assert rows[4:].tolist() == columns[4:].tolist() == [54, 55, 56, 57, 58]
