@@ -1,7 +1,5 @@
 """--results that is not a folder is refused in a sentence, by every command that takes it."""
 
-from pathlib import Path
-
 import pytest
 
 from luckbase.jobs.app import run
@@ -42,10 +40,3 @@ def test_a_folder_that_is_not_there_yet_is_made(tmp_path, capsys):
     assert run(["solve", BOARD, "--results", str(tmp_path / "new/one")]) == 0
     assert run(["status", "--results", str(tmp_path / "new/one")]) == 0
     assert "complete" in capsys.readouterr().out
-
-
-def test_a_file_called_results_is_said_too(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    Path("results").write_text("")
-    assert run(["status"]) == 2
-    assert "--results: results is a file" in capsys.readouterr().err
