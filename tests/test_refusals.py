@@ -10,6 +10,7 @@ import pytest
 
 import luckbase
 from luckbase.game import load_game
+from luckbase.solver.game.capabilities import Layout
 from tests.jobs.web.serving import id_of
 from tests.places import BOARDS, ROOT
 from tests.solver.board.board_files import assert_one_sentence
@@ -122,6 +123,14 @@ def test_an_option_of_a_board(group, asked, sentence, refused):
 @cases_of("board")
 def test_a_name_of_a_board(group, asked, sentence, refused):
     assert_same(refused(["solve", *asked], sentence), raised(sentence, luckbase.load_board, *asked))
+
+
+@cases_of("layout")
+def test_a_board_without_a_full_table(group, asked, sentence):
+    board, *options = asked[0].split()
+    game = load_game(luckbase.load_board(board, **fields_of(" ".join(options))))
+    assert not game.has(Layout)
+    raised(sentence, game.need, Layout)
 
 
 @cases_of("state")

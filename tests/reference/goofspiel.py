@@ -15,8 +15,6 @@ from functools import cache
 
 from tests.reference import matrix_game
 
-Cards = frozenset[int]
-
 
 @cache
 def value(mine, theirs, deck, win=False, lead=0):

@@ -1,5 +1,6 @@
 """Fields: every way to write a state gives the same state, in every game; what is wrong is said."""
 
+import pickle
 import re
 from contextlib import nullcontext
 from decimal import Decimal
@@ -65,6 +66,13 @@ def states(draw, names=tuple(GAMES)):
             break
         found.append(edges.children[draw(st.integers(0, len(edges.children) - 1))])
     return game, np.array(found)
+
+
+@pytest.mark.parametrize("name", GAMES)
+def test_a_game_can_be_sent_to_another_process(name):
+    game = pickle.loads(pickle.dumps(load(name)))
+    assert list(game.fields) == list(load(name).fields)
+    assert np.array_equal(game.start(), load(name).start())
 
 
 def as_text(value):

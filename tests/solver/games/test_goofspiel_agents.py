@@ -5,8 +5,7 @@ import pytest
 
 from luckbase.solver.board.file import read_board
 from luckbase.solver.board.model import board_hash
-from luckbase.solver.errors import OptionError
-from luckbase.solver.game.capabilities import Layout, agents_of
+from luckbase.solver.game.capabilities import agents_of
 from luckbase.solver.game.game import load_game
 from luckbase.solver.game.rules import SIMULTANEOUS, TERMINAL
 from luckbase.solver.games.goofspiel.agents import match, solved, strategies_at
@@ -96,17 +95,6 @@ def test_kept_cards_are_read_said_and_packed_as_they_are():
     packed = pack_all(game.strides, state[None])
     np.testing.assert_array_equal(unpack_all(game.strides, packed)[0], state)
     assert expand(game, state[None]).children[0].tolist() == [0b110000, 0b1100, 0b100001, 0, 14]
-
-
-def test_a_board_that_keeps_cards_has_no_table():
-    game = board(5, keep=True)
-    assert not game.has(Layout) and game.get(Layout) is None
-    with pytest.raises(OptionError) as error:
-        game.need(Layout)
-    assert str(error.value) == (
-        "board points: keep_cards: tables leave the cards out, because they change no payoff; "
-        "expected false"
-    )
 
 
 def test_keep_cards_false_is_the_board_that_leaves_it_out():

@@ -1,6 +1,5 @@
 """Jackpot and Shut the Box: published numbers, the reference solver, the rules in words."""
 
-import pickle
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
@@ -380,13 +379,6 @@ def test_a_state_before_the_roll_has_no_dice():
 def test_the_fields_have_as_many_dice_as_the_board():
     assert jackpot(TINY).columns == ("open", "dice")
     assert jackpot(SEED, (("dice", 3), ("sides", 4))).columns[1:] == ("dice_1", "dice_2", "dice_3")
-
-
-def test_a_game_can_be_sent_to_another_process():
-    for path in (SEED, TINY):
-        game = pickle.loads(pickle.dumps(jackpot(path)))
-        assert list(game.fields) == list(jackpot(path).fields)
-        assert np.array_equal(game.start(), jackpot(path).start())
 
 
 # Refusals

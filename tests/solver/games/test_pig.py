@@ -1,6 +1,5 @@
 """Pig, the race and the rounds: published numbers, reference solvers, agents, words."""
 
-import pickle
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
@@ -353,23 +352,6 @@ def test_states_in_words():
     for path in (RACE, TINY, ROUNDS):
         for _, said in laid_out(path).opening_questions():
             assert laid_out(path).locate(pig(path).parse(said))[0][0] >= 0
-
-
-def test_boards_that_can_not_be_solved_are_refused_in_a_sentence():
-    for path, options in (
-        (TINY, (("first_roll_forced", False),)),
-        (TINY, (("count_rolls", True),)),
-        (ROUNDS, (("count_rolls", True),)),
-    ):
-        with pytest.raises(OptionError) as caught:
-            pig(path, options).need(Layout)
-        assert_one_sentence(caught.value)
-
-
-def test_games_can_be_sent_to_another_process():
-    for path, kind in ((TINY, "pig"), (ROUNDS, "pig-rounds")):
-        game = pickle.loads(pickle.dumps(pig(path, (("count_rolls", True),))))
-        assert game.board.game == kind and game.columns[-1] == "rolls"
 
 
 def test_two_dice_pig_is_skunk():

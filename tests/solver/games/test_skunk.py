@@ -1,6 +1,5 @@
 """Skunk: the published numbers, the reference solver, the certificate, the chart, words."""
 
-import pickle
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
@@ -12,7 +11,7 @@ from hypothesis import strategies as st
 
 from luckbase import solver
 from luckbase.solver.check import check_game
-from luckbase.solver.errors import OptionError, StateError
+from luckbase.solver.errors import StateError
 from luckbase.solver.game.capabilities import Layout, best_array
 from luckbase.solver.game.game import Stopped
 from luckbase.solver.games.skunk import kernel
@@ -335,29 +334,7 @@ def test_states_in_words():
         assert race.locate(race.game.parse(words))[0][0] == 0
 
 
-@pytest.mark.parametrize(
-    ("options", "sentence"),
-    [
-        ((("must_roll", False),), "at mine=0 yours=0 turn=0 both players could pass for ever"),
-        ((("count_rolls", True),), "tables leave the rolls out"),
-    ],
-)
-def test_a_board_without_a_table_is_refused_in_a_sentence(options, sentence):
-    game = skunk(TINY, options)
-    assert not game.has(Layout)
-    with pytest.raises(OptionError) as caught:
-        game.need(Layout)
-    assert_one_sentence(caught.value)
-    assert sentence in str(caught.value)
-
-
 def test_a_solve_stops_when_it_is_told_to():
     race = race_of()
     with pytest.raises(Stopped):
         race.solve_tier(0, np.empty(race.shape(0)), lambda child: np.empty(0), lambda: True)
-
-
-def test_a_game_can_be_sent_to_another_process():
-    for options in ((), (("count_rolls", True),)):
-        game = pickle.loads(pickle.dumps(skunk(TINY, options)))
-        assert list(game.fields) == list(skunk(TINY, options).fields)
