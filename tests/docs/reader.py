@@ -4,8 +4,6 @@
 Every byte that an answer comes from was checked against the ledger.
 """
 
-from __future__ import annotations
-
 import hashlib
 import io
 import json

@@ -11,8 +11,6 @@ comments before a block say what is different:
 * ``<!-- tested with: A for B -->``: B stands in the block, and the test writes A.
 """
 
-from __future__ import annotations
-
 import contextlib
 import io
 import os

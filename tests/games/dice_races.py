@@ -1,7 +1,5 @@
 """Races with dice that a search solves as components: Hog, Pig for two and three, two-dice Pig."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from luckbase.game import (

@@ -1,7 +1,5 @@
 """Games of public reports and textbooks, on which luckbase once gave a wrong value or none."""
 
-from __future__ import annotations
-
 from luckbase.game import (
     JOINT,
     Board,

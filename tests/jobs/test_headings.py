@@ -1,7 +1,5 @@
 """What payoffs are called, everywhere they are printed: by what they are, not by habit."""
 
-from __future__ import annotations
-
 import io
 from dataclasses import replace
 from typing import Literal

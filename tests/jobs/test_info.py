@@ -1,7 +1,5 @@
 """``luckbase info``: what it prints is true, fits, and can be typed."""
 
-from __future__ import annotations
-
 import io
 import json
 import shlex

@@ -22,8 +22,6 @@ Readings where the rules leave room
 * An agent is asked with that list even where it has one entry: no agent can choose anything else.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property

@@ -12,8 +12,6 @@ would take a day here, and both sides of a comparison use the same small one.
 Agents: `turn_points` follows one who sticks by (turn, rolls), roll by roll.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from dataclasses import dataclass, field
 from fractions import Fraction

@@ -51,8 +51,6 @@ All arithmetic is that of the chances given: floats, or exact if they are Fracti
 ``tie_tolerance=0``).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import NamedTuple

@@ -23,8 +23,6 @@ Whammies are never merged here. States that lead back to one another are iterate
 moves any more, from 0 and from 1 for everybody, which must come to the same, else `Unsettled`.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from dataclasses import dataclass
 from itertools import product

@@ -1,7 +1,5 @@
 """Results as JSON: the fields in their order."""
 
-from __future__ import annotations
-
 import json
 import os
 from dataclasses import dataclass, field

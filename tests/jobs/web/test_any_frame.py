@@ -1,8 +1,6 @@
 """A column of any Arrow type comes in, by Python or the command line: the answer is the one to the
 state that it means, or one sentence."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any

@@ -1,7 +1,5 @@
 """What somebody writes wrong in their first game is refused in a sentence."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from types import SimpleNamespace
 

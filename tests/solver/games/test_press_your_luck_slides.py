@@ -1,8 +1,6 @@
 """Press Your Luck with every slide and the player's own choices, held to the reference that reads
 the squares aloud, on random small boards."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

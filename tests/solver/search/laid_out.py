@@ -6,8 +6,6 @@ same one, to a state of the same part that is spread no more. So the true level 
 may. Every action may lead lower in some way, so no play goes on forever.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from functools import cached_property
 

@@ -1,8 +1,6 @@
 """Components of states that come back to each other: values against exact fractions, and no bound
 on an error exceeded; what is refused, in a sentence."""
 
-from __future__ import annotations
-
 import itertools
 from decimal import Decimal, localcontext
 from fractions import Fraction

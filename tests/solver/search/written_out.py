@@ -6,8 +6,6 @@ A state is `over`, or somebody `decides` between actions, or `chance` does; an a
 edges (weight, child) or (weight, child, rewards). The first state is the start.
 """
 
-from __future__ import annotations
-
 import json
 from typing import Literal
 
