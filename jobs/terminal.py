@@ -11,9 +11,8 @@ What stdout or stderr cannot take is an error of ours that names the stream: an 
 name would be taken for one of the results folder, and click takes a closed pipe for exit code 1,
 which says "no" here.
 
-That numba compiles is said where it takes longer than a moment: the first time on a machine. It
-begins wherever a game's rules are imported, mostly before there is any progress to show, so a
-thread watches for it while a command runs. numba is never imported here.
+If compiling takes longer than a moment, as it does the first time on a machine, a line says so. A
+thread watches for it while a command runs, because it can begin before there is progress to show.
 """
 
 from __future__ import annotations
@@ -29,10 +28,10 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from functools import cache
 from types import FrameType
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TextIO
 
+from luckbase.solver.compiled import compiling_seconds
 from luckbase.solver.errors import LuckbaseError
 from luckbase.solver.sentences import count, counted, duration, many
 
@@ -174,42 +173,15 @@ def _named(stream: TextIO | None, called: str) -> TextIO:
     )  # fmt: skip
 
 
-class _Clock:
-    """Seconds that this process has compiled for since it listens to numba, which compiles in one
-    thread at a time; nested compilations count once."""
-
-    def __init__(self) -> None:
-        self.depth, self.began, self.total = 0, 0.0, 0.0
-
-    def notify(self, event: Any) -> None:
-        """What numba calls where a compilation begins and ends."""
-        if event.is_start:
-            self.began = self.began if self.depth else time.monotonic()
-            self.depth += 1
-        elif self.depth:  # else it had begun before anybody listened
-            self.depth -= 1
-            self.total += 0.0 if self.depth else time.monotonic() - self.began
-
-    def seconds(self) -> float:
-        """With those of what is compiled at this moment."""
-        return self.total + (time.monotonic() - self.began if self.depth else 0.0)
-
-
-_clock = _Clock()
-compiling_seconds = _clock.seconds
-
-
 @contextmanager
 def watch_compiling() -> Iterator[None]:
-    """While this lasts, it is said once that numba compiles, if that takes long."""
+    """Print once that functions are being compiled, if that takes long."""
     over = threading.Event()
     before = compiling_seconds()
 
     def watch() -> None:
         noted = False
         while not over.wait(POLL_SECONDS):
-            if hasattr(sys.modules.get("numba"), "njit"):  # all of it is imported
-                _listen(sys.modules["numba.core.event"])
             if not noted and compiling_seconds() - before > MOMENT_SECONDS:
                 print(COMPILING_TEXT, file=sys.stderr)
                 noted = True
@@ -221,14 +193,6 @@ def watch_compiling() -> Iterator[None]:
     finally:
         over.set()
         thread.join()
-
-
-@cache
-def _listen(event: Any) -> None:
-    """Have the clock listen to numba; event: its module, not imported from this thread, for two
-    threads that import numba wait for each other."""
-    event.Listener.register(_Clock)
-    event.register("numba:compile", _clock)
 
 
 LINE_SECONDS = 5.0

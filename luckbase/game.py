@@ -11,6 +11,7 @@ board; `register` enters it. `tests/games/climb.py` is one of sixty lines::
 from luckbase.solver.board.model import Board, Section, option
 from luckbase.solver.board.registry import Entry, register
 from luckbase.solver.check import check_game
+from luckbase.solver.compiled import tell_numba
 from luckbase.solver.game.capabilities import (
     Agents,
     Charts,
@@ -50,5 +51,6 @@ __all__ = [
     "set_field", "simultaneous", "transition",
 ]  # fmt: skip
 
+tell_numba()  # so that functions that an author compiles may call `lead` and so on
 GROUP_TYPE = _GROUP_TYPE.made
 """numba's type of a function that groups states (`Groups`)."""

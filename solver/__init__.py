@@ -8,7 +8,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -48,21 +47,3 @@ def load_layout(board: Board) -> Layout[Any]:
     from luckbase.solver.game.capabilities import Layout
 
     return load_game(board).need(Layout)
-
-
-_LOCATORS = "NUMBA_CACHE_LOCATOR_CLASSES"
-
-
-def _keep_compiled_code() -> None:
-    """Have numba ask `njit.Locator` first, then its own in their order. Before numba is imported
-    only the environment can say so; `njit` takes it out again."""
-    of_numba = ("UserProvided", "InTree", "UserWide", "IPython", "Zip")
-    ours = f"{__name__}.njit.Locator"
-    locators = os.environ.get(_LOCATORS) or ",".join(f"{name}CacheLocator" for name in of_numba)
-    if "numba.core.config" in sys.modules:
-        sys.modules["numba.core.config"].CACHE_LOCATOR_CLASSES = f"{ours},{locators}"  # type: ignore[attr-defined]
-    elif ours not in locators.split(","):
-        os.environ[_LOCATORS] = f"{ours},{locators}"
-
-
-_keep_compiled_code()

@@ -1,40 +1,63 @@
-"""Functions that numba compiles when they are first called, and its types, without importing numba.
+"""Functions that numba compiles when they are first called, and the folder that keeps the code.
 
-numba takes .2 s to import and .15 s to call the first function that it has kept on disk: longer
-than all else that the answer to one state takes; and seconds to compile what that calls. So a
-declared function imports it when it is called, and not at all while `in_python` lasts, where it
-runs as the Python that it is. How it is compiled says `solver.njit`.
+Importing numba takes 0.2 s, and loading the first function that it has kept takes 0.15 s. That is
+longer than the whole answer to one state. Compiling takes seconds. So a declared function imports
+numba when it is first called, and stays plain Python while `in_python` lasts.
+
+**Declarations.** `njit` declares a function that Python calls. With a signature, numba compiles the
+function once and refuses other types. Without one, numba compiles it for the types of each call.
+`jitable` declares a function that only compiled functions call.
+
+**Code on the disk.** numba keeps compiled functions in a folder. It compiles a function again if
+its file changes, but not if a helper in another file does. So every version of luckbase has a
+folder of its own, named by a hash of all files in `solver/` and of the versions of numba, numpy and
+Python. Another version compiles once more (`python -m tests.bench compile`). Folders that were not
+used for `KEEP_DAYS` days are removed. Compiled code is run, so luckbase only uses folders that
+belong to this user and that nobody else may write to.
 """
 
 from __future__ import annotations
 
-import pickle
-import subprocess
+import hashlib
+import os
+import shutil
+import stat
 import sys
+import tempfile
 import threading
+import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from functools import cached_property, partial, update_wrapper
+from contextlib import contextmanager
+from functools import cache, update_wrapper
 from importlib import import_module
+from pathlib import Path
 from typing import Any, ParamSpec, TypeVar, cast
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
-_making = threading.RLock()
 _in_python = _beside = False
 
 
+# --- numba's types, by name ----------------------------------------------------------------------
+
+_types_lock = threading.RLock()
+"""numba may make two types of one if two threads ask for it at the same time."""
+
+
 class Later:
-    """A type of numba's, or what is made of some, by name: `made` when a function needs it."""
+    """One of numba's types, or a signature, that is `made` when a function needs it."""
 
     def __init__(self, make: Callable[[], Any]) -> None:
         self._make = make
 
-    @cached_property
+    @property
     def made(self) -> Any:
-        """What it is to numba."""
-        return self._make()
+        """Return numba's type."""
+        with _types_lock:
+            if "_made" not in self.__dict__:
+                self.__dict__["_made"] = self._make()
+            return self.__dict__["_made"]
 
     def __getattr__(self, name: str) -> Later:
         if name.startswith("_"):
@@ -54,182 +77,197 @@ def _made(part: Any) -> Any:
     return tuple(map(_made, part)) if type(part) is tuple else part
 
 
-types: Any = Later(lambda: import_module("numba.core.types"))
-"""numba's types: ``types.int64[::1]``."""
+types: Any = Later(lambda: import_module("numba").types)
+"""numba's types, for example ``types.int64[::1]``."""
 
 
 def tuple_type(of: type, *parts: Any) -> Any:
-    """numba's type of a NamedTuple whose members are of these types."""
-    return Later(lambda: import_module("luckbase.solver.njit").tuple_type(of, *map(_made, parts)))
+    """Return numba's type of a NamedTuple whose members have these types."""
+
+    def make() -> Any:
+        made, numba_types = [_made(part) for part in parts], types.made
+        if all(part == made[0] for part in made):  # numba tells the two apart
+            return numba_types.NamedUniTuple(made[0], len(made), of)
+        return numba_types.NamedTuple(made, of)
+
+    return Later(make)
+
+
+# --- functions -----------------------------------------------------------------------------------
 
 
 class Function:
-    """A function of Python's that numba compiles when it is first called. plain: that function;
-    make: makes numba's of it."""
+    """A function that Python calls, and other compiled functions call.
 
-    def __init__(self, plain: Callable[..., Any], make: Callable[[], Any]) -> None:
-        self.plain, self._make = plain, make
+    plain: the Python function.
+    """
+
+    def __init__(self, plain: Callable[..., Any], signature: Any, options: dict[str, Any]) -> None:
+        self.plain, self._signature, self._options = plain, signature, options
         update_wrapper(self, plain)
 
-    @cached_property
+    @property
     def made(self) -> Any:
-        """What it is to numba: a dispatcher, all of whose attributes it has."""
-        with _making:
-            if "made" not in self.__dict__:  # from Python 3.12 on a property has no lock
-                self.__dict__["made"] = self._make()
-            return self.__dict__["made"]
+        """Return numba's dispatcher; a function with a signature is then compiled.
+
+        No lock is held: numba has one of its own, and a second lock could wait for it for ever. If
+        two threads come at once, the second loads what the first has kept.
+        """
+        if "_made" not in self.__dict__:
+            made = compiled(self.plain, self._signature, **self._options)
+            self.__dict__.setdefault("_made", made)
+        return self.__dict__["_made"]
 
     @property
-    def _numba_type_(self) -> Any:
-        """What numba asks where another function calls it."""
-        if hasattr(self.made, "_numba_type_"):
-            return self.made._numba_type_
-        context: Any = import_module("numba.core.registry").cpu_target.typing_context
-        context.refresh()  # it has been made since numba looked last
-        return context.resolve_value_type(self.made)
+    def is_compiled(self) -> bool:
+        """True if Python can call it without compiling it first."""
+        return bool(getattr(self.__dict__.get("_made"), "signatures", ()))
 
     def __call__(self, *parts: Any, **named: Any) -> Any:
-        if _in_python and ("numba" not in sys.modules or (_beside and not self._is_compiled)):
+        there = self.is_compiled
+        if _in_python and ("numba" not in sys.modules or (_beside and not there)):
             return self.plain(*parts, **named)
-        return self.made(
-            *[part.made if type(part) is Function else part for part in parts], **named
-        )
+        given = [part.made if type(part) is Function else part for part in parts]
+        if there:
+            return self.made(*given, **named)
+        with _compiling():
+            return self.made(*given, **named)
 
-    @property
-    def _is_compiled(self) -> bool:
-        """Whether it is there, for Python to call."""
-        made: Any = self.__dict__.get("made")
-        return getattr(made, "declared", None) is not None and bool(made.overloads)
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return getattr(self.made, name)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """By its name; one that has none goes as numba's."""
-        module = sys.modules.get(self.__module__)
-        if getattr(module, self.__name__, None) is self:
-            return _named, (self.__module__, self.__name__)
-        return _of, (self.made,)
+    def __reduce__(self) -> str:
+        return self.plain.__qualname__  # pickled by its name
 
 
-def _named(module: str, name: str) -> Any:
-    return getattr(import_module(module), name)
+class Part:
+    """A function that becomes part of the compiled functions that call it.
+
+    plain: the Python function, which Python runs as it is.
+    """
+
+    def __init__(
+        self,
+        plain: Callable[..., Any],
+        options: dict[str, Any],
+        typed: Callable[..., Any] | None = None,
+    ) -> None:
+        """typed: returns the function that numba compiles for some types, if not `plain`."""
+        self.plain, self.options = plain, options
+        self.typed = typed or (lambda *parts, **named: plain)
+        update_wrapper(self, plain)
+
+    def __call__(self, *parts: Any, **named: Any) -> Any:
+        return self.plain(*parts, **named)
+
+    def __repr__(self) -> str:
+        return self.plain.__name__  # in numba's messages
+
+    def __reduce__(self) -> str:
+        return self.plain.__qualname__
 
 
-def _of(made: Any) -> Function:
-    return Function(made.py_func, lambda: made)
+_new_parts: list[Part] = []
+"""Those that numba does not know yet."""
 
 
 def njit(signature: Any = None, **options: Any) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """As `solver.njit.njit`, which is asked when the function is first called; without a signature
-    it is compiled for each that it is called with."""
+    """Declare a function as `numba.njit` does: kept on the disk, and called without Python's lock.
+
+    signature: of the types in `types`; None to compile the function for the types of each call.
+    options: more options of `numba.njit`.
+    """
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
-        def make() -> Any:
-            made = {name: _made(option) for name, option in options.items()}
-            return import_module("luckbase.solver.njit").njit(_made(signature), **made)(function)
-
-        return cast("Callable[P, R]", Function(function, make))
+        return cast("Callable[P, R]", Function(function, signature, options))
 
     return decorate
 
 
-def jitable(function: Callable[P, R]) -> Callable[P, R]:
-    """As numba's `register_jitable`: Python's own, and part of functions that are compiled."""
-    made = partial(_extended, "register_jitable", function)
-    return cast("Callable[P, R]", Function(function, made))
+def jitable(**options: Any) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Declare a function that becomes part of the compiled functions that call it (`Part`).
+
+    options: of `numba.njit`.
+    """
+
+    def decorate(function: Callable[P, R]) -> Callable[P, R]:
+        made = Part(function, options)
+        _new_parts.append(made)
+        return cast("Callable[P, R]", made)
+
+    return decorate
 
 
-def intrinsic(function: Callable[P, R], typed: Callable[..., Any]) -> Callable[P, R]:
-    """As numba's, made of `typed`; in Python what the function does."""
-    return cast("Callable[P, R]", Function(function, partial(_extended, "intrinsic", typed)))
+inlined = jitable(forceinline=True)
+"""Declares a function whose code is put in the place of each call."""
 
 
-def _extended(how: str, function: Callable[..., Any]) -> Any:
-    return getattr(import_module("numba.extending"), how)(function)
+def _array_at(array: Any) -> Any:
+    """Return what numba compiles for `borrowed`: an array at the address of another."""
+    import numba
+
+    pointer = numba.types.CPointer(array.dtype)
+    address = numba.njit(pointer(pointer))(lambda at: at)
+
+    def made(array: Any) -> Any:
+        return numba.carray(address(array.ctypes), array.shape)
+
+    return made
 
 
-def _uncounted(_: Any, array: Any) -> Any:
-    """Of `uncounted`, the type of what it returns, and the code."""
-    null = import_module("numba.core.cgutils").get_null_value
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        found = context.make_array(array)(context, builder, value=args[0])
-        found.meminfo, found.parent = null(found.meminfo.type), null(found.parent.type)
-        return found._getvalue()
-
-    return (array(array), generate) if isinstance(array, types.Array.made) else None
-
-
-@partial(intrinsic, typed=_uncounted)
-def uncounted(array: Any) -> Any:
-    """The array without an owner, which must outlive it: an argument of the function that borrows.
+def _same_array(array: Any) -> Any:
+    """Return an argument of a compiled function as an array that no references are counted of.
 
     numba counts references, atomically, wherever an array is taken out of a tuple or handed to
-    another function, inlined or not. Of an array without an owner nothing is counted, and LLVM sees
-    it, so what is inlined costs nothing more.
+    another function. In short functions that takes as long as the work: without it, the rules of
+    Press Your Luck take half the time. The array must not outlive the call.
     """
     return array
 
 
-def _borrowed(context: Any, array: Any) -> Any:
-    """Of `borrowed`, the type of what it returns, and the code."""
-    found, of = _uncounted(context, array), import_module("luckbase.solver.njit").Indexed
-    return (of(array)(array), found[1]) if found else None
+borrowed: Any = Part(_same_array, {"forceinline": True}, _array_at)
+_new_parts.append(borrowed)
 
 
-@partial(intrinsic, typed=_borrowed)
-def borrowed(array: Any) -> Any:
-    """`uncounted`, and indexed from its first element on: no index is below 0 (`njit.Indexed`)."""
-    return array
+def compiled(function: Callable[..., Any], signature: Any = None, **options: Any) -> Any:
+    """Return numba's dispatcher of a function, compiled if there is a signature."""
+    import numba
+
+    tell_numba()
+    folder = cache_folder()
+    if folder is None:
+        options = options | {"cache": False}
+    else:
+        numba.config.CACHE_DIR = str(folder)
+    options = {"cache": True, "nogil": True} | options
+    if signature is None:
+        return numba.njit(**options)(function)
+    with _compiling():
+        return numba.njit(_made(signature), **options)(function)
 
 
-def _fetched(_: Any, array: Any, row: Any) -> Any:
-    """Of `fetch`, the type of what it returns, and the code."""
-    cgutils: Any = import_module("numba.core.cgutils")
-    ir: Any = import_module("llvmlite.ir")
-    numba_types: Any = import_module("numba.core.types")
+def tell_numba() -> None:
+    """Tell numba of the declared functions, so that others that it compiles may call them."""
+    from numba import extending, typeof
 
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        found = context.make_array(array)(context, builder, value=args[0])
-        step = cgutils.unpack_tuple(builder, found.strides, array.ndim)[0]
-        number = ir.IntType(32)
-        place = builder.bitcast(found.data, cgutils.voidptr_t)
-        place = builder.gep(place, [builder.mul(step, args[1])])
-        kind = ir.FunctionType(ir.VoidType(), [cgutils.voidptr_t, number, number, number])
-        name = "llvm.prefetch.p0i8"
-        function = builder.module.globals.get(name) or ir.Function(builder.module, kind, name)
-        builder.call(function, [place, number(0), number(3), number(1)])  # to read, every cache
-        return context.get_dummy_value()
-
-    return (numba_types.void(array, numba_types.intp), generate)
+    with _types_lock:
+        if Function not in extending.typeof_impl.registry:
+            extending.typeof_impl.register(Function)(lambda each, context: typeof(each.made))
+        while _new_parts:
+            part = _new_parts.pop()
+            extending.overload(part, jit_options=part.options, strict=False)(part.typed)
 
 
-@partial(intrinsic, typed=_fetched)
-def fetch(array: Any, row: Any) -> None:
-    """Have the row of an array brought into the cache, for it will be read soon: nobody waits for
-    it, so many cache misses are under way at once. Of a row that is not there nothing comes."""
-
-
-def _counted(_: Any, bits: Any) -> Any:
-    """Of `bits_in`, the type of what it returns, and the code."""
-    return types.int64.made(bits), lambda _context, builder, _signature, args: builder.ctpop(
-        args[0]
-    )
-
-
-@partial(intrinsic, typed=_counted)
-def bits_in(bits: Any) -> int:
-    """How many of the 64 bits of a number are set."""
-    return int(bits).bit_count()
+def compile_all(*functions: Any) -> None:
+    """Compile functions with signatures, or load them."""
+    for function in functions:
+        _ = function.made
 
 
 @contextmanager
 def in_python(few: bool = True, beside: bool = False) -> Iterator[None]:
-    """While this lasts, and there are `few` states, nothing is compiled, unless numba is there
-    anyway; nor then, if `beside`: what is compiled already is used, the rest is Python."""
+    """Run declared functions as plain Python, as long as numba is not imported.
+
+    few: False to change nothing. beside: use functions that are compiled already, and compile no
+    others even if numba is imported.
+    """
     import numpy as np
 
     global _in_python, _beside
@@ -242,137 +280,117 @@ def in_python(few: bool = True, beside: bool = False) -> Iterator[None]:
 
 
 def compile_on() -> None:
-    """End `in_python`: here are many states."""
-    global _beside
-    _beside = False
-    import_module("numba")
+    """End `in_python`, because there are many states."""
+    global _in_python
+    _in_python = False
 
 
-# --- in another process, too ---------------------------------------------------------------------
+# --- how long it takes ---------------------------------------------------------------------------
 
-_Name = tuple[str, str, Any]
-"""A function: its module, its name, the types of the arguments of one that is compiled apart."""
-
-
-class _Beside:
-    """Another process, on a core of its own, that compiles functions one after the other as they
-    are named to it. It keeps them on disk, where this process looks: so whatever becomes of it,
-    this one compiles the rest. It ends when its input does."""
-
-    def __init__(self) -> None:
-        self.wanted, self.now, self.over = list[_Name](), cast("_Name | None", None), False
-        self.changed, pipe = threading.Condition(), subprocess.PIPE
-        code = f"import sys; sys.path[:] = {sys.path}; from {__name__} import _serve; _serve()"
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", code], stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL
-        )
-        self.thread = threading.Thread(target=self._hand_out, name="luckbase beside", daemon=True)
-        self.thread.start()
-
-    def _hand_out(self) -> None:
-        requests, idle = cast("Any", self.process.stdin), cast("Any", self.process.stdout)
-        with suppress(OSError):
-            for _ in idle:  # a line whenever it has nothing to do
-                with self.changed:
-                    self.now = None
-                    self.changed.notify_all()
-                    self.changed.wait_for(lambda: self.wanted or self.over)
-                    if self.over:
-                        break
-                    self.now = self.wanted.pop(0)
-                requests.write(pickle.dumps(self.now))
-                requests.flush()
-        with self.changed:
-            self.now = None
-            self.changed.notify_all()
-
-    def ask(self, wanted: list[_Name]) -> None:
-        """Have it compile these, too."""
-        with self.changed:
-            self.wanted += wanted
-            self.changed.notify_all()
-
-    def wait(self, wanted: _Name) -> None:
-        """Until it has compiled a function, if it is at it; else it leaves it to this process."""
-        with self.changed:
-            if wanted in self.wanted:
-                self.wanted.remove(wanted)
-            self.changed.wait_for(lambda: self.now != wanted)
-
-    def end(self) -> None:
-        """Whatever it is at."""
-        with self.changed:
-            self.over = True
-            self.changed.notify_all()
-        self.process.kill()
-        self.process.wait()
-        self.thread.join()
-
-
-def _serve() -> None:
-    """What that process does."""
-    import_module("numba.core.registry").cpu_target.target_context.refresh()
-    with suppress(EOFError):
-        while True:
-            print(flush=True)
-            module, name, types = pickle.load(sys.stdin.buffer)
-            with suppress(Exception):
-                _named(module, name).made.load(types)
-
-
-IMPORTED = {__name__.partition(".")[0]}
-"""The packages whose functions it compiles: to import another might start who knows what."""
-_other: _Beside | None = None
-_may_start = False
+_begun: list[float] = []
+"""When each compilation that is under way began, the outermost first."""
+_total = 0.0
 
 
 @contextmanager
-def beside(cores: int) -> Iterator[None]:
-    """While this lasts, and there is a second core, another process may compile a part of what is
-    not compiled yet (`ahead`)."""
-    global _other, _may_start
-    _may_start = cores > 1
+def _compiling() -> Iterator[None]:
+    global _total
+    _begun.append(time.monotonic())
     try:
         yield
     finally:
-        other, _other, _may_start = _other, None, False
-        if other is not None:
-            other.end()
+        began = _begun.pop()
+        if not _begun:
+            _total += time.monotonic() - began
 
 
-def ahead(*functions: Any, types: Any = None) -> None:
-    """Say that functions will be needed; types: those of the arguments of one that is compiled
-    apart, None where they are not known yet: then its module is imported ahead."""
-    global _other, _may_start
-    if not _may_start:
-        return
-    ours = [f for f in functions if f.__module__.partition(".")[0] in IMPORTED]
-    missing = [f for f in ours if hasattr(f.made, "is_kept") and not f.made.is_kept(types)]
-    if missing:
+def compiling_seconds() -> float:
+    """Return the seconds for which this process has compiled functions, or loaded them."""
+    began = _begun[:1]
+    return _total + (time.monotonic() - began[0] if began else 0.0)
+
+
+# --- where compiled code is kept -----------------------------------------------------------------
+
+KEEP_DAYS = 30
+_DAY = 86400.0
+_STARTED = time.time()
+
+
+def cache_roots() -> Iterator[Path]:
+    """Yield the folders that may hold one folder a version, the preferred one first."""
+    chosen = os.environ.get("NUMBA_CACHE_DIR")
+    if chosen:
+        yield Path(chosen) / "luckbase"
+    yield Path("~/.cache/luckbase/compiled").expanduser()
+    yield Path(tempfile.gettempdir()) / f"luckbase-{os.getuid()}"
+
+
+@cache
+def cache_folder() -> Path | None:
+    """Return the folder of this version, marked as used today; the first use removes old folders.
+
+    None if no folder is safe, or if a source file has changed since this process started: the code
+    may then mix two versions, and is not kept.
+    """
+    sources, now = sorted(Path(__file__).parent.rglob("*.py")), time.time()
+    if any(_STARTED < file.stat().st_mtime <= now for file in sources):
+        return None
+    name = version_hash(sources)
+    for root in cache_roots():
+        if not _is_safe(root):
+            continue
+        folder = root / name
+        is_new = not folder.exists()
+        if _is_safe(folder):
+            if is_new:
+                prune(root)
+            elif folder.stat().st_mtime < now - _DAY:
+                os.utime(folder)
+            return folder
+    return None
+
+
+def version_hash(sources: list[Path]) -> str:
+    """Return a hash of source files of `solver/` and of the versions of what compiles them."""
+    import numba
+    import numpy as np
+
+    digest = hashlib.sha256(f"{numba.__version__} {np.__version__} {sys.version}".encode())
+    for file in sources:
+        content = hashlib.sha256(file.read_bytes()).hexdigest()
+        digest.update(f"{file.relative_to(Path(__file__).parent).as_posix()} {content}\n".encode())
+    return digest.hexdigest()[:20]
+
+
+def _is_safe(folder: Path) -> bool:
+    """Make a folder if it is missing. True if it is this user's and only they may write to it."""
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        found = folder.lstat()
+        if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o022:
+            return False
+        tempfile.TemporaryFile(dir=folder).close()
+    except OSError:
+        return False
+    return True
+
+
+def prune(root: Path) -> None:
+    """Remove what was not used for `KEEP_DAYS` days.
+
+    A folder is moved away before it is removed, so no other process sees half of one. A process
+    that still uses it makes it again.
+    """
+    before = time.time() - KEEP_DAYS * _DAY
+    for path in root.glob("*"):
         try:
-            _other = _other or _Beside()
-        except OSError:  # no process more, or nobody knows where Python is
-            _may_start = False
-        else:
-            _other.ask([(f.__module__, f.__name__, types) for f in missing])
-
-
-def compile_all(*functions: Any) -> None:
-    """Compile functions with signatures, or load them."""
-    ahead(*functions)
-    compiled = (f for f in functions if hasattr(f.made, "load"))  # else numba is switched off
-    load_all([(f.__module__, f.__name__, None) for f in compiled])
-
-
-def load_all(names: list[_Name]) -> None:
-    """Compile them, or load them; what another process is at comes last."""
-    while names:
-        name = min(names, key=lambda name: _other is not None and name not in _other.wanted)
-        names.remove(name)
-        _named(*name[:2]).made.load(name[2])
-
-
-def wait_for(module: str, name: str, types: Any = None) -> None:
-    """Until another process has compiled a function, if it is at it."""
-    if _other is not None:
-        _other.wait((module, name, types))
+            if path.stat().st_mtime >= before:
+                continue
+            if path.is_dir():
+                path = path.rename(root / f"old-{os.getpid()}-{path.name}")
+                shutil.rmtree(path, ignore_errors=True)
+            else:
+                path.unlink()
+        except OSError:
+            continue  # another process was faster

@@ -47,7 +47,7 @@ LONG = (
     "tests/cluster/search/test_memory_limit.py",
     "tests/solver/games/test_press_your_luck_choosing.py",
     "tests/test_one_name.py",
-    "tests/solver/test_njit_cache.py",
+    "tests/solver/test_compiled_cache.py",
 )
 ROOM = 8 << 30
 """Tests write to memory where so many bytes are free there."""

@@ -21,7 +21,7 @@ from luckbase.cluster.table.answer import answer_at
 from luckbase.cluster.table.entries import begin, compact
 from luckbase.cluster.table.parquet import Writer
 from luckbase.cluster.table.storage import Folder
-from luckbase.solver import njit
+from luckbase.solver import compiled as layer
 from tests.places import ROOT
 
 RAY = {
@@ -101,21 +101,17 @@ def tables_of(folder, *boards):
 def compile_in_turn(locks):
     """Have no two of pytest's workers compile the same function at once: who comes later waits, and
     reads from the disk what the first has compiled."""
-    compile_now, under_way = njit._Declared.compile, set[str]()
+    compile_now = layer.compiled
 
-    def compile_alone(self, sig):
-        code = self.py_func.__code__
+    def compile_alone(function, signature=None, **options):
+        if signature is None:
+            return compile_now(function, **options)
+        code = function.__code__
         name = hashlib.sha256(f"{code.co_filename} {code.co_firstlineno}".encode()).hexdigest()
-        if self.overloads or name in under_way:
-            return compile_now(self, sig)
         with global_compiler_lock, only_one(locks / name):
-            under_way.add(name)
-            try:
-                return compile_now(self, sig)
-            finally:
-                under_way.discard(name)
+            return compile_now(function, signature, **options)
 
-    njit._Declared.compile = compile_alone
+    layer.compiled = compile_alone
 
 
 FIRST_SOLVES = """

@@ -65,7 +65,6 @@ from luckbase.cluster.table.ledger import (
 from luckbase.cluster.table.storage import Storage, attempt, storage_at
 from luckbase.solver.board.file import read_board
 from luckbase.solver.board.model import rules_form, rules_identity
-from luckbase.solver.compiled import beside
 from luckbase.solver.errors import (
     CorruptTableError,
     ForeignTableError,
@@ -168,8 +167,7 @@ def solve_table(work: Work[S]) -> S:
         report = replace(work.report(table, ledger, goal), damaged=tuple(damaged))
         if goal.ask not in ledger.done or not work.is_there(ledger):
             options.on_progress(Progress(0, 0, 0, 0, 0.0, compiling=True))
-            with beside(machine.cores()):
-                work.compile()
+            work.compile()
             with _no_empty_table(storage_at(table), ledger):
                 report = work.solve(report)
         elif is_new(goal, ledger):

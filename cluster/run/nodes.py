@@ -1,9 +1,9 @@
 """The machines of a Ray cluster: which are there, which are left out and why, with how many cores;
 and what one does before its first task: compare its environment with the driver's, and compile.
 
-Light to import, for a machine that lacks a package must be able to say which. Code comes with the
-job (`ray`), compiled code with the first task: a machine compiles only what no other of its kind
-has compiled, in one process for all.
+Light to import, because a machine that lacks a package must be able to name it. The code comes with
+the job (`ray`). Each machine compiles it once: the first process compiles, the others wait and then
+load what it has kept.
 """
 
 from __future__ import annotations
@@ -166,7 +166,7 @@ class Nodes:
 
 # --- the environment of a machine ----------------------------------------------------------------
 
-PACKAGES = ("numba", "llvmlite", "numpy", "pyarrow", "pydantic")
+PACKAGES = ("numba", "numpy", "pyarrow", "pydantic")
 PACKAGE = Path(__file__).parents[2]
 """The folder of the package luckbase, where this process has it from."""
 
@@ -217,14 +217,6 @@ def source_files() -> list[tuple[str, Path]]:
 
 
 @dataclass(frozen=True)
-class Requirements:
-    """The driver's environment; compiled: a reference to its compiled code, if any."""
-
-    environment: Environment
-    compiled: tuple[Any, ...] = ()
-
-
-@dataclass(frozen=True)
 class Declined:
     """A machine refuses a task: its environment differs, or it does not see files that the job
     reads."""
@@ -242,7 +234,7 @@ _ready: set[type] = set()
 
 
 def run(
-    needed: Requirements, content: bytes, sent: tuple[str, ...], pieces: tuple[int, ...],
+    needed: Environment, content: bytes, sent: tuple[str, ...], pieces: tuple[int, ...],
     *inputs: Any,
 ) -> Iterator[Any]:  # fmt: skip
     """Do a pickled job. sent: the names of the files whose bytes are given first; then come
@@ -252,7 +244,7 @@ def run(
     import ray
 
     node, name = ray.get_runtime_context().get_node_id(), socket.gethostname()
-    why = needed.environment.differs_from(own_environment())
+    why = needed.differs_from(own_environment())
     if why:
         yield from _decline(Declined(node, name, why))
         return
@@ -261,7 +253,7 @@ def run(
 
     if any(part is None for part in inputs):  # made again where it is refused
         raise PayoffsLostError("payoffs were lost with their machine; what was solved stays")
-    job, files = _prepare(needed, content), dict(zip(sent, inputs, strict=False))
+    job, files = _prepare(content), dict(zip(sent, inputs, strict=False))
     memory_used()  # from here on it is sampled
     rest, payoffs = iter(inputs[len(sent) :]), list[Any]()
     for count in pieces:
@@ -297,17 +289,11 @@ def board_of(content: bytes) -> Any:
     return pickle.loads(content)
 
 
-def _prepare(needed: Requirements, content: bytes) -> Any:
-    """A pickled job; what it needs is loaded, or compiled, when this returns."""
-    import ray
-
+def _prepare(content: bytes) -> Any:
+    """Return a pickled job; the functions that it needs are then loaded, or compiled."""
     job = pickle.loads(content)
     if type(job) not in _ready:
-        from luckbase.solver.njit import unpack
-
         with _one_at_a_time():
-            for compiled in ray.get(list(needed.compiled)):
-                unpack(compiled)
             job.compile()
         _ready.add(type(job))
     return job
@@ -315,19 +301,15 @@ def _prepare(needed: Requirements, content: bytes) -> Any:
 
 @contextmanager
 def _one_at_a_time() -> Iterator[None]:
-    """One process of this machine compiles; the others find what it has compiled."""
+    """Let one process of this machine compile; the others then load what it has kept."""
     import fcntl
 
-    from luckbase.solver.njit import cache_roots
+    from luckbase.solver.compiled import cache_folder
 
-    for root in cache_roots():
-        try:
-            root.mkdir(parents=True, exist_ok=True)
-            file = (root / ".lock").open("w")
-        except OSError:
-            continue
-        with file:
-            fcntl.flock(file, fcntl.LOCK_EX)
-            yield
+    folder = cache_folder()
+    if folder is None:
+        yield
         return
-    yield
+    with (folder / ".lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield

@@ -51,7 +51,6 @@ from luckbase.cluster.run.nodes import (
     Declined,
     Head,
     Nodes,
-    Requirements,
     board_of,
     own_environment,
     run,
@@ -70,7 +69,6 @@ from luckbase.cluster.run.worker import (
 from luckbase.cluster.table.storage import storage_at
 from luckbase.solver.errors import LuckbaseError, MemoryLimitError, OptionError, WorkerError
 from luckbase.solver.game.arrays import Floats
-from luckbase.solver.njit import pack
 from luckbase.solver.sentences import many, option, size
 
 RETRIES = 3
@@ -229,9 +227,8 @@ class RayWorkers:
                 options["label_selector"] = {"ray.io/node-id": f"!in({','.join(excluded)})"}
             elif running.node:
                 options |= self._affinity(running.node)
-        if self._needed is None:  # all is compiled by now
-            compiled = (self._ray.put(pack()),) if self._joined else ()
-            self._needed = self._ray.put(Requirements(own_environment(), compiled))
+        if self._needed is None:
+            self._needed = self._ray.put(own_environment())
         results = self._remote.options(**options).remote(
             self._needed, self._pickled(job), tuple(sent), tuple(map(len, running.payoffs)),
             *sent.values(), *chain.from_iterable(running.payoffs),

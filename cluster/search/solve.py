@@ -36,15 +36,13 @@ from luckbase.cluster.table.ledger import (
 )
 from luckbase.cluster.table.storage import storage_at
 from luckbase.solver.board.model import Board
-from luckbase.solver.compiled import ahead
 from luckbase.solver.errors import MemoryLimitError, SearchLimitError
 from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.game import Game, load_game
 from luckbase.solver.game.rules import Level
-from luckbase.solver.search.bellman import matrix_game_solver
 from luckbase.solver.search.expand import root_keys, some_state
 from luckbase.solver.search.game_graph import Graph, edge_memory
-from luckbase.solver.search.keys import Keys, pack_all, unpack_all, unpack_columns
+from luckbase.solver.search.keys import Keys, pack_all, unpack_all
 from luckbase.solver.sentences import many, option, size
 
 PIECE_BYTES, MAX_NUMBERED = 150, 1 << 30
@@ -70,7 +68,6 @@ def roots_at(game: Game, keys: Keys) -> Roots:
 
 def warm_up(game: Game) -> None:
     """Compile the search, or load it, before it is timed and before every worker does."""
-    ahead(game.transition, matrix_game_solver(game), unpack_columns)
     graph, state = Graph(game), some_state(game)
     graph.know(pack_all(game.strides, state), np.zeros((1, game.players)))
     graph.solve(state)

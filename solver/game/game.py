@@ -25,6 +25,7 @@ import inspect
 import os
 import re
 import sys
+import tempfile
 import traceback
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
@@ -41,6 +42,7 @@ from pydantic import ValidationError
 from luckbase.solver.board import registry
 from luckbase.solver.board.model import Board, Source, canonical
 from luckbase.solver.board.registry import GameFile
+from luckbase.solver.compiled import cache_folder
 from luckbase.solver.errors import GameError, LuckbaseError, OptionError, StateError
 from luckbase.solver.game.arrays import FLOAT64_ERROR, Coded, Floats, Ints, coded
 from luckbase.solver.game.fields import Field, Fields, Refuse, State
@@ -374,11 +376,6 @@ def _rules(entry: registry.Entry, board: Board) -> Rules:
 
 # --- games in somebody's own file ----------------------------------------------------------------
 
-_NOISE = re.compile(
-    r"Failed in nopython mode pipeline .*\n|\x1b\[\d*m| found for signature:\s+>>>"
-    r"|Function\(<.*?>\)"
-)
-
 
 def stamp(text: str) -> int:
     """A number of 32 bits of a file's code, another one for other code. Raises SyntaxError."""
@@ -440,14 +437,15 @@ def _run(file: GameFile, where: Path) -> tuple[str, ...]:
 
 
 def fault_in(where: Path, error: BaseException) -> str:
-    """What went wrong in a game's file, behind its name: with the line."""
+    """Return the fault in a game's file, as it stands behind the file's name: with the line."""
     said = str(error)
     wrong = re.search(r"unexpected keyword argument '(\w+)'", said)
-    helper = re.search(r"Untyped global name '(\w+)'.*<class 'function'>", said)
-    if type(error).__module__.startswith("numba"):  # its own words come first, and last
-        said = re.split(r"\n\s*(?:There are|During:|File )", _NOISE.sub("", said).strip())[0]
-        said = re.sub(r"Edges\([^>]*?\)\)", "edges", said)
-        said += f"; write @numba.njit(boundscheck=True) above 'def {helper[1]}'" if helper else ""
+    if type(error).__module__.startswith("numba"):  # its message has dozens of lines
+        lines = [line.strip() for line in said.splitlines() if line.strip()]
+        if lines[0].startswith("Failed in "):  # which of numba's passes
+            lines = lines[1:]
+        said = " ".join(lines[: 1 + lines[0].endswith(":")])
+        said = "; ".join([said, *getattr(error, "__notes__", ())])
     elif isinstance(error, ValidationError):
         from luckbase.solver.board.file import sentence_of
 
@@ -472,17 +470,13 @@ def own_fault(error: BaseException) -> str | None:
 
 
 def line_of(error: BaseException, file: str) -> str:
-    """ ", line N" where an error comes from a line of a file, the innermost; else nothing."""
-    numbers = re.findall(rf'File "[^"\n]*{re.escape(Path(file).name)}", line (\d+)', str(error))
-    lines = [int(numbers[-1])] if numbers else [
-        frame.lineno for frame in traceback.extract_tb(error.__traceback__)
-        if frame.filename == file
-    ]  # fmt: skip
+    """Return ", line N" for an error that comes from a line of a file, the innermost; else ""."""
+    place = getattr(error, "loc", None)  # of numba's errors
+    if place is not None and Path(place.filename).name == Path(file).name:
+        return f", line {place.line}"
+    frames = traceback.extract_tb(error.__traceback__)
+    lines = [frame.lineno for frame in frames if frame.filename == file]
     at = getattr(error, "lineno", None) or (lines[-1] if lines else None)
-    name = re.search(r"name '(\w+)' is not defined", str(error))
-    if at is not None and name is not None:  # numba names the function's line, not its own
-        below = Path(file).read_text(encoding="utf-8").splitlines()[at - 1 :]
-        at += next((i for i, text in enumerate(below) if re.search(rf"\b{name[1]}\b", text)), 0)
     return "" if at is None else f", line {at}"
 
 
@@ -504,10 +498,9 @@ def revive(file: GameFile, name: str, form: dict[str, Any], source: Source | Non
 
 
 def _written(file: GameFile) -> Path:
-    """The text in a file of this machine, in a folder of its own."""
-    from luckbase.solver.njit import cache_roots
-
-    folder = next(cache_roots()) / "games" / hashlib.sha256(file.text.encode()).hexdigest()[:16]
+    """Write the text to a file of this machine, in a folder of its own."""
+    folder = cache_folder() or Path(tempfile.mkdtemp(prefix="luckbase-"))
+    folder = folder / "games" / hashlib.sha256(file.text.encode()).hexdigest()[:16]
     folder.mkdir(parents=True, exist_ok=True)
     place = folder / Path(file.path).name
     beside = place.with_suffix(f".{os.getpid()}.part")

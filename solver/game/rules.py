@@ -65,7 +65,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from luckbase.solver.compiled import Function, jitable, tuple_type, types
+from luckbase.solver.compiled import Function, compiled, jitable, tuple_type, types
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.result import Result
 
@@ -322,28 +322,27 @@ def takes(function: object, count: int) -> bool:
 
 
 def transition(rules: Callable[[Any, Any, Any], int]) -> Transition:
-    """Compile ``rules(board, state, edges)`` (module docstring); kept on disk beside what else is
-    compiled, unless the function stands in no file (a notebook's).
+    """Compile ``rules(board, state, edges)`` (module docstring). The code is kept on the disk if
+    the function is in a file, not in a cell of a notebook.
 
-    Raises numba's errors where it uses what can not be compiled.
+    Raises numba's errors for code that numba cannot compile. A note on the error names functions
+    that the author has to declare.
     """
-    # The author's own function, not a wrapper around it: numba keeps what it compiles by the place
-    # of the function in its file, and a wrapper's, with another function in it, would never be met
-    # again by another process.
-    import numba as nb
-
-    compiled: Transition
-    if os.path.exists(rules.__code__.co_filename):
-        try:
-            compiled = nb.njit(TRANSITION_TYPE.made, cache=True, boundscheck=True)(rules)
-            return compiled
-        except ImportError:  # kept by a process that knew the file by a name not known here
-            pass
-    compiled = nb.njit(TRANSITION_TYPE.made, boundscheck=True)(rules)
-    return compiled
+    made: Transition
+    is_in_file = os.path.exists(rules.__code__.co_filename)
+    try:
+        made = compiled(rules, TRANSITION_TYPE, boundscheck=True, cache=is_in_file)
+    except ImportError:  # kept by a process that knew the file by a name not known here
+        made = compiled(rules, TRANSITION_TYPE, boundscheck=True, cache=False)
+    except Exception as error:
+        for name in rules.__code__.co_names:
+            if inspect.isfunction(rules.__globals__.get(name)):
+                error.add_note(f"write @numba.njit(boundscheck=True) above 'def {name}'")
+        raise
+    return made
 
 
-@jitable
+@jitable()
 def lead(edges: Edges, state: Ints, action: int, weight: float) -> Ints:
     """Add an edge of `action`, with its chance given the action; returns the child's row, which
     holds `state` until the author changes it. It pays nothing unless `pay` says so."""
@@ -357,7 +356,7 @@ def lead(edges: Edges, state: Ints, action: int, weight: float) -> Ints:
     return edges.children[n]
 
 
-@jitable
+@jitable()
 def _pay_in_row(  # noqa: PLR0913  # a payoff for each player: numba cannot loop over mixed types
     edges: Edges, row: int, one: float, two: float | None, three: float | None,
     four: float | None, five: float | None, six: float | None, seven: float | None,
@@ -387,7 +386,7 @@ def _pay_in_row(  # noqa: PLR0913  # a payoff for each player: numba cannot loop
     return count
 
 
-@jitable
+@jitable()
 def pay(  # noqa: PLR0913  # a payoff for each player
     edges: Edges, one: float, two: float | None = None, three: float | None = None,
     four: float | None = None, five: float | None = None, six: float | None = None,
@@ -403,32 +402,32 @@ def pay(  # noqa: PLR0913  # a payoff for each player
     _pay_in_row(edges, row, one, two, three, four, five, six, seven, eight)
 
 
-@jitable
+@jitable()
 def _finish(edges: Edges, kind: int, player: int) -> int:
     n: int = 0 if kind == TERMINAL else edges.about[2]
     edges.about[0], edges.about[1], edges.about[2] = kind, player, 0
     return n
 
 
-@jitable
+@jitable()
 def decision(edges: Edges, player: int) -> int:
     """The end of a state in which a player, from 0, chooses among the actions of its edges."""
     return _finish(edges, DECISION, player)
 
 
-@jitable
+@jitable()
 def chance(edges: Edges) -> int:
     """The end of a state in which nobody chooses: all its edges are of one action."""
     return _finish(edges, CHANCE, -1)
 
 
-@jitable
+@jitable()
 def simultaneous(edges: Edges) -> int:
     """The end of a state in which both players choose at once; actions are row * JOINT + column."""
     return _finish(edges, SIMULTANEOUS, -1)
 
 
-@jitable
+@jitable()
 def over(  # noqa: PLR0913  # a payoff for each player
     edges: Edges, one: float, two: float | None = None, three: float | None = None,
     four: float | None = None, five: float | None = None, six: float | None = None,

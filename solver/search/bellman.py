@@ -25,12 +25,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from luckbase.solver.compiled import njit, tuple_type, types
+from luckbase.solver.compiled import borrowed, inlined, njit, tuple_type, types
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.rules import JOINT, SIMULTANEOUS, TERMINAL
 from luckbase.solver.matrix_game import SOLVE_GAME, WORK
-from luckbase.solver.search.expand import Expanded, expand, inlined
+from luckbase.solver.search.expand import Expanded, expand
 
 if TYPE_CHECKING:
     from luckbase.solver.matrix_game.simplex import Solutions
@@ -95,6 +95,15 @@ def scratch_of(game: Game, edges: int, tolerance: float) -> Scratch:
     """Return scratch for states of at most so many edges, with this tolerance for ties."""
     q, starts = np.empty((edges, game.players)), np.empty(edges, np.int64)
     return Scratch(q, starts, np.empty(game.players), limits_of(game, tolerance))
+
+
+@inlined
+def borrowed_scratch(scratch):
+    """Return scratch of a step whose arrays are `borrowed`."""
+    return Scratch(
+        borrowed(scratch.q), borrowed(scratch.starts), borrowed(scratch.out),
+        borrowed(scratch.limits),
+    )  # fmt: skip
 
 
 @inlined
@@ -236,7 +245,7 @@ def matrix_game_solver(game: Game) -> Any:
     return solve_game
 
 
-@njit(_f(MATRIX_GAME, _i, _i, _i1, _f2, _f1), returns=types.float64)
+@njit(_f(MATRIX_GAME, _i, _i, _i1, _f2, _f1))
 def joint_value(solve_game, groups, base, actions, q, out):
     """Write the payoffs of a state in which both choose at once: the value of the matrix game of
     its pairs of actions, q (groups, 2), rows slowest. Return the gap of the game."""

@@ -100,7 +100,7 @@ SOLVE_COMPONENT = types.FunctionType(SOLVE_COMPONENT_TYPE)
 most games have no cycles."""
 
 
-@jitable
+@jitable()
 def found_for(n, players):
     """Return arrays for what is found of n states."""
     found = Found(
@@ -173,7 +173,7 @@ def _chance_error(weights):
     return 0.0
 
 
-@jitable
+@jitable()
 def _sums(c, rows):
     """The least and the greatest sum of two players' payoffs; infinite if an edge pays one player
     more than the other loses."""

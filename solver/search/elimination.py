@@ -25,7 +25,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from luckbase.solver.compiled import njit, tuple_type, types
+from luckbase.solver.compiled import jitable, tuple_type, types
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.search.bellman import U
 
@@ -37,7 +37,7 @@ VALUE, STEPS = 0, 1
 """What an equation is about: the payoff, or the number of steps to the end."""
 
 
-part = njit(cache=False, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
+part = jitable(error_model="numpy")
 """How functions are compiled that only compiled functions call."""
 
 

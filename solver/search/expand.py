@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from luckbase.solver.compiled import borrowed, njit, tuple_type, types, uncounted
+from luckbase.solver.compiled import borrowed, inlined, njit, tuple_type, types
 from luckbase.solver.errors import GameError, LuckbaseError, StateError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.game import Game, Stopped
@@ -39,7 +39,6 @@ from luckbase.solver.game.rules import (
 )
 from luckbase.solver.search.keys import Keys, fits, pack, pack_all, unpack_all
 
-inlined = njit(cache=False, forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 _i, _b, _i1, _i2 = types.int64, types.boolean, types.int64[::1], types.int64[:, ::1]
 _u1, _f1 = types.uint64[::1], types.float64[::1]
 
@@ -143,15 +142,11 @@ def refuse_beyond(game: Game, states: Ints | Keys, values: Floats) -> None:
 
 
 @inlined
-def borrowed_room(room):
-    """The room, its arrays borrowed from the argument that it is."""
-    edges = Edges(
-        uncounted(room.edges.children), uncounted(room.edges.weights),
-        uncounted(room.edges.actions), uncounted(room.edges.rewards), uncounted(room.edges.about),
-    )  # fmt: skip
-    return Room(
-        edges, room.checked, uncounted(room.bounds), uncounted(room.span), uncounted(room.kinds),
-        uncounted(room.at),
+def borrowed_edges(edges):
+    """Return room for edges whose arrays are `borrowed`."""
+    return Edges(
+        borrowed(edges.children), borrowed(edges.weights), borrowed(edges.actions),
+        borrowed(edges.rewards), borrowed(edges.about),
     )  # fmt: skip
 
 
@@ -164,38 +159,42 @@ def expand_one(transition, board, state, edges, room):
     is over, in row 0 of the rewards.
     """
     if room.checked:
-        return _expand_checked(transition, board, state, edges, room)
+        return expand_checked(transition, board, state, edges, room)
     n = transition(board, state, edges)
-    if n > edges.weights.size:
-        for i in range(state.size):
-            room.at[i] = state[i]
-        return BROKEN
-    return n
+    return n if n <= edges.weights.size else refuse_at(room, state)
+
+
+@njit(_i(ROOM_TYPE, _i1))
+def refuse_at(room, state):
+    """Note a state that has more edges than the game says; return BROKEN."""
+    for i in range(state.size):
+        room.at[i] = state[i]
+    return BROKEN
 
 
 @njit(_i(TRANSITION, NUMBERS_TYPE, _i1, EDGES_TYPE, ROOM_TYPE))
-def _expand_checked(transition, board, state, edges, room):
+def expand_checked(transition, board, state, edges, room):
     """`expand_one` with the rules checked."""
-    rewards, about = borrowed(edges.rewards), borrowed(edges.about)
-    at, span, kinds = borrowed(room.at), borrowed(room.span), borrowed(room.kinds)
-    fields, players = borrowed(state), rewards.shape[1]
-    for i in range(fields.size):
-        at[i] = fields[i]
+    rewards, about = edges.rewards, edges.about
+    at, span, kinds = room.at, room.span, room.kinds
+    players = rewards.shape[1]
+    for i in range(state.size):
+        at[i] = state[i]
     about[0] = -1
     n = transition(board, state, edges)
     right = True
-    for i in range(fields.size):
-        right &= at[i] == fields[i]
+    for i in range(state.size):
+        right &= at[i] == state[i]
     if about[0] == TERMINAL:
         for p in range(players):
             right &= span[0] <= rewards[0, p] <= span[1]
         return n if right and n == 0 else BROKEN
-    weights, actions = borrowed(edges.weights), borrowed(edges.actions)
+    weights, actions = edges.weights, edges.actions
     if not right or not 1 <= n <= weights.size:
         return BROKEN
     right = _chances_are(n, weights, actions, kinds[0] if about[0] == DECISION else JOINT**2)
     right = right and _kind_is(n, about, actions, players, kinds[2])
-    right = right and _lies_within(n, borrowed(edges.children), borrowed(room.bounds))
+    right = right and _lies_within(n, edges.children, room.bounds)
     paid = rewards.reshape(-1)
     for k in range(n * players):  # what is no number less itself is not 0
         right &= (paid[k] - paid[k] if kinds[1] else paid[k]) == 0.0
@@ -266,7 +265,6 @@ def _expand(transition, board, states, room, x, max_edges, first, kinds, actors)
     empty, each state's edges take the place of the last one's. Returns the number of the state that
     has no room, n at the end, or BROKEN, the state then in room.at.
     """
-    room, states = borrowed_room(room), uncounted(states)
     children, weights, actions, rewards, about = room.edges
     kept = first.size > 0
     edge = first[x] if kept else np.int64(0)
@@ -358,7 +356,6 @@ def _expanded(game: Game, states: Ints, room: Room, x: int, out: tuple[Ints, Int
 def _classify(transition, board, room, group, numbers, decides, strides, states, places, lines):  # noqa: PLR0913  # a kernel: in tuples its arrays count references
     """Write (group, threshold, where on it, x, y) of states (n, fields) to `places` (n, 5); returns
     0, or BROKEN, the state then in room.at."""
-    room, states = borrowed_room(room), uncounted(states)
     edges = room.edges
     out, line_state = np.empty(4, np.int64), np.empty(states.shape[1], np.int64)
     for k in range(states.shape[0]):

@@ -50,7 +50,7 @@ def _expand_level(transition, board, room, strides, span, slots, keys, kinds):
                 kinds[i - first] = OVER
                 rewards[0] = 0.0
             for k in range(n):
-                key = hashing.pack(strides, below[k])
+                key = hashing.pack_row(strides, below, k)
                 hashed = hashing.hash_of(key)
                 slot = hashing.find_from(slots, keys, key, hashed, hashed & mask)
                 if slots[slot] < 0:

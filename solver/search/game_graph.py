@@ -19,14 +19,13 @@ so a state's bits depend on the game alone: not on the roots, nor on who else wa
 state takes 65 bytes for three players. All that is read of one on the way, its key, its payoffs and
 until these are known how far it is, are 32 bytes, half a cache line; the rest is written only.
 
-`search` is one piece, on arrays that are borrowed (`solver.search.expand`): split into ten
-functions that hand on what they were given, it took 1.45 times as long, and a slice costs two
-atomic counts. Measured on Press Your Luck at $250, 16 edges a state, 1.4 million states, one core:
-0.7 us a state in memory that is there, of which 0.13 are the rules, 0.06 packing the keys, 0.2
-waiting for slots and 0.15 for rows; what the system clears for the first search is 0.1 more. What
-helped: the look-ups of a state in three short loops (1.45 times as fast as one loop); expanding a
-state's new children together before the first is visited, as they have most of their own children
-in common (1.1).
+`search` is one piece: split into ten functions that hand on what they were given, it took 1.45
+times as long, because a slice, or an array taken out of a tuple, costs two atomic counts. Measured
+on Press Your Luck at $250, 16 edges a state, 1.4 million states, one core: 0.7 us a state in memory
+that is there, of which 0.13 are the rules, 0.06 packing the keys, 0.2 waiting for slots and 0.15
+for rows; what the system clears for the first search is 0.1 more. What helped: the look-ups of a
+state in three short loops (1.45 times as fast as one loop); expanding a state's new children
+together before the first is visited, as they have most of their own children in common (1.1).
 
 Source: Tarjan, Depth-first search and linear graph algorithms (1972).
 """
@@ -39,7 +38,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from luckbase.solver.compiled import borrowed, fetch, njit, tuple_type, types
+from luckbase.solver.compiled import borrowed, njit, tuple_type, types
 from luckbase.solver.errors import GameError, LuckbaseError, SearchLimitError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.game import Game, Stopped
@@ -48,7 +47,6 @@ from luckbase.solver.game.rules import (
     SIMULTANEOUS,
     TERMINAL,
     TRANSITION,
-    Edges,
     Numbers,
 )
 from luckbase.solver.search import cycles
@@ -63,6 +61,7 @@ from luckbase.solver.search.bellman import (
     Lotteries,
     Scratch,
     back_up,
+    borrowed_scratch,
     errors_type,
     matrix_game_solver,
     refuse_uneven,
@@ -85,11 +84,13 @@ from luckbase.solver.search.elimination import SOLVED, part
 from luckbase.solver.search.expand import (
     ROOM_TYPE,
     Room,
-    borrowed_room,
+    borrowed_edges,
     expand,
+    expand_checked,
     expand_one,
     expanding,
     keys_of_roots,
+    refuse_at,
     refuse_beyond,
     refused,
     room_of,
@@ -102,8 +103,8 @@ from luckbase.solver.search.keys import (
     hash_of,
     may_be,
     order_of,
-    pack,
     pack_all,
+    pack_row,
     unpack,
     unpack_all,
 )
@@ -236,7 +237,7 @@ def gather(transition, task, store, members):  # noqa: C901  # one list after th
             if j == 0 or names_below[j] != names_below[j - 1]:
                 names[k], first[k] = names_below[j], m
                 k += 1
-            key = pack(task.strides, below[j])
+            key = pack_row(task.strides, below, j)
             hashed = hash_of(key)
             z = store.slots[find_from(store.slots, keys, key, hashed, hashed & mask)] & (mask >> 1)
             if keys[z, 1] >= REACHED:
@@ -307,10 +308,10 @@ def search(  # noqa: C901, PLR0913, PLR0915  # one piece, for speed: module docs
     last frame's state is worth, is out of the range of payoffs; SUMS: both choose at once in the
     last frame's state, and the payoffs have no one sum.
     """
-    board, room = task.board, borrowed_room(task.room)
+    board, room = task.board, task.room
     strides = borrowed(task.strides)
-    below, _, _, paid, about = room.edges
-    limits = room.span
+    out_edges, checked, limits = borrowed_edges(room.edges), room.checked, borrowed(room.span)
+    below, chances, names, paid, about = out_edges
     slots, keys, rows = borrowed(store.slots), borrowed(store.keys), borrowed(store.rows)
     best, margins, actors = borrowed(store.best), borrowed(store.margins), borrowed(store.actors)
     errors = borrowed(store.errors)
@@ -328,10 +329,8 @@ def search(  # noqa: C901, PLR0913, PLR0915  # one piece, for speed: module docs
     place, number = np.empty(max_edges, np.int64), np.empty(max_edges, np.int64)
     hashed, number_bits = np.empty(max_edges, np.int64), mask >> 1
     lotteries = Lotteries(children, weights, actions, rewards)
-    out = borrowed(task.scratch.out)
-    scratch = Scratch(
-        borrowed(task.scratch.q), borrowed(task.scratch.starts), out, borrowed(task.scratch.limits)
-    )  # fmt: skip
+    scratch = borrowed_scratch(task.scratch)
+    out = scratch.out
     code = FINISHED
     while True:
         visit, f, base = -1, 0, 0
@@ -386,10 +385,12 @@ def search(  # noqa: C901, PLR0913, PLR0915  # one piece, for speed: module docs
                 budget -= 1
                 unpack(strides, keys[y, 0], state)
                 base = first[top]
-                stop_at = base + max_edges
-                out_edges = Edges(below, weights[base:stop_at], actions[base:stop_at], paid,
-                             about)  # fmt: skip
-                n = expand_one(transition, board, state, out_edges, room)
+                if checked:  # as `expand_one`, to which a tuple would be passed for each state
+                    n = expand_checked(transition, board, state, out_edges, room)
+                else:
+                    n = transition(board, state, out_edges)
+                    if n > max_edges:
+                        n = refuse_at(room, state)
                 if n < 0:
                     code = REFUSED
                     break
@@ -401,15 +402,13 @@ def search(  # noqa: C901, PLR0913, PLR0915  # one piece, for speed: module docs
                     best[y] = OVER
                     continue
                 for k in range(n):
-                    child_keys[k] = pack(strides, below[k])
+                    child_keys[k] = pack_row(strides, below, k)
                     hashed[k] = hash_of(child_keys[k])
-                    fetch(slots, hashed[k] & mask)
                 # Three short loops, so that many cache misses are under way at once.
                 for k in range(n):
                     place[k] = may_be(slots, hashed[k], hashed[k] & mask)
                     entry = slots[place[k]]
                     number[k] = entry & number_bits if entry >= 0 else -1
-                    fetch(keys, max(number[k], 0))
                 for k in range(n):
                     row_keys[k] = keys[max(number[k], 0), 0]
                 for k in range(n):
@@ -425,6 +424,7 @@ def search(  # noqa: C901, PLR0913, PLR0915  # one piece, for speed: module docs
                             count += 1
                         z = slots[slot] & number_bits
                     children[base + k] = z
+                    weights[base + k], actions[base + k] = chances[k], names[k]
                     if pays:
                         for p in range(players):
                             rewards[base + k, p] = paid[k, p]

@@ -31,9 +31,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from luckbase.solver.compiled import bits_in, njit, types
+from luckbase.solver.compiled import inlined, njit, types
 from luckbase.solver.errors import OptionError
-from luckbase.solver.game.arrays import Ints
+from luckbase.solver.game.arrays import Ints, bits_in
 
 if TYPE_CHECKING:
     from luckbase.solver.game.fields import Fields
@@ -51,6 +51,15 @@ def pack(strides, state):
     key = np.uint64(0)
     for i in range(state.size):
         key += np.uint64(strides[0, i]) * np.uint64(state[i])
+    return key
+
+
+@inlined
+def pack_row(strides, states, row):
+    """Return the key of a row of states (n, fields). A view of the row would cost two counts."""
+    key = np.uint64(0)
+    for i in range(states.shape[1]):
+        key += np.uint64(strides[0, i]) * np.uint64(states[row, i])
     return key
 
 
@@ -102,7 +111,7 @@ def pack_all(strides, states):
     """The keys (n,) of states (n, fields)."""
     keys = np.empty(states.shape[0], np.uint64)
     for i in range(keys.size):
-        keys[i] = pack(strides, states[i])
+        keys[i] = pack_row(strides, states, i)
     return keys
 
 
@@ -127,14 +136,14 @@ def fits(strides: Ints, states: Ints) -> NDArray[np.bool_]:
     return inside
 
 
-@njit(_i(_u), inline="always")
+@inlined
 def hash_of(key):
     """The hash of a key, 31 bits; the search for it begins at the slot that its lowest say."""
     mixed = (key ^ (key >> np.uint64(32))) * np.uint64(0x9E3779B97F4A7C15)  # scores are on top
     return np.int64((mixed ^ (mixed >> np.uint64(32))) & np.uint64(0x7FFFFFFF))
 
 
-@njit(_i(n1, _i, _i), inline="always")
+@inlined
 def may_be(slots, hashed, slot):
     """The first slot at or after `slot` that may have a key of that hash, or is empty."""
     mask = slots.size - 1
@@ -417,7 +426,7 @@ def _word_by_number(table, key):
     return word
 
 
-@njit(_u(u2, _u), inline="always")
+@inlined
 def word_of(table, key):
     """The word of a key: see the module docstring."""
     if table.shape[1] != 256:
@@ -440,7 +449,7 @@ def words_of(table, keys):
     return words
 
 
-@njit(_b(_u, _u, _u), inline="always")
+@inlined
 def rises(parent, child, guards):
     """Whether any function is greater in the child's word than in the parent's."""
     return ((parent | guards) - child) & guards != guards

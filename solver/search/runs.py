@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from luckbase.solver.compiled import bits_in, njit, tuple_type, types
-from luckbase.solver.search.expand import inlined
+from luckbase.solver.compiled import inlined, njit, tuple_type, types
+from luckbase.solver.game.arrays import bits_in
 from luckbase.solver.search.keys import NO_KEYS, Keys, find_from, hash_of, order_of
 
 RUN = 64

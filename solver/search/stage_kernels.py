@@ -1,7 +1,4 @@
-"""The compiled part of `solver.search.find_stages`: a stage's states are found and ordered.
-
-Each is one pass over arrays that are borrowed (`solver.search.expand.borrowed`).
-"""
+"""The compiled part of `solver.search.find_stages`: a stage's states are found and ordered."""
 
 from __future__ import annotations
 
@@ -10,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from luckbase.solver.compiled import bits_in, borrowed, fetch, njit, tuple_type, types
-from luckbase.solver.game.arrays import Floats, Ints
+from luckbase.solver.compiled import borrowed, inlined, njit, tuple_type, types
+from luckbase.solver.game.arrays import Floats, Ints, bits_in
 from luckbase.solver.game.rules import (
     NUMBERS_TYPE,
     SIMULTANEOUS,
@@ -19,8 +16,8 @@ from luckbase.solver.game.rules import (
     TRANSITION,
 )
 from luckbase.solver.search.bellman import JOINTLY
-from luckbase.solver.search.expand import ROOM_TYPE, borrowed_room, expand_one, inlined
-from luckbase.solver.search.keys import hash_of, may_be, pack, rises, unpack, word_of
+from luckbase.solver.search.expand import ROOM_TYPE, borrowed_edges, expand_checked, refuse_at
+from luckbase.solver.search.keys import hash_of, may_be, pack_row, rises, unpack, word_of
 from luckbase.solver.search.runs import (
     NODES_TYPE,
     RUN,
@@ -39,8 +36,6 @@ runs, states of the stage that were reached, how many of them were expanded, edg
 their edges; the state whose edge rises."""
 LEAF = -3
 """Instead of who acts: nobody, the game is over."""
-AHEAD = 8
-"""So many states before it is processed, a state's rows are fetched: memory takes that long."""
 _i, _u, _i1, _f1 = types.int64, types.uint64, types.int64[::1], types.float64[::1]
 _n1, _u1 = types.int32[::1], types.uint64[::1]
 _u2, _f2, _i2 = types.uint64[:, ::1], types.float64[:, ::1], types.int64[:, ::1]
@@ -132,7 +127,6 @@ def _is_of(place, above, key):
 def enter(place, nodes, at, requested, start):
     """Enter runs of states of the stage from the start-th on, as long as there is room; returns
     which is the next."""
-    nodes = Nodes(borrowed(nodes.slots), borrowed(nodes.runs), borrowed(nodes.own))
     runs, count, own = nodes.runs, at[RUNS], at[OWN]
     i = start
     while i < requested.keys.size and count < runs.shape[0] and own + RUN <= nodes.own.size:
@@ -161,7 +155,7 @@ def _beyond(place, word):
 def members_within(place, runs, in_line):
     """uint64 (n,): which members of runs lie in the box. in_line: 1 where the functions `inside`
     rise or fall evenly along a run, so that what holds at both of its ends does between."""
-    inside = borrowed(place.inside)
+    inside = place.inside
     members, low, one = runs.members.copy(), np.uint64(runs.low), np.uint64(1)
     step = word_of(inside, one << low) - word_of(inside, np.uint64(0))
     for x in range(members.size):
@@ -255,35 +249,31 @@ def expand_on(  # noqa: C901, PLR0913, PLR0915  # one piece, for speed, as `game
     edge k of one leads to is mostly in the run that edge k of the one before leads to, and is not
     looked up again. One at least is expanded at each turn, so none is left after the last.
     """
-    room, strides = borrowed_room(room), borrowed(strides)
+    strides, checked, out = borrowed(strides), room.checked, borrowed_edges(room.edges)
     place = Place(
         place.run, place.run_low, place.run_bits, borrowed(place.table), borrowed(place.inside),
         place.shift, place.width, place.level, place.guards, place.low, place.high, place.strict,
         place.cut,
     )  # fmt: skip
-    out = room.edges
     below, chances, chosen, paid, about = out
     nodes = Nodes(borrowed(nodes.slots), borrowed(nodes.runs), borrowed(nodes.own))
     slots, runs, own, run_bits = nodes.slots, nodes.runs, nodes.own, place.run_bits
     pattern_of, children = borrowed(records.patterns), borrowed(records.children)
     numbers = borrowed(records.numbers)
-    heads, hashes = borrowed(patterns.slots), borrowed(patterns.hashes)
-    shared = Patterns(
-        heads, hashes, borrowed(patterns.first), borrowed(patterns.actors),
-        borrowed(patterns.weights), borrowed(patterns.actions), borrowed(patterns.rewards),
-        borrowed(patterns.payoffs),
+    patterns = Patterns(
+        borrowed(patterns.slots), borrowed(patterns.hashes), borrowed(patterns.first),
+        borrowed(patterns.actors), borrowed(patterns.weights), borrowed(patterns.actions),
+        borrowed(patterns.rewards), borrowed(patterns.payoffs),
     )  # fmt: skip
-    shared_bits = (
-        borrowed(patterns.weights).view(np.uint64), borrowed(patterns.rewards).view(np.uint64),
-        borrowed(patterns.payoffs).view(np.uint64),
-    )  # fmt: skip
-    weight_bits, reward_bits = borrowed(chances.view(np.uint64)), borrowed(paid.view(np.uint64))
-    paid_bits = borrowed(paid.reshape(-1)).view(np.uint64)
+    heads, hashes, first, actors, weights, names, rewards, payoffs = patterns
+    shared_bits = weights.view(np.uint64), rewards.view(np.uint64), payoffs.view(np.uint64)
+    weight_bits, reward_bits = chances.view(np.uint64), paid.view(np.uint64)
+    paid_bits = paid.reshape(-1).view(np.uint64)
     count, own_count, states, edges = at[RUNS], at[OWN], at[STATES], at[EDGES]
     kinds, kept, upcoming = at[PATTERNS], at[PATTERN_EDGES], at[NEXT]
     max_edges, mask, players = below.shape[0], slots.size - 1, paid.shape[1]
     number_bits = mask >> 1
-    pays, kind_mask = shared.rewards.shape[0] > 0, heads.size - 1
+    pays, kind_mask = rewards.shape[0] > 0, heads.size - 1
     state = np.empty(strides.shape[1], np.int64)
     child_keys, recent = np.empty(max_edges, np.uint64), np.full(64, -1, np.int64)
     sought, hashed = np.empty(max_edges, np.int64), np.empty(max_edges, np.int64)
@@ -294,8 +284,8 @@ def expand_on(  # noqa: C901, PLR0913, PLR0915  # one piece, for speed, as `game
     while code == FINISHED and (left or upcoming < own_count):
         full = count + max_edges > runs.shape[0] or edges + max_edges > children.size
         full = full or own_count + max_edges > own.size
-        full = full or states == pattern_of.size or kinds + 1 >= shared.actors.size
-        if full or 2 * (kinds + 1) >= heads.size or kept + max_edges > shared.weights.size:
+        full = full or states == pattern_of.size or kinds + 1 >= actors.size
+        if full or 2 * (kinds + 1) >= heads.size or kept + max_edges > weights.size:
             code = GROW
             break
         if budget <= 0 or own_count > limit:
@@ -312,7 +302,12 @@ def expand_on(  # noqa: C901, PLR0913, PLR0915  # one piece, for speed, as `game
         left &= left - np.uint64(1)
         above = _key_of(place, runs, np.int64(numbers[states]))
         unpack(strides, above, state)
-        n = expand_one(transition, board, state, out, room)
+        if checked:  # as `expand_one`, to which a tuple would be passed for each state
+            n = expand_checked(transition, board, state, out, room)
+        else:
+            n = transition(board, state, out)
+            if n > max_edges:
+                n = refuse_at(room, state)
         if n < 0:
             code = REFUSED
             break
@@ -323,18 +318,16 @@ def expand_on(  # noqa: C901, PLR0913, PLR0915  # one piece, for speed, as `game
             actor = JOINTLY
         asked = 0
         for k in range(n):
-            child_keys[k] = pack(strides, below[k])
+            child_keys[k] = pack_row(strides, below, k)
             run = child_keys[k] & ~place.run
             if run != near_keys[k]:
                 near_keys[k], near[k] = run, -1
             if near[k] < 0:
                 sought[asked], hashed[asked] = k, hash_of(run)
-                fetch(slots, hashed[asked] & mask)
                 asked += 1
         for i in range(asked):  # many cache misses are under way at once
             entry = slots[may_be(slots, hashed[i], hashed[i] & mask)]
             hashed[i] = entry & number_bits if entry >= 0 else -1
-            fetch(runs, max(hashed[i], 0))
         for i in range(asked):
             k, z_of = sought[i], hashed[i]
             if z_of < 0 or runs[z_of, 0] != near_keys[k]:
@@ -357,7 +350,7 @@ def expand_on(  # noqa: C901, PLR0913, PLR0915  # one piece, for speed, as `game
             children[edges + k] = child
         these = n, weight_bits, chosen, reward_bits
         guess = recent[(4 * n + actor) & 63]
-        if guess < 0 or not _same(shared, guess, actor, these, shared_bits):
+        if guess < 0 or not _same(patterns, guess, actor, these, shared_bits):
             mixed = _mix(np.uint64(n), np.uint64(actor + 8))
             for k in range(n):
                 mixed = _mix(mixed, weight_bits[k] ^ (np.uint64(chosen[k]) << np.uint64(1)))
@@ -369,23 +362,23 @@ def expand_on(  # noqa: C901, PLR0913, PLR0915  # one piece, for speed, as `game
             slot = np.int64(mixed & np.uint64(kind_mask))
             while heads[slot] >= 0:
                 p = heads[slot]
-                if hashes[p] == mixed and _same(shared, p, actor, these, shared_bits):
+                if hashes[p] == mixed and _same(patterns, p, actor, these, shared_bits):
                     break
                 slot = (slot + 1) & kind_mask
             guess = heads[slot]
             if guess < 0:
                 guess = kinds
-                heads[slot], hashes[kinds], shared.actors[kinds] = kinds, mixed, actor
+                heads[slot], hashes[kinds], actors[kinds] = kinds, mixed, actor
                 for k in range(n):
-                    shared.weights[kept + k], shared.actions[kept + k] = chances[k], chosen[k]
+                    weights[kept + k], names[kept + k] = chances[k], chosen[k]
                     if pays:
                         for i in range(players):
-                            shared.rewards[kept + k, i] = paid[k, i]
+                            rewards[kept + k, i] = paid[k, i]
                 if n == 0:
                     for i in range(players):
-                        shared.payoffs[kinds, i] = paid[0, i]
+                        payoffs[kinds, i] = paid[0, i]
                 kept, kinds = kept + n, kinds + 1
-                shared.first[kinds] = kept
+                first[kinds] = kept
             recent[(4 * n + actor) & 63] = guess
         pattern_of[states] = guess
         if n == 0:
@@ -444,9 +437,8 @@ def order_states(first, children, order, starts, walk):  # noqa: C901, PLR0915  
     come first: where what is counted rises, most of the children of a state are done when it is
     visited, and it is done at once. Source: Tarjan (1972).
     """
-    low, seen, cursor = borrowed(walk.low), borrowed(walk.seen), borrowed(walk.cursor)
-    path, stack = borrowed(walk.path), borrowed(walk.stack)
-    children, order = borrowed(children), borrowed(order)
+    low, seen, cursor = walk.low, walk.seen, walk.cursor
+    path, stack = walk.path, walk.stack
     n, loops, done, clock, tall = first.size - 1, 0, 0, 1, 0
     for x in range(n):
         low[x] = 0
@@ -521,13 +513,8 @@ def renumber(rows, children, runs, run_bits, numbers, first, renumbered):
     (n,), the new numbers of the states themselves, in the order in which they were expanded; first:
     where the edges of each begin in `renumbered`. Those of one run, whose children are mostly in
     the same runs, follow one another."""
-    runs, numbers, first = borrowed(runs), borrowed(numbers), borrowed(first)
     k = 0
     for i in range(rows.size):
-        if i + AHEAD < rows.size:  # sixteen children may cross from one cache line to the next
-            coming = first[rows[i + AHEAD]]
-            fetch(renumbered, coming)
-            fetch(renumbered, coming + 15)
         for j in range(first[rows[i]], first[rows[i] + 1]):
             renumbered[j] = numbers[rank_of(runs, run_bits, np.int64(children[k]))]
             k += 1
@@ -573,8 +560,6 @@ def steps_of(keys, alike, first, children, steps, far):
     states that are alike but for what the boxes are cut by neighbours lead to neighbours, all about
     as far on: in Press Your Luck 15.99 of 16.2 fit, and most repeat those of the row before.
     """
-    keys, first, children = borrowed(keys), borrowed(first), borrowed(children)
-    steps, far = borrowed(steps), borrowed(far)
     rows, far_count = np.zeros((1 << NEIGHBOURS, 2), np.int64), 0
     for x in range(keys.size):
         start, stop = first[x], first[x + 1]
@@ -603,8 +588,6 @@ _READ = [types.Array(of, 1, "C", readonly=True) for of in (types.int8, types.int
 @njit(types.void(_u1, _u, _i1, *_READ, _n1))
 def from_steps(keys, alike, first, steps, far, children):
     """Write the children of states (edges,) from their `steps_of`."""
-    keys, first, children = borrowed(keys), borrowed(first), borrowed(children)
-    steps, far = borrowed(steps), borrowed(far)
     rows, far_count = np.zeros((1 << NEIGHBOURS, 2), np.int64), 0
     for x in range(keys.size):
         start, stop = first[x], first[x + 1]

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from luckbase.solver.compiled import borrowed, fetch, njit, tuple_type, types
+from luckbase.solver.compiled import borrowed, njit, tuple_type, types
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.game import Game, Stopped
 from luckbase.solver.search import cycles
@@ -19,8 +19,8 @@ from luckbase.solver.search.bellman import (
     SCRATCH_TYPE,
     UNEVEN,
     Lotteries,
-    Scratch,
     back_up,
+    borrowed_scratch,
     errors_type,
     matrix_game_solver,
     refuse_uneven,
@@ -39,7 +39,6 @@ from luckbase.solver.search.elimination import SOLVED
 from luckbase.solver.search.expand import refuse_beyond
 from luckbase.solver.search.keys import Keys, order_of, unpack_all
 from luckbase.solver.search.stage_kernels import (
-    AHEAD,
     LEAF,
     ORDER_TYPE,
     PATTERNS_TYPE,
@@ -138,7 +137,7 @@ def ascending(members):
         _n1, _i1, _i,
     ),
 )  # fmt: skip
-def sweep_on(  # noqa: C901, PLR0913  # arrays; one piece, for speed
+def sweep_on(  # noqa: PLR0913  # arrays; one piece, for speed
     solve_game, solve_component, patterns, states, loops, out, scratch, local, at, budget
 ):
     """Solve states in their order, from place at[PLACE] on: about so many, or until at[STATUS]
@@ -147,21 +146,18 @@ def sweep_on(  # noqa: C901, PLR0913  # arrays; one piece, for speed
     loops: int64 (k, 2), the place and the members of each component. local: int32 (edges of
     patterns, at least 1), scratch.
     """
-    shared = Patterns(
-        borrowed(patterns.slots), borrowed(patterns.hashes), borrowed(patterns.first),
-        borrowed(patterns.actors), borrowed(patterns.weights), borrowed(patterns.actions),
-        borrowed(patterns.rewards), borrowed(patterns.payoffs),
-    )  # fmt: skip
     values, best, margins = borrowed(out.values), borrowed(out.best), borrowed(out.margins)
     actors, errors, children = borrowed(out.actors), borrowed(out.errors), borrowed(states.children)
     order, begin = borrowed(states.order), borrowed(states.first)
-    pattern_of = borrowed(states.patterns)
-    child_rows = borrowed(local)
-    lotteries = Lotteries(child_rows, shared.weights, shared.actions, shared.rewards)
-    payoffs = borrowed(scratch.out)
-    step = Scratch(
-        borrowed(scratch.q), borrowed(scratch.starts), payoffs, borrowed(scratch.limits)
+    pattern_of, child_rows = borrowed(states.patterns), borrowed(local)
+    first_edge, acting = borrowed(patterns.first), borrowed(patterns.actors)
+    given = borrowed(patterns.payoffs)
+    lotteries = Lotteries(
+        child_rows, borrowed(patterns.weights), borrowed(patterns.actions),
+        borrowed(patterns.rewards),
     )  # fmt: skip
+    step = borrowed_scratch(scratch)
+    payoffs = step.out
     players, end, s = values.shape[1] - 1, order.size, at[PLACE]
     stop, loop = min(end, s + budget), at[LOOP]
     at[STATUS] = SOLVED
@@ -177,16 +173,12 @@ def sweep_on(  # noqa: C901, PLR0913  # arrays; one piece, for speed
             continue
         x = order[s]
         p = pattern_of[x]
-        if s + AHEAD < end:
-            coming = order[s + AHEAD]
-            for j in range(begin[coming], begin[coming + 1]):
-                fetch(values, children[j])
         s += 1
-        first, last = shared.first[p], shared.first[p + 1]
-        actor = shared.actors[p]
+        first, last = first_edge[p], first_edge[p + 1]
+        actor = acting[p]
         if actor == LEAF:
             for i in range(players):
-                values[x, 1 + i] = shared.payoffs[p, i]
+                values[x, 1 + i] = given[p, i]
             best[x], margins[x], actors[x] = OVER, np.nan, 0
             continue
         k = begin[x] - first
@@ -255,8 +247,7 @@ def join(requested, rows, numbers, out):
     """Copy the payoffs of the keys `requested` (k,), ascending, from rows (m, 1 + players), by
     ascending key, the first column, to those of their numbers in `out`; returns how many there are.
     """
-    keys, rows, out = borrowed(rows.view(np.uint64)), borrowed(rows), borrowed(out)
-    requested, numbers = borrowed(requested), borrowed(numbers)
+    keys = borrowed(rows.view(np.uint64))
     j, copied, count = 0, 0, rows.shape[0]
     for i in range(requested.size):
         step = 1

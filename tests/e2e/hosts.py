@@ -19,7 +19,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
-from luckbase.solver.njit import PACKAGE, cache_roots, digest_of, own_files
+from luckbase.solver.compiled import cache_folder
 from tests.shared import RAY
 
 ROOT = Path(__file__).parents[2]
@@ -133,11 +133,9 @@ class Hosts:
         if self.private if private is None else private:
             mounts += f"mount --bind {own / 'disk'} {self.shared}; "
         if compiled:
-            version = digest_of(own_files(PACKAGE))  # others have hundreds of megabytes
-            here = next(cache_roots()) / version
-            there = own / "home/.cache/luckbase/compiled" / version
-            for folder in (here, there):
-                folder.mkdir(parents=True, exist_ok=True)
+            here = cache_folder()  # of this version; others have hundreds of megabytes
+            there = own / "home/.cache/luckbase/compiled" / here.name
+            there.mkdir(parents=True, exist_ok=True)
             mounts += f"mount --bind {here} {there}"
         subprocess.run(
             ["nsenter", "-t", str(pid), "-m", "-u", "sh", "-ec", mounts], check=True,

@@ -26,8 +26,8 @@ from typing import Literal
 import numpy as np
 
 from luckbase.solver.board.model import Board, Section, option
-from luckbase.solver.compiled import bits_in, njit, types
-from luckbase.solver.game.arrays import Ints
+from luckbase.solver.compiled import njit, types
+from luckbase.solver.game.arrays import Ints, bits_in
 from luckbase.solver.game.capabilities import (
     Agents,
     Charts,

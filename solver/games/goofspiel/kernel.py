@@ -51,7 +51,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from luckbase.solver.compiled import bits_in, njit, types
+from luckbase.solver.compiled import njit, types
+from luckbase.solver.game.arrays import bits_in
 from luckbase.solver.games.goofspiel.game import MAX_CARDS, MINE, THEIRS
 from luckbase.solver.matrix_game import MAX_SIDE, SOLVE_GAME, TRY_SUPPORT, WORK
 from luckbase.solver.matrix_game.sixteen_games import (

@@ -30,7 +30,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from luckbase.solver.compiled import ahead, compile_all
+from luckbase.solver.compiled import compile_all
 from luckbase.solver.game.arrays import (
     Coded,
     Decisions,
@@ -122,7 +122,6 @@ class Layers(Layout[int]):
         return self.layer(tier).work * 1e-9
 
     def compile(self) -> None:
-        ahead(try_support, solve_game, hands_of)
         layers = layers_of(2, "win" if self.win else "points")
         payoffs: dict[int, Floats] = {}
         for tier in layers.tiers():

@@ -35,9 +35,9 @@ import numpy as np
 from pydantic import model_validator
 
 from luckbase.solver.board.model import Board, Section, mistake, option
-from luckbase.solver.compiled import bits_in, njit, types
+from luckbase.solver.compiled import njit, types
 from luckbase.solver.game import rules
-from luckbase.solver.game.arrays import Ints
+from luckbase.solver.game.arrays import Ints, bits_in
 from luckbase.solver.game.capabilities import (
     Agents,
     Charts,

@@ -29,7 +29,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from luckbase.solver.compiled import njit
+from luckbase.solver.compiled import jitable
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.games.press_your_luck.game import TIE_TOLERANCE
 from luckbase.solver.games.press_your_luck.outcomes import (
@@ -133,14 +133,14 @@ def _source(effect: Effect) -> int:
     return LOST if effect.kind == WHAMMY else (BACK if effect.spins else SPENT)
 
 
-@njit()
+@jitable()
 def copy(source, at, own, x, n):
     """own[x : x + n] = source[at : at + n]; places are unsigned, as in `kernel.take_if_better`."""
     for k in range(n):
         own[x + k] = source[at + k]
 
 
-@njit()
+@jitable()
 def add_best(own, other, n, folds, to_own, to_other, at):
     """Add the best of every list, times its chance, to n elements from `at` on of `to_own` and
     `to_other`.
@@ -175,7 +175,7 @@ def add_best(own, other, n, folds, to_own, to_other, at):
             i += 2
 
 
-@njit()
+@jitable()
 def choose_streams(up, first, last, spend, gain, b, a, arrays, start_b, choices):  # noqa: PLR0913  # a kernel: in tuples its arrays count references
     """Add to playing what slot A (up = 0) or B (1) may choose: row (b, a), as
     `kernel.play_streams`."""
@@ -208,7 +208,7 @@ def choose_streams(up, first, last, spend, gain, b, a, arrays, start_b, choices)
         add_best(values[0], values[1], n, folds, v0, v1, np.uint64(x))
 
 
-@njit()
+@jitable()
 def choose_row(v0, v1, d0, d1, lost, c, moves, choices):
     """Add to playing what slot C may choose, who must spin: configuration c of one row."""
     less, has_whammy, choosing = choices
@@ -235,7 +235,7 @@ def choose_row(v0, v1, d0, d1, lost, c, moves, choices):
             v1[base + s + k] -= best[k] + beside[k]
 
 
-@njit()
+@jitable()
 def choose_at(up, at, c, lost, arrays, moves, choices, values):
     """What choosing adds to the payoffs of A and B at one state, at = (b, a, s). lost: those after
     a whammy; values: scratch (2, rows)."""

@@ -135,7 +135,7 @@ def pay_winners(state, max_whammies, win, dollars, payoff):
         payoff[i] = win / winners + dollars * state[i] if wins else 0.0
 
 
-@njit(types.void(_i1, _i1, _i, types.UniTuple(_i, 3), _i1), _nrt=False)
+@njit(types.void(_i1, _i1, _i, types.UniTuple(_i, 3), _i1))
 def spin(ints, state, up, effect, child):  # noqa: C901  # the rules, in the order in which they are told
     """Write the state after a spin of `up` that has come to an effect (kind, units, spins)."""
     kind, units, brings = effect
@@ -196,18 +196,16 @@ def stop(ints, state, up, child):
         child[WHAMMIES * players + up] = 0
 
 
-@njit(TRANSITION_TYPE, _nrt=False)
+@njit(TRANSITION_TYPE)
 def transition(board, state, edges):  # noqa: C901, PLR0915  # the rules, in the order of telling
     """The edges of a state, by the contract in `solver.game.rules`.
 
     `reals` holds the chance of a whammy, then the outcomes' in the order of their units, then those
     of the others; last what a win counts and what a unit of a winner's score does.
     """
-    ints, reals = borrowed(board[0]), borrowed(board[1])
-    children, weights, actions = (
-        borrowed(edges.children), borrowed(edges.weights), borrowed(edges.actions)
-    )  # fmt: skip
-    rewards, about, state = borrowed(edges.rewards), borrowed(edges.about), borrowed(state)
+    ints, reals, state = borrowed(board[0]), borrowed(board[1]), borrowed(state)
+    children, weights = borrowed(edges.children), borrowed(edges.weights)
+    actions, rewards, about = borrowed(edges.actions), borrowed(edges.rewards), edges.about
     limit, players = ints[MAX_WHAMMIES], state.size // FIELDS
     whammies, last = WHAMMIES * players, FIELDS * players
     up, others, highest, behind = player_up(state), 0, -1, 0

@@ -34,7 +34,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from luckbase.solver.compiled import njit, types
+from luckbase.solver.compiled import jitable, njit
 from luckbase.solver.games.press_your_luck.choosing import choose_at, choose_row, choose_streams
 from luckbase.solver.games.press_your_luck.game import PLAY, TIE_TOLERANCE
 
@@ -46,7 +46,7 @@ CHUNK = 512
 """Elements summed at a time: the sum stays in the first-level cache while the taps stream by."""
 
 
-@njit()
+@jitable()
 def pass_targets(up, a, b, s, options, cap):
     """The slots that `up` may pass to, in the order in which ties fall; -1 where there is none.
 
@@ -73,7 +73,7 @@ def pass_targets(up, a, b, s, options, cap):
     return (up + 1) % 3, -1
 
 
-@njit()
+@jitable()
 def take_if_better(own, other, x, y, n, code, best, tolerance):
     """Take a later action where it is better for the slot up by more than the tolerance: replace n
     payoffs from x on by those from y on. `own`, `other`: the payoffs of the slot up and of the
@@ -91,7 +91,7 @@ def take_if_better(own, other, x, y, n, code, best, tolerance):
         own[x + i] = own[y + i] if better else own[x + i]
 
 
-@njit(returns=types.none)
+@jitable()
 def decide_region(up, first, last, v0, v1, n_c, a, b, options, passes, notes):  # noqa: PLR0913  # a kernel: in tuples its arrays count references
     """Slot A or B, below the cap, decides: in row (b, a), configurations first .. last - 1.
 
@@ -118,7 +118,7 @@ def decide_region(up, first, last, v0, v1, n_c, a, b, options, passes, notes):  
         s = e
 
 
-@njit()
+@jitable()
 def add_taps(out, source, start, stride, rows, weights, first, last):
     """out[i] += sum of weights[k] * source[start + rows[k] * stride + i] over first <= k < last."""
     n = out.size
@@ -143,7 +143,7 @@ def add_taps(out, source, start, stride, rows, weights, first, last):
         k += 1
 
 
-@njit()
+@jitable()
 def add_up(out, lost, d, v, from_d, from_v, outcomes):
     """out (n,) = the payoffs of playing; lost (n,): those after a whammy; from_d, from_v: where
     those with the score of no win begin in d and v, and the step of a unit; outcomes: the chance of
@@ -156,7 +156,7 @@ def add_up(out, lost, d, v, from_d, from_v, outcomes):
     add_taps(out, v, from_v[0], from_v[1], rows, weights, money, chances)
 
 
-@njit(returns=types.none)
+@jitable()
 def play_streams(up, first, last, spend, gain, b, a, arrays, start_b, taps, choices, sums):  # noqa: PLR0913  # a kernel: in tuples its arrays count references
     """Playing, slot A (up = 0) or B (1): row (b, a), configurations first .. last - 1, into V.
 
@@ -189,13 +189,13 @@ def play_streams(up, first, last, spend, gain, b, a, arrays, start_b, taps, choi
         choose_streams(up, first, last, spend, gain, b, a, arrays, start_b, choices)
 
 
-@njit()
+@jitable()
 def payoff_of(up, p0, p1):
     """The payoff to the slot up, for C less 1, from those of A and B."""
     return p0 if up == 0 else (p1 if up == 1 else -(p0 + p1))
 
 
-@njit(returns=types.float64)
+@jitable()
 def sweep(  # noqa: C901, PLR0913, PLR0915  # a kernel: in tuples its arrays count references
     order, pivot_of, constant, b, a, s_last, s_first, arrays, options, moves, taps, choices, notes
 ):
@@ -289,7 +289,7 @@ def sweep(  # noqa: C901, PLR0913, PLR0915  # a kernel: in tuples its arrays cou
     return -1.0 if failed else moved
 
 
-@njit()
+@jitable()
 def settle(order, pivot_of, none, b, a, s, kernel):
     """Sweep the states of row (b, a) with score s of C until nothing moves, from two first guesses.
     Returns whether both came to rest, and at one place."""
@@ -313,7 +313,7 @@ def settle(order, pivot_of, none, b, a, s, kernel):
     return apart <= TIE_TOLERANCE
 
 
-@njit(returns=types.boolean)
+@jitable()
 def sweep_stuck_row(b, a, arrays, options, moves, taps, choices, caps, notes):  # noqa: C901, PLR0913  # a kernel: in tuples its arrays count references
     """Fill row (b, a), A or B stuck (A's configurations only with A stuck). Returns whether best
     replies settled.
@@ -357,7 +357,7 @@ def sweep_stuck_row(b, a, arrays, options, moves, taps, choices, caps, notes):  
     return settled
 
 
-@njit()
+@jitable()
 def shift(p0, p1, v, d, lost, c, moves, taps):
     """p0, p1 (nC,) = the payoffs of playing in configuration c of one row, in which C must spin."""
     n_c = taps.rows.shape[0]
@@ -383,7 +383,7 @@ def shift(p0, p1, v, d, lost, c, moves, taps):
             p1[i] += w * e1
 
 
-@njit(returns=types.none)
+@jitable()
 def play_c(v0, v1, d0, d1, lost, moves, taps, choices, sums):  # noqa: PLR0913  # a kernel: in tuples its arrays count references
     """Slot C must spin, the last configuration down to the first of one row: shifts along s, the
     board's outcomes unmerged; scores saturate. lost: the payoffs after a whammy; choices, sums: as
@@ -401,7 +401,7 @@ def play_c(v0, v1, d0, d1, lost, moves, taps, choices, sums):  # noqa: PLR0913  
             choose_row(v0, v1, d0, d1, lost, c, moves, choices)
 
 
-@njit(no_cfunc_wrapper=True)
+@njit()
 def solve_plane(b, span, v, d, faces, options, moves, taps, choices, caps, notes, sums):  # noqa: C901, PLR0913  # a kernel: in tuples its arrays count references
     """Fill V[:, b, first:stop], span = (first, stop): every state with score b of slot B and such
     scores of A. Filled must be the rows of b with an a from `stop` on, and of each a those above b.

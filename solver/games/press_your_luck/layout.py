@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from luckbase.solver.compiled import ahead, njit, types
+from luckbase.solver.compiled import njit, types
 from luckbase.solver.errors import StateError
 from luckbase.solver.game.arrays import FLOAT64_ERROR, Decisions, Floats, Ints, Runs
 from luckbase.solver.game.capabilities import Layout, best_array
@@ -27,7 +27,7 @@ from luckbase.solver.games.press_your_luck.game import (
     TIE_TOLERANCE,
     by_field,
 )
-from luckbase.solver.games.press_your_luck.kernel import CHUNK, solve_plane, sweep
+from luckbase.solver.games.press_your_luck.kernel import CHUNK, solve_plane
 from luckbase.solver.games.press_your_luck.outcomes import LOSES, MAY_LOSE
 from luckbase.solver.games.press_your_luck.tiers import Tier, Whammies
 from luckbase.solver.sentences import many, option, setting
@@ -154,7 +154,6 @@ class Planes(Layout[Tier]):
 
     def compile(self, kind: type[np.floating[Any]] = np.float64) -> None:
         """kind: of the payoffs in memory."""
-        ahead(sweep, *([_narrow] if self.payoff_type is np.float32 else []))
         # The smallest board there is: the compiled types do not depend on sizes.
         small = {"score_cap": self.unit, "frontier": 1, "outcomes": "all"}
         solve = self.board.solve.model_copy(update=small)

@@ -41,7 +41,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from luckbase.solver.compiled import compile_all, jitable, njit, types
+from luckbase.solver.compiled import compile_all, inlined, jitable, njit, types
 from luckbase.solver.errors import StateError
 from luckbase.solver.game.arrays import Decisions, Floats, Ints
 from luckbase.solver.game.capabilities import Layout, best_array
@@ -68,7 +68,7 @@ _i, _f, _i1, _f1 = types.int64, types.float64, types.int64[::1], types.float64[:
 _f2 = types.float64[:, ::1]
 
 
-@njit(types.int64(_i, _i, _i, types.int64), inline="always")
+@inlined
 def row_of(goal, mine, yours, turn):
     """The row of a state in a player's half."""
     return goal * (mine * goal - mine * (mine - 1) // 2) + yours * (goal - mine) + turn
@@ -194,7 +194,7 @@ def action_values(ints, out, m, y):
     return q
 
 
-@jitable
+@jitable()
 def repeat(column):
     """Its first half is its second half too. (Copying slices takes two seconds to compile.)"""
     half = column.size // 2

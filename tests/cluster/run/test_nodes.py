@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -13,7 +14,6 @@ import pytest
 from luckbase.cluster.run import nodes
 from luckbase.cluster.run.nodes import PACKAGE, Head, Nodes, own_environment, source_files
 from luckbase.solver.errors import WorkerError
-from tests.shared import FIRST_CODE, first_solves
 
 
 def node(name, *, cpus=2, alive=True, memory=1e9):
@@ -148,42 +148,21 @@ def test_the_files_that_are_sent_are_the_package(tmp_path):
     assert PACKAGE.name == "luckbase"
 
 
-def test_what_is_compiled_here_is_not_compiled_there(tmp_path, run_folder):
-    first_solves(run_folder)
-    solve = (
-        "from luckbase import solver; from luckbase.solver import njit\n"
-        f"board = solver.load_board({str(PACKAGE.parent / 'boards/press-your-luck/tiny.toml')!r})\n"
-        "solver.load_layout(board).compile()\n"
+def test_a_host_compiles_once_however_many_of_its_processes_come(tmp_path):
+    code = (
+        "from luckbase import solver; from luckbase.cluster.run import nodes\n"
+        f"board = solver.load_board({str(PACKAGE.parent / 'boards/skunk/tiny.toml')!r})\n"
+        "with nodes._one_at_a_time():\n"
+        "    solver.load_layout(board).compile()\n"
+        "from luckbase.solver.games.skunk.kernel import sweep\n"
+        "print(*sweep.made.stats.cache_misses.values())\n"
     )
-
-    def run(home, code):
-        env = {"HOME": str(tmp_path), "NUMBA_CACHE_DIR": str(home),
-               "PYTHONPATH": str(PACKAGE.parent), "PATH": "/usr/bin:/bin"}  # fmt: skip
-        done = subprocess.run(
-            [sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True
-        )
-        return done.stdout
-
-    packed = tmp_path / "packed"
-    count = (
-        "import numba.core.event as event\n"
-        "class Listener(event.Listener):\n"
-        "    def on_start(self, what): print('compiled')\n"
-        "    def on_end(self, what): pass\n"
-        "event.register('numba:compile', Listener())\n"
-    )
-    unpack = (
-        "from luckbase.solver import njit\n"
-        f"content = open({str(packed)!r}, 'rb').read()\n"
-        "print(njit.unpack(content), njit.unpack(content))\n"
-    )
-    pack = f"open({str(packed)!r}, 'wb').write(njit.pack())"
-    run(run_folder / FIRST_CODE, solve + pack)
-    one = "import numba\n@numba.njit\ndef same(x): return x\nprint('then')\nsame(1)\n"
-    said, counted = run(tmp_path / "there", unpack + count + solve + one).split("then")
-    assert int(said.split()[0]) >= 4 and said.split()[1] == "0"  # what is there stays
-    assert "compiled" not in said
-    assert "compiled" in counted
+    env = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path), "PYTHONPATH": str(PACKAGE.parent)}
+    started = [
+        subprocess.Popen([sys.executable, "-c", code], env=env, stdout=subprocess.PIPE, text=True)
+        for _ in range(2)
+    ]
+    assert sorted(process.communicate()[0].strip() for process in started) == ["", "1"]
 
 
 def test_a_machine_that_the_cluster_has_given_up_says_so(monkeypatch):

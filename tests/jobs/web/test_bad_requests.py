@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from luckbase.solver.njit import cache_roots
+from luckbase.solver.compiled import cache_roots
 from tests.jobs.web.serving import GAMES, asking, id_of
 
 SEEN = None

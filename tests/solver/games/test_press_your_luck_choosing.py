@@ -1,7 +1,6 @@
 """Full tables of Press Your Luck boards whose spins leave a choice, double or take a whammy away:
 the kernel held to the reference that reads the squares aloud, and to the rules."""
 
-import importlib.util
 from fractions import Fraction
 from itertools import product
 from types import SimpleNamespace
@@ -10,14 +9,13 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, event, given, settings
 
-from luckbase.solver import compiled as declared
 from luckbase.solver import dense, load_game, load_layout
 from luckbase.solver.board.file import board_from_canonical
 from luckbase.solver.board.model import canonical
 from luckbase.solver.check import check_game
 from luckbase.solver.errors import OptionError, StateError
 from luckbase.solver.game.capabilities import Layout
-from luckbase.solver.games.press_your_luck import choosing as compiled
+from luckbase.solver.games.press_your_luck import choosing
 from luckbase.solver.games.press_your_luck.outcomes import (
     DOUBLES,
     LOSES,
@@ -144,16 +142,10 @@ NEAR, APART = 4e-13, 3e-12
 """Payoffs that are tied, also as a sum of two, and payoffs that are not."""
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def plain():
-    """The source of `choosing`, run by Python."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(declared, "njit", lambda: lambda function: function)
-        spec = importlib.util.spec_from_file_location("plain_choosing", compiled.__file__)
-        assert spec is not None and spec.loader is not None
-        found = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(found)
-        yield found
+    """The parts of the kernel, which Python runs as they are."""
+    return choosing
 
 
 class Spin:
