@@ -36,7 +36,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from luckbase.solver.compiled import njit
+from luckbase.solver.compiled import jitable, njit
 from luckbase.solver.matrix_game import MAX_SIDE, TRY_SUPPORT
 
 LANES = 16
@@ -55,7 +55,7 @@ VALUE, WORST, _SUM_X, _SUM_Y, _HIGH, _LOW, _X, _Y, _BLOCK, NUMBERS = (
 """Where the lines of the workspace f (float64) begin: the value, the largest gap that was accepted;
 the sums of the weights, the bounds; x with its sign turned, y; scratch. Last, its length."""
 
-typed = njit(error_model="numpy", boundscheck=False)
+typed = jitable(error_model="numpy", boundscheck=False)
 """Most functions here are compiled as a part of `try_support` or of its caller."""
 
 
