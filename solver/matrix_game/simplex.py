@@ -32,6 +32,7 @@ method found x and y, so a wrong turn shows as a gap.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,7 +42,7 @@ from luckbase.solver.matrix_game import MAX_SIDE, SOLVE_GAME, WORK
 
 _f1, _f2, _f3 = types.float64[::1], types.float64[:, ::1], types.float64[:, :, ::1]
 _i1, _n, _f, _b = types.int64[::1], types.int64, types.float64, types.boolean
-_pair = types.UniTuple(types.float64, 2)
+_any = types.float64[:, :]
 
 
 LARGEST = 1e100
@@ -50,50 +51,39 @@ ATTEMPTS = 500
 """Bases of a game that are tried at most."""
 AT_ONCE = 256
 """Games whose ranges are worked out together."""
+typed = partial(njit, error_model="numpy")
+"""How every function here is compiled."""
+
+# Three functions take a matrix, its sign, and then rows and columns. The other player has a.T and
+# the other sign.
 
 
-def typed(signature):
-    """How every function here is compiled."""
-    return njit(signature, error_model="numpy")
-
-
-@typed(_pair(_f2, _n, _n, _f1, _f1))
-def bounds(a, rows, columns, x, y):
-    """(low, high): what x secures the row player and what y lets them have."""
-    low, high = np.inf, -np.inf
+@typed(_f(_any, _f, _n, _n, _f1))
+def secured(a, sign, rows, columns, x):
+    """Return the least payoff of the strategy x of the player of the rows of sign * a."""
+    least = np.inf
     for c in range(columns):
         total = 0.0
         for r in range(rows):
-            total += x[r] * a[r, c]
-        low = min(low, total)
-    for r in range(rows):
-        total = 0.0
-        for c in range(columns):
-            total += a[r, c] * y[c]
-        high = max(high, total)
-    return low, high
+            total += x[r] * (sign * a[r, c])
+        least = min(least, total)
+    return least
 
 
-@typed(types.UniTuple(_n, 2)(_f2, _n, _n))
-def saddle_point(a, rows, columns):
-    """Return (row, column) of the first saddle point; (-1, -1) if there is none."""
-    row, column, low, high = -1, -1, -np.inf, np.inf
+@typed(types.Tuple((_n, _f))(_any, _f, _n, _n))
+def best_row(a, sign, rows, columns):
+    """Return the first row of sign * a whose least entry is greatest, and this entry."""
+    row, greatest = -1, -np.inf
     for r in range(rows):
         least = np.inf
         for c in range(columns):
-            least = min(least, a[r, c])
-        if least > low:
-            row, low = r, least
-    for c in range(columns):
-        greatest = -np.inf
-        for r in range(rows):
-            greatest = max(greatest, a[r, c])
-        if greatest < high:
-            column, high = c, greatest
-    return (row, column) if low == high else (-1, -1)
+            least = min(least, sign * a[r, c])
+        if least > greatest:
+            row, greatest = r, least
+    return row, greatest
 
 
-@typed(_n(types.float64[:, :], _f, _n, _n, _i1, _i1))
+@typed(_n(_any, _f, _n, _n, _i1, _i1))
 def drop_dominated(a, sign, m, n, rows, columns):
     """Remove from rows[:m] the rows of sign * a that others dominate; return how many stay."""
     for i in range(m - 1, -1, -1):
@@ -190,28 +180,22 @@ def simplex(m, n, t, labels):
 
 
 @typed(types.void(_f2, _n, _n, _f2, _f2))
-def rebuild(a, m, n, t, labels):  # noqa: C901  # marks, then pivots
+def rebuild(a, m, n, t, labels):
     """Compute the tableau of the basis of `labels` again from the game, with complete pivoting."""
-    for c in range(n):
-        labels[2, c] = 0.0  # whether this column of the game enters the basis
+    basic = np.zeros(m + n, np.bool_)  # the variables of the basis
     for r in range(m):
-        labels[3, r] = 0.0  # whether the slack of this row leaves it
-        if labels[0, r] < n:
-            labels[2, int(labels[0, r])] = 1.0
-    for c in range(n):
-        if labels[1, c] >= n:
-            labels[3, int(labels[1, c]) - n] = 1.0
+        basic[int(labels[0, r])] = True
     tableau(a, m, n, t, labels)
     while True:
         p, q, greatest = -1, -1, 1e-15
         for r in range(m):
             for c in range(n):
-                if labels[3, r] * labels[2, c] * abs(t[r, c]) > greatest:
+                wanted = basic[int(labels[1, c])] and not basic[int(labels[0, r])]
+                if wanted and abs(t[r, c]) > greatest:
                     p, q, greatest = r, c, abs(t[r, c])
         if p < 0:
             break
         pivot(t, m, n, labels, p, q)
-        labels[2, q] = labels[3, p] = 0.0
 
 
 @typed(_b(_n, _n, _f2, _f2))
@@ -275,8 +259,9 @@ def solve_game(a, rows, columns, dominance, x, y, work):  # noqa: C901  # the si
     keep_rows, keep_columns = np.arange(rows), np.arange(columns)
     m, n = rows, columns
     if dominance:
-        r, c = saddle_point(a, rows, columns)
-        if r >= 0:
+        r, low = best_row(a, 1.0, rows, columns)
+        c, high = best_row(a.T, -1.0, columns, rows)
+        if low == -high:  # a saddle point
             x[r] = y[c] = 1.0
             return a[r, c], 0.0
         m, n = undominated(a, rows, columns, keep_rows, keep_columns)
@@ -301,7 +286,8 @@ def solve_game(a, rows, columns, dominance, x, y, work):  # noqa: C901  # the si
         if attempt > 0:
             rebuild(game, m, n, t, labels)
         read_strategies(m, n, t, labels, keep_rows, keep_columns, own_x, own_y)
-        lower, upper = bounds(a, rows, columns, own_x, own_y)
+        lower = secured(a, 1.0, rows, columns, own_x)
+        upper = -secured(a.T, -1.0, columns, rows, own_y)
         if upper - lower < gap:
             value, gap = lower + 0.5 * (upper - lower), upper - lower
             for i in range(rows):  # a loop: copying slices takes two seconds to compile
