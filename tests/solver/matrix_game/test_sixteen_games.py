@@ -6,7 +6,8 @@ import re
 import numpy as np
 import pytest
 
-from luckbase.solver.matrix_game import MAX_SIDE, WORK, sixteen_games
+from luckbase.solver.compiled import compiled
+from luckbase.solver.matrix_game import MAX_SIDE, TRY_SUPPORT, WORK, sixteen_games
 from luckbase.solver.matrix_game import simplex as matrix_game
 from luckbase.solver.matrix_game.sixteen_games import (
     COLUMNS,
@@ -130,9 +131,10 @@ def test_a_support_is_written_in_the_order_of_complete_pivoting():
 @pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="names of instructions")
 def test_lanes_are_solved_by_vector_instructions():
     """A new numba or LLVM that leaves the loops over lanes scalar is four times slower."""
-    support = support_of(np.eye(2))
-    assert solved(np.repeat(np.eye(2)[None], LANES, axis=0), support)[0].all()
-    code = "".join(sixteen_games.try_support.made.inspect_asm().values())
+    # numba has no text of code that it kept.
+    options = {"error_model": "numpy", "boundscheck": False, "cache": False}
+    made = compiled(sixteen_games.try_support.plain, TRY_SUPPORT, **options)
+    code = "".join(made.inspect_asm().values())
     for operation in ("mul", "sub", "div"):
         packed, scalar = (len(re.findall(rf"\bv?{operation}{of}\b", code)) for of in ("pd", "sd"))
         assert packed > 4 * scalar, (operation, packed, scalar)
