@@ -64,9 +64,6 @@ def test_a_loss_by_a_best_response_is_said_beyond_what_the_numbers_can_be_off():
     assert gain_of(0.5 + 1e-13, 0.5, 1e-12) > 0
 
 
-# How many standard errors a mean is off
-
-
 # How the dice of a play fall
 
 
@@ -114,26 +111,32 @@ def test_a_seed_gives_the_same_dice_and_another_seed_others():
 # How long, how large, how many
 
 
-@pytest.mark.parametrize(
-    ("seconds", "said"),
-    [
-        (0.0, "0.0 s"),
-        (2.44, "2.4 s"),
-        (59.94, "59.9 s"),
-        (59.96, "1 min 00 s"),
-        (60.0, "1 min 00 s"),
-        (119.4, "1 min 59 s"),
-        (119.6, "2 min 00 s"),
-        (3599.4, "59 min 59 s"),
-        (3599.6, "1 h 00 min"),
-        (3629.0, "1 h 00 min"),
-        (3631.0, "1 h 01 min"),
-        (7199.0, "2 h 00 min"),
-        (90_000.0, "25 h 00 min"),
-    ],
-)
-def test_a_duration_is_said_in_the_unit_that_it_rounds_to(seconds, said):
-    assert duration(seconds) == said
+SAID = {
+    duration: {
+        0.0: "0.0 s", 2.44: "2.4 s", 59.94: "59.9 s", 59.96: "1 min 00 s", 60.0: "1 min 00 s",
+        119.4: "1 min 59 s", 119.6: "2 min 00 s", 3599.4: "59 min 59 s", 3599.6: "1 h 00 min",
+        3629.0: "1 h 00 min", 3631.0: "1 h 01 min", 7199.0: "2 h 00 min", 90_000.0: "25 h 00 min",
+    },
+    size: {
+        0: "0 bytes", 999: "999 bytes", 1000: "1 kB", 1234: "1.23 kB", 999_400: "999 kB",
+        999_600: "1 MB", 999_600_000: "1 GB", 1.5e9: "1.5 GB", 999.4e9: "999 GB",
+        1.5e12: "1,500 GB",
+    },
+    count: {
+        0: "0", 512: "512", 999_999: "999,999", 1_000_000: "1 million", 42_900_000: "42.9 million",
+        999_400_000: "999 million", 999_600_000: "1 billion", 1.3e9: "1.3 billion",
+        4.2e12: "4,200 billion",
+    },
+    figures: {
+        9999.4: "9,999", 12_000: "12,000", 1_003_000: "1,003,000", -0.0: "0", 0.25: "0.25",
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("say", SAID, ids=lambda say: say.__name__)
+def test_a_number_is_said_in_the_unit_that_it_rounds_to_and_never_cut_before_the_point(say):
+    for number, said in SAID[say].items():
+        assert (say(number, 4) if say is figures else say(number)) == said
 
 
 @given(st.floats(0, 1e7))
@@ -147,38 +150,6 @@ def test_a_duration_is_right_to_half_of_its_last_unit(seconds):
     assert all(
         number < 60 for number, unit in zip(numbers, words[1::2], strict=True) if unit != "h"
     )
-
-
-@pytest.mark.parametrize(
-    ("number", "said"),
-    [
-        (0, "0 bytes"), (999, "999 bytes"), (1000, "1 kB"), (1234, "1.23 kB"), (999_400, "999 kB"),
-        (999_600, "1 MB"), (999_600_000, "1 GB"), (1.5e9, "1.5 GB"), (999.4e9, "999 GB"),
-        (1.5e12, "1,500 GB"),
-    ],
-)  # fmt: skip
-def test_a_size_is_said_in_the_unit_that_it_rounds_to(number, said):
-    assert size(number) == said
-
-
-@pytest.mark.parametrize(
-    ("number", "said"),
-    [
-        (0, "0"), (512, "512"), (999_999, "999,999"), (1_000_000, "1 million"),
-        (42_900_000, "42.9 million"), (999_400_000, "999 million"), (999_600_000, "1 billion"),
-        (1.3e9, "1.3 billion"), (4.2e12, "4,200 billion"),
-    ],
-)  # fmt: skip
-def test_a_count_is_said_in_the_unit_that_it_rounds_to(number, said):
-    assert count(number) == said
-
-
-@pytest.mark.parametrize(
-    ("number", "said"),
-    [(9999.4, "9,999"), (12_000, "12,000"), (1_003_000, "1,003,000"), (-0.0, "0"), (0.25, "0.25")],
-)
-def test_figures_are_never_cut_before_the_point(number, said):
-    assert figures(number, 4) == said
 
 
 def test_a_million_dollars_is_written_out(capsys):
