@@ -65,7 +65,7 @@ importing it must not load."""
 def test_a_flow_loads_what_it_runs(start):
     script = f"import sys, luckbase.{start}; print(*sys.modules)"
     done = python("-c", script)
-    found = done.stdout.decode().split()
+    found = done.stdout.split()
     assert "luckbase.solver.game.game" in found
     for name in FLOWS[start].split():
         module = f"luckbase.solver.{name}"

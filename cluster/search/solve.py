@@ -93,9 +93,9 @@ class _Search(Work[SolvedSearch]):
         needed, memory = edge_memory(self.game), self.options.memory or memory_to_use()
         if needed > memory:
             raise MemoryLimitError(
-                f"max_edges: {self.game.max_edges:,} edges a state need buffers of {size(needed)}, "
-                f"and the search may use {size(memory)}; write in Rules how many edges a state "
-                f"really has at most, or allow more with {option('memory')}"
+                f"max_edges: {many(self.game.max_edges, 'edge')} a state need buffers of "
+                f"{size(needed)}, and the search may use {size(memory)}; write in Rules how many "
+                f"edges a state really has at most, or allow more with {option('memory')}"
             )
 
     def forget(self, table: Path, ledger: Ledger) -> None:

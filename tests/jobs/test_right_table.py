@@ -184,7 +184,7 @@ def test_a_table_of_another_format_is_refused(tmp_path, command):
     table = tmp_path / "press-your-luck" / "tiny" / "0f3c00000000"
     table.mkdir(parents=True)
     (table / "table.json").write_text(seal("", {"format": 2}, indent=1))
-    said = "format 2; expected 4; solve its board again"
+    said = "format 2; expected 5; solve its board again"
     code, out, _ = command("status", "--results", str(tmp_path))
     assert code == 1 and said in out
     code, _, err = command("query", str(table), *STATE)
@@ -196,11 +196,11 @@ def test_a_table_of_a_later_format_is_left_as_it_is(tmp_path, command):
     assert run(words) == 0
     (table,) = tmp_path.glob("*/*/*")
     head = unseal("", (table / "table.json").read_text())
-    (table / "table.json").write_text(seal("", {**head, "format": 5}, indent=1))
+    (table / "table.json").write_text(seal("", {**head, "format": 6}, indent=1))
     before = {path: path.read_bytes() for path in table.glob("[tl]*/*")}
     for asked in (words, ["query", str(table), "mine=0"]):
         code, _, err = command(*asked)
-        said = f"{table}/table.json: format 5; expected 4; a newer luckbase wrote it: update this"
+        said = f"{table}/table.json: format 6; expected 5; a newer luckbase wrote it: update this"
         assert code == 1 and said in err and err.count("\n") == 1
     assert {path: path.read_bytes() for path in before} == before and before
 

@@ -27,11 +27,11 @@ from luckbase.cluster.table.storage import Folder
 from luckbase.solver.board.model import identity_of
 from luckbase.solver.errors import CorruptTableError
 
-HEAD = Head(4, "pig", "tiny", "0" * 64, {}, 1)
+HEAD = Head(5, "pig", "tiny", "0" * 64, {}, 1)
 
 
 def file(name, part="tiers"):
-    return FileEntry(name, part, 0, 1, 1, 0, 0, 9, 8, "AAAA", 0.0, {}, "1")
+    return FileEntry(name, part, 0, 1, 1, 0, 0, 9, 8, "AAAA", "BBBB", 0.0, {}, "1")
 
 
 NAMES = st.one_of(
