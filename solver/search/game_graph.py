@@ -404,9 +404,13 @@ def search(  # noqa: C901, PLR0913, PLR0915  # one piece, for speed: module docs
                 for k in range(n):
                     child_keys[k] = pack_row(strides, below, k)
                     hashed[k] = hash_of(child_keys[k])
-                # Three short loops, so that many cache misses are under way at once.
+                # Short loops, so that many cache misses are under way at once. The first has no
+                # branch that waits for a slot.
                 for k in range(n):
-                    place[k] = may_be(slots, hashed[k], hashed[k] & mask)
+                    place[k] = hashed[k] & mask
+                    number[k] = slots[place[k]]
+                for k in range(n):
+                    place[k] = may_be(slots, hashed[k], place[k])
                     entry = slots[place[k]]
                     number[k] = entry & number_bits if entry >= 0 else -1
                 for k in range(n):
