@@ -195,7 +195,7 @@ def payoff_of(up, p0, p1):
     return p0 if up == 0 else (p1 if up == 1 else -(p0 + p1))
 
 
-@jitable()
+@njit(cache=False)  # a part of its two callers, which numba would compile for each of them
 def sweep(  # noqa: C901, PLR0913, PLR0915  # a kernel: in tuples its arrays count references
     order, pivot_of, constant, b, a, s_last, s_first, arrays, options, moves, taps, choices, notes
 ):
