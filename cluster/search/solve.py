@@ -89,8 +89,12 @@ class _Search(Work[SolvedSearch]):
         kept = sum(entry.rows for entry in ledger.of_part(self.part))
         return SolvedSearch(origin_of(self.game), table, ledger, goal, kept=kept, workers=0)
 
+    def _memory(self) -> int:
+        """Return the bytes that the search may use."""
+        return self.options.memory or memory_to_use()
+
     def check_room(self, table: Path) -> None:
-        needed, memory = edge_memory(self.game), self.options.memory or memory_to_use()
+        needed, memory = edge_memory(self.game), self._memory()
         if needed > memory:
             raise MemoryLimitError(
                 f"max_edges: {many(self.game.max_edges, 'edge')} a state need buffers of "
@@ -123,7 +127,7 @@ class _Search(Work[SolvedSearch]):
         options, has_level = self.options, self.game.level is not None
         if options.one_piece < 1 and has_level:
             return False
-        memory = options.memory or memory_to_use()
+        memory = self._memory()
         most = min(MAX_NUMBERED, options.max_states or MAX_NUMBERED)
         states = max(1, (memory - edge_memory(self.game)) // PIECE_BYTES)
         limit = min(most, options.one_piece if has_level else states)

@@ -26,10 +26,12 @@ from luckbase.solver.game.game import Game
 from luckbase.solver.game.rules import JOINT, SIMULTANEOUS
 from luckbase.solver.result import Flat, IfAny, PythonOnly, Result
 from luckbase.solver.search.bellman import (
+    EVEN,
     ActionValues,
     chosen,
     error_of_actions,
     evaluate,
+    limits_of,
     refuse_sums,
     solved_games,
     sums_differ,
@@ -484,8 +486,8 @@ def stepped(
     both = np.flatnonzero(edges.kinds == SIMULTANEOUS)
     if not len(both):
         return result
-    low, high = game.payoff_range
-    uneven = sums_differ(q, both) > np.maximum(1e-9 * (high - low), 4 * error[both])
+    even = limits_of(game, tolerance)[EVEN]
+    uneven = sums_differ(q, both) > np.maximum(even, 4 * error[both])
     if uneven.any():
         x = both[uneven.argmax()]
         refuse_sums(game, game.canonical_states(inputs[x : x + 1])[0], q, x)

@@ -12,13 +12,11 @@ Measured at $500 (1985-02): up to four spins, 850 million states, .0071 bytes a 
 
 from __future__ import annotations
 
-import hashlib
 import json
-import os
 import time
 import zlib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from functools import partial
 from typing import Any
 
@@ -41,7 +39,7 @@ from luckbase.cluster.table.format import (
     written,
 )
 from luckbase.cluster.table.ledger import DECISIONS, RUNS, TIERS, FileEntry
-from luckbase.cluster.table.parquet import TableFile, Writer
+from luckbase.cluster.table.parquet import HashedFile, TableFile, Writer
 from luckbase.cluster.table.parts import Batch, GroupRows, MayHold, Rows, TierPart
 from luckbase.cluster.table.storage import Storage, in_threads
 from luckbase.solver.game.arrays import Ints, Runs
@@ -80,7 +78,7 @@ def write_blocks(
     started, dense = time.perf_counter(), layout.layout
     number, size = dense.tier_number(tier), (dense.rows(tier), layout.block_rows(tier))
     keys, name = key_range(number, size[0]), file_names(layout, tier)[0]
-    path, checks, at, count, sha256 = storage.temporary(name), [], 0, 0, hashlib.sha256()
+    path, checks, count = storage.temporary(name), [], 0
 
     def coded(block: int) -> tuple[int, bytes]:
         if stop():
@@ -89,27 +87,20 @@ def write_blocks(
         content = pa.Codec("zstd", compression_level=_ZSTD).compress(packed, asbytes=True)
         return len(packed), content
 
-    with path.open("wb") as file:
+    with closing(HashedFile(path)) as file:
         for codes_of_block, content in in_threads(coded, range(layout.blocks(tier)), dense.threads):
             count += codes_of_block
-            sha256.update(content)
-            checks.append((at, zlib.crc32(content)))
-            at += file.write(content)
+            at = file.size
+            file.write(content)
+            checks.append((at, zlib.crc32(file.end_section())))
         metadata = {
             "format": 1, "game": dense.game.board.game, "tier": tier_stem(dense, tier),
             "actions": [*dense.best_names], "codes": count,
             "block": layout.block_rows(tier), "checks": checks,
         }  # fmt: skip
         text = json.dumps(metadata, separators=(",", ":")).encode()
-        footer = text + len(text).to_bytes(4, "little") + _MAGIC
-        file.write(footer)
-        sha256.update(footer)
-        file.flush()
-        os.fsync(file.fileno())
-    sums = {
-        "bytes": at + len(footer), "footer": len(footer), "sha256": sha256.hexdigest(),
-        "footer_sha256": hashlib.sha256(footer).hexdigest(),
-    }  # fmt: skip
+        file.write(text + len(text).to_bytes(4, "little") + _MAGIC)
+        sums = file.finish()
     entry = new_entry(name, number, size, keys, layout.decision_error(tier))
     return written(entry, path, sums, started)
 

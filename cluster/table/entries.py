@@ -56,6 +56,7 @@ from luckbase.cluster.table.ledger import (
     as_text,
     digest,
     file_error,
+    file_errors,
     from_text,
     seal,
     unseal,
@@ -490,18 +491,15 @@ _READ = 8 << 20
 
 def why_wrong(storage: Storage, where: Path, entry: FileEntry) -> str | None:
     """Return why the bytes of a file are not as they were written; None if they are."""
-    digest = hashlib.sha256()
+    digest, path = hashlib.sha256(), where / entry.place
     try:
-        for start in range(0, entry.bytes, _READ):
-            digest.update(storage.read(entry.place, start, min(start + _READ, entry.bytes)))
-    except (FileNotFoundError, NotADirectoryError):
-        return str(file_error(storage, where / entry.place, "it is missing"))
-    except CorruptTableError as error:  # fewer bytes than there should be
-        why = f"it {str(error).rpartition(': ')[2]}"
-        return str(file_error(storage, where / entry.place, why))
-    if digest.hexdigest() != entry.sha256:
-        return str(file_error(storage, where / entry.place, "its SHA-256 is another"))
-    return None
+        with file_errors(storage, path):
+            for start in range(0, entry.bytes, _READ):
+                digest.update(storage.read(entry.place, start, min(start + _READ, entry.bytes)))
+    except CorruptTableError as error:
+        return str(error)
+    same = digest.hexdigest() == entry.sha256
+    return None if same else str(file_error(storage, path, "its SHA-256 is another"))
 
 
 def drop_files(ledger: Ledger, names: Iterable[str], *parts: str) -> None:

@@ -13,8 +13,8 @@ import json
 import os
 import re
 import shlex
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property, lru_cache, reduce
 from pathlib import Path
@@ -445,6 +445,17 @@ def file_error(storage: Storage, path: Path, why: str) -> CorruptTableError:
     if not storage.lists:
         again = "its server has changed it; publish the table there again"
     return CorruptTableError(f"{path}: is not as luckbase wrote it ({why}); {again}")
+
+
+@contextmanager
+def file_errors(storage: Storage, path: Path) -> Iterator[None]:
+    """Raise `file_error` if a file that is read is missing, or shorter than it should be."""
+    try:
+        yield
+    except (FileNotFoundError, NotADirectoryError):
+        raise file_error(storage, path, "it is missing") from None
+    except CorruptTableError as error:  # fewer bytes than there should be
+        raise file_error(storage, path, f"it {str(error).rpartition(': ')[2]}") from None
 
 
 # --- sealed text ---

@@ -1,10 +1,9 @@
 """Parquet files of a table: written by pyarrow, and read only as they were written.
 
 The footer's key-value metadata holds the start and the CRC-32 of each row group
-(`luckbase.row_groups`). The ledger holds the
-SHA-256 of the footer, which `TableFile` checks when it opens a file, and of the whole file, which
-``luckbase verify`` checks. So each row group is checked with a sum that the ledger vouches for,
-and two row groups that changed places are found.
+(`luckbase.row_groups`). The ledger holds the SHA-256 of the footer, which `TableFile` checks when
+it opens a file, and of the whole file, which ``luckbase verify`` checks. So each row group is
+checked with a sum that the ledger vouches for, and two row groups that changed places are found.
 
 Parquet's own page checksums are written for other readers. They are not enough for us, because they
 do not cover the page headers: a changed byte there makes pyarrow decode byte-stream-split payoffs
@@ -30,7 +29,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from luckbase.cluster.table.ledger import FileEntry, file_error
+from luckbase.cluster.table.ledger import FileEntry, file_error, file_errors
 from luckbase.cluster.table.storage import PARALLEL, Storage, forget, in_threads
 from luckbase.solver.errors import CorruptTableError
 
@@ -51,9 +50,9 @@ Span = tuple[int, int]
 # --- writing -------------------------------------------------------------------------------------
 
 
-class _HashedFile(io.RawIOBase):
-    """A new file that is written in sections. pyarrow hands over a row group in some 70 pieces,
-    which are put together first."""
+class HashedFile(io.RawIOBase):
+    """A new file that is written in sections, of which the footer is the last. pyarrow hands over a
+    row group in some 70 pieces, which are put together first."""
 
     def __init__(self, path: Path) -> None:
         self._file = path.open("wb", buffering=0)
@@ -78,9 +77,15 @@ class _HashedFile(io.RawIOBase):
         self.sha256.update(content)
         return content
 
-    def flush_to_disk(self) -> None:
-        """Flush the file to the disk."""
+    def finish(self) -> dict[str, Any]:
+        """Write the footer and flush the file to the disk. Return the fields `bytes`, `footer`,
+        `footer_sha256` and `sha256` of the file's `FileEntry`."""
+        footer = self.end_section()
         os.fsync(self._file.fileno())
+        return {
+            "bytes": self.size, "footer": len(footer), "sha256": self.sha256.hexdigest(),
+            "footer_sha256": hashlib.sha256(footer).hexdigest(),
+        }  # fmt: skip
 
     def close(self) -> None:
         self._file.close()
@@ -94,7 +99,7 @@ class Writer:
     """
 
     sums: dict[str, Any]
-    """The fields `bytes`, `footer`, `footer_sha256` and `sha256` of the file's `FileEntry`."""
+    """As of `HashedFile.finish`."""
 
     def __init__(
         self, path: Path, schema: pa.Schema, notes: Mapping[str, str], **options: Any
@@ -102,7 +107,7 @@ class Writer:
         """notes: key-value metadata. options: of `pyarrow.parquet.ParquetWriter`."""
         self._path, self._notes = path, dict(notes)
         self._checks: list[tuple[int, int]] = []
-        self._file = _HashedFile(path)
+        self._file = HashedFile(path)
         self._writer = pq.ParquetWriter(
             self._file, schema, store_schema=False, write_page_checksum=True, **options
         )
@@ -122,16 +127,9 @@ class Writer:
                 with suppress(Exception):
                     self._writer.close()
                 return
-            end = self._file.size
             self._writer.add_key_value_metadata({**self._notes, CHECKS: json.dumps(self._checks)})
             self._writer.close()
-            footer_sha256 = hashlib.sha256(self._file.end_section()).hexdigest()
-            self._file.flush_to_disk()
-        size = self._file.size
-        self.sums = {
-            "bytes": size, "footer": size - end, "footer_sha256": footer_sha256,
-            "sha256": self._file.sha256.hexdigest(),
-        }  # fmt: skip
+            self.sums = self._file.finish()
         forget(self._path)  # written far more often than read
 
 
@@ -215,12 +213,8 @@ class TableFile:
         return self._read_ranges([(start, stop)])[0] if content is None else content
 
     def _read_ranges(self, spans: list[Span]) -> list[bytes]:
-        try:
+        with file_errors(self.storage, self.path):
             return self.storage.read_ranges(self.entry.place, spans) if spans else []
-        except (FileNotFoundError, NotADirectoryError):
-            raise self._changed("it is missing") from None
-        except CorruptTableError as error:  # fewer bytes than there should be
-            raise self._changed(f"it {str(error).rpartition(': ')[2]}") from None
 
     def _changed(self, why: str) -> CorruptTableError:
         return file_error(self.storage, self.path, why)

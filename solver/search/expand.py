@@ -37,7 +37,7 @@ from luckbase.solver.game.rules import (
     Edges,
     room_for,
 )
-from luckbase.solver.search.keys import Keys, fits, pack, pack_all, unpack_all
+from luckbase.solver.search.keys import Keys, fits, grown, pack, pack_all, unpack_all
 
 _i, _b, _i1, _i2 = types.int64, types.boolean, types.int64[::1], types.int64[:, ::1]
 _u1, _f1 = types.uint64[::1], types.float64[::1]
@@ -142,11 +142,15 @@ def refuse_beyond(game: Game, states: Ints | Keys, values: Floats) -> None:
 
 
 @inlined
-def borrowed_edges(edges):
-    """Return room for edges whose arrays are `borrowed`."""
-    return Edges(
-        borrowed(edges.children), borrowed(edges.weights), borrowed(edges.actions),
-        borrowed(edges.rewards), borrowed(edges.about),
+def borrowed_room(room):
+    """Return room whose arrays are `borrowed`, so that `expand_one` takes it without a count."""
+    edges = Edges(
+        borrowed(room.edges.children), borrowed(room.edges.weights), borrowed(room.edges.actions),
+        borrowed(room.edges.rewards), borrowed(room.edges.about),
+    )  # fmt: skip
+    return Room(
+        edges, room.checked, borrowed(room.bounds), borrowed(room.span), borrowed(room.kinds),
+        borrowed(room.at),
     )  # fmt: skip
 
 
@@ -159,13 +163,13 @@ def expand_one(transition, board, state, edges, room):
     is over, in row 0 of the rewards.
     """
     if room.checked:
-        return expand_checked(transition, board, state, edges, room)
+        return _expand_checked(transition, board, state, edges, room)
     n = transition(board, state, edges)
-    return n if n <= edges.weights.size else refuse_at(room, state)
+    return n if n <= edges.weights.size else _refuse_at(room, state)
 
 
 @njit(_i(ROOM_TYPE, _i1))
-def refuse_at(room, state):
+def _refuse_at(room, state):
     """Note a state that has more edges than the game says; return BROKEN."""
     for i in range(state.size):
         room.at[i] = state[i]
@@ -173,7 +177,7 @@ def refuse_at(room, state):
 
 
 @njit(_i(TRANSITION, NUMBERS_TYPE, _i1, EDGES_TYPE, ROOM_TYPE))
-def expand_checked(transition, board, state, edges, room):
+def _expand_checked(transition, board, state, edges, room):
     """`expand_one` with the rules checked."""
     rewards, about = edges.rewards, edges.about
     at, span, kinds = room.at, room.span, room.kinds
@@ -327,9 +331,11 @@ def expand(game: Game, states: Ints) -> Expanded:
                 kinds, actors, first, edges.children[:m], edges.weights[:m], edges.actions[:m],
                 edges.rewards[:m],
             )  # fmt: skip
-        room = room_of(game, 2 * len(edges.weights) + most)
-        for before, after in zip(edges[:4], room.edges[:4], strict=True):
-            after[:m] = before[:m]
+        more = m + most
+        room = room._replace(edges=Edges(
+            grown(edges.children, more, 0), grown(edges.weights, more, 0),
+            grown(edges.actions, more, 0), grown(edges.rewards, more, 0), edges.about,
+        ))  # fmt: skip
 
 
 def who_acts(game: Game, states: Ints) -> tuple[Ints, Ints]:

@@ -84,13 +84,11 @@ from luckbase.solver.search.elimination import SOLVED, part
 from luckbase.solver.search.expand import (
     ROOM_TYPE,
     Room,
-    borrowed_edges,
+    borrowed_room,
     expand,
-    expand_checked,
     expand_one,
     expanding,
     keys_of_roots,
-    refuse_at,
     refuse_beyond,
     refused,
     room_of,
@@ -308,10 +306,10 @@ def search(  # noqa: C901, PLR0913, PLR0915  # one piece, for speed: module docs
     last frame's state is worth, is out of the range of payoffs; SUMS: both choose at once in the
     last frame's state, and the payoffs have no one sum.
     """
-    board, room = task.board, task.room
+    board, room = task.board, borrowed_room(task.room)
     strides = borrowed(task.strides)
-    out_edges, checked, limits = borrowed_edges(room.edges), room.checked, borrowed(room.span)
-    below, chances, names, paid, about = out_edges
+    limits = room.span
+    below, chances, names, paid, about = room.edges
     slots, keys, rows = borrowed(store.slots), borrowed(store.keys), borrowed(store.rows)
     best, margins, actors = borrowed(store.best), borrowed(store.margins), borrowed(store.actors)
     errors = borrowed(store.errors)
@@ -357,9 +355,7 @@ def search(  # noqa: C901, PLR0913, PLR0915  # one piece, for speed: module docs
                 position += 1
             numbers[f, POSITION] = position - base
         if visit >= 0:
-            full = count + max_edges > keys.shape[0] or top + 1 >= numbers.shape[0]
-            full = full or first[top] + max_edges > children.size
-            if full or depth + 1 == frame_of.size:
+            if depth + 1 == frame_of.size:
                 code = GROW
                 break
             if budget <= 0:
@@ -377,20 +373,16 @@ def search(  # noqa: C901, PLR0913, PLR0915  # one piece, for speed: module docs
                     if position == stop:
                         break
                     y = children[position]
-                    full = count + max_edges > keys.shape[0] or top + 1 >= numbers.shape[0]
-                    if full or first[top] + max_edges > children.size:
-                        break  # a child is expanded when it is visited, after there is room again
                 elif keys[y, 1] != REACHED:
+                    break
+                full = count + max_edges > keys.shape[0] or top + 1 >= numbers.shape[0]
+                if full or first[top] + max_edges > children.size:
+                    code = GROW if f < 0 else code  # a child is expanded when it is visited
                     break
                 budget -= 1
                 unpack(strides, keys[y, 0], state)
                 base = first[top]
-                if checked:  # as `expand_one`, to which a tuple would be passed for each state
-                    n = expand_checked(transition, board, state, out_edges, room)
-                else:
-                    n = transition(board, state, out_edges)
-                    if n > max_edges:
-                        n = refuse_at(room, state)
+                n = expand_one(transition, board, state, room.edges, room)
                 if n < 0:
                     code = REFUSED
                     break
@@ -440,7 +432,7 @@ def search(  # noqa: C901, PLR0913, PLR0915  # one piece, for speed: module docs
                     f, position, stop, start = top, base, base + n, top + 1
                 top += 1
                 first[top] = base + n
-            if code == REFUSED:
+            if code != FINISHED:
                 break
             if f < 0:
                 continue  # it is over
@@ -527,7 +519,12 @@ class Graph:
             np.empty(room, np.int64), np.empty(room), np.empty(room, np.int8),
             np.empty(room, np.float32),
         )  # fmt: skip
-        self._frames = self._new_frames(256, max(4096, 2 * game.max_edges))
+        edges = max(4096, 2 * game.max_edges)
+        self._frames = Frames(
+            np.empty((256, 7), np.int32), np.zeros(256, np.int64), np.empty(edges, np.int32),
+            np.empty(edges), np.empty(edges, np.int64),
+            np.empty((edges if game.pays else 0, game.players)),
+        )  # fmt: skip
         self._at = np.array([-1, 0, 0, 0, 0, 0, 0, 0, 0])
         self._path = Path(np.empty(room, np.int32), np.empty(64, np.int32), self._at)
         self._solve_game, self._engine = matrix_game_solver(game), later
@@ -726,19 +723,13 @@ class Graph:
     def _grow(self) -> None:
         self._make_room(self.game.max_edges)
         frames, top = self._frames, int(self._at[TOP])
-        count, edges = len(frames.numbers), len(frames.children)
-        if top + 1 >= count:
-            count *= 2
-        if frames.first[top] + self.game.max_edges > edges:
-            edges = 2 * (edges + self.game.max_edges)
-        if (count, edges) != (len(frames.numbers), len(frames.children)):
-            used = int(frames.first[top])
-            old: tuple[NDArray[Any], ...] = frames
-            new: tuple[NDArray[Any], ...] = self._new_frames(count, edges)
-            kept = top, top + 1, used, used, used, used
-            for before, after, n in zip(old, new, kept, strict=True):
-                after[:n] = before[:n]
-            self._frames = Frames(*new)
+        edges, count = int(frames.first[top]) + self.game.max_edges, top + 2
+        self._frames = Frames(
+            grown(frames.numbers, count), grown(frames.first, count),
+            grown(frames.children, edges), grown(frames.weights, edges),
+            grown(frames.actions, edges),
+            grown(frames.rewards, edges) if self.game.pays else frames.rewards,
+        )  # fmt: skip
         if self._at[DEPTH] + 1 == len(self._path.frames):
             self._path = self._path._replace(frames=np.tile(self._path.frames, 2))
 
@@ -755,10 +746,3 @@ class Graph:
                 grown(old.errors, room),
             )  # fmt: skip
             self._path = self._path._replace(stack=grown(self._path.stack, room))
-
-    def _new_frames(self, frames: int, edges: int) -> Frames:
-        return Frames(
-            np.empty((frames, 7), np.int32), np.zeros(frames, np.int64), np.empty(edges, np.int32),
-            np.empty(edges), np.empty(edges, np.int64),
-            np.empty((edges if self.game.pays else 0, self.game.players)),
-        )  # fmt: skip

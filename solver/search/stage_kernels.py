@@ -16,7 +16,7 @@ from luckbase.solver.game.rules import (
     TRANSITION,
 )
 from luckbase.solver.search.bellman import JOINTLY
-from luckbase.solver.search.expand import ROOM_TYPE, borrowed_edges, expand_checked, refuse_at
+from luckbase.solver.search.expand import ROOM_TYPE, borrowed_room, expand_one
 from luckbase.solver.search.keys import hash_of, may_be, pack_row, rises, unpack, word_of
 from luckbase.solver.search.runs import (
     NODES_TYPE,
@@ -249,13 +249,13 @@ def expand_on(  # noqa: C901, PLR0913, PLR0915  # one piece, for speed, as `game
     edge k of one leads to is mostly in the run that edge k of the one before leads to, and is not
     looked up again. One at least is expanded at each turn, so none is left after the last.
     """
-    strides, checked, out = borrowed(strides), room.checked, borrowed_edges(room.edges)
+    strides, room = borrowed(strides), borrowed_room(room)
     place = Place(
         place.run, place.run_low, place.run_bits, borrowed(place.table), borrowed(place.inside),
         place.shift, place.width, place.level, place.guards, place.low, place.high, place.strict,
         place.cut,
     )  # fmt: skip
-    below, chances, chosen, paid, about = out
+    below, chances, chosen, paid, about = room.edges
     nodes = Nodes(borrowed(nodes.slots), borrowed(nodes.runs), borrowed(nodes.own))
     slots, runs, own, run_bits = nodes.slots, nodes.runs, nodes.own, place.run_bits
     pattern_of, children = borrowed(records.patterns), borrowed(records.children)
@@ -302,12 +302,7 @@ def expand_on(  # noqa: C901, PLR0913, PLR0915  # one piece, for speed, as `game
         left &= left - np.uint64(1)
         above = _key_of(place, runs, np.int64(numbers[states]))
         unpack(strides, above, state)
-        if checked:  # as `expand_one`, to which a tuple would be passed for each state
-            n = expand_checked(transition, board, state, out, room)
-        else:
-            n = transition(board, state, out)
-            if n > max_edges:
-                n = refuse_at(room, state)
+        n = expand_one(transition, board, state, room.edges, room)
         if n < 0:
             code = REFUSED
             break
