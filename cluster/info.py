@@ -17,10 +17,9 @@ from typing import Any, Literal
 from luckbase.cluster.batch.requests import requests_for
 from luckbase.cluster.batch.run import statuses, statuses_of_board
 from luckbase.cluster.inputs import board_of, has_full_table
-from luckbase.cluster.table.entries import read_ledger
 from luckbase.cluster.table.find import Status, find_table, is_table, table_of
-from luckbase.cluster.table.ledger import (
-    Ledger,
+from luckbase.cluster.table.manifest import (
+    Manifest,
     Roots,
     board_command,
     in_order,
@@ -28,6 +27,7 @@ from luckbase.cluster.table.ledger import (
     solve_command,
 )
 from luckbase.cluster.table.storage import place_of, storage_at
+from luckbase.cluster.table.writer import read_manifest
 from luckbase.solver import sentences
 from luckbase.solver.board import registry
 from luckbase.solver.board.file import (
@@ -180,13 +180,13 @@ def info(
     if isinstance(named, Board) or not place_of(named).is_dir():
         board = board_of(named, **options)
         path = table_of(board, results)
-        ledger = None if path is None else read_ledger(storage_at(path), path)
+        manifest = None if path is None else read_manifest(storage_at(path), path)
     else:
         path = find_table(os.fspath(named), results, as_words(options)).path
         if not is_table(path):
             raise MissingTableError(f"{path}: is not a table; name one, or a board file")
-        ledger = read_ledger(storage_at(path), path)
-        board = board_in(ledger)
+        manifest = read_manifest(storage_at(path), path)
+        board = board_in(manifest)
     game, source = load_game(board), board.source
     title, about = registry.described(board.game)
     file = "BOARD" if source is None else sentences.shown(name_of(source.file))
@@ -199,16 +199,18 @@ def info(
         options=tuple(_options(board)),
         charts=() if charts is None else tuple(charts.kinds),
         agents=tuple(agents_on(game)),
-        examples=tuple(_examples(game, file, results, ledger)),
-        table=None if path is None or ledger is None else _about(path, ledger, game, results),
+        examples=tuple(_examples(game, file, results, manifest)),
+        table=None if path is None or manifest is None else _about(path, manifest, game, results),
     )  # fmt: skip
 
 
-def board_in(ledger: Ledger) -> Board:
-    """The board of a table: of its file, where that still says the same; else as the ledger holds
+def board_in(manifest: Manifest) -> Board:
+    """The board of a table: of its file, where that still says the same; else as the manifest holds
     it."""
-    goal = ledger.origin
-    stored = ledger.board({} if goal is None or ledger.furthest is None else ledger.furthest.reach)
+    goal = manifest.origin
+    stored = manifest.board(
+        {} if goal is None or manifest.furthest is None else manifest.furthest.reach
+    )
     if goal is not None and goal.board_file:
         with suppress(LuckbaseError):
             current = read_board(Path(goal.board_file), goal.settings)
@@ -216,15 +218,15 @@ def board_in(ledger: Ledger) -> Board:
     return stored
 
 
-def _about(path: Path, ledger: Ledger, game: Game, results: Path) -> TableAbout:
+def _about(path: Path, manifest: Manifest, game: Game, results: Path) -> TableAbout:
     (request,) = requests_for([game.board])
     of_board = statuses_of_board(request, results) if path.is_relative_to(results) else iter(())
     same = (each for each in of_board if Path(each.table) == path)
     status = next(same, None) or statuses([str(path)], None)[0]
     written = "" if status.date is None else status.date[:16].replace("T", " ")
-    commands = (solve_command(goal, game, words="luckbase solve") for goal in ledger.goals)
+    commands = (solve_command(goal, game, words="luckbase solve") for goal in manifest.goals)
     return TableAbout(
-        status, written, ledger.error(),
+        status, written, manifest.error(),
         tuple(dict.fromkeys(commands)),
     )  # fmt: skip
 
@@ -247,11 +249,11 @@ def _options(board: Board) -> Iterator[OptionInfo]:
         yield OptionInfo(name, text, default, set_by, tuple(texts), of.description or "")
 
 
-def _examples(game: Game, file: str, results: Path, ledger: Ledger | None) -> Iterator[str]:
+def _examples(game: Game, file: str, results: Path, manifest: Manifest | None) -> Iterator[str]:
     """Commands of a board, each of which works once those before it were run."""
     settings = {} if game.board.source is None else game.board.source.settings
     root, several = game.start(), len(game.starts()) > 1 and Layout not in game.rules.capabilities
-    state = sentences.fields(_example_state(game, ledger))
+    state = sentences.fields(_example_state(game, manifest))
     start = "" if several or root is not None else state
 
     def command(name: str, *more: str) -> str:
@@ -264,7 +266,7 @@ def _examples(game: Game, file: str, results: Path, ledger: Ledger | None) -> It
     except OptionError:  # what lies below a state can be solved, or agents evaluated
         solvable = root is None
     if solvable:
-        roots = _searched_from(ledger)
+        roots = _searched_from(manifest)
         below = roots is not None and not is_its_start(game, roots)
         yield command("solve", f"--from {state}" if below or not (full or start == "") else "")
         yield command("query", state)
@@ -280,15 +282,15 @@ def _examples(game: Game, file: str, results: Path, ledger: Ledger | None) -> It
             yield command("evaluate", start, f"--agents {agents}")
 
 
-def _searched_from(ledger: Ledger | None) -> Roots | None:
+def _searched_from(manifest: Manifest | None) -> Roots | None:
     """Where the last search began, of a table that has nothing else."""
-    return None if ledger is None or ledger.origin is None else ledger.origin.roots
+    return None if manifest is None or manifest.origin is None else manifest.origin.roots
 
 
-def _example_state(game: Game, ledger: Ledger | None) -> Mapping[str, Any]:
+def _example_state(game: Game, manifest: Manifest | None) -> Mapping[str, Any]:
     """A state that a table answers, in words: where its search began, or an instructive one."""
     layout, root = game.get(Layout), game.start()
-    if (roots := _searched_from(ledger)) is not None:
+    if (roots := _searched_from(manifest)) is not None:
         return in_order(roots.start[0], game)
     complete = all(each.sample for each in game.fields) and (layout is not None or root is not None)
     state: dict[str, Any] = {each.name: sample(each) for each in game.fields}

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from luckbase.cluster.table.find import find_table, open_table, table_of, table_used
-from luckbase.cluster.table.ledger import board_command
+from luckbase.cluster.table.manifest import board_command
 from luckbase.cluster.table.storage import place_of
 from luckbase.solver import sentences
 from luckbase.solver.board.file import as_words, path_of, read_board, read_toml

@@ -228,10 +228,6 @@ def run(arguments: list[str]) -> int:
         with (
             terminal.signals(watched), terminal.watch_compiling(), sentences.command_line(),
         ):  # fmt: skip
-            if arguments[:1] == ["query"] and "://" in "".join(arguments[1:2]):
-                from luckbase.cluster.table.index import read_ahead
-
-                read_ahead(arguments[1])  # before anything heavy is imported
             check_current_folder()
             result = app(arguments, prog_name="luckbase", standalone_mode=False)
         sys.stdout.flush()
@@ -298,8 +294,8 @@ def _usage(error: Exception, arguments: list[str]) -> int:
 
 
 def _again(arguments: list[str]) -> str:
-    """The command that goes on: the same one, but for what would make it begin anew."""
-    return f"{program()} {shlex.join(word for word in arguments if word != '--force')}"
+    """Return the command that resumes: the same one."""
+    return f"{program()} {shlex.join(arguments)}"
 
 
 def _full(error: OSError, arguments: list[str]) -> str:

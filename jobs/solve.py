@@ -183,7 +183,7 @@ def say_solved(solved: Solved, path: Path, before: list[str]) -> None:
     changed since its last table."""
     from luckbase.cluster.run.progress import SolvedSearch, SolvedTiers
 
-    name, table = solved.ledger.head.board, sentences.shown(solved.table)
+    name, table = solved.manifest.head.board, sentences.shown(solved.table)
     for fault in solved.damaged[:5]:
         say(f"{name}: damaged, and solved again: {fault}")
     if len(solved.damaged) > 5:
@@ -201,11 +201,11 @@ def say_solved(solved: Solved, path: Path, before: list[str]) -> None:
 
 
 def _say_search(solved: SolvedSearch) -> None:
-    ledger, roots = solved.ledger, solved.goal.roots
+    manifest, roots = solved.manifest, solved.goal.roots
     assert roots is not None
     n = len(roots.start)
     below = "one state" if n == 1 else sentences.many(n, "state")
-    say(f"{ledger.head.board}: {sentences.counted(solved.states, 'state')} below {below}")
+    say(f"{manifest.head.board}: {sentences.counted(solved.states, 'state')} below {below}")
     if solved.kept:
         kept, new = sentences.count(solved.kept), sentences.count(solved.states)
         say(f"  grown        kept {kept}, new {new}")
@@ -222,7 +222,7 @@ def _say_search(solved: SolvedSearch) -> None:
         )
     a_state = solved.bytes_a_state
     _say_size(solved, 1, f", {a_state:.0f} bytes a state while solving" if a_state else "")
-    say(f"  accuracy     payoffs {sentences.within(ledger.error(solved.goal.part))}")
+    say(f"  accuracy     payoffs {sentences.within(manifest.error(solved.goal.part))}")
 
 
 def _say_size(solved: SolvedSearch | SolvedTiers, digits: int, more: str = "") -> None:
@@ -237,9 +237,9 @@ def _say_time(solved: Solved, more: str = "") -> None:
 
 
 def _say_tiers(solved: SolvedTiers) -> None:
-    ledger, count = solved.ledger, sentences.count
+    manifest, count = solved.manifest, sentences.count
     files = sentences.many(solved.tiers, "file")
-    say(f"{ledger.head.board}: {sentences.counted(solved.rows, 'state')} in {files}")
+    say(f"{manifest.head.board}: {sentences.counted(solved.rows, 'state')} in {files}")
     if solved.kept:
         again = f", solved again {count(solved.again)} ({solved.again_seconds:.1f} s)"
         back = f", read back {count(solved.read)}"
@@ -256,8 +256,8 @@ def _say_tiers(solved: SolvedTiers) -> None:
     say(f"  speed        {rate} states/s end to end, {kernel} a core in the kernel")
     _say_size(solved, 2)
     for part, what in ("tiers", "payoffs"), ("decisions", "each the best"):
-        if ledger.of_part(part) and (part == "tiers" or ledger.error(part)):
-            say(f"  accuracy     {what} {sentences.within(ledger.error(part))}")
+        if manifest.of_part(part) and (part == "tiers" or manifest.error(part)):
+            say(f"  accuracy     {what} {sentences.within(manifest.error(part))}")
 
 
 def _opening_questions(solved: Solved, path: Path) -> None:
@@ -311,7 +311,7 @@ def _say_outcomes(outcomes: Sequence[Outcome], total: int, stopped: str) -> None
         if solved is not None:
             numbers = (
                 sentences.count(solved.states), sentences.count(solved.kept),
-                sentences.size(solved.ledger.bytes),
+                sentences.size(solved.manifest.bytes),
             )  # fmt: skip
         duration = sentences.duration(outcome.seconds) if outcome.state == "solved" else ""
         rows.append((outcome.request.name, outcome.state, *numbers, duration))

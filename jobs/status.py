@@ -141,7 +141,7 @@ def verify(
         terminal.rows_progress("verify") as on_rows,
     ):
         verdict = source.verify(rows, seed, on_rows)
-        ledger, error = source.ledger, source.error
+        manifest, error = source.manifest, source.error
         origin, where = source.origin, source.where
     if as_json:
         terminal.print_json(origin, {"table": str(where)}, verdict)
@@ -150,7 +150,7 @@ def verify(
         print(f"fault: {fault}")
     if verdict.faults:
         return 1
-    files = f"{sentences.many(verdict.files, 'file')} as written, {sentences.size(ledger.bytes)}"
+    files = f"{sentences.many(verdict.files, 'file')} as written, {sentences.size(manifest.bytes)}"
     terminal.print_to_fit(f"{origin}: {files}")
     checked = verdict.residuals
     if checked is not None and checked.rows:
@@ -160,10 +160,10 @@ def verify(
             f"{at}, where {checked.bound:.2e} is allowed, mean {checked.mean:.2e}, stored to "
             f"{sentences.bound(error)}"
         )
-    if not ledger.complete:
-        left = sum(not ledger.is_done(goal) for goal in ledger.goals)
-        solves = sentences.many(len(ledger.goals), "solve")
-        which = f"{left} of its {solves}" if ledger.goals[1:] else "its solve"
+    if not manifest.complete:
+        left = sum(not manifest.is_done(goal) for goal in manifest.goals)
+        solves = sentences.many(len(manifest.goals), "solve")
+        which = f"{left} of its {solves}" if manifest.goals[1:] else "its solve"
         print(f"the table is partial: {which} did not end")
     return 0
 

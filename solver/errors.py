@@ -80,7 +80,7 @@ class UnknownGameError(TableError):
 
 
 class CorruptTableError(TableError):
-    """The table is there and its files are not what its ledger says."""
+    """The table is there and its files are not what its manifest says."""
 
 
 class ForeignTableError(CorruptTableError):

@@ -5,6 +5,7 @@ import fcntl
 import hashlib
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -18,9 +19,10 @@ from numba.core.compiler_lock import global_compiler_lock
 
 import luckbase
 from luckbase.cluster.table.answer import answer_at
-from luckbase.cluster.table.entries import begin, compact
 from luckbase.cluster.table.parquet import Writer
-from luckbase.cluster.table.storage import Folder
+from luckbase.cluster.table.storage import Folder, storage_at
+from luckbase.cluster.table.writer import Writer as TableWriter
+from luckbase.cluster.table.writer import read_manifest
 from luckbase.solver import compiled as layer
 from tests.places import ROOT
 
@@ -47,24 +49,49 @@ def answers_of(table, states):
     return [answer_at(found, x, table.origin, state) for x, state in enumerate(described)]
 
 
-def rewrite(table, ledger):
-    """Make a table's ledger say what this one says."""
-    entries = begin(Folder(table), table, ledger.head, "a test").entries
-    compact(replace(ledger, entries=entries))
+def taken(table):
+    """A context manager: another solve of the table runs meanwhile, in this process."""
+    storage = storage_at(table)
+    return TableWriter(storage, table, read_manifest(storage, table).head).take()
+
+
+def commit_at_once(patch):
+    """From now on a driver commits after every shard."""
+    patch.setattr("luckbase.cluster.table.writer.COMMIT_SECONDS", 0.0)
+    patch.setattr("luckbase.cluster.table.writer.SHARE", float("inf"))
+
+
+def plain(name):
+    """The name of a file without the id of its writer."""
+    return re.sub(r"\.[0-9a-f]{8}(?=\.(parquet|blocks|arrow)$)", "", str(name))
+
+
+def files_of(table, pattern="*.parquet"):
+    """The bytes of every file of a table, by name."""
+    found = sorted(table.rglob(pattern))
+    return {plain(path.relative_to(table)): path.read_bytes() for path in found}
+
+
+def lines_of(manifest):
+    """What a manifest has, without writers and times."""
+    files = [replace(manifest.files[n], at="", seconds={}) for n in sorted(manifest.files)]
+    return [*manifest.goals, manifest.done, manifest.levels, *files]
+
+
+def rewrite(table, manifest):
+    """Make a table's manifest say what this one says."""
+    with TableWriter(Folder(table), table, manifest.head).take() as writer:
+        now = writer.manifest
+        now.goals, now.done, now.levels, now.files = manifest.contents
 
 
 def write_rows(table, entry, rows):
     """Write other rows (a pyarrow table) into a file, as luckbase writes files; its new entry."""
-    schema = pq.read_schema(table / entry.name)
-    with Writer(table / entry.name, schema, {}, use_dictionary=False) as writer:
+    schema = pq.read_schema(table / entry.place)
+    with Writer(table / entry.place, schema, {}, use_dictionary=False) as writer:
         for start in range(0, max(1, len(rows)), entry.row_group_rows):
             writer.write(rows.slice(start, entry.row_group_rows).cast(schema))
     return replace(entry, **writer.sums)
-
-
-def newest_entry(table):
-    """Of a complete table, the one that says all."""
-    return max((table / "ledger").iterdir())
 
 
 def python(*words, check=True, env=(), **how):

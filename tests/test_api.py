@@ -356,7 +356,7 @@ def test_solve_is_the_commands(said, results, tmp_path):
     again = luckbase.solve(JACKPOT, {"open": (1, 2, 3)}, results=tmp_path)
     assert again.searched and again.kept == below["solved_now"] > 0
     both = luckbase.solve(JACKPOT, [{"open": "1,2,3"}, {"open": (2, 3)}], results=tmp_path)
-    assert both.kept == 0 and both.states == below["solved_now"] and both.ledger.complete
+    assert both.kept == 0 and both.states == below["solved_now"] and both.manifest.complete
 
 
 def test_status_is_the_commands(results, capsys):

@@ -1,17 +1,17 @@
 """Tables that no board file asks for any more, and taking them away.
 
 A board file asks for the table of its rules as they stand. A table is found to be asked for by the
-files that it was solved from, as its ledger says, by the board files beside those, and by those
+files that it was solved from, as its manifest says, by the board files beside those, and by those
 that are named. What was solved with ``--set``, from some states or from no file, nobody's file asks
 for; it goes where its folder is named, and not else. Nor goes what somebody solves, or whose board
 file can not be read, or lay in a folder that is not there now: it may have been moved, or its disk
 taken out.
 
-Of a table's folder, or below its URI, goes what luckbase wrote there: files first, the ledger and
-the head last, so that after a stop in between the table is there, damaged, and the same call goes
-on. Somebody's own files stay, and then the folder does. A fence in the ledger comes first, so that
-no solve that was suspended commits anything any more; and what such a solve may yet be at stays for
-a day, by the clock of the place.
+In a table's folder, or below its URI, luckbase removes the files that it wrote: first the data
+files, last the manifest. So after a stop in between, the table is there, damaged, and the same call
+continues. Other files stay, and then the folder does too. `clean` first becomes the table's writer,
+so it never removes a table that a live process solves, and no suspended solve commits anything
+afterwards.
 """
 
 from __future__ import annotations
@@ -27,20 +27,11 @@ from pathlib import Path
 from luckbase.cluster.batch.requests import read_job, requests_for
 from luckbase.cluster.inputs import is_job
 from luckbase.cluster.run.driver import PROBE
-from luckbase.cluster.run.progress import lock, suspended
-from luckbase.cluster.table import LOCK, RUNNING
-from luckbase.cluster.table.entries import (
-    HEAD,
-    LINES,
-    ORPHAN_SECONDS,
-    Entries,
-    read_head,
-    read_ledger,
-)
+from luckbase.cluster.table import FORMAT, RUNNING
 from luckbase.cluster.table.find import is_table, running, tables_in, what_changed
-from luckbase.cluster.table.index import INDEX
-from luckbase.cluster.table.ledger import RESULTS, Goal, Ledger, is_its_start
+from luckbase.cluster.table.manifest import NAME, RESULTS, Goal, Head, Manifest, is_its_start
 from luckbase.cluster.table.storage import is_special, is_uri, place_of, storage_at
+from luckbase.cluster.table.writer import BEATS, Writer, read_manifest
 from luckbase.solver import sentences
 from luckbase.solver.board.file import meant, path_of, read_board
 from luckbase.solver.board.model import rules_identity
@@ -63,24 +54,11 @@ FOLDERS = {
     "search": ("*.parquet", "*.part"),
     "search-*": ("*.parquet", "*.part"),
     "shards": ("*.arrow", "*.asks", "*.part"),
-    "ledger": ("[0-9]" * 10, "*.part"),
     "log": ("*.log",),
     "spill": ("*",),
 }
 """The folders in a table's, and what luckbase writes there."""
-FILES = (
-    HEAD,
-    f"{HEAD}.*.part",
-    INDEX,
-    f"{INDEX}.*",
-    RUNNING,
-    f".{RUNNING}.*",
-    f"{PROBE}*",
-    LOCK,
-    f"{LOCK}.*",
-    f".{LOCK}.*",
-)
-REMOVED_LAST = (INDEX, LINES, HEAD, LOCK)
+FILES = (NAME, f"{NAME}.*", RUNNING, f".{RUNNING}.*", f"{PROBE}*", f"{BEATS}*")
 
 
 @dataclass(frozen=True)
@@ -201,7 +179,7 @@ def _real(path: Path) -> str:
 
 def _board_files(path: Path) -> list[str]:
     try:
-        return [goal.board_file for goal in read_ledger(storage_at(path), path).goals]
+        return [goal.board_file for goal in read_manifest(storage_at(path), path).goals]
     except (TableError, PermissionError):
         return []
 
@@ -241,18 +219,18 @@ def _state(path: Path, scope: _Scope, named: bool) -> Spare | None:
     ours, others = contents(path)
     spare = Spare(path, "", bytes=sum(ours.values()), left=tuple(others), named=named)
     try:
-        ledger = read_ledger(storage_at(path), path)
+        manifest = read_manifest(storage_at(path), path)
     except TableError as error:
         goes = () if named else (f"to remove it, name it: {path}",)
         state = "unasked" if named else "protected"
         return replace(spare, state=state, why=(str(error), *goes))
-    spare = replace(spare, states=ledger.rows)
+    spare = replace(spare, states=manifest.rows)
     if (solver := running(path)) is not None:
         who = f"process {solver['process']} on {solver['host']} solves it"
         return replace(spare, state="running", why=(who,))
-    sources = [_source(goal, ledger) for goal in ledger.goals]
-    file = scope.file_of_rules.get(ledger.head.identity)
-    for goal, source in zip(ledger.goals, sources, strict=True):
+    sources = [_source(goal, manifest) for goal in manifest.goals]
+    file = scope.file_of_rules.get(manifest.head.identity)
+    for goal, source in zip(manifest.goals, sources, strict=True):
         if file is None and source.same and not source.protects:
             file = goal.board_file
     if file is not None:
@@ -279,14 +257,14 @@ class _Source:
     """Why the table does not go; nothing where the board file alone asks for it."""
 
 
-def _source(goal: Goal, ledger: Ledger) -> _Source:
+def _source(goal: Goal, manifest: Manifest) -> _Source:
     file, protects = goal.board_file, ""
     if not file:
         return _Source(protects="it was solved from a board that is in no file")
     if goal.settings:
         options = " ".join(setting(name, value) for name, value in goal.settings.items())
         protects = f"it was solved with {options}"
-    elif goal.roots is not None and not _is_start(goal, ledger):
+    elif goal.roots is not None and not _is_start(goal, manifest):
         protects = "it was solved from chosen states"
     if not os.path.exists(file):
         try:
@@ -303,18 +281,18 @@ def _source(goal: Goal, ledger: Ledger) -> _Source:
     except LuckbaseError as error:
         why = f"its board file cannot be read: {error}"
         return _Source(why=(why,), protects=protects or "its board file may be half-saved")
-    if rules_identity(game) == ledger.head.identity:
+    if rules_identity(game) == manifest.head.identity:
         return _Source(same=True, protects=protects)
-    changed = what_changed(ledger.head, game.board, game.rules_version)
+    changed = what_changed(manifest.head, game.board, game.rules_version)
     return _Source(why=sentences.some(5, changed), protects=protects)
 
 
-def _is_start(goal: Goal, ledger: Ledger) -> bool:
+def _is_start(goal: Goal, manifest: Manifest) -> bool:
     """Whether a search is what a plain solve of the board does: below its start, to the end."""
     roots = goal.roots
     assert roots is not None
     try:
-        game = load_game(ledger.board(goal.reach))
+        game = load_game(manifest.board(goal.reach))
     except LuckbaseError:
         return False
     return not game.has(Layout) and is_its_start(game, roots)
@@ -350,42 +328,26 @@ def _is_ours(name: str) -> bool:
 
 
 def remove(table: Path) -> list[str]:
-    """Take a table away; returns what is not luckbase's own and stays.
+    """Remove a table; return the names of files there that luckbase did not write, which stay.
 
-    Raises RequestError where a solve of it is running, or was suspended, OSError for what cannot
-    be deleted.
+    Raises RequestError if a solve of it is running, OSError if a file cannot be deleted.
     """
-
-    def rank(name: str) -> int:  # the ledger after all it names, then the head, then the lock
-        last = [name.startswith(prefix) for prefix in REMOVED_LAST]
-        return last.index(True) + 1 if any(last) else 0
-
-    storage, solver = storage_at(table), suspended(storage_at(table))
-    if solver is not None and solver[1] < ORPHAN_SECONDS:
-        raise RequestError(
-            f"{table}: {solver[0]} was not seen to end, and may only be suspended; the table can "
-            f"be removed in {sentences.duration(ORPHAN_SECONDS - solver[1])}"
-        )
-    with lock(table) as lease:
+    storage = storage_at(table)
+    try:
+        head = read_manifest(storage, table).head
+    except TableError:
+        head = Head(FORMAT, table.parent.parent.name, table.parent.name, table.name, {}, 0)
+    with Writer(storage, table, head).take() as writer:
         ours, others = contents(table)
-        last = sorted(filter(rank, ours), key=rank)
-        identity = ""
-        with suppress(TableError):
-            identity = read_head(storage, table).identity
-        # After the list: so nothing in it is a later solve's.
-        Entries(storage, identity).begin(lease.holder)
-        for name in ours.keys() - set(last):
+        for name in ours.keys() - {NAME, f"{NAME}.lock", f"{BEATS}{writer.id}"}:
             storage.delete(name)
-        lease.check()
-        lease.stop()  # it would be written again
-        later = [*storage.list(LINES), *filter(_is_ours, storage.list(LOCK))]
-        last += [name for name in later if name not in last]
-        for name in sorted(last, key=rank):
-            storage.delete(name)
-        for folder, _, _ in [] if storage.anywhere else os.walk(table, topdown=False):
-            with suppress(OSError):  # something of somebody's is in it
+        writer.remove()
+    storage.delete(f"{NAME}.lock")
+    if not storage.anywhere:
+        for folder, _, _ in os.walk(table, topdown=False):
+            with suppress(OSError):  # it holds other people's files
                 os.rmdir(folder)
-    for above in [] if storage.anywhere else (table.parent, table.parent.parent):  # board's, game's
-        with suppress(OSError):
-            above.rmdir()
+        for above in (table.parent, table.parent.parent):  # the board's and the game's
+            with suppress(OSError):
+                above.rmdir()
     return others

@@ -37,15 +37,15 @@ from luckbase.cluster.inputs import (
     stores_decisions,
 )
 from luckbase.cluster.machine import Disk, disk_of
-from luckbase.cluster.run.driver import complete_ledger
+from luckbase.cluster.run.driver import complete_manifest
 from luckbase.cluster.run.options import Options, SolveOptions
 from luckbase.cluster.run.progress import Progress, Solved
 from luckbase.cluster.run.tiers import check_room
 from luckbase.cluster.table import find
-from luckbase.cluster.table.entries import LINES, damaged_files, read_ledger
 from luckbase.cluster.table.find import Status, status_of, statuses_of
-from luckbase.cluster.table.ledger import (
+from luckbase.cluster.table.manifest import (
     DECISIONS,
+    NAME,
     RESULTS,
     TIERS,
     board_command,
@@ -53,6 +53,7 @@ from luckbase.cluster.table.ledger import (
     table_directory,
 )
 from luckbase.cluster.table.storage import place_of, results_of, storage_at
+from luckbase.cluster.table.writer import damaged_files, read_manifest
 from luckbase.solver import sentences
 from luckbase.solver.errors import (
     DiskLimitError,
@@ -166,15 +167,15 @@ def _plan_full_table(
     first = table not in planned  # else it will have been solved by then
     files = planned.setdefault(table, set())
     if first and not options.force:
-        ledger = complete_ledger(game, table, part)
-        if ledger is not None:
-            files |= {entry.name for entry in ledger.of_part(part)}
+        manifest = complete_manifest(game, table, part)
+        if manifest is not None:
+            files |= {entry.name for entry in manifest.of_part(part)}
             return Due(request, "complete", (), table)
     planned_table = plan_full_table(game, options)
     plan = planned_table.plan
     names = sorted(name for name in plan.names if name.startswith(f"{part}/"))
     state, why, whole = _state(game, table, options, names, part)
-    have = files if options.force else files | whole
+    have = files | whole
     missing = set(names) - have
     todo = [i for i, of_shard in enumerate(plan.files) if missing.intersection(of_shard)]
     files |= {*names, *have}
@@ -199,25 +200,27 @@ def _plan_full_table(
 def _state(
     game: Game, table: Path, options: Options, files: Sequence[str], part: str
 ) -> tuple[str, tuple[str, ...], set[str]]:
-    """(state in a word, why, those of the full table's files that are there and whole)."""
+    """Return the state in a word, the reasons, and the names of the files that need not be solved
+    (again)."""
     storage = storage_at(table)
     try:
-        ledger = read_ledger(storage, table)
+        manifest = read_manifest(storage, table)
     except MissingTableError:
         changed = sentences.some(4, find.changed_since(game.board, options.folder))
         return ("stale", changed, set()) if changed else ("missing", ("no table yet",), set())
     except TableError as error:
         return "damaged", (str(error),), set()
-    damaged = damaged_files(storage, table, ledger)
-    whole = {entry.name for entry in ledger.of_part(part)} - damaged.keys()
+    damaged = damaged_files(storage, table, manifest.files)
+    whole = {entry.name for entry in manifest.of_part(part)} - damaged.keys()
     if options.force:
-        return "again", (f"{option('force')}: all of it again",), whole
+        resumed = {entry.name for entry in manifest.next.files} if manifest.next else set()
+        return "again", (f"{option('force')}: all of it again",), resumed
     if damaged:
         return "damaged", sentences.some(4, list(damaged.values())), whole
     count = len(whole.intersection(files))
     if not count:
         return "partial", ("only a search was solved; its full table is missing",), whole
-    so_far = "reaches further than its table" if ledger.complete else "stopped before its end"
+    so_far = "reaches further than its table" if manifest.complete else "stopped before its end"
     are = "is" if len(files) == 1 else "are"
     why = f"{so_far}: {count} of {sentences.many(len(files), 'file')} {are} there"
     return "partial", (why,), whole
@@ -231,7 +234,7 @@ def _plan_search(request: BoardRequest, game: Game, start: Any, options: Options
     refuse_decisions(options.store)
     keys = root_keys(game, roots_of(game, start))
     roots, table = roots_at(game, keys), table_directory(options.folder, game)
-    whole = complete_ledger(game, table, search_part(roots), roots)
+    whole = complete_manifest(game, table, search_part(roots), roots)
     if not options.force and whole is not None:
         return Due(request, "complete", (), table)
     plan = planned_search(game, keys, options.folder, options.workers)
@@ -378,7 +381,7 @@ def _statuses(
             for request in requests_for([path], settings):
                 job_results = request.solve_options.get("results", results)
                 yield from statuses_of_board(request, folder or place_of(job_results))
-        elif is_folder and not (path / LINES).exists():
+        elif is_folder and not (path / NAME).exists():
             raise MissingTableError(f"{name}: has neither a table nor a board file")
         else:
             request = read_request(path, settings)
@@ -414,7 +417,7 @@ def _for_own_file(status: Status) -> Status:
     if status.state != "complete":
         return status
     path = place_of(status.table)
-    results, goals = results_of(path), reversed(read_ledger(storage_at(path), path).goals)
+    results, goals = results_of(path), reversed(read_manifest(storage_at(path), path).goals)
     full = [goal for goal in goals if goal.part == TIERS]  # a search asks for no full table
     by_file = {(goal.board_file, *sorted(goal.settings.items())): goal for goal in full}
     for goal in by_file.values():

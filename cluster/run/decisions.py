@@ -43,7 +43,7 @@ from luckbase.cluster.table.format import (
     tier_files,
     write_tier,
 )
-from luckbase.cluster.table.ledger import DECISIONS, RUNS, TIERS, Goal, Ledger
+from luckbase.cluster.table.manifest import DECISIONS, RUNS, TIERS, Goal, Manifest
 from luckbase.cluster.table.storage import Storage, in_threads
 from luckbase.solver.board.model import Board
 from luckbase.solver.errors import OptionError
@@ -216,14 +216,14 @@ class _Decisions(full.FullTable):
         super().__init__(layout.layout, options, plan)
         self.decisions, self.files = layout, len(plan.of_tier)
 
-    def committed_shards(self, ledger: Ledger) -> set[int]:
-        return {i for i, names in enumerate(self.plan.files) if ledger.files.keys() >= {*names}}
+    def committed_shards(self, manifest: Manifest) -> set[int]:
+        return {i for i, names in enumerate(self.plan.files) if manifest.files.keys() >= {*names}}
 
-    def report(self, table: Path, ledger: Ledger, goal: Goal) -> SolvedTiers:
-        files, tiers = ledger.files.keys(), self.decisions.tiers()
+    def report(self, table: Path, manifest: Manifest, goal: Goal) -> SolvedTiers:
+        files, tiers = manifest.files.keys(), self.decisions.tiers()
         of_tier = zip(tiers, self.plan.of_tier, strict=True)
         kept = sum(self.layout.rows(tier) for tier, names in of_tier if files >= {*names})
-        return replace(super().report(table, ledger, goal), kept=kept)
+        return replace(super().report(table, manifest, goal), kept=kept)
 
     def compile_kernels(self) -> None:
         self.decisions.compile()
@@ -247,7 +247,7 @@ class _Run(full.TierRun):
 
     def task(self, step: Solve) -> Task:
         plan, shard, chain = self.plan, self.plan.shards[step.shard], self.plan.chains[step.shard]
-        cores, committed = min(step.cores, self.workers.widest), self.ledger.files
+        cores, committed = min(step.cores, self.workers.widest), self.manifest.files
         names = [
             tuple(n for n in plan.of_tier[i] if n not in committed) if step.commit else ()
             for i in chain
@@ -270,7 +270,7 @@ class _Run(full.TierRun):
         total = sum(self.layout.rows(self.tiers[i]) for i in tiers)
         for entry in receipt.files.values():
             rows = entry.rows if entry.part == DECISIONS else 0  # which alone have all of a tier
-            self.commits.add(entry.solved_in(receipt.solve_seconds * rows / max(1, total)))
+            self.writer.add(entry.solved_in(receipt.solve_seconds * rows / max(1, total)))
 
     def count(self, receipt: Receipt) -> None:
         chain, solved = self.plan.chains[receipt.shard], self.solved[receipt.shard]
@@ -345,7 +345,7 @@ class SolveChain(full.TierJob):
                 if names:
                     files += self._write(storage, tier, names, current, decisions, error, stop)
             receipt = Receipt(shard=self.shard, solve_seconds=seconds)
-            done = receipt.with_files(storage, self.location.mark, files)
+            done = receipt.with_files(storage, self.location.writer, files)
         yield outputs if self.keep else None
         yield done
 

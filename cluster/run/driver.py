@@ -1,11 +1,12 @@
 """The driver: one pipeline for every solve, and one loop that hands out shards.
 
-`solve_table` looks what is there, refuses what can not be done, locks the table, and has its `Work`
-do the rest: a full table (`tiers`), or what lies below some roots (`cluster.search.solve`).
+`solve_table` reads what is there, refuses what cannot be done, becomes the table's writer, and lets
+its `Work` do the rest: a full table (`tiers`), or all states below some roots
+(`cluster.search.solve`).
 
-`Run` hands the shards of a schedule to workers. A finished shard's Parquet file is in its place,
-then a line is added to the ledger: killed anywhere between, the same call goes on from the
-last line. Payoffs stay with the workers until no shard reads them any more.
+`Run` hands the shards of a schedule to workers. A finished shard's Parquet file is in its place
+before the manifest names it, so after a crash the same call continues from the last commit. Payoffs
+stay with the workers until no shard reads them any more.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ import numpy as np
 from luckbase.cluster import machine
 from luckbase.cluster.machine import MemoryUsed
 from luckbase.cluster.run.options import Options
-from luckbase.cluster.run.progress import Lock, Progress, Solved, Watch, lock
+from luckbase.cluster.run.progress import Progress, Solved, Watch
 from luckbase.cluster.run.schedule import Commit, Drop, Instruction, Schedule, Solve
 from luckbase.cluster.run.worker import (
     PayoffsLostError,
@@ -38,42 +39,23 @@ from luckbase.cluster.run.worker import (
     Workers,
 )
 from luckbase.cluster.table import RUNNING
-from luckbase.cluster.table.entries import (
-    HEAD,
-    Commits,
-    begin,
-    check_identity,
-    commit,
-    compact,
-    damaged_files,
-    drop_files,
-    entries_of,
-    read_ledger,
-    sweep,
-    write_head,
-)
-from luckbase.cluster.table.index import take_index_away, write_index
-from luckbase.cluster.table.ledger import (
+from luckbase.cluster.table.manifest import (
     Goal,
-    Ledger,
+    Manifest,
     Roots,
     digest,
     new_head,
     reach_of,
     table_directory,
 )
-from luckbase.cluster.table.storage import Storage, attempt, storage_at
+from luckbase.cluster.table.storage import attempt, storage_at
+from luckbase.cluster.table.writer import Writer, damaged_files, read_manifest
 from luckbase.solver.board.file import read_board
 from luckbase.solver.board.model import rules_form, rules_identity
 from luckbase.solver.errors import (
-    CorruptTableError,
-    ForeignTableError,
     GameError,
     LuckbaseError,
-    MissingTableError,
-    RequestError,
     StateError,
-    StoreError,
     TableError,
 )
 from luckbase.solver.game.arrays import Ints
@@ -92,6 +74,8 @@ class Work(ABC, Generic[S]):
     part: str
     others: tuple[str, ...] = ()
     """Other parts that it writes to."""
+    writer: Writer
+    """There while the table is open for writing."""
     roots: Roots | None = None
     """Of a search."""
     files: int = 1
@@ -104,23 +88,26 @@ class Work(ABC, Generic[S]):
     def starts(self) -> Ints:
         """States (n, fields) from which a sample is held to the rules before anything is solved."""
 
-    def is_there(self, ledger: Ledger) -> bool:
-        """Whether the files of the work are there, which the ledger says are done."""
+    def is_there(self, manifest: Manifest) -> bool:
+        """Whether the files of the work are there, which the manifest says are done."""
         return True
 
     @abstractmethod
-    def report(self, table: Path, ledger: Ledger, goal: Goal) -> S:
+    def report(self, table: Path, manifest: Manifest, goal: Goal) -> S:
         """What there was before."""
 
-    def check_room(self, table: Path) -> None:
-        """Raises MemoryLimitError, DiskLimitError for what will not fit."""
+    def check_room(self, table: Path, manifest: Manifest | None) -> None:
+        """Raise MemoryLimitError or DiskLimitError if what is still to do will not fit.
+
+        manifest: of the table, if there is one.
+        """
 
     def check_workers(self, workers: Workers) -> None:
         """Raise MemoryLimitError if no machine has the memory for the largest shard."""
 
     @abstractmethod
-    def forget(self, table: Path, ledger: Ledger) -> None:
-        """Take out of the table what is to be solved again (``--force``)."""
+    def forget(self, manifest: Manifest) -> None:
+        """Take out of the manifest what is to be solved again (``--force``)."""
 
     @abstractmethod
     def compile(self) -> None:
@@ -143,92 +130,81 @@ def solve_table(work: Work[S]) -> S:
         from luckbase.cluster.run.ray import check_address  # Ray itself comes later
 
         check_address(str(options.address))
-    if not options.force:
-        whole = complete_ledger(game, table, part, roots)
-        if whole is not None and work.is_there(whole):
-            _tidy(table, whole)
-            goal = _goal(game, whole, part, roots, work.files)
-            return work.report(table, whole, goal)
-    storage_at(table).check_writable()
-    work.check_room(table)
+    before = stored_manifest(game, table)
+    if before is not None and not options.force:
+        goal = _goal(game, before, part, roots, work.files)
+        if is_reached(goal, before, table) and work.is_there(before):
+            return work.report(table, before, goal)
+    storage = storage_at(table)
+    storage.check_writable()
+    work.check_room(table, before)
     if game.is_checked:
         from luckbase.solver.check import check_sample  # brings the search
 
         check_sample(game, work.starts())
-    with lock(table, options.on_note) as lease:
+    with Writer(storage, table, new_head(game)).take(options.on_note) as work.writer:
         machine.restart_memory_peak()
-        parts = (part, *work.others)
-        if options.force and options.joins:
-            _check_cluster(work, table)
-        ledger, damaged = _open_ledger(game, table, parts, lease)
+        damaged = _clear(work.writer, (part, *work.others))
+        manifest = work.writer.manifest
+        goal = _goal(game, manifest, part, roots, work.files)
         if options.force:
-            work.forget(table, ledger)
-        goal = _goal(game, ledger, part, roots, work.files)
-        report = replace(work.report(table, ledger, goal), damaged=tuple(damaged))
-        if goal.ask not in ledger.done or not work.is_there(ledger):
+            work.writer.replace(goal.ask, work.forget)
+        report = replace(work.report(table, manifest, goal), damaged=tuple(damaged))
+        if goal.ask not in manifest.done or not work.is_there(manifest):
             options.on_progress(Progress(0, 0, 0, 0, 0.0, compiling=True))
             work.compile()
-            with _no_empty_table(storage_at(table), ledger):
+            with _no_empty_table(work.writer):
                 report = work.solve(report)
-        elif is_new(goal, ledger):
-            commit(ledger, goal)
-        _finish(storage_at(table), ledger)
+        elif is_new(goal, manifest):
+            work.writer.add(goal)
+        work.writer.finish()
     return report
 
 
-def _quiet(text: str, tell: bool = True) -> None:
-    """Drop a note about the nodes: the solve itself makes it again."""
-
-
-def _check_cluster(work: Work[Any], table: Path) -> None:
-    """Join the cluster and leave it again, before `--force` removes a finished table.
-
-    Raises OptionError if the cluster does not let this process in, MemoryLimitError if no node has
-    the memory.
-    """
-    from luckbase.cluster.run.ray import ray_cluster
-
-    options = work.options
-    location = TableLocation(table, f"{PROBE}{attempt()}")
-    with ray_cluster(str(options.address), location, _quiet, options.workers) as workers:
-        work.check_workers(workers)
-
-
 @contextmanager
-def _no_empty_table(storage: Storage, ledger: Ledger) -> Iterator[None]:
-    """Where a solve finds that these rules cannot be solved, nobody finds an empty table of them;
-    the log and the fence stay."""
+def _no_empty_table(writer: Writer) -> Iterator[None]:
+    """Remove the table if its rules cannot be solved and there is nothing in it; the log stays."""
     try:
         yield
     except (GameError, StateError):
-        if not (ledger.files or ledger.goals):
-            storage.delete(HEAD)
+        if not (writer.manifest.files or writer.manifest.goals):
+            writer.remove()
         raise
 
 
 # --- what is there -------------------------------------------------------------------------------
 
 
-def complete_ledger(
-    game: Game, table: Path, part: str, roots: Roots | None = None
-) -> Ledger | None:
-    """The ledger of a table that has all that was requested, with no file missing or short;
-    None otherwise. Nothing is written, and nobody's solve is waited for."""
-    storage = storage_at(table)
+def stored_manifest(game: Game, table: Path) -> Manifest | None:
+    """Return the manifest of a table; None if there is none of these rules that can be used."""
     try:
-        ledger = read_ledger(storage, table)
+        manifest = read_manifest(storage_at(table), table)
     except TableError:
         return None
-    goal = _goal(game, ledger, part, roots)
-    complete = goal.ask in ledger.done and not is_new(goal, ledger)
-    complete &= ledger.head.identity == rules_identity(game)
-    return ledger if complete and not damaged_files(storage, table, ledger) else None
+    return manifest if manifest.head.identity == rules_identity(game) else None
 
 
-def _goal(game: Game, ledger: Ledger, part: str, roots: Roots | None, files: int = 0) -> Goal:
+def complete_manifest(
+    game: Game, table: Path, part: str, roots: Roots | None = None
+) -> Manifest | None:
+    """Return the manifest of a table that has all that was requested, with no file missing or
+    short; else None. Nothing is written."""
+    manifest = stored_manifest(game, table)
+    if manifest is None or not is_reached(_goal(game, manifest, part, roots), manifest, table):
+        return None
+    return manifest
+
+
+def is_reached(goal: Goal, manifest: Manifest, table: Path) -> bool:
+    """Whether a goal is reached and noted, and no file of its table is missing or short."""
+    done = goal.ask in manifest.done and not is_new(goal, manifest)
+    return done and not damaged_files(storage_at(table), table, manifest.files)
+
+
+def _goal(game: Game, manifest: Manifest, part: str, roots: Roots | None, files: int = 0) -> Goal:
     """The goal of a solve."""
     reach = reach_of(game.board) if roots is None else {}
-    number = max((goal.number for goal in ledger.goals), default=0) + 1
+    number = max((goal.number for goal in manifest.goals), default=0) + 1
     return Goal(part, reach, roots, files, *_source(game), number)
 
 
@@ -246,104 +222,42 @@ def _source(game: Game) -> tuple[str, dict[str, str]]:
     return (source.file, dict(sorted(source.settings.items()))) if same else ("", {})
 
 
-def is_new(goal: Goal, ledger: Ledger) -> bool:
-    """Whether a goal says what no goal of the ledger says: how far, from which roots, or where the
-    board stands."""
-    sources = [(g.board_file, g.settings) for g in ledger.goals]
-    return goal.ask not in {g.ask for g in ledger.goals} or (
+def is_new(goal: Goal, manifest: Manifest) -> bool:
+    """Whether a goal has something that no goal of the manifest has: how far it reaches, its
+    roots, or its board's file."""
+    sources = [(g.board_file, g.settings) for g in manifest.goals]
+    return goal.ask not in {g.ask for g in manifest.goals} or (
         bool(goal.board_file) and (goal.board_file, goal.settings) not in sources
     )
 
 
-def _finish(storage: Storage, ledger: Ledger) -> None:
-    """Leave a table as others read it: one entry that says all, and of a store its index."""
-    compact(ledger)
-    if not storage.list(HEAD):  # somebody's `clean`, which was suspended, has just deleted it
-        write_head(storage, ledger.head)
-    if storage.anywhere:
-        write_index(storage, storage.read(HEAD), ledger)
-
-
-def _tidy(table: Path, whole: Ledger) -> None:
-    """Do what is left for a complete table whose solve was killed at its very end: its ledger in
-    one object, no temporary files. Who is at it just now does so at its own end."""
-    if not whole.compacted:
-        with suppress(RequestError, OSError), lock(table) as lease:
-            storage = storage_at(table)
-            ledger = begin(storage, table, whole.head, lease.holder, lease.lapsed)
-            sweep(storage, ledger)
-            _finish(storage, ledger)
-
-
-def _open_ledger(
-    game: Game, table: Path, parts: tuple[str, ...], lease: Lock
-) -> tuple[Ledger, list[str]]:
-    """The ledger to go on from, and what was damaged in these parts and dropped, a sentence each.
-    Files that the ledger does not name are deleted.
-
-    Files are checked by their sizes. Raises ForeignTableError if the folder holds a table of other
-    rules.
-    """
-    storage, head, damaged = storage_at(table), new_head(game), list[str]()
-    if storage.anywhere:
-        _check_conditions(storage, table)
-    try:
-        check_identity(storage, table, head.identity)
-    except MissingTableError:
-        write_head(storage, head)
-    except ForeignTableError:
-        raise
-    except CorruptTableError as error:
-        damaged.append(str(error))
-        write_head(storage, head)
-    ledger = begin(storage, table, head, lease.holder, lease.lapsed)
-    if storage.anywhere:
-        take_index_away(storage, ledger)
-    if ledger.damage:
-        damaged += ledger.damage
-        ledger.done.clear()
-        compact(ledger)
-    of_parts = replace(ledger, files={e.name: e for p in parts for e in ledger.of_part(p)})
-    faults = damaged_files(storage, table, of_parts)
-    if faults:
-        drop_files(ledger, faults)
-    probes = storage.list(PROBE)
-    sweep(storage, ledger)
-    for name in (RUNNING, *probes):
+def _clear(writer: Writer, parts: tuple[str, ...]) -> list[str]:
+    """Drop files of these parts that are missing or short, and the leftovers of stopped solves.
+    Return what was damaged, a sentence each."""
+    storage, table, manifest = writer.storage, writer.where, writer.manifest
+    damaged = [writer.damage] if writer.damage else []
+    of_parts = {name: entry for name, entry in manifest.files.items() if entry.part in parts}
+    if faults := damaged_files(storage, table, of_parts):
+        writer.drop(faults)
+    writer.sweep()
+    for name in (RUNNING, *storage.list(PROBE)):
         storage.delete(name)
-    return ledger, [*damaged, *faults.values()]
-
-
-def _check_conditions(storage: Storage, table: Path) -> None:
-    """Raises StoreError for a store that takes conditions and does not keep them: two solves of a
-    table would not notice each other."""
-    name, first = f"{PROBE}{attempt()}", attempt().encode()
-    created = storage.put_if_absent(name, first)
-    again = storage.put_if_absent(name, first[::-1])
-    replaced = storage.put_if_match(name, first[::-1], "0" * 32)
-    storage.delete(name)
-    if not created or again or replaced:
-        header = "If-Match" if created and not again else "If-None-Match"
-        raise StoreError(
-            f"{table}: the store does not do what the header {header} of a write says, so nothing "
-            "would keep two solves apart; expected one that does, or a folder"
-        )
+    return [*damaged, *faults.values()]
 
 
 # --- workers that see the table ------------------------------------------------------------------
 
 
 @contextmanager
-def shown_by_a_file(table: Path, joins: bool, mark: str) -> Iterator[TableLocation]:
-    """The table with a file in its folder, by which machines that share it know it; at the end
-    both are as before. In a store, or where a cluster `joins`, each machine keeps what is needed
-    only meanwhile in a folder of its own, which the next driver finds, on whatever host.
-    mark: of the driver."""
+def shown_by_a_file(table: Path, joins: bool, writer: Writer) -> Iterator[TableLocation]:
+    """Yield the table with a file in its folder, by which machines that share the folder know it;
+    at the end the file is gone. In a store, or if a cluster `joins`, each machine keeps what is
+    needed only meanwhile in a folder of its own, which the next driver finds, on whatever host."""
     storage, apart = storage_at(table), ""
-    if joins or storage.anywhere:  # no other table of this name was made just then
-        sha256 = digest(f"{table} {storage.details(HEAD)[HEAD].put_at}")
+    if joins or storage.anywhere:
+        sha256 = digest(f"{table} {writer.manifest.created}")
         apart = f"luckbase-{os.getuid()}-{sha256[:16]}"
-    location = TableLocation(table, f"{PROBE}{attempt()}", apart, mark)
+    location = TableLocation(table, f"{PROBE}{attempt()}", apart, writer.id)
     shutil.rmtree(location.spill, ignore_errors=True)  # of one that was killed
     if not storage.anywhere:
         storage.put(location.probe_file, b"")
@@ -375,8 +289,8 @@ def peak_memory(processes: dict[str, MemoryUsed] = {}) -> int:
 
 
 class Run(ABC, Generic[S]):
-    """One run over workers: the schedule, the ledger, the counts. `workers`, `watch` and `location`
-    are there while they are open."""
+    """One run over workers: the schedule, the manifest, the counts. `workers`, `watch` and
+    `location` are there while they are open."""
 
     workers: Workers
     watch: Watch
@@ -385,12 +299,10 @@ class Run(ABC, Generic[S]):
     kind: Any = np.float64
     """Of the payoffs that are kept."""
 
-    def __init__(self, game: Game, report: S, options: Options, memory: int) -> None:
-        self.game, self.before, self.options, self.memory = game, report, options, memory
-        self.ledger, self.storage = report.ledger, storage_at(report.table)
-        self.commits = Commits(self.ledger)
+    def __init__(self, work: Work[S], report: S, options: Options, memory: int) -> None:
+        self.game, self.before, self.options, self.memory = work.game, report, options, memory
+        self.manifest, self.writer = report.manifest, work.writer
         self.processes: dict[str, MemoryUsed] = {}
-        self.dropped: list[int] = []
         self.cores, self.solve_seconds = 0, 0.0
         self.started = time.perf_counter()
 
@@ -404,7 +316,7 @@ class Run(ABC, Generic[S]):
 
     @abstractmethod
     def commit(self, receipt: Any) -> None:
-        """Add a requested file, and its line, to `commits`."""
+        """Add a requested file to the manifest."""
 
     @abstractmethod
     def count(self, receipt: Any) -> None:
@@ -430,7 +342,7 @@ class Run(ABC, Generic[S]):
         table, options = self.before.table, self.options
         with (
             Watch(table, options.on_progress, options.on_note) as self.watch,
-            shown_by_a_file(table, options.joins, entries_of(self.ledger).mark) as self.location,
+            shown_by_a_file(table, options.joins, self.writer) as self.location,
             self._workers(kept, store) as self.workers,
         ):
             yield
@@ -468,26 +380,23 @@ class Run(ABC, Generic[S]):
                 self.workers.forget()
 
     def follow_schedule(self) -> None:
-        """Until the schedule is finished. What is solved stays, also at an error."""
-        schedule, workers, commits = self.schedule, self.workers, self.commits
-        self.dropped = []
-        with commits:
-            self._follow(schedule.start())
-            while not schedule.finished:
-                idle = 0.0 if self.dropped else IDLE_SECONDS
-                event = workers.wait_one(commits.seconds if commits else idle)
-                if isinstance(event, PayoffsReady):
-                    self._follow(schedule.payoffs_ready(event.shard))
-                elif event is not None:
-                    self._follow(schedule.solved(event.shard), event)
-                if workers.slots != schedule.workers:
-                    self._follow(schedule.resize(workers.slots))
-                if event is None or commits.full:
-                    self._settle()
-            self._settle()
+        """Run until the schedule is finished. Every few seconds, commit what is solved."""
+        schedule, workers = self.schedule, self.workers
+        self._follow(schedule.start())
+        while not schedule.finished:
+            event = workers.wait_one(min(IDLE_SECONDS, self.writer.seconds))
+            if isinstance(event, PayoffsReady):
+                self._follow(schedule.payoffs_ready(event.shard))
+            elif event is not None:
+                self._follow(schedule.solved(event.shard), event)
+            if workers.slots != schedule.workers:
+                self._follow(schedule.resize(workers.slots))
+            if self.writer.seconds == 0:
+                self.writer.commit()
+            self.show(self.progress())
 
     def _follow(self, steps: list[Instruction], receipt: Any = None) -> None:
-        # New work first: workers go on while this process flushes and renames.
+        # New work first: workers go on while this process renames.
         for step in steps:
             if isinstance(step, Solve):
                 self.workers.submit(self.task(step))
@@ -496,19 +405,12 @@ class Run(ABC, Generic[S]):
         if receipt is not None:
             self.note_memory(receipt)
             self.count(receipt)
-        self.dropped += [step.shard for step in steps if isinstance(step, Drop)]
+        if dropped := [step.shard for step in steps if isinstance(step, Drop)]:
+            self.drop(dropped)
 
     def note_memory(self, receipt: Receipt) -> None:
         """How much memory a worker has had."""
         self.processes[receipt.process] = receipt.peak
-
-    def _settle(self) -> None:
-        """Commit what waits, then drop: nothing goes that is needed while that is not there."""
-        self.commits.flush()
-        if self.dropped:
-            self.drop(self.dropped)
-            self.dropped = []
-        self.show(self.progress())
 
     def show(self, progress: Progress) -> None:
         """How far it is, and what each machine does."""

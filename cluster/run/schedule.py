@@ -52,7 +52,7 @@ class Solve:
 
 @dataclass(frozen=True)
 class Commit:
-    """Put the shard's files in their place and note it in the ledger."""
+    """Put the shard's files in their place and note it in the manifest."""
 
     shard: int
     commit: bool

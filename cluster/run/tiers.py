@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
@@ -31,6 +31,7 @@ from luckbase.cluster.run.driver import (
     is_new,
     memory_budget,
     solve_table,
+    stored_manifest,
 )
 from luckbase.cluster.run.options import Options, SolveOptions
 from luckbase.cluster.run.progress import Progress, SolvedTiers
@@ -47,7 +48,6 @@ from luckbase.cluster.run.worker import (
     Workers,
     writable,
 )
-from luckbase.cluster.table.entries import commit, drop_files, files_there
 from luckbase.cluster.table.format import (
     TierFile,
     Written,
@@ -57,18 +57,18 @@ from luckbase.cluster.table.format import (
     tier_files,
     write_tier,
 )
-from luckbase.cluster.table.ledger import (
+from luckbase.cluster.table.manifest import (
     TIERS,
     Done,
     FileEntry,
     Goal,
-    Ledger,
+    Manifest,
     origin_of,
     row_spans,
     table_directory,
 )
 from luckbase.cluster.table.parquet import TableFile
-from luckbase.cluster.table.storage import in_threads, storage_at
+from luckbase.cluster.table.storage import in_threads
 from luckbase.solver.board.model import Board
 from luckbase.solver.errors import MemoryLimitError, OptionError
 from luckbase.solver.game.arrays import Decisions, Floats, Ints
@@ -80,7 +80,7 @@ from luckbase.solver.sentences import size
 WRITE_NS = 82.0
 """Nanoseconds a state to encode, compress, flush and read back, one core."""
 SHARD_SECONDS = 0.03
-"""What a shard costs beside its states: files, flushes, a line of the ledger."""
+"""Seconds that a shard costs beside its states: files, flushes, an entry of the manifest."""
 BYTES_A_ROW = {np.dtype(np.float32): 5.4, np.dtype(np.float64): 14.0}
 """Bytes a state of a table on disk, by how its payoffs are stored."""
 TOUCHED_SHARE = 1 / 3
@@ -122,10 +122,9 @@ class Plan:
         largest = sorted((s.memory for s in self.shards), reverse=True)[:workers]
         return sum(largest) + self.kept_bytes + PROCESS_BYTES
 
-    def missing(self, table: Path) -> list[int]:
-        """The shards whose files are not in the table's folder."""
-        present = files_there(storage_at(table)).keys()
-        return [i for i, names in enumerate(self.files) if not present >= {*names}]
+    def missing(self, present: Collection[str]) -> list[int]:
+        """Return the shards whose files are not among these."""
+        return [i for i, names in enumerate(self.files) if not {*names} <= {*present}]
 
     @property
     def names(self) -> set[str]:
@@ -252,6 +251,7 @@ class Planned(Result):
     workers: int
     levels: PythonOnly[tuple[Level, ...]]
     plan: PythonOnly[Plan]
+    game: PythonOnly[Game]
     table: PythonOnly[Path]
     budget: PythonOnly[int]
     """Bytes that they may use."""
@@ -259,7 +259,8 @@ class Planned(Result):
 
     def check(self) -> None:
         """Raises MemoryLimitError, DiskLimitError for what is still to do and will not fit."""
-        todo = self.plan.missing(self.table)
+        manifest = stored_manifest(self.game, self.table)
+        todo = self.plan.missing(manifest.files if manifest else ())
         check_room(self.plan, self.budget, self.table, self.smaller, todo, self.workers)
 
 
@@ -290,7 +291,8 @@ def planned_of(
     return Planned(
         layout.game.board.name, len(layout.tiers()), len(plan.shards), plan.rows, plan.table_bytes,
         plan.kept_bytes, peak, plan.seconds / options.slots, options.slots, tuple(listed), plan,
-        table_directory(options.folder, layout.game), memory_budget(options), layout.smaller,
+        layout.game, table_directory(options.folder, layout.game), memory_budget(options),
+        layout.smaller,
     )  # fmt: skip
 
 
@@ -339,30 +341,33 @@ class FullTable(Work[SolvedTiers]):
         start = self.game.start()
         return np.array([] if start is None else [start])
 
-    def is_there(self, ledger: Ledger) -> bool:
-        return len(self.committed_shards(ledger)) == len(self.plan.shards)
+    def is_there(self, manifest: Manifest) -> bool:
+        return len(self.committed_shards(manifest)) == len(self.plan.shards)
 
-    def committed_shards(self, ledger: Ledger) -> set[int]:
+    def committed_shards(self, manifest: Manifest) -> set[int]:
         """The shards whose rows are there, however their tiers were cut in files."""
-        return committed(self.layout, self.plan, ledger)
+        return committed(self.layout, self.plan, manifest)
 
-    def report(self, table: Path, ledger: Ledger, goal: Goal) -> SolvedTiers:
-        kept = sum(self.plan.shards[i].rows for i in self.committed_shards(ledger))
+    def report(self, table: Path, manifest: Manifest, goal: Goal) -> SolvedTiers:
+        kept = sum(self.plan.shards[i].rows for i in self.committed_shards(manifest))
         workers = self.options.slots
-        return SolvedTiers(origin_of(self.game), table, ledger, goal, kept=kept, workers=workers)
+        return SolvedTiers(origin_of(self.game), table, manifest, goal, kept=kept, workers=workers)
 
-    def check_room(self, table: Path) -> None:
-        plan = self.plan
-        todo = range(len(plan.shards)) if self.options.force else plan.missing(table)
-        if todo:
+    def check_room(self, table: Path, manifest: Manifest | None) -> None:
+        plan, present = self.plan, set[str]()
+        if manifest is not None:
+            solved_again = manifest.next.files if manifest.next else ()
+            files = solved_again if self.options.force else manifest.files.values()
+            present = {entry.name for entry in files}
+        if todo := plan.missing(present):
             check_room(plan, self.budget, table, self.layout.smaller, todo, self.options.slots)
 
     def check_workers(self, workers: Workers) -> None:
         workers.check_memory(self.plan.shard_memory, self.layout.smaller)
 
-    def forget(self, table: Path, ledger: Ledger) -> None:
-        names = [e.name for part in (self.part, *self.others) for e in ledger.of_part(part)]
-        drop_files(ledger, [name for name in names if name in self.plan.names])
+    def forget(self, manifest: Manifest) -> None:
+        names = [e.name for part in (self.part, *self.others) for e in manifest.of_part(part)]
+        manifest.take_out([name for name in names if name in self.plan.names])
 
     def compile(self) -> None:
         started = time.perf_counter()
@@ -373,45 +378,45 @@ class FullTable(Work[SolvedTiers]):
         self.layout.compile()
 
     def solve(self, report: SolvedTiers) -> SolvedTiers:
-        ledger, goal = report.ledger, report.goal
-        if is_new(goal, ledger):
-            commit(ledger, goal)
-        if not self.is_there(ledger):
-            self.drop_other_cuts(report.table, ledger)
+        manifest, goal = report.manifest, report.goal
+        if is_new(goal, manifest):
+            self.writer.commit(goal)
+        if not self.is_there(manifest):
+            self.drop_other_cuts(manifest)
             report = replace(self.run(report).solve(), compile_seconds=self.compile_seconds)
-        if goal.ask not in ledger.done:
-            commit(ledger, Done(goal.ask, self.files, self.plan.rows))
-        for earlier in ledger.goals:  # which a lost file or --force undid, and all is there again
-            if earlier.part == TIERS and earlier.ask not in ledger.done:
-                layout = load_game(ledger.board(earlier.reach)).need(Layout)
+        if goal.ask not in manifest.done:
+            self.writer.add(Done(goal.ask, self.files, self.plan.rows))
+        for earlier in manifest.goals:  # which a lost file or --force undid, and all is there again
+            if earlier.part == TIERS and earlier.ask not in manifest.done:
+                layout = load_game(manifest.board(earlier.reach)).need(Layout)
                 plan = make_plan(layout)
-                if len(committed(layout, plan, ledger)) == len(plan.shards):
-                    commit(ledger, Done(earlier.ask, len(plan.names), plan.rows))
+                if len(committed(layout, plan, manifest)) == len(plan.shards):
+                    self.writer.add(Done(earlier.ask, len(plan.names), plan.rows))
         return report
 
     def run(self, report: SolvedTiers) -> TierRun:
         """The run that solves what is missing."""
         return TierRun(self, report)
 
-    def drop_other_cuts(self, table: Path, ledger: Ledger) -> None:
+    def drop_other_cuts(self, manifest: Manifest) -> None:
         """Take out the files of tiers that are not all there and were cut in other files, by a
         version before."""
-        committed, tiers = self.committed_shards(ledger), self.layout.tiers()
+        committed, tiers = self.committed_shards(manifest), self.layout.tiers()
         missing = {tiers[tier] for i, (tier, _) in enumerate(self.plan.parts) if i not in committed}
         numbers = {self.layout.tier_number(tier) for tier in missing}
         cut = {file.name: file.rows for tier in missing for file in tier_files(self.layout, tier)}
         others = [
-            entry.name for entry in ledger.of_part(TIERS)
+            entry.name for entry in manifest.of_part(TIERS)
             if entry.tier in numbers
             and cut.get(entry.name) != (entry.first_row, entry.first_row + entry.rows)
         ]  # fmt: skip
         if others:
-            drop_files(ledger, others)
+            self.writer.drop(others)
 
 
-def committed(layout: Layout[Any], plan: Plan, ledger: Ledger) -> set[int]:
-    """The shards of a plan all of whose rows are in files of the ledger."""
-    spans, tiers, shards = row_spans(ledger.of_part(TIERS)), layout.tiers(), set()
+def committed(layout: Layout[Any], plan: Plan, manifest: Manifest) -> set[int]:
+    """The shards of a plan all of whose rows are in files of the manifest."""
+    spans, tiers, shards = row_spans(manifest.of_part(TIERS)), layout.tiers(), set()
     for i, (tier, part) in enumerate(plan.parts):
         start, stop = (0, 0) if part == FACE else layout.parts(tiers[tier])[part]
         of_tier = spans.get(layout.tier_number(tiers[tier]), [])
@@ -422,7 +427,7 @@ def committed(layout: Layout[Any], plan: Plan, ledger: Ledger) -> set[int]:
 
 class TierRun(Run[SolvedTiers]):
     def __init__(self, work: FullTable, report: SolvedTiers) -> None:
-        super().__init__(work.game, report, work.options, work.budget)
+        super().__init__(work, report, work.options, work.budget)
         self.work, self.layout, self.plan = work, work.layout, work.plan
         self.tiers, self.exact = work.layout.tiers(), work.layout.payoff_type is np.float64
         self.largest = max(payoff_bytes(self.layout, tier) for tier in self.tiers)
@@ -446,11 +451,11 @@ class TierRun(Run[SolvedTiers]):
         )  # fmt: skip
 
     def make_schedule(self) -> Schedule:
-        committed = self.work.committed_shards(self.ledger)
+        committed = self.work.committed_shards(self.manifest)
         # A face has no file to be read back from: it is taken of its tier again.
         in_files = {i for i in committed if self.plan.parts[i][1] != FACE} if self.exact else ()
         self.stored_entries = {}
-        for entry in self.ledger.of_part(TIERS):
+        for entry in self.manifest.of_part(TIERS):
             self.stored_entries.setdefault(entry.tier, []).append(entry)
         schedule = Schedule(
             self.plan.shards, workers=self.workers.slots, memory=self.memory, committed=committed,
@@ -497,7 +502,7 @@ class TierRun(Run[SolvedTiers]):
             and entry.first_row < stop and start < entry.first_row + entry.rows
         ]  # fmt: skip
         reads = () if stored else tuple(dict.fromkeys(map(self._place, shard.children)))
-        committed, cores = self.ledger.files, min(step.cores, self.workers.widest)
+        committed, cores = self.manifest.files, min(step.cores, self.workers.widest)
         names = [name for name in self.plan.files[step.shard] if name not in committed]
         job = SolveTier(
             board=self.game.board, location=self.location, shard=step.shard, tier=index, part=part,
@@ -516,7 +521,7 @@ class TierRun(Run[SolvedTiers]):
     def commit(self, receipt: Receipt) -> None:
         rows = max(1, self.plan.shards[receipt.shard].rows)
         for entry in receipt.files.values():
-            self.commits.add(entry.solved_in(receipt.solve_seconds * entry.rows / rows))
+            self.writer.add(entry.solved_in(receipt.solve_seconds * entry.rows / rows))
 
 
 Parts = list[tuple[Sequence[int], Floats]]
@@ -606,7 +611,7 @@ class SolveTier(TierJob):
             missing = [file for file in tier_files(layout, tier) if file.name in self.names]
             written = list(in_threads(write, missing, layout.threads))
             receipt = Receipt(shard=self.shard, solve_seconds=seconds)
-            done = receipt.with_files(storage, self.location.mark, written)
+            done = receipt.with_files(storage, self.location.writer, written)
         yield done
 
     def _read_back(self, layout: Layout[Any], tier: Any, sent: Sent, out: Floats | None) -> Floats:

@@ -33,7 +33,7 @@ import numpy as np
 
 from luckbase.cluster.machine import MemoryUsed, memory_used, process_name
 from luckbase.cluster.table.format import Written, put_file
-from luckbase.cluster.table.ledger import FileEntry, marked
+from luckbase.cluster.table.manifest import FileEntry, placed
 from luckbase.cluster.table.storage import Folder, Memory, Storage, in_threads, is_uri, storage_at
 from luckbase.solver.errors import WorkerError
 from luckbase.solver.game.arrays import Floats
@@ -66,13 +66,13 @@ class NotSeenError(WorkerError):
 class TableLocation:
     """Where a table lies: its folder or URI, and the name of a file in the folder by which a
     machine that shares it knows it. apart: the folder, on each machine's own disk, of what is
-    needed only while it is solved; "" where that lies with the table. mark: what the driver's names
-    have (`Entries.mark`)."""
+    needed only while it is solved; "" where that lies with the table. writer: the id of the
+    driver's writer (`cluster.table.writer`)."""
 
     table: Path
     probe_file: str
     apart: str = ""
-    mark: str = ""
+    writer: str = ""
 
     @property
     def scratch(self) -> Path:
@@ -207,13 +207,13 @@ class Receipt:
     """That it left on that machine's disk."""
 
     def with_files(
-        self, storage: Storage, mark: str, written: Sequence[Written]
+        self, storage: Storage, writer: str, written: Sequence[Written]
     ) -> tuple[Receipt, dict[str, bytes] | None]:
-        """The same once files are in their places, under names with this mark; where they were
-        written to memory, their bytes."""
+        """The same once files are in their places, the writer's; where they were written to
+        memory, their bytes."""
 
         def put(file: Written) -> FileEntry:
-            at = marked(file.entry.name, mark)
+            at = placed(file.entry.name, writer)
             return file.entry.placed(at) if in_memory else put_file(storage, at, file)
 
         in_memory = isinstance(storage, Memory)

@@ -16,7 +16,7 @@ from luckbase.cluster.machine import PROCESS_BYTES, check_disk, cores
 from luckbase.cluster.run.options import ONE_PIECE
 from luckbase.cluster.search.shards import FIND_BYTES, SHARD_STATES, SWEEP_BYTES
 from luckbase.cluster.search.solve import PIECE_BYTES
-from luckbase.cluster.table.ledger import table_directory
+from luckbase.cluster.table.manifest import table_directory
 from luckbase.cluster.table.storage import is_uri
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.rules import Level

@@ -20,17 +20,15 @@ from luckbase.cluster.machine import memory_to_use
 from luckbase.cluster.run.driver import Work, is_new, peak_memory, solve_table
 from luckbase.cluster.run.options import Options, SolveOptions
 from luckbase.cluster.run.progress import Progress, SolvedSearch, Watch
-from luckbase.cluster.table.entries import commit, compact, drop_files, entries_of
 from luckbase.cluster.table.format import put_file
 from luckbase.cluster.table.keyed import solved_rows, write_states
-from luckbase.cluster.table.ledger import (
+from luckbase.cluster.table.manifest import (
     Done,
     FileEntry,
     Goal,
-    Ledger,
     LevelEntry,
+    Manifest,
     Roots,
-    marked,
     origin_of,
     search_part,
 )
@@ -74,7 +72,7 @@ def warm_up(game: Game) -> None:
 
 
 class _Search(Work[SolvedSearch]):
-    """In one piece while it is small, else by stages; the ledger, the counts."""
+    """In one piece while it is small, else by stages; the manifest, the counts."""
 
     def __init__(self, game: Game, keys: Keys, options: Options) -> None:
         """keys: of its roots."""
@@ -85,15 +83,15 @@ class _Search(Work[SolvedSearch]):
     def starts(self) -> Ints:
         return np.asarray(unpack_all(self.game.strides, self.keys))
 
-    def report(self, table: Path, ledger: Ledger, goal: Goal) -> SolvedSearch:
-        kept = sum(entry.rows for entry in ledger.of_part(self.part))
-        return SolvedSearch(origin_of(self.game), table, ledger, goal, kept=kept, workers=0)
+    def report(self, table: Path, manifest: Manifest, goal: Goal) -> SolvedSearch:
+        kept = sum(entry.rows for entry in manifest.of_part(self.part))
+        return SolvedSearch(origin_of(self.game), table, manifest, goal, kept=kept, workers=0)
 
     def _memory(self) -> int:
         """Return the bytes that the search may use."""
         return self.options.memory or memory_to_use()
 
-    def check_room(self, table: Path) -> None:
+    def check_room(self, table: Path, manifest: Manifest | None) -> None:
         needed, memory = edge_memory(self.game), self._memory()
         if needed > memory:
             raise MemoryLimitError(
@@ -102,21 +100,22 @@ class _Search(Work[SolvedSearch]):
                 f"edges a state really has at most, or allow more with {option('memory')}"
             )
 
-    def forget(self, table: Path, ledger: Ledger) -> None:
-        ledger.levels.pop(self.part, None)
-        drop_files(ledger, [entry.name for entry in ledger.of_part(self.part)], self.part)
+    def forget(self, manifest: Manifest) -> None:
+        manifest.levels.pop(self.part, None)
+        manifest.take_out([entry.name for entry in manifest.of_part(self.part)], self.part)
 
     def compile(self) -> None:
         warm_up(self.game)
 
     def solve(self, report: SolvedSearch) -> SolvedSearch:
-        self.table, self.ledger, self.goal = report.table, report.ledger, report.goal
+        self.table, self.manifest, self.goal = report.table, report.manifest, report.goal
         self.storage, self.started = storage_at(self.table), time.perf_counter()
         self.result, level = replace(report, workers=1), self.game.level
-        line = self.ledger.levels.get(self.part)
+        line = self.manifest.levels.get(self.part)
         if line is not None and (level is None or level.as_json() != line.level):
-            self.forget(self.table, self.ledger)
-        if self.part not in self.ledger.levels and self._in_one_piece():
+            self.manifest.levels.pop(self.part)
+            self.writer.drop([entry.name for entry in self.manifest.of_part(self.part)], self.part)
+        if self.part not in self.manifest.levels and self._in_one_piece():
             return self.result
         assert level is not None  # else it was solved in one piece
         return self._by_stages(level)
@@ -168,9 +167,9 @@ class _Search(Work[SolvedSearch]):
             error = min(error, float(np.ptp(self.game.payoff_range)))
             name = f"{self.part}/all.parquet"
             file = write_states(self.storage, name, self.game, solved, error)
-            entry = put_file(self.storage, marked(name, entries_of(self.ledger).mark), file)
+            entry = put_file(self.storage, self.writer.place(name), file)
             lines.insert(0, entry.solved_in(done_in))
-        commit(self.ledger, *lines)
+        self.writer.add(*lines)
         self.result = replace(
             self.result, states=len(solved), edges=graph.edges, shards=1,
             bytes_a_state=graph.bytes_a_state, solve_seconds=done_in, peak_memory=peak_memory(),
@@ -181,19 +180,15 @@ class _Search(Work[SolvedSearch]):
         from luckbase.cluster.search.stages import StageSearch
 
         self._note_goal()
-        if self.part not in self.ledger.levels:
-            commit(self.ledger, LevelEntry(self.part, level.as_json()))
-        search = StageSearch(self.game, level, self.keys, self.result, self.options)
+        if self.part not in self.manifest.levels:
+            self.writer.commit(LevelEntry(self.part, level.as_json()))
+        search = StageSearch(self, level, self.keys, self.result)
         result = search.run()
-        entries = self.ledger.of_part(self.part)
-        # Of solves that were stopped and cut otherwise; listed before the line that fences others.
-        named = {entry.place for entry in entries}
-        left = self.storage.list(f"{self.part}/").keys() - named
-        commit(self.ledger, Done(self.goal.ask, len(entries), sum(e.rows for e in entries)))
-        compact(self.ledger, left)
+        entries = self.manifest.of_part(self.part)
+        self.writer.add(Done(self.goal.ask, len(entries), sum(e.rows for e in entries)))
         return result
 
     def _note_goal(self) -> None:
-        """Say in the ledger what is being solved; not before something of it is there."""
-        if is_new(self.goal, self.ledger):
-            commit(self.ledger, self.goal)
+        """Add the goal to the manifest, once something of it is there."""
+        if is_new(self.goal, self.manifest):
+            self.writer.commit(self.goal)

@@ -8,7 +8,7 @@
    that it asks are (`tasks.Sweep`), writes its file of the table, and hands on its payoffs to those
    that asked. Its stage file is deleted when nobody will need it again.
 
-Every solved shard is in the ledger. After a stop the same call finds all states again, and solves
+Every solved shard is in the manifest. After a stop the same call finds all states again, and solves
 the shards that have no file yet; so it does if a machine is lost with its stage files. Shards,
 their names and their rows depend on the game and the roots, not on the workers.
 """
@@ -24,8 +24,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from luckbase.cluster.run.driver import IDLE_SECONDS, Run, memory_budget
-from luckbase.cluster.run.options import Options
+from luckbase.cluster.run.driver import IDLE_SECONDS, Run, Work, memory_budget
 from luckbase.cluster.run.progress import Progress, SolvedSearch
 from luckbase.cluster.run.schedule import Schedule, Shard, Solve
 from luckbase.cluster.run.worker import PayoffPlace, Task
@@ -53,10 +52,8 @@ from luckbase.cluster.search.tasks import (
     Sweep,
     SweepReceipt,
 )
-from luckbase.cluster.table.entries import Commits, drop_files
-from luckbase.cluster.table.ledger import FileEntry
+from luckbase.cluster.table.manifest import FileEntry
 from luckbase.solver.errors import SearchLimitError
-from luckbase.solver.game.game import Game
 from luckbase.solver.game.rules import Level
 from luckbase.solver.search.find_stages import CACHED
 from luckbase.solver.search.keys import NO_KEYS, Keys
@@ -65,9 +62,6 @@ from luckbase.solver.sentences import many
 
 ASK_BYTES = 24
 """Bytes a state of the whole shard that is being found, for the requests to it."""
-PATIENCE = 0.1
-"""Seconds that what is done waits to be committed: of hundreds of workers somebody is done all the
-time, and a commit waits for the disk."""
 STORE_BYTES = 4 << 30
 """Of Ray's object store on this machine; what is beyond spills to the disk."""
 
@@ -94,20 +88,19 @@ class _Finding(NamedTuple):
 
 
 class StageSearch(Run[SolvedSearch]):
-    """One run: both passes, the ledger, the counts."""
+    """One run: both passes, the manifest, the counts."""
 
     def __init__(
-        self, game: Game, level: Level, roots: Keys, report: SolvedSearch, options: Options
+        self, work: Work[SolvedSearch], level: Level, roots: Keys, report: SolvedSearch
     ) -> None:
-        super().__init__(game, report, options, memory_budget(options))
-        self.roots, self.stages, self.part = roots, Stages(game, level), report.goal.part
+        super().__init__(work, report, work.options, memory_budget(work.options))
+        self.roots, self.stages, self.part = roots, Stages(work.game, level), work.part
         self.level = json.dumps(level.as_json())
         self.seconds_finding = 0.0
         self.at_level = self.done_before = 0
         self.tasks = count()
         """The numbers of tasks on the way down."""
         self.solved = self.committed = 0
-        self.commits = Commits(self.ledger, PATIENCE)
 
     def run(self) -> SolvedSearch:
         """Both passes. Raises as `find_stages.BoxSearch` and `sweep.Sweeping` do."""
@@ -320,7 +313,7 @@ class StageSearch(Run[SolvedSearch]):
         the search another way, are dropped."""
         number = {self._file(found): i for i, found in enumerate(self.solves)}
         stored, others = set[int](), list[str]()
-        for entry in self.ledger.of_part(self.part):
+        for entry in self.manifest.of_part(self.part):
             i = number.get(entry.name, -1)
             shard = None if i < 0 else self.solves[i].shard
             if shard is not None and _is_of(entry, shard):
@@ -328,7 +321,7 @@ class StageSearch(Run[SolvedSearch]):
             else:
                 others.append(entry.name)
         if others:
-            drop_files(self.ledger, others)
+            self.writer.drop(others)
         return stored
 
     def count(self, receipt: SweepReceipt) -> None:
@@ -351,7 +344,7 @@ class StageSearch(Run[SolvedSearch]):
 
     def task(self, step: Solve) -> Task:
         i, found = step.shard, self.solves[step.shard]
-        stored = self.ledger.files[self._file(found)] if i in self.schedule.stored else None
+        stored = self.manifest.files[self._file(found)] if i in self.schedule.stored else None
         reads = () if stored else tuple(self.reads[i])
         job = Sweep(
             board=self.game.board, location=self.location, level=self.level, number=i, found=found,
@@ -370,7 +363,7 @@ class StageSearch(Run[SolvedSearch]):
         if file is None:
             self.empty.add(receipt.shard)
             return
-        self.commits.add(file.solved_in(shard.seconds + receipt.solve_seconds))
+        self.writer.add(file.solved_in(shard.seconds + receipt.solve_seconds))
 
 
 def _name(shard: LevelShard) -> Asker:

@@ -34,7 +34,7 @@ from luckbase.cluster.search.files import Ask, RequestedKeys
 from luckbase.cluster.search.shards import Asker, Cut, LevelShard, StageSample, cut_stage, ends_of
 from luckbase.cluster.table.format import number_rows, numbers_of, payoff_columns
 from luckbase.cluster.table.keyed import PayoffTable, write_states
-from luckbase.cluster.table.ledger import SHARDS, FileEntry, marked
+from luckbase.cluster.table.manifest import SHARDS, FileEntry, placed
 from luckbase.cluster.table.parquet import row_groups
 from luckbase.cluster.table.storage import Storage
 from luckbase.solver.board.model import Board
@@ -159,7 +159,7 @@ class Find(_StageJob):
             ]
         yield FoundAsks(self.number, found.rows, asks, tuple(parts))  # others go on meanwhile
         if found.rows:
-            place = marked(f"{SHARDS}{self.name}.arrow", self.location.mark)
+            place = placed(f"{SHARDS}{self.name}.arrow", self.location.writer)
             with self.location.stage_file(place) as path:
                 files.write_stage(path, search.stage())
                 with path.open("rb") as file:
@@ -245,7 +245,7 @@ class Sweep(_StageJob):
                 boxes=ends_of(shard.box),
             )  # fmt: skip
             receipt = replace(receipt, solved=len(table))
-            done = receipt.with_files(storage, self.location.mark, [written])
+            done = receipt.with_files(storage, self.location.writer, [written])
         yield done
 
     def _solve(

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from luckbase.cluster.table.ledger import Origin
+from luckbase.cluster.table.manifest import Origin
 from luckbase.solver import sentences
 from luckbase.solver.errors import OptionError
 from luckbase.solver.game.arrays import Floats, Ints

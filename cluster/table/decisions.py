@@ -38,7 +38,7 @@ from luckbase.cluster.table.format import (
     tier_stem,
     written,
 )
-from luckbase.cluster.table.ledger import DECISIONS, RUNS, TIERS, FileEntry
+from luckbase.cluster.table.manifest import DECISIONS, RUNS, TIERS, FileEntry
 from luckbase.cluster.table.parquet import HashedFile, TableFile, Writer
 from luckbase.cluster.table.parts import Batch, GroupRows, MayHold, Rows, TierPart
 from luckbase.cluster.table.storage import Storage, in_threads
@@ -108,9 +108,9 @@ def write_blocks(
 class BlocksFile(TableFile):
     """An open file of blocks; a row group is a block. All raises CorruptTableError."""
 
-    def _open(self, metadata: Any, raw: bytes | None) -> None:
+    def _open(self, metadata: Any) -> None:
         if metadata is None:
-            metadata = json.loads(self._footer(raw)[:-8])
+            metadata = json.loads(self._footer()[:-8])
         self.metadata = metadata
         self._set_checks(metadata["checks"])
 
@@ -194,7 +194,7 @@ class DecisionPart(TierPart):
 
     @property
     def own_entries(self) -> list[FileEntry]:
-        paid = {entry.tier for entry in self.ledger.of_part(TIERS)}
+        paid = {entry.tier for entry in self.manifest.of_part(TIERS)}
         return [entry for entry in self.entries if entry.tier not in paid]
 
     def decode(self, file: Any, number: int, kind: str) -> NDArray[Any]:

@@ -18,27 +18,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from luckbase.cluster.machine import process_ended
-from luckbase.cluster.table import LOCK, RUNNING, Condition
-from luckbase.cluster.table.entries import (
-    HEAD,
-    LINES,
-    check_identity,
-    damaged_files,
-    read_head,
-    read_ledger,
-)
-from luckbase.cluster.table.ledger import (
+from luckbase.cluster.table import RUNNING, Condition
+from luckbase.cluster.table.manifest import (
     DECISIONS,
+    NAME,
     RUNS,
     TIERS,
     Head,
-    Ledger,
+    Manifest,
     as_its_file_begins,
     board_command,
     in_order,
     solve_command,
 )
 from luckbase.cluster.table.storage import is_uri, place_of, results_of, storage_at
+from luckbase.cluster.table.writer import check_identity, damaged_files, read_manifest
 from luckbase.solver import sentences
 from luckbase.solver.board.file import differences, meant, name_of, read_board
 from luckbase.solver.board.model import (
@@ -87,7 +81,7 @@ def tables_in(results: Path) -> list[Path]:
     if getattr(results, "read_only", False):
         storage_at(results).list()  # raises the error that says why
     if is_uri(results):
-        return sorted(path.parent for path in results.glob(f"*/*/*/{HEAD}"))
+        return sorted(path.parent for path in results.glob(f"*/*/*/{NAME}"))
     return sorted(_local_tables(results, 3))
 
 
@@ -95,7 +89,7 @@ def _local_tables(folder: Path, levels: int) -> Iterator[Path]:
     """Yield the tables so many levels below a folder, and the folders that may not be read."""
     try:
         if levels == 0:
-            (folder / HEAD).stat()
+            (folder / NAME).stat()
             yield folder
             return
         names = [each.name for each in os.scandir(folder)]
@@ -113,12 +107,12 @@ def tables_below(folder: Path) -> list[Path]:
     """Every table in a folder: itself, those of a board, of a game, or of all results."""
     if is_table(folder):
         return [folder]
-    return sorted(p.parent for at in ("*", "*/*", "*/*/*") for p in folder.glob(f"{at}/{HEAD}"))
+    return sorted(p.parent for at in ("*", "*/*", "*/*/*") for p in folder.glob(f"{at}/{NAME}"))
 
 
 def is_table(path: Path) -> bool:
     """Whether a folder holds a table."""
-    return (path / HEAD).is_file()
+    return (path / NAME).is_file()
 
 
 def tables_of(board: Board, results: Path) -> list[Path]:
@@ -170,7 +164,7 @@ def _none_of(name: str, board: Board, results: Path, settings: dict[str, str]) -
     others, asks, game = list[str](), list[str](), load_game(board)
     for path in tables_of(board, results):
         try:
-            head = read_head(storage_at(path), path)
+            head = read_manifest(storage_at(path), path).head
         except TableError:
             others.append(f"{path} cannot be read")
             continue
@@ -209,13 +203,13 @@ def _settings_that_ask(board: Board, differ: Sequence[str]) -> str:
     return " ".join(each) if len(each) == len(matches) else ""
 
 
-def why_stale(ledger: Ledger, *, absent_is_stale: bool = True) -> list[str]:
+def why_stale(manifest: Manifest, *, absent_is_stale: bool = True) -> list[str]:
     """What has changed in the board since the table was solved, as sentences; empty where nothing
     has, or where nobody knows where the board came from.
 
     The board is read again from the file that it was read from last, with the same options.
     """
-    goal = next((goal for goal in reversed(ledger.goals) if goal.board_file), None)
+    goal = next((goal for goal in reversed(manifest.goals) if goal.board_file), None)
     if goal is None:
         return []
     path = Path(goal.board_file)
@@ -225,7 +219,7 @@ def why_stale(ledger: Ledger, *, absent_is_stale: bool = True) -> list[str]:
         game = load_game(read_board(path, goal.settings))
     except LuckbaseError as error:
         return [f"its board cannot be read any more: {error}"]
-    return what_changed(ledger.head, game.board, game.rules_version)
+    return what_changed(manifest.head, game.board, game.rules_version)
 
 
 def what_changed(head: Head, board: Board, rules_version: int) -> list[str]:
@@ -248,12 +242,12 @@ def changed_since(board: Board, results: Path) -> list[str]:
     version = load_game(board).rules_version
     for table in tables_of(board, results):
         try:
-            ledger = read_ledger(storage_at(table), table)
+            manifest = read_manifest(storage_at(table), table)
         except LuckbaseError:
             continue
-        changed = what_changed(ledger.head, board, version)
-        if why_stale(ledger) == changed:  # else its options are others, or its file is
-            newest = max(newest, (storage_at(table).details(HEAD)[HEAD].put_at, changed))
+        changed = what_changed(manifest.head, board, version)
+        if why_stale(manifest) == changed:  # else its options are others, or its file is
+            newest = max(newest, (storage_at(table).details(NAME)[NAME].put_at, changed))
     return newest[1]
 
 
@@ -285,26 +279,26 @@ def _part_kind(name: str) -> type[Part]:
     return KeyPart
 
 
-def table_at(path: Path, ledger: Ledger, *, named_by_board: bool = False) -> StoredTable:
-    """The table at a path, with this ledger. named_by_board: found by the rules of a board file as
-    it stands, so never stale."""
+def table_at(path: Path, manifest: Manifest, *, named_by_board: bool = False) -> StoredTable:
+    """Return the table at a path, with this manifest. named_by_board: found by the rules of a
+    board file as it is now, so never stale."""
     from luckbase.cluster.table.table import StoredTable
 
-    goal = ledger.furthest
-    board = as_its_file_begins(ledger.board({} if goal is None else goal.reach), ledger.origin)
+    goal = manifest.furthest
+    board = as_its_file_begins(manifest.board({} if goal is None else goal.reach), manifest.origin)
     game, storage = load_game(board), storage_at(path)
-    names = [name for name in ledger.part_names() if name != RUNS]
-    parts = [_part_kind(name)(storage, path, ledger, name, game) for name in names]
+    names = [name for name in manifest.part_names() if name != RUNS]
+    parts = [_part_kind(name)(storage, path, manifest, name, game) for name in names]
     table = StoredTable(game, parts, path)
-    table.ledger = ledger
-    table.stale = () if named_by_board else tuple(why_stale(ledger, absent_is_stale=False))
+    table.manifest = manifest
+    table.stale = () if named_by_board else tuple(why_stale(manifest, absent_is_stale=False))
     return table
 
 
 def open_table(path: str | os.PathLike[str], *, named_by_board: bool = False) -> StoredTable:
     """Open the table in a directory, or at a URI. Raises MissingTableError, CorruptTableError."""
     where = place_of(path)
-    return table_at(where, read_ledger(storage_at(where), where), named_by_board=named_by_board)
+    return table_at(where, read_manifest(storage_at(where), where), named_by_board=named_by_board)
 
 
 # --- the status of a table -----------------------------------------------------------------------
@@ -318,9 +312,9 @@ class Status(Result):
     a board that has no table missing, of one that cannot be read refused: then `table` is its
     file. options: not at the game's defaults.
     title: of the board, where its file is still there. names: of its game, board and rules
-    identity. stores: payoffs, decisions, or both (`Ledger.stores`). tiers: files of the full table,
-    of `tiers_in_all`. roots: of searches. date: when something was committed to it last, in ISO
-    8601; None where nothing was. why: sentences, with what would help.
+    identity. stores: payoffs, decisions, or both (`Manifest.stores`). tiers: files of the full
+    table, of `tiers_in_all`. roots: of searches. date: of the last commit, in ISO 8601; None if
+    there was none. why: sentences, with what would help.
     error: the bound on a payoff's. running: what a solve that runs says of itself
     (`cluster.run.watch`).
     """
@@ -376,31 +370,32 @@ def status_of(path: Path) -> Status:
 def _status_of(path: Path) -> Status:
     try:
         storage = storage_at(path)
-        ledger = read_ledger(storage, path)
-        head = ledger.head
-        stale, damaged = why_stale(ledger), damaged_files(storage, path, ledger)
-        goal = ledger.furthest
-        options = changed_options(ledger.board({} if goal is None else goal.reach))
+        manifest = read_manifest(storage, path)
+        head = manifest.head
+        stale, damaged = why_stale(manifest), damaged_files(storage, path, manifest.files)
+        goal = manifest.furthest
+        options = changed_options(manifest.board({} if goal is None else goal.reach))
     except TableError as error:
         unknown = isinstance(error, UnknownGameError)
-        states, size = (ledger.rows, ledger.bytes) if unknown else (0, 0)
+        states, size = (manifest.rows, manifest.bytes) if unknown else (0, 0)
         return Status(
             str(path), "refused" if unknown else "damaged", {}, states=states, bytes=size,
             why=(str(error),), running=running(path), date=_changed_at(path),
         )  # fmt: skip
-    state, why = _state(ledger, stale, damaged, results_of(path))
+    state, why = _state(manifest, stale, damaged, results_of(path))
     return Status(
         str(path), state, options,
-        0 if goal is None else len(ledger.of_part(goal.part)), 0 if goal is None else goal.files,
-        len({json.dumps(start) for g in ledger.goals if g.roots for start in g.roots.start}),
-        ledger.rows, ledger.bytes, ledger.error(), tuple(why), running(path), title_of(ledger),
-        names=(head.game, head.board, head.identity), date=_changed_at(path), stores=ledger.stores,
+        0 if goal is None else len(manifest.of_part(goal.part)), 0 if goal is None else goal.files,
+        len({json.dumps(start) for g in manifest.goals if g.roots for start in g.roots.start}),
+        manifest.rows, manifest.bytes, manifest.error(), tuple(why), running(path),
+        title_of(manifest), names=(head.game, head.board, head.identity), date=_changed_at(path),
+        stores=manifest.stores,
     )  # fmt: skip
 
 
-def title_of(ledger: Ledger) -> str:
+def title_of(manifest: Manifest) -> str:
     """The title of a table's board, where its file is still there: it is no part of the rules."""
-    origin = ledger.origin
+    origin = manifest.origin
     if origin is not None:
         with suppress(LuckbaseError, OSError):
             return read_board(Path(origin.board_file), origin.settings).title
@@ -408,10 +403,9 @@ def title_of(ledger: Ledger) -> str:
 
 
 def _changed_at(path: Path) -> str | None:
-    """When the newest entry of the ledger was written; None where nothing says so."""
-    with suppress(OSError, ValueError, StoreError):
-        entries = storage_at(path).details(LINES)
-        newest = max(entry.put_at for entry in entries.values())
+    """Return when the manifest was written; None if nothing says so."""
+    with suppress(OSError, LookupError, StoreError):
+        newest = storage_at(path).details(NAME)[NAME].put_at
         return datetime.fromtimestamp(newest).astimezone().isoformat(timespec="seconds")
     return None
 
@@ -423,27 +417,28 @@ def running(path: Path) -> dict[str, Any] | None:
         age = datetime.now().astimezone() - datetime.fromisoformat(progress["at"])
     except (OSError, ValueError, KeyError, TypeError):
         return None
-    with suppress(OSError, ValueError, LookupError, TypeError, AttributeError):  # here it is known
-        if process_ended(json.loads(storage_at(path).read(LOCK))["holder"]):
+    with suppress(LuckbaseError, OSError):
+        writer = read_manifest(storage_at(path), path).writer
+        if writer is None or writer.ended or process_ended(vars(writer)):
             return None
     return progress if abs(age.total_seconds()) < SILENT_SECONDS else None
 
 
 def _state(
-    ledger: Ledger, stale: list[str], damaged: dict[str, str], results: Path | None
+    manifest: Manifest, stale: list[str], damaged: dict[str, str], results: Path | None
 ) -> tuple[Condition, list[str]]:
     """(the state in a word, why)."""
     if stale and not damaged:
         return "stale", list(stale)
-    if ledger.complete and not damaged:
+    if manifest.complete and not damaged:
         return "complete", []
-    game = load_game(ledger.board({}))
+    game = load_game(manifest.board({}))
     if damaged:
-        parts = {ledger.files[name].part for name in damaged}
-        again = [solve_command(g, game, results) for g in ledger.goals if g.part in parts]
+        parts = {manifest.files[name].part for name in damaged}
+        again = [solve_command(g, game, results) for g in manifest.goals if g.part in parts]
         commands = [f"made again by: {each}" for each in dict.fromkeys(again)]
         return "damaged", [*sentences.some(5, list(damaged.values())), *commands]
-    left = [goal for goal in ledger.goals if not ledger.is_done(goal)]
+    left = [goal for goal in manifest.goals if not manifest.is_done(goal)]
     return "partial", [f"goes on with: {solve_command(each, game, results)}" for each in left]
 
 
@@ -507,7 +502,7 @@ def _questions(table: Lookup) -> Iterator[tuple[str, Mapping[str, Any]]]:
 
 def roots_in(table: Lookup) -> list[dict[str, Any]]:
     """The roots of a table's searches."""
-    goals = () if table.ledger is None else table.ledger.goals
+    goals = () if table.manifest is None else table.manifest.goals
     roots = [state for goal in goals if goal.roots is not None for state in goal.roots.start]
     return [in_order(state, table.game) for state in roots]
 

@@ -33,7 +33,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from luckbase.cluster.table import FORMAT
-from luckbase.cluster.table.ledger import KEY_SHIFT, TIERS, FileEntry, solver_version
+from luckbase.cluster.table.manifest import KEY_SHIFT, TIERS, FileEntry, solver_version
 from luckbase.cluster.table.parquet import Writer
 from luckbase.cluster.table.storage import Storage
 from luckbase.solver.errors import CorruptTableError
@@ -52,8 +52,8 @@ ASCENDING = ("key",)
 
 
 class Written(NamedTuple):
-    """A file that a worker wrote to a temporary place: its line in the ledger, but for what it took
-    to solve, and the place."""
+    """A file that a worker wrote to a temporary place: its entry, without the time that its
+    payoffs took, and the place."""
 
     entry: FileEntry
     path: Path
@@ -207,7 +207,7 @@ def new_entry(
     name: str, tier: int, size: tuple[int, int], keys: tuple[int, int], error: float,
     **of_stages: Any,
 ) -> FileEntry:  # fmt: skip
-    """Return the ledger's line of a file before it is written.
+    """Return the manifest's entry of a file before it is written.
 
     size: rows, and rows a group; keys: the first and the last; of_stages: its `stages`, `boxes`.
     """
@@ -227,9 +227,8 @@ def written(entry: FileEntry, path: Path, sums: dict[str, Any], started: float) 
 
 
 def put_file(storage: Storage, at: str, file: Written) -> FileEntry:
-    """Put a file that was written in its place; its line, which says where it is. None is ever
-    overwritten: one of the same bytes is taken for it, beside one of others it gets a name of its
-    own."""
+    """Put a file that was written in its place, and return its entry with the place. No file is
+    overwritten: if there is one with other bytes, the new one gets a name of its own."""
     if storage.put_if_absent(at, file.path):
         return file.entry.placed(at)
     stem, _, ending = at.rpartition(".")

@@ -27,7 +27,7 @@ from luckbase.cluster.table.format import (
     payoff_columns,
     write_file,
 )
-from luckbase.cluster.table.ledger import FileEntry
+from luckbase.cluster.table.manifest import FileEntry
 from luckbase.cluster.table.parquet import TableFile
 from luckbase.cluster.table.parts import GroupRows, Part, Rows, by_group
 from luckbase.cluster.table.storage import Storage
@@ -91,7 +91,7 @@ class KeyPart(Part):
     def _stages(self) -> tuple[Stages, dict[int, tuple[list[int], list[Box]]]] | None:
         """The level of a search by stages, and the files that hold states of each stage, with their
         boxes: a file once for each of its boxes. None for a search in one piece."""
-        if self.name not in self.ledger.levels:
+        if self.name not in self.manifest.levels:
             return None
         from luckbase.solver.search.stages import WHOLE, Box, Stages  # compiles the search
 
@@ -102,7 +102,7 @@ class KeyPart(Part):
                 files_of_stage, boxes_of_stage = files.setdefault(stage, ([], []))
                 files_of_stage += [i] * len(boxes)
                 boxes_of_stage += boxes
-        return Stages(self.game, level_from(self.ledger.levels[self.name].level)), files
+        return Stages(self.game, level_from(self.manifest.levels[self.name].level)), files
 
     def _files_of(self, keys: Keys) -> Iterator[tuple[int, Ints]]:
         """Files by number, and which of the keys (n,) each may hold."""

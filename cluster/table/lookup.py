@@ -27,7 +27,14 @@ from luckbase.cluster.table.answer import (
     otherwise,
     stepped,
 )
-from luckbase.cluster.table.ledger import DECISIONS, TIERS, Ledger, Origin, origin_of, solve_command
+from luckbase.cluster.table.manifest import (
+    DECISIONS,
+    TIERS,
+    Manifest,
+    Origin,
+    origin_of,
+    solve_command,
+)
 from luckbase.cluster.table.parts import PIECE, Part, TierPart, lookup_or_backup, once
 from luckbase.cluster.table.storage import results_of
 from luckbase.solver import sentences
@@ -75,10 +82,10 @@ class Lookup:
     at a time.
 
     parts: where states are looked up, in this order. where: the table's place, for people. source:
-    where its payoffs come from, in words. ledger: of a table in a folder.
+    where its payoffs come from, in words. manifest: of a table in a folder.
     """
 
-    ledger: Ledger | None = None
+    manifest: Manifest | None = None
     stale: tuple[str, ...] = ()
     """Why its board's file means another table by now, if it does."""
     _parts: list[Part] | None = None
@@ -123,7 +130,7 @@ class Lookup:
     def origin(self) -> Origin:
         """What every answer says of the table."""
         origin = origin_of(self.game, self.stale)  # by the rules as they are now
-        own = self.ledger and self.ledger.head.identity
+        own = self.manifest and self.manifest.head.identity
         return replace(origin, solve_id=own or origin.solve_id)
 
     @property
@@ -200,7 +207,7 @@ class Lookup:
     @property
     def decisions_alone(self) -> bool:
         """Whether decisions are stored, and payoffs of a few tiers at most."""
-        return self.ledger is not None and self.ledger.stores == "decisions"
+        return self.manifest is not None and self.manifest.stores == "decisions"
 
     # --- payoffs -----------------------------------------------------------------------------
 
@@ -592,10 +599,10 @@ class Lookup:
     def need_payoffs(self, what: str) -> None:
         """Raises OptionError where decisions are stored and payoffs of a few tiers alone. what:
         what needs them."""
-        ledger = self.ledger
-        if ledger is None or ledger.furthest is None or not self.decisions_alone:
+        manifest = self.manifest
+        if manifest is None or manifest.furthest is None or not self.decisions_alone:
             return
-        goal = replace(ledger.furthest, part=TIERS)
+        goal = replace(manifest.furthest, part=TIERS)
         raise OptionError(
             f"{self.where}: stores decisions, and {what} needs the payoffs of every state; run: "
             f"{solve_command(goal, self.game, results_of(self.where))}"
@@ -605,17 +612,17 @@ class Lookup:
         """What is still to be solved of it, or of a part by name, a clause each; none of a table
         that is whole."""
         self.check_open()
-        ledger = self.ledger
-        if ledger is None:
+        manifest = self.manifest
+        if manifest is None:
             return []
-        goal, clauses = ledger.furthest, []
+        goal, clauses = manifest.furthest, []
         dense = (TIERS, DECISIONS)
-        if part in (None, *dense) and goal is not None and not ledger.is_done(goal):
+        if part in (None, *dense) and goal is not None and not manifest.is_done(goal):
             are = "is" if goal.files == 1 else "are"
             of = sentences.many(goal.files, "tier")
-            clauses.append(f"{len(ledger.of_part(goal.part))} of its {of} {are} solved")
-        searches = [g for g in ledger.goals if g.part not in dense and part in (None, g.part)]
-        left = sum(not ledger.is_done(g) for g in searches)
+            clauses.append(f"{len(manifest.of_part(goal.part))} of its {of} {are} solved")
+        searches = [g for g in manifest.goals if g.part not in dense and part in (None, g.part)]
+        left = sum(not manifest.is_done(g) for g in searches)
         if left:
             of = "1 search" if len(searches) == 1 else f"{len(searches)} searches"
             clauses.append(f"{left} of its {of} did not end")

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from luckbase.cluster.machine import free_memory
 from luckbase.cluster.table.format import labelled, number_rows
-from luckbase.cluster.table.ledger import FileEntry
 from luckbase.cluster.table.lookup import Lookup
+from luckbase.cluster.table.manifest import FileEntry
 from luckbase.cluster.table.parts import Part, Rows, TierPart, lookup_or_backup
 from luckbase.cluster.table.storage import in_threads
 from luckbase.solver.game.arrays import Floats, Ints

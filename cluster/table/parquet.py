@@ -1,9 +1,9 @@
 """Parquet files of a table: written by pyarrow, and read only as they were written.
 
 The footer's key-value metadata holds the start and the CRC-32 of each row group
-(`luckbase.row_groups`). The ledger holds the SHA-256 of the footer, which `TableFile` checks when
+(`luckbase.row_groups`). The manifest holds the SHA-256 of the footer, which `TableFile` checks when
 it opens a file, and of the whole file, which ``luckbase verify`` checks. So each row group is
-checked with a sum that the ledger vouches for, and two row groups that changed places are found.
+checked with a sum that the manifest vouches for, and two row groups that changed places are found.
 
 Parquet's own page checksums are written for other readers. They are not enough for us, because they
 do not cover the page headers: a changed byte there makes pyarrow decode byte-stream-split payoffs
@@ -29,7 +29,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from luckbase.cluster.table.ledger import FileEntry, file_error, file_errors
+from luckbase.cluster.table.manifest import FileEntry, file_error, file_errors
 from luckbase.cluster.table.storage import PARALLEL, Storage, forget, in_threads
 from luckbase.solver.errors import CorruptTableError
 
@@ -171,29 +171,28 @@ class TableFile:
     if the file is not as it was written."""
 
     def __init__(
-        self, storage: Storage, where: Path, entry: FileEntry, metadata: Any = None,
-        raw: bytes | None = None,
-    ) -> None:  # fmt: skip
+        self, storage: Storage, where: Path, entry: FileEntry, metadata: Any = None
+    ) -> None:
         """where: the table's folder or URI, for messages. metadata: the footer, if it was read
-        before; raw: its bytes, if they were."""
+        before."""
         self.storage, self.path, self.entry = storage, where / entry.place, entry
         self.buffers: dict[Span, bytes] = {}
         """Bytes that were read ahead."""
-        self._open(metadata, raw)
+        self._open(metadata)
 
-    def _footer(self, raw: bytes | None) -> bytes:
+    def _footer(self) -> bytes:
         """Return the footer's bytes, checked."""
-        raw = raw or self._read(self.entry.bytes - self.entry.footer, self.entry.bytes)
+        raw = self._read(self.entry.bytes - self.entry.footer, self.entry.bytes)
         if hashlib.sha256(raw).hexdigest() != self.entry.footer_sha256:
             raise self._changed("its footer")
         return raw
 
-    def _open(self, metadata: Any, raw: bytes | None) -> None:
+    def _open(self, metadata: Any) -> None:
         """Set `metadata` and the starts and the checks of the row groups."""
         self._window = _Window(self.entry.bytes)
         try:
             if metadata is None:
-                metadata = pq.read_metadata(pa.BufferReader(self._footer(raw)))
+                metadata = pq.read_metadata(pa.BufferReader(self._footer()))
             self._file = pq.ParquetFile(
                 self._window, metadata=metadata, read_dictionary=["best"], pre_buffer=False
             )
@@ -310,14 +309,12 @@ class RowGroups:
 
     def __init__(
         self, storage: Storage, where: Path, entries: list[FileEntry],
-        decode: Callable[[Any, int, str], Any], footers: Mapping[str, bytes] = {},
-        kind: type[TableFile] = TableFile,
+        decode: Callable[[Any, int, str], Any], kind: type[TableFile] = TableFile,
     ) -> None:  # fmt: skip
         """decode(file, number, kind): a row group in the form that answers a kind of question, an
-        array or a mapping to arrays. footers: of files, by name, that were read before. kind: of
-        the files."""
+        array or a mapping to arrays. kind: of the files."""
         self.storage, self.where, self.entries, self.decode = storage, where, entries, decode
-        self.footers, self._kind = footers, kind
+        self._kind = kind
         self.max_bytes, self.bytes = CACHED_BYTES, 0
         self._files: dict[int, TableFile] = {}
         self._groups: OrderedDict[tuple[int, int, str], Any] = OrderedDict()
@@ -333,12 +330,11 @@ class RowGroups:
     def file(self, i: int) -> TableFile:
         """Return the open file number i."""
         if i not in self._files:
-            self._files[i] = self.open_file(self.entries[i])
+            self._files[i] = self._open(self.entries[i])
         return self._files[i]
 
-    def open_file(self, entry: FileEntry) -> TableFile:
-        """Open a file."""
-        return self._kind(self.storage, self.where, entry, raw=self.footers.get(entry.name))
+    def _open(self, entry: FileEntry) -> TableFile:
+        return self._kind(self.storage, self.where, entry)
 
     @contextmanager
     def passing(self, entry: FileEntry) -> Iterator[TableFile]:
@@ -348,7 +344,7 @@ class RowGroups:
             self._make_room()
             yield self.file(self.entries.index(entry))
         else:
-            with closing(self.open_file(entry)) as file:
+            with closing(self._open(entry)) as file:
                 yield file
 
     def _make_room(self) -> None:
@@ -367,7 +363,7 @@ class RowGroups:
         self._make_room()
 
         def fetch(i: int) -> None:
-            file = self._files.get(i) or self.open_file(self.entries[i])
+            file = self._files.get(i) or self._open(self.entries[i])
             self._files[i] = file
             file.fetch(by_file[i])
 

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from luckbase.cluster.table.format import as_table, labelled, number_rows, payoff_columns
-from luckbase.cluster.table.ledger import KEY_SHIFT, FileEntry, Ledger
+from luckbase.cluster.table.manifest import KEY_SHIFT, FileEntry, Manifest
 from luckbase.cluster.table.parquet import AHEAD, RowGroups, TableFile
 from luckbase.cluster.table.storage import Storage
 from luckbase.solver.errors import CorruptTableError
@@ -104,19 +104,17 @@ class Part(ABC):
     """The kind of its files."""
 
     def __init__(
-        self, storage: Storage, where: Path, ledger: Ledger, name: str, game: Game
+        self, storage: Storage, where: Path, manifest: Manifest, name: str, game: Game
     ) -> None:
-        """where: the table, for people. name: of the part (`cluster.table.ledger`)."""
-        self.where, self.ledger, self.name, self.game = where, ledger, name, game
-        self.error = ledger.error(name)
+        """where: the table, for people. name: of the part (`cluster.table.manifest`)."""
+        self.where, self.manifest, self.name, self.game = where, manifest, name, game
+        self.error = manifest.error(name)
         """The bound on the error of each payoff."""
         self.tolerance = game.tie_tolerance + 2 * self.error
         """Actions closer than this can not be told apart from what is stored."""
         self.columns = payoff_columns(game)
         """The names of the columns that hold payoffs."""
-        self.groups = RowGroups(
-            storage, where, ledger.of_part(name), self.decode, ledger.footers, self.file_kind
-        )
+        self.groups = RowGroups(storage, where, manifest.of_part(name), self.decode, self.file_kind)
         self.action_names: list[str] = []
         """Those read so far; decoded best actions are indices into them."""
         self._codes: dict[tuple[str, ...], NDArray[np.int16]] = {}

@@ -238,8 +238,8 @@ class Objects(Storage):
             content.unlink(missing_ok=True)
         return tag is not None
 
-    def put_if_match(self, name: str, content: bytes, tag: str) -> str | None:
-        return self._conditional(name, content, {"e_tag": tag})
+    def swap(self, name: str, content: bytes, tag: str | None) -> str | None:
+        return self._conditional(name, content, "create" if tag is None else {"e_tag": tag})
 
     def _conditional(self, name: str, content: bytes, mode: Any) -> str | None:
         """The tag of the content, which is there now; None where another is, or was changed.

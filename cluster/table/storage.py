@@ -41,6 +41,10 @@ PARALLEL = 16
 """Requests of a store that are under way at once."""
 WITHOUT_LINKS = (errno.EPERM, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP, errno.EMLINK)
 """What a file system says that has no links."""
+LOCK_SECONDS = 30.0
+"""Seconds that a process waits for a lock, which others need while they write a small file."""
+LOCAL_LOCKS = {"nolock", "local_lock=all", "local_lock=flock", "local_lock=posix", "localflock"}
+"""Options of mounts (NFS, Lustre) with which locks are only seen on this host."""
 SCHEMES = ("s3", "gs", "az", "https", "http", "memory")
 _URI = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/")
 _BUCKET = re.compile(r"[\w.:@%~\[\]-]+", re.ASCII)
@@ -92,14 +96,15 @@ class Storage(ABC):
         content. A Path stays where it is not. An answer that was lost is found out by reading back:
         so what must not be taken for another's has a nonce in it."""
 
-    def put_if_match(self, name: str, content: bytes, tag: str) -> str | None:
-        """Replace an object that still has this tag; its new tag, None where it has another or is
-        not there. For a nonce see `put_if_absent`."""
+    def swap(self, name: str, content: bytes, tag: str | None) -> str | None:
+        """Replace an object that has this tag; without a tag, store it if there is none. Return
+        its new tag; None if the object has another tag, or there is none. For a nonce see
+        `put_if_absent`."""
         with self._alone(name):
-            try:
-                if self.read_tagged(name)[1] != tag:
-                    return None
-            except FileNotFoundError:
+            now = None
+            with suppress(FileNotFoundError):
+                now = self.read_tagged(name)[1]
+            if now != tag:
                 return None
             self.put(name, content)
         return tag_of(content)
@@ -111,7 +116,7 @@ class Storage(ABC):
         return content, tag_of(content)
 
     def _alone(self, name: str) -> AbstractContextManager[object]:
-        """While this lasts nobody replaces the object, in a place without tags of its own."""
+        """Keep others from replacing the object, in a place without tags of its own."""
         raise NotImplementedError
 
     @abstractmethod
@@ -133,10 +138,14 @@ class Storage(ABC):
     def written(self, name: str, content: bytes) -> Path:
         """Bytes for `name` in a temporary place, on the disk."""
         path = self.temporary(name)
-        with path.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
+        try:
+            with path.open("wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError:
+            path.unlink(missing_ok=True)
+            raise
         return path
 
 
@@ -148,7 +157,8 @@ class Folder(Storage):
         self._flushed: set[Path] = set()
 
     def check_writable(self) -> None:
-        """Raise StoreError if the folder's name is not UTF-8: pyarrow cannot write there."""
+        """Raise StoreError if the folder's name is not UTF-8, because pyarrow cannot write there,
+        or if other hosts would not see its locks."""
         try:
             os.fspath(self.path).encode()
         except UnicodeEncodeError:
@@ -156,12 +166,23 @@ class Folder(Storage):
             raise StoreError(
                 f"{name!r}: not UTF-8; expected a folder whose name is UTF-8"
             ) from None
+        mount, options = _mount_of(os.path.realpath(self.path))
+        if local := options & LOCAL_LOCKS:
+            raise StoreError(
+                f"{self.path}: {mount} is mounted with {min(local)}, so other hosts do not see "
+                "locks there; expected a mount without it, or an object store"
+            )
 
     def put(self, name: str, content: bytes | Path) -> None:
         final = self.path / name
         written = self.written(name, content) if isinstance(content, bytes) else content
         make_folder(final.parent)
-        os.replace(written, final)
+        try:
+            os.replace(written, final)
+        except OSError:
+            if isinstance(content, bytes):
+                written.unlink(missing_ok=True)
+            raise
         self._flush_folder(final.parent)
 
     def _flush_folder(self, folder: Path) -> None:
@@ -210,12 +231,10 @@ class Folder(Storage):
 
     @contextmanager
     def _alone(self, name: str) -> Iterator[None]:  # of any process of any host that sees it
-        import fcntl
-
         lock = self.path / f"{name}.lock"
         make_folder(lock.parent)
         with lock.open("a") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
+            _lock(file, lock)
             yield
 
     def details(self, prefix: str = "") -> dict[str, Stored]:
@@ -302,6 +321,43 @@ class Memory(Storage):
 def _unless_gone(error: OSError) -> None:
     if not isinstance(error, FileNotFoundError | NotADirectoryError):
         raise error
+
+
+def _lock(file: IO[Any], path: Path) -> None:
+    """Lock a file for this process. Raises StoreError if it is locked for too long, or the file
+    system has no locks."""
+    import fcntl
+
+    until = time.monotonic() + LOCK_SECONDS
+    while True:
+        try:
+            return fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > until:
+                raise StoreError(
+                    f"{path}: has been locked by another process for {LOCK_SECONDS:.0f} seconds; "
+                    "try again"
+                ) from None
+            time.sleep(0.02)
+        except OSError as error:
+            raise StoreError(
+                f"{path}: its file system has no locks ({error.strerror}); expected one that has "
+                "flock, or an object store"
+            ) from None
+
+
+def _mount_of(path: str) -> tuple[str, set[str]]:
+    """Return the mount that holds a path, and its options; nothing if the system does not list
+    mounts."""
+    found: tuple[str, set[str]] = "", set()
+    with suppress(OSError):
+        for line in Path("/proc/self/mountinfo").read_text(errors="replace").splitlines():
+            before, _, after = line.partition(" - ")
+            point = before.split()[4].encode().decode("unicode_escape")
+            if path == point or path.startswith(f"{point.rstrip('/')}/"):
+                options = f"{before.split()[5]},{after.split()[-1]}".split(",")
+                found = max(found, (point, {*options}), key=lambda each: len(each[0]))
+    return found
 
 
 # --- what a name means ---

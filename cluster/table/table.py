@@ -24,15 +24,15 @@ import numpy as np
 from luckbase.cluster.table import FORMAT, OnRows, nobody
 from luckbase.cluster.table.answer import Answer
 from luckbase.cluster.table.format import Written, tier_files, write_tier
-from luckbase.cluster.table.ledger import (
+from luckbase.cluster.table.lookup import MAX_SEARCHED, Lookup
+from luckbase.cluster.table.manifest import (
     SEARCH,
     TIERS,
     Goal,
     Head,
-    Ledger,
+    Manifest,
     solve_command,
 )
-from luckbase.cluster.table.lookup import MAX_SEARCHED, Lookup
 from luckbase.cluster.table.parts import Part, TierPart
 from luckbase.cluster.table.storage import Memory, place_of, results_of
 from luckbase.solver import sentences
@@ -197,7 +197,7 @@ class Table(Lookup):
         self, sample: int | None = 10_000, seed: int = 0,
         on_rows: OnRows = nobody,
     ) -> Verdict:  # fmt: skip
-        """Check every byte against the ledger, then the payoffs of `sample` rows (None: all)
+        """Check every byte against the manifest, then the payoffs of `sample` rows (None: all)
         against the rules. on_rows: told how many rows were gone through, and of how many; (0, …)
         when either begins. Raises CorruptTableError where a child of a row is not there."""
         from luckbase.cluster.table.verify import verify
@@ -232,9 +232,9 @@ class Table(Lookup):
 
         if not kind.decisions:
             self.need_payoffs(f"the chart '{kind.name}'")
-        again, goal = "", None if self.ledger is None else self.ledger.furthest
-        if self.ledger is not None:
-            origin = self.ledger.origin or Goal(TIERS, {}, None, 0, "", {})
+        again, goal = "", None if self.manifest is None else self.manifest.furthest
+        if self.manifest is not None:
+            origin = self.manifest.origin or Goal(TIERS, {}, None, 0, "", {})
             results = results_of(self.where)
             again = f": {solve_command(replace(origin, roots=None), self.game, results)}"
         whole = self.full is not None or self.decisions_alone
@@ -246,7 +246,7 @@ class Table(Lookup):
             )
         if not whole:
             self.probe(self.game.needed_starts())
-        if self.ledger is not None and goal is not None and not self.ledger.is_done(goal):
+        if self.manifest is not None and goal is not None and not self.manifest.is_done(goal):
             raise MissingTableError(
                 f"{self.where}: {self.unfinished(TIERS)[0]}, and a chart needs them all{again}"
             )
@@ -268,7 +268,7 @@ class Table(Lookup):
 class StoredTable(Table):
     """A table in a folder, or where a URI says (`find.open_table`)."""
 
-    ledger: Ledger
+    manifest: Manifest
 
     @property
     def path(self) -> Path:
@@ -277,7 +277,7 @@ class StoredTable(Table):
 
     @property
     def identity(self) -> str:
-        return self.ledger.head.identity
+        return self.manifest.head.identity
 
     def publish(self, to: str | os.PathLike[str], on_rows: OnRows = nobody) -> Published:
         """Copy the table, which is finished, to a URI or the folder of a web server, where others
@@ -304,12 +304,12 @@ def _in_memory(
     """A table of one part: write(storage) makes its files."""
     storage = Memory()
     head = Head(FORMAT, game.board.game, game.board.name, "", {}, game.rules_version)
-    ledger = Ledger(head)
+    manifest = Manifest(head)
     for entry, path in write(storage):
         storage.put(entry.name, path)
         storage.close()
-        ledger.add(entry)
-    return Table(game, [kind(storage, MEMORY, ledger, name, game)], MEMORY, source)
+        manifest.add(entry)
+    return Table(game, [kind(storage, MEMORY, manifest, name, game)], MEMORY, source)
 
 
 def tiers_in_memory(layout: Layout[Any]) -> Table:

@@ -1,8 +1,8 @@
 """Verification of a table: first its files, then its values against the rules.
 
-**Files.** Every file that the ledger names is there, byte for byte as it was written, with its rows
-and its keys; nothing lies beside them; the ledger itself is as luckbase wrote it and names the
-tiers, rows and keys that the rules and the board ask for.
+**Files.** Every file that the manifest names is there, byte for byte as it was written, with its
+rows and its keys; there are no others beside them; the manifest is as luckbase wrote it and names
+the tiers, rows and keys that the rules and the board ask for.
 
 **Values.** The Bellman residual of rows: the payoff recomputed from the rules (not the kernel) over
 the stored payoffs of the children, minus the stored payoff, largest over players. Of tied actions
@@ -22,16 +22,16 @@ from pydantic import Field
 
 from luckbase.cluster.table import OnRows, nobody
 from luckbase.cluster.table.decisions import DecisionPart, file_names
-from luckbase.cluster.table.entries import check_bytes, files_there, read_ledger
 from luckbase.cluster.table.format import (
     key_range,
     numbers_of,
     row_group_rows,
     tier_files,
 )
-from luckbase.cluster.table.ledger import TIERS, FileEntry, Ledger, row_spans
+from luckbase.cluster.table.manifest import TIERS, FileEntry, Manifest, row_spans
 from luckbase.cluster.table.parts import Part, TierPart
 from luckbase.cluster.table.storage import storage_at
+from luckbase.cluster.table.writer import check_bytes, files_there, read_manifest
 from luckbase.solver.dense import decisions_in_order
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import DecisionLayout, Layout
@@ -93,7 +93,7 @@ class Verdict(Result):
 def verify(table: Lookup, sample: int | None, seed: int = 0, on_rows: OnRows = nobody) -> Verdict:
     """Every byte of the table's files, if it has any, then `sample` rows (None: all). on_rows: told
     how far it is with the one, then with the other."""
-    files = () if table.ledger is None else table.ledger.files
+    files = () if table.manifest is None else table.manifest.files
     faults = check_files(table, on_rows)
     if faults or not (table.decisions_alone or table.rows):
         return Verdict(faults, len(files), None)
@@ -113,10 +113,10 @@ def verify(table: Lookup, sample: int | None, seed: int = 0, on_rows: OnRows = n
 
 def check_files(table: Lookup, on_rows: OnRows = nobody) -> list[str]:
     """What is wrong with the files of a table in a folder, a sentence each; empty if nothing is."""
-    if table.ledger is None:
+    if table.manifest is None:
         return []
-    ledger, storage = table.ledger, storage_at(table.where)
-    faults_by_name = check_bytes(storage, table.where, ledger, on_rows)
+    manifest, storage = table.manifest, storage_at(table.where)
+    faults_by_name = check_bytes(storage, table.where, manifest, on_rows)
     faults = list(faults_by_name.values())
     for part in table.parts:
         for entry in part.entries:
@@ -124,25 +124,25 @@ def check_files(table: Lookup, on_rows: OnRows = nobody) -> list[str]:
                 faults += _check_entry(part, entry)
         if isinstance(part, TierPart) and part.paid:
             faults += [
-                f"{table.where / name}: is not in the ledger, which says complete"
-                for name in sorted(_missing_files(ledger))
+                f"{table.where / name}: is not in the manifest, which says complete"
+                for name in sorted(_missing_files(manifest))
             ]
     beside = files_there(storage) if storage.lists else {}
-    now = read_ledger(storage, table.where)  # a solve may have gone on since it was opened
-    places = {entry.place for entry in now.files.values()}
-    for name in beside if now.complete else ():  # else one is put before its line, or was
+    now = read_manifest(storage, table.where)  # a solve may have gone on since it was opened
+    places, finished = {entry.place for entry in now.files.values()}, now.complete and not now.next
+    for name in beside if finished and not now.is_written else ():
         if name not in places and not name.endswith(".part"):
-            faults.append(f"{table.where / name}: is not in the ledger")
+            faults.append(f"{table.where / name}: is not in the manifest")
     return faults
 
 
-def _missing_files(ledger: Ledger) -> set[str]:
+def _missing_files(manifest: Manifest) -> set[str]:
     """The files of every goal of the full table that is done of which no file has the rows."""
     names: set[str] = set()
-    spans = row_spans(ledger.of_part(TIERS))
-    for goal in ledger.goals:
-        if goal.part == TIERS and ledger.is_done(goal):
-            layout = load_game(ledger.board(goal.reach)).need(Layout)
+    spans = row_spans(manifest.of_part(TIERS))
+    for goal in manifest.goals:
+        if goal.part == TIERS and manifest.is_done(goal):
+            layout = load_game(manifest.board(goal.reach)).need(Layout)
             for tier in layout.tiers():
                 of_tier = spans.get(layout.tier_number(tier), [])
                 names |= {
@@ -156,7 +156,7 @@ def _check_entry(part: Part, entry: FileEntry) -> list[str]:
     """Whether a file's rows and keys are those that its tier, or its own keys, ask for."""
     with part.groups.passing(entry) as file:
         rows = int(file.metadata.num_rows) if part.paid else entry.rows
-        faults = [f"has {many(rows, 'row')}, the ledger says {entry.rows}"] * (rows != entry.rows)
+        faults = [f"has {many(rows, 'row')}, the manifest says {entry.rows}"] * (rows != entry.rows)
         if isinstance(part, TierPart):
             faults += _check_tier(part, entry, file.groups)
         else:
@@ -164,7 +164,7 @@ def _check_entry(part: Part, entry: FileEntry) -> list[str]:
             all_keys = np.concatenate(keys)
             ends = (int(all_keys[0]), int(all_keys[-1])) if len(all_keys) else (0, 0)
             if ends != (entry.first_key, entry.last_key):
-                faults.append("its first or last key is not what the ledger says")
+                faults.append("its first or last key is not what the manifest says")
             if (all_keys[1:] <= all_keys[:-1]).any():
                 faults.append("its keys do not ascend")
         return [f"{file.path}: {why}" for why in faults]

@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from luckbase.cluster.machine import memory_limit
-from luckbase.cluster.table.entries import HEAD
 from luckbase.cluster.table.find import Status, is_table, open_table, status_of
+from luckbase.cluster.table.manifest import NAME
 from luckbase.cluster.table.storage import is_uri
 from luckbase.cluster.table.table import StoredTable
 from luckbase.solver import errors
@@ -207,7 +207,8 @@ class TablePool:
         stood = _stamp(entry.path)
         table = open_table(entry.path)
         table.need_payoffs("the page")
-        file = next((goal.board_file for goal in table.ledger.goals[::-1] if goal.board_file), None)
+        goals = table.manifest.goals[::-1]
+        file = next((goal.board_file for goal in goals if goal.board_file), None)
         self._boards[entry.id] = Path(file) if file else None
         stamp = stood, _changed(self._boards.get(entry.id))  # before the board is read
         for part in table.parts:
@@ -233,16 +234,14 @@ def _is_there(path: Path) -> bool:
 
 
 def _stamp(path: Path) -> object:
-    """What changes when a table does: its head and the names in its ledger; of a store, each minute
-    that begins."""
+    """What changes when a table does: its manifest; of a store, each minute that begins."""
     if is_uri(path):
         return int(time.monotonic()) // 60
     try:
-        names = sorted(os.listdir(f"{path}/ledger"))
-        head = os.stat(f"{path}/{HEAD}")
+        manifest = os.stat(f"{path}/{NAME}")
     except OSError:
         return None
-    return names, head.st_mtime_ns, head.st_ino
+    return manifest.st_mtime_ns, manifest.st_ino
 
 
 def _changed(path: Path | None) -> object:

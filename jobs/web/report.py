@@ -28,7 +28,7 @@ import numpy as np
 
 from luckbase.cluster.table import FORMAT, find
 from luckbase.cluster.table.find import Question
-from luckbase.cluster.table.ledger import Goal, board_command, solve_command, solver_version
+from luckbase.cluster.table.manifest import Goal, board_command, solve_command, solver_version
 from luckbase.jobs.plots import PagePicture, for_page
 from luckbase.jobs.terminal import write_file
 from luckbase.jobs.web.pictures import STYLE as SCENE_STYLE
@@ -155,14 +155,14 @@ def table(heads: Sequence[str], rows: Sequence[Sequence[str]], kind: str = "") -
 
 
 def _head(of: Table, verdict: Verdict | None) -> Iterator[str]:
-    game, ledger, partial, files = of.game, of.ledger, "", "none"
+    game, manifest, partial, files = of.game, of.manifest, "", "none"
     title, states = game.board.title, of.rows
-    if ledger is not None:
-        title, states = find.title_of(ledger), ledger.rows
-        if left := sum(not ledger.is_done(goal) for goal in ledger.goals):
-            partial = f"{left} of the {sentences.many(len(ledger.goals), 'solve')}"
-        if ledger.files:
-            files = f"{len(ledger.files):,}, {sentences.size(ledger.bytes)}"
+    if manifest is not None:
+        title, states = find.title_of(manifest), manifest.rows
+        if left := sum(not manifest.is_done(goal) for goal in manifest.goals):
+            partial = f"{left} of the {sentences.many(len(manifest.goals), 'solve')}"
+        if manifest.files:
+            files = f"{len(manifest.files):,}, {sentences.size(manifest.bytes)}"
     options = sentences.fields(of.origin.options, ", ") or "all at their defaults"
     yield f"<header><h1>{escape(title or game.board.name)}</h1><p>"
     yield (
@@ -252,10 +252,10 @@ def _verdict(of: Table, verdict: Verdict | None, sample: int | None) -> Iterator
         yield f'<div class="verdict no"><p><b>Faults were found.</b></p><ul>{faults}</ul></div>'
         return
     yield '<div class="verdict"><p><b>No fault was found.</b></p>'
-    if verdict.files and of.ledger is not None:
+    if verdict.files and of.manifest is not None:
         yield (
-            f"<p>{sentences.many(verdict.files, 'file')}, {sentences.size(of.ledger.bytes)}, read "
-            "and compared with the checksums of the day they were written.</p>"
+            f"<p>{sentences.many(verdict.files, 'file')}, {sentences.size(of.manifest.bytes)}, "
+            "read and compared with the checksums of the day they were written.</p>"
         )
     checked = verdict.residuals
     if checked is not None and checked.rows:
@@ -272,9 +272,9 @@ def _verdict(of: Table, verdict: Verdict | None, sample: int | None) -> Iterator
 
 def _name(of: Table) -> str:
     """The table as a command names it."""
-    origin = None if of.ledger is None else of.ledger.origin
+    origin = None if of.manifest is None else of.manifest.origin
     if origin is None:
-        return "BOARD" if of.ledger is None else str(of.where)
+        return "BOARD" if of.manifest is None else str(of.where)
     return board_command(_file(origin), origin.settings, of.game.board.game, words="")
 
 
@@ -290,7 +290,7 @@ def _again(of: Table, name: str, sample: int | None) -> Iterator[str]:
     import numba
     import pyarrow
 
-    goals = () if of.ledger is None else of.ledger.goals
+    goals = () if of.manifest is None else of.manifest.goals
     solved_by = [
         solve_command(goal, of.game, words="luckbase solve", file=_file(goal)) for goal in goals
     ]
@@ -301,7 +301,7 @@ def _again(of: Table, name: str, sample: int | None) -> Iterator[str]:
     ]
     yield "<h2>The same again</h2>"
     yield f'<div class="wide"><pre>{escape(chr(10).join(commands))}</pre></div>'
-    entries = [] if of.ledger is None else [*of.ledger.files.values()]
+    entries = [] if of.manifest is None else [*of.manifest.files.values()]
     seconds: dict[str, float] = {}
     for what, spent_there in chain.from_iterable(entry.seconds.items() for entry in entries):
         seconds[what] = seconds.get(what, 0.0) + spent_there

@@ -12,7 +12,7 @@ import numpy as np
 from luckbase.cluster.info import FieldInfo, agents_on, field_info, label
 from luckbase.cluster.table import Condition
 from luckbase.cluster.table.find import held_roots
-from luckbase.cluster.table.ledger import TIERS
+from luckbase.cluster.table.manifest import TIERS
 from luckbase.cluster.table.moves import Addressed, Moves, moves
 from luckbase.cluster.table.storage import is_uri
 from luckbase.jobs.web.http import ApiRequest, QueryParams, TableParams

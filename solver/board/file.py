@@ -77,7 +77,7 @@ def read_board(path: Path, settings: Mapping[str, str] = {}) -> Board:
 
 
 def board_from_canonical(name: str, form: Mapping[str, Any]) -> Board:
-    """The board called `name` from its canonical form, as a table's ledger holds it (no title).
+    """The board called `name` from its canonical form, as a table's manifest has it (no title).
 
     Raises BoardError where the form is not a board, as after an edit by hand.
     """

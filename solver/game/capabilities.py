@@ -185,8 +185,7 @@ class Layout(Capability, ABC, Generic[T]):
     def state_rows(
         self, tier: T, start: int, stop: int
     ) -> Mapping[str, NDArray[np.integer[Any]] | Coded | Runs]:
-        """The state columns that are not constant, of rows [start, stop), as `table_columns`. Those
-        in runs or in read-only arrays are coded once for all row groups that hold the same."""
+        """The state columns that are not constant, of rows [start, stop), as `table_columns`."""
         columns = self.game.table_columns(self.states_at(tier, np.arange(start, stop)))
         constant = self.tier_fields(tier)
         return {name: column for name, column in columns.items() if name not in constant}

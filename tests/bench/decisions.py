@@ -15,7 +15,7 @@ from luckbase import solver
 from luckbase.cluster.table.decisions import best_in, write_blocks, write_runs
 from luckbase.cluster.table.find import open_table
 from luckbase.cluster.table.format import as_table, names_column
-from luckbase.cluster.table.ledger import DECISIONS, RUNS
+from luckbase.cluster.table.manifest import DECISIONS, RUNS
 from luckbase.cluster.table.storage import Folder
 from luckbase.jobs import terminal
 from luckbase.solver import sentences
@@ -62,7 +62,7 @@ def _tables(board, results, frontier):
         a_state = f"{said['bytes'] / said['states']:.4f}"
         if kind == "decisions":
             with open_table(said["table"]) as table:
-                parts = {part: sum(e.bytes for e in table.ledger.of_part(part))
+                parts = {part: sum(e.bytes for e in table.manifest.of_part(part))
                          for part in (DECISIONS, RUNS)}  # fmt: skip
             a_state += ": " + ", ".join(f"{name} {bytes_ / said['states']:.4f}"
                                         for name, bytes_ in parts.items())  # fmt: skip

@@ -52,7 +52,7 @@ def _lookups(board, results):
         ("a million states, in any order", f"{unsorted:.2f} s", ""),
         ("pyarrow's dataset filter, one state", f"{peer * 1e3:.0f} ms", "1"),
     ]
-    title = f"Probing a table of {sentences.count(solved.ledger.rows)} states"
+    title = f"Probing a table of {sentences.count(solved.manifest.rows)} states"
     terminal.print_table(title, ("", "time", "x"), rows, sys.stdout)
 
 
@@ -114,7 +114,7 @@ def _batches(board, results):
     rows = [
         (text, f"{PREDICTED[name]:,}", f"{1 / seconds[name]:,.0f}") for name, text in shown.items()
     ]
-    title = f"Every action of states of a table of {sentences.count(solved.ledger.rows)}"
+    title = f"Every action of states of a table of {sentences.count(solved.manifest.rows)}"
     terminal.print_table(title, ("", "predicted, states/s", "states/s"), rows, sys.stdout)
 
 

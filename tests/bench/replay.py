@@ -32,8 +32,8 @@ from luckbase.cluster.run.tiers import (
     make_plan,
     payoff_bytes,
 )
-from luckbase.cluster.table.entries import MAX_WAITING
 from luckbase.cluster.table.format import tier_files
+from luckbase.cluster.table.writer import COMMIT_SECONDS
 from luckbase.jobs import terminal
 from luckbase.solver import sentences
 from luckbase.solver.games.press_your_luck.layout import Planes, diagonals
@@ -63,7 +63,7 @@ class Costs:
     bytes_a_second: float = 1.25e9
     cores: int = 16
     file_rate: float = float("inf")
-    patience: float = 0.0
+    patience: float = COMMIT_SECONDS
     listed: float = 1.2e-5
     copy: float = COPY
 
@@ -93,8 +93,6 @@ class Driver:
         due = max(self.now, self.since + self.costs.patience)
         if self.waiting and event > due:
             self.now = due
-            self.flush()
-        elif self.waiting >= MAX_WAITING and self.now >= due:
             self.flush()
         self.now = max(self.now, event)
 
@@ -409,15 +407,15 @@ def _searches(board, results):
 
 
 def measured_seconds(layout, plan, results):
-    """Of each shard, as the ledger of the board's table has them; none where not all is there."""
-    from luckbase.cluster.table.entries import read_ledger
-    from luckbase.cluster.table.ledger import table_directory
+    """Of each shard, as the manifest of the board's table has them; none where not all is there."""
+    from luckbase.cluster.table.manifest import table_directory
     from luckbase.cluster.table.storage import Folder
+    from luckbase.cluster.table.writer import read_manifest
     from luckbase.solver.errors import TableError
 
     path = table_directory(results.absolute(), layout.game)
     try:
-        files = read_ledger(Folder(path), path).files
+        files = read_manifest(Folder(path), path).files
         taken = [[files[name].seconds for name in names] for names in plan.files]
         return [(sum(one["solve"] for one in of), sum(one["write"] for one in of)) for of in taken]
     except (TableError, KeyError):

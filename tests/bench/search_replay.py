@@ -25,15 +25,15 @@ from unittest.mock import patch
 from luckbase.cluster.run.schedule import Shard
 from luckbase.cluster.run.worker import Threads
 from luckbase.cluster.search.shards import Asker, Demand, LevelShard, Order
-from luckbase.cluster.search.stages import PATIENCE, StageSearch, _name
+from luckbase.cluster.search.stages import StageSearch, _name
 from luckbase.cluster.search.tasks import StageCut
-from luckbase.cluster.table.entries import Commits
+from luckbase.cluster.table.writer import Writer
 from luckbase.solver.search.stages import WHOLE
 from tests.bench.replay import Costs, Driver, Replayed, Tasks, longest_chain, play_out
 
 COSTS = Costs()
 DRIVER = Costs(
-    task=1e-4, reference=0.0, receipt=0.0, commit=5e-5, flush=3e-3, patience=PATIENCE,
+    task=1e-4, reference=0.0, receipt=0.0, commit=5e-5, flush=3e-3,
     bytes_a_second=float("inf"),
 )  # fmt: skip
 """A driver that takes .15 ms a task, as where its workers take no time."""
@@ -86,15 +86,14 @@ def recording():
     found = []
     looks, cuts, waited = list[float](), list[tuple[int, float]](), list[float]()
     cut_seconds, asked = list[float](), dict[Asker, float]()
-    run, shards, flush = StageSearch.run, Demand.shards, Commits.flush
+    run, shards, flush = StageSearch.run, Demand.shards, Writer.commit
     cut = StageSearch._cut
     took = {}
 
-    def flushed(commits):
-        began, lines = time.perf_counter(), len(commits)
-        flush(commits)
-        if lines:
-            took.setdefault((id(commits), "flush"), []).append(time.perf_counter() - began)
+    def flushed(writer, *lines):
+        began = time.perf_counter()
+        flush(writer, *lines)
+        took.setdefault((id(writer), "flush"), []).append(time.perf_counter() - began)
 
     def clocked(name):
         method = getattr(StageSearch, name)
@@ -130,7 +129,7 @@ def recording():
         cuts.clear()
         solved = run(search)
         keep = mean(search, "_keep")
-        commit = mean(search.commits, "flush"), mean(search, "commit")
+        commit = mean(search.writer, "flush"), mean(search, "commit")
         noted = sum(map(sum, (looks, *took.values())))
         took.clear()
         found.append(_times(search, list(looks), keep, commit, noted, list(cuts), dict(asked)))
@@ -139,7 +138,7 @@ def recording():
     with (
         patch.object(Demand, "shards", timed), patch.object(StageSearch, "run", kept),
         patch.object(StageSearch, "_cut", cut_by_workers),
-        patch.object(Commits, "flush", flushed), clocked("_keep"), clocked("commit"),
+        patch.object(Writer, "commit", flushed), clocked("_keep"), clocked("commit"),
         ExitStack() as noting,
     ):  # fmt: skip
         for patched in _noting(asked, cut_seconds):
@@ -214,7 +213,7 @@ def in_order(shards):
 def _sweep_seconds(run, found):
     """Seconds that it took to solve a shard and to write it; its file has those of finding it as
     well."""
-    file = run.ledger.files.get(run._file(found))
+    file = run.manifest.files.get(run._file(found))
     if file is None:  # it has no states of its own
         return 0.0, 0.0
     return max(0.0, file.seconds["solve"] - found.seconds), file.seconds["write"]
@@ -252,7 +251,12 @@ def _measured(costs, seconds):
     """Costs with what the driver was seen to take, where it was."""
     if not any(seconds):
         return costs
-    return replace(costs, flush=seconds[0], receipt=0.0, commit=seconds[1], patience=PATIENCE)
+    return replace(
+        costs,
+        flush=seconds[0],
+        receipt=0.0,
+        commit=seconds[1],
+    )
 
 
 def _chain(finds):
@@ -357,8 +361,7 @@ def main(words=None):
         f"{sentences.duration(wall)}, {1e9 * used / made.states:,.0f} ns of processor time a "
         f"state, {1 - used / wall / threads:.0%} of both cores idle, "
         f"{sentences.size(made.peak_memory)} of memory, "
-        f"{sum(file.bytes for file in made.ledger.files.values()) / made.states:.1f} bytes a state "
-        "on disk", flush=True,
+        f"{made.bytes / made.states:.1f} bytes a state on disk", flush=True,
     )  # fmt: skip
     unrecorded = replace(found[0], keep=0.0, commit=(0.0, 0.0))
     print_replayed(unrecorded, (16, 128, 1024), DRIVER)

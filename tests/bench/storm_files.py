@@ -107,7 +107,7 @@ def _starts(part, keys):
     """The numbers of the states in which searches of the part began, or of the game's start; of the
     first state where there is neither."""
     game = part.game
-    roots = [goal.roots for goal in part.ledger.goals if goal.part == part.name]
+    roots = [goal.roots for goal in part.manifest.goals if goal.part == part.name]
     starts = [game.parse(start) for each in roots if each for start in each.start]
     if not starts and (start := game.start()) is not None:
         starts = [start]

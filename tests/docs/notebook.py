@@ -23,7 +23,7 @@ CELLS = (
     "second. Run the cells in this order, in this folder of a checkout.",
     'import luckbase\n\nBOARDS, RESULTS = "../../boards", "../../results"\n'
     'board = luckbase.load_board(f"{BOARDS}/press-your-luck/tiny.toml", frontier=2)\n'
-    'print(luckbase.solve(board, results=RESULTS).ledger.rows, "states")',
+    'print(luckbase.solve(board, results=RESULTS).manifest.rows, "states")',
     "table = luckbase.open(board, results=RESULTS)\ntable",
     "A state drawn as the game looks, and what the table says of it: play or pass?",
     'state = "scores=0,1500,1000 earned=0,1,0"\ntable.scene(state)',

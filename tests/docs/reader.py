@@ -1,7 +1,7 @@
 """A reader of tables, written from docs/reference/table-format.md alone: nothing of ours in it.
 
-`Reader(folder)` checks the head and the ledger; `find(columns)` gives the row of a state, or None.
-Every byte that an answer comes from was checked against the ledger.
+`Reader(folder)` checks the manifest; `find(columns)` gives the row of a state, or None. Every byte
+that an answer comes from was checked.
 """
 
 import hashlib
@@ -20,8 +20,6 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 Columns = dict[str, Any]
-SEALED = re.compile(r'(?s)(.*?)\s*,\s*"check"\s*:\s*"([0-9a-f]{32})"\s*\}\s*')
-ENTRY = re.compile(r"[0-9]{10}")
 NAME = re.compile(r"[A-Za-z0-9_.-]+\.parquet")
 
 
@@ -50,25 +48,18 @@ def sha(text):
     return hashlib.sha256(text).hexdigest()
 
 
-def unseal(text, salt, where):
-    """The object in a sealed text."""
-    found = SEALED.fullmatch(text)
-    if not found or not text.endswith("\n"):
-        raise RefusedError(f"{where}: has no check")
-    if sha(f"{salt}\n{found[1]}".encode())[:32] != found[2]:
-        raise RefusedError(f"{where}: its check does not match")
-    return json.loads(found[1] + "}")
-
-
 class Reader:
-    """A table's folder, its head and ledger checked."""
+    """A table's folder, its manifest checked."""
 
     def __init__(self, folder):
         self.folder = folder
-        where = folder / "table.json"
+        where = folder / "manifest.json"
         if not where.is_file():
             raise RefusedError(f"{where}: is missing")
-        self.head = unseal(where.read_text(encoding="utf-8"), "", str(where))
+        body, found, check = where.read_text(encoding="utf-8").rpartition(',"check":"')
+        if not found or check != f'{sha(body.encode())[:32]}"}}\n':
+            raise RefusedError(f"{where}: its check does not match")
+        self.head = json.loads(body + "}")
         if self.head["format"] != 5:
             raise RefusedError(f"{where}: format {self.head['format']}")
         rules = json.dumps(
@@ -76,35 +67,13 @@ class Reader:
         )
         if not self.head["identity"] == sha(rules.encode("ascii"))[:12] == folder.name:
             raise RefusedError(f"{where}: its identity is not that of its rules")
-        self.files = {}
-        self.goals = []
-        self.done = {}
-        entries = sorted(p for p in (folder / "ledger").iterdir() if ENTRY.fullmatch(p.name))
-        for number, path in zip(range(int(entries[-1].name), 0, -1), entries[::-1], strict=False):
-            if int(path.name) != number:
-                raise RefusedError(f"{path}: the entry after it is missing")
-            if self._read_lines(path) == "all":
-                break
-
-    def _read_lines(self, path):
-        head, feed, text = path.read_bytes().decode("utf-8").partition("\n")
-        about = unseal(head + feed, self.head["identity"], str(path))
-        if about["number"] != int(path.name) or about["digest"] != sha(text.encode())[:32]:
-            raise RefusedError(f"{path}: is not what its first line says")
-        for line in text.splitlines(keepends=True):
-            said = unseal(line, self.head["identity"], str(path))
-            if said["kind"] == "file":
-                part, _, name = said["name"].partition("/")
-                if part != said["part"] or not NAME.fullmatch(name):
-                    raise RefusedError(f"{path}: names a file outside the table")
-                self.files.setdefault(said["name"], said)
-            elif said["kind"] == "goal":
-                self.goals.append(said)
-            elif said["kind"] == "done":
-                self.done.setdefault(said["ask"], said)
-            elif said["kind"] != "level":
-                raise RefusedError(f"{path}: '{said['kind']}' is not a kind of line")
-        return str(about["kind"])
+        self.files, self.goals = {}, self.head["goals"]
+        self.done = {done["ask"] for done in self.head["done"]}
+        for entry in self.head["files"]:
+            part, _, name = entry["name"].partition("/")
+            if part != entry["part"] or not NAME.fullmatch(name):
+                raise RefusedError(f"{where}: names a file outside the table")
+            self.files[entry["name"]] = entry
 
     @property
     def complete(self):

@@ -9,7 +9,6 @@ import hashlib
 import json
 import os
 import random
-import re
 import shutil
 import signal
 import subprocess
@@ -25,6 +24,7 @@ from luckbase import cluster as solving
 from luckbase import solver
 from luckbase.cluster.table import RUNNING
 from tests.e2e.hosts import ROOT, SHORTER, cluster, missing
+from tests.shared import plain
 
 pytestmark = pytest.mark.skipif(bool(missing()), reason=missing())
 
@@ -37,7 +37,6 @@ LONG_PARTS = ("goofspiel/points", {"cards": 12})
 SMALL = ("press-your-luck/tiny", {"frontier": 2})
 SEARCHED = ("press-your-luck/tiny", {})
 ROOT_STATE = "scores=0,1000,500 earned=2,1,1"
-FENCE = r"\.fence-\d+"
 HANGS = 600.0
 """Seconds after which something hangs, on however slow a machine."""
 
@@ -46,9 +45,7 @@ def digests(folder):
     """Every Parquet file below a folder: its table's and its own name, whoever put it, and its
     SHA-256."""
     return {
-        f"{path.parents[1].name}/{re.sub(FENCE, '', path.name)}": hashlib.sha256(
-            path.read_bytes()
-        ).hexdigest()
+        f"{path.parents[1].name}/{plain(path.name)}": hashlib.sha256(path.read_bytes()).hexdigest()
         for path in folder.rglob("*.parquet")
     }
 
@@ -237,7 +234,7 @@ def test_a_host_is_lost_one_joins_some_are_left_out_and_a_killed_driver_goes_on_
         assert digests(hosts.shared) == clean(MIDDLE)
         there = {path: then for path, then in before.items() if path.exists()}
         anew = [path for path, then in there.items() if path.stat().st_mtime_ns != then]
-        assert len(anew) <= 1 < len(there)  # one may lie there that the ledger did not name yet
+        assert len(anew) <= 1 < len(there)  # one may lie there that the manifest did not name yet
         assert not any([*(hosts.folder / name / "disk").rglob("*.parquet")] for name in alone)
         said = "node test-lacking (10.78.0.4) is left out: it has pyarrow 1.0.0, not"
         assert said in notes(hosts)

@@ -9,14 +9,13 @@ import numpy as np
 import pytest
 
 from luckbase import cluster, solver
-from luckbase.cluster.run.progress import lock
-from luckbase.cluster.table.entries import read_ledger
 from luckbase.cluster.table.find import table_of
 from luckbase.cluster.table.storage import Folder
 from luckbase.cluster.table.verify import check_files
+from luckbase.cluster.table.writer import Writer, read_manifest
 from luckbase.jobs.app import run
 from luckbase.solver.errors import CorruptTableError
-from tests.shared import newest_entry
+from tests.shared import commit_at_once, files_of
 
 ROOT = Path(__file__).parents[2]
 TINY = ROOT / "boards/press-your-luck/tiny.toml"
@@ -34,16 +33,50 @@ def below(results, *words, **how):
 
 def test_force_of_a_nearer_frontier_keeps_what_lies_beyond(tmp_path):
     far = cluster.solve(solver.load_board(TINY, frontier=2), results=tmp_path)
-    before = {path: path.read_bytes() for path in far.table.rglob("*.parquet")}
+    before = files_of(far.table)
     near = cluster.solve(solver.load_board(TINY, frontier=1), results=tmp_path, force=True)
-    assert (near.states, near.ledger.rows) == (18_816, far.ledger.rows)
-    assert before == {path: path.read_bytes() for path in far.table.rglob("*.parquet")}
-    assert read_ledger(Folder(far.table), far.table).complete
+    assert (near.states, near.manifest.rows) == (18_816, far.manifest.rows)
+    assert before == files_of(far.table)
+    assert read_manifest(Folder(far.table), far.table).complete
+
+
+def test_a_table_answers_until_force_is_done_and_the_same_command_resumes(tmp_path, monkeypatch):
+    """`kill -9` and a full disk in between; the old files go last."""
+    board = solver.load_board(TINY, frontier=1)
+    first = cluster.solve(board, results=tmp_path, workers=1)
+    before, sound = read_manifest(Folder(first.table), first.table), files_of(first.table)
+    old = {path: path.read_bytes() for path in first.table.rglob("*.parquet")}
+    commit_at_once(monkeypatch)
+
+    def stops(after, error):
+        def stop(now):
+            now_stored = read_manifest(Folder(first.table), first.table)
+            assert now_stored.files == before.files
+            with cluster.open_table(first.table) as table:
+                assert table.ask({"scores": "0,1000,500", "earned": "0,1,0"}).source == "table"
+            if now.shards >= after:
+                raise error
+
+        return stop
+
+    for after, error in ((3, KeyboardInterrupt()), (4, OSError(28, "No space left on device"))):
+        with pytest.raises(type(error)):
+            cluster.solve(
+                board, results=tmp_path, workers=1, force=True, on_progress=stops(after, error)
+            )
+        assert all(path.read_bytes() == content for path, content in old.items())
+    halfway = read_manifest(Folder(first.table), first.table)
+    assert halfway.complete and len(halfway.next.files) >= 7
+    assert cluster.solve(board, results=tmp_path).states == 0  # it is complete
+    again = cluster.solve(board, results=tmp_path, workers=1, force=True)
+    assert again.kept == sum(entry.rows for entry in halfway.next.files) > 0
+    assert files_of(first.table) == sound and not {*first.table.rglob("*.parquet")} & {*old}
+    assert read_manifest(Folder(first.table), first.table).next is None
 
 
 def test_a_lost_file_of_a_search_is_not_said_to_be_solved_by_another_solve(tmp_path, capsys):
     found = below(tmp_path, A)
-    (found.table / next(iter(found.ledger.files))).unlink()
+    (found.table / next(iter(found.manifest.files.values())).place).unlink()
     words = [str(TINY), "--set", "frontier=1", "--results", str(tmp_path)]
     assert run(["solve", *words]) == 0
     assert "solved again: " not in capsys.readouterr().err
@@ -86,8 +119,7 @@ def test_a_folder_that_holds_other_rules_than_its_name_says_neither_answers_nor_
 
 def test_a_table_of_a_game_nobody_knows_stops_no_status_of_the_others(tmp_path, capsys):
     from luckbase.cluster.table import FORMAT
-    from luckbase.cluster.table.entries import write_head
-    from luckbase.cluster.table.ledger import Head
+    from luckbase.cluster.table.manifest import Head
     from luckbase.solver.board.model import identity_of
 
     below(tmp_path, A)
@@ -95,25 +127,12 @@ def test_a_table_of_a_game_nobody_knows_stops_no_status_of_the_others(tmp_path, 
     identity = identity_of(rules, 1)
     strange = tmp_path / "tiddlywinks" / "pub" / identity
     strange.mkdir(parents=True)
-    write_head(Folder(strange), Head(FORMAT, "tiddlywinks", "pub", identity, rules, 1))
+    head = Head(FORMAT, "tiddlywinks", "pub", identity, rules, 1)
+    with Writer(Folder(strange), strange, head).take():
+        pass
     assert run(["status", "--results", str(tmp_path)]) == 1
     out = capsys.readouterr().out
     assert "complete " in out and "its game 'tiddlywinks' is unknown; name the file" in out
-
-
-def test_a_line_lost_at_the_very_end_is_solved_again(tmp_path):
-    board = solver.load_board(TINY, frontier=1)
-
-    def stop(now):
-        if now.shards and now.shards == now.shards_total:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        cluster.solve(board, results=tmp_path, workers=1, on_progress=stop)
-    (table,) = tmp_path.glob("*/*/*")
-    newest_entry(table).unlink()
-    solved = cluster.solve(board, results=tmp_path, workers=1)
-    assert 0 < solved.states < 3000 and solved.ledger.complete
 
 
 def test_diff_says_of_which_table_states_are_missing(tmp_path, capsys):
@@ -147,7 +166,8 @@ def test_answers_of_a_batch_given_back_as_a_batch_are_not_overwritten(ending, tm
     assert not list(tmp_path.glob("*.part"))
 
 
-def test_a_reader_sees_no_fault_in_what_a_running_solve_has_just_added(tmp_path):
+def test_a_reader_sees_no_fault_in_what_a_running_solve_has_just_added(tmp_path, monkeypatch):
+    commit_at_once(monkeypatch)
     seen = []
 
     def look(now):
@@ -165,10 +185,3 @@ def test_a_reader_sees_no_fault_in_what_a_running_solve_has_just_added(tmp_path)
         on_progress=look,
     )
     assert len(seen) > 5 and not any(seen)
-
-
-def test_a_lock_is_free_again_after_its_solve(tmp_path):
-    with lock(tmp_path):
-        pass
-    with lock(tmp_path):
-        assert json.loads((tmp_path / "lock.json").read_text())["holder"]["process"] > 0

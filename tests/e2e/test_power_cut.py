@@ -22,6 +22,7 @@ from luckbase import cluster, solver
 from luckbase.cluster.table.find import status_of
 from luckbase.cluster.table.verify import check_files
 from tests.places import BOARDS
+from tests.shared import plain
 
 STEPS = ("fsync", "replace", "rename", "link", "unlink", "remove", "mkdir", "rmdir")
 FEW = 4
@@ -136,7 +137,7 @@ def traced(root):
 
 
 def bytes_of(table):
-    return {path.name: path.read_bytes() for path in sorted(table.rglob("*.parquet"))}
+    return {plain(path.name): path.read_bytes() for path in sorted(table.rglob("*.parquet"))}
 
 
 def goes_on(disk, killed, results, solve):
@@ -149,12 +150,12 @@ def goes_on(disk, killed, results, solve):
             (results / name).mkdir(exist_ok=True)
         else:
             (results / name).write_bytes(content)
-    for head in results.glob("*/*/*/table.json"):
+    for head in results.glob("*/*/*/manifest.json"):
         said = status_of(head.parent)
         assert said.state in ("complete", "partial"), said.why
         if said.states:
             with cluster.open_table(head.parent) as table:
-                faults = [one for one in check_files(table) if "is not in the ledger" not in one]
+                faults = [one for one in check_files(table) if "is not in the manifest" not in one]
                 assert not faults
     again = solve(results)
     assert not killed or not again.damaged
@@ -176,7 +177,7 @@ def cut_at_every_step(solve, folder, most):
         patch.setattr(os, "fsync", lambda handle: None)  # of what goes on from there
         for k, (disk, killed) in enumerate([*done, *(cut[i] for i in drawn)]):
             again = goes_on(disk, killed, folder / str(k), solve)
-            assert bytes_of(again.table) == whole and again.ledger.complete
+            assert bytes_of(again.table) == whole and again.manifest.complete
             assert k >= len(done) or again.shards == 0, "a solve that said it was done was not"
     return tracer.steps
 

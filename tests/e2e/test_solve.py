@@ -13,28 +13,25 @@ import threading
 import time
 from collections import defaultdict
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from luckbase import cluster, solver
-from luckbase.cluster.run import driver, tiers
-from luckbase.cluster.run.progress import lock
+from luckbase.cluster.run import tiers
 from luckbase.cluster.table import storage
-from luckbase.cluster.table.entries import read_ledger
 from luckbase.cluster.table.storage import Folder
+from luckbase.cluster.table.writer import read_manifest
 from luckbase.solver.errors import MemoryLimitError, RequestError
 from tests.e2e.stopped import solve_until
+from tests.shared import files_of as files
+from tests.shared import lines_of
 
 ROOT = Path(__file__).parents[2]
 TINY = ROOT / "boards/press-your-luck/tiny.toml"
 BOARD = solver.load_board(TINY, frontier=2)
 ONE_SPIN = solver.load_board(TINY, frontier=1)
-
-
-def files(table):
-    """Every file of a table's tiers, by its name in it."""
-    return {str(p.relative_to(table)): p.read_bytes() for p in sorted(table.rglob("*.parquet"))}
 
 
 def leftovers(table):
@@ -47,16 +44,16 @@ def leftovers(table):
 
 
 def read(table):
-    return read_ledger(Folder(table), table)
+    return read_manifest(Folder(table), table)
 
 
-def ledger(table):
-    """The lines of the ledger without what depends on the clock."""
-    return [{**vars(line), "seconds": None} for line in read(table).lines()]
+def manifest(table):
+    """What the manifest has, without what depends on the clock and the writer."""
+    return lines_of(read(table))
 
 
 def table_in(results):
-    (head,) = results.rglob("table.json")
+    (head,) = results.rglob("manifest.json")
     return head.parent
 
 
@@ -72,7 +69,7 @@ def undisturbed(table_of, tmp_path_factory):
 def test_any_number_of_workers_gives_the_same_bytes(workers, undisturbed, tmp_path):
     table = cluster.solve(BOARD, results=tmp_path, workers=workers).table
     assert files(table) == files(undisturbed)
-    assert ledger(table) == ledger(undisturbed)
+    assert manifest(table) == manifest(undisturbed)
     assert not leftovers(table)
 
 
@@ -89,7 +86,7 @@ def test_an_interrupted_solve_goes_on_where_it_was(after, undisturbed, tmp_path)
     path = table_in(tmp_path)
     finished = read(path).files
     kept = sum(entry.rows for entry in finished.values())
-    before = {p: p.stat().st_mtime_ns for p in path.rglob("*.parquet")}
+    before = {p: p.stat().st_mtime_ns for p in (path / e.place for e in finished.values())}
     assert after <= len(finished) < len(BOARD_TIERS)
     solved = cluster.solve(BOARD, results=tmp_path, workers=2)
     assert (solved.kept, solved.kept + solved.states) == (kept, read(path).rows)
@@ -145,43 +142,25 @@ def test_kill_9_at_any_moment_costs_no_tier_and_no_bit(undisturbed, tmp_path):
         seen = parquets(tmp_path)
     table = cluster.solve(BOARD, results=tmp_path, workers=2).table
     assert files(table) == files(undisturbed)
-    assert ledger(table) == ledger(undisturbed)
+    assert manifest(table) == manifest(undisturbed)
     assert not leftovers(table)
 
 
-def test_what_a_solve_left_that_was_killed_at_its_very_end_goes_with_the_next(
-    undisturbed, tmp_path, monkeypatch
-):
-    """All is there by then, but for the ledger in one object."""
-
-    def dies(ledger):
-        Folder(table_in(tmp_path)).written("ledger/0000000099", b"half of")
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr(driver, "compact", dies)
-        with pytest.raises(KeyboardInterrupt):
-            cluster.solve(BOARD, results=tmp_path, workers=1)
-    table = table_in(tmp_path)
-    assert len(list(table.glob("ledger/*"))) > len(BOARD_TIERS)
-    with lock(table):  # a solve of more of this table is at work
-        assert cluster.solve(BOARD, results=tmp_path, workers=1).ledger.complete
-    assert leftovers(table)
-    assert cluster.solve(BOARD, results=tmp_path, workers=1).states == 0
-    assert not leftovers(table) and len(list(table.glob("ledger/*"))) == 3  # and two fences
-    assert ledger(table) == ledger(undisturbed)
+STEPS = [("link", 1), ("link", 2), ("link", 15), ("link", 20), ("fsync", 2), ("fsync", 3),
+         ("fsync", 15), ("fsync", 22), ("replace", 1), ("replace", 2), ("replace", 3)]  # fmt: skip
+"""A file gets its name by a link, the manifest by a replacement."""
 
 
-@pytest.mark.parametrize("at", [2, 3, 15, 28, 29, 44])
-@pytest.mark.parametrize("name", ["link", "fsync"])
+@pytest.mark.parametrize(("name", "at"), STEPS)
 def test_dying_at_any_step_of_a_commit_loses_nothing(name, at, table_of, tmp_path, monkeypatch):
-    """Of some fifty steps of each kind."""
     calls = {"n": 0}
     real = getattr(storage.os, name)
 
     def dies(*words):
         # A folder that can not be flushed is no fault: some systems have no such thing.
-        calls["n"] += name == "link" or not stat_is_folder(words[0])
+        counts = {"fsync": lambda: not stat_is_folder(words[0]), "link": lambda: True,
+                  "replace": lambda: "manifest" in str(words[1])}  # fmt: skip
+        calls["n"] += counts[name]()
         if calls["n"] == at:
             raise OSError(28, "No space left on device")
         return real(*words)
@@ -192,16 +171,17 @@ def test_dying_at_any_step_of_a_commit_loses_nothing(name, at, table_of, tmp_pat
             cluster.solve(ONE_SPIN, results=tmp_path, workers=1)
     table, undisturbed = cluster.solve(ONE_SPIN, results=tmp_path).table, table_of(TINY, frontier=1)
     assert files(table) == files(undisturbed)
-    assert ledger(table) == ledger(undisturbed)
+    assert manifest(table) == manifest(undisturbed)
     assert not leftovers(table)
 
 
 def test_everything_is_flushed_before_it_gets_its_name(tmp_path, monkeypatch):
-    """fsync of the very file, then the name, then fsync of the folder; a file before its line."""
+    """fsync of the very file, then the name, then fsync of the folder; a file before the manifest
+    that names it."""
     flushed = set()
     events = defaultdict(list)  # of the driver, and of its worker
-    lines = []
-    real_fsync, real_link = os.fsync, os.link
+    named = set()
+    real_fsync, real = os.fsync, {"link": os.link, "replace": os.replace}
 
     def fsync(handle):
         flushed.add(os.fstat(handle).st_ino)
@@ -209,25 +189,24 @@ def test_everything_is_flushed_before_it_gets_its_name(tmp_path, monkeypatch):
             events[threading.get_ident()].append("folder")
         real_fsync(handle)
 
-    def link(source, final):
-        if tmp_path in Path(final).parents:
+    def names(how, source, final):
+        if tmp_path in Path(final).parents and "running" not in str(final):
             assert os.stat(source).st_ino in flushed, f"{final} was named before it was flushed"
             mine = events[threading.get_ident()]
             assert not mine or mine[-1] == "folder", "the last name was not flushed"
             mine.append(Path(final).parent.name)
-            if mine[-1] == "ledger":
-                for name in re.findall(r'"(tiers/[^"]*)"', Path(source).read_text()):
-                    assert (final.parent.parent / name).exists(), f"{name}: its line came first"
-                    lines.append(name)
-        real_link(source, final)
+            if Path(final).name == "manifest.json":
+                for name in re.findall(r'"at":"(tiers/[^"]*)"', Path(source).read_text()):
+                    assert (final.parent / name).exists(), f"{name}: the manifest came first"
+                    named.add(name)
+        real[how](source, final)
 
     monkeypatch.setattr(os, "fsync", fsync)
-    monkeypatch.setattr(os, "link", link)
+    for how in real:
+        monkeypatch.setattr(os, how, partial(names, how))
     cluster.solve(solver.load_board(TINY, frontier=1), results=tmp_path, workers=1)
-    assert sum(of.count("tiers") for of in events.values()) == len(set(lines)) == 20
-    named = [of for of in events.values() if set(of) != {"folder"}]  # not the lock's own thread
-    assert all(of[-1] == "folder" for of in named)
-    assert sum("ledger" in of for of in named) == 1  # the driver's lines, all by one
+    assert sum(of.count("tiers") for of in events.values()) == len(named) == 20
+    assert all(of[-1] == "folder" for of in events.values())
 
 
 def stat_is_folder(handle):

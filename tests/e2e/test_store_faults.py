@@ -14,10 +14,9 @@ from pathlib import Path
 import pytest
 
 from luckbase import cluster, solver
-from luckbase.cluster.run import driver
 from luckbase.cluster.table import remote
-from luckbase.cluster.table.entries import read_ledger
 from luckbase.cluster.table.storage import Memory, storage_at
+from luckbase.cluster.table.writer import _check_conditions, read_manifest
 from luckbase.jobs.app import run
 from luckbase.solver.errors import RequestError, StoreError
 from tests.places import BOARDS, ROOT
@@ -28,10 +27,10 @@ BOARD = solver.load_board(TINY, frontier=1)
 
 
 def digests(table):
-    """What a table's ledger says of each file: its bytes."""
-    ledger = read_ledger(storage_at(table), table)
-    assert ledger.complete
-    return {entry.name: entry.sha256 for entry in ledger.files.values()}
+    """What a table's manifest says of each file: its bytes."""
+    manifest = read_manifest(storage_at(table), table)
+    assert manifest.complete
+    return {entry.name: entry.sha256 for entry in manifest.files.values()}
 
 
 @pytest.fixture(scope="module")
@@ -253,31 +252,23 @@ def test_where_the_machine_that_solves_is_lost_another_goes_on_at_the_store(buck
 
 
 class Lying(Memory):
-    """Takes the conditions of a write, and does not keep them."""
-
-    anywhere = True
+    """A store that replaces, or makes, an object whatever the condition says."""
 
     def __init__(self, absent, match):
         super().__init__()
         self.absent, self.match = absent, match
 
-    def put_if_absent(self, name, content):
-        if not self.absent:
-            return super().put_if_absent(name, content)
-        self.put(name, content)
-        return True
-
-    def put_if_match(self, name, content, tag):
-        if not self.match:
-            return super().put_if_match(name, content, tag)
+    def swap(self, name, content, tag):
+        if not (self.absent if tag is None else self.match):
+            return super().swap(name, content, tag)
         self.put(name, content)
         return "tag"
 
 
 @pytest.mark.parametrize("lies", ["If-None-Match", "If-Match"])
 def test_a_store_that_does_not_keep_its_conditions_is_refused(lies):
-    driver._check_conditions(Lying(False, False), Path("t"))
+    _check_conditions(Lying(False, False), Path("t"))
     storage = Lying(lies == "If-None-Match", lies == "If-Match")
     with pytest.raises(StoreError, match=f"the header {lies} of a write"):
-        driver._check_conditions(storage, Path("t"))
+        _check_conditions(storage, Path("t"))
     assert not storage.list()

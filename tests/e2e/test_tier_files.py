@@ -14,17 +14,18 @@ from luckbase.cluster.run.driver import solve_table
 from luckbase.cluster.run.options import Options
 from luckbase.cluster.run.tiers import FACE, make_plan
 from luckbase.cluster.table import format as table_format
-from luckbase.cluster.table.entries import read_ledger
 from luckbase.cluster.table.format import tier_files
-from luckbase.cluster.table.ledger import DECISIONS, RUNS, TIERS
+from luckbase.cluster.table.manifest import DECISIONS, RUNS, TIERS
 from luckbase.cluster.table.storage import Folder
 from luckbase.cluster.table.table import tiers_in_memory
 from luckbase.cluster.table.verify import verify
+from luckbase.cluster.table.writer import read_manifest
 from luckbase.jobs.app import run
 from luckbase.solver.errors import WorkerError
 from tests.e2e.stopped import solve_until
 from tests.e2e.test_solve import files
 from tests.places import ROOT
+from tests.shared import plain
 
 TINY = ROOT / "boards/press-your-luck/tiny.toml"
 ROWS = 900
@@ -71,7 +72,7 @@ def seconds(monkeypatch):
 
 def rows_of(table):
     """All rows in the order of their keys."""
-    entries = read_ledger(Folder(table), table).of_part(TIERS)
+    entries = read_manifest(Folder(table), table).of_part(TIERS)
     return [row for e in entries for row in pq.ParquetFile(table / e.place).read().to_pylist()]
 
 
@@ -108,7 +109,7 @@ def test_threads_write_the_files_of_a_tier_at_once(in_files, small, tmp_path):
     layout = solver.load_layout(board())
     plan = make_plan(layout)
     shard = next(i for i, names in enumerate(plan.files) if len(names) > 2)
-    location = worker.TableLocation(tmp_path / "nowhere", "no-such-file", mark="~x")
+    location = worker.TableLocation(tmp_path / "nowhere", "no-such-file", writer="0123abcd")
     job = tiers.SolveTier(
         board=layout.game.board, location=location, shard=shard, tier=plan.parts[shard][0],
         part=0, reads=(), names=plan.files[shard], keep=False, threads=3,
@@ -118,7 +119,7 @@ def test_threads_write_the_files_of_a_tier_at_once(in_files, small, tmp_path):
     there = receipt.arrived(Folder(tmp_path / "here"), content)
     for name, file in there.files.items():
         assert file.place != name
-        assert (tmp_path / "here" / file.place).read_bytes() == (in_files / name).read_bytes()
+        assert (tmp_path / "here" / file.place).read_bytes() == files(in_files)[name]
     broken = {place: b"!" + raw[1:] for place, raw in content.items()}
     with pytest.raises(WorkerError, match="changed on the way"):
         receipt.arrived(Folder(tmp_path / "there"), broken)
@@ -126,18 +127,18 @@ def test_threads_write_the_files_of_a_tier_at_once(in_files, small, tmp_path):
 
 def test_what_a_tier_took_is_shared_by_its_files(small, seconds, tmp_path):
     solved = cluster.solve(board(), results=tmp_path, workers=1)
-    assert all({*e.seconds} == {"solve", "write"} for e in solved.ledger.files.values())
-    assert not any(e.at for e in solved.ledger.files.values()), "each lies under its name"
+    assert all({*e.seconds} == {"solve", "write"} for e in solved.manifest.files.values())
+    assert all(plain(e.place) == e.name for e in solved.manifest.files.values())
     assert _spent(solved) == pytest.approx(solved.solve_seconds, abs=0.1)
 
 
 def _spent(solved):
-    return sum(entry.seconds["solve"] for entry in solved.ledger.files.values())
+    return sum(entry.seconds["solve"] for entry in solved.manifest.files.values())
 
 
 def test_one_file_that_is_lost_is_the_only_one_written_again(in_files, small, tmp_path):
     table = cluster.solve(board(), results=tmp_path, workers=1).table
-    lost = sorted((table / TIERS).glob("*.001.parquet"))[3]
+    lost = sorted((table / TIERS).glob("*.001.*.parquet"))[3]
     before = {p: p.stat().st_mtime_ns for p in table.rglob("*.parquet") if p != lost}
     lost.unlink()
     assert run(["status", str(table)]) == 1
@@ -177,7 +178,7 @@ def test_what_is_read_back_may_have_been_cut_otherwise(small, tmp_path):
         cut(patch, 500)
         table = cluster.solve(board(1, payoffs="float64"), results=tmp_path, workers=1).table
     make_plan.cache_clear()
-    sorted((table / TIERS).glob("*.001.parquet"))[0].unlink()  # of this tier the others go, too
+    sorted((table / TIERS).glob("*.001.*.parquet"))[0].unlink()  # of this tier the others go, too
     grown = cluster.solve(board(2, payoffs="float64"), results=tmp_path, workers=1)
     assert grown.again == 0 and grown.read > 0
     assert verify(cluster.open_table(grown.table), 500).ok
@@ -199,25 +200,25 @@ def test_a_question_an_export_and_a_copy_read_all_files(whole, in_files, tmp_pat
     assert run(["diff", str(whole), str(in_files)]) == 0
 
 
-def test_verify_names_a_file_that_the_ledger_has_lost(in_files, small):
+def test_verify_names_a_file_that_the_manifest_has_lost(in_files, small):
     with cluster.open_table(in_files) as table:
-        assert table.ledger is not None
-        name = sorted(table.ledger.files)[5]
-        del table.ledger.files[name]
-        table.parts[0].entries = table.ledger.of_part(TIERS)
+        assert table.manifest is not None
+        name = sorted(table.manifest.files)[5]
+        del table.manifest.files[name]
+        table.parts[0].entries = table.manifest.of_part(TIERS)
         verdict = verify(table, 0)
-    assert f"{in_files / name}: is not in the ledger, which says complete" in verdict.faults
+    assert f"{in_files / name}: is not in the manifest, which says complete" in verdict.faults
 
 
 def test_decisions_keep_payoffs_in_several_files(small, seconds, tmp_path):
     solved = luckbase.solve(
         board(1), results=tmp_path, workers=1, store="decisions", payoffs_of="spins=1"
     )
-    spent = {(e.part, e.seconds["solve"] > 0) for e in solved.ledger.files.values()}
+    spent = {(e.part, e.seconds["solve"] > 0) for e in solved.manifest.files.values()}
     assert spent == {(DECISIONS, True), (RUNS, False), (TIERS, False)}, "that of a tier, once"
     assert _spent(solved) == pytest.approx(solved.solve_seconds, abs=0.1)
-    names = [entry.name for entry in solved.ledger.of_part(TIERS)]
-    assert len(names) > len(solved.ledger.of_part(DECISIONS)) / 2
+    names = [entry.name for entry in solved.manifest.of_part(TIERS)]
+    assert len(names) > len(solved.manifest.of_part(DECISIONS)) / 2
     assert any(".001." in name for name in names)
     assert verify(cluster.open_table(solved.table), 20).ok
 
@@ -233,7 +234,7 @@ def test_in_memory_it_is_the_same(whole, small):
 
 def test_a_batch_says_how_many_files_are_missing(in_files, small, tmp_path, capsys):
     solved = cluster.solve(board(), results=tmp_path, workers=1)
-    sorted((solved.table / TIERS).glob("*.002.parquet"))[0].unlink()
+    sorted((solved.table / TIERS).glob("*.002.*.parquet"))[0].unlink()
     words = ["--set", "frontier=1", "--results", str(tmp_path)]
     assert run(["solve", str(TINY), *words, "--dry-run"]) == 0
     said = capsys.readouterr()

@@ -3,12 +3,9 @@ with a byte that somebody changed on the way."""
 
 from __future__ import annotations
 
-import hashlib
 import json
 import shutil
 import threading
-import time
-import zlib
 from pathlib import Path
 
 import duckdb
@@ -18,11 +15,10 @@ import polars
 import pytest
 
 import luckbase
-from luckbase.cluster.table.entries import read_ledger
 from luckbase.cluster.table.find import open_table
-from luckbase.cluster.table.index import INDEX, read_ahead
 from luckbase.cluster.table.parquet import RowGroups
 from luckbase.cluster.table.storage import Folder, Place, place_of, storage_at
+from luckbase.cluster.table.writer import read_manifest
 from luckbase.jobs.app import run
 from luckbase.solver.errors import (
     CorruptTableError,
@@ -36,7 +32,7 @@ from luckbase.solver.errors import (
 from tests.jobs.web import serving
 from tests.places import BOARDS
 from tests.proxy import Proxy, WebServer
-from tests.shared import newest_entry, python, rewrite
+from tests.shared import lines_of, python, rewrite
 
 TINY = BOARDS / "press-your-luck/tiny.toml"
 STATE = {"scores": "0,1500,1000", "earned": "0,1,0"}
@@ -104,11 +100,11 @@ def test_a_file_beside_one_of_other_bytes_is_read_in_its_own_place(tmp_path, loc
     """A late worker of another solve has left a file under each name."""
     uri = f"memory://{tmp_path.name}/results"
     there = storage_at(place_of(f"{uri}/press-your-luck/tiny/{local.identity}"))
-    for name in local.ledger.files:
+    for name in local.manifest.files:
         there.put(name, b"another's")
     solved = luckbase.solve(luckbase.load_board(TINY, frontier=1), results=uri)
     with open_table(solved.table) as found:
-        assert all(entry.at for entry in found.ledger.files.values())
+        assert all(entry.at for entry in found.manifest.files.values())
         assert found.ask(STATE).value == local.ask(STATE).value
 
 
@@ -153,30 +149,11 @@ def test_verify_reads_every_byte_of_a_store(uri, proxy, capsys):
             first, last = map(int, part.removeprefix("bytes=").split("-"))
             spans.setdefault(path, []).append((first, last + 1))
     with open_table(uri) as found:
-        files = {entry.place: entry.bytes for entry in found.ledger.files.values()}
+        files = {entry.place: entry.bytes for entry in found.manifest.files.values()}
     assert len(spans) == len(files)
     for path, read in spans.items():
         (size,) = (size for place, size in files.items() if path.endswith(place))
         assert (0, size) in read
-
-
-def test_the_index_is_read_while_the_command_line_is_imported(uri, proxy, local, monkeypatch):
-    read_ahead(uri)
-    end = time.monotonic() + 20
-    while not proxy.requests and time.monotonic() < end:
-        time.sleep(0.01)
-    with open_table(uri):
-        assert len(proxy.requests) == 1
-    with open_table(uri):  # what was read once is not taken for what is there now
-        assert len(proxy.requests) == 2
-    read_ahead(f"{uri}-not")
-    with pytest.raises(MissingTableError, match="no table here"):
-        open_table(f"{uri}-not")
-    names = list[str]()
-    monkeypatch.setattr("luckbase.cluster.table.index.read_ahead", names.append)
-    assert run(["query", uri, *WORDS]) == 0
-    assert run(["query", str(local.path), *WORDS]) == 0
-    assert names == [uri]
 
 
 def test_no_row_group_and_no_footer_is_read_twice(uri, proxy, local):
@@ -191,10 +168,7 @@ def test_no_row_group_and_no_footer_is_read_twice(uri, proxy, local):
             assert len(set(proxy.parts)) == len(proxy.parts)
 
 
-@pytest.mark.parametrize("indexed", [True, False])
-def test_many_states_are_read_in_parallel_and_once(uri, proxy, local, indexed):
-    if not indexed:  # a table that was solved there, and goes on
-        storage_at(place_of(uri)).delete(INDEX)
+def test_many_states_are_read_in_parallel_and_once(uri, proxy, local):
     states = np.concatenate(list(local.draw(1000, 4)))
     proxy.parts.clear()
     six = threading.Event()
@@ -210,9 +184,9 @@ def test_many_states_are_read_in_parallel_and_once(uri, proxy, local, indexed):
     proxy.at_once, proxy.change = 0, together
     with open_table(uri) as found:
         assert (found.lookup(states)[0] == local.lookup(states)[0]).all()
-        files = len(found.ledger.files)
+        files = len(found.manifest.files)
         footers = [(path, part) for path, part in proxy.parts if path.endswith(".parquet")]
-        assert len(set(footers)) == len(footers) <= (1 if indexed else 2) * files
+        assert len(set(footers)) == len(footers) <= 2 * files
         assert six.is_set()
         before = len(proxy.parts)
         assert (found.lookup(states)[0] == local.lookup(states)[0]).all()
@@ -222,15 +196,14 @@ def test_many_states_are_read_in_parallel_and_once(uri, proxy, local, indexed):
 def test_an_export_with_every_action_reads_a_row_group_and_a_footer_once(
     uri, proxy, table, tmp_path
 ):
-    """The rows, and again as the children of others; without an index the footers, too."""
-    storage_at(place_of(uri)).delete(INDEX)
+    """The rows, and again as the children of others."""
     proxy.parts.clear()
     with open_table(uri) as found, open_table(table) as local:
         for name, each in (("there.csv", found), ("here.csv", local)):
             each.export(tmp_path / name)
     assert (tmp_path / "there.csv").read_bytes() == (tmp_path / "here.csv").read_bytes()
     read = [(path, part) for path, part in proxy.parts if path.endswith(".parquet")]
-    assert len(set(read)) == len(read) == 2 * len(local.ledger.files)
+    assert len(set(read)) == len(read) == 2 * len(local.manifest.files)
 
 
 # --- every command -------------------------------------------------------------------------------
@@ -340,7 +313,8 @@ def test_polars_and_duckdb_read_a_published_table(uri, seaweed, site, server, lo
         "create secret (type s3, key_id 'luck', secret 'base', region 'us-east-1', url_style "
         f"'path', use_ssl false, endpoint '{seaweed.endpoint.removeprefix('http://')}')"
     )
-    files = [f"{server.address}/t/{name}" for name in local.ledger.files]
+    there = read_manifest(Folder(site / "t"), site / "t").files.values()
+    files = [f"{server.address}/t/{entry.place}" for entry in there]
     with open_table(uri) as found:
         rows = found.to_arrow()
         assert rows is not None
@@ -354,29 +328,10 @@ def test_polars_and_duckdb_read_a_published_table(uri, seaweed, site, server, lo
 
 def test_a_published_table_has_the_same_bytes(uri, table):
     storage, folder = storage_at(place_of(uri)), Folder(table)
-    for name in folder.list("tiers/"):
-        assert storage.read(name) == folder.read(name)
-    there = read_ledger(storage, place_of(uri))
-    assert there.lines() == read_ledger(folder, table).lines()
-    storage.delete(INDEX)
-    assert read_ledger(storage, place_of(uri)).lines() == there.lines()
-
-
-def test_the_index_is_as_the_page_of_the_format_says(site, table):
-    begins, digest, packed = (site / "t" / INDEX).read_bytes().split(b"\n", 2)
-    assert (begins, digest.decode()) == (b"luckbase index 1", hashlib.sha256(packed).hexdigest())
-    first, _, rest = zlib.decompress(packed).partition(b"\n")
-    sizes = json.loads(first)
-    head, lines, footers = np.split(
-        np.frombuffer(rest, np.uint8), np.cumsum([sizes["head"], sizes["lines"]])
-    )
-    assert head.tobytes() == (table / "table.json").read_bytes()
-    _, _, counts = newest_entry(table).read_bytes().partition(b"\n")
-    assert lines.tobytes() == counts
-    files = [json.loads(line) for line in lines.tobytes().splitlines() if b'"footer"' in line]
-    there = sorted((each["name"], each["footer"]) for each in files)
-    ends = [(table / name).read_bytes()[-length:] for name, length in there]
-    assert footers.tobytes() == b"".join(ends)
+    here, there = read_manifest(folder, table), read_manifest(storage, place_of(uri))
+    assert lines_of(there) == lines_of(here) and not there.is_written
+    for name, entry in there.files.items():
+        assert storage.read(entry.place) == folder.read(here.files[name].place)
 
 
 def test_clean_takes_what_was_published_away(site, tmp_path):
@@ -399,13 +354,12 @@ def test_a_copy_that_was_stopped_goes_on(table, local, tmp_path, monkeypatch):
         patch.setattr(Folder, "put", stopping)
         with pytest.raises(KeyboardInterrupt):
             local.publish(to)
-    with pytest.raises(MissingTableError):
-        open_table(to)
-    whole = sorted(Folder(to).list("tiers/"))
-    damaged = to / whole[0]
+    there = read_manifest(Folder(to), to)
+    assert not there.complete and 0 < len(there.files) < 8
+    damaged = to / next(iter(there.files.values())).place
     damaged.write_bytes(b"x" * damaged.stat().st_size)
     done = local.publish(to)
-    assert done.copied == done.files - len(whole) + 1
+    assert done.copied == done.files - len(there.files) + 1
     assert local.publish(to).copied == 0
     with open_table(to) as found:
         assert found.verify(100).ok
@@ -416,9 +370,9 @@ def test_what_is_not_finished_or_not_its_place_is_refused(local, table, tmp_path
         local.publish(table)
     part = tmp_path / "part"
     shutil.copytree(table, part)
-    ledger = read_ledger(Folder(part), part)
-    ledger.done.clear()
-    rewrite(part, ledger)
+    manifest = read_manifest(Folder(part), part)
+    manifest.done.clear()
+    rewrite(part, manifest)
     with open_table(part) as found, pytest.raises(RequestError, match="is not finished"):
         found.publish(tmp_path / "to")
     board = luckbase.load_board(BOARDS / "pig/tiny.toml")
@@ -430,7 +384,11 @@ def test_what_is_not_finished_or_not_its_place_is_refused(local, table, tmp_path
 
 
 def test_a_byte_that_changes_on_the_way_is_found(local, table, tmp_path, monkeypatch):
+    put = Folder.put
+
     def changing(self, name, content):
+        if not name.endswith(".parquet"):
+            return put(self, name, content)
         (self.path / name).parent.mkdir(parents=True, exist_ok=True)
         (self.path / name).write_bytes(content[:-1] + b"?")
 
@@ -449,11 +407,11 @@ def test_a_byte_that_changes_on_the_way_is_found(local, table, tmp_path, monkeyp
 # --- over https ----------------------------------------------------------------------------------
 
 
-def test_a_web_server_is_asked_in_two_requests(server, local, capsys):
+def test_a_web_server_is_asked_in_three_requests(server, local, capsys):
     name = f"{server.address}/t"
     with open_table(name) as found:
         assert found.ask(STATE) == local.ask(STATE)
-    assert len(server.requests) == 2
+    assert len(server.requests) == 3  # the manifest, a footer, a row group
     code, out, _ = said_by(capsys, "status", name)
     assert (code, out.split()[:2]) == (0, ["complete", name])
     with open_table(name) as found:
@@ -496,8 +454,8 @@ def test_a_web_server_that_can_not_is_said_to_be_one(site, server):
     plain.close()
     with pytest.raises(MissingTableError, match="no table here"):
         open_table(f"{server.address}/none")
-    (site / "t" / INDEX).unlink()
-    with pytest.raises(StoreError, match="expected the URI of one table that luckbase publish"):
+    (site / "t" / "manifest.json").unlink()
+    with pytest.raises(MissingTableError, match="no table here"):
         open_table(f"{server.address}/t")
     assert list(place_of(server.address + "/t").glob("*")) == []
 

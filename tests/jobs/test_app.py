@@ -56,7 +56,7 @@ def test_a_command_runs_the_code_of_its_own_module_alone():
 def test_solve_prints_the_tables_folder_and_solving_again_does_nothing(command, tmp_path):
     code, out, err = command("solve", TINY, *SMALL, "--results", str(tmp_path))
     assert code == 0
-    assert (Path(out.strip()) / "table.json").is_file()
+    assert (Path(out.strip()) / "manifest.json").is_file()
     assert "A few questions" in err
     before = {p: p.stat().st_mtime_ns for p in tmp_path.rglob("*.parquet")}
     code, again, err = command("solve", TINY, *SMALL, "--results", str(tmp_path))
@@ -197,7 +197,7 @@ def test_status_says_what_changed_in_a_board(command, tmp_path):
     assert "score_cap: was 3000, now 2500" in out
     _, _, err = command("solve", str(board), *SMALL, "--results", results)
     assert "score_cap: was 3000, now 2500" in err
-    tables = list((tmp_path / "results").glob("*/*/*/table.json"))
+    tables = list((tmp_path / "results").glob("*/*/*/manifest.json"))
     assert len(tables) == 2
     # A question to the board file goes to the table of the board as it is now.
     code, _, err = command("query", str(board), "scores=0,2500,0", "earned=1,0,0",

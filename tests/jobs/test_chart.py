@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from luckbase.cluster import open_table
-from luckbase.cluster.table.entries import read_ledger
 from luckbase.cluster.table.storage import Folder
+from luckbase.cluster.table.writer import read_manifest
 from luckbase.jobs.app import PICTURES
 from luckbase.solver import load_board, load_game, load_layout
 from luckbase.solver.charts import ChartRequest, Heatmap
@@ -235,9 +235,9 @@ def test_boards_of_one_name_and_two_games_have_their_own_tables(command, empty):
 
 def test_a_partial_table_and_a_missing_one_get_one_sentence(command, solved, results, tmp_path):
     table = Path(shutil.copytree(solved(TINY), tmp_path / "table"))
-    ledger = read_ledger(Folder(table), table)
-    ledger.files, ledger.done = {}, {}
-    rewrite(table, ledger)
+    manifest = read_manifest(Folder(table), table)
+    manifest.files, manifest.done = {}, {}
+    rewrite(table, manifest)
     code, out, err = command("chart", str(table))
     assert (code, out, err.count("\n")) == (1, "", 1)
     assert "0 of its 1 tier is solved, and a chart needs them all: luckbase solve" in err
@@ -248,11 +248,11 @@ def test_a_partial_table_and_a_missing_one_get_one_sentence(command, solved, res
 
 def test_a_game_of_one_tier_goes_through_every_command(command, solved):
     table = solved(TINY)
-    ledger = read_ledger(Folder(table), table)
-    assert list(ledger.files) == ["tiers/all.parquet"]
-    assert ledger.error() < 1e-12
+    manifest = read_manifest(Folder(table), table)
+    assert list(manifest.files) == ["tiers/all.parquet"]
+    assert manifest.error() < 1e-12
     columns = ["mine", "yours", "turn", "player", "payoff_1", "payoff_2", "best", "to_act"]
-    assert pq.ParquetFile(table / "tiers/all.parquet").schema_arrow.names == columns
+    assert pq.read_schema(table / manifest.files["tiers/all.parquet"].place).names == columns
     assert command("solve", TINY, "--dry-run")[0] == 0
     assert command("status", TINY)[0] == 0
     assert command("verify", TINY, "--all")[0] == 0

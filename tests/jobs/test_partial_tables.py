@@ -6,9 +6,12 @@ from pathlib import Path
 import pytest
 
 from luckbase import cluster, solver
+from luckbase.cluster.table.storage import Folder
+from luckbase.cluster.table.writer import read_manifest
 from luckbase.jobs.app import run
 from tests.e2e.stopped import solve_until
 from tests.places import ROOT
+from tests.shared import rewrite
 
 TINY = ROOT / "boards/press-your-luck/tiny.toml"
 SIZE = {"score_cap": 1500, "max_whammies": 1}
@@ -25,7 +28,7 @@ def tables(tmp_path_factory):
             solve_until(board, results, 3)
         else:
             cluster.solve(board, results=results, workers=1)
-        (head,) = results.rglob("table.json")
+        (head,) = results.rglob("manifest.json")
         found[name] = str(head.parent)
     return found
 
@@ -88,7 +91,9 @@ def test_another_frontier_alone_is_no_difference(tables, capsys):
 
 
 def test_a_first_solve_that_was_stopped_at_once_did_not_end(tables, tmp_path, capsys):
-    (tmp_path / "table.json").write_bytes(Path(tables["partial"], "table.json").read_bytes())
+    manifest = read_manifest(Folder(Path(tables["partial"])), tmp_path)
+    manifest.files.clear()
+    rewrite(tmp_path, manifest)
     assert run(["verify", str(tmp_path)]) == 0
     assert "the table is partial: its solve did not end" in capsys.readouterr().out
     assert run(["verify", tables["partial"]]) == 0

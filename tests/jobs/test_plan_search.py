@@ -66,7 +66,7 @@ def test_a_small_one_is_counted_and_is_what_the_solve_does(tmp_path):
     solved = luckbase.solve(board, start, results=tmp_path, workers=1)
     assert found.as_json()["exact"] and found.as_json()["levels"] == 0
     assert solved.states == found.states  # those that are over have no row, and are none of them
-    rows = sum(entry.bytes for entry in solved.ledger.files.values())
+    rows = sum(entry.bytes for entry in solved.manifest.files.values())
     assert rows / 2 <= found.table_bytes <= 2 * rows
 
 

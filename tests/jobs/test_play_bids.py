@@ -184,7 +184,7 @@ def test_named_agents_bid_too(played, agent):
 
 def test_a_table_as_the_opponent(played, tmp_path):
     assert run(["solve", *SMALL, "--results", str(tmp_path)]) == 0
-    (table,) = (path.parent for path in tmp_path.glob("*/*/*/table.json"))
+    (table,) = (path.parent for path in tmp_path.glob("*/*/*/manifest.json"))
     code, out, _ = played(*SMALL, *STATE, "--against", str(table), "--seed", "1", lines=["1"] * 3)
     assert code == 0 and ": bid " in out
 

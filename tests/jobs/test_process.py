@@ -16,8 +16,8 @@ import pytest
 from luckbase import cluster, solver
 from luckbase.cluster.run.progress import Progress
 from luckbase.cluster.table import frames as files
-from luckbase.cluster.table.entries import read_ledger
 from luckbase.cluster.table.storage import Folder
+from luckbase.cluster.table.writer import read_manifest
 from luckbase.jobs import terminal
 from luckbase.jobs.app import run
 from luckbase.solver.compiled import njit, types
@@ -45,16 +45,16 @@ def begun(results, *more, ignore=None):
     (signal.SIGINT, 130, []), (signal.SIGTERM, 143, []), (signal.SIGHUP, 129, ["--force"]),
 ])  # fmt: skip
 def test_a_signal_ends_a_solve_with_the_command_that_goes_on(number, code, force, tmp_path):
-    """--force is not said again: it would throw away what was solved."""
+    """Also with --force: the same command resumes."""
     child, words = begun(tmp_path, *force)
-    words = [word for word in words if word not in force]
     os.kill(child.pid, number)
     out, err = child.communicate(timeout=300)
     assert (child.returncode, out) == (code, ""), err
     assert f"nothing solved is lost: luckbase {' '.join(words)}\n" in err
-    (table,) = (path.parent for path in tmp_path.rglob("table.json"))
-    finished = read_ledger(Folder(table), table).files
-    done = {p: p.stat().st_mtime_ns for p in (table / name for name in finished)}
+    (table,) = (path.parent for path in tmp_path.rglob("manifest.json"))
+    manifest = read_manifest(Folder(table), table)
+    finished = manifest.next.files if force else manifest.files.values()
+    done = {p: p.stat().st_mtime_ns for p in (table / entry.place for entry in finished)}
     assert done and run(words) == 0
     assert all(p.stat().st_mtime_ns == then for p, then in done.items())
     assert not list(tmp_path.rglob("*.part"))

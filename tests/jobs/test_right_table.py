@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from luckbase import cluster, solver
-from luckbase.cluster.table.ledger import seal, unseal
+from luckbase.cluster.table.manifest import seal
 from luckbase.jobs.app import run
 from luckbase.solver.board.model import rules_identity
 from tests.places import ROOT
@@ -100,7 +100,7 @@ def test_a_board_of_equal_content_under_another_name_may_answer(both, tmp_path, 
 def test_text_and_batch_and_verify_say_what_answered(both, tmp_path, command):
     identity = cluster.solve(
         solver.load_board(TINY, frontier=1), results=both
-    ).ledger.head.identity  # fmt: skip
+    ).manifest.head.identity  # fmt: skip
     said = f"tiny score_cap=3000 score_unit=500, solve {identity}"
     _, out, _ = command("query", TINY, *STATE, "--results", str(both))
     assert f"answered by {said}\n" in out
@@ -180,13 +180,11 @@ def test_an_agent_that_is_a_table_of_another_game_is_refused(name, tmp_path, com
     assert "goal=10" in err
 
 
-def test_a_table_of_another_format_is_refused(tmp_path, command):
+def test_a_table_of_format_4_is_refused_with_the_command_that_solves_it_again(tmp_path, command):
     table = tmp_path / "press-your-luck" / "tiny" / "0f3c00000000"
     table.mkdir(parents=True)
-    (table / "table.json").write_text(seal("", {"format": 2}, indent=1))
-    said = "format 2; expected 5; solve its board again"
-    code, out, _ = command("status", "--results", str(tmp_path))
-    assert code == 1 and said in out
+    (table / "table.json").write_text('{"format":4,"game":"press-your-luck","board":"tiny"}')
+    said = "format 4; expected 5; remove it, then run: luckbase solve press-your-luck/tiny"
     code, _, err = command("query", str(table), *STATE)
     assert code == 1 and said in err and err.count("\n") == 1
 
@@ -195,12 +193,13 @@ def test_a_table_of_a_later_format_is_left_as_it_is(tmp_path, command):
     words = ["solve", RACE, "--set", "goal=10", "--results", str(tmp_path)]
     assert run(words) == 0
     (table,) = tmp_path.glob("*/*/*")
-    head = unseal("", (table / "table.json").read_text())
-    (table / "table.json").write_text(seal("", {**head, "format": 6}, indent=1))
+    form = json.loads((table / "manifest.json").read_text())
+    del form["check"]
+    (table / "manifest.json").write_bytes(seal({**form, "format": 6}))
     before = {path: path.read_bytes() for path in table.glob("[tl]*/*")}
     for asked in (words, ["query", str(table), "mine=0"]):
         code, _, err = command(*asked)
-        said = f"{table}/table.json: format 6; expected 5; a newer luckbase wrote it: update this"
+        said = f"{table}/manifest.json: format 6; expected 5; a newer luckbase wrote it: update"
         assert code == 1 and said in err and err.count("\n") == 1
     assert {path: path.read_bytes() for path in before} == before and before
 

@@ -13,10 +13,11 @@ from luckbase.cluster import machine
 from luckbase.cluster.run import tiers, worker
 from luckbase.cluster.run.tiers import check_room, make_plan
 from luckbase.cluster.table import storage
-from luckbase.cluster.table.entries import read_ledger
+from luckbase.cluster.table.writer import read_manifest
 from luckbase.jobs.app import run
 from luckbase.solver.errors import DiskLimitError, MemoryLimitError
 from tests.places import BOARDS
+from tests.shared import commit_at_once
 
 TINY = str(BOARDS / "press-your-luck/tiny.toml")
 SMALLER = {
@@ -59,6 +60,7 @@ def test_a_disk_that_fills_up_is_one_sentence_and_the_same_command_goes_on(
     where, tmp_path, monkeypatch, capsys
 ):
     """In a worker and in the driver; what was committed stays."""
+    commit_at_once(monkeypatch)
     home = tiers if where == "write_tier" else storage.Folder
     true, calls = getattr(home, where), [0]
 
@@ -75,8 +77,9 @@ def test_a_disk_that_fills_up_is_one_sentence_and_the_same_command_goes_on(
     assert err.startswith(f"luckbase: {tmp_path}: the disk is full; what was solved stays, and ")
     assert err.endswith(f"the same command goes on: luckbase {' '.join(words)}\n")
     (table,) = tmp_path.glob("*/*/*")
-    committed = read_ledger(storage.Folder(table), table).files
-    before = {table / name: (table / name).stat().st_mtime_ns for name in committed}
+    committed = read_manifest(storage.Folder(table), table).files
+    places = [table / entry.place for entry in committed.values()]
+    before = {place: place.stat().st_mtime_ns for place in places}
     assert before
     assert run(words) == 0
     assert all(path.stat().st_mtime_ns == then for path, then in before.items())

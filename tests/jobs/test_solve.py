@@ -10,10 +10,9 @@ from pathlib import Path
 import pytest
 
 import luckbase
-from luckbase.cluster.run.progress import lock
 from luckbase.solver.board.file import read_toml
 from tests.cluster.batch.boards import BOARDS, JACKPOT, pig, press, put
-from tests.shared import python
+from tests.shared import python, taken
 
 
 @pytest.fixture(autouse=True)
@@ -30,7 +29,7 @@ def test_a_bad_board_among_good_ones_is_said_and_stops_nothing(command):
     assert code == 1
     tables = out.splitlines()
     assert [Path(table).parent.name for table in tables] == ["1", "3"]
-    assert all((Path(table) / "table.json").is_file() for table in tables)
+    assert all((Path(table) / "manifest.json").is_file() for table in tables)
     assert "b/2.toml: unknown key 'rule'; did you mean 'rules'?" in err.splitlines()
     assert "3 boards: 2 solved, 1 failed in" in err.splitlines()[-1]
     code, out, err = command("solve", "b/1.toml", "b/3.toml")
@@ -276,7 +275,7 @@ def test_clean_lists_and_with_yes_removes(command):
     assert "nothing to remove: every table under results" in command("clean", "--yes")[2]
     code, out, _ = command("clean", new, "--yes")
     assert code == 1 and "needs it" in out and Path(new).is_dir()
-    with lock(Path(named)):
+    with taken(Path(named)):
         code, out, _ = command("clean", named, "--yes")
     assert code == 1 and "another solve of this table is running" in out
     code, out, _ = command("clean", named, "--yes")

@@ -2,14 +2,18 @@
 
 import json
 import os
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 import luckbase
 from luckbase.cluster.run import progress as watch
-from luckbase.cluster.run.progress import Progress, Watch, lock
-from luckbase.cluster.table import LOCK, RUNNING
+from luckbase.cluster.run.progress import Progress, Watch
+from luckbase.cluster.table import RUNNING
 from luckbase.cluster.table.find import SILENT_SECONDS, running
+from luckbase.cluster.table.storage import Folder
+from luckbase.cluster.table.writer import Writer
 from luckbase.jobs.app import run
+from tests.cluster.table.test_writer import HEAD
 from tests.places import ROOT
 
 TINY = str(ROOT / "boards/press-your-luck/tiny.toml")
@@ -74,12 +78,13 @@ def full(*given):
 
 
 def test_a_solve_that_was_killed_on_this_machine_does_not_run(tmp_path):
-    with lock(tmp_path), Watch(tmp_path, print, print) as told:
+    storage = Folder(tmp_path)
+    with Writer(storage, tmp_path, HEAD).take() as writer, Watch(tmp_path, print, print) as told:
         told.show(Progress(1, 2, 3, 4, 5.0), [])
         assert running(tmp_path) is not None
-        said = json.loads((tmp_path / LOCK).read_text())
-        said["holder"]["started"] = "0"  # another process has its number now
-        (tmp_path / LOCK).write_text(json.dumps(said))
+        # another process has its number now
+        writer.manifest.writer = replace(writer.manifest.writer, started="0")
+        writer.commit()
         assert running(tmp_path) is None
 
 

@@ -240,8 +240,8 @@ def moves_of(spins: int, three: bool) -> Moves:
 
 @lru_cache(maxsize=8)
 def block_columns(spins: int, three: bool, size: int, unit: int, blocks: int) -> NDArray[np.int32]:
-    """int32 (8, blocks * K * size): earned, passed of A, B, C; the dollars of C; zeros. Read-only,
-    so written once (`cluster.table.parquet`)."""
+    """int32 (8, blocks * K * size): earned, passed of A, B, C; the dollars of C; zeros.
+    Read-only."""
     table = moves_of(spins, three).configurations.astype(np.int32)
     columns = [np.repeat(table[:, i], size) for i in range(6)]
     columns.append(np.tile(np.arange(size, dtype=np.int32) * np.int32(unit), len(table)))

@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -10,14 +11,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import luckbase
-from luckbase.cluster.batch import clean as cleaning
 from luckbase.cluster.batch.clean import contents, remove
-from luckbase.cluster.run.progress import LOCK, lock
-from luckbase.cluster.table.entries import begin, commit, read_head
+from luckbase.cluster.table import writer as writers
 from luckbase.cluster.table.remote import Objects
-from luckbase.cluster.table.storage import Folder, storage_at
+from luckbase.cluster.table.storage import storage_at
+from luckbase.cluster.table.writer import read_manifest
 from luckbase.solver.errors import JobError, OptionError
 from tests.cluster.batch.boards import JACKPOT, everything, pig, put
+from tests.cluster.table.test_writer import Alone, elsewhere, ended, short  # noqa: F401
+from tests.shared import taken
 
 
 @pytest.fixture
@@ -40,7 +42,7 @@ def clean(folder, *names, yes=False):
 
 
 def tables(folder):
-    return {path.parent for path in (folder / "results").rglob("table.json")}
+    return {path.parent for path in (folder / "results").rglob("manifest.json")}
 
 
 def table_of(folder, **options):
@@ -193,7 +195,7 @@ def test_a_name_that_is_nothing_is_refused(folder):
 
 def test_a_table_that_somebody_solves_is_never_removed(folder):
     old = table_of(folder, goal=9)
-    with lock(old):
+    with taken(old):
         before = everything(old)
         (one,) = luckbase.clean(results=folder / "results", yes=True)
         assert one.state == "running" and "another solve of this table is running" in one.error
@@ -203,16 +205,17 @@ def test_a_table_that_somebody_solves_is_never_removed(folder):
     assert clean(folder, yes=True) == {"removed": [old]}
 
 
-def test_a_table_that_another_machine_solves_is_never_removed(folder):
-    import json
-    from datetime import datetime
-
+def test_a_table_that_another_machine_solves_is_never_removed(folder, short):  # noqa: F811
     old = table_of(folder, goal=9)
-    said = {"process": 7, "host": "elsewhere", "at": datetime.now().astimezone().isoformat()}
-    (old / "running.json").write_text(json.dumps(said))
-    (one,) = luckbase.clean(results=folder / "results", yes=True)
-    assert (one.state, one.why) == ("running", ("process 7 on elsewhere solves it",))
-    assert (old / "table.json").exists()
+    storage = storage_at(old)
+    with elsewhere(storage, read_manifest(storage, old).head):
+        (one,) = luckbase.clean(results=folder / "results", yes=True)
+        assert one.state == "running" and "running: process 7 on far since noon" in one.error
+        said = {"process": 7, "host": "far", "at": datetime.now().astimezone().isoformat()}
+        (old / "running.json").write_text(json.dumps(said))
+        (one,) = luckbase.clean(results=folder / "results", yes=True)
+        assert (one.state, one.why) == ("running", ("process 7 on far solves it",))
+    assert clean(folder, yes=True) == {"removed": [old]}
 
 
 def test_somebodys_own_files_and_links_stay(folder):
@@ -234,12 +237,12 @@ def test_somebodys_own_files_and_links_stay(folder):
 def test_a_removal_that_was_stopped_goes_on(folder, monkeypatch):
     old, true = table_of(folder, goal=9), Path.unlink
 
-    def stop_at_the_ledger(self, missing_ok=False):
-        if "ledger" in str(self) and self.suffix != ".part":
+    def stop_at_the_manifest(self, missing_ok=False):
+        if self.name == "manifest.json":
             raise PermissionError(13, "Permission denied", str(self))
         true(self, missing_ok=missing_ok)
 
-    monkeypatch.setattr(Path, "unlink", stop_at_the_ledger)
+    monkeypatch.setattr(Path, "unlink", stop_at_the_manifest)
     (one,) = luckbase.clean(results=folder / "results", yes=True)
     assert one.state == "unasked" and "cannot be removed" in one.error
     monkeypatch.undo()
@@ -250,7 +253,7 @@ def test_a_removal_that_was_stopped_goes_on(folder, monkeypatch):
 
 def test_a_table_that_can_not_be_read_goes_only_where_it_is_named(folder):
     old = table_of(folder, goal=9)
-    (old / "table.json").write_text("{")
+    (old / "manifest.json").write_text("{")
     assert clean(folder, yes=True) == {"protected": [old]}
     assert clean(folder, old, yes=True) == {"removed": [old]} and not old.exists()
 
@@ -318,73 +321,48 @@ def test_in_a_store_goes_what_nobody_needs_and_nothing_else(stored):
     assert one.state == "asked" and objects(needed) == before
 
 
-def test_in_a_store_nothing_goes_that_somebody_solves_or_may_yet_solve(stored, monkeypatch):
+def test_in_a_store_nothing_goes_that_somebody_solves(stored, short):  # noqa: F811
     results, old, _ = stored
-    with lock(old):
+    storage = storage_at(old)
+    head = read_manifest(storage, old).head
+    with elsewhere(storage, head) as far:
         before = objects(old)
         (one,) = luckbase.clean(results=results, yes=True)
         assert one.state == "running" and "another solve of this table is running" in one.error
-        assert objects(old) == before
-    said = json.loads(storage_at(old).read(LOCK))
-    holder = {"host": "far", "machine": "m", "started": "1", "since": "noon", "process": 7}
-    for gone in ({"holder": holder, "lease": 0.2}, {"lapsed": True}):
-        storage_at(old).put(LOCK, json.dumps(said | gone).encode())
-        (one,) = luckbase.clean(results=results, yes=True)
-        who = "process 7 on far since noon" if "holder" in gone else "an earlier solve of it"
-        assert one.state == "running" and f"{who} was not seen to end" in one.error
         assert objects(old).keys() == before.keys()
-    monkeypatch.setattr(cleaning, "ORPHAN_SECONDS", 0.0)
+        far.commit()
+    ended(elsewhere(storage, head))  # a process that says nothing any more
     assert [one.state for one in luckbase.clean(results=results, yes=True)] == ["removed"]
     assert objects(old) == {}
 
 
-def test_no_earlier_solve_commits_to_a_table_that_is_being_removed(stored, monkeypatch):
-    """One that stopped half way goes on; and whoever takes the lock over meanwhile keeps theirs."""
+def test_no_earlier_solve_commits_to_a_table_that_is_removed(stored, monkeypatch):
     results, old, _ = stored
-    storage = storage_at(old)
-    ledger, true = begin(storage, old, read_head(storage, old), "early"), Objects.delete
-    rest = set[str]()
+    storage, true = storage_at(old), Objects.delete
+    early = Alone(storage, old, read_manifest(storage, old).head).take()
+    writers._alive.discard(early.id)
+    fenced = []
 
     def delete(self, name):
         true(self, name)
-        if name.endswith(".parquet"):
+        if name.endswith((".parquet", "manifest.json")):
             with pytest.raises(luckbase.errors.FencedError, match="has begun"):
-                commit(ledger, *ledger.goals)
-            storage.put(LOCK, b"{}")
-            rest.update(name for name in storage.list() if "log/" not in name)
+                early.commit()
+            fenced.append(name)
 
     with monkeypatch.context() as patch:
         patch.setattr(Objects, "delete", delete)
         (one,) = luckbase.clean(results=results, yes=True)
-    assert one.state == "running" and "another solve of this table has begun" in one.error
-    assert {"table.json", LOCK} < rest == objects(old).keys()
-    storage.delete(LOCK)
-    assert [one.state for one in luckbase.clean(str(old), results=results, yes=True)] == ["removed"]
+    assert one.state == "removed" and len(fenced) > 1
     assert objects(old) == {}
 
 
-def test_what_its_own_lock_wrote_meanwhile_goes_too(tmp_path, monkeypatch):
-    """Of a table that had none: it is renewed every few seconds."""
-    table, look = tmp_path / "results/g/b/0", cleaning.contents
-    put(table / "tiers/a.parquet", "x")
-
-    def looks(place):
-        found = look(place)
-        with Folder(place)._alone(LOCK):  # as to renew it does
-            return found
-
-    monkeypatch.setattr(cleaning, "contents", looks)
-    assert remove(table) == [] and not table.exists()
-
-
-FILES = ["tiers/all.parquet", "tiers/a.parquet.x-1-2.part", "ledger/0000000001",
-         "search/x.parquet", "search-00ff/x.parquet", "log/1.log", "spill/a/b",
-         "shards/0-1-2.0a.arrow", "running.json", "lock.json", "table.json", ".here-x",
-         "table.json.h-1.part"]  # fmt: skip
-FOREIGN = ["readme.md", "tiers/x.csv", "tiers/a/b.parquet", "ledger.bak/x.jsonl",
-           "searching/x.parquet", "log/x.txt", "other/x.parquet", "Table.json"]  # fmt: skip
-TEXTS = {"lock.json": '{"holder": null, "epoch": 0, "beat": 0, "lease": 15}'}
-"""What stands there, where not its name: nobody holds the table."""
+FILES = ["tiers/all.parquet", "tiers/a.parquet.x-1-2.part", "search/x.parquet",
+         "search-00ff/x.parquet", "log/1.log", "spill/a/b", "shards/0-1-2.0a.arrow",
+         "running.json", "manifest.json", ".here-x", "manifest.json.h-1.part", ".writer-0123abcd",
+         "manifest.json.lock"]  # fmt: skip
+FOREIGN = ["readme.md", "tiers/x.csv", "tiers/a/b.parquet", "manifest.bak/x.jsonl",
+           "searching/x.parquet", "log/x.txt", "other/x.parquet", "table.json"]  # fmt: skip
 
 
 @settings(max_examples=30, suppress_health_check=list(HealthCheck))
@@ -392,9 +370,9 @@ TEXTS = {"lock.json": '{"holder": null, "epoch": 0, "beat": 0, "lease": 15}'}
 def test_what_goes_and_what_stays_is_all_there_was(tmp_path, ours, others):
     table = tmp_path / "results/g/b/0"
     for name in ours | others:
-        put(table / name, TEXTS.get(name, name))
+        put(table / name, name)
     table.mkdir(parents=True, exist_ok=True)
-    sizes = {name: len(TEXTS.get(name, name)) for name in sorted(ours)}
+    sizes = {name: len(name) for name in sorted(ours)}
     assert contents(table) == (sizes, sorted(others))
     assert remove(table) == sorted(others)
     left = {str(path.relative_to(table)) for path in table.rglob("*") if path.is_file()}

@@ -27,7 +27,7 @@ from luckbase.cluster.run.ray import RayWorkers
 from luckbase.cluster.run.worker import TableLocation
 from luckbase.cluster.table.decisions import write_blocks, write_runs
 from luckbase.cluster.table.find import opening_answers
-from luckbase.cluster.table.ledger import DECISIONS, RUNS, TIERS
+from luckbase.cluster.table.manifest import DECISIONS, RUNS, TIERS
 from luckbase.cluster.table.storage import Folder
 from luckbase.cluster.table.table import StoredTable, tiers_in_memory
 from luckbase.cluster.table.verify import _check_entry
@@ -46,6 +46,7 @@ from luckbase.solver.game.arrays import Decisions
 from luckbase.solver.game.capabilities import DecisionLayout, Layout
 from luckbase.solver.game.game import Stopped
 from tests.places import BOARDS
+from tests.shared import files_of
 from tests.solver.game.test_decisions import TwoBelow
 from tests.solver.test_check import Table
 from tests.solver.test_check import game as coins
@@ -88,7 +89,7 @@ def test_every_decision_is_that_of_the_table_of_payoffs(solved, full, every_stat
     decided, right = solved.decided, full.stored_best(every_state)
     assert decided is not None
     assert solved.stored_best(every_state) == decided.stored_best(every_state) == right
-    assert solved.rows == solved.ledger.rows == len(every_state) == full.rows
+    assert solved.rows == solved.manifest.rows == len(every_state) == full.rows
     assert solved.rows > decided.rows  # the others have payoffs too
     codes, there = decided.codes(every_state)
     assert there.all()
@@ -167,19 +168,19 @@ def test_searches_from_random_states_of_a_large_table_agree(tmp_path):
 def test_it_says_what_kind_of_table_it_is_and_grows_into_one_of_payoffs(tmp_path):
     board = coarse(2)
     first = luckbase.solve(board, store="decisions", payoffs_of="spins=1", results=tmp_path)
-    assert {e.part for e in first.ledger.files.values()} == {DECISIONS, RUNS, TIERS}
-    assert {e.tier for e in first.ledger.of_part(TIERS)} < {
-        e.tier for e in first.ledger.of_part(DECISIONS)
+    assert {e.part for e in first.manifest.files.values()} == {DECISIONS, RUNS, TIERS}
+    assert {e.tier for e in first.manifest.of_part(TIERS)} < {
+        e.tier for e in first.manifest.of_part(DECISIONS)
     }
     (status,) = luckbase.status(str(first.table))
     assert (status.state, status.stores) == ("complete", "decisions")
-    assert status.tiers == status.tiers_in_all == len(first.ledger.of_part(DECISIONS))
+    assert status.tiers == status.tiers_in_all == len(first.manifest.of_part(DECISIONS))
     assert (
         luckbase.solve(board, store="decisions", payoffs_of="spins=1", results=tmp_path).shards == 0
     )
-    states = first.ledger.rows
+    states = first.manifest.rows
     then = luckbase.solve(board, results=tmp_path)
-    assert then.ledger.rows == states
+    assert then.manifest.rows == states
     (status,) = luckbase.status(str(first.table))
     assert (status.state, status.stores) == ("complete", "payoffs and decisions")
 
@@ -278,7 +279,7 @@ def test_what_needs_payoffs_says_what_it_lacks(solved, tmp_path):
     assert str(found.value).endswith(f"--results {solved.where.parents[2]}")
     solved.export(tmp_path / "all.csv")
     exported = pandas.read_csv(tmp_path / "all.csv")
-    assert len(exported) == len(exported["best"].dropna()) == solved.ledger.rows
+    assert len(exported) == len(exported["best"].dropna()) == solved.manifest.rows
     assert exported["payoff_1"].isna().any()
     state = {"scores": (0, 1000, 2000), "earned": (0, 1, 1)}
     with pytest.raises(MissingTableError, match="held without its payoffs"):
@@ -407,7 +408,7 @@ def test_a_byte_that_changed_is_refused_and_a_lost_file_made_again(solved, tmp_p
     where = shutil.copytree(solved.where.parents[2], tmp_path / "r") / solved.where.relative_to(
         solved.where.parents[2]
     )
-    entry = solved.ledger.of_part(DECISIONS)[3]
+    entry = solved.manifest.of_part(DECISIONS)[3]
     path, before = where / entry.place, (where / entry.place).read_bytes()
     path.write_bytes(before[:4] + bytes([before[4] ^ 1]) + before[5:])
     with luckbase.open(where) as table:
@@ -416,12 +417,14 @@ def test_a_byte_that_changed_is_refused_and_a_lost_file_made_again(solved, tmp_p
         with pytest.raises(CorruptTableError, match="is not as luckbase wrote it"):
             part.tier_codes(3)
     path.unlink()
-    runs = where / solved.ledger.of_part(RUNS)[7].place
+    runs_name = solved.manifest.of_part(RUNS)[7].name
+    runs = where / solved.manifest.files[runs_name].place
     kept = runs.read_bytes()
     runs.unlink()
     again = luckbase.solve(coarse(), results=tmp_path / "r", **HOW)
     assert len(again.damaged) == 2
-    assert (path.read_bytes(), runs.read_bytes()) == (before, kept)
+    new = [again.manifest.files[name].place for name in (entry.name, runs_name)]
+    assert [(where / place).read_bytes() for place in new] == [before, kept]
 
 
 def test_it_goes_on_after_a_stop_with_the_same_bytes(solved, tmp_path):
@@ -438,8 +441,8 @@ def test_it_goes_on_after_a_stop_with_the_same_bytes(solved, tmp_path):
         luckbase.solve(board, results=tmp_path, on_progress=stop, workers=1, **HOW)
     half = luckbase.solve(board, results=tmp_path, workers=1, **HOW)
     assert 0 < half.kept < half.rows
-    for entry in solved.ledger.files.values():
-        assert (solved.where / entry.place).read_bytes() == (half.table / entry.place).read_bytes()
+    for pattern in ("*.parquet", "*.blocks"):
+        assert files_of(solved.where, pattern) == files_of(half.table, pattern)
 
 
 def test_ray_workers_give_the_same_bytes_also_where_one_is_killed(
@@ -471,15 +474,15 @@ def test_ray_workers_give_the_same_bytes_also_where_one_is_killed(
     layout = load_layout(board)
     assert killed and by_ray.ray and by_ray.states == alone.states
     assert 0 < max(kept) < max(math.prod(layout.shape(tier)) for tier in layout.tiers())
-    for name, entry in alone.ledger.files.items():
-        other = by_ray.table / by_ray.ledger.files[name].place
+    for name, entry in alone.manifest.files.items():
+        other = by_ray.table / by_ray.manifest.files[name].place
         assert (alone.table / entry.place).read_bytes() == other.read_bytes()
 
 
 def test_a_solve_further_solves_again_what_it_reads_and_writes_what_is_new(tmp_path):
     first = luckbase.solve(coarse(1), store="decisions", payoffs_of="none", results=tmp_path)
     times = {
-        e.place: (first.table / e.place).stat().st_mtime_ns for e in first.ledger.files.values()
+        e.place: (first.table / e.place).stat().st_mtime_ns for e in first.manifest.files.values()
     }
     second = luckbase.solve(coarse(2), store="decisions", payoffs_of="none", results=tmp_path)
     assert isinstance(second, SolvedTiers)
@@ -493,15 +496,15 @@ def test_a_store_holds_it_as_any_table(tmp_path, bucket):
     done = luckbase.solve(board, store="decisions", payoffs_of="none", results=tmp_path)
     with luckbase.open(done.table) as table:
         right = table.ask(words)
-        assert table.publish(f"{bucket}/there").files == len(done.ledger.files)
+        assert table.publish(f"{bucket}/there").files == len(done.manifest.files)
     with luckbase.open(f"{bucket}/there") as far:
         assert far.ask(words) == right
         assert far.verify(None).ok
     there = luckbase.solve(board, store="decisions", payoffs_of="none", results=bucket)
     with luckbase.open(there.table) as far:
         assert far.ask(words).best == right.best
-    assert {name: entry.sha256 for name, entry in there.ledger.files.items()} == {
-        name: entry.sha256 for name, entry in done.ledger.files.items()
+    assert {name: entry.sha256 for name, entry in there.manifest.files.items()} == {
+        name: entry.sha256 for name, entry in done.manifest.files.items()
     }
 
 
@@ -599,7 +602,7 @@ def test_blocks_are_what_the_page_on_the_format_says(solved):
 def test_runs_answer_in_sql_words(solved):
     """Every run of a tier, as a filter of Parquet's columns has it."""
     name = "runs/spins-2.whammies_1-3.whammies_2-2.whammies_3-3.parquet"
-    entry = solved.ledger.files[name]
+    entry = solved.manifest.files[name]
     runs = pq.read_table(solved.where / entry.place).to_pylist()
     covered = 0
     for run in runs:
@@ -630,7 +633,7 @@ def test_payoffs_of_float32_take_half_the_memory_and_the_table_says_how_close(tm
     with luckbase.open(done.table) as table:
         decided = table.decided
         assert decided is not None
-        assert not table.ledger.of_part(TIERS)
+        assert not table.manifest.of_part(TIERS)
         assert 1e-6 < decided.error < 3e-6
         assert table.verify(None).ok
 

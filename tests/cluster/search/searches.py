@@ -13,6 +13,7 @@ from luckbase.cluster.search import shards as level_shards
 from luckbase.cluster.search.stages import StageSearch
 from luckbase.solver.game.game import Stopped
 from tests.places import ROOT
+from tests.shared import files_of  # noqa: F401  (for those who import it from here)
 
 TINY = ROOT / "boards/press-your-luck/tiny.toml"
 START = {"scores": "0,1000,500", "earned": "1,1,1"}
@@ -26,7 +27,6 @@ SMALL = 300
 
 def cut_small(patch, states=SMALL):
     """Shards of about so many states, from now on: some of several stages, and stages in boxes."""
-    patch.setattr("luckbase.cluster.search.stages.PATIENCE", 0.0)  # each commit by itself
     patch.setattr(level_shards, "SHARD_STATES", states)
     patch.setattr(stage_file, "SPARSE_BITS", 1)
     patch.setattr(level_shards, "FEW", 0)
@@ -63,12 +63,6 @@ def stopped_after(files):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(StageSearch, "commit", stops)
         yield
-
-
-def files_of(table):
-    """The bytes of every file, by name."""
-    found = sorted(table.rglob("*.parquet"))
-    return {str(path.relative_to(table)): path.read_bytes() for path in found}
 
 
 def rows_of(table):

@@ -3,7 +3,6 @@ served, found again if they are lost, and removed."""
 
 import errno
 import os
-import re
 import shutil
 import tempfile
 from pathlib import Path
@@ -19,6 +18,7 @@ from luckbase.cluster.table.remote import Objects
 from luckbase.cluster.table.storage import storage_at
 from tests.cluster.search.searches import by, files_of
 from tests.cluster.search.test_stopped_search import Watched, killed
+from tests.shared import plain
 
 pytestmark = pytest.mark.usefixtures("small")
 
@@ -65,9 +65,7 @@ def same(solved, staged):
     assert not storage.list("shards/")
     assert not list(Path(tempfile.gettempdir()).glob("luckbase-*-*"))
     return files_of(staged.table) == {
-        re.sub(r"\.fence-\d+", "", name): storage.read(name)
-        for name in storage.list()
-        if name.endswith(".parquet")
+        plain(name): storage.read(name) for name in storage.list() if name.endswith(".parquet")
     }
 
 
@@ -101,10 +99,11 @@ def test_one_that_is_killed_finds_its_states_again_and_keeps_what_it_solved(
     assert stage_files(disk)
     solved = by(bucket, workers=2)
     assert len(watched.found) == solved.shards and not set(watched.solved) & set(left.files)
-    assert len(watched.solved) == len(staged.ledger.files) - len(left.files)
+    assert len(watched.solved) == len(staged.manifest.files) - len(left.files)
     assert same(solved, staged) and not solved.damaged
     ours = [name for name in put if name.endswith(".parquet")]
-    assert ours and all(".fence-" in name for name in ours), "the killed one may yet delete"
+    killed_by = {each.place.split(".")[-2] for each in left.files.values()}
+    assert ours and not {name.split(".")[-2] for name in ours} & killed_by
 
 
 def test_stage_files_that_are_lost_on_the_way_up_are_found_again(

@@ -69,18 +69,11 @@ def test_stages_have_the_rows_of_one_piece_and_the_same_bytes_for_any_workers(
     assert (solved.states, solved.edges) == (whole.states, whole.edges)
     assert (solved.levels, solved.overlap, solved.ray) == (5, 1.0, False)
     assert solved.shards > 20
-    assert len(solved.ledger.files) <= solved.shards
-    assert sum(entry.rows for entry in solved.ledger.files.values()) == solved.states
+    assert len(solved.manifest.files) <= solved.shards
+    assert sum(entry.rows for entry in solved.manifest.files.values()) == solved.states
     left = {path.name for path in solved.table.iterdir()}
-    assert left <= {
-        "table.json",
-        "ledger",
-        solved.goal.part,
-        "lock.json",
-        "lock.json.lock",
-        "log",
-        "shards",
-    }
+    own = {"manifest.json", "manifest.json.lock", "log", "shards"}
+    assert left <= {solved.goal.part, *own}
     assert not list(solved.table.glob("shards/*"))
 
 
@@ -88,7 +81,7 @@ def test_shards_are_put_together_and_change_no_row(whole, staged, tmp_path):
     solved = by(tmp_path, workers=2)
     assert rows_of(solved.table) == rows_of(whole.table)
     assert solved.levels == solved.shards < staged.shards
-    assert [e.stages for e in solved.ledger.files.values()] != [[]] * len(solved.ledger.files)
+    assert [e.stages for e in solved.manifest.files.values()] != [[]] * len(solved.manifest.files)
 
 
 def test_several_roots_are_one_table_and_their_order_and_repeats_do_not_matter(small, tmp_path):
@@ -257,11 +250,11 @@ def test_a_changed_board_makes_a_search_table_stale(tmp_path):
     solved = cluster.solve_below(
         solver.load_board(board), game.parse(START)[None], results=tmp_path
     )
-    assert why_stale(solved.ledger) == []
+    assert why_stale(solved.manifest) == []
     board.write_text(
         TINY.read_text().replace("third_place_spins = true", "third_place_spins = false")
     )
-    assert why_stale(solved.ledger) == ["third_place_spins: was true, now false"]
+    assert why_stale(solved.manifest) == ["third_place_spins: was true, now false"]
 
 
 @pytest.mark.slow

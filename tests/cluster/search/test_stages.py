@@ -29,10 +29,10 @@ from luckbase.cluster.search.tasks import (
     stages_of,
 )
 from luckbase.cluster.table.diff import compare
-from luckbase.cluster.table.entries import read_ledger
 from luckbase.cluster.table.parquet import RowGroups
 from luckbase.cluster.table.storage import Folder
 from luckbase.cluster.table.verify import check_files, check_residuals
+from luckbase.cluster.table.writer import read_manifest
 from luckbase.solver import check
 from luckbase.solver.errors import CorruptTableError, StateError
 from luckbase.solver.game.game import Game, Stopped
@@ -105,9 +105,9 @@ def test_every_game_by_stages_has_the_rows_of_one_piece(path, options, levels, t
     assert rows_of(other.table) == rows_of(one.table)
     assert (other.states, other.edges, other.overlap) == (one.states, one.edges, 1.0)
     assert (other.levels > 1) == (other.stages > 1) == levels
-    assert bool(other.ledger.levels) == levels
+    assert bool(other.manifest.levels) == levels
     with cluster.open_table(other.table) as table:
-        assert table.error >= one.ledger.error() * (1 - 1e-12)
+        assert table.error >= one.manifest.error() * (1 - 1e-12)
         assert check_files(table) == []
         assert check_residuals(table, None).faults == 0
 
@@ -135,9 +135,9 @@ def test_a_level_of_ones_own_game_is_kept(tmp_path):
     one, other = both(hill(tmp_path, summit=6, rounds=3), tmp_path)
     assert rows_of(other.table) == rows_of(one.table)
     assert other.levels == 7
-    (line,) = read_ledger(Folder(other.table), other.table).levels.values()
+    (line,) = read_manifest(Folder(other.table), other.table).levels.values()
     assert line.part == other.goal.part and line.level == Level({"turns": 1}).as_json()
-    assert not one.ledger.levels
+    assert not one.manifest.levels
 
 
 @pytest.mark.parametrize("level", [Level({"turns": 2}, width=3), None], ids=str)
@@ -200,7 +200,7 @@ def test_the_limit_of_a_search_by_stages_is_a_sentence_and_it_goes_on_with_a_hig
     assert caught.value.exit_code == 2
     assert not list(tmp_path.rglob("*.parquet"))
     solved = by(tmp_path, max_states=100_000)
-    assert solved.ledger.complete and solved.levels == 5
+    assert solved.manifest.complete and solved.levels == 5
 
 
 # --- a table of many files ------------------------------------------------------------------------
@@ -218,7 +218,7 @@ def tables(tmp_path_factory):
 
 def test_every_state_is_answered_as_by_a_table_of_one_file(tables):
     with cluster.open_table(tables[0]) as one, cluster.open_table(tables[1]) as other:
-        assert len(other.ledger.files) > 15
+        assert len(other.manifest.files) > 15
         count = 0
         for states in one.draw(one.rows, 0):
             count += len(states)
@@ -228,7 +228,7 @@ def test_every_state_is_answered_as_by_a_table_of_one_file(tables):
                                    strict=True):  # fmt: skip
                 assert replace(left, error=right.error) == right
                 assert left.error <= right.error <= other.error < 1.2 * one.error  # by file
-        assert count == other.ledger.rows
+        assert count == other.manifest.rows
         found = compare(one, other)
         assert found.states == count and not found.differs and found.largest == 0.0
         drawn = np.concatenate(list(other.draw(50, 7)))
@@ -285,11 +285,11 @@ def test_a_damaged_file_of_many_is_solved_again_and_the_others_stay(tmp_path):
     first = by(tmp_path)
     before = files_of(first.table)
     lost = sorted(before)[len(before) // 2]
-    (first.table / lost).unlink()
+    (first.table / first.manifest.files[lost].place).unlink()
     again = by(tmp_path)
-    assert [lost in said for said in again.damaged] == [True]
+    assert [lost.removesuffix(".parquet") in said for said in again.damaged] == [True]
     assert files_of(again.table) == before
-    assert again.states == first.ledger.files[lost].rows and again.ledger.complete
+    assert again.states == first.manifest.files[lost].rows and again.manifest.complete
 
 
 def test_agents_play_by_a_table_of_many_files(tmp_path):
@@ -319,7 +319,7 @@ def test_a_stage_in_many_boxes_has_a_file_of_each(tmp_path, monkeypatch):
         patch.setattr(tasks, "time", SimpleNamespace(perf_counter=itertools.count().__next__))
         solved = by(tmp_path / "pieces", root, workers=1)
     assert rows_of(solved.table) == whole
-    entries = read_ledger(Folder(solved.table), solved.table).files.values()
+    entries = read_manifest(Folder(solved.table), solved.table).files.values()
     assert sum(len(entry.boxes) == 1 for entry in entries) > 20
     assert all({*entry.seconds} == {"solve", "write"} for entry in entries)
     assert {entry.seconds["solve"] for entry in entries} == {2.0}, "one to find it, one to solve it"
@@ -453,9 +453,9 @@ def test_machines_that_do_not_share_the_folder_send_their_files_and_are_sent_wha
     near = by(tmp_path / "near", workers=1)
 
     @contextmanager
-    def nowhere(table, joins, mark):
+    def nowhere(table, joins, writer):
         assert joins
-        yield TableLocation(table, ".no-machine-sees-this", apart)
+        yield TableLocation(table, ".no-machine-sees-this", apart, writer.id)
 
     monkeypatch.setattr(driver, "shown_by_a_file", nowhere)
     apart = f"luckbase-test-{os.urandom(4).hex()}"

@@ -23,9 +23,9 @@ from luckbase.cluster.search import shards as level_shards
 from luckbase.cluster.search.shards import Demand, Growth, number_of
 from luckbase.cluster.search.stages import StageSearch
 from luckbase.cluster.search.tasks import Find, FoundAsks
-from luckbase.cluster.table.entries import read_ledger
 from luckbase.cluster.table.storage import Folder, place_of, storage_at
 from luckbase.cluster.table.verify import check_files, check_residuals
+from luckbase.cluster.table.writer import read_manifest
 from luckbase.solver.errors import CorruptTableError, MissingTableError, SearchLimitError
 from luckbase.solver.game.game import Stopped
 from luckbase.solver.search import find_stages
@@ -53,7 +53,8 @@ def killed(results, kind, times):
         "from tests.cluster.search import searches as t\n"
         "t.cut_small(t.pytest.MonkeyPatch())\n"
         "from luckbase.cluster.search.stages import StageSearch\n"
-        "from luckbase.cluster.table.entries import Commits\n"
+        "from luckbase.cluster.table import writer\n"
+        "writer.COMMIT_SECONDS, writer.SHARE = 0.0, float('inf')\n"
         "def slowly(does, count):\n"
         "    def then(self, *how):\n"
         "        does(self, *how)\n"
@@ -61,7 +62,8 @@ def killed(results, kind, times):
         "            print('done', flush=True); time.sleep(60)\n"
         "    return then\n"
         "if sys.argv[3] == 'files':\n"
-        "    Commits.flush = slowly(Commits.flush, lambda self: len(self.ledger.files))\n"
+        "    Writer = writer.Writer\n"
+        "    Writer.commit = slowly(Writer.commit, lambda self: len(self.manifest.files))\n"
         "else:\n"
         "    StageSearch._keep = slowly(StageSearch._keep, lambda self: len(self.shards))\n"
         "t.by(sys.argv[2], workers=1)\n"
@@ -76,7 +78,7 @@ def killed(results, kind, times):
     process.wait()
     process.stdout.close()
     (table,) = place_of(results).glob("*/*/*")
-    return read_ledger(storage_at(table), table)
+    return read_manifest(storage_at(table), table)
 
 
 def name_of(found):
@@ -121,7 +123,7 @@ def test_a_search_killed_on_its_way_down_finds_its_states_again(staged, small, w
     assert files_of(solved.table) == files_of(staged.table)
     assert len(watched.found) == solved.shards == staged.shards
     assert (solved.states, solved.kept, solved.overlap) == (staged.states, 0, 1.0)
-    assert solved.ledger.complete and not list(table.glob("shards/*"))
+    assert solved.manifest.complete and not list(table.glob("shards/*"))
 
 
 def test_force_solves_all_of_a_stopped_search_anew(staged, small, watched, tmp_path):
@@ -130,7 +132,7 @@ def test_force_solves_all_of_a_stopped_search_anew(staged, small, watched, tmp_p
     watched.solved.clear()
     solved = by(tmp_path, workers=1, force=True)
     assert files_of(solved.table) == files_of(staged.table)
-    assert len(watched.solved) == len(staged.ledger.files) and solved.kept == 0
+    assert len(watched.solved) == len(staged.manifest.files) and solved.kept == 0
 
 
 @pytest.mark.parametrize("workers", [3])
@@ -139,13 +141,13 @@ def test_a_search_killed_on_its_way_up_goes_on_from_what_it_solved(
 ):
     left = killed(tmp_path, "files", 10)
     (table,) = tmp_path.glob("*/*/*")
-    assert 10 <= len(left.files) < len(staged.ledger.files)
+    assert 10 <= len(left.files) < len(staged.manifest.files)
     before = {path: path.stat().st_mtime_ns for path in table.rglob("*.parquet")}
     solved = by(tmp_path, workers=workers)
     assert files_of(solved.table) == files_of(staged.table)
     assert len(watched.found) == staged.shards
     assert not set(watched.solved) & set(left.files)
-    assert len(watched.solved) == len(staged.ledger.files) - len(left.files)
+    assert len(watched.solved) == len(staged.manifest.files) - len(left.files)
     assert all(path.stat().st_mtime_ns == then for path, then in before.items())
     assert (solved.states, solved.kept) == (staged.states - left.rows, left.rows)
     assert not list(table.glob("shards/*"))
@@ -182,25 +184,25 @@ def test_a_search_that_is_cut_another_way_keeps_the_files_of_shards_that_are_the
     states, staged, tmp_path, halfway, watched, monkeypatch, whole
 ):
     """Other files may have the names of new ones; they are replaced."""
-    there = read_ledger(Folder(halfway), halfway).files
+    there = read_manifest(Folder(halfway), halfway).files
     cut_small(monkeypatch, states)
     solved = by(tmp_path / "half", workers=2)
     assert rows_of(solved.table) == rows_of(whole.table)
-    kept = len(solved.ledger.files) - len(watched.solved)
+    kept = len(solved.manifest.files) - len(watched.solved)
     assert kept == len(there) if states == SMALL else kept < len(there)
     assert {name: there[name].sha256 for name in there.keys() - set(watched.solved)
-            if name in solved.ledger.files}.items() <= {
-        name: entry.sha256 for name, entry in solved.ledger.files.items()}.items()  # fmt: skip
+            if name in solved.manifest.files}.items() <= {
+        name: entry.sha256 for name, entry in solved.manifest.files.items()}.items()  # fmt: skip
     with cluster.open_table(solved.table) as opened:
         assert check_files(opened) == [] and check_residuals(opened, None).faults == 0
 
 
 def test_a_search_killed_at_its_very_end_is_done_by_the_next_one(staged, small, watched, tmp_path):
-    """All files are there and the ledger does not say yet that all are."""
-    left = killed(tmp_path, "files", len(staged.ledger.files))
-    assert left.files.keys() == staged.ledger.files.keys() and not left.complete
+    """All files are there and the manifest does not say yet that all are."""
+    left = killed(tmp_path, "files", len(staged.manifest.files))
+    assert left.files.keys() == staged.manifest.files.keys() and not left.complete
     solved = by(tmp_path)
-    assert solved.ledger.complete and watched.solved == []
+    assert solved.manifest.complete and watched.solved == []
     assert files_of(solved.table) == files_of(staged.table)
     assert (solved.states, solved.kept) == (0, staged.states)
     assert not list(solved.table.glob("shards/*"))
@@ -253,7 +255,7 @@ def test_a_stage_file_that_is_missing_on_the_way_up_is_found_again(
     solved = by(tmp_path, workers=2, on_note=notes.append)
     assert ["is on no disk any more" in note for note in notes] == [True]
     assert len(watched.found) == 2 * staged.shards
-    assert sorted(watched.solved) == sorted(staged.ledger.files)
+    assert sorted(watched.solved) == sorted(staged.manifest.files)
     assert files_of(solved.table) == files_of(staged.table)
     assert not list(solved.table.glob("shards/*"))
 
@@ -261,7 +263,7 @@ def test_a_stage_file_that_is_missing_on_the_way_up_is_found_again(
 @pytest.fixture(scope="module")
 def stopped(tmp_path_factory):
     """The results of a search that was stopped once it had committed ten files; the next one is
-    written, and the ledger does not name it."""
+    written, and the manifest does not name it."""
     commit, done, folder = StageSearch.commit, list[int](), tmp_path_factory.mktemp("stopped")
 
     def stops(search, *how):
@@ -287,7 +289,7 @@ def halfway(small, stopped, tmp_path):
 
 def test_stage_files_that_a_stopped_search_left_are_not_needed(staged, watched, tmp_path, halfway):
     """Written files stay."""
-    left = read_ledger(Folder(halfway), halfway)
+    left = read_manifest(Folder(halfway), halfway)
     shutil.rmtree(halfway / "shards")
     solved = by(tmp_path / "half", workers=2)
     assert files_of(solved.table) == files_of(staged.table)
@@ -310,11 +312,11 @@ def test_a_stopped_search_goes_on_after_another_has_solved_part_of_it(
 ):
     """Each has its own files, whoever comes first."""
     expected = alone(tmp_path)
-    left = read_ledger(Folder(halfway), halfway)
+    left = read_manifest(Folder(halfway), halfway)
     watched.solved.clear()
     by(tmp_path / "half", tiny().parse(OTHER)[None])
     solved = by(tmp_path / "half")
-    assert solved.ledger.complete and not list(halfway.glob("shards/*"))
+    assert solved.manifest.complete and not list(halfway.glob("shards/*"))
     assert files_of(solved.table) == expected
     assert not set(watched.solved) & set(left.files)
 
@@ -326,14 +328,14 @@ def test_a_file_that_is_lost_is_solved_again_and_other_searches_stay_done(
     expected, roots = alone(tmp_path, one_piece=one_piece), [tiny().parse(OTHER)[None],
                                                               tiny().parse(WIDE)[None]]  # fmt: skip
     made = [by(tmp_path / "grown", root, one_piece=one_piece) for root in roots]
-    lost = min(name for name, entry in made[0].ledger.files.items()
+    lost = min(name for name, entry in made[0].manifest.files.items()
                if entry.part == made[0].goal.part)  # fmt: skip
-    (made[0].table / lost).unlink()
+    (made[0].table / made[0].manifest.files[lost].place).unlink()
     again = by(tmp_path / "grown", roots[1], one_piece=one_piece)
     assert again.states == 0
     again = by(tmp_path / "grown", roots[0], one_piece=one_piece)
-    assert again.ledger.complete and files_of(again.table) == expected
-    assert again.states == made[0].ledger.files[lost].rows
+    assert again.manifest.complete and files_of(again.table) == expected
+    assert again.states == made[0].manifest.files[lost].rows
 
 
 def test_force_of_one_of_several_searches_leaves_the_others_as_they_are(small, watched, tmp_path):
@@ -341,7 +343,7 @@ def test_force_of_one_of_several_searches_leaves_the_others_as_they_are(small, w
     first, second = (by(tmp_path / "grown", tiny().parse(words)[None]) for words in (OTHER, WIDE))
     watched.solved.clear()
     solved = by(tmp_path / "grown", tiny().parse(OTHER)[None], force=True)
-    assert solved.ledger.complete and files_of(solved.table) == expected
+    assert solved.manifest.complete and files_of(solved.table) == expected
     assert {name.partition("/")[0] for name in watched.solved} == {first.goal.part}
     assert first.goal.part != second.goal.part
 
@@ -366,8 +368,8 @@ def test_force_of_a_search_that_was_never_begun_leaves_others_as_they_are(small,
     solved = by(tmp_path, first)
     with pytest.raises(SearchLimitError):
         by(tmp_path, second, force=True, max_states=300)
-    ledger = read_ledger(storage_at(solved.table), solved.table)
-    assert ledger.done == solved.ledger.done and ledger.files == solved.ledger.files
+    manifest = read_manifest(storage_at(solved.table), solved.table)
+    assert manifest.done == solved.manifest.done and manifest.files == solved.manifest.files
 
 
 # --- what waits for what ---

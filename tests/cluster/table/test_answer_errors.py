@@ -91,10 +91,10 @@ def test_what_an_action_pays_is_off_by_the_mean_of_its_outcomes():
 
 def roughly(found, part):
     """The table, a part of which is said to be off by `ERROR`."""
-    ledger = found.ledger
-    mine = {entry.name: replace(entry, error=ERROR) for entry in ledger.of_part(part)}
-    ledger.files = ledger.files | mine
-    return table_at(found.table, ledger)
+    manifest = found.manifest
+    mine = {entry.name: replace(entry, error=ERROR) for entry in manifest.of_part(part)}
+    manifest.files = manifest.files | mine
+    return table_at(found.table, manifest)
 
 
 A, B = 3, 4

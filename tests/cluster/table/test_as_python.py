@@ -293,7 +293,7 @@ def test_every_public_method_is_among_those_that_say_so():
         "stored_best", "why_outside",
     }  # fmt: skip
     said = {
-        "close", "decisions_alone", "fields", "full", "game", "identity", "ledger", "origin",
+        "close", "decisions_alone", "fields", "full", "game", "identity", "manifest", "origin",
         "parts", "played_by",
         "precision", "rounded", "source", "stale", "states_at_once", "tolerance", "where",
     }  # fmt: skip

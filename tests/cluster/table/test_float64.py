@@ -22,7 +22,7 @@ def solved(folder, payoffs, frontier):
 
 def rows_of(search):
     """Its rows by key, as pandas has them."""
-    files = [e.name for e in search.ledger.of_part(search.goal.part)]
+    files = [e.place for e in search.manifest.of_part(search.goal.part)]
     read = [pq.ParquetFile(search.table / name).read().to_pandas() for name in files]
     return pandas.concat(read).set_index("key").sort_index()
 
@@ -47,15 +47,16 @@ def wide(tmp_path_factory):
 
 def test_it_holds_what_a_table_in_float32_rounds(wide, tmp_path):
     narrow = solved(tmp_path, "float32", 2)
-    assert narrow.ledger.files.keys() == wide.ledger.files.keys()
-    for name in narrow.ledger.files:
-        one, two = (pq.ParquetFile(each.table / name).read() for each in (narrow, wide))
+    assert narrow.manifest.files.keys() == wide.manifest.files.keys()
+    for name in narrow.manifest.files:
+        places = [each.table / each.manifest.files[name].place for each in (narrow, wide)]
+        one, two = (pq.ParquetFile(place).read() for place in places)
         for column in PAYOFFS:
             assert one[column].type == "float" and two[column].type == "double"
             rounded = two[column].to_numpy().astype(np.float32)
             assert np.array_equal(one[column].to_numpy(), rounded)
         assert one.drop(PAYOFFS) == two.drop(PAYOFFS)
-    assert wide.ledger.error() == FLOAT64_ERROR
+    assert wide.manifest.error() == FLOAT64_ERROR
     with cluster.open_table(wide.table) as table:
         assert table.verify(None).residuals.worst < 1e-14
 
@@ -67,6 +68,6 @@ def test_what_it_has_is_read_back_and_not_solved_again(workers, wide, tmp_path):
     below = solved(tmp_path, "float64", 1)
     grown = cluster.solve(board, results=tmp_path, workers=workers)
     assert grown.again == 0 and grown.read > 0
-    assert grown.kept == below.ledger.rows
-    for name, entry in wide.ledger.files.items():
-        assert grown.ledger.files[name].sha256 == entry.sha256
+    assert grown.kept == below.manifest.rows
+    for name, entry in wide.manifest.files.items():
+        assert grown.manifest.files[name].sha256 == entry.sha256

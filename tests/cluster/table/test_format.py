@@ -102,8 +102,8 @@ import pandas
 def test_a_footer_says_format_game_tier_and_error(board, settings, tmp_path):
     read = luckbase.load_board(BOARDS / f"{board}.toml", **settings)
     solved = luckbase.solve(read, results=tmp_path)
-    for name, entry in solved.ledger.files.items():
-        about = pq.read_metadata(solved.table / name).metadata
+    for name, entry in solved.manifest.files.items():
+        about = pq.read_metadata(solved.table / entry.place).metadata
         tier = Path(name).stem
         assert about[b"luckbase.format"] == b"5"
         assert about[b"luckbase.game"].decode() == board.partition("/")[0]

@@ -110,10 +110,10 @@ def test_a_replacement_whose_answer_was_lost_has_replaced_it(between):
     storage.put("a", b"old")
     tag = storage.read_tagged("a")[1]
     storage, _ = between(Once(lost))
-    new = storage.put_if_match("a", b"new", tag)
+    new = storage.swap("a", b"new", tag)
     assert storage.read_tagged("a") == (b"new", new)
     storage, _ = between(once := Once(lambda forward: None))
-    newer = storage.put_if_match("a", b"newer", new)
+    newer = storage.swap("a", b"newer", new)
     assert (storage.read_tagged("a"), once.puts) == ((b"newer", newer), 2)
 
 
@@ -362,14 +362,14 @@ def test_an_address_is_taken_as_a_browser_shows_it_and_a_key_as_it_stands():
 
 def test_tables_are_found_by_listing(tmp_path):
     place = place_of(f"memory://{tmp_path.name}/results")
-    for name in ("pig/race/a/table.json", "pig/race/b/table.json", "pig/x/other/c/d"):
+    for name in ("pig/race/a/manifest.json", "pig/race/b/manifest.json", "pig/x/other/c/d"):
         storage_at(place).put(name, b"{}")
-    assert [str(p.relative_to(place)) for p in place.glob("*/*/*/table.json")] == [
-        "pig/race/a/table.json", "pig/race/b/table.json",
+    assert [str(p.relative_to(place)) for p in place.glob("*/*/*/manifest.json")] == [
+        "pig/race/a/manifest.json", "pig/race/b/manifest.json",
     ]  # fmt: skip
     assert [p.name for p in place.glob("pig/*/b")] == ["b"]
     assert list(place.glob("goofspiel/*/b")) == []
-    assert (place / "pig/race/a/table.json").is_file()
+    assert (place / "pig/race/a/manifest.json").is_file()
     assert not (place / "pig/race/a").is_file()
     with pytest.raises(CorruptTableError):
-        storage_at(place).read_ranges("pig/race/a/table.json", [(0, 3)])
+        storage_at(place).read_ranges("pig/race/a/manifest.json", [(0, 3)])

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 import luckbase
 from luckbase import cluster, solver
-from luckbase.cluster.table.entries import read_ledger
 from luckbase.cluster.table.parts import drawn_rows
 from luckbase.cluster.table.storage import Folder
 from luckbase.cluster.table.verify import check_residuals
+from luckbase.cluster.table.writer import read_manifest
 from luckbase.jobs.app import run
 from luckbase.solver import sentences
 from luckbase.solver.search.bellman import most_residual
@@ -122,14 +122,14 @@ def disturbed(sound, shares, to):
     shutil.rmtree(to, ignore_errors=True)
     shutil.copytree(sound, to)
     with cluster.open_table(sound) as table:
-        ledger = table.ledger
-        for name, old in ledger.files.items():
-            rows = pq.ParquetFile(to / name).read()
+        manifest = table.manifest
+        for name, old in manifest.files.items():
+            rows = pq.ParquetFile(to / old.place).read()
             at, kind = rows.column_names.index("payoff_1"), rows.column("payoff_1").type
             payoffs = rows.column(at).to_numpy() + shares(len(rows)) * promised(table, old)
             rows = rows.set_column(at, "payoff_1", pa.array(payoffs).cast(kind, safe=False))
-            ledger.files[name] = write_rows(to, old, rows)
-    rewrite(to, ledger)
+            manifest.files[name] = write_rows(to, old, rows)
+    rewrite(to, manifest)
     return to
 
 
@@ -177,11 +177,11 @@ def test_each_row_is_held_to_the_error_of_its_own_file(tmp_path):
     board = solver.load_board(BOARDS / "goofspiel/points.toml", cards=4)
     dense = cluster.solve(board, results=tmp_path / "dense", workers=1)
     searched = cluster.solve_below(board, results=tmp_path / "below", workers=1, one_piece=0)
-    ledger = read_ledger(Folder(searched.table), searched.table)
-    largest = max(ledger.files.values(), key=lambda entry: entry.rows)
-    ledger.files[largest.name] = replace(largest, error=1e-9)
-    rewrite(searched.table, ledger)
-    low = min(entry.error for entry in ledger.files.values())
+    manifest = read_manifest(Folder(searched.table), searched.table)
+    largest = max(manifest.files.values(), key=lambda entry: entry.rows)
+    manifest.files[largest.name] = replace(largest, error=1e-9)
+    rewrite(searched.table, manifest)
+    low = min(entry.error for entry in manifest.files.values())
     assert 1e-12 <= low < 1.1e-12
     for path, least, most in ((dense.table, 0.0, 3e-11), (searched.table, low, 1e-9)):
         with cluster.open_table(path) as table:

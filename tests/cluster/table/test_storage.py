@@ -49,13 +49,13 @@ class StorageContract:
         assert not path.exists()
 
     def test_names_are_listed_by_their_beginning_with_sizes(self, storage):
-        for name in ("tiers/b", "tiers/a", "tiersother/c", "ledger/all-1", "top"):
+        for name in ("tiers/b", "tiers/a", "tiersother/c", "manifest/all-1", "top"):
             storage.put(name, name.encode())
         assert storage.list("tiers/") == {"tiers/a": 7, "tiers/b": 7}
         assert list(storage.list("tiers")) == ["tiers/a", "tiers/b", "tiersother/c"]
-        assert list(storage.list("ledger/all-")) == ["ledger/all-1"]
+        assert list(storage.list("manifest/all-")) == ["manifest/all-1"]
         assert list(storage.list()) == sorted(
-            ["tiers/b", "tiers/a", "tiersother/c", "ledger/all-1", "top"]
+            ["tiers/b", "tiers/a", "tiersother/c", "manifest/all-1", "top"]
         )
         assert storage.list("nothing/") == {}
 
@@ -97,17 +97,17 @@ class StorageContract:
                 won = list(pool.map(partial(put_number, storage, name), range(8)))
             assert won == [b"%d" % k == storage.read(name) for k in range(8)]
 
-    def test_what_was_changed_is_not_replaced_by_put_if_match(self, storage):
-        assert storage.put_if_match("a", b"1", "nothing") is None
+    def test_what_was_changed_is_not_swapped(self, storage):
+        assert storage.swap("a", b"1", "nothing") is None
         storage.put("a", b"1")
         content, tag = storage.read_tagged("a")
         assert content == b"1"
-        new = storage.put_if_match("a", b"2", tag)
+        new = storage.swap("a", b"2", tag)
         assert new not in (None, tag)
-        assert storage.put_if_match("a", b"3", tag) is None
+        assert storage.swap("a", b"3", tag) is None
         assert storage.read_tagged("a") == (b"2", new)
         with ThreadPoolExecutor(8) as pool:
-            won = list(pool.map(lambda k: storage.put_if_match("a", b"n%d" % k, new), range(8)))
+            won = list(pool.map(lambda k: storage.swap("a", b"n%d" % k, new), range(8)))
         assert sum(each is not None for each in won) == 1
         with pytest.raises(FileNotFoundError):
             storage.read_tagged("b")

@@ -44,13 +44,13 @@ def test_the_error_of_a_table_grows_with_the_length_of_the_game(tmp_path):
 def test_what_float64_sums_lose_is_in_a_search_tables_error(tmp_path):
     board = board_of(decides(0, [(0.5, 1), (0.5, 2)]), over(1.0), over(0.0), players=1)
     found = cluster.solve_below(board, results=tmp_path, workers=1)
-    assert found.ledger.error() == FLOAT64_ERROR > 0
+    assert found.manifest.error() == FLOAT64_ERROR > 0
 
 
 def test_no_payoff_is_said_to_be_off_by_more_than_the_game_allows(tmp_path, monkeypatch):
     monkeypatch.setattr(Graph, "error", 5.0)
     found = cluster.solve_below(board_of(*LADDER, players=1), results=tmp_path, workers=1)
-    assert found.ledger.error() == 1.0
+    assert found.manifest.error() == 1.0
 
 
 # Goofspiel

@@ -15,20 +15,19 @@ from hypothesis import strategies as st
 
 from luckbase import cluster, solver
 from luckbase.cluster.run.tiers import make_plan
-from luckbase.cluster.table import ledger as ledgers
-from luckbase.cluster.table.entries import check_bytes, read_ledger, why_wrong
+from luckbase.cluster.table import manifest as manifests
 from luckbase.cluster.table.find import why_stale
 from luckbase.cluster.table.format import tier_files
-from luckbase.cluster.table.ledger import FileEntry, Ledger
+from luckbase.cluster.table.manifest import FileEntry, Manifest
 from luckbase.cluster.table.parquet import TableFile
 from luckbase.cluster.table.storage import Folder
 from luckbase.cluster.table.verify import check_files, check_residuals
+from luckbase.cluster.table.writer import check_bytes, read_manifest, why_wrong
 from luckbase.solver.errors import CorruptTableError, MissingTableError, StateError
 from luckbase.solver.game.capabilities import Layout
 from luckbase.solver.search.bellman import choose, evaluate
 from luckbase.solver.search.expand import expand
 from tests import shared
-from tests.shared import newest_entry
 from tests.solver.games.press_your_luck import InMemory
 
 ROOT = Path(__file__).parents[3]
@@ -140,18 +139,18 @@ def test_a_file_is_plain_parquet_with_the_documented_columns(path):
         layout = table.game.need(Layout)
         tier = layout.tiers()[-1]
         name = tier_files(layout, tier)[0].name
-        file = pq.ParquetFile(path / name)
+        entry = table.manifest.files[name]
+        file = pq.ParquetFile(path / entry.place)
         names = file.schema_arrow.names
         constant = ["spins", "whammies_1", "whammies_2", "whammies_3"]
         assert names == [*constant, *layout.game.columns[:9], "payoff_1", "payoff_2", "payoff_3",
                          "best", "to_act"]  # fmt: skip
         assert [f.name for f in file.schema_arrow if f.nullable] == ["best"]
-        entry = table.ledger.files[name]
         sizes = [file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)]
         assert set(sizes[:-1]) <= {entry.row_group_rows}
         assert entry.row_group_rows % layout.block_rows(tier) == 0
         assert float(file.metadata.metadata[b"luckbase.payoff_error"]) == entry.error
-        pq.ParquetFile(path / name, page_checksum_verification=True).read()
+        pq.ParquetFile(path / entry.place, page_checksum_verification=True).read()
 
 
 @pytest.mark.parametrize(
@@ -183,7 +182,7 @@ def test_a_sound_table_is_found_sound(path):
 def test_verify_says_how_far_it_is_with_bytes_then_with_rows(path):
     told = []
     with cluster.open_table(path) as table:
-        files = len(table.ledger.files)
+        files = len(table.manifest.files)
         table.verify(500, on_rows=lambda done, total: told.append((done, total)))
         read, computed = told[: files + 1], told[files + 1 :]
         assert read[0] == (0, table.rows) and read[-1] == (table.rows, table.rows)
@@ -207,8 +206,8 @@ def test_files_that_wait_are_not_read_after_an_interrupt(path, monkeypatch):
     monkeypatch.setattr("luckbase.cluster.machine.cores", lambda: 4)
     with cluster.open_table(path) as table:
         with pytest.raises(KeyboardInterrupt):
-            check_bytes(Folder(path), path, table.ledger, interrupt)
-        assert 1 <= len(begun) <= 9 < len(table.ledger.files)
+            check_bytes(Folder(path), path, table.manifest, interrupt)
+        assert 1 <= len(begun) <= 9 < len(table.manifest.files)
 
 
 @settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
@@ -234,35 +233,30 @@ def test_a_missing_a_truncated_and_an_extra_file_are_each_named(copy):
     extra.write_bytes(b"x")
     with cluster.open_table(copy) as table:
         faults = "\n".join(check_files(table))
-        entry = next(e for e in table.ledger.files.values() if copy / e.place == short)
+        entry = next(e for e in table.manifest.files.values() if copy / e.place == short)
     ends = f"it ends at byte {entry.bytes - 100} and should have {entry.bytes}"
     again = "delete it, and luckbase solve of its board makes it again"
     said = f"{short}: is not as luckbase wrote it ({ends}); {again}"
     assert why_wrong(Folder(copy), copy, entry) == said
     assert f"{missing}: is missing" in faults
     assert f"{short}: has {short.stat().st_size:,} bytes, not " in faults
-    assert f"{extra}: is not in the ledger" in faults
+    assert f"{extra}: is not in the manifest" in faults
     assert faults.count("\n") == 2
 
 
 def read(table):
-    return read_ledger(Folder(table), table)
-
-
-def lines_file(table):
-    """The one object that holds all lines of a complete table."""
-    return newest_entry(table)
+    return read_manifest(Folder(table), table)
 
 
 @settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.data())
-def test_no_damage_to_a_ledger_is_more_than_a_sentence(copy, data):
-    file = data.draw(st.sampled_from([copy / "table.json", lines_file(copy)]))
+def test_no_damage_to_a_manifest_is_more_than_a_sentence(copy, data):
+    file = copy / "manifest.json"
     whole = file.read_bytes()
     at = data.draw(st.integers(0, len(whole) - 1))
     wrong = data.draw(st.binary(min_size=1, max_size=3))
     changed = whole[:at] + wrong + whole[at + len(wrong) :]
-    if changed.split() == whole.split():
+    if changed == whole:
         return
     file.write_bytes(changed)
     try:
@@ -275,30 +269,30 @@ def test_no_damage_to_a_ledger_is_more_than_a_sentence(copy, data):
 
 
 def reseal(table, old, **change):
-    """Change a line by hand and seal the ledger again."""
-    ledger = read(table)
-    ledger.files[old.name] = FileEntry(**{**vars(old), **change})
-    shared.rewrite(table, ledger)
+    """Change a line by hand and seal the manifest again."""
+    manifest = read(table)
+    manifest.files[old.name] = FileEntry(**{**vars(old), **change})
+    shared.rewrite(table, manifest)
 
 
 def rewrite(table, entry, whole, name, column):
-    """Another column in a file whose rows are `whole`, and the ledger as if it had been so."""
+    """Another column in a file whose rows are `whole`, and the manifest as if it had been so."""
     i = whole.schema.get_field_index(name)
     changed = whole.set_column(i, whole.schema.field(i), [column])
     reseal(table, entry, **vars(shared.write_rows(table, entry, changed)))
 
 
-def test_a_ledger_edited_and_sealed_again_is_found_by_its_tiers(copy):
+def test_a_manifest_edited_and_sealed_again_is_found_by_its_tiers(copy):
     entry = min(read(copy).files.values(), key=lambda entry: entry.name)
     reseal(copy, entry, first_key=entry.first_key + 1)
     with cluster.open_table(copy) as table:
-        assert any(entry.name in fault and "keys" in fault for fault in check_files(table))
+        assert any(entry.place in fault and "keys" in fault for fault in check_files(table))
 
 
-def test_a_wrong_payoff_in_a_file_that_is_as_the_ledger_says_is_found_by_its_row(copy):
+def test_a_wrong_payoff_in_a_file_that_is_as_the_manifest_says_is_found_by_its_row(copy):
     entries = sorted(read(copy).files.values(), key=lambda entry: entry.name)
     entry = next(entry for entry in entries if "spins-2" in entry.name)
-    file = copy / entry.name
+    file = copy / entry.place
     whole = pq.ParquetFile(file).read()
     wrong = whole["payoff_1"].to_numpy().copy()
     wrong[17] += 1e-3
@@ -320,7 +314,7 @@ def test_a_wrong_best_action_in_such_a_file_is_found_too(copy):
         key = int(table.full.keys(states[x : x + 1])[0])
         (entry,) = (e for e in table.full.entries if e.first_key <= key <= e.last_key)
         row = key - entry.first_key
-    file = copy / entry.name
+    file = copy / entry.place
     whole = pq.ParquetFile(file).read()
     best = whole["best"].to_pylist()
     best[row] = "play" if best[row] != "play" else "pass to 3"
@@ -341,12 +335,12 @@ def test_why_a_table_is_stale_is_said_in_sentences(path, tmp_path):
     board.write_text(TINY.read_text().replace("score_cap = 3000", "score_cap = 2500"))
 
     def moved(file):
-        goal = ledgers.Goal(**{**vars(said.goals[0]), "board_file": str(file)})
-        return Ledger(said.head, [goal])
+        goal = manifests.Goal(**{**vars(said.goals[0]), "board_file": str(file)})
+        return Manifest(said.head, [goal])
 
     assert why_stale(moved(board)) == ["score_cap: was 3000, now 2500"]
-    older = ledgers.Head(**{**vars(said.head), "rules_version": 0})
-    assert why_stale(Ledger(older, said.goals)) == ["the rules are version 1, were 0"]
+    older = manifests.Head(**{**vars(said.head), "rules_version": 0})
+    assert why_stale(Manifest(older, said.goals)) == ["the rules are version 1, were 0"]
     assert "cannot be read any more" in why_stale(moved(tmp_path / "gone.toml"))[0]
     assert why_stale(moved(tmp_path / "gone.toml"), absent_is_stale=False) == []
-    assert why_stale(Ledger(said.head)) == []
+    assert why_stale(Manifest(said.head)) == []

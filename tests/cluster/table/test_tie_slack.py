@@ -13,8 +13,8 @@ import pytest
 from luckbase import cluster
 from luckbase.cluster.table.answer import from_rules
 from luckbase.cluster.table.find import table_at
-from luckbase.cluster.table.ledger import Origin
 from luckbase.cluster.table.lookup import Lookup
+from luckbase.cluster.table.manifest import Origin
 from luckbase.cluster.table.parts import lookup_or_backup
 from luckbase.solver.search.bellman import evaluate
 from luckbase.solver.search.expand import expand
@@ -143,7 +143,7 @@ def test_a_search_table_says_toss_up_within_its_slack_and_not_beyond(apart, tied
         tolerance=TOLERANCE,
     )  # fmt: skip
     found = cluster.solve_below(board, results=tmp_path, workers=1)
-    rough = {name: replace(entry, error=ERROR) for name, entry in found.ledger.files.items()}
-    found.ledger.files = rough
-    with table_at(found.table, found.ledger) as table:
+    rough = {name: replace(entry, error=ERROR) for name, entry in found.manifest.files.items()}
+    found.manifest.files = rough
+    with table_at(found.table, found.manifest) as table:
         assert table.ask({"at": "0"}).toss_up == tied

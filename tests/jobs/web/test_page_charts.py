@@ -62,7 +62,7 @@ def test_a_grid_of_a_game_of_ones_own_has_names_to_choose(tmp_path, windows):
     (tmp_path / "named.toml").write_text('game = "climb"\n')
     words = ["named.toml", "--game", "named.py"]
     python("-m", "luckbase", "solve", *words, cwd=tmp_path)
-    (table,) = (path.parent for path in tmp_path.glob("results/*/*/*/table.json"))
+    (table,) = (path.parent for path in tmp_path.glob("results/*/*/*/manifest.json"))
     with serving(table, Path("--game"), game) as site:
         visitor = Visitor(windows(viewport={"width": 1200, "height": 900}), site)
         page = visitor.go(f"#/t/{id_of(table)}/grid")

@@ -75,11 +75,9 @@ def test_a_changed_byte_is_refused_and_the_others_answer(copied, client):
     assert state_of(client, other)["to_act"] == 1
 
 
-@pytest.mark.parametrize("name", ["table.json", "ledger"])
-def test_a_damaged_table_is_listed_and_says_why(name, copied, client):
+def test_a_damaged_table_is_listed_and_says_why(copied, client):
     id = id_of(client, "pig")
-    (place,) = copied.glob(f"pig/*/*/{name}")
-    file = place if place.is_file() else max(place.iterdir())
+    (file,) = copied.glob("pig/*/*/manifest.json")
     file.write_bytes(file.read_bytes().replace(b"pig", b"pug", 1))
     listed = {table["id"]: table for table in client.get("/api/tables").json()["tables"]}
     assert listed[id]["state"] == "damaged" and listed[id]["why"]
@@ -117,14 +115,14 @@ def test_what_is_being_solved_is_listed_without_states(results, client):
     """A head and a goal, and no row yet."""
     luckbase.solve(luckbase.load_board(PRESS, frontier=1), results=results)
     (path,) = results.glob("*/*/*/")
-    from luckbase.cluster.table.entries import read_ledger
     from luckbase.cluster.table.storage import Folder
+    from luckbase.cluster.table.writer import read_manifest
 
     storage = Folder(path)
-    ledger = read_ledger(storage, path)
-    ledger.files.clear()
-    ledger.done.clear()
-    rewrite(path, ledger)
+    manifest = read_manifest(storage, path)
+    manifest.files.clear()
+    manifest.done.clear()
+    rewrite(path, manifest)
     (listed,) = client.get("/api/tables").json()["tables"]
     assert (listed["state"], listed["states"], listed["complete"]) == ("partial", 0, False)
     reply = client.get(f"/api/tables/{listed['id']}/state?scores=0,1000,500&earned=0,1,0")
@@ -251,8 +249,8 @@ def test_where_tables_lie_is_said_on_this_machine_alone(local, results, tmp_path
         client.pool.forget(id)
         sent += [client.get(f"/api/tables/{id}/state?mine=1&yours=1")]
         assert sent[-1].status_code == 409
-        (ledger,) = results.glob("pig/*/*/table.json")
-        ledger.write_text("{}")
+        (manifest,) = results.glob("pig/*/*/manifest.json")
+        manifest.write_text("{}")
         sent += [client.get(f"/api/tables/{id}"), client.get("/api/tables")]
     said = [str(tmp_path) in reply.text for reply in sent]
     assert any(said) if local else not any(said), said

@@ -224,7 +224,7 @@ def test_a_fault_that_leaves_the_table_readable_stands_in_the_report(results, tm
     out = tmp_path / "r.html"
     assert run(["publish", str(folder), str(out), "--results", str(own)]) == 1
     text = Page(out.read_text()).text
-    assert "Faults were found" in text and "more.parquet: is not in the ledger" in text
+    assert "Faults were found" in text and "more.parquet: is not in the manifest" in text
     assert "faults were found" in capsys.readouterr().err
 
 

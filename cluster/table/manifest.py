@@ -1,9 +1,9 @@
-"""What a ledger says: what is committed of a table. What it does not name is not in the table.
+"""What a table has: the manifest, one JSON object, and the names in it.
 
-``table.json``, the head, says which board and rules; the lines say the rest: goals, files, levels
-(docs/reference/table-format.md). `entries` reads and commits them. Each is sealed, so a changed
-byte is refused, and so is a line of another table. Nothing but ``seconds`` depends on when a table
-was solved or with how many workers, and goals on what was asked in which order.
+``manifest.json`` says which board and rules, and lists the goals, files and levels of the table
+(docs/reference/table-format.md). A file that it does not name is not in the table. It ends in a
+check of its own text, so a changed byte is refused; numbers are checked when it is read. `writer`
+has who may replace it, and how.
 """
 
 from __future__ import annotations
@@ -13,22 +13,30 @@ import json
 import os
 import re
 import shlex
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
+from dataclasses import fields as fields_of
 from functools import cached_property, lru_cache, reduce
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import Field, TypeAdapter, ValidationError
 
 from luckbase.cluster.table import FORMAT
 from luckbase.solver.board import registry
 from luckbase.solver.board.file import board_from_canonical, name_of, read_board
-from luckbase.solver.board.model import Board, changed_options, rules_form, rules_identity
+from luckbase.solver.board.model import (
+    Board,
+    changed_options,
+    identity_of,
+    rules_form,
+    rules_identity,
+)
 from luckbase.solver.errors import (
     BoardError,
     CorruptTableError,
+    ForeignTableError,
     LuckbaseError,
     OptionError,
     UnknownGameError,
@@ -40,6 +48,7 @@ if TYPE_CHECKING:
     from luckbase.cluster.table.storage import Storage
     from luckbase.solver.game.game import Game
 
+NAME = "manifest.json"
 TIERS, SEARCH = "tiers", "search"
 """The part of the full table, which grows; each search has a part of its own, ``search-<id>``
 (`search_part`)."""
@@ -55,14 +64,17 @@ _NAME = re.compile(
     r"|decisions/[A-Za-z0-9_.-]{1,200}\.blocks)"
 )
 CHECK = 32
-"""Digits of the check of a sealed text."""
-_SEALED = re.compile(r'(?s)(.*),\s*"check":\s*"([0-9a-f]{32})"\s*\}\s*')
-Raw = bytes  # an entry has a field `bytes`
+"""Digits of the check of a text."""
+Raw = bytes  # the manifest has a property `bytes`
+_END = ',"check":"'
+Whole = Annotated[int, Field(ge=0, lt=1 << 63)]
+Key = Annotated[int, Field(ge=0, lt=1 << 64)]
+Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
 @dataclass(frozen=True)
 class Head:
-    """Which table: the board under its rules, whatever it reaches. rules: its `rules_form`."""
+    """Which table: the board under its rules, however far it reaches. rules: its `rules_form`."""
 
     format: int
     game: str
@@ -86,10 +98,10 @@ class Goal:
     part: str
     reach: dict[str, Any]
     roots: Roots | None
-    files: int
+    files: Whole
     board_file: str
     settings: dict[str, str]
-    number: int = 0
+    number: Whole = 0
 
     @cached_property
     def ask(self) -> str:
@@ -100,11 +112,11 @@ class Goal:
 
 @dataclass(frozen=True)
 class Done:
-    """A goal is there: how many files of its part and states it took."""
+    """A goal is reached: how many files of its part and states it took."""
 
     ask: str
-    files: int
-    states: int
+    files: Whole
+    states: Whole
 
 
 @dataclass(frozen=True)
@@ -122,32 +134,32 @@ class FileEntry:
 
     stages: those of its search's level that it holds states of; none where it was solved in one
     piece. boxes: the parts of these that it holds (`solver.search.stages.Box`); none: all of them.
-    at: where it lies, if not under its name (`folder.put_file`).
+    at: its place in the table, if that is not its name.
     bytes, footer: the size of the file and of its footer. footer_sha256, sha256: of the footer and
     of the whole file, in hexadecimal digits.
     """
 
     name: str
     part: str
-    tier: int
-    rows: int
-    row_group_rows: int
-    first_key: int
-    last_key: int
-    bytes: int
-    footer: int
+    tier: Whole
+    rows: Whole
+    row_group_rows: Whole
+    first_key: Key
+    last_key: Key
+    bytes: Whole
+    footer: Whole
     footer_sha256: str
     sha256: str
-    error: float
-    seconds: dict[str, float]
+    error: Amount
+    seconds: dict[str, Amount]
     solver_version: str
-    stages: list[int] = field(default_factory=list)
-    boxes: list[list[int]] = field(default_factory=list)
+    stages: list[Key] = field(default_factory=list)
+    boxes: list[list[Key]] = field(default_factory=list)
     at: str = ""
 
     @property
     def place(self) -> str:
-        """Where it lies in the table."""
+        """Its path in the table."""
         return self.at or self.name
 
     @property
@@ -175,38 +187,93 @@ def row_spans(entries: Iterable[FileEntry]) -> dict[int, list[tuple[int, int]]]:
     return by_tier
 
 
-def marked(name: str, mark: str) -> str:
-    """The name under which a driver puts a file of this name (`Entries.mark`)."""
+def placed(name: str, writer: str) -> str:
+    """Return the place of a writer's file of a name (`cluster.table.writer`)."""
     stem, _, ending = name.rpartition(".")
-    return f"{stem}{mark}.{ending}"
+    return f"{stem}.{writer}.{ending}"
 
 
 Line = Goal | Done | LevelEntry | FileEntry
-_KINDS: dict[str, type[Line]] = {
-    "goal": Goal, "done": Done, "level": LevelEntry, "file": FileEntry,
-}  # fmt: skip
-_NAMES = {kind: name for name, kind in _KINDS.items()}
+
+
+class Contents(NamedTuple):
+    """What a table has."""
+
+    goals: list[Goal]
+    done: dict[str, Done]
+    levels: dict[str, LevelEntry]
+    files: dict[str, FileEntry]
+
+
+@dataclass(frozen=True)
+class Next:
+    """What a solve of a goal again (``--force``) has solved so far, while the table still answers.
+
+    ask: the goal (`Goal.ask`).
+    """
+
+    ask: str
+    files: list[FileEntry]
+    levels: list[LevelEntry]
+
+
+@dataclass(frozen=True)
+class WriterRecord:
+    """The process that may replace the manifest, or did so last.
+
+    started: when it began, by its own host. ended: whether it lets others write.
+    """
+
+    id: str
+    host: str
+    process: Whole
+    machine: str
+    started: str
+    since: str
+    ended: bool = False
+
+    def __str__(self) -> str:
+        return f"process {self.process} on {self.host} since {self.since}"
+
+
+@dataclass(frozen=True)
+class _Form(Head):
+    """The manifest as it is written."""
+
+    created: str
+    revision: Whole
+    writer: WriterRecord | None
+    writers: list[str]
+    goals: list[Goal]
+    done: list[Done]
+    levels: list[LevelEntry]
+    files: list[FileEntry]
+    next: Next | None
 
 
 @dataclass(repr=False)
-class Ledger:
-    """What a table's ledger says. damage: in a reading that goes on past it, a sentence each.
-    footers: of its files, by name, where they were read with it (`cluster.table.index`).
-    compacted: whether one entry says it all. entries: where a driver adds to it
-    (`entries.Entries`), None before it begins."""
+class Manifest:
+    """The manifest of a table.
+
+    next: what a solve again has so far. writer: who replaced the manifest last.
+    writers: the ids of all writers so far. created: a name of this table's own. revision: counts
+    the swaps.
+    """
 
     head: Head
     goals: list[Goal] = field(default_factory=list)
     done: dict[str, Done] = field(default_factory=dict)
     levels: dict[str, LevelEntry] = field(default_factory=dict)
     files: dict[str, FileEntry] = field(default_factory=dict)
-    damage: list[str] = field(default_factory=list)
-    footers: Mapping[str, Raw] = field(default_factory=dict)
-    compacted: bool = False
-    entries: Any = field(default=None, compare=False)
+    next: Next | None = None
+    writer: WriterRecord | None = None
+    writers: list[str] = field(default_factory=list)
+    created: str = ""
+    revision: int = 0
 
     def add(self, line: Line) -> None:
-        """Take in a line; the first of several that say the same thing counts."""
+        """Add a goal, a level or a file, or note that a goal is reached; the first of several that
+        say the same thing counts."""
         if isinstance(line, Goal):
             same = [replace(goal, number=0, files=0) for goal in self.goals]
             if replace(line, number=0, files=0) not in same:
@@ -218,14 +285,42 @@ class Ledger:
         else:
             self.files.setdefault(line.name, line)
 
-    def lines(self) -> list[Line]:
-        """Every line, in an order that does not depend on the order of work."""
-        kinds: tuple[dict[str, Any], ...] = self.done, self.levels, self.files
-        return [*self.goals, *(kind[name] for kind in kinds for name in sorted(kind))]
+    def take_out(self, names: Iterable[str], *parts: str) -> list[FileEntry]:
+        """Take files out, and return them. No goal of a part that loses a file counts as done, nor
+        a goal of `parts`."""
+        entries = [self.files.pop(name) for name in names]
+        lost = {*parts, *(entry.part for entry in entries)}
+        for goal in self.goals:
+            if goal.part in lost:
+                self.done.pop(goal.ask, None)
+        return entries
 
-    def as_text(self) -> str:
-        """Every line as it is written."""
-        return "".join(as_text(self.head, line) for line in self.lines())
+    @property
+    def is_written(self) -> bool:
+        """Whether its last writer has not ended, as far as the manifest says."""
+        return self.writer is not None and not self.writer.ended
+
+    @property
+    def contents(self) -> Contents:
+        """A copy of what the table has."""
+        return Contents([*self.goals], dict(self.done), dict(self.levels), dict(self.files))
+
+    def encoded(self, contents: Contents) -> Raw:
+        """Return the manifest as it is written, with these contents."""
+        goals, done, levels, files = contents
+        after = self.next
+        return seal({
+            **vars(self.head), "created": self.created, "revision": self.revision,
+            "writer": self.writer and vars(self.writer), "writers": self.writers,
+            "goals": [_goal_form(goal) for goal in goals],
+            "done": [vars(done[ask]) for ask in sorted(done)],
+            "levels": [vars(levels[part]) for part in sorted(levels)],
+            "files": [vars(files[name]) for name in sorted(files)],
+            "next": after and {
+                "ask": after.ask, "files": [vars(entry) for entry in after.files],
+                "levels": [vars(level) for level in after.levels],
+            },
+        })  # fmt: skip
 
     # --- what it says --------------------------------------------------------------------------
 
@@ -240,7 +335,7 @@ class Ledger:
         return sorted(names, key=lambda name: (name != TIERS, name))
 
     def is_done(self, goal: Goal) -> bool:
-        """Whether all of a goal is there, as far as the ledger says."""
+        """Whether all of a goal is there, as far as the manifest says."""
         return goal.ask in self.done
 
     @property
@@ -323,7 +418,7 @@ def _board(text: str) -> Board:
 
 
 def as_its_file_begins(board: Board, goal: Goal | None) -> Board:
-    """A table's board with what its file says and the ledger does not hold, for it changes no
+    """A table's board with what its file says and the manifest does not hold, for it changes no
     payoff, as how plays begin; as it is where the file is gone or says something else."""
     more = [name for name, field in type(board).model_fields.items() if field.exclude]
     if goal is None or not goal.board_file or not more:
@@ -406,7 +501,7 @@ def is_its_start(game: Game, roots: Roots) -> bool:
 
 
 def in_order(state: Mapping[str, Any], game: Game) -> dict[str, Any]:
-    """The fields of a state in the game's order; the ledger sorts them."""
+    """The fields of a state in the game's order; the manifest sorts them."""
     return {name: state[name] for name in game.fields.names if name in state}
 
 
@@ -439,6 +534,86 @@ def table_directory(results: Path, game: Game) -> Path:
     return results / game.board.game / game.board.name / rules_identity(game)
 
 
+# --- as it is written ---
+
+
+def digest(text: str) -> str:
+    """Return the check of a text."""
+    return hashlib.sha256(text.encode()).hexdigest()[:CHECK]
+
+
+def _goal_form(goal: Goal) -> dict[str, Any]:
+    """A goal as JSON has it, without what was worked out of it."""
+    return {each.name: getattr(goal, each.name) for each in fields_of(goal)} | {
+        "roots": goal.roots and vars(goal.roots)
+    }
+
+
+def seal(form: dict[str, Any]) -> Raw:
+    """Return JSON of `form` with its check as the last key."""
+    body = json.dumps(form, sort_keys=True, separators=(",", ":"), allow_nan=False)[:-1]
+    return f'{body}{_END}{digest(body)}"}}\n'.encode()
+
+
+def decoded(content: Raw, where: Path) -> Manifest:
+    """Return the manifest in these bytes.
+
+    Raises CorruptTableError if they were changed, ForeignTableError if a later luckbase wrote them.
+    """
+    path = where / NAME
+    try:
+        text = content.decode("utf-8")
+    except UnicodeDecodeError:
+        raise CorruptTableError(_changed(path, "is not text")) from None
+    body, end, check = text.rpartition(_END)
+    if not end or check != f'{digest(body)}"}}\n':
+        raise CorruptTableError(_changed(path, "its check does not match"))
+    try:
+        found = json.loads(body + "}")["format"]
+        if found != FORMAT:
+            raise ForeignTableError(
+                f"{path}: format {found}; expected {FORMAT}; a newer luckbase wrote it: update "
+                "this one"
+            )
+        form = _adapter().validate_json(body + "}", strict=True)
+        return _manifest_of(form)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        at = ".".join(map(str, first["loc"]))
+        why = f"{at} is not what format {FORMAT} has there"
+        raise CorruptTableError(_changed(path, why)) from None
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise CorruptTableError(_changed(path, str(error))) from None
+
+
+def _manifest_of(form: _Form) -> Manifest:
+    """Raise ValueError for names outside the table, and an identity that its rules do not have."""
+    if identity_of(form.rules, form.rules_version) != form.identity:
+        raise ValueError("its identity is not that of its rules")
+    for entry in (*form.files, *(form.next.files if form.next else ())):
+        names = entry.name, entry.place
+        if not all(_NAME.fullmatch(n) and n.startswith(f"{entry.part}/") for n in names):
+            raise ValueError("names a file outside the table")
+    head = Head(*(getattr(form, each.name) for each in fields_of(Head)))
+    return Manifest(
+        head, form.goals, {done.ask: done for done in form.done},
+        {level.part: level for level in form.levels}, {entry.name: entry for entry in form.files},
+        form.next, form.writer, form.writers, form.created, form.revision,
+    )  # fmt: skip
+
+
+@lru_cache(maxsize=1)
+def _adapter() -> TypeAdapter[_Form]:
+    return TypeAdapter(_Form)
+
+
+def _changed(path: Path, why: str) -> str:
+    again = "luckbase solve of its board makes it again"
+    if getattr(path, "read_only", False):
+        again = "expected what luckbase publish wrote; publish the table there again"
+    return f"{path}: was changed after luckbase wrote it: {why[:80]}; {again}"
+
+
 def file_error(storage: Storage, path: Path, why: str) -> CorruptTableError:
     """Return the error that a file of a table has changed, and the remedy."""
     again = "delete it, and luckbase solve of its board makes it again"
@@ -456,66 +631,3 @@ def file_errors(storage: Storage, path: Path) -> Iterator[None]:
         raise file_error(storage, path, "it is missing") from None
     except CorruptTableError as error:  # fewer bytes than there should be
         raise file_error(storage, path, f"it {str(error).rpartition(': ')[2]}") from None
-
-
-# --- sealed text ---
-
-
-def digest(text: str) -> str:
-    """The check of a text."""
-    return hashlib.sha256(text.encode()).hexdigest()[:CHECK]
-
-
-def seal(salt: str, form: dict[str, Any], indent: int | None = None) -> str:
-    """JSON of `form` with its check as the last key; a single line unless `indent`."""
-    separators = (",", ":") if indent is None else (",", ": ")
-    text = json.dumps(form, sort_keys=True, separators=separators, indent=indent)
-    body = text[:-1].rstrip()
-    between = "" if indent is None else "\n" + " " * indent
-    return f'{body},{between}"check":{separators[1][1:]}"{digest(salt + chr(10) + body)}"}}\n'
-
-
-def unseal(salt: str, text: str) -> dict[str, Any]:
-    """The form in a sealed text. Raises ValueError where a byte of it has changed."""
-    match = _SEALED.fullmatch(text)
-    if not match:
-        raise ValueError("has no check")
-    if digest(salt + "\n" + match[1]) != match[2]:
-        raise ValueError("its check does not match")
-    form = json.loads(match[1] + "}")
-    assert isinstance(form, dict)
-    return form
-
-
-def as_text(head: Head, line: Line) -> str:
-    """A line of the ledger as it is written."""
-    flat = isinstance(line, FileEntry)  # others have dataclasses in them
-    form = vars(line) if flat else asdict(line)
-    return seal(head.identity, {"kind": _NAMES[type(line)], **form})
-
-
-def from_text(head: Head, text: str) -> Line:
-    """The line in a text. Raises ValueError."""
-    form = unseal(head.identity, text)
-    kind = form.pop("kind", None)
-    if kind not in _KINDS:
-        raise ValueError(f"'{str(kind)[:20]}' is not a kind of line")
-    line: Line = validated(_KINDS[kind], form)
-    if isinstance(line, FileEntry):
-        names = line.name, line.place
-        if not all(_NAME.fullmatch(n) and n.startswith(f"{line.part}/") for n in names):
-            raise ValueError("names a file outside the table")
-    return line
-
-
-_adapter: Callable[[type], TypeAdapter[Any]] = lru_cache(TypeAdapter)
-
-
-def validated(kind: type[Head | Line], form: dict[str, Any]) -> Any:
-    """The head or the line that a form says. Raises ValueError."""
-    try:
-        return _adapter(kind).validate_json(json.dumps(form), strict=True)
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        where = ".".join(map(str, first["loc"]))
-        raise ValueError(f"{where} is not what format {FORMAT} has there") from None
