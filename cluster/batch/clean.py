@@ -7,9 +7,10 @@ for; it goes where its folder is named, and not else. Nor goes what somebody sol
 file can not be read, or lay in a folder that is not there now: it may have been moved, or its disk
 taken out.
 
-In a table's folder, or below its URI, luckbase removes the files that it wrote: first the data
-files, last the manifest. So after a stop in between, the table is there, damaged, and the same call
-continues. Other files stay, and then the folder does too. `clean` first becomes the table's writer,
+In a table's folder, or below its URI, luckbase removes the files that it wrote: the manifest first
+names no files any more, then the files go, and the manifest last. So after a stop in between, the
+table is there, without states, and the same call continues. Other files stay, and then the folder
+does too. `clean` first becomes the table's writer,
 so it never removes a table that a live process solves, and no suspended solve commits anything
 afterwards.
 """
@@ -338,6 +339,7 @@ def remove(table: Path) -> list[str]:
     except TableError:
         head = Head(FORMAT, table.parent.parent.name, table.parent.name, table.name, {}, 0)
     with Writer(storage, table, head).take() as writer:
+        writer.drop([*writer.manifest.files])
         ours, others = contents(table)
         for name in ours.keys() - {NAME, f"{NAME}.lock", f"{BEATS}{writer.id}"}:
             storage.delete(name)

@@ -102,9 +102,6 @@ class Work(ABC, Generic[S]):
         manifest: of the table, if there is one.
         """
 
-    def check_workers(self, workers: Workers) -> None:
-        """Raise MemoryLimitError if no machine has the memory for the largest shard."""
-
     @abstractmethod
     def forget(self, manifest: Manifest) -> None:
         """Take out of the manifest what is to be solved again (``--force``)."""

@@ -45,7 +45,6 @@ from luckbase.cluster.run.worker import (
     Stop,
     TableLocation,
     Task,
-    Workers,
     writable,
 )
 from luckbase.cluster.table.format import (
@@ -362,9 +361,6 @@ class FullTable(Work[SolvedTiers]):
         if todo := plan.missing(present):
             check_room(plan, self.budget, table, self.layout.smaller, todo, self.options.slots)
 
-    def check_workers(self, workers: Workers) -> None:
-        workers.check_memory(self.plan.shard_memory, self.layout.smaller)
-
     def forget(self, manifest: Manifest) -> None:
         names = [e.name for part in (self.part, *self.others) for e in manifest.of_part(part)]
         manifest.take_out([name for name in names if name in self.plan.names])
@@ -443,7 +439,7 @@ class TierRun(Run[SolvedTiers]):
         plan, slots = self.plan, self.options.slots
         left = max(0, self.memory - min(self.memory, plan.shard_memory * slots))
         with self.open(left, min(left, round(1.1 * plan.kept_bytes) + slots * self.largest)):
-            self.work.check_workers(self.workers)
+            self.workers.check_memory(self.work.plan.shard_memory, self.layout.smaller)
             self.solve_shards()
         return self.done(
             again=self.again, read=self.read, states=self.rows, shards=self.shards,

@@ -232,10 +232,14 @@ class Folder(Storage):
     @contextmanager
     def _alone(self, name: str) -> Iterator[None]:  # of any process of any host that sees it
         lock = self.path / f"{name}.lock"
-        make_folder(lock.parent)
-        with lock.open("a") as file:
-            _lock(file, lock)
-            yield
+        while True:
+            make_folder(lock.parent)
+            with lock.open("a") as file:
+                _lock(file, lock)
+                if _is_at(file, lock):
+                    yield
+                    return
+            # else luckbase clean deleted the file meanwhile, and others would lock a new one
 
     def details(self, prefix: str = "") -> dict[str, Stored]:
         details: dict[str, Stored] = {}
@@ -344,6 +348,14 @@ def _lock(file: IO[Any], path: Path) -> None:
                 f"{path}: its file system has no locks ({error.strerror}); expected one that has "
                 "flock, or an object store"
             ) from None
+
+
+def _is_at(file: IO[Any], path: Path) -> bool:
+    """Whether an open file is the one that has this path now."""
+    try:
+        return os.path.samestat(os.fstat(file.fileno()), path.stat())
+    except FileNotFoundError:
+        return False
 
 
 def _mount_of(path: str) -> tuple[str, set[str]]:

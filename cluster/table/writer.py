@@ -200,7 +200,7 @@ class Writer:
         running = RequestError(f"{self.where}: another solve of this table is running: {record}")
         if _is_gone(record) is False:
             raise running
-        on_note(f"it is held by {record}: waiting whether that still runs")
+        on_note(f"it is locked by {record}; waiting {LEASE_SECONDS:.0f} s to see whether that runs")
         name, until = f"{BEATS}{record.id}", time.monotonic() + LEASE_SECONDS
         first = self._read(name)
         while time.monotonic() < until:

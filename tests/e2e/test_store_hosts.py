@@ -133,7 +133,9 @@ def test_a_solve_whose_link_is_cut_is_taken_over_and_stops_once_it_is_back(
         (on_disk / "cut").touch()
         second = made.run("two", command)
         assert second.returncode == 0, second
-        assert "it is held by process " in second.stdout and " on test-one since " in second.stdout
+        assert (
+            "it is locked by process " in second.stdout and " on test-one since " in second.stdout
+        )
         before = made.run("two", ["python", "-c", READ])
         assert first.poll() is None
         made.link("one", "up")
