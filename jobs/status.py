@@ -108,8 +108,6 @@ def _running(state: dict[str, Any]) -> Iterator[str]:
         doing = sentences.many(node["slots"], "core")
         if "shards_done" in node:
             doing += f", {sentences.many(node['shards_done'], 'shard')} done"
-        if "left_out" in node:
-            doing = f"left out: {node['left_out']}"
         yield f"  {node['node']}: {doing}"
     if state["last_note"]:
         yield f"  {state['last_note']}"

@@ -123,15 +123,15 @@ def solve_table(work: Work[S]) -> S:
     """
     game, options, part, roots = work.game, work.options, work.part, work.roots
     table = table_directory(options.folder, game)
-    if options.joins:
-        from luckbase.cluster.run.ray import check_address  # Ray itself comes later
-
-        check_address(str(options.address))
     before = stored_manifest(game, table)
     if before is not None and not options.force:
         goal = _goal(game, before, part, roots, work.files)
         if is_reached(goal, before, table) and work.is_there(before):
             return work.report(table, before, goal)
+    if options.joins:
+        from luckbase.cluster.run.ray import check_address
+
+        check_address(str(options.address))
     storage = storage_at(table)
     storage.check_writable()
     work.check_room(table, before)
@@ -349,11 +349,10 @@ class Run(ABC, Generic[S]):
         if options.address is None:
             pool = Pool(kept, location.spill, self.kind)
             return closing(Threads(options.slots, pool, location))
-        from luckbase.cluster.run.ray import ray_cluster, ray_here
+        from luckbase.cluster.run.ray import ray_workers
 
-        if options.joins:
-            return ray_cluster(options.address, location, note, options.workers)
-        return ray_here(options.slots, location, store, note)
+        workers = (options.workers or 0) if options.joins else options.slots
+        return ray_workers(options.address, location, note, workers, store)
 
     def done(self, **counts: Any) -> S:
         """What was done, beside what is known already."""
@@ -412,5 +411,5 @@ class Run(ABC, Generic[S]):
     def show(self, progress: Progress) -> None:
         """How far it is, and what each machine does."""
         doing = self.workers.doing()
-        self.cores = max(self.cores, sum(node["slots"] for node in doing if "left_out" not in node))
+        self.cores = max(self.cores, sum(node["slots"] for node in doing))
         self.watch.show(progress, doing)

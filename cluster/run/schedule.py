@@ -20,7 +20,7 @@ solved, read back, for which it needs no children.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 
@@ -67,30 +67,6 @@ class Drop:
 
 
 Instruction = Solve | Commit | Drop
-LINK = 1.25e9
-"""Bytes a second that a machine takes in, about: 10 Gbit/s."""
-
-
-def choose_node(load: Mapping[str, float], bytes_at: Mapping[str, int]) -> str:
-    """The machine on which a shard begins soonest. load: seconds of work that each has for each of
-    its cores. bytes_at: of what the shard reads, by the machine that has it."""
-    total = sum(bytes_at.values())
-
-    def begins(node: str) -> tuple[float, float, str]:
-        bring = (total - bytes_at.get(node, 0)) / LINK
-        return max(load[node], bring), load[node], node
-
-    return min(load, key=begins)
-
-
-BATCHES = 8
-"""In so many pieces a tier in parts comes to a machine."""
-
-
-def is_batch(new: int, arrived: int, parts: int) -> bool:
-    """Whether new parts of a tier are sent to the machines that will read it, once so many of its
-    parts are there."""
-    return new >= parts / BATCHES or arrived == parts
 
 
 class Schedule:

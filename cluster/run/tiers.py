@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
@@ -509,19 +509,12 @@ class TierRun(Run[SolvedTiers]):
         if part == FACE:
             size = self.game.need(DecisionLayout).face_size(tier)
             keep = PayoffPlace(~index, (size,), (0, size))
-        return Task(
-            step.shard, job, shard.memory, reads, keep if step.keep else None, cores=cores,
-            seconds=shard.seconds / max(1, cores),
-        )  # fmt: skip
+        return Task(step.shard, job, shard.memory, reads, keep if step.keep else None, cores=cores)
 
     def commit(self, receipt: Receipt) -> None:
         rows = max(1, self.plan.shards[receipt.shard].rows)
         for entry in receipt.files.values():
             self.writer.add(entry.solved_in(receipt.solve_seconds * entry.rows / rows))
-
-
-Parts = list[tuple[Sequence[int], Floats]]
-"""Payoffs of a tier in parts: (the numbers of some parts, their rows one part after the other)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -635,16 +628,16 @@ class SolveTier(TierJob):
         return payoffs
 
 
-def payoffs_of(layout: Layout[Any], tier: Any, read: Floats | Parts) -> Floats:
-    """Return the payoffs of a tier in one array, as kernels take them."""
-    if not isinstance(read, list):
+def payoffs_of(layout: Layout[Any], tier: Any, read: Floats | Mapping[int, Floats]) -> Floats:
+    """Return the payoffs of a tier in one array, as kernels take them.
+
+    read: the array, or those of its parts by number.
+    """
+    if not isinstance(read, Mapping):
         return writable(read).reshape(layout.shape(tier))
     whole, ranges = np.empty(layout.shape(tier)), layout.parts(tier)
-    for parts, rows in read:
-        at, rows = 0, rows.reshape(-1, *whole.shape[1:])
-        for start, stop in (ranges[part] for part in parts):
-            whole[start:stop] = rows[at : at + stop - start]
-            at += stop - start
+    for part, rows in read.items():
+        whole[slice(*ranges[part])] = rows
     return whole
 
 

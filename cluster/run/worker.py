@@ -154,8 +154,9 @@ class Job(Protocol):
         """Compile, or load, what it needs."""
 
     def run(self, payoffs: Sequence[Any], sent: Sent, out: Out, stop: Stop) -> Steps:
-        """Do it. payoffs: of what it reads, an array or a list of parts of each. Raises Stopped
-        soon after `stop()` turns true; before it yields anything, NotSeenError."""
+        """Do it. payoffs: of each tier that it reads, an array, or the arrays of its parts by
+        number. Raises Stopped soon after `stop()` turns true; before it yields anything,
+        NotSeenError."""
 
 
 @dataclass(frozen=True)
@@ -174,8 +175,7 @@ class PayoffPlace:
 class Task:
     """What a worker is handed. memory: bytes that it takes. reads: the payoffs that it is handed,
     by `PayoffPlace.tier`. keep: where its own are kept, if they are. stage_file: that it reads, if
-    any. cores: of its machine. seconds: that it takes, about; 0 where nobody knows. early: whether
-    what it yields first is for the driver."""
+    any. cores: of its machine. early: whether what it yields first is for the driver."""
 
     shard: int
     job: Job
@@ -184,7 +184,6 @@ class Task:
     keep: PayoffPlace | None = None
     stage_file: str = ""
     cores: int = 1
-    seconds: float = 0.0
     early: bool = False
 
 
@@ -201,8 +200,6 @@ class Receipt:
     """The most memory that the process has had."""
     sent: bool = False
     """Whether the bytes of the files came back, and they stand in no folder."""
-    node: str = ""
-    """Ray's id of the machine; "" for this one."""
     stage_file: str = ""
     """That it left on that machine's disk."""
 
@@ -229,7 +226,7 @@ class Receipt:
         for name, entry in self.files.items():
             path = storage.written(entry.place, content[entry.place])
             if hashlib.sha256(content[entry.place]).hexdigest() != entry.sha256:
-                raise WorkerError(f"{path}: its bytes changed on the way from node {self.node}")
+                raise WorkerError(f"{path}: its bytes changed on the way from {self.process}")
             files[name] = put_file(storage, entry.place, Written(entry, path))
         return replace(self, files=files)
 

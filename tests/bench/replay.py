@@ -1,12 +1,12 @@
 """What a solve would take on so many cores: the real schedule, with a clock of its own.
 
 Each shard takes its seconds: to solve, after which others may read its payoffs, and to write. A
-task goes to the machine that `choose_node` says, as with Ray, and has as many of its cores as the
-schedule says, which solve it and write its files. Where a node does not have what is read it comes
-over the node's link, one thing after the other, and is there for all its cores. The driver does one
-thing at a time: hand out a task, take in what comes back, and when nothing else is to do commit all
-that it has taken in. Parts of a tier come to all nodes while others are solved, and are put
-together there, some at once. No Ray, no disk.
+task goes to the machine on which it begins soonest (Ray itself chooses the machine that has most of
+what it reads), and has as many of its cores as the schedule says, which solve it and write its
+files. Where a node does not have what is read it comes over the node's link, one thing after the
+other, and is there for all its cores. The driver does one thing at a time: hand out a task, take in
+what comes back, and when nothing else is to do commit all that it has taken in. Parts of a tier
+come to all nodes while others are solved. No Ray, no disk.
 """
 
 from __future__ import annotations
@@ -21,8 +21,6 @@ from luckbase.cluster.run.schedule import (
     Commit,
     Schedule,
     Solve,
-    choose_node,
-    is_batch,
 )
 from luckbase.cluster.run.tiers import (
     AHEAD,
@@ -48,9 +46,9 @@ FILE_BYTES = 4.8
 class Costs:
     """What it costs beside the shards, measured on two cores of an EPYC with Ray 2.60: seconds of
     the driver to hand out a task, for each reference in it, to flush a commit, to take in a
-    receipt, and for each file in it. listed: for each reference in a list that was put, by each
-    task that has it. copy: bytes a second that a task puts together. bytes_a_second: that a node
-    takes in from the network (10 Gbit/s). cores: of a node. file_rate: bytes a second of files
+    receipt, and for each file in it. copy: bytes a second that a task puts together.
+    bytes_a_second: that a node takes in from the network (10 Gbit/s). cores: of a node.
+    file_rate: bytes a second of files
     that come to the driver, by its link or its disk, whichever is slower; no limit where workers
     put them into a store or a shared folder themselves. patience: seconds that what is done waits
     to be committed."""
@@ -64,7 +62,6 @@ class Costs:
     cores: int = 16
     file_rate: float = float("inf")
     patience: float = COMMIT_SECONDS
-    listed: float = 1.2e-5
     copy: float = COPY
 
 
@@ -196,10 +193,22 @@ class Tasks:
     files: Sequence[int] = ()
 
 
+def choose_node(load, bytes_at):
+    """The machine on which a shard begins soonest. load: seconds of work that each has for each of
+    its cores. bytes_at: of what the shard reads, by the machine that has it."""
+    total = sum(bytes_at.values())
+
+    def begins(node):
+        bring = (total - bytes_at.get(node, 0)) / Costs.bytes_a_second
+        return max(load[node], bring), load[node], node
+
+    return min(load, key=begins)
+
+
 class Machines:
     """The machines of a cluster with a clock. Payoffs come to each over its own link, one after the
     other, and are there for all its cores: those in one piece when they are read, parts of others
-    when they were solved, some at once."""
+    when they were solved."""
 
     def __init__(self, workers, tasks, costs):
         nodes, self.tasks, self.costs = -(-workers // costs.cores), tasks, costs
@@ -210,15 +219,13 @@ class Machines:
         self.link = dict.fromkeys(self.free, 0.0)
         self.there = {}
         self.size = {number: size for number, size, _ in tasks.own}
-        self.parts = Counter(number for number, *_ in tasks.own)
-        self.come, self.pieces = Counter[int](), Counter[int]()
-        self.new = {}
+        self.pieces = Counter[int]()
         self.home = {}
         self.queues = {node: [] for node in self.free}
         self.waited = 0.0
 
     def hand_out(self, shard, cores):
-        """Choose a machine, as `ray` does; it begins when its cores are free."""
+        """Choose a machine; the shard begins when its cores are free."""
         bytes_at = dict.fromkeys(self.free, 0)
         for number in dict.fromkeys(self.tasks.reads[shard]):
             if number in self.home:
@@ -254,20 +261,13 @@ class Machines:
         if one:
             self.home[number], self.there[node, number] = node, now
             return 0.0
-        self.come[number] += 1
-        new = self.new.setdefault(number, [])
-        new.append((node, size))
-        if not is_batch(len(new), self.come[number], self.parts[number]):
-            return 0.0
-        del self.new[number]
         self.pieces[number] += 1
-        put_together = sum(size for _, size in new) / self.costs.copy
         for other in self.free:
-            bring = sum(size for at, size in new if at != other) / self.costs.bytes_a_second
+            bring = 0.0 if node == other else size / self.costs.bytes_a_second
             self.link[other] = max(self.link[other], now) + bring
-            there = self.link[other] + put_together
+            there = self.link[other] + size / self.costs.copy
             self.there[other, number] = max(there, self.there.get((other, number), 0.0))
-        return len(self.free) * (self.costs.task + self.costs.listed * len(new))
+        return 0.0
 
     def done(self, shard, node, cores):
         """Its cores are free."""

@@ -23,7 +23,7 @@ from tests.bench.replay import (
 from tests.places import ROOT
 
 FREE = Costs(
-    task=0, reference=0, flush=0, receipt=0, commit=0, bytes_a_second=float("inf"), listed=0,
+    task=0, reference=0, flush=0, receipt=0, commit=0, bytes_a_second=float("inf"),
     copy=float("inf"),
 )  # fmt: skip
 

@@ -14,7 +14,7 @@ from tests.cluster.search.searches import cut_small
 from tests.places import BOARDS
 
 FREE = Costs(
-    task=0, reference=0, flush=0, receipt=0, commit=0, bytes_a_second=float("inf"), listed=0,
+    task=0, reference=0, flush=0, receipt=0, commit=0, bytes_a_second=float("inf"),
     copy=float("inf"),
 )  # fmt: skip
 

@@ -238,33 +238,6 @@ def test_a_second_solve_of_the_same_table_is_refused_while_one_runs(tmp_path):
     assert refused
 
 
-def test_at_the_address_local_no_running_ray_cluster_is_joined(tmp_path, monkeypatch):
-    """Not the one that RAY_ADDRESS names either, which Ray would take where it is given none."""
-    import ray
-    from ray._private import ray_constants, services
-
-    from luckbase.cluster.run.ray import ray_here
-    from luckbase.cluster.run.worker import TableLocation
-
-    asked = []
-    monkeypatch.setattr(ray, "init", lambda **given: asked.append(given))
-    monkeypatch.setattr(ray, "shutdown", lambda: None)
-    node = {"NodeID": "1", "Alive": True, "Resources": {"CPU": 2.0}, "NodeManagerHostname": "here",
-            "NodeManagerAddress": "127.0.0.1"}  # fmt: skip
-    monkeypatch.setattr(ray, "nodes", lambda: [node])
-    monkeypatch.setattr(ray, "remote", lambda **given: lambda work: work)
-    monkeypatch.setenv("RAY_ADDRESS", "127.0.0.1:9")
-    on_term, environment = signal.getsignal(signal.SIGTERM), dict(os.environ)
-    monkeypatch.setattr(ray, "put", lambda value: value)
-    with ray_here(2, TableLocation(tmp_path, "mark"), 0):
-        assert os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] == "0"
-        assert services.get_node_ip_address() == "127.0.0.1"
-    assert os.environ == environment, "a cluster started next would listen on the loopback only"
-    assert ray_constants.ENABLE_RAY_CLUSTER, "this process could join no other cluster"
-    assert [given["address"] for given in asked] == ["local"]
-    assert signal.getsignal(signal.SIGTERM) == on_term
-
-
 @pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="no /proc/net here")
 def test_a_ray_of_its_own_is_not_reached_from_another_machine_and_loses_a_worker(
     undisturbed, tmp_path
@@ -289,6 +262,9 @@ def look_at_ray(results):
     nice = set()
     killed = []
     commit = tiers.TierRun.commit
+    tokens, environment = set(), dict(os.environ, RAY_ADDRESS="127.0.0.1:9")  # not joined
+    os.environ.update(environment)
+    on_term = signal.getsignal(signal.SIGTERM)
 
     def commit_and_kill(run, receipt):
         commit(run, receipt)
@@ -298,6 +274,9 @@ def look_at_ray(results):
 
     def look(now):
         heard.append(listening())
+        for path in Path("/tmp").glob("luckbase-*/token"):
+            with suppress(OSError):
+                tokens.add((oct(path.stat().st_mode), oct(path.parent.stat().st_mode)))
         for process in processes() - others:
             with suppress(OSError):
                 said = Path(f"/proc/{process}/cmdline").read_text().replace("\0", " ")
@@ -311,6 +290,12 @@ def look_at_ray(results):
     import ray
 
     assert killed and solved.ray and not ray.is_initialized()
+    assert tokens == {("0o100600", "0o40700")} and not list(Path("/tmp").glob("luckbase-*/token"))
+    assert os.environ == environment and signal.getsignal(signal.SIGTERM) == on_term
+    until = time.monotonic() + 20
+    while any(Path(f"/proc/{process}").exists() for process in seen.keys() - {os.getpid()}):
+        assert time.monotonic() < until, "Ray outlives the solve"
+        time.sleep(0.1)
     opened = set().union(*heard) - before
     words = [said.split("--")[0] for said in seen.values()]
     assert any("raylet" in said for said in words) and nice == {os.nice(0)}

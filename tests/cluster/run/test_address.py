@@ -1,57 +1,64 @@
-"""Where a cluster is to be joined: what is no head of one is found out soon, in a sentence."""
+"""The address of a cluster: one sentence says why nobody can join; old tables answer."""
 
+import os
 import socket
-import threading
-from contextlib import contextmanager
 
 import pytest
 
+from luckbase import cluster
 from luckbase.cluster.run import ray
+from luckbase.solver import load_board
 from luckbase.solver.errors import OptionError
+from tests.places import BOARDS
+from tests.shared import python
+
+TINY = BOARDS / "press-your-luck/tiny.toml"
 
 
-@contextmanager
-def answering(answer):
-    """The address of a server that says this to everybody, and no more until they go."""
+def test_a_cluster_that_does_not_answer_in_time_is_a_sentence(monkeypatch, capfd):
+    monkeypatch.setattr(ray, "CONNECT_SECONDS", 3.0)
     with socket.create_server(("127.0.0.1", 0)) as server:
-
-        def serve():
-            one, _ = server.accept()
-            with one:
-                one.sendall(answer)
-                while one.recv(1 << 16):
-                    pass
-
-        thread = threading.Thread(target=serve, daemon=True)
-        thread.start()
-        yield f"127.0.0.1:{server.getsockname()[1]}"
-        thread.join(10)
-        assert not thread.is_alive()
-
-
-@pytest.mark.parametrize(
-    "answer",
-    [b"", b"HTTP/1.1 400 Bad Request\r\n\r\n", b"SSH-2.0-x\r\n"],
-    ids=["nothing", "http 1", "ssh"],
-)
-def test_what_is_no_ray_cluster_is_said_at_once(answer, monkeypatch, capfd):
-    monkeypatch.setattr(ray, "ANSWER_SECONDS", 0.3)
-    said = "address: what listens at 127.0.0.1:.* is not the head of a Ray cluster; expected its"
-    with answering(answer) as address, pytest.raises(OptionError, match=said):
-        ray.check_address(address)
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+        with pytest.raises(OptionError, match=f"cluster at {address} has not answered for 3 s; is"):
+            ray.check_address(address)
     assert capfd.readouterr() == ("", "")
 
 
-def test_the_head_of_a_cluster_is_let_pass(ray_cluster):
-    ray.check_address(ray_cluster)
+def test_what_is_no_address_is_a_sentence(capfd):
+    with pytest.raises(OptionError, match="address: the Ray cluster at nowhere does not answer"):
+        ray.check_address("nowhere")
+    assert capfd.readouterr() == ("", "")
 
 
-def test_what_listens_with_tls_is_left_to_ray(monkeypatch):
-    monkeypatch.setenv("RAY_USE_TLS", "1")
-    with answering(b"") as address:
-        ray.check_address(address)
+def test_a_refused_token_is_a_sentence(monkeypatch, capfd):
+    """Of a connection that ends as Ray ends one."""
+    refused = "import sys; sys.exit('AuthenticationError: Token is invalid')"
+    monkeypatch.setattr(ray, "CONNECT", refused)
+    with pytest.raises(OptionError, match=r"refuses this machine's token; copy ~/\.ray"):
+        ray.check_address("10.0.0.1:6379")
+    assert capfd.readouterr() == ("", "")
 
 
-@pytest.mark.parametrize("address", ["auto", "ray://127.0.0.1:9", "local"])
-def test_other_forms_are_left_to_ray(address):
-    ray.check_address(address)
+def test_a_node_with_another_version_is_named_before_anything_is_solved(
+    tmp_path, ray_cluster, monkeypatch
+):
+    made = ray.nodes.versions()
+    monkeypatch.setattr(ray.nodes, "versions", lambda: {**made, "numba": "0.1"})
+    with pytest.raises(OptionError, match=r"address: node \S+ \(\S+\) has numba \S+, not 0.1$"):
+        cluster.solve(load_board(TINY), results=tmp_path, address=ray_cluster)
+    assert not list(tmp_path.rglob("*.parquet"))
+
+
+def test_the_old_table_answers_if_the_cluster_does_not(tmp_path, table_of):
+    """Nor does an old address in RAY_ADDRESS matter, with which Ray would replace ``auto``."""
+    table = table_of(TINY, frontier=2)
+    results, name = table.parents[2], str(TINY)
+    words = ["-m", "luckbase", "solve", name, "--set", "frontier=2", "--results", results]
+    env = {**os.environ, "RAY_ADDRESS": "nowhere"}
+    done = python(*words, "--force", "--address", "auto", env=env, check=False)
+    assert done.returncode == 2 and done.stderr.count("\n") == 1, done.stderr
+    assert "--address: the Ray cluster at auto does not answer" in done.stderr
+    assert python(*words, "--address", "auto", env=env, check=False).returncode == 0  # complete
+    asked = "scores=0,1000,500", "earned=0,1,0"
+    answer = python("-m", "luckbase", "query", table, *asked, check=False)
+    assert answer.returncode == 0 and "play" in answer.stdout, answer.stderr

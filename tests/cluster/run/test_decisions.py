@@ -454,7 +454,7 @@ def test_ray_workers_give_the_same_bytes_also_where_one_is_killed(
     )
     alone = luckbase.solve(board, store="decisions", results=tmp_path / "alone")
     killed, commit = list[str](), decisions._Run.commit
-    kept, keep = list[int](), RayWorkers._keep
+    kept, submit = list[int](), RayWorkers._submit
 
     def commit_and_kill(self, receipt):
         commit(self, receipt)
@@ -462,12 +462,12 @@ def test_ray_workers_give_the_same_bytes_also_where_one_is_killed(
             killed.append(receipt.process)
             os.kill(int(receipt.process.split()[1]), signal.SIGKILL)
 
-    def note(self, place, payoffs, node):
-        kept.append(place.shape[0])
-        keep(self, place, payoffs, node)
+    def note(self, running):
+        kept.extend([running.task.keep.shape[0]] if running.task.keep else [])
+        submit(self, running)
 
     monkeypatch.setattr(decisions._Run, "commit", commit_and_kill)
-    monkeypatch.setattr(RayWorkers, "_keep", note)
+    monkeypatch.setattr(RayWorkers, "_submit", note)
     by_ray = luckbase.solve(
         board, store="decisions", results=tmp_path / "ray", workers=2, address=ray_cluster
     )

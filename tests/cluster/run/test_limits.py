@@ -176,7 +176,7 @@ def test_shards_that_need_all_the_memory_together_run_together(memory, begun):
 
 def test_a_shard_may_need_all_the_memory_of_a_node():
     node = SimpleNamespace(memory=GB, name="one")
-    workers = SimpleNamespace(nodes=SimpleNamespace(working=[node]), _joined=True)
+    workers = SimpleNamespace(nodes=SimpleNamespace(by_id={"a": node}))
     RayWorkers.check_memory(workers, GB, "less")
     with pytest.raises(MemoryLimitError):
         RayWorkers.check_memory(workers, GB + 1, "less")

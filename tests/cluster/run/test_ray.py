@@ -1,50 +1,83 @@
-"""A task that Ray ends half-way, without an error, is handed out again, a few times."""
+"""Workers of a Ray that a test plays: what they submit again, keep and report."""
 
 import pickle
+from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
 
-import numpy as np
 import pytest
 
-from luckbase import solver
-from luckbase.cluster.run import ray as ray_workers
+from luckbase.cluster.run import nodes
+from luckbase.cluster.run.nodes import Nodes
 from luckbase.cluster.run.ray import RETRIES, RayWorkers
-from luckbase.cluster.run.schedule import BATCHES
-from luckbase.cluster.run.worker import PayoffPlace, PayoffsReady, TableLocation, Task
-from luckbase.solver.errors import WorkerError
-from tests.places import BOARDS
+from luckbase.cluster.run.worker import (
+    NotSeenError,
+    PayoffPlace,
+    PayoffsLostError,
+    PayoffsReady,
+    TableLocation,
+    Task,
+)
+from luckbase.solver.errors import OptionError, WorkerError
+
+NODE = {
+    "NodeID": "a", "Alive": True, "NodeManagerHostname": "host-a", "NodeManagerAddress": "::",
+    "Resources": {"CPU": 1.0, "memory": 1e9},
+}  # fmt: skip
+
+
+class SomeRayError(Exception):
+    """What all of Ray's errors are."""
+
+
+class TaskError(SomeRayError):
+    """What a task raised."""
+
+    def __init__(self, cause):
+        self.cause = cause
+
+    def as_instanceof_cause(self):
+        return self.cause
+
+
+class LostError(SomeRayError):
+    """An object that Ray cannot make again."""
+
+
+class DiedError(SomeRayError):
+    """A worker that died too often."""
+
+
+class Results:
+    """What a task yields."""
+
+    def __init__(self, values):
+        self.values = iter(values)
+
+    def __next__(self):
+        return next(self.values)
 
 
 class SomeRay:
-    """As much of Ray as `RayWorkers` asks for: a task yields what comes next of `runs`."""
+    """The part of Ray that `RayWorkers` uses: a task yields what comes next of `runs`."""
 
     exceptions = SimpleNamespace(
-        RayTaskError=KeyError, ObjectLostError=KeyError, RayError=KeyError, NodeDiedError=KeyError,
-        TaskUnschedulableError=KeyError, GetTimeoutError=TimeoutError,
+        RayTaskError=TaskError, ObjectLostError=LostError, RayError=SomeRayError,
+        NodeDiedError=LostError, TaskUnschedulableError=LostError, GetTimeoutError=TimeoutError,
     )  # fmt: skip
-    silent = 0
 
     def __init__(self, *runs):
-        self.runs, self.handed_out = list(runs), 0
-        self.given = []
+        self.runs, self.given, self.silent = list(runs), [], 0
 
-    def nodes(self):
-        return [{
-            "NodeID": "a", "Alive": True, "NodeManagerHostname": "a", "NodeManagerAddress": "::",
-            "Resources": {"CPU": 1.0, "memory": 1e9},
-        }]  # fmt: skip
-
-    def remote(self, *function, **how):
-        return self if function else lambda done: self if done.__name__ == "run" else None
+    def remote(self, **how):
+        return lambda function: self
 
     def options(self, **how):
         return SimpleNamespace(remote=self._begin)
 
     def _begin(self, *given):
-        self.handed_out += 1
         self.given.append(given)
-        return iter(self.runs.pop(0))
+        return Results(self.runs.pop(0))
 
     def put(self, value):
         return value
@@ -56,131 +89,172 @@ class SomeRay:
         if self.silent:
             self.silent -= 1
             raise TimeoutError
+        if isinstance(reference, Exception):
+            raise reference
         return reference
 
 
-RECEIPT = SimpleNamespace(sent=False, node="a", shard=7, stage_file="")
-SENT = SimpleNamespace(sent=True, node="a", stage_file="", arrived=lambda storage, files: RECEIPT)
-"""Its files come behind it."""
+RECEIPT = SimpleNamespace(sent=False, shard=7, stage_file="")
+DONE = ["a", "payoffs", None, (RECEIPT, None)]
 
 
-def task(*, keep):
-    return Task(7, "a job", 1, keep=PayoffPlace(7, (1,), (0, 1)) if keep else None)
+def task(*, keep=False, **more):
+    return Task(7, "a job", 1, keep=PayoffPlace(7, (1,), (0, 1)) if keep else None, **more)
 
 
-def workers_of(ray):
-    nowhere = TableLocation(Path("/nowhere"), "")
-    return RayWorkers(ray, nowhere, lambda text: None, joined=False, max_slots=1)
+def workers_of(ray, table=Path("/nowhere")):
+    there = Nodes([NODE], lambda text: None)
+    return RayWorkers(ray, TableLocation(table, ""), there, 1)
 
 
-def receipts(ray, *, keep):
-    workers = workers_of(ray)
-    workers.submit(task(keep=keep))
-    said = []
-    while not said or said[-1] is not RECEIPT:
+def receipts(workers, task):
+    workers.submit(task)
+    found = []
+    while not found or found[-1] is not RECEIPT:
         event = workers.wait_one(0.0)
-        said += [event] if event is not None else []
+        found += [event] if event is not None else []
     assert not workers._tasks
-    return said
+    return found
 
 
-@pytest.mark.parametrize("ended", [[], [None], [None, "payoffs"], [None, "payoffs", SENT]], ids=len)
-def test_it_is_done_again(ended):
-    ray = SomeRay(ended, ended, [None, "payoffs", RECEIPT, None])
-    said = receipts(ray, keep=False)
-    assert said == [RECEIPT] and ray.handed_out == 3
+@pytest.mark.parametrize("ended", [DONE[:n] for n in range(4)], ids=len)
+def test_a_task_that_ray_ends_half_way_is_submitted_again(ended):
+    ray = SomeRay(ended, ended, DONE)
+    workers = workers_of(ray)
+    assert receipts(workers, task()) == [RECEIPT] and len(ray.given) == 3
+    assert [node["shards_done"] for node in workers.doing()] == [1]
 
 
 def test_payoffs_that_were_there_come_again_with_the_second_try():
-    ray = SomeRay([None, "lost"], [None, "payoffs", RECEIPT, None])
-    said = receipts(ray, keep=True)
-    assert [type(one) for one in said] == [PayoffsReady, PayoffsReady, SimpleNamespace]
-    assert ray.handed_out == 2
+    ray = SomeRay(["a", "lost"], DONE)
+    workers = workers_of(ray)
+    found = receipts(workers, task(keep=True))
+    assert [type(each) for each in found] == [PayoffsReady, PayoffsReady, SimpleNamespace]
+    assert workers._kept == {7: {0: "payoffs"}}
 
 
-def test_in_the_end_it_is_a_sentence():
-    ray = SomeRay(*[[None]] * (RETRIES + 1))
+def test_a_task_that_ray_always_ends_is_a_sentence():
+    ray = SomeRay(*[DONE[:1]] * (RETRIES + 1))
     with pytest.raises(WorkerError, match=f"stopped a task {RETRIES + 1} times; what was"):
-        receipts(ray, keep=False)
-    assert ray.handed_out == RETRIES + 1
+        receipts(workers_of(ray), task())
+    assert len(ray.given) == RETRIES + 1
 
 
-def test_the_board_of_all_tasks_is_the_same_one_there():
-    ray, board = SomeRay([], []), solver.load_board(BOARDS / "press-your-luck/tiny.toml")
+def test_parts_of_a_tier_are_references_of_their_own_with_their_numbers():
+    ray = SomeRay(["a", "second half"], ["a", "first half"], DONE)
     workers = workers_of(ray)
-    other = solver.load_board(BOARDS / "press-your-luck/tiny.toml", max_whammies=2)
-    for number in range(2):
-        job = SimpleNamespace(board=board, number=number, other=other)
-        workers.submit(Task(number, job, 0))
-    first, second = (pickle.loads(content) for _, content, *_ in ray.given)
-    assert first.other == other != board
-    assert (first.number, second.number) == (0, 1)
-    assert first.board == board and first.board is second.board
-
-
-def test_parts_of_a_tier_come_in_pieces_each_once():
-    """Some at once, as they are solved: also one that comes twice."""
-    ray = SomeRay(*[[]] * 100)
-    brought = []
-    workers = workers_of(ray)
-    workers._gather = SimpleNamespace(remote=lambda batch: brought.append(batch) or batch)
-    order = [*range(39, -1, -1)]
-    for part in [*order[:7], order[3], *order[7:]]:
-        place = PayoffPlace(5, (80,), (2 * part, 2 * part + 2), part, 40)
-        workers._keep(place, np.array([2.0 * part, 2.0 * part + 1]), "a")
-    assert len(brought) == BATCHES
-    pieces = workers._payoffs(5, "")
-    assert len(pieces) == BATCHES == len(brought)  # nothing is put together twice
-    assert [part for numbers, _ in pieces for part in numbers] == order
-    for numbers, parts in pieces:
-        assert [of[0] for of in parts] == [2.0 * part for part in numbers]
+    for part in (1, 0):
+        place = PayoffPlace(5, (4,), (2 * part, 2 * part + 2), part, 2)
+        workers.submit(Task(part, "a job", 1, keep=place))
+    while len(workers._kept.get(5, {})) < 2:
+        workers._next(list(workers._tasks)[-1])
+        workers._next(next(iter(workers._tasks)))
+    workers.submit(task(reads=(5,)))
+    _, _, sent, parts, *inputs = ray.given[-1]
+    (numbers,) = parts
+    assert sent == () and dict(zip(numbers, inputs, strict=True)) == {
+        0: "first half", 1: "second half",
+    }  # fmt: skip
     workers.drop(5)
-    assert not workers._pieces and not workers._batches
-    workers._keep(PayoffPlace(6, (1,), (0, 1)), "all", "a")
-    assert workers._payoffs(6, "") == ("all",)
+    assert not workers._kept
 
 
-class LostError(Exception):
-    """What the nodes say of a cluster that is gone."""
+def test_a_node_that_does_not_see_the_table_is_sent_the_files(tmp_path):
+    (tmp_path / "one.parquet").write_bytes(b"some rows")
+    ray = SomeRay([TaskError(NotSeenError(("one.parquet",)))], DONE)
+    workers = workers_of(ray, tmp_path)
+    assert receipts(workers, task()) == [RECEIPT]
+    assert [given[2] for given in ray.given] == [(), ("one.parquet",)]
+    assert ray.given[1][4:] == (b"some rows",)
 
 
-def test_what_does_not_come_is_not_waited_for_where_the_cluster_is_lost(monkeypatch):
-    ray = SomeRay([None, "payoffs", RECEIPT, None])
+def test_a_stage_file_is_an_object_until_it_is_deleted():
+    found = SimpleNamespace(sent=False, shard=1, stage_file="f.arrow")
+    ray = SomeRay(["a", None, b"states", (found, None)], DONE, [])
+    workers = workers_of(ray)
+    workers.submit(Task(1, "find", 1))
+    assert [workers.wait_one(0.0)] == [found]
+    receipts(workers, task(stage_file="f.arrow"))
+    assert ray.given[1][2] == ("f.arrow",) and ray.given[1][4:] == (b"states",)
+    workers.delete(["f.arrow"])
+    with pytest.raises(PayoffsLostError, match="the same command goes on"):
+        workers.submit(task(stage_file="f.arrow"))
+
+
+@pytest.mark.parametrize(
+    ("raised", "kind"),
+    [
+        (LostError(), PayoffsLostError),
+        (TaskError(LostError()), PayoffsLostError),
+        (TaskError(OptionError("no")), OptionError),
+        (TaskError(ZeroDivisionError()), ZeroDivisionError),
+        (TaskError(KeyError("bug")), KeyError),
+        (DiedError("out of memory"), WorkerError),
+    ],
+)
+def test_what_a_task_raised_or_ray_lost_is_raised_here(raised, kind):
+    with pytest.raises(kind) as found:
+        receipts(workers_of(SomeRay([raised])), task())
+    assert type(found.value) is kind
+
+
+def test_an_object_is_not_waited_for_if_the_cluster_is_lost(monkeypatch):
+    ray = SomeRay(DONE)
     ray.silent = 3
     workers = workers_of(ray)
-    workers.submit(task(keep=False))
     looked = []
-    monkeypatch.setattr(workers.nodes, "refresh", lambda: looked.append(1))
-    assert workers.wait_one(0.0) is RECEIPT and len(looked) == 3 + 3  # each time before it waits
+    refresh = workers.nodes.refresh
 
-    def lost():
-        looked.append(1)
-        if len(looked) == 7:
-            raise LostError
+    def look(*needed):
+        looked.append(needed)
+        if len(looked) == 10:
+            raise WorkerError("lost")
+        refresh(*needed)
 
-    ray.runs, ray.silent = [[None, "payoffs", RECEIPT, None]], 100
-    workers.submit(task(keep=False))
-    monkeypatch.setattr(workers.nodes, "refresh", lost)
-    with pytest.raises(LostError):
-        workers.wait_one(0.0)
-    assert len(looked) == 7
-
-
-def test_nor_are_files_that_do_not_come_behind_their_receipt(monkeypatch):
-    """As where the host that solved is lost between the two, with the head of the cluster."""
-    ray, come = SomeRay([None, "payoffs", SENT, {}]), iter([True] * 3 + [False, False, True])
-    monkeypatch.setattr(ray, "wait", lambda all_, **how: (all_, []) if next(come) else ([], all_))
-    workers = workers_of(ray)
-    workers.submit(task(keep=False))
-    assert workers.wait_one(0.0) is None
-    assert workers.wait_one(0.0) is RECEIPT
+    monkeypatch.setattr(workers.nodes, "refresh", look)
+    assert receipts(workers, task()) == [RECEIPT] and looked.count(()) == 3
+    ray.runs, ray.silent = [DONE], 100
+    with pytest.raises(WorkerError, match="lost"):
+        receipts(workers, task())
 
 
-def test_in_the_end_what_does_not_come_is_a_sentence(monkeypatch):
-    monkeypatch.setattr(ray_workers, "GET_SECONDS", 0.0)
-    ray = SomeRay([None, "payoffs", RECEIPT, None])
-    ray.silent = 100
-    workers = workers_of(ray)
-    workers.submit(task(keep=False))
-    with pytest.raises(WorkerError, match="did not arrive within 0 s; what was solved stays"):
-        workers.wait_one(0.0)
+@dataclass(frozen=True)
+class Job:
+    """A job that notes what it gets."""
+
+    location: TableLocation
+
+    def compile(self):
+        """Nothing."""
+
+    def run(self, payoffs, sent, out, stop):
+        yield payoffs, sent
+        with self.location.stage_file("shards/f") as path:
+            path.write_bytes(b"states")
+            self.location.keep("shards/f", path)
+        yield SimpleNamespace(stage_file="shards/f", scratch=self.location.scratch), {"file": b""}
+
+
+def test_a_task_gets_files_and_parts_and_leaves_nothing_on_its_node(monkeypatch):
+    import ray
+
+    context = SimpleNamespace(get_node_id=lambda: "a")
+    monkeypatch.setattr(ray, "get_runtime_context", lambda: context)
+    inputs = b"file", "whole", "second", "first"
+    done = nodes.run(
+        nodes.versions(),
+        pickle.dumps(Job(TableLocation(Path("/nowhere"), ""))),
+        ("f",),
+        ((0,), (1, 0)),
+        *inputs,
+    )
+    node, own, stage_file, (receipt, content) = done
+    assert node == "a" and own == (["whole", {1: "second", 0: "first"}], {"f": b"file"})
+    assert stage_file == b"states" and content == {"file": b""}
+    assert not receipt.scratch.exists()
+
+
+def test_a_node_that_joins_with_another_version_is_named():
+    needed = {**nodes.versions(), "numba": "0.1"}
+    with pytest.raises(WorkerError, match=r"node \S+ has numba \S+, not 0\.1; what was solved"):
+        next(nodes.run(needed, b"", (), ()))

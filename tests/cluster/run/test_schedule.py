@@ -4,13 +4,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from luckbase.cluster.run.schedule import (
-    LINK,
     Commit,
     Drop,
     Schedule,
     Shard,
     Solve,
-    choose_node,
 )
 
 
@@ -152,11 +150,3 @@ def test_a_shard_has_several_cores_where_few_are_ready_and_one_where_many_are():
     assert cores(200, 64) == [1] * 64
     narrow = [Shard(i, str(i), (), 1, 1) for i in range(3)]
     assert [step.cores for step in Schedule(narrow, workers=64, memory=9).start()] == [1, 1, 1]
-
-
-def test_a_shard_goes_where_it_begins_soonest():
-    second = round(LINK)
-    assert choose_node({"a": 3.0, "b": 1.0}, {}) == "b"
-    assert choose_node({"a": 3.0, "b": 1.0}, {"a": 4 * second}) == "a"  # b waits for its link
-    assert choose_node({"a": 3.0, "b": 1.0}, {"a": 2 * second}) == "b"
-    assert choose_node({"a": 0.0, "b": 0.0, "c": 0.0}, {"b": 5, "c": 7}) == "c"

@@ -6,12 +6,10 @@ import os
 import shutil
 import tempfile
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
-from luckbase.cluster.run.ray import RayWorkers
-from luckbase.cluster.run.worker import PayoffsLostError, TableLocation, Task
+from luckbase.cluster.run.worker import TableLocation
 from luckbase.cluster.search import files
 from luckbase.cluster.search.stages import StageSearch
 from luckbase.cluster.table.remote import Objects
@@ -157,28 +155,3 @@ def test_each_machine_removes_its_own_stage_files_and_no_others(disk):
     beside = TableLocation(other.scratch, "")  # with the table nothing else goes
     beside.delete()
     assert (other.scratch / "shards/one").exists()
-
-
-def test_who_has_a_stage_file_serves_it_unless_it_is_gone():
-    asked = []
-    nodes = SimpleNamespace(by_id={"a": None, "b": None})
-
-    def on(node, does, *given):
-        asked.append((node, does))
-        return f"{given[0]} of {node}"
-
-    handed = []
-    run = SimpleNamespace(
-        nodes=nodes, _on=on, _kept={}, _joined=True, _submit=handed.append,
-        _with_disks=("", "a", "b"), _choose=lambda task: "",
-        _stage_files={"f0": "", "f1": "a", "f2": "b", "f3": "b"},
-    )  # fmt: skip
-    for name in ("f0", "f2"):
-        RayWorkers.submit(run, Task(0, None, 1, stage_file=name))
-    assert [one.sent for one in handed] == [{"f0": "f0 of "}, {"f2": "f2 of b"}]
-    asked.clear()
-    RayWorkers.delete(run, ["f1", "f3"])
-    assert sorted(asked) == [("a", "delete"), ("b", "delete")]
-    del nodes.by_id["b"]
-    with pytest.raises(PayoffsLostError, match="what was solved stays"):
-        RayWorkers.submit(run, Task(0, None, 1, stage_file="f2"))

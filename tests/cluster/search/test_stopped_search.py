@@ -17,7 +17,6 @@ import pytest
 
 from luckbase import cluster
 from luckbase.cluster.run import nodes
-from luckbase.cluster.run import ray as ray_workers
 from luckbase.cluster.run.worker import PayoffsLostError, Threads
 from luckbase.cluster.search import shards as level_shards
 from luckbase.cluster.search.shards import Demand, Growth, number_of
@@ -481,7 +480,7 @@ def test_ray_workers_write_the_same_bytes_also_where_one_dies(
             os._exit(1)
         yield from nodes.run(*given)
 
-    monkeypatch.setattr(ray_workers, "run", deadly)
+    monkeypatch.setattr(nodes, "run", deadly)
     monkeypatch.setattr(StageSearch, "_cut", lambda search, looks: search.asks.cut(looks))
     solved = by(tmp_path / "search", workers=2, address=ray_cluster)
     assert solved.ray and died.exists()
