@@ -3,7 +3,7 @@
 docs/reference/table-format.md describes them, for the full table (``tiers/``) and for searches
 (``search-<id>/``). A tier of more than `FILE_ROWS` rows is cut into files of nearly the same size.
 A tier that its game solves in parts (`Layout.parts`) has a file a part. So several cores write at
-once, and the bytes depend on the board alone. A row group has about 32,000 rows, a multiple of the
+once, and the bytes depend on the board alone. A row group has about 65,000 rows, a multiple of the
 game's block.
 
 Measured on a $500 tier of 3.9 M rows (`python -m tests.bench store`): the three payoffs as
@@ -43,8 +43,8 @@ from luckbase.solver.game.game import Game
 
 FILE_ROWS = 1 << 24
 """Rows that a file of a full table has at most, about: some 80 MB, 1.4 s of one core."""
-ROW_GROUP = 32_768
-"""Rows in a row group, about; a lookup decodes one: 0.5 ms."""
+ROW_GROUP = 65_536
+"""Rows in a row group, about; a lookup decodes one: 1 ms."""
 NULLABLE = ("best", "margin")
 """Columns that may hold nulls."""
 ASCENDING = ("key",)
