@@ -28,7 +28,7 @@ def diff(
         str | None, Help("Every decision that moved, as .csv or .parquet.", "FILE")
     ] = None,
     picture: Annotated[
-        str | None, Help("Where decisions moved, as .png, .svg or .pdf.", "FILE")
+        str | None, Help("Where decisions moved, as .png, .svg, .pdf or .html.", "FILE")
     ] = None,
     worst: Annotated[int, Help("Print the N decisions that cost most.", "N", 0)] = 10,
     sample: Annotated[int | None, Help("Compare N states only, drawn evenly.", "N", 1)] = None,
@@ -43,11 +43,12 @@ def diff(
 
     The cost is that of the first table's action, in the second table's payoffs, to the one who
     decides; toss-ups are counted apart. Exit code 1 if the tables differ."""
+    from luckbase.cluster.charts import PICTURES
     from luckbase.cluster.table.frames import check_place
 
     suffix = ""
     if picture is not None:
-        suffix = app.check_ending("--picture", picture, app.PICTURES)
+        suffix = app.check_ending("--picture", picture, PICTURES)
         check_place("--picture", picture)
     first_settings, second_settings = _settings_of(first, second, settings or [], set_second or [])
     with (
@@ -83,7 +84,7 @@ def _settings_of(
 
 
 def _draw(where: str, suffix: str, result: Comparison, names: Sequence[Any]) -> None:
-    from luckbase.jobs.plots import draw
+    from luckbase.cluster.charts import draw
 
     boards = [name.board for name in names]
     if boards[0] == boards[1]:

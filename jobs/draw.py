@@ -1,6 +1,7 @@
 """``luckbase chart``, ``graph``: a table at a glance, play as a graph.
 
-Charts come from the game (`solver.charts`); here they are printed, or drawn into files.
+The game makes the charts (`solver.charts`). The commands print them, or draw them into files
+(`cluster.charts`).
 """
 
 from __future__ import annotations
@@ -19,8 +20,11 @@ from luckbase.solver.sentences import Help
 if TYPE_CHECKING:
     import graphviz
 
-    from luckbase.solver.charts import Chart, Kind
+    from luckbase.solver.charts import Chart, Curves, Heatmap, Kind
     from luckbase.solver.game.game import Game
+
+PRINTED_ROWS = 25
+"""Rows of numbers of a picture, on a terminal."""
 
 
 @app.command(
@@ -37,7 +41,9 @@ def chart(
         str | None, Help("Which of the game's charts; the first if not given.", "NAME")
     ] = None,
     as_csv: Annotated[bool, Help("Print CSV; of a picture, its numbers.")] = False,
-    out: Annotated[str, Help("A .txt, .csv, .png, .svg or .pdf; - is stdout.", "FILE")] = "-",
+    out: Annotated[
+        str, Help("A .png, .svg, .pdf, .html, .csv or .txt; - is stdout.", "FILE")
+    ] = "-",
     listed: Annotated[bool, Help("List the charts: what each shows, and how to read it.")] = False,
     settings: app.Settings = None,
     strict: app.Strict = False,
@@ -46,8 +52,9 @@ def chart(
 ) -> None:
     """Print or draw a table at a glance: when to hold, chances to win.
 
-    A game has its charts by name, lists and pictures: --list. A picture is printed as text, as
-    wide as the terminal, or drawn into a file."""
+    Each game has its own charts, lists and pictures: --list. Of a picture, the terminal shows a
+    sample of its numbers; --out draws it."""
+    from luckbase.cluster.charts import as_file
     from luckbase.solver.board.file import packaged
     from luckbase.solver.charts import Listing
     from luckbase.solver.game.capabilities import Charts, choose_chart
@@ -70,12 +77,17 @@ def chart(
         note = drawn.note if isinstance(drawn, Listing) else ""
         terminal.say("\n".join(filter(None, [note, f"from {origin}"])))
     if out != "-":
-        written = terminal.write_file(out, _written(drawn, suffix))
+        written = terminal.write_file(out, as_file(drawn, suffix))
         _say_written(as_json, f"{out}: {kind.shows}", out, written, origin, kind)
     elif as_json:
         terminal.print_json(origin, {"name": kind.name, "shows": kind.shows}, drawn)
+    elif as_csv:
+        sys.stdout.write(as_file(drawn, ".csv").decode())
+    elif isinstance(drawn, Listing):
+        text = as_file(drawn, ".txt").decode()
+        sys.stdout.write(terminal.to_fit(text, sys.stdout))
     else:
-        sys.stdout.write(_written(drawn, suffix, sys.stdout).decode())
+        _print_numbers(drawn)
 
 
 def _game_of(table: str, settings: list[str] | None) -> Game:
@@ -107,34 +119,61 @@ def _say_written(as_json: bool, text: str, out: str, size: int, *more: Any) -> N
 
 
 def _suffix(kind: Kind, kinds: Sequence[Kind], as_csv: bool, out: str) -> str:
-    """How the chart is to be written: .txt, .csv or a picture's ending."""
+    """Return the ending of the file, or "" for stdout. Raises OptionError for an ending that the
+    chart cannot have."""
+    from luckbase.cluster.charts import PICTURES
+
     if out == "-":
-        return ".csv" if as_csv else ".txt"
-    suffix = app.check_ending("--out", out, (".txt", ".csv", *app.PICTURES))
+        return ""
+    suffix = app.check_ending("--out", out, (*PICTURES, ".csv", ".txt"))
     if as_csv and suffix != ".csv":
         raise OptionError(f"--csv: {out} does not end in .csv")
-    if suffix in app.PICTURES and not kind.picture:
+    if suffix == ".txt" and kind.picture:
+        endings = ", ".join(PICTURES)
+        raise OptionError(f"--out: {out}: '{kind.name}' is a picture, for {endings} or .csv")
+    if suffix in PICTURES and not kind.picture:
         pictures = ", ".join(each.name for each in kinds if each.picture)
         raise OptionError(
             f"--out: {out}: the chart '{kind.name}' is a list, for .txt or .csv; pictures by "
             f"--what: {pictures or 'none'}"
         )
-    if suffix in app.PICTURES:
-        need("chart --out", "matplotlib", extra="report")
+    if suffix in PICTURES:
+        need("chart --out", "vl_convert", extra="report")
     return suffix
 
 
-def _written(drawn: Chart, suffix: str, out: Any = None) -> bytes:
-    """What stands in a file, or on stdout, `out`: as wide as a terminal, and with colours where it
-    has them."""
-    from luckbase.jobs.plots import as_file, text
+def _print_numbers(picture: Heatmap | Curves) -> None:
+    """Print the title of a picture and a sample of its numbers."""
+    from luckbase.solver.charts import Heatmap
+
+    across = min(12, len(picture.xs)) if isinstance(picture, Heatmap) else len(picture.columns)
+    heads, rows, step = picture.sample(PRINTED_ROWS * across)
+    print(picture.title)
+    terminal.print_to_fit(picture.about)
+    if isinstance(picture, Heatmap):
+        terminal.print_to_fit(
+            f"{picture.colour_label}: {picture.x_label} across, {picture.y_label} down"
+        )
+    else:
+        terminal.print_to_fit(picture.y_label)
+    terminal.print_table("", heads, rows, sys.stdout)
+    if step > 1:
+        terminal.say(
+            f"shown: one number in {step} along each axis; --csv prints all, --out draws them"
+        )
+
+
+def save(chart: Chart, path: str) -> int:
+    """Write a chart to a file (`Chart.save` of `solver.charts`)."""
+    from luckbase.cluster.charts import PICTURES, as_file
     from luckbase.solver.charts import Listing
 
-    if out is None or suffix == ".csv":
-        return as_file(drawn, suffix)
-    if isinstance(drawn, Listing):
-        return terminal.to_fit(as_file(drawn, suffix).decode(), out).encode()
-    return text(drawn, terminal.width(out), terminal.has_colours(out)).encode()
+    suffix, listing = Path(path).suffix.lower(), isinstance(chart, Listing)
+    endings = (".txt", ".csv") if listing else (*PICTURES, ".csv")
+    if suffix not in endings:
+        kind = "list" if listing else "picture"
+        raise OptionError(f"{path}: a {kind} is saved in a file that ends in {', '.join(endings)}")
+    return terminal.write_file(path, as_file(chart, suffix))
 
 
 @app.command(

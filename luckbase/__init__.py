@@ -275,7 +275,7 @@ def open(
 
     Table.played_by = "luckbase.cluster.play.game:play_on"
     DRAWN_BY.update(
-        png="luckbase.jobs.plots:draw", file="luckbase.jobs.plots:save",
+        png="luckbase.cluster.charts:draw", file="luckbase.jobs.draw:save",
         html="luckbase.jobs.web.pictures:as_html",
     )  # fmt: skip
     if in_memory:

@@ -8,11 +8,13 @@ a picture is drawn.
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib import import_module
+from itertools import count
 from typing import Any, ClassVar
 
 import numpy as np
@@ -20,7 +22,7 @@ from numpy.typing import NDArray
 
 from luckbase.solver.errors import OptionError, need
 from luckbase.solver.result import Array, Array2, Flags2, PythonOnly, Result, WholeNumbers
-from luckbase.solver.sentences import html_table, many
+from luckbase.solver.sentences import figures, html_table, many
 
 Lookup = Callable[[NDArray[np.int64]], NDArray[np.float64]]
 """Canonical states, int64 (n, fields) -> payoffs, float64 (n, players)."""
@@ -98,19 +100,21 @@ class _Chart(Result):
     rows: Any
 
     def to_pandas(self) -> Any:
-        """The rows as a pandas.DataFrame. Raises OptionError where there is no pandas."""
+        """Return the rows as a pandas.DataFrame; a gap is NaN. Raises OptionError if pandas is not
+        installed."""
         need("to_pandas", "pandas")
         import pandas
 
         return pandas.DataFrame(list(self.rows), columns=list(self.columns))
 
     def save(self, path: str | os.PathLike[str]) -> int:
-        """Write it to a file, all of it or nothing: a picture as .png, .svg or .pdf; its text as
-        .txt, its rows as .csv. Returns the bytes.
+        """Write a file and return its number of bytes: a picture as .png, .svg, .pdf or .html, a
+        list as .txt, the numbers of either as .csv.
 
         >>> t.chart("leads").save("leads.png")
 
-        Raises OptionError for another ending, and where matplotlib is needed and not there."""
+        Raises OptionError for another ending, or if a picture needs vl-convert and it is not
+        installed."""
         return drawn("file", self, os.fspath(path))
 
 
@@ -171,10 +175,10 @@ class Words(Result):
 
 
 class _Picture(_Chart):
-    """A picture, which a notebook shows where somebody draws."""
+    """A picture. A notebook shows it if vl-convert is installed."""
 
     def _repr_png_(self) -> bytes | None:
-        with suppress(OptionError):  # without matplotlib
+        with suppress(OptionError):  # without vl-convert
             return drawn("png", self)
         return None
 
@@ -215,6 +219,15 @@ class Heatmap(_Picture):
     def columns(self) -> tuple[str, ...]:
         """The names of the numbers' columns."""
         return self.names
+
+    def sample(self, cells: int) -> tuple[list[str], list[list[str]], int]:
+        """Return at most so many of the numbers as text, x in columns and y in rows: the heads,
+        the rows, and every how many values of each axis they are."""
+        n, m = self.values.shape
+        step = next(k for k in count(1) if math.ceil(n / k) * math.ceil(m / k) <= cells)
+        heads = [f"{self.names[1]} \\ {self.names[0]}", *(f"{x:,}" for x in self.xs[::step])]
+        rows = zip(self.ys[::step], self.values[::step, ::step].T, strict=True)
+        return heads, [[f"{y:,}", *map(_figures, values)] for y, values in rows], step
 
     @property
     def rows(self) -> tuple[tuple[Cell, ...], ...]:
@@ -276,11 +289,19 @@ class Curves(_Picture):
         """The names of x and of the curves."""
         return (self.x_name, *(curve.name for curve in self.curves))
 
+    def sample(self, cells: int) -> tuple[list[str], list[list[str]], int]:
+        """Return at most so many of the numbers as text, a row for each x: the heads, the rows, and
+        every how many values of x they are."""
+        step = math.ceil(len(self.xs) * (1 + len(self.curves)) / cells)
+        heads = [self.x_label, *(curve.label for curve in self.curves)]
+        rows = zip(self.xs, *(curve.values for curve in self.curves), strict=True)
+        return heads, [[f"{x:,}", *map(_figures, values)] for x, *values in rows][::step], step
+
     @property
     def rows(self) -> tuple[tuple[Cell, ...], ...]:
-        """x and the number of each curve, "" where there is none; to `DECIMALS`."""
+        """x and the number of each curve, NaN for a gap; to `DECIMALS`."""
         return tuple(
-            (int(x), *("" if np.isnan(value) else _cell(value) for value in values))
+            (int(x), *map(_cell, values))
             for x, *values in zip(self.xs, *(curve.values for curve in self.curves), strict=True)
         )
 
@@ -304,7 +325,13 @@ def drawn(kind: str, picture: Any, *how: Any) -> Any:
     return getattr(import_module(module), name)(picture, *how)
 
 
+def _figures(value: float) -> str:
+    return "" if math.isnan(value) else figures(value, 4)
+
+
 def _cell(value: float) -> int | float:
+    if math.isnan(value):
+        return math.nan
     return int(value) if value == int(value) else round(float(value), DECIMALS)
 
 

@@ -1,9 +1,8 @@
 """A table in one file to send to somebody who has nothing installed: ``luckbase publish``.
 
-The page loads nothing: its style and its script stand in it, allowed by their hashes alone, and it
-is below `MAX_BYTES`: the longest charts say fewer of their numbers, with the command that prints
-them all. Charts are drawn by `jobs.plots`; their numbers stand in the page as JSON, which
-``report.js`` reads where the mouse is, and as a table of some of them.
+The page loads nothing and has no script. Its content security policy allows only its own style, by
+its hash. The page has at most `MAX_BYTES`: long charts show fewer of their numbers, with the
+command that prints all. `cluster.charts` draws the charts.
 """
 
 from __future__ import annotations
@@ -20,16 +19,16 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
 from html import escape
-from itertools import chain, count
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from luckbase.cluster.charts import for_page
 from luckbase.cluster.table import FORMAT, find
 from luckbase.cluster.table.find import Question
 from luckbase.cluster.table.manifest import Goal, board_command, solve_command, solver_version
-from luckbase.jobs.plots import PagePicture, for_page
 from luckbase.jobs.terminal import write_file
 from luckbase.jobs.web.pictures import STYLE as SCENE_STYLE
 from luckbase.jobs.web.pictures import svg
@@ -47,8 +46,6 @@ if TYPE_CHECKING:
 
 MAX_BYTES = 2_000_000
 STATIC = Path(__file__).parent / "static"
-CURVE_ROWS = 41
-"""Of the table below curves."""
 
 
 @dataclass(frozen=True)
@@ -60,17 +57,13 @@ class Detail:
     """Of a list, as its lines."""
     cells: int = 441
     """Of a picture's table."""
-    decimals: int = 6
-    """Of the numbers under the mouse."""
-    mouse: bool = True
-    """Whether there are any."""
 
 
 DETAILS = (
     Detail(),
-    Detail(lines=20, rows=100, cells=225, decimals=4),
-    Detail(lines=10, rows=20, cells=100, mouse=False),
-    Detail(lines=3, rows=0, cells=25, mouse=False),
+    Detail(lines=20, rows=100, cells=225),
+    Detail(lines=10, rows=20, cells=100),
+    Detail(lines=3, rows=0, cells=25),
 )
 """The first that keeps the page below `MAX_BYTES` is taken."""
 
@@ -101,10 +94,10 @@ class Report:
 def report_on(of: Table, sample: int | None = 10_000, *, verify: bool = True) -> Report:
     """The report on an open table. sample: rows that are verified, None for all.
 
-    Raises CorruptTableError where what it is made of can not be read, OptionError where there is no
-    matplotlib; what `verify` finds wrong stands in the report.
+    Raises CorruptTableError where what it is made of can not be read, OptionError if
+    vl-convert is not installed; what `verify` finds wrong stands in the report.
     """
-    need("a page", "matplotlib", extra="report")
+    need("a page", "vl_convert", extra="report")
     of.need_payoffs("a report")
     verdict = of.verify(sample) if verify else None
     questions, (charts, why_none), name = find.opening_answers(of), _charts(of), _name(of)
@@ -133,19 +126,17 @@ def whole_page(title: str, body: str) -> str:
     """A page in one file that loads nothing; body: its HTML."""
     sheets = (SCENE_STYLE, STATIC / "report.css")
     style = "".join(sheet.read_text(encoding="utf-8") for sheet in sheets).strip()
-    script = (STATIC / "report.js").read_text(encoding="utf-8").strip()
-    digests = [hashlib.sha256(text.encode()).digest() for text in (style, script)]
-    own_style, own_script = (f"sha256-{base64.b64encode(each).decode()}" for each in digests)
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     policy = (
-        f"default-src 'none'; img-src data:; style-src '{own_style}'; "
-        f"script-src '{own_script}'; base-uri 'none'; form-action 'none'"
+        f"default-src 'none'; img-src data:; style-src 'sha256-{digest}'; "
+        "base-uri 'none'; form-action 'none'"
     )
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>{escape(title)}</title><style>{style}</style></head>\n<body>\n{body}\n"
-        f"<script>{script}</script>\n</body></html>\n"
+        "</body></html>\n"
     )
 
 
@@ -354,7 +345,7 @@ class ReportChart:
     """Of the charts on the page."""
 
     @cached_property
-    def picture(self) -> PagePicture:
+    def picture(self) -> str:
         """Drawn once, however often the page is put together."""
         assert isinstance(self.chart, Heatmap | Curves)
         return for_page(self.chart, f"chart-{self.number}")
@@ -393,7 +384,7 @@ def chart_section(of: ReportChart, command: str, detail: Detail) -> str:
     elif isinstance(of.chart, Listing):
         inner = _listing(of.chart, command, detail)
     else:
-        inner = _figure(of.chart, of.picture, detail) + _numbers_table(of.chart, command, detail)
+        inner = _figure(of.chart, of.picture) + _numbers_table(of.chart, command, detail)
     title = escape(capital(of.shows))
     return f'<section class="chart"><h3>{title}</h3>{inner}</section>'
 
@@ -415,58 +406,18 @@ def _listing(chart: Listing, command: str, detail: Detail) -> str:
     return html + f"<details><summary>The numbers</summary>{body}</details>"
 
 
-def _figure(chart: Heatmap | Curves, picture: PagePicture, detail: Detail) -> str:
+def _figure(chart: Heatmap | Curves, picture: str) -> str:
     head = f"<figcaption><b>{escape(chart.title)}</b><br>{escape(chart.about)}</figcaption>"
-    under = ""
-    if detail.mouse:
-        numbers = json.dumps(_numbers(chart, picture, detail), separators=(",", ":"))
-        # Nothing in the numbers can end the element.
-        under = (
-            f'<script type="application/json" class="numbers">'
-            f"{numbers.replace('<', chr(92) + 'u003c')}</script>"
-            '<output class="under" aria-live="polite">Point at the picture, or move through it '
-            "with the arrow keys.</output>"
-        )
-    return f'<figure class="plot">{head}{picture.svg}{under}</figure>'
-
-
-def _numbers(chart: Heatmap | Curves, picture: PagePicture, detail: Detail) -> dict[str, Any]:
-    """All numbers, and where they are on the sheet, for the mouse."""
-
-    def row(values: Any) -> list[int | float | None]:
-        rounded = np.round(values, detail.decimals).tolist()
-        return [None if x != x else int(x) if x == int(x) else x for x in rounded]
-
-    numbers: dict[str, Any] = {"plot": picture.frame, "xs": chart.xs.tolist()}
-    if isinstance(chart, Curves):
-        return numbers | {
-            "labels": [chart.x_label, *(curve.label for curve in chart.curves)],
-            "places": picture.places,
-            "curves": [row(curve.values) for curve in chart.curves],
-        }
-    return numbers | {
-        "labels": [chart.x_label, chart.y_label, chart.colour_label],
-        "ys": chart.ys.tolist(),
-        "values": [row(values) for values in chart.values],
-    }
+    return f'<figure class="plot">{head}{picture}</figure>'
 
 
 def _numbers_table(chart: Heatmap | Curves, command: str, detail: Detail) -> str:
     """The numbers as a table, every so many of them."""
-    if isinstance(chart, Curves):
-        step, which = -(-len(chart.xs) // CURVE_ROWS), "rows"
-        caption, heads = chart.y_label, [chart.x_label, *(curve.label for curve in chart.curves)]
-        lines = list(zip(chart.xs, *(curve.values for curve in chart.curves), strict=True))[::step]
-    else:
-        (n, m), which = chart.values.shape, "rows and columns"
-        step = next(k for k in count(1) if -(-n // k) * -(-m // k) <= detail.cells)
+    heads, rows, step = chart.sample(detail.cells)
+    caption, which = chart.y_label, "rows"
+    if isinstance(chart, Heatmap):
         caption = f"{chart.colour_label}: {chart.x_label} in columns, {chart.y_label} in rows."
-        heads = [f"{chart.names[1]} \\ {chart.names[0]}", *(f"{x:,}" for x in chart.xs[::step])]
-        lines = list(zip(chart.ys[::step], *chart.values[::step, ::step], strict=True))
-    rows = [
-        [f"{x:,}", *("" if np.isnan(v) else sentences.figures(v, 4) for v in line)]
-        for x, *line in lines
-    ]
+        which = "rows and columns"
     left_out = f"One in {step} {which}; all" if step > 1 else "The same in a file"
     return (
         f"<details><summary>The numbers as a table</summary><p>{escape(caption)}</p>"

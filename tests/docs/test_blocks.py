@@ -23,7 +23,6 @@ from pathlib import Path
 from unittest import mock
 
 import duckdb
-import matplotlib
 import pytest
 
 from luckbase.jobs.app import run
@@ -191,7 +190,6 @@ def test_the_blocks_of_a_page_run_by_themselves_and_print_what_is_shown(
     for name in ("boards", "jobs", "tests"):
         (tmp_path / name).symlink_to(ROOT / name)
     monkeypatch.chdir(tmp_path)
-    matplotlib.use("agg")
     names = {"__name__": "__main__"}
     for block in runs(page):
         where = f"{name_of(page)}:{block.line}"

@@ -3,7 +3,6 @@
 import re
 import shlex
 
-import numpy as np
 import pytest
 
 from luckbase.jobs.app import run
@@ -24,14 +23,12 @@ ROOTS = re.compile(r"^cat > spins.csv <<'END'$(.*?)^END$", re.MULTILINE | re.DOT
 def test_every_drawn_chart_of_the_page_has_its_command():
     shown = set(re.findall(r"pictures/(press-your-luck-.*?\.png)", PAGE.read_text("utf-8")))
     assert shown == {name for _, name in COMMANDS} and len(shown) == 2
-    assert all((ROOT / "docs/pictures" / name).stat().st_size < 100_000 for name in shown)
+    assert all((ROOT / "docs/pictures" / name).stat().st_size < 400_000 for name in shown)
 
 
 @pytest.mark.slow
 def test_drawn_charts_are_those_of_the_whole_table(tmp_path):
-    """45.8 million states; pixels, because bytes change with matplotlib's version."""
-    from matplotlib.image import imread
-
+    """45.8 million states; the bytes are those of the version of vl-convert in constraints.txt."""
     results = ["--results", str(tmp_path / "results")]
     board = str(ROOT / "boards/press-your-luck/1985-02.toml")
     (roots,) = ROOTS.findall(PAGE.read_text(encoding="utf-8"))
@@ -42,5 +39,4 @@ def test_drawn_charts_are_those_of_the_whole_table(tmp_path):
     for words, name in COMMANDS:
         chart, _, *rest = shlex.split(words)
         assert run([chart, board, *rest, "--out", str(tmp_path / name), *results]) == 0
-        one, two = imread(tmp_path / name), imread(ROOT / "docs/pictures" / name)
-        assert one.shape == two.shape and np.abs(one - two).mean() < 0.02
+        assert (tmp_path / name).read_bytes() == (ROOT / "docs/pictures" / name).read_bytes()

@@ -18,7 +18,7 @@ def sources(notebook):
 
 
 def test_the_notebook_prints_and_shows_what_it_says(kept, tmp_path):
-    """But for a picture's bytes, which are those of one version of matplotlib, and what other
+    """But for a picture's bytes, which are those of one version of vl-convert, and what other
     packages (pandas) show."""
     now = made(tmp_path)
     assert sources(kept) == sources(now)

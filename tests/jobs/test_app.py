@@ -37,7 +37,7 @@ def test_the_answer_to_a_state_does_not_load_what_only_others_need(table):
     """Half of what it took: numba, and with it the compiled rules, which run as Python."""
     code = (
         "import sys; from luckbase.jobs.app import run; run(sys.argv[1:]);"
-        "print([m for m in ('ray', 'numba', 'pandas', 'matplotlib', 'obstore', 'pyarrow.csv',"
+        "print([m for m in ('ray', 'numba', 'pandas', 'vl_convert', 'obstore', 'pyarrow.csv',"
         " 'pyarrow.json', 'pyarrow.dataset', 'scipy') if m in sys.modules])"
     )
     done = python("-c", code, "query", table, "scores=0,1000,500", "earned=0,1,0")

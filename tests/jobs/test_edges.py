@@ -245,8 +245,8 @@ def test_one_of_anything_is_not_many_and_no_zero_is_negative():
 
 @pytest.mark.parametrize(
     ("words", "package", "needs"),
-    [(["chart", "--what", "hold", "--out", "x.png"], "matplotlib", "chart --out"),
-     (["publish", "x.html"], "matplotlib", "a page"),
+    [(["chart", "--what", "hold", "--out", "x.png"], "vl_convert", "chart --out"),
+     (["publish", "x.html"], "vl_convert", "a page"),
      (["graph", "--out", "x.dot"], "graphviz", "graph")],
 )  # fmt: skip
 def test_a_command_whose_extra_is_not_installed_says_what_to_run(
@@ -262,7 +262,7 @@ def test_a_command_whose_extra_is_not_installed_says_what_to_run(
 
 
 def test_a_list_needs_no_extra(pig, monkeypatch, capsys):
-    for package in ("matplotlib", "graphviz", "starlette"):
+    for package in ("vl_convert", "graphviz", "starlette"):
         monkeypatch.setitem(sys.modules, package, None)
     for words in (["chart", str(pig)], ["chart", str(pig), "--what", "hold"], ["status", str(pig)]):
         assert run(words) == 0

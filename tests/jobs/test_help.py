@@ -5,7 +5,6 @@ import re
 import shlex
 from pathlib import Path
 
-import matplotlib
 import pytest
 
 from luckbase.jobs.app import COMMANDS, GROUPS
@@ -65,7 +64,6 @@ def test_the_examples_work(command, tmp_path, monkeypatch):
     """They run in the order of the help, in one folder."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("sys.stdin", io.StringIO())
-    matplotlib.use("agg")
     (tmp_path / "states.csv").write_text("mine,yours,turn\n0,87,12\n40,40,0\n")
     for sides in ("6", "4"):
         assert command("solve", "pig/tiny", "--set", f"sides={sides}")[0] == 0

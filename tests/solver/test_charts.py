@@ -1,6 +1,7 @@
 """Lines around regions, words in the middle of them, rows of curves."""
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -56,12 +57,14 @@ def test_a_small_region_gets_no_word_and_what_follows_a_space_is_not_written():
     assert words_in({"pass": inside}, xs, xs) == ()
 
 
-def test_rows_of_curves_are_blank_where_there_is_no_number():
+def test_rows_of_curves_have_nan_for_gaps():
     play = Curve("to play", "play", np.array([0.25, np.nan, 1.0]))
     passed = Curve("to pass", "pass", np.array([np.nan, 0.123456789012, 3000.0]))
     curves = Curves("t", "a", "lead", np.array([-5, 0, 5]), (play, passed), "x", "y")
     assert curves.columns == ("lead", "play", "pass")
-    assert curves.rows == ((-5, 0.25, ""), (0, "", 0.123456789), (5, 1, 3000))
+    nan = pytest.approx(np.nan, nan_ok=True)
+    assert curves.rows == ((-5, 0.25, nan), (0, nan, 0.123456789), (5, 1, 3000))
+    assert set(curves.to_pandas().dtypes.iloc[1:].astype(str)) == {"float64"}
     assert curves.x_range == (-5, 5)
     wider = Curves("t", "a", "lead", np.array([1, 2]), (), "x", "y", (Band(2.5, 3.5, "none"),))
     assert wider.x_range == (1, 3.5)

@@ -218,8 +218,8 @@ def test_a_chart_is_saved_by_the_ending_of_its_file(skunk, tmp_path):
     ("package", "use", "said"),
     [("pandas", lambda t: t.to_pandas(), "to_pandas needs pandas; run: pip install pandas"),
      ("pandas", lambda t: t.chart().to_pandas(), "to_pandas needs pandas; run: pip install pandas"),
-     ("matplotlib", lambda t: t.chart("hold").save("x.png"),
-      r"a picture needs matplotlib; run: pip install '.\[report\]'")],
+     ("vl_convert", lambda t: t.chart("hold").save("x.png"),
+      r"a picture needs vl_convert; run: pip install '.\[report\]'")],
 )  # fmt: skip
 def test_what_is_not_installed_is_named_with_what_installs_it(
     skunk, package, use, said, monkeypatch, tmp_path
@@ -231,10 +231,10 @@ def test_what_is_not_installed_is_named_with_what_installs_it(
     assert not list(tmp_path.iterdir())
 
 
-def test_without_matplotlib_a_notebook_shows_a_picture_as_text(skunk, monkeypatch):
+def test_without_vl_convert_a_notebook_shows_a_picture_as_text(skunk, monkeypatch):
     chart = skunk.chart("hold")
     assert chart._repr_png_().startswith(b"\x89PNG")
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    monkeypatch.setitem(sys.modules, "vl_convert", None)
     assert chart._repr_png_() is None
 
 
