@@ -190,8 +190,14 @@ def test_a_chart_in_pandas_has_its_columns_and_rows(skunk):
 
 
 def test_a_chart_is_saved_by_the_ending_of_its_file(skunk, tmp_path):
-    """The first picture by every ending; how each looks is tests/jobs/test_plots.py's."""
-    begins = {".png": b"\x89PNG", ".svg": b"<?xml", ".pdf": b"%PDF", ".csv": b"", ".txt": b""}
+    """The first picture by every ending; how each looks is tests/jobs/test_chart.py's."""
+    begins = {
+        ".png": b"\x89PNG",
+        ".svg": b"<svg",
+        ".pdf": b"%PDF",
+        ".html": b"<!DOCTYPE html>",
+        ".csv": b"",
+    }
     pictures = [kind for kind in skunk.charts if kind.picture]
     for kind in skunk.charts:
         chart = skunk.chart(kind.name)
