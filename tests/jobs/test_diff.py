@@ -8,7 +8,7 @@ import re
 import pytest
 
 from luckbase import cluster
-from luckbase.jobs import plots
+from luckbase.cluster import charts
 from luckbase.jobs.app import run
 from luckbase.solver import load_game
 from tests.places import BOARDS
@@ -50,7 +50,7 @@ def test_a_picture_names_the_boards_or_of_one_board_the_tables(
 ):
     titles = []
     monkeypatch.setattr(
-        plots, "draw", lambda picture, _: titles.append(f"{picture.title} {picture.about}") or b""
+        charts, "draw", lambda picture, _: titles.append(f"{picture.title} {picture.about}") or b""
     )
     picture = str(tmp_path / "x.png")
     assert run([*words, "--picture", picture]) == 1
@@ -73,7 +73,7 @@ def test_a_picture_that_fails_leaves_the_answer(words, tmp_path, capsys, monkeyp
     def fails(*_):
         raise OSError(errno.EIO, "Input/output error")
 
-    monkeypatch.setattr(plots, "draw", fails)
+    monkeypatch.setattr(charts, "draw", fails)
     assert run([*words, "--picture", str(tmp_path / "x.png")]) == 2
     said = capsys.readouterr()
     assert "all decisions" in said.out and said.err.endswith("Input/output error\n")
