@@ -23,7 +23,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager, redirect_stdout, suppress
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -290,6 +290,7 @@ def ray_workers(
         if local:
             address, settings = stack.enter_context(_ray_here(workers, location.spill, store))
         stack.enter_context(_environment({**DRIVER, **os.environ, **settings}))
+        stack.enter_context(redirect_stdout(sys.stderr))  # Ray prints what happens to nodes
         import ray
 
         on_term = signal.getsignal(signal.SIGTERM)  # Ray sets its own
