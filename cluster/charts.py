@@ -264,7 +264,9 @@ def _curves(picture: Curves) -> list[dict[str, Any]]:
     names = [curve.label for curve in picture.curves]
     strokes = [STROKES[i % len(STROKES)] for i in range(len(names))]
     y = _axis("value", picture.y_label, picture.limits)
-    x = _axis("x", picture.x_label, picture.x_range)
+    first, last = picture.x_range
+    spare = 0.02 * (last - first) or 0.5  # for the markers at both ends
+    x = _axis("x", picture.x_label, (first - spare, last + spare))
     y["axis"].pop("tickMinStep", None)
     legend: dict[str, Any] = {"symbolType": "stroke", "orient": "right"}
     if len(names) < 5:
