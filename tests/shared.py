@@ -63,7 +63,7 @@ def commit_at_once(patch):
 
 def plain(name):
     """The name of a file without the id of its writer."""
-    return re.sub(r"\.[0-9a-f]{8}(?=\.(parquet|blocks|arrow)$)", "", str(name))
+    return re.sub(r"\.[0-9a-f]{8}(?=\.(parquet|arrow)$)", "", str(name))
 
 
 def files_of(table, pattern="*.parquet"):

@@ -50,8 +50,7 @@ from luckbase.solver.sentences import option, setting
 
 FOLDERS = {
     "tiers": ("*.parquet", "*.part"),
-    "decisions": ("*.blocks", "*.part"),
-    "runs": ("*.parquet", "*.part"),
+    "decisions": ("*.parquet", "*.part"),
     "search": ("*.parquet", "*.part"),
     "search-*": ("*.parquet", "*.part"),
     "shards": ("*.arrow", "*.asks", "*.part"),

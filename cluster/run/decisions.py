@@ -37,13 +37,13 @@ from luckbase.cluster.run.worker import (
     writable,
 )
 from luckbase.cluster.table.columns import parse_where
-from luckbase.cluster.table.decisions import file_names, write_blocks, write_runs
+from luckbase.cluster.table.decisions import file_name, write_decisions
 from luckbase.cluster.table.format import (
     Written,
     tier_files,
     write_tier,
 )
-from luckbase.cluster.table.manifest import DECISIONS, RUNS, TIERS, Goal, Manifest
+from luckbase.cluster.table.manifest import DECISIONS, TIERS, Goal, Manifest
 from luckbase.cluster.table.storage import Storage, in_threads
 from luckbase.solver.board.model import Board
 from luckbase.solver.errors import OptionError
@@ -53,11 +53,11 @@ from luckbase.solver.game.game import Game, load_game
 from luckbase.solver.sentences import many, option
 
 BYTES_A_STATE = 0.035
-"""Of blocks and runs together; small tables take more, many spins less."""
+"""On disk; small tables take more, many spins less."""
 WRITE_NS = 5.0
-"""Nanoseconds a state to lay out, compress and flush both, one core."""
-RUN_BYTES = 400 << 20
-"""While runs are made."""
+"""Nanoseconds a state to encode, compress and flush, one core."""
+WRITE_BYTES = 16 << 20
+"""While a file is written."""
 PAYOFF_BYTES = 1 << 30
 """By default payoffs are stored of levels smaller than this."""
 
@@ -104,7 +104,7 @@ def make_plan(layout: DecisionLayout[Any], payoffs_of: str | None = None) -> Dec
         for i in chain:
             turn = (chain[-1] - i) % 2
             rooms[turn] = max(rooms[turn], full.payoff_bytes(dense, order[i], layout.memory_type))
-            coded = rows_of[i] + rows_of[i] // 4 + RUN_BYTES * min(1, rows_of[i] // (1 << 20))
+            coded = rows_of[i] + min(WRITE_BYTES, 8 * rows_of[i])
             memory_of.append(sum(rooms) + coded + faces)
         children = {chain_of[max(piece, ~piece)] for i in chain for piece in reads[i]} - {number}
         name = " to ".join(dense.tier_name(order[i]) for i in dict.fromkeys((chain[0], chain[-1])))
@@ -113,7 +113,7 @@ def make_plan(layout: DecisionLayout[Any], payoffs_of: str | None = None) -> Dec
         memory = max(memory_of[chain[0] :])
         shards.append(Shard(number, name, tuple(sorted(children)), rows, memory, threads))
     of_tier = [
-        (*file_names(layout, tier), *(f.name for f in tier_files(dense, tier) if tier in paid))
+        (file_name(layout, tier), *(f.name for f in tier_files(dense, tier) if tier in paid))
         for tier in order
     ]
     rows, paid_rows = sum(rows_of), sum(map(dense.rows, paid))
@@ -206,7 +206,7 @@ def solve(board: Board, **options: Unpack[SolveOptions]) -> SolvedTiers:
 class _Decisions(full.FullTable):
     plan: DecisionPlan
     part = DECISIONS
-    others = (RUNS, TIERS)
+    others = (TIERS,)
 
     def __init__(self, layout: DecisionLayout[Any], options: Options) -> None:
         plan, budget = make_plan(layout, options.payoffs_of), memory_budget(options)
@@ -366,9 +366,7 @@ class SolveChain(full.TierJob):
         def written(name: str) -> Written:
             if name in of_tier:
                 return write_tier(storage, dense, tier, of_tier[name], payoffs, decisions, error)
-            if name.startswith(f"{DECISIONS}/"):
-                return write_blocks(storage, layout, tier, codes, stop)
-            return write_runs(storage, layout, tier, codes, stop)
+            return write_decisions(storage, layout, tier, codes, stop)
 
         return in_threads(written, names, self.threads)
 

@@ -22,7 +22,6 @@ from luckbase.cluster.table import RUNNING, Condition
 from luckbase.cluster.table.manifest import (
     DECISIONS,
     NAME,
-    RUNS,
     TIERS,
     Head,
     Manifest,
@@ -287,7 +286,7 @@ def table_at(path: Path, manifest: Manifest, *, named_by_board: bool = False) ->
     goal = manifest.furthest
     board = as_its_file_begins(manifest.board({} if goal is None else goal.reach), manifest.origin)
     game, storage = load_game(board), storage_at(path)
-    names = [name for name in manifest.part_names() if name != RUNS]
+    names = manifest.part_names()
     parts = [_part_kind(name)(storage, path, manifest, name, game) for name in names]
     table = StoredTable(game, parts, path)
     table.manifest = manifest

@@ -52,17 +52,14 @@ NAME = "manifest.json"
 TIERS, SEARCH = "tiers", "search"
 """The part of the full table, which grows; each search has a part of its own, ``search-<id>``
 (`search_part`)."""
-DECISIONS, RUNS = "decisions", "runs"
-"""The parts of a table of decisions: blocks (`cluster.table.decisions`), and the same as runs along
-a score, in Parquet for others. A few of its tiers have their payoffs as well, in `TIERS`."""
+DECISIONS = "decisions"
+"""The part of a table of decisions (`cluster.table.decisions`). A few of its tiers have their
+payoffs as well, in `TIERS`."""
 SHARDS = "shards/"
 """The folder of the stage files of a search that runs."""
 KEY_SHIFT = 40
 """Row i of a tier has the key tier << 40 | i."""
-_NAME = re.compile(
-    r"((tiers|runs|search-[0-9a-f]{1,32})/[A-Za-z0-9_.-]{1,200}\.parquet"
-    r"|decisions/[A-Za-z0-9_.-]{1,200}\.blocks)"
-)
+_NAME = re.compile(r"(tiers|decisions|search-[0-9a-f]{1,32})/[A-Za-z0-9_.-]{1,200}\.parquet")
 CHECK = 32
 """Digits of the check of a text."""
 Raw = bytes  # the manifest has a property `bytes`

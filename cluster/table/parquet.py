@@ -200,10 +200,6 @@ class TableFile:
         except (OSError, pa.ArrowException, ValueError, KeyError) as error:
             raise self._changed(_line(error)) from None
         self.metadata = metadata
-        self._set_checks(checks)
-
-    def _set_checks(self, checks: Iterable[tuple[int, int]]) -> None:
-        """checks: the start and the CRC-32 of each row group."""
         starts, self._checks = zip(*checks, strict=True)
         self._starts = [*starts, self.entry.bytes - self.entry.footer]
 
@@ -309,12 +305,11 @@ class RowGroups:
 
     def __init__(
         self, storage: Storage, where: Path, entries: list[FileEntry],
-        decode: Callable[[Any, int, str], Any], kind: type[TableFile] = TableFile,
+        decode: Callable[[Any, int, str], Any],
     ) -> None:  # fmt: skip
         """decode(file, number, kind): a row group in the form that answers a kind of question, an
-        array or a mapping to arrays. kind: of the files."""
+        array or a mapping to arrays."""
         self.storage, self.where, self.entries, self.decode = storage, where, entries, decode
-        self._kind = kind
         self.max_bytes, self.bytes = CACHED_BYTES, 0
         self._files: dict[int, TableFile] = {}
         self._groups: OrderedDict[tuple[int, int, str], Any] = OrderedDict()
@@ -334,7 +329,7 @@ class RowGroups:
         return self._files[i]
 
     def _open(self, entry: FileEntry) -> TableFile:
-        return self._kind(self.storage, self.where, entry)
+        return TableFile(self.storage, self.where, entry)
 
     @contextmanager
     def passing(self, entry: FileEntry) -> Iterator[TableFile]:
@@ -371,7 +366,7 @@ class RowGroups:
 
     def reopen(self, i: int) -> TableFile:
         """Open file number i once more, for another thread."""
-        file = self._kind(self.storage, self.where, self.entries[i], self.file(i).metadata)
+        file = TableFile(self.storage, self.where, self.entries[i], self.file(i).metadata)
         file.buffers = dict(self.file(i).buffers)
         return file
 

@@ -100,8 +100,6 @@ class Part(ABC):
     """Whether it has payoffs, not decisions alone."""
     needed: Sequence[str] = ()
     """Columns by which a row's state is known."""
-    file_kind: type[TableFile] = TableFile
-    """The kind of its files."""
 
     def __init__(
         self, storage: Storage, where: Path, manifest: Manifest, name: str, game: Game
@@ -114,7 +112,7 @@ class Part(ABC):
         """Actions closer than this can not be told apart from what is stored."""
         self.columns = payoff_columns(game)
         """The names of the columns that hold payoffs."""
-        self.groups = RowGroups(storage, where, manifest.of_part(name), self.decode, self.file_kind)
+        self.groups = RowGroups(storage, where, manifest.of_part(name), self.decode)
         self.action_names: list[str] = []
         """Those read so far; decoded best actions are indices into them."""
         self._codes: dict[tuple[str, ...], NDArray[np.int16]] = {}
@@ -284,11 +282,12 @@ class Part(ABC):
 
     def codes_of(self, column: Any) -> NDArray[np.int16]:
         """A column of best actions, as indices into `action_names`, which grows by those that are
-        new; -1 for none."""
+        new; -1 for none, and for the name "" of a table of decisions."""
         codes, labels = labelled(column)
         if labels not in self._codes:
-            self.action_names += [label for label in labels if label not in self.action_names]
-            known = [self.action_names.index(label) for label in labels]
+            new = [label for label in labels if label and label not in self.action_names]
+            self.action_names += new
+            known = [self.action_names.index(label) if label else -1 for label in labels]
             self._codes[labels] = np.array([*known, -1], np.int16)
         return self._codes[labels][codes]
 
@@ -454,7 +453,7 @@ class TierPart(Part):
             payoffs[known] = final_payoffs(self.game, states[known])
         swapped = self.layout.swapped(states) & ~known
 
-        for at, rows in self._in_groups(keys, "payoffs"):  # a part of decisions reads none
+        for at, rows in self._in_groups(keys, "payoffs"):
             payoffs[at], known[at] = rows, True
         payoffs[swapped] = payoffs[swapped][:, ::-1]
         return payoffs, known

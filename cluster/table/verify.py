@@ -21,7 +21,7 @@ import numpy as np
 from pydantic import Field
 
 from luckbase.cluster.table import OnRows, nobody
-from luckbase.cluster.table.decisions import DecisionPart, file_names
+from luckbase.cluster.table.decisions import GROUP_ROWS, DecisionPart, file_name
 from luckbase.cluster.table.format import (
     key_range,
     numbers_of,
@@ -34,7 +34,7 @@ from luckbase.cluster.table.storage import storage_at
 from luckbase.cluster.table.writer import check_bytes, files_there, read_manifest
 from luckbase.solver.dense import decisions_in_order
 from luckbase.solver.game.arrays import Floats, Ints
-from luckbase.solver.game.capabilities import DecisionLayout, Layout
+from luckbase.solver.game.capabilities import NOBODY, DecisionLayout, Layout
 from luckbase.solver.game.game import load_game
 from luckbase.solver.result import Flat, PythonOnly, Result
 from luckbase.solver.search.bellman import most_residual
@@ -178,9 +178,9 @@ def _check_tier(part: TierPart, entry: FileEntry, groups: int) -> list[str]:
     fine = (entry.first_key, entry.last_key) == key_range(entry.tier, entry.rows, first)
     if isinstance(part, DecisionPart):
         shape = first, entry.rows, entry.row_group_rows, groups, entry.name
-        plan, name = part.plan, file_names(part.plan, tier)[0]
-        fine &= shape == (0, layout.rows(tier), plan.block_rows(tier), plan.blocks(tier), name)
-        return [] if fine else ["its rows, keys or blocks are not those of its tier"]
+        rows, name = layout.rows(tier), file_name(part.plan, tier)
+        fine &= shape == (0, rows, GROUP_ROWS, -(-rows // GROUP_ROWS), name)
+        return [] if fine else ["its rows, keys or row groups are not those of its tier"]
     inside = first >= 0 and first + entry.rows <= layout.rows(tier)
     fine &= entry.row_group_rows == row_group_rows(layout, tier)
     fine &= inside and first % layout.block_rows(tier) == 0
@@ -240,10 +240,8 @@ def check_decisions(
     on_rows(0, total)
     for tier, payoffs, noted in decisions_in_order(layout, sampled):
         rows = layout.layout.rows(tier)
-        recomputed = noted.best.view(np.uint8)
-        stored = decided.tier_codes(number_of[layout.layout.tier_number(tier)])
-        stored_rows = layout.place(tier, np.arange(rows)) >= 0
-        wrong = (stored != recomputed) & (stored_rows | (recomputed != 0))
+        recomputed = np.where(noted.best == NOBODY, -1, noted.best)
+        wrong = decided.best_of_file(number_of[layout.layout.tier_number(tier)]) != recomputed
         off = _payoffs_off(table, layout.layout, tier, payoffs)
         wrong |= off > table.error
         at = int(np.argmax(wrong)) if wrong.any() else int(np.argmax(off))

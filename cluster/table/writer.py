@@ -39,7 +39,6 @@ from luckbase.cluster.table import OnRows, nobody
 from luckbase.cluster.table.manifest import (
     DECISIONS,
     NAME,
-    RUNS,
     SEARCH,
     SHARDS,
     TIERS,
@@ -72,8 +71,8 @@ BEATS = ".writer-"
 BEAT_SECONDS, LEASE_SECONDS = 5.0, 15.0
 WATCH_SECONDS = 0.25
 COMMIT_SECONDS, LONGEST_PAUSE, SHARE = 5.0, 60.0, 0.05
-PARTS = (f"{TIERS}/", f"{DECISIONS}/", f"{RUNS}/", SEARCH)
-_OF_WRITER = re.compile(r"\.([0-9a-f]{8})(\.[0-9a-f]{12})?\.(parquet|blocks)")
+PARTS = (f"{TIERS}/", f"{DECISIONS}/", SEARCH)
+_OF_WRITER = re.compile(r"\.([0-9a-f]{8})(\.[0-9a-f]{12})?\.parquet")
 _READ = 8 << 20
 _alive: set[str] = set()
 """The ids of this process's writers."""

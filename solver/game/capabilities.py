@@ -11,7 +11,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from functools import partial
 from itertools import islice
 from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar
@@ -205,14 +204,12 @@ class Layout(Capability, ABC, Generic[T]):
 
 
 class DecisionLayout(Capability, Generic[T]):
-    """How a full table is solved of which the decisions alone are kept: in an order in which few
-    payoffs are in memory, and how decisions are laid out in blocks and in runs. As it is, it is
-    right for any game whose rows have one who decides: tiers in the order of the layout, read whole
-    by those above them, and every row stored.
+    """How a full table is solved if only the decisions are stored: in an order in which few payoffs
+    are in memory. As it is, it is right for any game in which one player decides in a row: tiers in
+    the order of the layout, which are read whole by the tiers above them.
 
-    Of a tier one other reads all payoffs, `below`, and others read its *face*, a few of them in a
-    flat array. Stored are the rows in which somebody decides, a code each: an index into
-    `Layout.best_names`, or `NOBODY`.
+    One other tier, `below`, reads all payoffs of a tier; others read its *face*, a few of them in a
+    flat array. The decision of a row is an index into `Layout.best_names`, or `NOBODY`.
     """
 
     missing: ClassVar[str] = (
@@ -273,64 +270,9 @@ class DecisionLayout(Capability, Generic[T]):
         float64."""
         return 0.0
 
-    def block_rows(self, tier: T) -> int:
-        """Codes of every block of a tier but the last."""
-        return BLOCK_ROWS
-
-    def blocks(self, tier: T) -> int:
-        """How many blocks a tier has; none where nobody decides."""
-        return -(-self.layout.rows(tier) // BLOCK_ROWS)
-
-    def pack(self, tier: T, codes: NDArray[np.uint8], block: int) -> NDArray[np.uint8]:
-        """A block, to be compressed, of the codes (rows,) of a tier."""
-        return codes[block * BLOCK_ROWS : (block + 1) * BLOCK_ROWS]
-
-    def unpack(self, tier: T, packed: NDArray[np.uint8], block: int) -> NDArray[np.uint8]:
-        """The codes of a block; the inverse of `pack`."""
-        return packed
-
-    def place(self, tier: T, rows: Ints) -> Ints:
-        """(n,) where the codes of rows (n,) stand, counted through all blocks; -1 where nobody has
-        a choice, and the action is the first."""
-        return np.asarray(rows, np.int64)
-
-    def runs(
-        self, tier: T, codes: NDArray[np.uint8]
-    ) -> Iterator[Callable[[], Mapping[str, NDArray[np.integer[Any]] | Coded | Runs]]]:
-        """The codes as runs along a number of the state, in groups, what makes each group's
-        columns: the state's fields but what is constant, ``to_act``, ``from``, ``to``, in people's
-        units; last ``code``. The number that runs go along is null: -1 in `Runs`."""
-        block = self.layout.block_rows(tier)
-        size = -(-RUN_ROWS // block) * block
-        for start in range(0, self.layout.rows(tier), size):
-            yield partial(self._runs_from, tier, start, codes[start : start + size])
-
-    def _runs_from(
-        self, tier: T, start: int, codes: NDArray[np.uint8]
-    ) -> dict[str, NDArray[np.integer[Any]] | Coded | Runs]:
-        """The runs of rows from `start` on, along the number that rises by one most often while
-        the others stay."""
-        game, stop = self.layout.game, start + len(codes)
-        states = self.layout.states_at(tier, np.arange(start, stop))
-        step = np.diff(states, axis=0)
-        rises = (step == 1) & ((step != 0).sum(axis=1) == 1)[:, None]
-        along = int(np.argmax(rises.sum(axis=0)))
-        begins = ~rises[:, along] | (codes[1:] != codes[:-1])
-        first = np.flatnonzero(np.append(True, begins))
-        last = np.append(first[1:], len(codes)) - 1
-        name, columns = game.columns[along], dict[str, Any](game.table_columns(states[first]))
-        first_number, last_number = columns[name], game.state_columns(states[last])[name]
-        columns[name] = Runs(np.full(1, -1, np.int32), len(first))
-        for constant in self.layout.tier_fields(tier):
-            del columns[constant]
-        columns["to_act"] = self.layout.acting_rows(tier, start, stop)[first]
-        return columns | {"from": first_number, "to": last_number, "code": codes[first]}
-
 
 NOBODY = 15
 """The code of a row in which nobody decides."""
-BLOCK_ROWS, RUN_ROWS = 1 << 16, 1 << 20
-"""Of a block; of a group of runs, about."""
 
 
 Fact = tuple[str, str, float]

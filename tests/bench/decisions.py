@@ -9,13 +9,9 @@ import sys
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from luckbase import solver
-from luckbase.cluster.table.decisions import best_in, write_blocks, write_runs
-from luckbase.cluster.table.find import open_table
-from luckbase.cluster.table.format import as_table, names_column
-from luckbase.cluster.table.manifest import DECISIONS, RUNS
+from luckbase.cluster.table.decisions import write_decisions
 from luckbase.cluster.table.storage import Folder
 from luckbase.jobs import terminal
 from luckbase.solver import sentences
@@ -60,12 +56,6 @@ def _tables(board, results, frontier):
         said = json.loads(done.stdout.splitlines()[-1])
         size = sentences.size(said["bytes"])
         a_state = f"{said['bytes'] / said['states']:.4f}"
-        if kind == "decisions":
-            with open_table(said["table"]) as table:
-                parts = {part: sum(e.bytes for e in table.manifest.of_part(part))
-                         for part in (DECISIONS, RUNS)}  # fmt: skip
-            a_state += ": " + ", ".join(f"{name} {bytes_ / said['states']:.4f}"
-                                        for name, bytes_ in parts.items())  # fmt: skip
         rows.append((
             str(frontier), sentences.count(said["states"]), kind,
             sentences.duration(said["seconds"]), f"{said['states_per_second'] / 1e6:.1f}",
@@ -84,23 +74,11 @@ def _encodings(board, results):
     codes = next(noted.best.view(np.uint8) for one, _, noted in decisions_in_order(layout)
                  if one == tier)  # fmt: skip
     zstd = {level: pa.Codec("zstd", compression_level=level) for level in (1, 6)}
-    states = dict(dense.state_rows(tier, 0, len(codes)))
-    rows = as_table(states | {"best": names_column(best_in(codes), dense.best_names)})
-    runs = write_runs(storage, layout, tier, codes)
     size = {
         "a byte a state, zstd 1, one stream": len(zstd[1].compress(codes)),
         "a byte a state, zstd 6, one stream": len(zstd[6].compress(codes)),
-        "Parquet, a row a state, zstd 6": _parquet(rows, compression="zstd", compression_level=6),
-        "Parquet, a row a run, pyarrow's defaults": _parquet(pq.read_table(runs.path)),
-        "Parquet, a row a run, zstd 6 *": runs.entry.bytes,
-        "blocks, zstd 6 *": write_blocks(storage, layout, tier, codes).entry.bytes,
+        "Parquet, a row a state *": write_decisions(storage, layout, tier, codes).entry.bytes,
     }
     shutil.rmtree(results / "encoded")
     fields = ", ".join(f"{name} {value}" for name, value in dense.tier_fields(tier).items())
     return fields, len(codes), size
-
-
-def _parquet(table, **how):
-    out = pa.BufferOutputStream()
-    pq.write_table(table, out, **how)
-    return int(out.getvalue().size)

@@ -1,18 +1,15 @@
 """A table of decisions: what it says is what the table of payoffs says, and what it lacks."""
 
-import json
 import math
 import os
 import shutil
 import signal
-import zlib
 from collections import Counter
 from dataclasses import replace
-from itertools import pairwise, product
+from itertools import product
 
 import numpy as np
 import pandas
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -25,9 +22,9 @@ from luckbase.cluster.run.decisions import make_plan
 from luckbase.cluster.run.progress import SolvedTiers
 from luckbase.cluster.run.ray import RayWorkers
 from luckbase.cluster.run.worker import TableLocation
-from luckbase.cluster.table.decisions import write_blocks, write_runs
+from luckbase.cluster.table.decisions import write_decisions
 from luckbase.cluster.table.find import opening_answers
-from luckbase.cluster.table.manifest import DECISIONS, RUNS, TIERS
+from luckbase.cluster.table.manifest import DECISIONS, TIERS
 from luckbase.cluster.table.storage import Folder
 from luckbase.cluster.table.table import StoredTable, tiers_in_memory
 from luckbase.cluster.table.verify import _check_entry
@@ -45,6 +42,7 @@ from luckbase.solver.errors import (
 from luckbase.solver.game.arrays import Decisions
 from luckbase.solver.game.capabilities import DecisionLayout, Layout
 from luckbase.solver.game.game import Stopped
+from luckbase.solver.search.expand import expand
 from tests.places import BOARDS
 from tests.shared import files_of
 from tests.solver.game.test_decisions import TwoBelow
@@ -91,15 +89,15 @@ def test_every_decision_is_that_of_the_table_of_payoffs(solved, full, every_stat
     assert solved.stored_best(every_state) == decided.stored_best(every_state) == right
     assert solved.rows == solved.manifest.rows == len(every_state) == full.rows
     assert solved.rows > decided.rows  # the others have payoffs too
-    codes, there = decided.codes(every_state)
-    assert there.all()
+    codes = decided.stored(every_state).best
+    assert decided.holds(every_state).all()
     assert len(np.unique(codes)) == 4
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("frontier", [2, 3, 4])
 def test_every_decision_of_february_is_that_of_the_payoffs(frontier, tmp_path):
-    """In every row, $500: blocks as they were written beside the tiers of a table of payoffs."""
+    """In every row, $500: as they are in a table of payoffs."""
     board = luckbase.load_board(FEBRUARY, score_unit=500, frontier=frontier)
     done = luckbase.solve(board, store="decisions", results=tmp_path)
     dense, rows = load_layout(board), 0
@@ -112,11 +110,8 @@ def test_every_decision_of_february_is_that_of_the_payoffs(frontier, tmp_path):
         for tier in dense.tiers():
             out, noted = np.empty(dense.shape(tier)), Decisions.blank(dense.rows(tier))
             dense.solve_tier(tier, out, kept.__getitem__, lambda: False, 0, noted)
-            codes = decided.tier_codes(number_of[dense.tier_number(tier)])
-            for start in range(0, len(codes), 1 << 22):
-                at = np.arange(start, min(start + (1 << 22), len(codes)))
-                decides = decided.plan.place(tier, at) >= 0
-                assert (codes[at] == np.where(decides, noted.best[at], 0)).all()
+            codes = decided.best_of_file(number_of[dense.tier_number(tier)])
+            assert (codes == noted.best).all()
             rows += len(codes)
             kept[tier] = out
             for child in dense.children(tier):
@@ -135,9 +130,9 @@ def searches_agree(table, wanted, most):
     for _ in range(100 * wanted):
         entry = decided.entries[rng.choice(len(rows), p=rows / rows.sum())]
         tier, row = decided.tier_of_number[entry.tier], rng.integers(entry.rows)
-        if decided.plan.place(tier, np.array([row]))[0] < 0:
-            continue  # there is no choice
         state = decided.layout.states_at(tier, np.array([row]))[0]
+        if len({*expand(table.game, state[None]).actions.tolist()}) < 2:
+            continue  # there is no choice
         words = table.game.describe(state)
         try:
             with search_below(table.game, state, most) as found:
@@ -168,7 +163,7 @@ def test_searches_from_random_states_of_a_large_table_agree(tmp_path):
 def test_it_says_what_kind_of_table_it_is_and_grows_into_one_of_payoffs(tmp_path):
     board = coarse(2)
     first = luckbase.solve(board, store="decisions", payoffs_of="spins=1", results=tmp_path)
-    assert {e.part for e in first.manifest.files.values()} == {DECISIONS, RUNS, TIERS}
+    assert {e.part for e in first.manifest.files.values()} == {DECISIONS, TIERS}
     assert {e.tier for e in first.manifest.of_part(TIERS)} < {
         e.tier for e in first.manifest.of_part(DECISIONS)
     }
@@ -379,7 +374,7 @@ def test_verify_finds_an_entry_that_is_not_that_of_its_tier(solved):
     ]  # fmt: skip
     for change in changes:
         (why,) = _check_entry(part, replace(entry, **change))
-        assert why.endswith("its rows, keys or blocks are not those of its tier"), change
+        assert why.endswith("its rows, keys or row groups are not those of its tier"), change
     (why,) = _check_entry(part, replace(entry, tier=1 << 20))
     assert why.endswith("is of a tier that this board does not have")
 
@@ -393,14 +388,14 @@ def test_verify_solves_tiers_again_and_finds_a_changed_decision(solved):
     with luckbase.open(solved.where) as table:
         decided = table.decided
         assert decided is not None
-        right = decided.plan.unpack
+        right = decided.decode
 
-        def wrong(tier, packed, block):
-            codes = right(tier, packed, block).copy()
+        def wrong(file, number, kind):
+            codes = right(file, number, kind).copy()
             codes[5] ^= 1
             return codes
 
-        decided.plan.unpack = wrong
+        decided.decode = wrong
         assert "have another decision" in table.verify(None).faults[0]
 
 
@@ -415,15 +410,14 @@ def test_a_byte_that_changed_is_refused_and_a_lost_file_made_again(solved, tmp_p
         part = table.decided
         assert part is not None
         with pytest.raises(CorruptTableError, match="is not as luckbase wrote it"):
-            part.tier_codes(3)
+            part.best_of_file(3)
     path.unlink()
-    runs_name = solved.manifest.of_part(RUNS)[7].name
-    runs = where / solved.manifest.files[runs_name].place
-    kept = runs.read_bytes()
-    runs.unlink()
+    other = solved.manifest.of_part(DECISIONS)[7]
+    kept = (where / other.place).read_bytes()
+    (where / other.place).unlink()
     again = luckbase.solve(coarse(), results=tmp_path / "r", **HOW)
     assert len(again.damaged) == 2
-    new = [again.manifest.files[name].place for name in (entry.name, runs_name)]
+    new = [again.manifest.files[name].place for name in (entry.name, other.name)]
     assert [(where / place).read_bytes() for place in new] == [before, kept]
 
 
@@ -441,8 +435,7 @@ def test_it_goes_on_after_a_stop_with_the_same_bytes(solved, tmp_path):
         luckbase.solve(board, results=tmp_path, on_progress=stop, workers=1, **HOW)
     half = luckbase.solve(board, results=tmp_path, workers=1, **HOW)
     assert 0 < half.kept < half.rows
-    for pattern in ("*.parquet", "*.blocks"):
-        assert files_of(solved.where, pattern) == files_of(half.table, pattern)
+    assert files_of(solved.where, "*.parquet") == files_of(half.table, "*.parquet")
 
 
 def test_ray_workers_give_the_same_bytes_also_where_one_is_killed(
@@ -508,14 +501,15 @@ def test_a_store_holds_it_as_any_table(tmp_path, bucket):
     }
 
 
-def test_writing_a_tier_stops_between_blocks(solved, tmp_path):
+def test_writing_a_tier_stops_between_row_groups(solved, tmp_path):
     decided = solved.decided
     assert decided is not None
-    tier, codes = decided.tier_of_number[decided.entries[-1].tier], decided.tier_codes(-1)
+    tier, codes = (
+        decided.tier_of_number[decided.entries[-1].tier],
+        decided.best_of_file(-1).astype(np.uint8),
+    )
     with pytest.raises(Stopped):
-        write_blocks(Folder(tmp_path), decided.plan, tier, codes, lambda: True)
-    with pytest.raises(Stopped):
-        write_runs(Folder(tmp_path), decided.plan, tier, codes, lambda: True)
+        write_decisions(Folder(tmp_path), decided.plan, tier, codes, lambda: True)
 
 
 def test_its_plan_says_rows_and_memory_and_refuses_what_does_not_fit():
@@ -555,67 +549,36 @@ def test_words_that_are_wrong_are_refused():
         cluster.solve(coarse(), store="decisions")
 
 
-def by_the_page(blocks, footer_bytes, spins, n):
+def by_the_page(path, spins, n):
     """The actions of a tier of three players by (passed A, earned A, …, earned C, scores of A, B,
     C in units), read as docs/reference/table-format.md says; nothing of ours in it."""
-    about = json.loads(blocks[-footer_bytes:-8])
-    assert int.from_bytes(blocks[-8:-4], "little") == footer_bytes - 8
-    assert blocks[-4:] == b"LBD1"
-    stored, starts = b"", [start for start, _ in about["checks"]] + [len(blocks) - footer_bytes]
-    for (start, stop), (_, check) in zip(pairwise(starts), about["checks"], strict=True):
-        assert zlib.crc32(blocks[start:stop]) == check
-        left = min(about["block"], about["codes"] - len(stored))
-        stored += pa.Codec("zstd").decompress(blocks[start:stop], left, asbytes=True)
+    rows = pq.read_table(path, page_checksum_verification=True)
+    assert rows.column_names == ["best"] and not rows.schema.field("best").nullable
+    best = rows["best"].to_pylist()
     every = sorted(
         (c for c in product(range(spins + 1), repeat=6) if sum(c) == spins), reverse=True
     )
-    found, d = {}, 0
-    for c in every:
-        up = next(c[k : k + 2] for k in (0, 2, 4) if sum(c[k : k + 2]))
-        for b, s in product(range(n), repeat=2):
-            code = 0
-            for a in range(n):
-                if not up[0]:
-                    code ^= stored[((d * n + b) * n + a) * n + s]
-                found[(*c, a, b, s)] = about["actions"][code & 15]
-        d += not up[0]
-    assert d * n**3 == about["codes"]
-    return found
+    assert len(best) == len(every) * n**3
+    return {
+        (*c, a, b, s): best[((b * n + a) * len(every) + i) * n + s]
+        for i, c in enumerate(every)
+        for b, a, s in product(range(n), repeat=3)
+    }
 
 
-def test_blocks_are_what_the_page_on_the_format_says(solved):
+def test_decisions_are_what_the_page_on_the_format_says(solved):
     decided = solved.decided
     assert decided is not None
     for entry in decided.entries[-1], decided.entries[10]:
         tier = decided.tier_of_number[entry.tier]
         if 4 in tier.whammies:
             continue
-        content = (solved.where / entry.place).read_bytes()
-        said = by_the_page(content, entry.footer, tier.spins, 4)
+        said = by_the_page(solved.where / entry.place, tier.spins, 4)
         states = decided.layout.states_at(tier, np.arange(entry.rows))
         scores, earned, passed = (states[:, 3 * k : 3 * k + 3].T for k in range(3))
         columns = [passed[0], earned[0], passed[1], earned[1], passed[2], earned[2], *scores]
         keys = zip(*(column.tolist() for column in columns), strict=True)
         assert [said[key] for key in keys] == decided.stored_best(states)
-
-
-def test_runs_answer_in_sql_words(solved):
-    """Every run of a tier, as a filter of Parquet's columns has it."""
-    name = "runs/spins-2.whammies_1-3.whammies_2-2.whammies_3-3.parquet"
-    entry = solved.manifest.files[name]
-    runs = pq.read_table(solved.where / entry.place).to_pylist()
-    covered = 0
-    for run in runs:
-        up = f"scores_{run['to_act']}"
-        assert run[up] is None
-        for score in range(run["from"], run["to"] + 1, 1000):
-            state = {
-                name: [{**run, up: score}[f"{name}_{k}"] for k in (1, 2, 3)]
-                for name in ("scores", "earned", "passed", "whammies")
-            }
-            assert solved.ask(state).best == run["best"]
-            covered += 1
-    assert covered == 4**3 * 9  # configurations in which somebody decides: 6 + 2 + 1
 
 
 def test_payoffs_of_float32_take_half_the_memory_and_the_table_says_how_close(tmp_path):
@@ -647,8 +610,8 @@ DICE = [
 
 @pytest.mark.parametrize(("path", "options", "paid"), DICE)
 def test_dice_games_store_decisions_that_are_those_of_their_payoffs(path, options, paid, tmp_path):
-    """Every row, in blocks and runs; what is followed, verified, played,
-    written. paid: the rounds whose payoffs are stored."""
+    """Every row; what is followed, verified, played, written. paid: the rounds whose payoffs are
+    stored."""
     board = luckbase.load_board(BOARDS / f"{path}.toml", **options)
     done = luckbase.solve(board, store="decisions", results=tmp_path)
     assert luckbase.plan(board, store="decisions", results=tmp_path).states == done.rows
@@ -660,8 +623,6 @@ def test_dice_games_store_decisions_that_are_those_of_their_payoffs(path, option
         stored = {table.game.describe(s).get("round") for s in states[table.pays(states)]}
         assert stored == (paid or set())
         assert table.error == (full.error if paid else 0.0)
-        runs = pq.ParquetDataset(done.table / "runs").read().to_pylist()
-        assert sum(run["to"] - run["from"] + 1 for run in runs) == len(states)
         for state in rng.choice(states, 5):
             words = table.game.describe(state)
             right_answer, followed = full.ask(words), table.follow(words)

@@ -8,10 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from luckbase import solver
-from luckbase.cluster.table.decisions import best_in
 from luckbase.solver.dense import InMemory, decisions_in_order
 from luckbase.solver.game import capabilities
-from luckbase.solver.game.arrays import Decisions, Floats, Runs
+from luckbase.solver.game.arrays import Decisions, Floats
 from luckbase.solver.game.capabilities import DecisionLayout, Layout
 from luckbase.solver.games.press_your_luck.tiers import Tier
 from tests.places import BOARDS
@@ -210,41 +209,16 @@ class TwoBelow(Table):
 
 
 def kept_alone(layout):
-    """The game's decisions are those that its payoffs have, in every row, with every bound; blocks
-    come back; runs say each row once."""
+    """The game's decisions are those that its payoffs have, in every row, with every bound."""
     of, full = DecisionLayout[Any](layout.game), InMemory(layout, best=True)
     solved = list(decisions_in_order(of))
     assert [tier for tier, _, _ in solved] == list(full.payoffs)
     for tier, payoffs, decisions in solved:
         assert payoffs.tobytes() == full.payoffs[tier].tobytes()
-        codes, rows = decisions.best.view(np.uint8), layout.rows(tier)
-        assert np.array_equal(best_in(codes), full.best[tier])
-        assert (codes[full.best[tier] < 0] == capabilities.NOBODY).all()
-        blocks = [of.unpack(tier, of.pack(tier, codes, k), k) for k in range(of.blocks(tier))]
-        assert np.array_equal(np.concatenate(blocks)[of.place(tier, np.arange(rows))], codes)
-        found = np.full(rows, 99)
-        for group in of.runs(tier, codes):
-            for row, run in said_by_runs(layout, tier, group()):
-                assert found[row] == 99
-                found[row] = run["code"]
-                acting = layout.acting_rows(tier, 0, rows)[row]
-                assert run["to_act"] == acting
-        assert np.array_equal(found, codes)
+        decided = full.best[tier] >= 0
+        assert np.array_equal(decisions.best[decided], full.best[tier][decided])
+        assert (decisions.best[~decided] == capabilities.NOBODY).all()
     return of
-
-
-def said_by_runs(layout, tier, columns):
-    """Every row of a tier that a group of runs holds, with its run."""
-    whole = {
-        k: np.repeat(c.values, c.times) if isinstance(c, Runs) else c for k, c in columns.items()
-    }
-    (along,) = {name for name in layout.game.columns if name in whole and whole[name][0] == -1}
-    for i in range(len(whole["code"])):
-        run = {name: int(column[i]) for name, column in whole.items()}
-        for number in range(run["from"], run["to"] + 1):
-            values = {**layout.tier_fields(tier), **run, along: number}
-            state = layout.game.canonical_states(np.array([values[c] for c in layout.game.columns]))
-            yield int(layout.locate(state)[1][0]), run
 
 
 @pytest.mark.parametrize(
@@ -265,26 +239,10 @@ def test_decisions_kept_alone_are_those_of_the_payoffs_in_every_row(path, option
     assert type(layout.game.need(DecisionLayout)) is type(of)  # what `solve` takes
 
 
-def test_decisions_of_a_game_of_ones_own_are_kept_alone_too(monkeypatch):
-    monkeypatch.setattr(capabilities, "RUN_ROWS", 10)  # no option
-    monkeypatch.setattr(capabilities, "BLOCK_ROWS", 7)  # no option
+def test_decisions_of_a_game_of_ones_own_are_kept_alone_too():
     of = kept_alone(coins(capabilities={Layout: TwoBelow}).need(Layout))
-    assert max(map(of.blocks, of.tiers())) == 5
     out, faces = np.empty(of.layout.shape(1)), dict[Any, Floats]()
     assert of.solve_tier(1, out, None, faces, lambda: False, None) == 0.1
     before = Decisions(np.zeros(of.layout.rows(1), np.int8))  # of another tier
     of.solve_tier(1, out, None, faces, lambda: False, before)
     assert (before.best[2::3] == capabilities.NOBODY).all()
-
-
-def test_runs_go_along_the_points_of_a_turn_and_are_as_long_as_they_can_be():
-    layout = load("skunk/tiny", goal=9)
-    of = DecisionLayout[int](layout.game)
-    ((tier, _, decisions),) = decisions_in_order(of)
-    (group,) = of.runs(tier, decisions.best.view(np.uint8))
-    runs = group()
-    assert [*runs] == [*layout.game.columns, "to_act", "from", "to", "code"]
-    assert isinstance(runs["turn"], Runs)
-    assert (runs["to_act"] == runs["player"]).all()
-    by_state = np.column_stack([runs[name] for name in ("mine", "yours", "player", "code")])
-    assert (np.diff(by_state, axis=0) != 0).any(axis=1).all()

@@ -7,7 +7,7 @@ from luckbase import load_board
 from luckbase.solver import load_game, load_layout
 from luckbase.solver.dense import InMemory
 from luckbase.solver.errors import OptionError
-from luckbase.solver.game.arrays import Decisions, Runs
+from luckbase.solver.game.arrays import Decisions
 from luckbase.solver.game.capabilities import DecisionLayout
 from luckbase.solver.games.press_your_luck import tiers
 from luckbase.solver.games.press_your_luck.decisions import PlaneDecisions
@@ -140,55 +140,6 @@ def test_a_face_has_what_a_whammy_leads_to_and_no_more():
             assert not table[:, : 2 * slot].any()  # whoever comes before has none
     count = [len(lost) for lost, _ in tiers.lost_configurations(12, True)]
     assert count == [1365, 78, 1]  # C(15, 4), C(13, 2), one
-
-
-def test_blocks_come_back_and_rows_are_found_in_them():
-    of = decisions_of(FEBRUARY, **COARSE)
-    rng = np.random.default_rng(0)
-    for tier in of.tiers()[-9:] + of.tiers()[:3]:
-        rows = of.layout.rows(tier)
-        codes = rng.integers(0, 64, rows).astype(np.uint8)
-        blocks = [of.unpack(tier, of.pack(tier, codes, k), k) for k in range(of.blocks(tier))]
-        assert all(len(block) == of.block_rows(tier) for block in blocks[:-1])
-        at = of.place(tier, np.arange(rows))
-        decides = at >= 0
-        assert np.array_equal(np.concatenate(blocks)[at[decides]], codes[decides])
-        states = of.layout.states_at(tier, np.flatnonzero(~decides))
-        acting = of.layout.acting_rows(tier, 0, rows)[~decides].astype(int) - 1
-        passed = states[:, 2 * of.layout.game.players : 3 * of.layout.game.players]
-        assert (passed[np.arange(len(acting)), acting] > 0).all()  # who has them must play them
-
-
-def test_runs_say_the_code_of_every_row_in_which_somebody_decides():
-    of = decisions_of(FEBRUARY, **{**COARSE, "score_cap": 3000, "frontier": 2})
-    unit = of.layout.unit
-    rng = np.random.default_rng(0)
-    for tier in (of.tiers()[-1], of.tiers()[0], of.tiers()[-20]):
-        rows = of.layout.rows(tier)
-        codes = rng.integers(0, 2, rows).astype(np.uint8)
-        found = np.full(rows, 99)
-        for group in of.runs(tier, codes):
-            runs = {
-                k: np.repeat(c.values, c.times) if isinstance(c, Runs) else c
-                for k, c in group().items()
-            }
-            for i in range(len(runs["code"])):
-                run = {name: int(column[i]) for name, column in runs.items()}
-                up = f"scores_{run['to_act']}"
-                assert run[up] == -1
-                for score in range(run["from"], run["to"] + 1, unit):
-                    words = {"scores": [], "earned": [], "passed": []}
-                    for name, values in words.items():
-                        values += [
-                            score if f"{name}_{p}" == up else run[f"{name}_{p}"] for p in (1, 2, 3)
-                        ]
-                    state = of.layout.game.parse({**words, "whammies": list(tier.whammies)})
-                    (row,) = of.layout.locate(state.reshape(1, -1))[1]
-                    assert found[row] == 99
-                    found[row] = run["code"]
-        decides = of.place(tier, np.arange(rows)) >= 0
-        assert np.array_equal(found[decides], codes[decides])
-        assert (found[~decides] == 99).all()
 
 
 def test_a_board_whose_slides_take_whammies_away_is_refused():
