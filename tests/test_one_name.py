@@ -1,8 +1,10 @@
 """There is one name, ``luckbase``: a folder with a solver.py of its own breaks nothing."""
 
+import tarfile
 import zipfile
 
 import pytest
+from hatchling.builders.sdist import SdistBuilder
 from hatchling.builders.wheel import WheelBuilder
 
 from tests.places import ROOT
@@ -51,3 +53,15 @@ def test_a_wheel_holds_one_name_and_all_rooms(tmp_path):
     boards = {path.relative_to(ROOT) for path in (ROOT / "boards").glob("*/*.toml")}
     assert {f"luckbase/{path}" for path in boards} <= set(names)
     assert {"luckbase/py.typed", "luckbase/jobs/nights/example.toml"} <= set(names)
+
+
+def test_a_source_archive_builds_the_same_wheel(tmp_path):
+    (archive,) = SdistBuilder(str(ROOT)).build(directory=str(tmp_path / "sdist"))
+    with tarfile.open(archive) as packed:
+        packed.extractall(tmp_path, filter="data")
+    (unpacked,) = tmp_path.glob("luckbase-*")
+    contents = []
+    for root in (ROOT, unpacked):
+        (wheel,) = WheelBuilder(str(root)).build(directory=str(tmp_path / root.name))
+        contents.append({each.filename: each.CRC for each in zipfile.ZipFile(wheel).infolist()})
+    assert contents[0] == contents[1]
