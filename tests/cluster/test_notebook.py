@@ -50,12 +50,12 @@ def table(results):
         yield opened
 
 
-def test_a_solve_shows_its_table_its_time_and_where(table, results):
-    again = luckbase.solve(PIG, results=results, force=True)
+def test_a_solve_shows_its_table_its_time_and_where(tmp_path):
+    again = luckbase.solve(PIG, results=tmp_path, force=True)
     text = text_of(again._repr_html_())
     assert "tiny is solved" in text and "8,400 solved now, 0 were there" in text
     assert str(again.table) in text and re.search(r"time \d+\.\d s with", text)
-    nothing = text_of(luckbase.solve(PIG, results=results)._repr_html_())
+    nothing = text_of(luckbase.solve(PIG, results=tmp_path)._repr_html_())
     assert "0 solved now, 8,400 were there" in nothing and "time" not in nothing
 
 

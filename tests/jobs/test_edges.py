@@ -156,7 +156,7 @@ def test_a_table_that_may_not_be_read_is_named_by_status_and_clean(command, pig,
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (("--address", "ray://127.0.0.1:9"), "--address: no Ray cluster answers at"),
+        (("--address", "ray://127.0.0.1:9"), "--address: the Ray cluster at"),
         (("--workers", "0"), "--workers"),
         (("--memory", "0.000001"), "--memory"),
         (("--set", "payoffs=float16"), "payoffs"),
