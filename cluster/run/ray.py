@@ -352,14 +352,17 @@ def _leave(ray: Any) -> None:
 
 @contextmanager
 def _environment(values: Mapping[str, str]) -> Iterator[None]:
-    """Set environment variables, which Ray reads when it is imported and when it connects."""
+    """Set environment variables, which Ray reads when it is imported and when it connects.
+
+    Afterwards the environment is as before.
+    """
     before = dict(os.environ)
     os.environ.update(values)
     try:
         yield
     finally:
-        for name in values.keys() - before.keys():
-            os.environ.pop(name, None)
+        for name in os.environ.keys() - before.keys():  # Ray sets some too
+            del os.environ[name]
         os.environ.update(before)
 
 
