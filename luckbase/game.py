@@ -15,7 +15,6 @@ from luckbase.solver.compiled import tell_numba
 from luckbase.solver.game.capabilities import (
     Agents,
     Charts,
-    DecisionLayout,
     Drawing,
     Layout,
     Statistics,
@@ -44,7 +43,7 @@ from luckbase.solver.scene import Box, Counter, Die, Scene, Words
 
 __all__ = [
     "GROUP_TYPE", "JOINT", "Agents", "Axis", "Board", "Box", "Capability",
-    "Charts", "Counter", "DecisionLayout", "Die", "Drawing", "Entry", "Field", "Game", "Grouped",
+    "Charts", "Counter", "Die", "Drawing", "Entry", "Field", "Game", "Grouped",
     "Groups", "Layout", "Level", "Names", "Numbers", "Refuse", "Rules", "Scene",
     "Section", "Statistics", "Threshold", "Unavailable", "View", "Words", "chance", "check_game",
     "decision", "lead", "load_game", "load_game_file", "option", "over", "pay", "register",
