@@ -13,7 +13,7 @@ from dataclasses import replace
 from datetime import datetime
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import luckbase
 from luckbase.jobs import app, terminal
@@ -111,8 +111,8 @@ def _explain(table: str, settings: list[str] | None, results: Path, as_json: boo
     paragraph = ["", *_lines(facts.about)] if facts.about else []
     print(facts.title, named, *paragraph, "", sep="\n")
     who = "of the player" if facts.players == 1 else f"of each of {facts.players} players"
-    low, high = facts.payoff_range
-    print(f"Payoff: {facts.payoff_name}, {who}, from {figures(low, 6)} to {figures(high, 6)}.")
+    span = " to ".join(figures(bound, 6) for bound in facts.payoff_range or ())
+    print(f"Payoff: {facts.payoff_name}, {who}{f', from {span}' if span else ''}.")
     print("\nA state, field by field")
     _print_pairs((each.name, _field_text(each)) for each in facts.fields)
     if facts.options:
@@ -206,8 +206,9 @@ def _table_rows(of: TableAbout | None) -> Iterable[tuple[str, str]]:
     status = of.status
     size = f"{sentences.counted(status.states, 'state')}, {sentences.size(status.bytes)}"
     size += f" of {status.stores}" * (status.stores != "payoffs")
-    within = f"each payoff within {sentences.bound(of.error_bound)}"
-    yield status.state, f"{size} on disk; {within}"
+    priced = status.stores != "decisions" or of.error_bound > 0
+    within = f"; each payoff within {sentences.bound(of.error_bound)}" * priced
+    yield status.state, f"{size} on disk{within}"
     for why in status.why:
         yield "", why
     age = (datetime.now() - datetime.fromisoformat(of.solved)).total_seconds()
@@ -231,7 +232,9 @@ def query(
     table: app.TableName,
     fields: Annotated[
         list[str] | None,
-        app.Argument("The state: scores=0,2000,3500 earned=0,1,0", "[FIELD=VALUE...]"),
+        app.Argument(
+            "The state: scores=0,2000,3500 earned=0,1,0; else the start.", "[FIELD=VALUE...]"
+        ),
     ] = None,
     batch: Annotated[
         str | None, Help("States as CSV, JSON lines or Parquet; - is stdin.", "FILE")
@@ -242,7 +245,7 @@ def query(
         bool, Help("In a batch, every action's payoffs, the margin, who acts.")
     ] = False,
     payoffs: Annotated[
-        bool, Help("Beyond the frontier, payoffs from what the best actions lead to.")
+        bool, Help("Of a table of decisions, payoffs from what these lead to.")
     ] = False,
     games: Annotated[
         int | None, Help("The same from so many games an action, with the error.", "N", 1)
@@ -257,24 +260,22 @@ def query(
 ) -> None:
     """Answer by state: its payoff, and that of every action, best first.
 
-    A state above the table's frontier is answered by a search down to it."""
-    if (batch is None) == (not fields):
-        form = "query: give a state as FIELD=VALUE, or states with --batch FILE"
-        files = sorted({os.path.relpath(e.file.path) for e in registry.entries.values() if e.file})
-        words = shlex.join([table, *(word for file in files for word in ("--game", file))])
-        raise OptionError(f"{form}; examples: {sentences.program()} info {words}")
+    Without a state the start of the game is answered. A state above the table's frontier is
+    answered by a search down to it."""
+    if batch is not None and fields:
+        raise OptionError("--batch: has the states; leave FIELD=VALUE out")
     if batch is not None and (payoffs or games is not None):
         name = "payoffs" if payoffs else "games"
         raise OptionError(f"--{name}: is of one state; leave it out, or give a state for --batch")
     with app.open_found(table, results, settings, strict) as source, in_python(batch is None):
         if batch is not None:
-            alone = source.decided is not None
+            alone = source.decisions_alone
             columns = {"best": best or alone, "toss_up": best and not alone, "actions": actions}
             _answer_batch(source, batch, out, None if as_json else columns)
             terminal.say(f"answered by {source.origin}")
             return
-        state = app.read_fields(fields or [])
-        if source.stores_best_alone(state):
+        state = app.read_fields(fields) if fields else _start_of(source, table)
+        if source.decisions_alone:
             _print_decision(source, state, payoffs, games, max_states, as_json)
             return
         if games is not None:
@@ -293,19 +294,31 @@ def query(
     _print(result.answer, name, reasons)
 
 
+def _start_of(table: Table, name: str) -> dict[str, Any]:
+    """Return the state in which every play begins. Raises OptionError if there is none, or if there
+    are several."""
+    start = table.game.start()
+    if start is not None:
+        return table.game.describe(start)
+    form = "query: give a state as FIELD=VALUE, or states with --batch FILE"
+    files = sorted({os.path.relpath(e.file.path) for e in registry.entries.values() if e.file})
+    words = shlex.join([name, *(word for file in files for word in ("--game", file))])
+    raise OptionError(f"{form}; examples: {sentences.program()} info {words}")
+
+
 def _print_decision(
-    table: Table, state: dict[str, str], payoffs: bool, games: int | None, max_states: int,
+    table: Table, state: dict[str, Any], payoffs: bool, games: int | None, max_states: int,
     as_json: bool,
 ) -> None:  # fmt: skip
-    """Print the best action of a state beyond the frontier. payoffs: from what the best actions
-    lead to; games: the same from so many games."""
+    """What a table of decisions says of a state. payoffs: followed where they are not stored, or
+    from so many games."""
     from luckbase.cluster.table.moves import moves
     from luckbase.cluster.table.why import reason
 
-    answer = table.ask(state)
-    if games is not None:
+    answer = table.ask(state, max_states)
+    if games is not None and len(answer.actions) < 2:
         answer = table.simulate(state, games)
-    elif payoffs:
+    elif payoffs and len(answer.actions) < 2:
         answer = table.follow(
             state, max_states,
             lambda n: terminal.say(f"following decisions through {sentences.many(n, 'state')}"),

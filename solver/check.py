@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from luckbase.solver.board.model import Board
-from luckbase.solver.dense import InMemory
+from luckbase.solver.dense import InMemory, check_tiers
 from luckbase.solver.errors import GameError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import Layout, rounding
@@ -136,6 +136,7 @@ def _check_level(stages: Stages, states: Ints, edges: Expanded) -> None:
 
 def _check_layout(game: Game, layout: Layout[Any]) -> None:
     """Every row of the full table, solved in memory, against one step of the rules."""
+    check_tiers(layout)
     done: set[Any] = set()
     for tier in layout.tiers():
         late = next((child for child in layout.children(tier) if child not in done), None)

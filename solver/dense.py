@@ -7,20 +7,55 @@ another objective than the board's, a measurement. `cluster.table.table` makes a
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from luckbase.solver.board import registry
+from luckbase.solver.errors import GameError
 from luckbase.solver.game.arrays import Decisions, Floats, Ints
 from luckbase.solver.game.capabilities import DecisionLayout, Layout
 from luckbase.solver.search.bellman import final_payoffs
+from luckbase.solver.sentences import many
 
 T = TypeVar("T")
 
 
 ROWS_A_CALL = 1 << 20
 """Rows whose payoffs are converted at once, at most."""
+
+
+MOST_TIERS = 1 << 24
+"""Tier numbers are below this: they are part of a key of 64 bits."""
+
+
+def check_tiers(layout: Layout[Any]) -> None:
+    """Raise GameError unless each tier has a number and a name of its own, and its parts are all of
+    its rows. Files of one name would replace each other."""
+    taken: dict[tuple[str, Any], str] = {}
+    for tier in layout.tiers():
+        name, number = layout.tier_name(tier), layout.tier_number(tier)
+        fields = layout.tier_fields(tier)
+        if not 0 <= number < MOST_TIERS:
+            raise _wrong(layout, name, f"has number {number}; expected 0 to {MOST_TIERS - 1}")
+        for function, value in (("tier_number", number), ("tier_fields", fields)):
+            if other := taken.get((function, str(value))):
+                why = f"and tier {other} have one {function}, {value}; expected one for each tier"
+                raise _wrong(layout, name, why)
+            taken[function, str(value)] = name
+        rows, parts, block = layout.rows(tier), layout.parts(tier), layout.block_rows(tier)
+        starts, stops = [start for start, _ in parts], [stop for _, stop in parts]
+        if starts != [0, *stops[:-1]] or stops[-1:] != [rows]:
+            why = f"has {many(rows, 'row')}, and parts {[*parts]}; expected parts from row 0 to "
+            raise _wrong(layout, name, why + "the last, each from where the one before it ends")
+        if any(start % block for start in starts):
+            why = f"has parts {[*parts]}; expected each to begin at a multiple of {block}"
+            raise _wrong(layout, name, f"{why} (block_rows)")
+
+
+def _wrong(layout: Layout[Any], tier: str, why: str) -> GameError:
+    return GameError(f"{registry.said(layout.game.board.game)}: tier {tier} {why}")
 
 
 def never() -> bool:

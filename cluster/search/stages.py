@@ -58,7 +58,7 @@ from luckbase.solver.game.rules import Level
 from luckbase.solver.search.find_stages import CACHED
 from luckbase.solver.search.keys import NO_KEYS, Keys
 from luckbase.solver.search.stages import Stages
-from luckbase.solver.sentences import many
+from luckbase.solver.sentences import many, option
 
 ASK_BYTES = 24
 """Bytes a state of the whole shard that is being found, for the requests to it."""
@@ -157,7 +157,8 @@ class StageSearch(Run[SolvedSearch]):
         if states > limit:
             raise SearchLimitError(
                 f"the search has found {many(states, 'state')} in "
-                f"{many(len(self.levels), 'level')} and is not finished; the limit is {limit:,}"
+                f"{many(len(self.levels), 'level')} and is not finished; the limit is {limit:,} "
+                f"({option('max_states')})"
             )
 
     def _cut(self, samples: Sequence[StageSample]) -> list[Cut]:

@@ -33,6 +33,7 @@ from luckbase.cluster.table.manifest import (
 from luckbase.cluster.table.storage import is_uri, place_of, results_of, storage_at
 from luckbase.cluster.table.writer import check_identity, damaged_files, read_manifest
 from luckbase.solver import sentences
+from luckbase.solver.board import registry
 from luckbase.solver.board.file import differences, meant, name_of, read_board
 from luckbase.solver.board.model import (
     Board,
@@ -161,6 +162,7 @@ def _none_of(name: str, board: Board, results: Path, settings: dict[str, str]) -
         settings
     )
     others, asks, game = list[str](), list[str](), load_game(board)
+    versions = set[int]()
     for path in tables_of(board, results):
         try:
             head = read_manifest(storage_at(path), path).head
@@ -168,17 +170,21 @@ def _none_of(name: str, board: Board, results: Path, settings: dict[str, str]) -
             others.append(f"{path} cannot be read")
             continue
         differ = [_in_full(board, each) for each in differences(rules_form(board), head.rules)]
+        versions.add(head.rules_version)
         if head.rules_version != game.rules_version:
-            differ.append(f"rules version {head.rules_version}, now {game.rules_version}")
+            differ.append(_new_version(board.game, head.rules_version, game.rules_version))
         # what the other table has, from the differences of its board to the one asked for
         asks += filter(None, [_settings_that_ask(board, differ)])
         has = [re.sub(r"was (.*), now (.*)", r"\2 instead of \1", each) for each in differ]
         others.append(f"{path} ({', '.join(has[:4])}{', …' * (len(has) > 4)})")
-    others_text = f"; there is {'; '.join(others[:5])}" if others else f" under {results}"
     makes = board_command(name, settings, board.game, results)
     searched = game.start() is not None or (game.starts() and Layout not in game.rules.capabilities)
     if not searched and not game.has(Layout):
         makes += " --from FIELD=VALUE"
+    if versions and game.rules_version not in versions:
+        edited = _new_version(board.game, max(versions), game.rules_version)
+        return f"{name}: {edited} since the table was solved; run: {makes}"
+    others_text = f"; there is {'; '.join(others[:5])}" if others else f" under {results}"
     nearest = f"; to ask the nearest, add {min(asks, key=len)}" if asks else ""
     return f"{missing}{others_text}{nearest}; run: {makes}"
 
@@ -225,8 +231,16 @@ def what_changed(head: Head, board: Board, rules_version: int) -> list[str]:
     """The differences between the table's rules and those of a board now, a sentence each."""
     changed = differences(head.rules, rules_form(board))
     if rules_version != head.rules_version:
-        changed.append(f"the rules are version {rules_version}, were {head.rules_version}")
+        changed.append(_new_version(board.game, head.rules_version, rules_version))
     return changed
+
+
+def _new_version(game: str, before: int, now: int) -> str:
+    """The sentence that a game's rules have another version. That of a game in a file of its own
+    holds a hash of the file."""
+    if max(before, now) >> 32:
+        return f"{registry.said(game)} has changed"
+    return f"version {before} of the rules has become {now}"
 
 
 def changed_since(board: Board, results: Path) -> list[str]:
@@ -283,7 +297,8 @@ def table_at(path: Path, manifest: Manifest, *, named_by_board: bool = False) ->
     board file as it is now, so never stale."""
     from luckbase.cluster.table.table import StoredTable
 
-    board = as_its_file_begins(manifest.board(manifest.reach), manifest.origin)
+    goal = manifest.furthest
+    board = as_its_file_begins(manifest.board({} if goal is None else goal.reach), manifest.origin)
     game, storage = load_game(board), storage_at(path)
     names = manifest.part_names()
     parts = [_part_kind(name)(storage, path, manifest, name, game) for name in names]
@@ -310,7 +325,7 @@ class Status(Result):
     a board that has no table missing, of one that cannot be read refused: then `table` is its
     file. options: not at the game's defaults.
     title: of the board, where its file is still there. names: of its game, board and rules
-    identity. stores: payoffs, or decisions too (`Manifest.stores`). tiers: files of the full
+    identity. stores: payoffs, decisions, or both (`Manifest.stores`). tiers: files of the full
     table, of `tiers_in_all`. roots: of searches. date: of the last commit, in ISO 8601; None if
     there was none. why: sentences, with what would help.
     error: the bound on a payoff's. running: what a solve that runs says of itself
@@ -372,7 +387,7 @@ def _status_of(path: Path) -> Status:
         head = manifest.head
         stale, damaged = why_stale(manifest), damaged_files(storage, path, manifest.files)
         goal = manifest.furthest
-        options = changed_options(manifest.board(manifest.reach))
+        options = changed_options(manifest.board({} if goal is None else goal.reach))
     except TableError as error:
         unknown = isinstance(error, UnknownGameError)
         states, size = (manifest.rows, manifest.bytes) if unknown else (0, 0)
@@ -383,7 +398,7 @@ def _status_of(path: Path) -> Status:
     state, why = _state(manifest, stale, damaged, results_of(path))
     return Status(
         str(path), state, options,
-        *((0, 0) if goal is None else manifest.progress(goal)),
+        0 if goal is None else len(manifest.of_part(goal.part)), 0 if goal is None else goal.files,
         len({json.dumps(start) for g in manifest.goals if g.roots for start in g.roots.start}),
         manifest.rows, manifest.bytes, manifest.error(), tuple(why), running(path),
         title_of(manifest), names=(head.game, head.board, head.identity), date=_changed_at(path),
@@ -486,7 +501,7 @@ def opening_answers(table: Lookup) -> list[Question]:
 
 
 def _questions(table: Lookup) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    full = table.full
+    full = table.full or table.decided
     if full is not None and table.game.has(Layout):
         yield from full.layout.opening_questions()
         return

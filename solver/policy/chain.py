@@ -30,6 +30,7 @@ from luckbase.solver.search.expand import expand
 from luckbase.solver.search.keys import Keys, Numbering, pack_all, unpack_all
 from luckbase.solver.search.stage_kernels import LEAF, Order, Patterns, Walk, order_states
 from luckbase.solver.search.sweep import Sweep, solve_in_order
+from luckbase.solver.sentences import option
 
 PIECE = 20_000
 """States expanded at a time."""
@@ -216,8 +217,8 @@ def explore_profile(
     while done < numbering.count:
         if numbering.count > max_states:
             raise SearchLimitError(
-                f"these agents can come to more than {max_states} states; give fewer, or a state "
-                "nearer the end"
+                f"these agents can come to more than {max_states:,} states; allow more with "
+                f"{option('max_states')}, or give a state nearer the end"
             )
         keys = numbering.keys_at(np.arange(done, min(done + PIECE, numbering.count)))
         done += len(keys)

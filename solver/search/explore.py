@@ -17,7 +17,7 @@ from luckbase.solver.game.rules import NUMBERS_TYPE, TERMINAL, TRANSITION
 from luckbase.solver.search import expand as expansion
 from luckbase.solver.search import keys as hashing
 from luckbase.solver.search.keys import Keys, unpack_all
-from luckbase.solver.sentences import many
+from luckbase.solver.sentences import many, option
 
 INNER, OVER, KNOWN = 0, 1, 2  # kinds of a state met: not over, over, known and so not expanded
 PIECE = 1 << 16  # states that `known` is asked of at once
@@ -106,7 +106,8 @@ class Explorer:
                 raise SearchLimitError(
                     f"the search has found {many(numbering.count, 'state')} in "
                     f"{many(len(self.first) - 1, 'level')} "
-                    f"and is not finished; the limit is {self.max_states:,}"
+                    f"and is not finished; the limit is {self.max_states:,} "
+                    f"({option('max_states')})"
                 )
         self._kinds.append(kinds)
         if numbering.count > stop:
@@ -153,7 +154,15 @@ def count_below(game: Game, roots: Ints) -> Count:
     try:
         while explorer.deeper():
             if time.perf_counter() - started > COUNTED_SECONDS:
-                return Count(explorer.first[-1], False, explorer.keys)
+                return Count(_stored(game, explorer.keys), False, explorer.keys)
     except SearchLimitError:
-        return Count(COUNTED_STATES, False, explorer.keys)
-    return Count(int(np.count_nonzero(explorer.kinds != OVER)), True, explorer.keys)
+        met = _stored(game, explorer.keys) if game.turn.size else COUNTED_STATES
+        return Count(met, False, explorer.keys)
+    return Count(_stored(game, explorer.keys[explorer.kinds != OVER]), True, explorer.keys)
+
+
+def _stored(game: Game, keys: Keys) -> int:
+    """How many of these states a table has: those between turns if the game has turns."""
+    if not game.turn.size:
+        return len(keys)
+    return int(np.count_nonzero(~game.within_turn(unpack_all(game.strides, keys))))

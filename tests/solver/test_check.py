@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from luckbase import solver
+from luckbase.cluster.run.tiers import make_plan
 from luckbase.game import Field, Layout, check_game
 from luckbase.solver.check import _levels
 from luckbase.solver.errors import GameError
@@ -171,6 +172,30 @@ def test_a_kernel_is_held_to_the_rules(wrong, sentence):
         return
     with pytest.raises(GameError, match=sentence):
         check_game(made)
+
+
+@pytest.mark.parametrize(
+    ("member", "value", "sentence"),
+    [
+        (
+            "tier_fields",
+            {},
+            r"tier 2 tosses and tier 1 tosses have one tier_fields, \{\}; expected",
+        ),
+        ("tier_number", 7, "tier 2 tosses and tier 1 tosses have one tier_number, 7; expected one"),
+        ("tier_number", 1 << 24, "tier 1 tosses has number 16777216; expected 0 to 16777215"),
+        ("parts", [(0, 5)], r"tier 1 tosses has 33 rows, and parts \[\(0, 5\)\]; expected parts"),
+        ("parts", [(0, 5), (6, 33)], "from row 0 to the last, each from where the one before"),
+        ("parts", [], r"has 33 rows, and parts \[\]; expected"),
+    ],
+)
+def test_tiers_that_would_replace_each_other_or_lose_rows_are_refused(member, value, sentence):
+    """A table whose tiers had one name was written over and over, and was then complete."""
+    kind = type("Wrong", (Table,), {member: lambda self, tier: value})
+    made = game(capabilities={Layout: kind})
+    for check in (check_game, lambda made: make_plan(made.need(Layout))):
+        with pytest.raises(GameError, match=sentence):
+            check(made)
 
 
 @pytest.mark.parametrize(

@@ -340,7 +340,7 @@ def test_why_a_table_is_stale_is_said_in_sentences(path, tmp_path):
 
     assert why_stale(moved(board)) == ["score_cap: was 3000, now 2500"]
     older = manifests.Head(**{**vars(said.head), "rules_version": 0})
-    assert why_stale(Manifest(older, said.goals)) == ["the rules are version 1, were 0"]
+    assert why_stale(Manifest(older, said.goals)) == ["version 0 of the rules has become 1"]
     assert "cannot be read any more" in why_stale(moved(tmp_path / "gone.toml"))[0]
     assert why_stale(moved(tmp_path / "gone.toml"), absent_is_stale=False) == []
     assert why_stale(Manifest(said.head)) == []

@@ -8,6 +8,7 @@ import pytest
 
 from luckbase import cluster, evaluate, solver
 from luckbase.game import load_game, load_game_file
+from luckbase.jobs.app import run
 from luckbase.solver.board import registry
 from luckbase.solver.board.file import read_board
 from luckbase.solver.errors import BoardError, OptionError
@@ -61,7 +62,7 @@ def test_a_table_that_an_older_text_has_solved_answers_nothing(board, tmp_path):
     after = cluster.solve_below(read_board(board), results=tmp_path / "results").table
     assert before.parent == after.parent and before != after
     with cluster.open_table(before) as old:  # named by its path it answers, and says which it is
-        assert "the rules are version" in old.stale[0]
+        assert old.stale == ("climb.py has changed",)
         assert old.ask({}).origin.solve_id == old.identity == before.name
         with pytest.raises(OptionError, match=r"is a table of hill.*, not of this board"):
             evaluate(read_board(board), [old, old])
@@ -161,3 +162,17 @@ def test_the_games_of_this_package_are_found_without_numba():
         "goofspiel", "jackpot", "pig", "pig-rounds", "press-your-luck", "skunk"
     ], done.stderr  # fmt: skip
     assert solver.load_board(ROOT / "boards/skunk/tiny.toml").game == "skunk"
+
+
+def test_an_edit_of_the_file_is_one_line_however_many_tables_there_are(board, tmp_path, capsys):
+    words = [str(board), "--results", str(tmp_path / "results"), "--game"]
+    for sides in ("2", "3", "4"):
+        edited = str(file(tmp_path, CLIMB.replace("option(6, 2", f"option({sides}, 2")))
+        assert run(["solve", *words, edited]) == 0
+    assert run(["query", *words, edited]) == 0
+    assert "steps=0,0  turns=4" in capsys.readouterr().out  # no state was given: the start
+    edited = str(file(tmp_path, CLIMB.replace("k > 1", "k > 2")))
+    assert run(["query", *words, edited]) == 1
+    err = capsys.readouterr().err
+    assert f"{board}: climb.py has changed since the table was solved; run: luckbase" in err
+    assert err.count("\n") == 1 and "results/climb" not in err
