@@ -1,4 +1,5 @@
-"""Everything for a game of your own, in one place: fields, rules, the transition, capabilities.
+"""Everything for a game of your own, in one place: fields, rules, the transition, capabilities,
+what they take and return, and the chances of dice and cards.
 
 A game is a model of its board files, a transition and a function that makes its `Rules` of a
 board; `register` enters it. `tests/games/climb.py` is one of sixty lines::
@@ -8,24 +9,46 @@ board; `register` enters it. `tests/games/climb.py` is one of sixty lines::
 `check_game` holds it to the contract, in one call of its author's test.
 """
 
-from luckbase.solver.board.model import Board, Section, option
+from luckbase.solver.board.model import Board, Section, mistake, option
 from luckbase.solver.board.registry import Entry, register
+from luckbase.solver.charts import (
+    Chart,
+    ChartField,
+    ChartRequest,
+    Curve,
+    Curves,
+    Heatmap,
+    Kind,
+    Listing,
+    Search,
+)
 from luckbase.solver.check import check_game
 from luckbase.solver.compiled import tell_numba
+from luckbase.solver.errors import GameError, OptionError, StateError
+from luckbase.solver.game.arrays import Coded, Decisions, Runs
 from luckbase.solver.game.capabilities import (
     Agents,
     Charts,
+    DecisionLayout,
     Drawing,
+    Event,
+    Follow,
     Layout,
+    Position,
     Statistics,
     View,
 )
-from luckbase.solver.game.fields import Field, Names, Refuse, set_field
-from luckbase.solver.game.game import Game, load_game, load_game_file
+from luckbase.solver.game.fields import Field, Names, Refuse, members, set_field
+from luckbase.solver.game.game import Game, Stopped, load_game, load_game_file
 from luckbase.solver.game.groups import GROUP_TYPE as _GROUP_TYPE
-from luckbase.solver.game.groups import Axis, Grouped, Groups, Threshold
+from luckbase.solver.game.groups import Axis, Grouped, Groups, Threshold, TurningPoint
+from luckbase.solver.game.outcomes import Outcomes, Sums, draws, keeps, rolls, rolls_in_order, sums
 from luckbase.solver.game.rules import (
+    CHANCE,
+    DECISION,
     JOINT,
+    SIMULTANEOUS,
+    TERMINAL,
     Capability,
     Level,
     Numbers,
@@ -33,21 +56,27 @@ from luckbase.solver.game.rules import (
     Unavailable,
     chance,
     decision,
+    joint,
     lead,
     over,
     pay,
     simultaneous,
     transition,
 )
-from luckbase.solver.scene import Box, Counter, Die, Scene, Words
+from luckbase.solver.policy.agents import Policy
+from luckbase.solver.scene import Box, Counter, Die, Group, Scene, Shape, Words
 
 __all__ = [
-    "GROUP_TYPE", "JOINT", "Agents", "Axis", "Board", "Box", "Capability",
-    "Charts", "Counter", "Die", "Drawing", "Entry", "Field", "Game", "Grouped",
-    "Groups", "Layout", "Level", "Names", "Numbers", "Refuse", "Rules", "Scene",
-    "Section", "Statistics", "Threshold", "Unavailable", "View", "Words", "chance", "check_game",
-    "decision", "lead", "load_game", "load_game_file", "option", "over", "pay", "register",
-    "set_field", "simultaneous", "transition",
+    "CHANCE", "DECISION", "GROUP_TYPE", "JOINT", "SIMULTANEOUS", "TERMINAL", "Agents", "Axis",
+    "Board", "Box", "Capability", "Chart", "ChartField", "ChartRequest", "Charts", "Coded",
+    "Counter", "Curve", "Curves", "DecisionLayout", "Decisions", "Die", "Drawing", "Entry",
+    "Event", "Field", "Follow", "Game", "GameError", "Group", "Grouped", "Groups", "Heatmap",
+    "Kind", "Layout", "Level", "Listing", "Names", "Numbers", "OptionError", "Outcomes", "Policy",
+    "Position", "Refuse", "Rules", "Runs", "Scene", "Search", "Section", "Shape", "StateError",
+    "Statistics", "Stopped", "Sums", "Threshold", "TurningPoint", "Unavailable", "View", "Words",
+    "chance", "check_game", "decision", "draws", "joint", "keeps", "lead", "load_game",
+    "load_game_file", "members", "mistake", "option", "over", "pay", "register", "rolls",
+    "rolls_in_order", "set_field", "simultaneous", "sums", "transition",
 ]  # fmt: skip
 
 tell_numba()  # so that functions that an author compiles may call `lead` and so on

@@ -11,6 +11,7 @@ from luckbase.game import (
     Names,
     Rules,
     check_game,
+    joint,
     lead,
     over,
     register,
@@ -20,7 +21,6 @@ from luckbase.game import (
 from luckbase.jobs.app import run
 from luckbase.solver.board import registry
 from luckbase.solver.errors import OptionError
-from luckbase.solver.game.rules import JOINT
 
 GUSTY = 0.25
 
@@ -35,7 +35,7 @@ def kick(board, state, edges):
         return over(edges, goal, 1 - goal)
     for mine in (0, 2):
         for yours in (0, 1):
-            child = lead(edges, state, mine * JOINT + yours, 1.0)
+            child = lead(edges, state, joint(mine, yours), 1.0)
             child[0] = 1 if mine == yours else 2
     return simultaneous(edges)
 

@@ -1,7 +1,6 @@
 """Games of public reports and textbooks, on which luckbase once gave a wrong value or none."""
 
 from luckbase.game import (
-    JOINT,
     Board,
     Field,
     Numbers,
@@ -9,6 +8,7 @@ from luckbase.game import (
     Section,
     chance,
     decision,
+    joint,
     lead,
     option,
     over,
@@ -36,7 +36,7 @@ def bimatrix(board, state, edges):
         return over(edges, board.reals[state[0] - 1], board.reals[state[0] + 3])
     for i in range(2):
         for j in range(2):
-            lead(edges, state, i * JOINT + j, 1.0)[0] = 1 + 2 * i + j
+            lead(edges, state, joint(i, j), 1.0)[0] = 1 + 2 * i + j
     return simultaneous(edges)
 
 
@@ -262,9 +262,9 @@ def siege(board, state, edges):
         for j in range(2):
             won = -1.0 if i == j else 1.0 + i
             if board.reals[0] > 0:
-                lead(edges, state, i * JOINT + j, board.reals[0])[0] = 1
+                lead(edges, state, joint(i, j), board.reals[0])[0] = 1
                 pay(edges, won, -won)
-            lead(edges, state, i * JOINT + j, 1 - board.reals[0])
+            lead(edges, state, joint(i, j), 1 - board.reals[0])
             pay(edges, won, -won)
     return simultaneous(edges)
 

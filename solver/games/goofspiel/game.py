@@ -31,6 +31,7 @@ from luckbase.solver.game.arrays import Ints, bits_in
 from luckbase.solver.game.capabilities import (
     Agents,
     Charts,
+    DecisionLayout,
     Drawing,
     Layout,
     View,
@@ -48,6 +49,7 @@ from luckbase.solver.game.rules import (
     Numbers,
     Rules,
     Unavailable,
+    joint,
 )
 from luckbase.solver.sentences import many
 
@@ -160,7 +162,7 @@ def transition(board, state, edges):  # noqa: C901  # the rules, in the order in
             else:
                 rewards[n, 0], rewards[n, 1] = won, -won
             make_canonical(ints, children[n])
-            weights[n], actions[n] = 1.0, x * JOINT + y
+            weights[n], actions[n] = 1.0, joint(x, y)
             n += 1
     return n
 
@@ -237,6 +239,10 @@ HELP = {
 NO_CARDS = Unavailable(
     "keep_cards: tables leave the cards out, because they change no payoff; expected false"
 )
+NO_DECISIONS = Unavailable(
+    "both players bid at once, so what is best is a mixture of bids and no one action; expected "
+    'store = "payoffs"'
+)
 
 
 def goofspiel(board: GoofspielBoard) -> Rules:
@@ -272,6 +278,7 @@ def goofspiel(board: GoofspielBoard) -> Rules:
         level=level(options),
         capabilities={
             Layout: NO_CARDS if options.keep_cards else f"{HERE}.layout:Layers",
+            DecisionLayout: NO_DECISIONS,
             Agents: f"{HERE}.agents:OWN",
             Charts: f"{HERE}.charts:MoveCharts",
             View: view,

@@ -28,7 +28,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from itertools import product
 from typing import Literal, Self
 
 import numpy as np
@@ -46,6 +45,7 @@ from luckbase.solver.game.capabilities import (
 from luckbase.solver.game.fields import Field, Refuse, members, set_field
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.groups import GROUP_TYPE, Axis, Grouped, Groups
+from luckbase.solver.game.outcomes import sums
 from luckbase.solver.game.rules import Numbers, Rules
 from luckbase.solver.search.expand import expand
 from luckbase.solver.sentences import many, show
@@ -256,15 +256,13 @@ def numbers(options: Options) -> Numbers:
     if not add_up:
         return Numbers(np.array(ints, np.int64), np.zeros(1))
     sets = range((1 << options.tiles) - 1, 0, -1)  # the highest tile first
-    sums = np.array([sum(members(tiles)) for tiles in sets])
-    order = np.argsort(sums, kind="stable")
-    begins = np.searchsorted(sums[order], range(largest + 2))
+    of_sets = np.array([sum(members(tiles)) for tiles in sets])
+    order = np.argsort(of_sets, kind="stable")
+    begins = np.searchsorted(of_sets[order], range(largest + 2))
     ints += [FIRST + largest + 2 + int(at) for at in begins]
     ints += [sets[k] for k in order[: begins[-1]]]
     chances = np.zeros(largest + 1 + options.sides + 1)
-    for faces in product(range(1, options.sides + 1), repeat=options.dice):
-        chances[sum(faces)] += 1
-    chances[: largest + 1] /= options.rolls
+    chances[options.dice : largest + 1] = sums(options.dice, options.sides).chances
     chances[largest + 2 :] = 1 / options.sides
     return Numbers(np.array(ints, np.int64), chances)
 

@@ -19,7 +19,6 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import product
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -32,6 +31,7 @@ from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.capabilities import (
     Agents,
     Charts,
+    DecisionLayout,
     Drawing,
     Layout,
     Statistics,
@@ -40,6 +40,7 @@ from luckbase.solver.game.capabilities import (
 from luckbase.solver.game.fields import Field, Refuse
 from luckbase.solver.game.game import Game, under
 from luckbase.solver.game.groups import GROUP_TYPE, Axis, Grouped, Groups, Threshold, TurningPoint
+from luckbase.solver.game.outcomes import rolls_in_order
 from luckbase.solver.game.rules import Numbers, Rules
 from luckbase.solver.sentences import many
 
@@ -116,7 +117,7 @@ class Options(Section):
     def every_roll(self, first: bool) -> Iterator[tuple[tuple[int, ...], Penalty, int]]:
         """(faces, what the roll does, its points) of every ordered roll, of a turn's first or a
         later one."""
-        for faces in product(range(1, self.sides + 1), repeat=self.dice):
+        for faces in map(tuple, rolls_in_order(self.dice, self.sides).tolist()):
             ones = faces.count(1)
             penalty: Penalty = "points"
             if ones and not (first and self.first_roll_safe):
@@ -242,6 +243,7 @@ def race(options: Options, layout: str) -> Rules:
         tie_tolerance=1e-11,
         capabilities={
             Layout: table,
+            DecisionLayout: table if isinstance(table, rules.Unavailable) else DecisionLayout,
             Agents: f"{HERE}.agents:race_agents",
             Charts: f"{HERE}.charts:RaceCharts",
             View: two_forms,

@@ -4,8 +4,7 @@ covers it, but if one player's policy is fixed, the other decides alone, and pay
 import pytest
 
 import luckbase
-from luckbase.game import Board, Field, Rules, lead, over, register, simultaneous, transition
-from luckbase.solver.game.rules import JOINT
+from luckbase.game import Board, Field, Rules, joint, lead, over, register, simultaneous, transition
 
 BOTH, FIRST, SECOND = 0.3, 1.0, 0.9
 """What player 1 gets where both draw, they alone, player 2 alone."""
@@ -23,7 +22,7 @@ def duel(board, state, edges):
         return over(edges, SECOND, 1 - SECOND)
     for mine in range(2):
         for yours in range(2):
-            child = lead(edges, state, mine * JOINT + yours, 1.0)
+            child = lead(edges, state, joint(mine, yours), 1.0)
             if mine + yours == 0:
                 child[0] = (clock + 1) % 3
             else:
