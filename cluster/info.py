@@ -162,7 +162,7 @@ class Info(Result):
     about: str
     players: int
     payoff_name: str
-    payoff_range: tuple[float, float]
+    payoff_range: tuple[float, float] | None
     fields: tuple[FieldInfo, ...]
     options: tuple[OptionInfo, ...]
     charts: tuple[Kind, ...]
@@ -194,7 +194,7 @@ def info(
     return Info(
         board=board.name, file=file, title=board.title or board.name, game=board.game,
         game_title=title, about=about, players=game.players, payoff_name=game.payoff_name,
-        payoff_range=game.payoff_range,
+        payoff_range=game.known_range,
         fields=tuple(field_info(game, each) for each in game.fields),
         options=tuple(_options(board)),
         charts=() if charts is None else tuple(charts.kinds),
@@ -208,7 +208,9 @@ def board_in(manifest: Manifest) -> Board:
     """The board of a table: of its file, where that still says the same; else as the manifest holds
     it."""
     goal = manifest.origin
-    stored = manifest.board(manifest.reach)
+    stored = manifest.board(
+        {} if goal is None or manifest.furthest is None else manifest.furthest.reach
+    )
     if goal is not None and goal.board_file:
         with suppress(LuckbaseError):
             current = read_board(Path(goal.board_file), goal.settings)

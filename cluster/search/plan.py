@@ -98,7 +98,9 @@ def planned_search(
         between, used = round(between_bytes * states), slots
         shard = max(FIND_BYTES, SWEEP_BYTES) * min(states, SHARD_STATES) + edge_memory(game)
         memory = PROCESS_BYTES + used * shard
-    seconds = states * _state_seconds(game, level, count.keys)
+    seconds = (len(count.keys) if game.turn.size else states) * _state_seconds(
+        game, level, count.keys
+    )
     seconds /= 1.0 if used == 1 else WORKERS_SHARE * used
     return PlannedSearch(
         game.board.name, states, count.is_exact, levels,

@@ -3,8 +3,9 @@
 A small one is solved in one piece (`solver.search.game_graph`), in this process. A larger one goes
 by stages (`cluster.search.stages`), if the game declares a level (`rules.Level`): each state is
 solved once, on all workers, and memory does not bound it. A game without a level is solved in one
-piece. Each search is a part of the table of its own; its rows and their values depend on the board
-and the roots only.
+piece, and so is a game that names the fields of a turn, because the states inside turns are
+forgotten. Each search is a part of the table of its own; its rows and their values depend on the
+board and the roots only.
 """
 
 from __future__ import annotations
@@ -130,7 +131,7 @@ class _Search(Work[SolvedSearch]):
         most = min(MAX_NUMBERED, options.max_states or MAX_NUMBERED)
         states = max(1, (memory - edge_memory(self.game)) // PIECE_BYTES)
         limit = min(most, options.one_piece if has_level else states)
-        graph = Graph(self.game, max_states=limit)
+        graph = Graph(self.game, max_states=limit, keeps_turns=False)
         with Watch(self.table, options.on_progress, options.on_note) as watch:
 
             def show() -> bool:
@@ -148,11 +149,23 @@ class _Search(Work[SolvedSearch]):
                     raise
                 if has_level:
                     return False
+                begins = graph.largest_turn
+                if begins is not None:
+                    names = ", ".join(self.game.rules.within_turn)
+                    raise MemoryLimitError(
+                        f"memory: the turn that begins at {self.game.say(begins)} has more than "
+                        f"{many(graph.count, 'state')}, and {size(memory)} hold no more; does each "
+                        f"turn end in a state in which {names} have their defaults?"
+                    ) from None
+                helps = (
+                    ""
+                    if self.game.turn.size
+                    else (", or write Rules(level=…), by which it goes in stages on the disk")
+                )
                 raise MemoryLimitError(
                     f"memory: the search has found {many(graph.count, 'state')} and is not "
                     f"finished, and {size(memory)} hold no more of a game without a level; allow "
-                    f"more with {option('memory')}, or write Rules(level=…), by which it goes in "
-                    "stages on the disk"
+                    f"more with {option('memory')}{helps}"
                 ) from None
         self._commit(graph)
         return True

@@ -31,16 +31,21 @@ from luckbase.cluster.table.manifest import FileEntry
 from luckbase.cluster.table.parquet import TableFile
 from luckbase.cluster.table.parts import GroupRows, Part, Rows, by_group
 from luckbase.cluster.table.storage import Storage
+from luckbase.solver.compiled import compile_on
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.game import Game
-from luckbase.solver.game.rules import level_from
-from luckbase.solver.search.bellman import MIXED
-from luckbase.solver.search.expand import expand
+from luckbase.solver.game.rules import TERMINAL, level_from
+from luckbase.solver.search.bellman import MIXED, final_payoffs
+from luckbase.solver.search.expand import who_acts
 from luckbase.solver.search.keys import Keys, fits, pack_all, unpack_all, unpack_columns
 
 if TYPE_CHECKING:
     from luckbase.solver.search.game_graph import Graph
     from luckbase.solver.search.stages import Box, Stages
+
+
+TURN_STATES = 512
+"""States inside turns that are solved at once: about as many turns at most."""
 
 
 class KeyPart(Part):
@@ -165,8 +170,46 @@ class KeyPart(Part):
         return np.asarray(bounds[self._find(states)["file"]])
 
     def lookup(self, states: Ints) -> tuple[Floats, NDArray[np.bool_]]:
+        """As `Part.lookup`; those inside a turn by solving what is left of the turn."""
         columns = self._find(states)
-        return self._with_ends(np.asarray(states), columns["values"], columns["file"] >= 0)
+        values, known = self._with_ends(np.asarray(states), columns["values"], columns["file"] >= 0)
+        if self.game.turn.size and not known.all():
+            self._solve_turns(np.ascontiguousarray(states, np.int64), values, known)
+        return values, known
+
+    def _solve_turns(self, states: Ints, values: Floats, known: NDArray[np.bool_]) -> None:
+        """Write the payoffs of the states (n, fields) that are inside turns, and that they are
+        known, if the part has all states in which their turns can end."""
+        left = np.flatnonzero(~known)
+        inside = left[self.game.within_turn(states[left])]
+        between = states[inside]
+        between[:, self.game.turn[0]] = self.game.turn[1]
+        order = np.argsort(self.keys(between), kind="stable")  # those of one turn together
+        for start in range(0, len(order), TURN_STATES):
+            at = inside[order[start : start + TURN_STATES]]
+            payoffs = self._payoffs_inside(states[at])
+            for one in [at] if payoffs is not None else at[:, None]:
+                paid = payoffs if len(one) == len(at) else self._payoffs_inside(states[one])
+                if paid is not None:
+                    values[one], known[one] = paid, True
+
+    def _payoffs_inside(self, states: Ints) -> Floats | None:
+        """The payoffs (n, players) of states (n, fields) inside turns, or None if the part does not
+        have every state in which these turns can end."""
+        from luckbase.solver.search.explore import KNOWN, explore
+        from luckbase.solver.search.game_graph import Graph
+
+        compile_on()
+        game = self.game
+        met = explore(game, states, known=lambda below: ~game.within_turn(below))
+        ends = np.ascontiguousarray(met.keys[met.kinds == KNOWN])
+        payoffs, known = self.lookup(unpack_all(game.strides, ends))
+        if not known.all():
+            return None
+        graph = Graph(game)
+        graph.know(ends, payoffs, self.error)
+        at = graph.solve(states)
+        return graph.values[at]
 
     def _with_ends(
         self, states: Ints, values: Floats, known: NDArray[np.bool_]
@@ -174,9 +217,9 @@ class KeyPart(Part):
         """Payoffs of stored states, with those of states that are over, which have no row."""
         missing = np.flatnonzero(~known)
         if len(missing):
-            edges = expand(self.game, np.ascontiguousarray(states[missing], np.int64))
-            at = missing[edges.terminal]
-            values[at] = edges.rewards[edges.first[:-1][edges.terminal]]
+            kinds, _ = who_acts(self.game, np.ascontiguousarray(states[missing], np.int64))
+            at = missing[kinds == TERMINAL]
+            values[at] = final_payoffs(self.game, states[at])
             known[at] = True
         return values, known
 
@@ -215,9 +258,12 @@ class PayoffTable:
 
 
 def solved_rows(graph: Graph) -> PayoffTable:
-    """The states that a graph has solved and that are not over, by ascending key."""
+    """The states that a graph has solved and that are not over, by ascending key; of a game that
+    names the fields of a turn those between turns."""
     best = graph.best
     at = np.flatnonzero((best >= 0) | (best == MIXED))
+    if graph.game.turn.size:
+        at = at[~graph.game.within_turn(graph.states(at))]
     rows = PayoffTable(
         graph.keys_at(at), graph.values[at], best[at], graph.margins[at], graph.actors[at]
     )

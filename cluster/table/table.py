@@ -221,7 +221,7 @@ class Table(Lookup):
 
         kind = choose_chart(self.game, name)
         self.check_chart(kind)
-        best = self.known_best if self.decided is not None else None
+        best = self.known_best if self.decisions_alone else None
         request = ChartRequest(typed(fields), self.error, best)
         return self.game.need(Charts).make(kind.name, self.probe_or_backup, request)
 
@@ -230,12 +230,14 @@ class Table(Lookup):
         MissingTableError for one that is not complete."""
         from luckbase.solver.charts import FULL
 
+        if not kind.decisions:
+            self.need_payoffs(f"the chart '{kind.name}'")
         again, goal = "", None if self.manifest is None else self.manifest.furthest
         if self.manifest is not None:
             origin = self.manifest.origin or Goal(TIERS, {}, None, 0, "", {})
             results = results_of(self.where)
             again = f": {solve_command(replace(origin, roots=None), self.game, results)}"
-        whole = self.full is not None
+        whole = self.full is not None or self.decisions_alone
         if not whole and kind.needs == FULL:
             self.game.need(Layout)  # where there is none, it says why
             raise OptionError(
@@ -314,10 +316,11 @@ def tiers_in_memory(layout: Layout[Any]) -> Table:
     """The full table, solved in memory: while that goes on 8 bytes a state and player or less, then
     as much as its files would take.
 
-    Raises OptionError where the board has none.
+    Raises OptionError where the board has none, GameError as `check_tiers`.
     """
-    from luckbase.solver.dense import InMemory
+    from luckbase.solver.dense import InMemory, check_tiers
 
+    check_tiers(layout)
     tiers = InMemory(layout, best=True)
 
     def write(storage: Memory) -> Iterator[Written]:
@@ -334,14 +337,15 @@ def tiers_in_memory(layout: Layout[Any]) -> Table:
 
 
 def search_in_memory(game: Game, roots: Ints, max_states: int = MAX_STATES) -> Table:
-    """All that lies below canonical roots (m, fields), solved in memory: 60 bytes a state.
+    """All that lies below canonical roots (m, fields), solved in memory: 60 bytes a state, without
+    those inside turns.
 
     Raises SearchLimitError beyond `max_states`, StateError as `Graph.solve`.
     """
     from luckbase.cluster.table.keyed import KeyPart, solved_rows, write_states
     from luckbase.solver.search.game_graph import Graph
 
-    graph = Graph(game, max_states=max_states)
+    graph = Graph(game, max_states=max_states, keeps_turns=False)
     graph.solve(np.ascontiguousarray(roots).reshape(-1, game.field_count))
     rows = solved_rows(graph)
     error = max(game.float64_error, graph.error) + game.cut_error

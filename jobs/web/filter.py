@@ -40,7 +40,7 @@ OF_THE_TABLE = ("key", "status", "part")
 def of_any_game(game: Game) -> tuple[Search, ...]:
     """Searches of every game in which one acts at a time; close: within a thousandth of a win, or
     of the most dollars, or a tenth of a point."""
-    low, high = game.payoff_range
+    low, high = game.known_range or (0.0, 100.0)
     close = 0.001 if high - low <= 2 else step(game)
     gap = Payoffs(game.payoff_name, False).change(close) if close >= 1 else f"{close:g}"
     return (

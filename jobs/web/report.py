@@ -98,6 +98,7 @@ def report_on(of: Table, sample: int | None = 10_000, *, verify: bool = True) ->
     vl-convert is not installed; what `verify` finds wrong stands in the report.
     """
     need("a page", "vl_convert", extra="report")
+    of.need_payoffs("a report")
     verdict = of.verify(sample) if verify else None
     questions, (charts, why_none), name = find.opening_answers(of), _charts(of), _name(of)
     before = [*_head(of, verdict), *_questions(of, questions), *_board(of, questions)]

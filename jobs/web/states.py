@@ -46,7 +46,7 @@ GRID_PIECE = 4_000
 def step(game: Game) -> float:
     """What margins are counted in: a hundredth of a win, a tenth of a point, or of the most that
     many points or dollars can be a thousandth."""
-    low, high = game.payoff_range
+    low, high = game.known_range or (0.0, 100.0)
     return 0.01 * (high - low) if high - low <= 2 else max(0.1, 0.001 * high)
 
 

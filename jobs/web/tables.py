@@ -106,7 +106,7 @@ class TableInfo(Result):
     summary: Flat[TableSummary]
     players: int
     payoff_name: str
-    payoff_range: tuple[float, float]
+    payoff_range: tuple[float, float] | None
     simultaneous: bool
     fields: list[FieldInfo]
     start: dict[str, str] | None
@@ -173,7 +173,7 @@ def info(listed: TableSummary, table: StoredTable) -> TableInfo:
     charts, known, shared = game.get(Charts), known_starts(table), game.own(Drawing).backdrop
     return TableInfo(
         summary=replace(listed, error_bound=table.error),
-        players=game.players, payoff_name=game.payoff_name, payoff_range=game.payoff_range,
+        players=game.players, payoff_name=game.payoff_name, payoff_range=game.known_range,
         simultaneous=game.simultaneous,
         fields=[
             field_info(game, of, max((spans[n][1] for n in of.columns if n in spans), default=None))

@@ -190,7 +190,9 @@ def _line_at(game: Game, state: Ints) -> str:
 
 
 def _range(game: Game) -> str:
-    low, high = game.payoff_range
+    if game.known_range is None:
+        return "expected numbers"
+    low, high = game.known_range
     return f"expected {low:g} to {high:g}; say what it can be as Rules(payoff_range=(least, most))"
 
 

@@ -32,6 +32,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from functools import cached_property
+from math import inf
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -58,6 +59,7 @@ from luckbase.solver.game.rules import (
 from luckbase.solver.sentences import fields, named, on_command_line, option, shorten
 
 C = TypeVar("C", bound=Capability)
+LARGEST = np.finfo(np.float64).max
 
 Agent = Callable[["Game", int, Ints, list[int]], int | Sequence[float]]
 """choose(game, player from 0, state (fields,), actions) -> index into actions, or their chances."""
@@ -80,7 +82,10 @@ class Game:
         self.transition, self.max_edges = rules.transition, rules.max_edges
         self.players = rules.players
         self.pays, self.simultaneous = rules.pays, rules.simultaneous
-        self.payoff_range, self.tie_tolerance = rules.payoff_range, rules.tie_tolerance
+        self.tie_tolerance = rules.tie_tolerance
+        anything = (-inf, inf) if rules.pays else (0.0, 1.0)
+        self.payoff_range: tuple[float, float] = rules.payoff_range or anything
+        """The least and the greatest payoff; infinite if the search is to find them."""
         self.rules_version: int = rules.version
         """Raised when the same board gets other values or another row order."""
         self.columns: tuple[str, ...] = self.fields.columns
@@ -96,10 +101,28 @@ class Game:
     @cached_property
     def level(self) -> Level | None:
         """The level that cuts large searches into stages, by column; None if the game declares
-        none."""
-        level = self.rules.level
+        none, or if its turns are solved in memory (`turn`)."""
+        level = None if self.turn.size else self.rules.level
         level = level if level is None or isinstance(level, Level) else Level(level)
         return None if level is None else level.by_column(self.rules.fields)
+
+    @cached_property
+    def turn(self) -> Ints:
+        """int64 (2, k): the columns that are used within a turn only, and their numbers between
+        turns; k is 0 if the game names none."""
+        columns, at = list[tuple[int, int]](), 0
+        for field in self.fields:
+            if field.name in self.rules.within_turn and field.default is not None:
+                number = (field.default - field.shift) // field.unit
+                columns += [(at + i, number) for i in range(field.length)]
+            at += field.length
+        return np.ascontiguousarray(np.array(columns, np.int64).reshape(-1, 2).T)
+
+    def within_turn(self, states: Ints) -> NDArray[np.bool_]:
+        """(n,) whether canonical states (n, fields) are inside a turn, not between turns."""
+        columns, numbers = self.turn
+        inside: NDArray[np.bool_] = (np.asarray(states)[:, columns] != numbers).any(axis=1)
+        return inside
 
     # --- capabilities ------------------------------------------------------------------------
 
@@ -165,14 +188,23 @@ class Game:
     def payoff_span(self) -> Floats:
         """float64 (2,): the least and the greatest payoff, with slack for rounding."""
         low, high = self.payoff_range
+        if low == -inf:
+            return np.array([-LARGEST, LARGEST])
         slack = WEIGHT * max(1.0, abs(low), abs(high))
         return np.array([low - slack, high + slack])
 
+    @property
+    def known_range(self) -> tuple[float, float] | None:
+        """The least and the greatest payoff; None if the search is to find them."""
+        return None if self.payoff_range[0] == -inf else self.payoff_range
+
     @cached_property
     def float64_error(self) -> float:
-        """What the sums of a payoff lose in float64: `FLOAT64_ERROR` for those up to 100, a share
-        of the largest beyond."""
-        return FLOAT64_ERROR * max(1.0, 0.01 * max(map(abs, self.payoff_range)))
+        """What the sums of a payoff lose in float64, beside what is found of each state:
+        `FLOAT64_ERROR` for payoffs up to 100, a share of the largest beyond. If edges pay, the
+        bound of a state covers it: the declared range may be far too wide."""
+        largest = 0.0 if self.pays else max(map(abs, self.payoff_range))
+        return FLOAT64_ERROR * max(1.0, 0.01 * largest)
 
     @cached_property
     def cut_error(self) -> float:

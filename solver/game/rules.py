@@ -206,16 +206,19 @@ class Rules:
     version: raised when the same board gets other values or another row order; older tables are
     stale then. tie_tolerance: actions closer than this are tied, and the earlier one is taken.
     payoff_range: the least and the most that a state can be worth to any player, one that is over
-    included, with what is still paid from there on: bounds begin with them, and a payoff beyond
-    them is refused.
+    included, with what is still paid from there on; a payoff beyond them is refused. If it is left
+    out: from 0 to 1, or, of a game that `pays`, whatever the search finds.
     payoff_name: what a payoff is, for people; without it "chance to win" where payoffs are from 0
     to 1 and edges pay nothing, else "payoff". pays: whether an edge can pay anything before the
     end. simultaneous: whether there are states in which both players choose at once.
     cut_error: where states are cut off that the game has, how far any payoff may be from the game's
     without the cut; nothing is cut if None. level: factors by field of a sum that no edge raises,
     as {"rolls": 1}, or a `Level`: a large search goes by it, in stages on the disk; without one it
-    has to fit into memory. capabilities: capability -> one, or a function that
-    makes it of the `Game`, or where either stands, ``module:name``, imported when it is asked for;
+    has to fit into memory. within_turn: names of the fields that are used within a turn only. A
+    state in which all of them have their defaults is between turns. A table stores such states
+    alone; turns are solved in memory, so `level` is not used. capabilities: capability -> one, or a
+    function that makes it of the `Game`, or where either stands, ``module:name``, imported when it
+    is asked for;
     or `Unavailable`.
     """
 
@@ -229,12 +232,13 @@ class Rules:
     canonical: Callable[[Ints, Refuse], Ints] | None = None
     version: int = 1
     tie_tolerance: float = 1e-12
-    payoff_range: tuple[float, float] = (0.0, 1.0)
+    payoff_range: tuple[float, float] | None = None
     payoff_name: str = ""
     pays: bool = False
     simultaneous: bool = False
     cut_error: Callable[[], float] | None = None
     level: Level | Factors | None = None
+    within_turn: Sequence[str] = ()
     capabilities: Mapping[type[Capability], Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -263,8 +267,13 @@ class Rules:
             (self.level is None or isinstance(self.level, Level) or _is_function(self.level),
              f"level: {self.level!r}; expected a factor for each field that it counts, as "
              '{"rolls": 1}'),
-            (isinstance(self.payoff_range, tuple) and len(self.payoff_range) == 2
-             and all(isinstance(number, Real) for number in self.payoff_range),
+            (isinstance(self.within_turn, tuple | list)
+             and all(isinstance(name, str) for name in self.within_turn),
+             f"within_turn: {self.within_turn!r}; expected names of fields, as "
+             '("rolls", "dice")'),
+            (self.payoff_range is None
+             or (isinstance(self.payoff_range, tuple) and len(self.payoff_range) == 2
+             and all(isinstance(number, Real) for number in self.payoff_range)),
              f"payoff_range: {self.payoff_range!r}; expected the least, then the greatest payoff, "
              "as (0, 6)"),
             (isinstance(self.tie_tolerance, Real),
@@ -277,10 +286,11 @@ class Rules:
             if numbers.ndim != 1 or (numbers.size and numbers.dtype.kind not in kinds):
                 raise TypeError(f"numbers: {self.numbers}; expected a tuple of whole numbers; for "
                                 "fractions write Numbers(ints, reals)")  # fmt: skip
-        low, high = self.payoff_range
+        low, high = self.payoff_range or (0, 1)
         room = prod((field.bounds[1] + 1) ** field.length for field in self.fields)
         bits = (room - 1).bit_length()
         names = [column for field in self.fields for column in field.columns]
+        has_default = {field.name: field.default is not None for field in self.fields}
         for wrong, why in (
             (self.players < 1, f"players: {self.players}; expected at least 1"),
             (self.max_edges < 1, f"max_edges: {self.max_edges}; expected at least 1"),
@@ -290,6 +300,9 @@ class Rules:
             (not self.tie_tolerance >= 0, "tie_tolerance: expected 0 or more"),
             (len(set(names)) < len(names),
              f"fields: two columns are called {max(names, key=names.count)!r}"),
+            (not all(has_default.get(name) for name in self.within_turn),
+             f"within_turn: {', '.join(map(str, self.within_turn))}; expected names of fields that "
+             "have a default, which they have between turns"),
             (bits > 64, f"fields: a state takes {bits} bits; expected at most 64: lower a field's "
              "`high`, or its bits"),
         ):  # fmt: skip
@@ -354,6 +367,13 @@ def lead(edges: Edges, state: Ints, action: int, weight: float) -> Ints:
     for p in range(edges.rewards.shape[1]):
         edges.rewards[n, p] = 0.0
     return edges.children[n]
+
+
+@jitable()
+def joint(row: int, column: int) -> int:
+    """Return the action of a state in which both choose at once: player 0's choice is `row`, player
+    1's `column`."""
+    return row * JOINT + column
 
 
 @jitable()
@@ -423,7 +443,7 @@ def chance(edges: Edges) -> int:
 
 @jitable()
 def simultaneous(edges: Edges) -> int:
-    """The end of a state in which both players choose at once; actions are row * JOINT + column."""
+    """The end of a state in which both players choose at once; actions are `joint`."""
     return _finish(edges, SIMULTANEOUS, -1)
 
 

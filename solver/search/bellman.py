@@ -39,9 +39,10 @@ OVER, MIXED, KNOWN, NEW, UNEVEN = -1, -3, -4, -5, -6
 """Instead of a best action: the game is over; a mixed strategy; given without one; met and not
 solved; both choose at once and the payoffs do not have one sum."""
 TIE, LOW, HIGH, EVEN, TOLD = range(5)
-"""Where the limits of a step are: the tie tolerance, the least and the greatest payoff, the largest
-difference between sums of two players' payoffs that counts as none, and the largest error that
-leaves no decision open: above a rounded table less than what counts as a tie."""
+"""Where the limits of a step are: the tie tolerance, the least and the greatest payoff (0 if they
+are to be found), the largest difference between sums of two players' payoffs that counts as none,
+and the largest error that leaves no decision open: above a rounded table less than what counts as a
+tie."""
 U = 2.0**-53
 """The relative error of one operation in float64."""
 JOINTLY = -2
@@ -85,10 +86,11 @@ SCRATCH_TYPE = tuple_type(Scratch, _f2, _i1, _f1, _f1)
 def limits_of(game: Game, tolerance: float) -> Floats:
     """Return the limits of a step, with this tolerance for ties: that of the rules, and above a
     table twice its error more."""
-    (low, high), tie = game.payoff_range, game.tie_tolerance
+    (low, high), tie = game.known_range or (0.0, 0.0), game.tie_tolerance
     rounded = tolerance > 3 * tie * (1 + 1e-9)  # the table's error is larger than the rules' ties
     told = tie if rounded else tolerance
-    return np.array([tolerance, low, high, 1e-9 * (high - low), told])
+    even = 1e-9 * (high - low if game.known_range else 1.0)
+    return np.array([tolerance, low, high, even, told])
 
 
 def scratch_of(game: Game, edges: int, tolerance: float) -> Scratch:
@@ -189,8 +191,9 @@ def step_error(edges, span, groups, values, errors, scratch):
     """Return a bound on the error of every action's payoffs: the largest of the children, and the
     rounding of a sum: for each term one operation on its chance, reward, product and sum."""
     children, _, _, rewards = edges
-    limits = scratch.limits
-    size, worst, longest = max(abs(limits[LOW]), abs(limits[HIGH])), np.float32(0.0), np.int64(0)
+    limits, size, worst, longest = scratch.limits, 0.0, np.float32(0.0), np.int64(0)
+    if rewards.shape[0] == 0:
+        size = max(abs(limits[LOW]), abs(limits[HIGH]))
     for k in range(span[0], span[1]):
         worst = max(worst, errors[children[k]])
     for g in range(groups):
@@ -458,7 +461,7 @@ def most_residual(game: Game, error: Floats | float) -> Floats:
     """(n,) the most by which payoffs that are each within `error` (n,) of the exact ones can be
     apart from one step of the rules over their children, which are as exact: twice that; and no
     less than twice what the sums of a step lose in float64."""
-    largest = max(abs(bound) for bound in game.payoff_range)
+    largest = max(abs(bound) for bound in game.known_range or (0.0,))
     residual: Floats = 2 * np.maximum(error, (game.max_edges + 2) * 2.0**-53 * largest)
     return residual
 

@@ -200,11 +200,31 @@ def _action_payoffs(c, rows, values, a, q, g):
         q[g, p] = total
 
 
+@jitable()
+def _range(c, rows, limits):
+    """Return the least and the greatest payoff: as declared, else those of the children outside,
+    less and more what one edge of every member pays at most."""
+    if limits[LOW] < limits[HIGH]:
+        return limits[LOW], limits[HIGH]
+    low, high, paid = np.inf, -np.inf, 0.0
+    for e in range(c.weights.size):
+        for p in range(rows.shape[1] - 1):
+            if c.rewards.shape[0]:
+                paid = max(paid, abs(c.rewards[e, p]))
+            if c.children[e] < 0:
+                worth = rows[-1 - c.children[e], 1 + p]
+                low, high = min(low, worth), max(high, worth)
+    if low > high:  # no way out: it is refused
+        return 0.0, 0.0
+    return low - c.actors.size * paid, high + c.actors.size * paid
+
+
 @part
 def _reply(c, rows, limits, values, policy, q):
     """Sweep over best replies, in place, until the values stand still; return whether they do."""
     players = values.shape[1]
-    still = 4 * U * max(abs(limits[LOW]), abs(limits[HIGH]))
+    low, high = _range(c, rows, limits)
+    still = 4 * U * max(abs(low), abs(high))
     for _ in range(MAX_REPLIES):
         moved = 0.0
         for i in range(c.actors.size):
@@ -245,10 +265,11 @@ def _settle(c, rows, limits, found, q):  # noqa: C901  # both ends, then the com
     n, players = found.values.shape
     one, two = np.empty(n, np.int64), np.empty(n, np.int64)
     values, errors, same = np.empty((n, players)), np.empty(n), True
+    low, high = _range(c, rows, limits)
     for side in range(2):
         for x in range(n):
             for p in range(players):
-                found.values[x, p] = limits[LOW + side]
+                found.values[x, p] = low if side == 0 else high
         if not _reply(c, rows, limits, found.values, one if side == 0 else two, q):
             return UNSETTLED
     for x in range(n):
@@ -256,7 +277,7 @@ def _settle(c, rows, limits, found, q):  # noqa: C901  # both ends, then the com
     got = _solve_each(c, rows, one, found.values, found.errors, found.cycle)
     if got == SOLVED and not same:
         got = _solve_each(c, rows, two, values, errors, found.cycle)
-        near = 1e-12 * max(abs(limits[LOW]), abs(limits[HIGH]))
+        near = 1e-12 * max(abs(low), abs(high))
         for x in range(n if got == SOLVED else 0):
             for p in range(players):
                 apart = abs(values[x, p] - found.values[x, p])
@@ -353,7 +374,7 @@ def solve_jointly(c: Component, rows: Floats, limits: Floats, found: Found) -> i
         found.cycle[:] = np.where(found.cycle < 0, -1, c.names[np.maximum(found.cycle, 0)])
         return FREE
     values, best, quiet = np.zeros(n), (np.full(n, -np.inf), np.full(n, np.inf)), 0
-    scale = max(abs(limits[LOW]), abs(limits[HIGH]), np.finfo(float).tiny)
+    scale = max(*map(abs, _range(c, rows, limits)), np.finfo(float).tiny)
     gap = np.inf
     for _ in range(MAX_ROUNDS):
         bounds = [

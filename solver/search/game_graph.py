@@ -27,6 +27,11 @@ for rows; what the system clears for the first search is 0.1 more. What helped: 
 state in three short loops (1.45 times as fast as one loop); expanding a state's new children
 together before the first is visited, as they have most of their own children in common (1.1).
 
+Of a game that names the fields of a turn (`Rules.within_turn`) the states inside a turn need not be
+kept. When a state between turns is solved, all states that were met since its visit are solved too,
+and nothing on the path leads to them but the states between turns: `forget_turn` drops the others.
+States between turns are not expanded ahead, so that few states of other turns are met before.
+
 Source: Tarjan, Depth-first search and linear graph algorithms (1972).
 """
 
@@ -38,7 +43,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from luckbase.solver.compiled import borrowed, njit, tuple_type, types
+from luckbase.solver.compiled import borrowed, inlined, njit, tuple_type, types
 from luckbase.solver.errors import GameError, LuckbaseError, SearchLimitError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.game import Game, Stopped
@@ -106,6 +111,7 @@ from luckbase.solver.search.keys import (
     unpack,
     unpack_all,
 )
+from luckbase.solver.sentences import option
 
 OUT_OF_RANGE, BROKEN = 20, 21
 """More reasons why a component is not solved: a payoff is out of range, edges break the rules."""
@@ -122,9 +128,10 @@ DEPTH, COUNT, CLOCK, HEIGHT, ROOT, EDGES, TOP, STATUS, READY = range(9)
 """Where a search keeps its place in `Path.at`: frames on the path less one, states met, states
 visited, states on the stack, the next root, edges expanded, frames in use, why a component is not
 solved, whether the engine for components is compiled."""
-NODE, POSITION, SIZE, LOW, ACTOR, LOOP, START = 0, 1, 2, 3, 4, 5, 6
+NODE, POSITION, SIZE, LOW, ACTOR, LOOP, START, TURN = 0, 1, 2, 3, 4, 5, 6, 7
 """The columns of a frame's numbers: its state, the next edge to look at, how many edges, Tarjan's
-low-link, who acts, whether the state leads to itself, the frames in use once it is done."""
+low-link, who acts, whether the state leads to itself, the frames in use once it is done, and how
+many states were met before its children if it is between turns, else -1."""
 
 
 REACHED, EXPANDED, OPEN = (np.uint64((0xFFF8 << 48) + i) for i in range(3))
@@ -135,13 +142,15 @@ in the order of visits."""
 
 class Task(NamedTuple):
     """What is searched: the board, room for the edges of a state, `Game.strides`, scratch for a
-    step, and for a state int64 (fields,)."""
+    step, for a state int64 (fields,), and `Game.turn`, empty if the states inside turns are kept.
+    """
 
     board: Numbers
     room: Room
     strides: Ints
     scratch: Scratch
     state: Ints
+    turn: Ints
 
 
 class Store(NamedTuple):
@@ -166,7 +175,7 @@ class Store(NamedTuple):
 class Frames(NamedTuple):
     """Expanded states, as a stack: the edges of frame f begin at first[f].
 
-    numbers: int32 (frames, 7). first: int64 (frames,). children: int32, weights: float64, actions:
+    numbers: int32 (frames, 8). first: int64 (frames,). children: int32, weights: float64, actions:
     int64 (edges,); rewards: float64 (edges, players), or (0, players) if the game pays nothing.
     """
 
@@ -187,7 +196,8 @@ class Path(NamedTuple):
     at: Ints
 
 
-_task = tuple_type(Task, NUMBERS_TYPE, ROOM_TYPE, types.int64[:, ::1], SCRATCH_TYPE, _i1)
+_i2 = types.int64[:, ::1]
+_task = tuple_type(Task, NUMBERS_TYPE, ROOM_TYPE, _i2, SCRATCH_TYPE, _i1, _i2)
 _store = tuple_type(Store, _n1, _u2, _f2, _i1, _f1, _c1, errors_type)
 _frames = tuple_type(Frames, _n2, _i1, _n1, _f1, _i1, _f2)
 _path = tuple_type(Path, _n1, _n1, _i1)
@@ -291,6 +301,45 @@ def solve_members(transition, solve, task, store, members):
     return status
 
 
+@inlined
+def is_between_turns(turn, state):
+    """Whether the fields of a turn have the numbers that they have between turns; False if there
+    are no such fields."""
+    between = turn.shape[1] > 0
+    for i in range(turn.shape[1]):
+        between &= state[turn[0, i]] == turn[1, i]
+    return between
+
+
+@njit(_i(_i2, _i2, _i1, _store, _i, _i))
+def forget_turn(strides, turn, state, store, first, count):
+    """Forget those of the states `first` .. count - 1 that are inside turns; the others get the
+    numbers from `first` on. Return how many states are left.
+
+    Their slots are emptied in the reverse of the order in which they were filled: so no slot is
+    empty that the search for another key passes by.
+    """
+    slots, keys = borrowed(store.slots), borrowed(store.keys)
+    mask = slots.size - 1
+    for z in range(count - 1, first - 1, -1):
+        hashed = hash_of(keys[z, 0])
+        slots[find_from(slots, keys, keys[z, 0], hashed, hashed & mask)] = -1
+    left = first
+    for z in range(first, count):
+        unpack(strides, keys[z, 0], state)
+        if not is_between_turns(turn, state):
+            continue
+        for c in range(keys.shape[1]):
+            keys[left, c] = keys[z, c]
+        store.best[left], store.margins[left] = store.best[z], store.margins[z]
+        store.actors[left], store.errors[left] = store.actors[z], store.errors[z]
+        hashed = hash_of(keys[left, 0])
+        slot = find_from(slots, keys, keys[left, 0], hashed, hashed & mask)
+        slots[slot] = hashed & ~(mask >> 1) | left
+        left += 1
+    return left
+
+
 @njit(
     _i(TRANSITION, MATRIX_GAME, SOLVE_COMPONENT, _task, _n1, _store, _frames, _path, _i),
     no_cfunc_wrapper=True,
@@ -307,7 +356,7 @@ def search(  # noqa: C901, PLR0913, PLR0915  # one piece, for speed: module docs
     last frame's state, and the payoffs have no one sum.
     """
     board, room = task.board, borrowed_room(task.room)
-    strides = borrowed(task.strides)
+    strides, turn = borrowed(task.strides), borrowed(task.turn)
     limits = room.span
     below, chances, names, paid, about = room.edges
     slots, keys, rows = borrowed(store.slots), borrowed(store.keys), borrowed(store.rows)
@@ -381,7 +430,12 @@ def search(  # noqa: C901, PLR0913, PLR0915  # one piece, for speed: module docs
                     break
                 budget -= 1
                 unpack(strides, keys[y, 0], state)
+                begins = is_between_turns(turn, state)
+                if begins and f >= 0:  # it is expanded when it is visited
+                    position += 1
+                    continue
                 base = first[top]
+                numbers[top, TURN] = count if begins else -1
                 n = expand_one(transition, board, state, room.edges, room)
                 if n < 0:
                     code = REFUSED
@@ -478,6 +532,8 @@ def search(  # noqa: C901, PLR0913, PLR0915  # one piece, for speed: module docs
                 for c in range(columns):
                     rows[x, 1 + c] = out[c]
             height -= 1
+            if numbers[f, TURN] >= 0:
+                count = forget_turn(strides, turn, state, store, numbers[f, TURN], count)
         elif depth > 0:
             above = frame_of[depth - 1]
             numbers[above, LOW] = min(numbers[above, LOW], numbers[f, LOW])
@@ -508,7 +564,10 @@ class Graph:
         tolerance: float | None = None,
         max_states: int = 1 << 30,
         stop: Callable[[], bool] = lambda: False,
+        keeps_turns: bool = True,
     ) -> None:
+        """keeps_turns: keep the states inside turns too; else only those below roots that are
+        inside a turn themselves."""
         self.game, self.max_states, self.stop = game, max_states, stop
         self.tolerance = game.tie_tolerance if tolerance is None else tolerance
         self._fault: LuckbaseError | None = None
@@ -521,7 +580,7 @@ class Graph:
         )  # fmt: skip
         edges = max(4096, 2 * game.max_edges)
         self._frames = Frames(
-            np.empty((256, 7), np.int32), np.zeros(256, np.int64), np.empty(edges, np.int32),
+            np.empty((256, 8), np.int32), np.zeros(256, np.int64), np.empty(edges, np.int32),
             np.empty(edges), np.empty(edges, np.int64),
             np.empty((edges if game.pays else 0, game.players)),
         )  # fmt: skip
@@ -531,6 +590,7 @@ class Graph:
         self._task = Task(
             game.numbers, room_of(game), game.strides,
             scratch_of(game, game.max_edges, self.tolerance), np.empty(game.field_count, np.int64),
+            np.empty((2, 0), np.int64) if keeps_turns else game.turn,
         )  # fmt: skip
 
     # --- what it holds -------------------------------------------------------------------------
@@ -601,6 +661,18 @@ class Graph:
         )  # fmt: skip
         return sum(array.nbytes for array in arrays) / len(store.keys) if self.count else 0.0
 
+    @property
+    def largest_turn(self) -> Ints | None:
+        """The state (fields,) in which the turn begins that the search is in, if most of the states
+        in memory are inside turns; else None."""
+        turn, depth = self._task.turn, int(self._at[DEPTH])
+        states = self.states(np.arange(0, self.count, max(1, self.count // 1000)))
+        if not turn.size or 2 * self.game.within_turn(states).sum() < len(states):
+            return None
+        frames = self._frames.numbers[self._path.frames[: depth + 1]]
+        begins = frames[frames[:, TURN] >= 0, NODE]
+        return self.states(begins[-1:])[0] if len(begins) else None
+
     def look_up(self, keys: Keys) -> NDArray[np.int32]:
         """The number of each key (m,), int32; -1 for a state that was not met."""
         return self._numbering.look_up(keys)
@@ -642,7 +714,7 @@ class Graph:
                 left = int(np.isnan(self.values[:, 0]).sum())
                 raise SearchLimitError(
                     f"the search has found {self.count:,} states and {left:,} of them are not "
-                    f"solved yet; the limit is {self.max_states:,}"
+                    f"solved yet; the limit is {self.max_states:,} ({option('max_states')})"
                 )
             if code == FINISHED:
                 return numbers

@@ -1,0 +1,116 @@
+"""The states inside a turn are forgotten, and those between turns keep their payoffs to the bit."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from luckbase.game import Field, Game, set_field
+from luckbase.solver.search.game_graph import Graph
+from tests.games import dice_races, yahtzee
+
+ALL = (1 << 13) - 1
+TURN = ("rolls", "dice")
+
+
+def game_of(kind, rules, within_turn, options):
+    board = kind(game="turns", name="turns", rules=options)
+    return Game(board, replace(rules(board), within_turn=within_turn))
+
+
+def yahtzee_game(within_turn=TURN):
+    return game_of(yahtzee.YahtzeeBoard, yahtzee.rules, within_turn, yahtzee.Options())
+
+
+def pig(**options):
+    kind = dice_races.Piglets
+    return game_of(kind, dice_races.piglets_rules, ("turn",), kind.Options(**options))
+
+
+def two_dice_pig(goal):
+    kind = dice_races.TwoDice
+    return game_of(kind, dice_races.twodice_rules, ("turn",), kind.Options(goal=goal))
+
+
+def with_open(*boxes):
+    """The state of Yahtzee in which a turn begins and only these boxes, from 1, are open."""
+    filled = [box for box in range(1, 14) if box not in boxes]
+    return yahtzee_game().parse({"filled": filled, "upper": 50})[None]
+
+
+@pytest.mark.parametrize(
+    ("game", "root"),
+    [
+        (yahtzee_game(), with_open(6, 12, 13)),
+        (pig(goal=15), None),
+        (pig(goal=8, players=3), None),
+        (two_dice_pig(12), None),
+    ],
+    ids=["yahtzee", "pig for two", "pig for three", "two-dice pig"],
+)
+def test_states_between_turns_have_the_same_payoffs(game, root):
+    """Also where turns lead back to the states in which they began."""
+    root = game.needed_starts() if root is None else root
+    whole, lean = Graph(game), Graph(game, keeps_turns=False)
+    at = whole.solve(root), lean.solve(root)
+    assert (whole.values[at[0]] == lean.values[at[1]]).all()
+    keys = whole.keys[~game.within_turn(whole.states(np.arange(whole.count)))]
+    assert sorted(keys.tolist()) == sorted(lean.keys.tolist())
+    one, two = whole.look_up(keys), lean.look_up(keys)
+    for name in ("values", "best", "margins", "actors", "errors"):
+        mine, yours = getattr(whole, name)[one], getattr(lean, name)[two]
+        assert np.array_equal(mine, yours, equal_nan=name != "best")
+
+
+def test_the_last_box_is_worth_what_a_person_can_check():
+    """Yahtzee in three rolls: 4.6029 % (Verhoeff), 50 points."""
+    game, graph = yahtzee_game(), Graph(yahtzee_game(), keeps_turns=False)
+    at = graph.solve(with_open(12))
+    assert graph.values[at[0], 0] == pytest.approx(50 * 347897 / 7558272, abs=1e-12)
+    assert graph.count == 2 + 1  # the end with a Yahtzee and without
+    assert not game.within_turn(graph.states(np.arange(graph.count))).any()
+
+
+def test_a_root_inside_a_turn_is_solved_too():
+    game = yahtzee_game()
+    inside = game.parse(
+        {"filled": [*range(1, 12), 13], "upper": 50, "rolls": 1, "dice": (0, 0, 0, 1, 0, 4)}
+    )[None]
+    whole, lean = Graph(game), Graph(game, keeps_turns=False)
+    at = whole.solve(inside), lean.solve(inside)
+    assert whole.values[at[0]] == lean.values[at[1]] == pytest.approx(50 / 6)
+
+
+def test_a_turn_is_named_where_most_states_are_inside_turns():
+    game = yahtzee_game()
+    graph = Graph(game, keeps_turns=False, max_states=300)
+    root = with_open(1, 13)
+    with pytest.raises(Exception, match="the limit is 300"):
+        graph.solve(root)
+    assert (graph.largest_turn == root[0]).all()
+
+
+@pytest.mark.parametrize("names", [("roll",), ("rolls", "boxes")])
+def test_fields_of_a_turn_are_fields_with_a_default(names):
+    rules = yahtzee.rules(yahtzee.YahtzeeBoard(game="turns", name="turns"))
+    with pytest.raises(ValueError, match=r"within_turn: .*; expected names of fields that have a"):
+        replace(rules, within_turn=names)
+    fields = [*rules.fields[:-1], Field("dice", length=6, high=5, default=None)]
+    with pytest.raises(ValueError, match="which they have between turns"):
+        replace(rules, fields=fields)
+
+
+def test_a_set_and_a_field_with_a_unit_can_be_of_a_turn():
+    rules = yahtzee.rules(yahtzee.YahtzeeBoard(game="turns", name="turns"))
+    fields = [
+        set_field("kept", 5, default=0), Field("cold", low=-20, high=20, unit=5, default=10),
+        Field("paid", length=2, high=9, default=3),
+    ]  # fmt: skip
+    board = yahtzee.YahtzeeBoard(game="turns", name="turns")
+    game = Game(
+        board, replace(rules, fields=fields, within_turn=("kept", "cold", "paid"), start=None)
+    )
+    assert game.turn.tolist() == [[0, 1, 2, 3], [0, 6, 3, 3]]
+    between = {"cold": 10, "paid": (3, 3)}
+    states = np.array([game.parse(between), game.parse(between | {"kept": "2"})])
+    assert game.within_turn(states).tolist() == [False, True]
