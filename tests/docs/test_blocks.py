@@ -37,7 +37,7 @@ PIPED = re.compile(r"printf '([^'%]*)' \| (luckbase .*)")
 RUN = ("sh", "python", "sql")
 FEW = 10
 """Blocks that are not run, in all pages."""
-ONES = re.compile(r"(?<!player )(?<![\w.,=\[/-])1 (?!is\b|has\b|was\b|[a-z]+ses\b)[a-z]+s\b")
+ONES = re.compile(r"(?<![Pp]layer )(?<![\w.,=\[/-])1 (?!is\b|has\b|was\b|[a-z]+ses\b)[a-z]+s\b")
 """A count of one without its singular."""
 
 
