@@ -1,8 +1,11 @@
-"""A solve that is stopped half-way, as Ctrl+C does it."""
+"""Solves that are stopped half-way: as Ctrl+C does it, or when so many of their shards are done."""
+
+from contextlib import contextmanager
 
 import pytest
 
 from luckbase import cluster
+from luckbase.cluster.table.writer import Writer
 
 
 def solve_until(board, results, shards, *, workers=1):
@@ -14,3 +17,22 @@ def solve_until(board, results, shards, *, workers=1):
 
     with pytest.raises(KeyboardInterrupt):
         cluster.solve(board, results=results, workers=workers, on_progress=stop)
+
+
+@contextmanager
+def stopped_after(additions, error=KeyboardInterrupt):
+    """The writer of a table raises this error once so many additions to the manifest were made.
+
+    Yields a list that has an item for each addition. No public option stops a solve there.
+    """
+    add, done = Writer.add, []
+
+    def stops(writer, *lines):
+        add(writer, *lines)
+        done.append(lines)
+        if len(done) == additions:
+            raise error
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Writer, "add", stops)
+        yield done

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 import luckbase
-from luckbase.cluster.run import tiers
 from tests.cluster.batch.boards import JACKPOT, everything, pig, press, put
+from tests.e2e.stopped import stopped_after
 
 
 def states(found):
@@ -60,20 +60,10 @@ def test_what_changed_is_said_by_the_table_of_the_same_options_and_file(tmp_path
     assert {one.why for one in found[:2]} == {("dice: was 1, now 2",)}
 
 
-def test_a_table_that_was_begun_and_one_that_lost_files_go_on(tmp_path, monkeypatch):
+def test_a_table_that_was_begun_and_one_that_lost_files_go_on(tmp_path):
     file, results = put(tmp_path / "a.toml", press()), tmp_path / "results"
-    true, left = tiers.TierRun.commit, [3]
-
-    def stop_after_three(self, receipt):
-        left[0] -= 1
-        if left[0] < 0:
-            raise KeyboardInterrupt
-        true(self, receipt)
-
-    monkeypatch.setattr(tiers.TierRun, "commit", stop_after_three)
-    with pytest.raises(KeyboardInterrupt):
+    with stopped_after(4), pytest.raises(KeyboardInterrupt):
         luckbase.solve_all(file, results=results, workers=1)
-    monkeypatch.undo()
     (one,) = luckbase.plan_all(file, results=results)
     assert one.state == "partial" and "3 of 20 files are there" in one.why[0]
     (done,) = luckbase.solve_all(file, results=results)

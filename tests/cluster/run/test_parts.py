@@ -74,30 +74,6 @@ def test_parts_are_put_together_to_the_bits_of_a_whole_tier(board, small_parts, 
     assert tiers.payoffs_of(layers, 4, parts).tobytes() == below.tobytes()
 
 
-def test_a_stopped_solve_in_parts_goes_on_to_the_same_bytes(tmp_path, small_parts, monkeypatch):
-    board = solver.load_board(POINTS, cards=7)
-    once = cluster.solve(board, results=tmp_path / "once").table
-    commit, done = tiers.TierRun.commit, [0]
-
-    def stop_after(self, receipt):
-        commit(self, receipt)
-        done[0] += 1
-        if done[0] % 5 == 0:
-            raise KeyboardInterrupt
-
-    monkeypatch.setattr(tiers.TierRun, "commit", stop_after)
-    runs = 0
-    while True:
-        runs += 1
-        try:
-            table = cluster.solve(board, results=tmp_path / "again", workers=1).table
-            break
-        except KeyboardInterrupt:
-            continue
-    assert runs > 2
-    assert digests(table) == digests(once)
-
-
 def test_a_state_and_its_swap_are_one_row_with_the_payoffs_exchanged(whole):
     with cluster.open_table(whole) as table:
         one = table.ask({"mine": "1,4,5", "theirs": "2,3,6", "deck": "1,2,7"}).value

@@ -1,17 +1,12 @@
 """Searches on the tiny board, in one piece and by stages; what their tables hold, to compare."""
 
-from contextlib import contextmanager
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-import pytest
 
 from luckbase import cluster, solver
 from luckbase.cluster.search import files as stage_file
 from luckbase.cluster.search import shards as level_shards
-from luckbase.cluster.search.stages import StageSearch
-from luckbase.solver.game.game import Stopped
 from tests.places import ROOT
 from tests.shared import files_of  # noqa: F401  (for those who import it from here)
 
@@ -47,22 +42,6 @@ def by(results, roots=None, **how):
     """A search by stages, below WIDE if nothing is said."""
     start = tiny().parse(WIDE)[None] if roots is None else roots
     return search(results, start, **{"one_piece": 0, **how})
-
-
-@contextmanager
-def stopped_after(files):
-    """Searches by stages raise Stopped once they have committed so many files."""
-    commit, left = StageSearch.commit, [files]
-
-    def stops(run, receipt):
-        commit(run, receipt)
-        left[0] -= 1
-        if not left[0]:
-            raise Stopped
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(StageSearch, "commit", stops)
-        yield
 
 
 def rows_of(table):

@@ -47,9 +47,9 @@ from tests.cluster.search.searches import (
     files_of,
     rows_of,
     search,
-    stopped_after,
     tiny,
 )
+from tests.e2e.stopped import stopped_after
 from tests.games import climb  # noqa: F401  (registers the game)
 from tests.places import ROOT
 from tests.shared import answers_of
@@ -143,7 +143,7 @@ def test_a_level_of_ones_own_game_is_kept(tmp_path):
 @pytest.mark.parametrize("level", [Level({"turns": 2}, width=3), None], ids=str)
 def test_a_search_whose_game_has_another_level_by_now_starts_over(level, tmp_path, monkeypatch):
     board = hill(tmp_path, summit=6, rounds=3)
-    with pytest.raises(Stopped), stopped_after(1):
+    with pytest.raises(Stopped), stopped_after(1, Stopped):
         cluster.solve_below(board, results=tmp_path / "half", one_piece=0, workers=1)
     monkeypatch.setattr(Game, "level", level)
     whole = cluster.solve_below(board, results=tmp_path / "whole", one_piece=0)
@@ -325,7 +325,7 @@ def test_a_stage_in_many_boxes_has_a_file_of_each(tmp_path, monkeypatch):
     assert {entry.seconds["solve"] for entry in entries} == {2.0}, "one to find it, one to solve it"
     with cluster.open_table(solved.table) as table:
         assert check_files(table) == [] and check_residuals(table, None).faults == 0
-    with pytest.raises(Stopped), stopped_after(len(entries)):
+    with pytest.raises(Stopped), stopped_after(len(entries), Stopped):
         by(tmp_path / "stopped", root, workers=2)
     again = by(tmp_path / "stopped", root, workers=1)
     assert files_of(again.table) == files_of(solved.table)

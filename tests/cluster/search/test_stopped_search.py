@@ -38,9 +38,9 @@ from tests.cluster.search.searches import (
     files_of,
     rows_of,
     search,
-    stopped_after,
     tiny,
 )
+from tests.e2e.stopped import stopped_after
 from tests.places import ROOT
 
 
@@ -48,9 +48,9 @@ def killed(results, kind, times):
     """A search by stages that is killed (kill -9) on its way down ("found") once so many shards are
     found, or on its way up ("files") once so many files are committed."""
     script = (
-        "import sys, time; sys.path.insert(0, sys.argv[1])\n"
+        "import sys, time, pytest; sys.path.insert(0, sys.argv[1])\n"
         "from tests.cluster.search import searches as t\n"
-        "t.cut_small(t.pytest.MonkeyPatch())\n"
+        "t.cut_small(pytest.MonkeyPatch())\n"
         "from luckbase.cluster.search.stages import StageSearch\n"
         "from luckbase.cluster.table import writer\n"
         "writer.COMMIT_SECONDS, writer.SHARE = 0.0, float('inf')\n"
@@ -126,7 +126,7 @@ def test_a_search_killed_on_its_way_down_finds_its_states_again(staged, small, w
 
 
 def test_force_solves_all_of_a_stopped_search_anew(staged, small, watched, tmp_path):
-    with pytest.raises(Stopped), stopped_after(5):
+    with pytest.raises(Stopped), stopped_after(5, Stopped):
         by(tmp_path, workers=1)
     watched.solved.clear()
     solved = by(tmp_path, workers=1, force=True)
