@@ -99,11 +99,13 @@ FieldKind = Literal["players", "list", "set", "choice", "name", "number"]
 
 @dataclass(frozen=True)
 class FieldInfo(Result):
-    """A field of a state, as a page's input has it. kind: players (one number a player), list
-    (several other numbers), set (of numbers from 1), choice (one of few), name (one of many),
-    number. min, max, step: of each number, null for no bound; held_max: the most among rows of a
-    table. choices: names where the values have some. default: as a person says it, null where they
-    must. help: what it is, in a sentence; example: as an address has it."""
+    """A field of a state, as a page's input has it.
+
+    kind: players (one number a player), list (several other numbers), set (of numbers from 1),
+    choice (one of few), name (one of many), number. min, max, step: of each number, null for no
+    bound. choices: the values, or their names, if they are few. default: the value if the field is
+    left out, null if it must be given. help: the field in a sentence; example: as an address has
+    it."""
 
     name: str
     label: str
@@ -115,7 +117,6 @@ class FieldInfo(Result):
     min: int
     max: int | None
     step: int
-    held_max: int | None
     choices: list[int] | list[str] | None
     default: int | str | None
     optional: bool
@@ -330,7 +331,7 @@ def sample(of: Field) -> str:
     return of.sample or of.example.partition("=")[2]
 
 
-def field_info(game: Game, of: Field, held_max: int | None = None) -> FieldInfo:
+def field_info(game: Game, of: Field) -> FieldInfo:
     """A field as a page's input has it."""
     lone = of.length == 1 and not of.as_list
     players = not lone and of.length == game.players and not of.as_list
@@ -350,7 +351,7 @@ def field_info(game: Game, of: Field, held_max: int | None = None) -> FieldInfo:
         default = of.text(of.default).replace(" ", ",")  # names are single words
     return FieldInfo(
         name=of.name, label=label(of.name), help=of.help, example=sample(of), kind=kind,
-        players=players, length=of.length, min=of.low, max=upper, step=of.unit, held_max=held_max,
-        choices=choices, default=default,
+        players=players, length=of.length, min=of.low, max=upper, step=of.unit, choices=choices,
+        default=default,
         optional=of.default is not None or of.blank is not None, blank=of.blank is not None,
     )  # fmt: skip

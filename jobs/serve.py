@@ -58,7 +58,7 @@ def serve(
 
     Nothing is ever written. Listens on this machine alone unless --host says otherwise. Ctrl+C
     ends it."""
-    need("serve", "starlette", "uvicorn", extra="web")
+    need("serve", "jinja2", "starlette", "uvicorn", "vl_convert", extra="web")
     pool = pool_of(tables or [], results, app.read_settings(settings))
     listener = listen(host, port)
     if not is_local(host):

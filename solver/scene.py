@@ -21,8 +21,9 @@ ROLES = ("", UP, GONE, GOOD, BAD, CHANCE, QUIET)
 """Whose turn it is, or what is asked about; played, shut, out; what helps, what hurts a player;
 what dice or the deck gave, and what is not sure yet; of no weight here; "" for all else."""
 
-KINDS = ("card", "tile", "square", "slide", "desk", "track", "bar", "plate")
-"""Of boxes: what on the table it is. A bar lies on a track; a plate is for anything else."""
+KINDS = ("card", "tile", "square", "slide", "light", "desk", "track", "bar", "plate")
+"""Of boxes: what on the table it is. A bar lies on a track; a light frames one of a board's
+squares; a plate is for anything else."""
 
 
 @dataclass(frozen=True)

@@ -84,7 +84,7 @@ def doc_texts(path):
 def everything():
     """(place, text) of all that a person reads."""
     modules = [p for room in ("solver", "cluster", "jobs") for p in (ROOT / room).rglob("*.py")]
-    page = [p for p in (ROOT / "jobs/web/static").iterdir() if p.suffix in (".js", ".html")]
+    page = [*(ROOT / "jobs/web/templates").iterdir(), ROOT / "jobs/web/static/live.js"]
     docs = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]
     for paths, texts in ((modules, strings), (page, page_texts), (docs, doc_texts)):
         assert len(paths) >= 10

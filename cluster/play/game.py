@@ -158,6 +158,7 @@ class Play:
         self.over = False
         """Whether the play has come to its end."""
         self.tables = ExitStack()
+        self.root = root
         self._expand(root)
 
     def __enter__(self) -> Self:

@@ -81,12 +81,18 @@ class Payoffs:
             return most
         return f"{f'{least} to' if low else 'up to'} {most}"
 
+    def text(self, value: float) -> str:
+        """Return a payoff: ``66.1%``, ``0.31``, ``-$1,132``."""
+        if self.dollars:
+            return f"{'-' if value <= -0.0005 else ''}{self.size(value)}"
+        return _percent(value) if self.chance else figures(value, 3)
+
     def of(self, player: str, value: float) -> str:
         """``player 2 wins 66.1%``, ``expected points ahead 0.31``, ``player 2 expects -$1,132``."""
         if self.dollars:
-            return f"{player} expects {'-' if value <= -0.0005 else ''}{self.size(value)}"
-        text = _percent(value) if self.chance else figures(value, 3)
-        return f"{player} wins {text}" if self.name == "chance to win" else f"{self.name} {text}"
+            return f"{player} expects {self.text(value)}"
+        of_whom = f"{player} wins" if self.name == "chance to win" else self.name
+        return f"{of_whom} {self.text(value)}"
 
 
 @dataclass(frozen=True)

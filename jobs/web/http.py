@@ -1,4 +1,4 @@
-"""How requests are read and answered: parameters, JSON, refusals, the headers of every answer.
+"""Requests and responses: parameters, JSON or a page, refusals, the headers of every response.
 
 The fields of a class of `QueryParams` are the parameters of an address.
 """
@@ -10,7 +10,6 @@ import logging
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Annotated, Any, ClassVar, Generic, Self, TypeVar
 from zlib import crc32
 
@@ -26,8 +25,6 @@ from luckbase.solver import errors
 from luckbase.solver.errors import LuckbaseError, OptionError
 from luckbase.solver.sentences import nearest, shorten
 
-STATIC = Path(__file__).parent / "static"
-"""The files of the page."""
 log = logging.getLogger("luckbase.web")
 
 # --- answers -----------------------------------------------------------------------------------
@@ -35,8 +32,7 @@ log = logging.getLogger("luckbase.web")
 HEADERS = {
     "content-security-policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
-        "connect-src 'self'; font-src 'self'; base-uri 'none'; "
-        "form-action 'none'; frame-ancestors 'none'"
+        "connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
     ),
     "x-content-type-options": "nosniff",
     "x-frame-options": "DENY",
@@ -44,8 +40,8 @@ HEADERS = {
     "cross-origin-resource-policy": "same-origin",
     "cross-origin-opener-policy": "same-origin",
 }
-"""No script but our own files', no other host, no frame, no address told to anybody."""
-API_HEADERS = {"cache-control": "no-store"}
+"""Only our own script and style are loaded, from this server alone, and no page frames ours."""
+API_HEADERS = {"cache-control": "no-store", "vary": "accept"}
 BUG = "this is an error in luckbase, not yours; the server has printed more"
 STATUS: tuple[tuple[type[LuckbaseError], int], ...] = (
     (errors.MissingTableError, 404),
@@ -54,7 +50,7 @@ STATUS: tuple[tuple[type[LuckbaseError], int], ...] = (
 )
 OPTIONS = {"--what": "chart", "--as": "seat", "--against": "against", "--from": "state",
            "start": "state"}  # fmt: skip
-"""What an option of the command line, or an argument in Python, is called in an address."""
+"""The name in an address of an option of the command line, or of an argument in Python."""
 
 
 def encode(content: Mapping[str, Any]) -> bytes:
@@ -72,35 +68,44 @@ def reply(content: Mapping[str, Any], status: int = 200) -> Response:
     return Response(encode(content), status, API_HEADERS, "application/json")
 
 
-def refusal(status: int, sentence: str, field: str | None = None) -> Response:
-    """Return a refusal with its reason in a sentence; field: the field of the state that is wrong,
-    if it is one."""
-    return reply(
-        {"error": sentence} if field is None else {"error": sentence, "field": field}, status
-    )
+def wants_page(request: Request) -> bool:
+    """Return whether the client is a browser that shows HTML; all others get JSON."""
+    return "text/html" in request.headers.get("accept", "")
 
 
-async def refused(request: Request, error: Exception) -> Response:
-    """Return the response to one of our errors. The error's `fields`, if it has any, are the names
-    of the fields of the table's states."""
+@dataclass(frozen=True)
+class Refusal:
+    """Why a request has no answer. field: the field of the state that is wrong, if there is one."""
+
+    status: int
+    error: str
+    field: str | None = None
+
+    def reply(self) -> Response:
+        """Return the refusal as JSON."""
+        said = {"error": self.error}
+        return reply(said if self.field is None else {**said, "field": self.field}, self.status)
+
+
+def refusal_of(request: Request, error: Exception) -> Refusal:
+    """Return the refusal of one of our errors, or of an address or a method that does not exist.
+    The error's `fields`, if it has any, are the names of the fields of the table's states."""
+    if isinstance(error, HTTPException):
+        path = request.url.path[:80]
+        sentences = {
+            404: f"{path}: there is nothing at this address; GET /tables lists the tables",
+            405: f"{path}: does not take {request.method}; expected GET",
+        }
+        return Refusal(error.status_code, sentences.get(error.status_code, str(error.detail)))
     status = next((code for kind, code in STATUS if isinstance(error, kind)), 409)
     sentence = str(error)
     word, colon, rest = sentence.partition(":")
     if colon and word in OPTIONS:
         sentence = f"{OPTIONS[word]}:{rest}"
     named = sentence.replace(":", " ").split(" ", 1)[0].rpartition("'")[2]
-    return refusal(status, sentence, named if named in getattr(error, "fields", ()) else None)
-
-
-async def no_such(request: Request, error: Exception) -> Response:
-    """Return the response for an address that does not exist, or takes other methods."""
-    assert isinstance(error, HTTPException)
-    path = request.url.path[:80]
-    sentences = {
-        404: f"{path}: there is nothing at this address; GET /api/tables lists the tables",
-        405: f"{path}: does not take {request.method}; expected GET",
-    }
-    return refusal(error.status_code, sentences.get(error.status_code, str(error.detail)))
+    known = getattr(error, "fields", ())
+    field = next((name for name in known if re.fullmatch(rf"{name}(_\d+)?", named)), None)
+    return Refusal(status, sentence, field)
 
 
 class Guard:
@@ -122,7 +127,7 @@ class Guard:
             await self.app(scope, receive, send_guarded)
         except Exception as error:
             log.error("%s %s", scope["method"], scope["path"], exc_info=error)
-            await refusal(500, BUG)(scope, receive, send_guarded)
+            await Refusal(500, BUG).reply()(scope, receive, send_guarded)
 
 
 # --- parameters --------------------------------------------------------------------------------
@@ -147,7 +152,8 @@ class QueryParams(BaseModel):
     required parameter has an example as its title."""
 
     lists: ClassVar[tuple[str, ...]] = ()
-    """Parameters that may be given several times."""
+    """Parameters that are lists of texts. Another one that is given several times, as a form sends
+    the boxes of a set, is joined with commas."""
 
     @property
     def state(self) -> dict[str, str]:
@@ -163,10 +169,8 @@ class QueryParams(BaseModel):
                 raise OptionError(f"{shorten(name, 30)}: has more than {WORD_LENGTH} letters")
             if name in cls.lists:
                 values.setdefault(name, []).append(value)
-            elif name in values:
-                raise OptionError(f"{shorten(name, 30)}: is given twice")
             else:
-                values[name] = value
+                values[name] = ",".join(filter(None, (values.get(name), value)))
         fields = cls.model_fields
         for name, about in fields.items():
             if about.is_required() and not values.get(name):

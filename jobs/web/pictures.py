@@ -7,6 +7,7 @@ classes (``s-card``, ``s-up``, …) are there for tints (`STYLE`).
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import lru_cache
 from html import escape
 from pathlib import Path
@@ -17,7 +18,7 @@ STYLE = Path(__file__).parent / "static" / "scene.css"
 """The tints, for both themes; the page links it, a page in one file holds it."""
 
 ROUND = {"card": 7.0, "tile": 3.0, "square": 4.0, "slide": 3.0, "desk": 9.0, "track": 5.0,
-         "bar": 4.0, "plate": 5.0}  # fmt: skip
+         "bar": 4.0, "plate": 5.0, "light": 4.0}  # fmt: skip
 """How round the corners of a box are, in units."""
 LOOKS = {
     "": 'stroke-width="1.1"',
@@ -36,17 +37,38 @@ LETTER = 0.35
 """Of a letter's size: how far its base line is below its middle."""
 
 
-def svg(scene: Scene, whole: bool = True) -> str:
-    """The scene as an ``<svg>`` element that is as wide as its container allows; not whole: without
-    its backdrop, which goes behind its ``<desc>``."""
+def svg(scene: Scene, parts: bool = True) -> str:
+    """Return the scene as an ``<svg>`` element that is as wide as its container allows. parts:
+    False for the backdrop alone, as a page shows it that has a form in place of the parts."""
     title, text = escape(scene.title), escape(scene.about)
-    shapes = "".join(map(drawn, (scene.backdrop, *scene.parts) if whole else scene.parts))
+    inner, high = "".join(map(drawn, (scene.backdrop, *scene.parts))), scene.high
+    if not parts:
+        inner = drawn(scene.backdrop)
+        high = scene.high if around(scene) else max(map(_bottom, _boxes(scene.backdrop)))
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="scene" role="img" aria-label="{title}. '
-        f'{text}" viewBox="0 0 {scene.wide:g} {scene.high:g}" fill="none" stroke="currentColor" '
+        f'{text}" viewBox="0 0 {scene.wide:g} {high:g}" fill="none" stroke="currentColor" '
         f'font-family="system-ui, sans-serif"><title>{title}</title><desc>{text}</desc>'
-        f"{shapes}</svg>"
+        f"{inner}</svg>"
     )
+
+
+def around(scene: Scene) -> bool:
+    """Return whether the backdrop of a scene goes around its parts, as a board around desks."""
+    bottoms, tops = map(_bottom, _boxes(scene.backdrop)), (box.y for box in _boxes(*scene.parts))
+    return max(bottoms, default=0.0) > min(tops, default=0.0)
+
+
+def _boxes(*shapes: Shape | Group) -> Iterator[Box]:
+    for shape in shapes:
+        if isinstance(shape, Group):
+            yield from _boxes(*shape.shapes)
+        elif isinstance(shape, Box):
+            yield shape
+
+
+def _bottom(box: Box) -> float:
+    return box.y + box.high + 2
 
 
 def as_html(scene: Scene) -> str:

@@ -1,13 +1,12 @@
-"""To play and to train on the page. The server keeps nothing of it.
+"""Play and train on a page. The server stores nothing of it.
 
 **A person's game**: every request brings its seed and the moves so far, and the game is played
 again from its beginning (`cluster.play.game`).
 
-**A decision to train with** (`train_view`): a state of a table, drawn among those of a difficulty,
-with what every action costs and why. States are drawn evenly from the rows of the table; where
-nobody decides in any, as where a table has its rows before a card is turned, chance moves on once.
-Of those in which a player has a choice the first that was drawn is taken whose margin is of the
-difficulty: what the cheapest mistake costs.
+**A decision to train with** (`train_view`): a state that comes up in play, of a difficulty, with
+the cost of every action and the reasons. Many games are played at once from where the table begins;
+players mostly take the best action. Of the states in which a player has a choice, the first one is
+taken whose margin, the cost of the cheapest mistake, is of the difficulty.
 """
 
 from __future__ import annotations
@@ -32,15 +31,15 @@ from luckbase.cluster.table.moves import address
 from luckbase.jobs.web import tables
 from luckbase.jobs.web.http import ApiRequest, TableParams, Truth, whole
 from luckbase.jobs.web.pictures import svg
-from luckbase.jobs.web.states import StateView, state_answer, step
+from luckbase.jobs.web.states import StateView, state_answer
 from luckbase.solver import sentences
 from luckbase.solver.errors import MissingTableError, OptionError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import View, agents_of, scene_of, simplify
 from luckbase.solver.game.fields import typed
-from luckbase.solver.game.rules import CHANCE, DECISION, SIMULTANEOUS
+from luckbase.solver.game.rules import DECISION, SIMULTANEOUS
 from luckbase.solver.result import Flat, Number, Result
-from luckbase.solver.search.expand import expand
+from luckbase.solver.search.expand import Expanded, expand
 from luckbase.solver.sentences import many, nearest, shorten
 
 if TYPE_CHECKING:
@@ -50,8 +49,10 @@ MAX_MOVES = 2_000
 Difficulty = Literal["any", "easy", "medium", "hard"]
 BOUNDS = {"any": (0.0, np.inf), "easy": (5.0, np.inf), "medium": (1.0, 5.0), "hard": (0.0, 1.0)}
 """Above which margin and up to which one a decision is of a difficulty, in `step`s."""
-DRAWN, ROUNDS = 40, 12
-"""Rows that are drawn at a time, and how often at most."""
+PLAYS, STEPS, ROUNDS = 24, 120, 12
+"""Games that are played at once, their moves at most, and how often more are played."""
+CARELESS = 0.2
+"""The chance of a move at random: states that perfect players never see come up at tables too."""
 
 
 def _seed(text: str) -> int:
@@ -72,7 +73,9 @@ class GameParams(TableParams, extra="allow"):
     move: list[str] = Field(default_factory=list)
     """Your answers so far."""
     hints: Truth = False
-    """Say what each action is worth."""
+    """Add the payoff of each action."""
+    at: str = ""
+    """Show the game after so many lines of its log; all of them if empty."""
 
 
 @dataclass(frozen=True)
@@ -85,12 +88,14 @@ class Choice(Result):
 
 @dataclass(frozen=True)
 class GameView(Result):
-    """A game so far: what happened, where it stands, what is asked next (null: it is over)."""
+    """A game so far: the log, the state, and the next question (null: it is over, or an earlier
+    line is shown). lines: in the whole log."""
 
     seed: int
     seat: int
     seats: list[str]
     said: list[str]
+    lines: int
     state: dict[str, Any]
     text: str
     query: str
@@ -118,19 +123,25 @@ def game_view(table: StoredTable, request: ApiRequest[GameParams]) -> GameView:
     beginning = None if begins else next(tables.beginnings(table), None)
     play = play_on(table, game.state or beginning, **how)
     _check_priced(table, play)
-    lines, asks = _replay(play, game.move)
-    hints = play.offers() if asks and game.hints else None
-    state = play.game.own(View).as_seen_by(play.person, play.state)
-    seen = typed(play.game.describe(state))
-    bare = simplify(table.game, play.state.reshape(1, -1))
+    log, asks = _replay(play, game.move)
+    state, shown = play.state, len(log)
+    if game.at:
+        shown = whole("at", game.at, 0, len(log))
+        state = log[shown - 1][1] if shown else play.root
+    last = shown == len(log)
+    hints = play.offers() if asks and last and game.hints else None
+    seen = play.game.describe(play.game.own(View).as_seen_by(play.person, state))
+    bare = simplify(table.game, state.reshape(1, -1))
     value, priced = table.lookup_or_backup(bare)
+    lines = [line for line, _ in log[:shown]]
     return GameView(
         seed=game.seed, seat=play.person + 1, seats=[seat.name for seat in play.seats],
-        said=lines, state=play.shown, text=sentences.fields(play.shown),
-        query=address(table.game.describe(bare[0])), drawing=svg(scene_of(play.game, seen)),
+        said=lines, lines=len(log), state=seen, text=sentences.fields(seen),
+        query=address(table.game.describe(bare[0])),
+        drawing=svg(scene_of(play.game, typed(seen))),
         value=value[0].tolist() if priced[0] else None,
-        ask=Choice(play.names, hints) if asks else None, over=play.over,
-        result=lines[-1] if play.over else None, decisions=play.decisions,
+        ask=Choice(play.names, hints) if asks and last else None, over=play.over and last,
+        result=lines[-1] if play.over and last else None, decisions=play.decisions,
         cost=sum(each.cost for each in play.decisions),
     )  # fmt: skip
 
@@ -153,9 +164,10 @@ def _check_priced(table: StoredTable, play: Play) -> None:
         raise MissingTableError(f"state: {sentences.fields(play.shown)} {tables.UNPRICED}")
 
 
-def _replay(play: Play, moves: list[str]) -> tuple[list[str], bool]:
-    """What is said while the moves are played, and whether another one is asked for."""
-    lines: list[str] = []
+def _replay(play: Play, moves: list[str]) -> tuple[list[tuple[str, Ints]], bool]:
+    """Play the moves. Return the lines of the log, each with the state (fields,) after it, and
+    whether the person decides next."""
+    log: list[tuple[str, Ints]] = []
     talk, answer, at = play.talk(), None, 0
     while True:
         try:
@@ -164,10 +176,10 @@ def _replay(play: Play, moves: list[str]) -> tuple[list[str], bool]:
             break
         answer = None
         if not isinstance(event, Question):
-            lines.append(event)
+            log.append((event, play.state))
             continue
         if at == len(moves):
-            return lines, True
+            return log, True
         names = play.names
         if read_answer(names, moves[at], at_once=play.game.simultaneous) is None:
             raise OptionError(
@@ -176,7 +188,7 @@ def _replay(play: Play, moves: list[str]) -> tuple[list[str], bool]:
         answer, at = moves[at], at + 1
     if at < len(moves):
         raise OptionError(f"move: {len(moves)} are given; the game was over after {at}")
-    return lines, False
+    return log, False
 
 
 # --- a decision to train with --------------------------------------------------------------------
@@ -203,8 +215,8 @@ def _difficulty(text: str) -> str:
     return text
 
 
-class TrainParams(TableParams):
-    """Of a decision to train with."""
+class TrainParams(TableParams, extra="allow"):
+    """The parameters of a decision to train with; the fields of a state choose that one."""
 
     difficulty: Annotated[Difficulty, BeforeValidator(_difficulty)] = "any"
     """easy: a mistake costs more than 5 pp; medium: 1 to 5; hard: less; any."""
@@ -213,45 +225,66 @@ class TrainParams(TableParams):
 
 
 def train_view(table: StoredTable, request: ApiRequest[TrainParams]) -> TrainView:
-    """A decision of a difficulty. Raises MissingTableError where none was found."""
+    """Return a decision of a difficulty, or the one at a state. Raises MissingTableError if none
+    was found."""
     difficulty, seed = request.params.difficulty, request.params.seed
-    low, high = (bound * step(table.game) for bound in BOUNDS[difficulty])
-    looked = 0
-    for states in _drawn(table, seed):
-        looked += len(states)
+    low, high = (bound * tables.step(table.game) for bound in BOUNDS[difficulty])
+    given, seen = request.params.state, 0
+    if given:
+        parsed = [table.game.parse(given).reshape(1, -1)]
+        low, high = -1.0, np.inf
+    for states in parsed if given else _met(table, seed):
+        seen += len(states)
         for state, margin in zip(states, _margins(table, states), strict=True):
-            if max(low, table.tolerance) < margin <= high:
+            if max(low, table.tolerance * (not given)) < margin <= high:
                 view = _view(table, state, float(margin), seed)
                 if view is not None:
                     return view
+    if given:
+        raise MissingTableError(f"{sentences.fields(given)}: nobody has a choice there")
     kind = "is a decision" if difficulty == "any" else f"is a {difficulty} decision"
     raise MissingTableError(
-        f"difficulty: none of {many(looked, 'state')} that were drawn {kind}; take another "
+        f"difficulty: none of {many(seen, 'state')} that came up in play {kind}; take another "
         "one, or another seed"
     )
 
 
-def _drawn(table: Table, seed: int) -> Iterator[Ints]:
-    """States (n, fields) in which somebody may choose, some at a time, in an order by the seed."""
-    rng = np.random.default_rng(seed)
-    for _ in range(ROUNDS):
-        drawn = list(table.draw(DRAWN, int(rng.integers(2**31))))
-        if not drawn:
-            return
-        states = rng.permutation(np.concatenate(drawn))
-        edges = expand(table.game, states)
-        deciding = (edges.kinds == DECISION) | (edges.kinds == SIMULTANEOUS)
-        if not deciding.any():  # chance moves on
-            children = [
-                edges.children[rng.integers(edges.first[x], edges.first[x + 1])]
-                for x in np.flatnonzero(edges.kinds == CHANCE).tolist()
+def _met(table: StoredTable, seed: int) -> Iterator[Ints]:
+    """Yield states (n, fields) in which a player decides and that come up in games from where the
+    table begins, some games at a time, in an order by the seed."""
+    game, rng = table.game, np.random.default_rng(seed)
+    starts = [state for _, state in game.starts()]
+    roots = [starts, [game.parse(state) for state in tables.beginnings(table)]]
+    roots = [each for each in roots if each]  # a search may lie far from the start of the game
+    for k in range(ROUNDS if roots else 0):
+        where, found = np.array(roots[k % len(roots)]), list[Ints]()
+        states = where[rng.integers(len(where), size=PLAYS)]
+        for _ in range(STEPS):
+            edges = expand(game, states)
+            deciding = (edges.kinds == DECISION) | (edges.kinds == SIMULTANEOUS)
+            found.append(states[deciding])
+            best = table.stored_best(states)
+            going = [
+                edges.children[_edge(table, edges, x, best[x], rng)]
+                for x in np.flatnonzero(~edges.terminal).tolist()
             ]
-            if not children:
-                continue
-            states = np.array(children)
-            kinds = expand(table.game, states).kinds
-            deciding = (kinds == DECISION) | (kinds == SIMULTANEOUS)
-        yield np.ascontiguousarray(states[deciding])
+            if not going:
+                break
+            states = np.array(going)
+        met = np.unique(np.concatenate(found), axis=0)
+        yield np.ascontiguousarray(rng.permutation(met))
+
+
+def _edge(table: Table, edges: Expanded, x: int, best: str | None, rng: np.random.Generator) -> int:
+    """Return the edge that a game takes at state x: mostly of the best action, else of any."""
+    first, last = int(edges.first[x]), int(edges.first[x + 1])
+    actions, weights = edges.actions[first:last], edges.weights[first:last]
+    chosen = rng.choice(np.unique(actions))
+    if edges.kinds[x] == DECISION and best is not None and rng.random() >= CARELESS:
+        named = [a for a in np.unique(actions).tolist() if table.game.action_name(a) == best]
+        chosen = named[0] if named else chosen
+    at = np.flatnonzero(actions == chosen)
+    return first + int(at[rng.choice(len(at), p=weights[at] / weights[at].sum())])
 
 
 def _margins(table: Table, states: Ints) -> Floats:
@@ -273,6 +306,6 @@ def _view(table: StoredTable, state: Ints, margin: float, seed: int) -> TrainVie
         return None
     seat = answer.to_act or 1
     choices = play_on(table, answer.state, seat=seat).offers()
-    steps = margin / step(table.game)
+    steps = margin / tables.step(table.game)
     difficulty = next(name for name in ("hard", "medium", "easy") if steps <= BOUNDS[name][1])
     return TrainView(view, seat, choices, margin, difficulty, seed)  # type: ignore[arg-type]

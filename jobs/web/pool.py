@@ -35,7 +35,7 @@ together no more than a third of the machine's memory."""
 LIST_SECONDS = 2.0
 """How old the list may get."""
 
-_PATH = re.compile(r"(?<![\w.~/-])/(?!api/)(?:[^\s/:;,'\"]+/)+[^\s/:;,'\"]*")
+_PATH = re.compile(r"(?<![\w.~/-])/(?!tables/)(?:[^\s/:;,'\"]+/)+[^\s/:;,'\"]*")
 """A path from the root, of two names or more."""
 
 Finder = Callable[[], Sequence[Path]]
@@ -91,7 +91,7 @@ class TablePool:
                 self._list_again()
                 found = self._listed.get(id)
         if found is None or not _is_there(found.path):
-            raise errors.MissingTableError(f"unknown table '{id[:60]}'; GET /api/tables lists all")
+            raise errors.MissingTableError(f"unknown table '{id[:60]}'; GET /tables lists all")
         return found
 
     def _list_again(self) -> None:

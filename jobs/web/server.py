@@ -25,12 +25,13 @@ from starlette.middleware import Middleware
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import Request
-from starlette.responses import FileResponse, Response
+from starlette.responses import Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from luckbase.jobs.web import filter, http, play, states, tables
+from luckbase.jobs.web import charts, http, pages, play, states, tables
 from luckbase.jobs.web.http import ApiRequest, QueryParams, TableParams
+from luckbase.jobs.web.pages import Page
 from luckbase.solver.errors import LuckbaseError
 from luckbase.solver.result import Result
 
@@ -54,11 +55,13 @@ Answer = Callable[["TablePool", ApiRequest[Any]], Result]
 
 @dataclass(frozen=True)
 class View:
-    """An address, its parameters, and the function that answers; long: an answer may take long."""
+    """An address, its parameters, the function that answers, and its page; without a page it
+    answers in JSON alone. long: an answer may take long."""
 
     path: str
     params: type[QueryParams]
     answer: Answer
+    page: Page | None = None
     long: bool = False
 
 
@@ -72,20 +75,26 @@ def of_table(question: Callable[[StoredTable, ApiRequest[Any]], Result]) -> Answ
     return answer
 
 
-AT = "/api/tables/{id}"
+HOME, CHART = Page("home.html", more=pages.home), "chart.html"
+AT = "/tables/{id}"
 VIEWS = (
-    View("/api/tables", QueryParams, tables.list_view),
-    View(AT, TableParams, tables.table_view),
-    View(f"{AT}/state", states.DrawnParams, of_table(states.state_view)),
-    View(f"{AT}/mainline", states.LineParams, of_table(states.main_line)),
-    View(f"{AT}/chart/{{name}}", states.ChartParams, of_table(states.chart_view)),
-    View(f"{AT}/grid", states.GridParams, of_table(states.grid_view)),
-    View(f"{AT}/columns", TableParams, of_table(filter.columns_view)),
-    View(f"{AT}/filter", filter.FilterParams, of_table(filter.filter_view), long=True),
-    View(f"{AT}/train", play.TrainParams, of_table(play.train_view)),
-    View(f"{AT}/play", play.GameParams, of_table(play.game_view)),
-    View("/api/compare", states.CompareParams, states.compare_view),
-)
+    View("/", QueryParams, tables.list_view, HOME),
+    View("/tables", QueryParams, tables.list_view, HOME),
+    View(AT, TableParams, tables.table_view, Page("table.html")),
+    View(f"{AT}/state", states.DrawnParams, of_table(states.state_view),
+         Page("state.html", pages.complete)),
+    View(f"{AT}/chart/{{name}}", charts.ChartParams, of_table(charts.chart_view),
+         Page(CHART, more=pages.draw)),
+    View(f"{AT}/grid", charts.GridParams, of_table(charts.grid_view),
+         Page(CHART, pages.with_axes, pages.draw)),
+    View(f"{AT}/search/{{number}}", charts.SearchParams, of_table(charts.search_view),
+         Page("search.html"), long=True),
+    View(f"{AT}/train", play.TrainParams, of_table(play.train_view),
+         Page("train.html", pages.with_seed)),
+    View(f"{AT}/play", play.GameParams, of_table(play.game_view), Page("play.html")),
+    View(f"{AT}/compare", states.CompareParams, states.compare_view,
+         Page("compare.html", pages.with_second, pages.names)),
+)  # fmt: skip
 
 
 # --- the application ---------------------------------------------------------------------------
@@ -137,19 +146,26 @@ class Explorer:
 
     async def answer(self, view: View, request: Request) -> Response:
         """Return the response of a view. Raises LuckbaseError."""
-        params, path = view.params.read(request.query_params.multi_items()), request.path_params
-        ids = [path["id"]] if "id" in path else [
-            id for id in map(request.query_params.get, ("first", "second")) if id
-        ]  # fmt: skip
+        path = request.path_params
+        ids = [id for id in (path.get("id"), request.query_params.get("second")) if id]
         for id in ids:
             await self.in_thread(self.tables.find, id)  # no slot is made for unknown tables
 
         def work() -> Response:
+            if view.page is not None and http.wants_page(request):
+                return view.page.respond(self.tables, request, view.params, view.answer)
+            params = view.params.read(request.query_params.multi_items())
             return http.reply(view.answer(self.tables, ApiRequest(params, path)).as_json())
 
         async with self.slots(ids, view.long):
             response: Response = await self.in_thread(work, long=view.long)
         return response
+
+
+async def refused(request: Request, error: Exception) -> Response:
+    """Return the response to one of our errors, or to an address that does not exist."""
+    refusal = http.refusal_of(request, error)
+    return pages.error_page(request, refusal) if http.wants_page(request) else refusal.reply()
 
 
 def make_app(
@@ -173,15 +189,10 @@ def make_app(
                 await warming
         explorer.close()
 
-    async def page(request: Request) -> Response:
-        return FileResponse(http.STATIC / "index.html")
-
-    routes = [
-        *map(explorer.route, VIEWS), Route("/", page, methods=["GET"]),
-        Mount("/static", StaticFiles(directory=http.STATIC)),
-    ]  # fmt: skip
+    routes = [*map(explorer.route, VIEWS),
+              Mount("/static", StaticFiles(directory=pages.STATIC))]  # fmt: skip
     names = ["*"] if hosts is None else [f"[{name}]" if ":" in name else name for name in hosts]
-    handlers: Mapping[Any, Any] = {LuckbaseError: http.refused, HTTPException: http.no_such}
+    handlers: Mapping[Any, Any] = {LuckbaseError: refused, HTTPException: refused}
     middleware = [
         Middleware(http.Guard),
         Middleware(GZipMiddleware, minimum_size=ZIPPED_BYTES, compresslevel=ZIP_LEVEL),

@@ -1,27 +1,31 @@
-"""What is said of a table: in the list, and in full with its fields, charts and examples."""
+"""The facts of tables: in the list, and in full with fields, charts, searches and examples."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from luckbase.cluster.info import FieldInfo, agents_on, field_info, label
 from luckbase.cluster.table import Condition
+from luckbase.cluster.table.columns import parse_where
+from luckbase.cluster.table.export import columns_of
 from luckbase.cluster.table.find import held_roots
 from luckbase.cluster.table.manifest import TIERS
 from luckbase.cluster.table.moves import Addressed, Moves, moves
 from luckbase.cluster.table.storage import is_uri
+from luckbase.cluster.table.why import Payoffs
 from luckbase.jobs.web.http import ApiRequest, QueryParams, TableParams
-from luckbase.jobs.web.pictures import drawn
 from luckbase.solver.board import registry
 from luckbase.solver.board.model import canonical, options_of
-from luckbase.solver.charts import Kind
-from luckbase.solver.errors import LuckbaseError, MissingTableError
-from luckbase.solver.game.capabilities import Charts, Drawing, Layout
+from luckbase.solver.charts import Kind, Search
+from luckbase.solver.errors import LuckbaseError, MissingTableError, OptionError
+from luckbase.solver.game.capabilities import Charts, Drawing, Follow, Layout
 from luckbase.solver.game.fields import typed
 from luckbase.solver.game.game import Game
 from luckbase.solver.result import Flat, Result
@@ -99,9 +103,9 @@ class ColumnInfo(Result):
 @dataclass(frozen=True)
 class TableInfo(Result):
     """A table, its game and board, and how far it reaches. begins: whether the table answers a
-    state in which plays begin. option_help: what each option of the board does, in a sentence;
-    outcome_note: what a person should know of the outcomes' names. backdrop: elements of SVG that
-    the drawings of all its states share."""
+    state in which plays begin. searches: ready ones, by number from 1. sentence: an example of a
+    state as people tell it, null if the game cannot read one. option_help: what each option of the
+    board does, in a sentence; outcome_note: what a person should know of the outcomes' names."""
 
     summary: Flat[TableSummary]
     players: int
@@ -114,10 +118,11 @@ class TableInfo(Result):
     examples: list[Example]
     charts: list[Kind]
     axes: list[ColumnInfo]
+    searches: list[Search]
+    sentence: str | None
     agents: list[str]
     option_help: dict[str, str]
     outcome_note: str
-    backdrop: str
     full: bool
     board_file: dict[str, Any]
 
@@ -152,6 +157,37 @@ def summary(pool: TablePool, entry: TableEntry) -> TableSummary:
     )  # fmt: skip
 
 
+def step(game: Game) -> float:
+    """Return the unit of margins: a hundredth of a win, a tenth of a point, or a thousandth of
+    the most points or dollars."""
+    low, high = game.known_range or (0.0, 100.0)
+    return 0.01 * (high - low) if high - low <= 2 else max(0.1, 0.001 * high)
+
+
+def searches(table: Table) -> list[Search]:
+    """Return the searches for rows worth seeing, the game's own first: those whose columns this
+    table has."""
+    game, charts, schema = table.game, table.game.get(Charts), columns_of(table)
+    ready = [] if charts is None else [*charts.searches]
+    if not game.simultaneous:
+        low, high = game.known_range or (0.0, 100.0)
+        close = 0.001 if high - low <= 2 else step(game)
+        gap = Payoffs(game.payoff_name, game.pays_chances).change(close)
+        ready += [
+            Search(f"close decisions: the next best costs less than {gap}",
+                   f"margin>0 margin<{close:g}"),
+            Search("toss-ups: another action is worth as much", "toss_up=true"),
+        ]  # fmt: skip
+
+    def fits(search: Search) -> bool:
+        with suppress(OptionError):
+            parse_where(game, search.where, schema)
+            return True
+        return False
+
+    return [*filter(fits, ready)]
+
+
 def column_spans(table: Table) -> dict[str, tuple[int, int, int]]:
     """Of each column that is a number: the least and the greatest value among some thousand rows
     of the table, drawn evenly, and the step between values."""
@@ -167,18 +203,24 @@ def column_spans(table: Table) -> dict[str, tuple[int, int, int]]:
     return found
 
 
+_known: WeakKeyDictionary[StoredTable, TableInfo] = WeakKeyDictionary()
+"""The facts of tables that are open."""
+
+
 def info(listed: TableSummary, table: StoredTable) -> TableInfo:
-    """What a page has to know of a table, beside what the list says of it."""
+    """Return the facts of a table, with those of the list."""
+    if table not in _known:
+        _known[table] = _info(listed, table)
+    return replace(_known[table], summary=replace(listed, error_bound=table.error))
+
+
+def _info(listed: TableSummary, table: StoredTable) -> TableInfo:
     game, spans = table.game, column_spans(table)
-    charts, known, shared = game.get(Charts), known_starts(table), game.own(Drawing).backdrop
+    charts, known, follow = game.get(Charts), known_starts(table), game.get(Follow)
     return TableInfo(
-        summary=replace(listed, error_bound=table.error),
-        players=game.players, payoff_name=game.payoff_name, payoff_range=game.known_range,
-        simultaneous=game.simultaneous,
-        fields=[
-            field_info(game, of, max((spans[n][1] for n in of.columns if n in spans), default=None))
-            for of in game.fields
-        ],
+        summary=listed, players=game.players, payoff_name=game.payoff_name,
+        payoff_range=game.known_range, simultaneous=game.simultaneous,
+        fields=[field_info(game, of) for of in game.fields],
         start=next(beginnings(table, known), None),
         begins=len(known) > 0,
         examples=[Example(about, state, state) for about, state in _instructive(table, known)],
@@ -187,13 +229,14 @@ def info(listed: TableSummary, table: StoredTable) -> TableInfo:
             ColumnInfo(name, label(name), low, high, step)
             for name, (low, high, step) in spans.items() if high > low
         ],
+        searches=searches(table),
+        sentence=None if follow is None else follow.words[0][0],
         agents=opponents(game),
         option_help={
             name: of.description for name, (_, of) in options_of(game.board).items()
             if of.description
         },
         outcome_note=game.own(Drawing).note,
-        backdrop="" if shared is None else drawn(shared()),
         full=any(part.name == TIERS for part in table.parts),
         board_file={"name": game.board.name, **canonical(game.board)},
     )  # fmt: skip
@@ -235,6 +278,11 @@ def beginnings(table: StoredTable, known: Starts | None = None) -> Iterator[dict
     of the table began, at its other examples. known: its starts, if they are known."""
     known = known_starts(table) if known is None else known
     yield from (state for _, state in chain(known[:1], _instructive(table, known)))
+
+
+def beginnings_of(table: StoredTable) -> list[dict[str, str]]:
+    """Return all states of `beginnings`."""
+    return [*beginnings(table)]
 
 
 def _instructive(table: StoredTable, known: Starts) -> Iterator[tuple[str, dict[str, str]]]:

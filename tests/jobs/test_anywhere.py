@@ -287,14 +287,14 @@ def test_obstore_is_loaded_for_a_uri_alone(table):
 
 def test_a_server_serves_what_lies_in_a_store(memory, local):
     with serving.asking(Place(memory)) as client:
-        (listed,) = client.get("/api/tables").json()["tables"]
-        answer = client.get(f"/api/tables/{listed['id']}/state", params=STATE).json()
+        (listed,) = client.get("/tables").json()["tables"]
+        answer = client.get(f"/tables/{listed['id']}/state", params=STATE).json()
     assert answer["value"] == list(local.ask(STATE).value), answer
 
 
 def test_a_server_names_a_table_by_its_head_wherever_it_was_published(uri):
     with serving.asking(Place(uri)) as client:
-        (listed,) = client.get("/api/tables").json()["tables"]
+        (listed,) = client.get("/tables").json()["tables"]
     assert (listed["game"], listed["board"]) == ("press-your-luck", "tiny")
     assert (listed["game_title"], listed["path_name"]) == ("Press Your Luck", uri)
 

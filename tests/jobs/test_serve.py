@@ -43,7 +43,7 @@ def test_it_says_its_address_answers_and_ends_with_a_signal(ends, pig):
     with served(str(pig), "--port", "0") as (process, said):
         found = re.search(r"^1 table at (http://127\.0\.0\.1:[0-9]+/) \(Ctrl\+C ends it\)", said)
         assert found, said
-        with urlopen(f"{found[1]}api/tables", timeout=300) as reply:
+        with urlopen(f"{found[1]}tables", timeout=300) as reply:
             assert json.loads(reply.read())["tables"][0]["game"] == "pig"
         process.send_signal(ends)
         assert process.wait(300) == 0
@@ -57,14 +57,14 @@ def test_another_address_is_warned_of_and_answers_by_any_name(pig):
         found = re.search(r"http://[0-9.]+:([0-9]+)/", process.stderr.readline())
         assert found
         with socket.create_connection(("127.0.0.1", int(found[1])), timeout=300) as line:
-            line.sendall(b"GET /api/tables HTTP/1.1\r\nHost: any.example\r\n\r\n")
+            line.sendall(b"GET /tables HTTP/1.1\r\nHost: any.example\r\n\r\n")
             assert line.recv(100).startswith(b"HTTP/1.1 200")
 
 
 def status_of(port, called, at="127.0.0.1"):
     """The status of an answer to a request that calls the server by a name."""
     with socket.create_connection((at, port), timeout=300) as line:
-        line.sendall(f"GET /api/tables HTTP/1.1\r\nHost: {called}\r\n\r\n".encode())
+        line.sendall(f"GET /tables HTTP/1.1\r\nHost: {called}\r\n\r\n".encode())
         return int(line.recv(100).split(b" ")[1])
 
 
@@ -72,7 +72,7 @@ def test_another_loopback_address_answers_at_the_address_that_it_says(pig):
     with served(str(pig), "--port", "0", "--host", "127.0.0.2") as (_, said):
         found = re.search(r"http://127\.0\.0\.2:([0-9]+)/", said)
         assert found, said
-        with urlopen(f"{found[0]}api/tables", timeout=300) as reply:
+        with urlopen(f"{found[0]}tables", timeout=300) as reply:
             assert reply.status == 200
         port = int(found[1])
         assert status_of(port, f"localhost:{port}", "127.0.0.2") == 200

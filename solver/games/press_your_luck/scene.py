@@ -223,6 +223,7 @@ def _around(board: PressYourLuckBoard) -> Around:
             label = _label(slide)
             pieces.append(Box("slide", x + 4, y + 17 + 23 * k, WIDE - 8, 21, (label,),
                              _role(slide), fitting(label, WIDE - 8, 13), text))  # fmt: skip
+    pieces.append(Box("light", 2, 2, WIDE - 4, HIGH - 4))
     return Group(tuple(pieces)), HIGH + (HIGH * (DOWN - 2) - DESK_HIGH) / 2, DOWN * HIGH
 
 

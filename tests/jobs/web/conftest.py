@@ -72,6 +72,15 @@ def address(tables):
 
     def of(game, view="state", query=None):
         asked = browsing.STATES[game] if query is None else query
-        return f"#/t/{browsing.id_of(tables[game])}/{view}" + (f"?{asked}" if asked else "")
+        return f"tables/{browsing.id_of(tables[game])}/{view}" + (f"?{asked}" if asked else "")
 
     return of
+
+
+@pytest.fixture(scope="session")
+def below_a_path(tables):
+    """The address of a proxy that serves these tables below /some/where."""
+    from tests.jobs.web import serving
+
+    with serving.listening(*tables.values(), below="/some/where") as address:
+        yield address

@@ -32,18 +32,17 @@
   const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
   while (walk.nextNode()) {
     const [one, text] = [walk.currentNode.parentElement, walk.currentNode.data.trim()];
-    const apart = one.closest(".drawing, noscript, .skip, .unseen");
+    const apart = one.closest(".scene, svg.plot, .unseen, [disabled]");
     if (!text || apart || !shown(one)) continue;
     if (contrast(one) < 4.5) faint.push(`${text.slice(0, 30)}: ${contrast(one).toFixed(2)}`);
   }
 
   // What one touches; the input of a card is its label.
-  const touched = `button, select, input, summary, nav a, a.button, .links a,
-    table:not(.numbers) a`;
+  const touched = "button, select, input:not([type=hidden]), summary, nav a, a.button, a.fix";
   const small = [...document.querySelectorAll(touched)]
     .map((one) => (["checkbox", "radio"].includes(one.type) ? one.closest("label") : one))
     .map((one) => [one.textContent || one.name, one.getBoundingClientRect()])
-    .filter(([, box]) => box.width && (box.height < 40 || box.width < 20))
+    .filter(([, box]) => box.width && (box.height < 28 || box.width < 24))
     .map(([name, box]) => `${name}: ${box.width} x ${box.height}`);
 
   // Names for those who listen. What else a name, a head or a landmark must be says axe-core.
@@ -60,7 +59,7 @@
     "wider than the window": wider > 0 ? [`${wider} px`] : [],
     "too small to touch": small,
     "too faint": faint,
-    "without a name": all.filter((one) => !one.hidden && one.ariaHidden !== "true" && !named(one)).map((one) => one.outerHTML.slice(0, 80)),
+    "without a name": all.filter((one) => !one.hidden && one.type !== "hidden" && one.ariaHidden !== "true" && !named(one)).map((one) => one.outerHTML.slice(0, 80)),
     "an id twice": ids.filter((id, i) => ids.indexOf(id) !== i),
     "heads of the first level": heads === 1 ? [] : [heads],
   };

@@ -28,13 +28,13 @@ def asking(*folders, open_tables=4):
 
 def id_of(client, game):
     """The id of the one table of a game."""
-    (found,) = [t["id"] for t in client.get("/api/tables").json()["tables"] if t["game"] == game]
+    (found,) = [t["id"] for t in client.get("/tables").json()["tables"] if t["game"] == game]
     return str(found)
 
 
 def state_of(client, id, **asked):
     """A good answer to a state."""
-    reply = client.get(f"/api/tables/{id}/state", params={"drawing": "0", **asked})
+    reply = client.get(f"/tables/{id}/state", params={"drawing": "0", **asked})
     assert reply.status_code == 200, reply.text
     return reply.json()
 
@@ -57,14 +57,24 @@ def outcomes_of(answer):
 
 
 @contextmanager
-def listening(*folders):
-    """The address of a real server, in a thread."""
+def listening(*folders, below=""):
+    """The address of a real server, in a thread; below: a path that is taken away from addresses
+    before the server gets them, as a proxy does."""
     import uvicorn
 
     pool = TablePool([partial(tables_below, folder) for folder in folders])
+    app = make_app(pool)
+
+    async def proxy(scope, receive, send):
+        if scope["type"] == "http":
+            path, raw = scope["path"], scope["raw_path"]
+            assert path.startswith(f"{below}/")
+            scope = {**scope, "path": path[len(below) :], "raw_path": raw[len(below) :]}
+        await app(scope, receive, send)
+
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
-        server = uvicorn.Server(config_of(make_app(pool)))
+        server = uvicorn.Server(config_of(proxy if below else app))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()
         try:

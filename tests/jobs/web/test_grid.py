@@ -1,10 +1,11 @@
-"""Grids over two columns say what the table says of each state."""
+"""Grids over two columns have the numbers of the table."""
 
 import numpy as np
 import pytest
 
 import luckbase
-from luckbase.jobs.web.states import grid
+from luckbase.jobs.web.charts import cell_state, grid
+from tests.jobs.web.serving import id_of, state_of
 from tests.places import BOARDS
 
 
@@ -14,42 +15,69 @@ def table():
         yield opened
 
 
-@pytest.mark.parametrize("colour", ["value_1", "value_2", "margin", "best"])
-def test_a_grid_says_what_each_state_says(colour, table):
+@pytest.mark.parametrize("colour", ["value_1", "value_2", "margin"])
+def test_a_grid_has_the_number_of_each_state(colour, table):
     base = {"mine": "0", "yours": "0", "turn": "3"}
     found = grid(table, ("mine", "yours"), base, colour, {"mine": (0, 20, 4)})
-    assert found.cells.shape == (6, 20)
-    for i, mine in enumerate(found.x.values.tolist()):
-        for j, yours in enumerate(found.y.values.tolist()):
+    assert found.values.shape == (6, 20)
+    for i, mine in enumerate(found.xs.tolist()):
+        for j, yours in enumerate(found.ys.tolist()):
             answer = table.ask({"mine": mine, "yours": yours, "turn": 3})
-            code = found.best[i][j]
-            best = None if code is None else found.actions[code]
-            assert best == answer.best
             known = {
                 "value_1": answer.value[0], "value_2": answer.value[1], "margin": answer.margin,
-                "best": None if best is None else found.actions.index(best),
             }[colour]  # fmt: skip
-            assert (
-                np.isnan(found.cells[i, j])
-                if known is None
-                else (found.cells[i, j] == pytest.approx(known))
-            )
+            shown = found.values[i, j]
+            assert np.isnan(shown) if known is None else shown == pytest.approx(known)
+
+
+def test_the_best_action_has_one_number_and_its_region_a_name(client):
+    with client.pool.open(id_of(client, "press-your-luck")) as table:
+        state, said = {"scores": (0, 500, 1000), "earned": (0, 1, 0)}, {}
+        found = grid(table, ("scores_2", "scores_3"), state, "best")
+        for i, own in enumerate(found.xs.tolist()):
+            for j, rival in enumerate(found.ys.tolist()):
+                best = table.ask({**state, "scores": (0, own, rival)}).best
+                said.setdefault(best, set()).add(found.values[i, j])
+    assert all(len(numbers) == 1 for numbers in said.values()) and len(said) == 2
+    assert {word.text for word in found.words} == {"play", "pass"}
+    assert found.lines
+
+
+def test_the_usual_colour_is_the_payoff_of_the_player_up(client):
+    id = id_of(client, "press-your-luck")
+    asked = "x=scores_2&y=scores_3&scores=0,500,1000&earned=0,1,0"
+    said = client.get(f"/tables/{id}/grid?{asked}").json()
+    assert said["names"] == ["scores_2", "scores_3", "value_2"]
+    for i, j in ((0, 1), (2, 3)):
+        scores = f"0,{said['xs'][i]},{said['ys'][j]}"
+        assert (
+            said["values"][i][j] == state_of(client, id, scores=scores, earned="0,1,0")["value"][1]
+        )
+
+
+def test_the_parameters_of_its_cells_lead_to_their_states(client):
+    id = id_of(client, "press-your-luck")
+    with client.pool.open(id) as table:
+        state = {"scores": (0, 500, 1000), "earned": (0, 1, 0)}
+        found = grid(table, ("scores_2", "scores_3"), state)
+        cells = cell_state(table.game, found)
+        i, j = 1, 2
+        there = {**cells, "scores_2": found.xs[i], "scores_3": found.ys[j]}
+        assert table.ask(there).value[1] == found.values[i, j]
+        again = client.get(f"/tables/{id}/grid", params={**cells, "x": "scores_2", "y": "scores_3"})
+        assert again.json()["values"][i][j] == found.values[i, j]
 
 
 def test_cells_that_are_no_states_are_empty(table):
     spans = {"mine": (19, 25, 1)}
     found = grid(table, ("mine", "turn"), {"mine": "0", "yours": "0"}, "value_1", spans)
-    assert np.isnan(found.cells[2:]).all() and not np.isnan(found.cells[0]).any()
+    assert np.isnan(found.values[2:]).all() and not np.isnan(found.values[0]).any()
 
 
 def test_a_grid_in_pieces_is_the_same(table, monkeypatch):
     wish = ("mine", "turn"), {"mine": "0", "yours": "7"}, "margin"
     whole = grid(table, *wish)
-    monkeypatch.setattr("luckbase.jobs.web.states.GRID_PIECE", 37)  # no option
+    monkeypatch.setattr("luckbase.jobs.web.charts.GRID_PIECE", 37)  # no option
     pieces = grid(table, *wish)
-    assert np.array_equal(whole.cells, pieces.cells, equal_nan=True)
-    names = [
-        [None if code is None else each.actions[code] for row in each.best for code in row]
-        for each in (whole, pieces)
-    ]
-    assert names[0] == names[1]
+    assert np.array_equal(whole.values, pieces.values, equal_nan=True)
+    assert whole.words == pieces.words

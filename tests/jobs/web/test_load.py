@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from urllib.request import urlopen
 
 from luckbase.jobs import serve
-from luckbase.jobs.web import filter
+from luckbase.jobs.web import charts
 from tests.jobs.web.serving import asking, id_of, listening
 
 HANGS = 300.0
@@ -16,15 +16,15 @@ HANGS = 300.0
 
 
 @contextmanager
-def long_filters(monkeypatch):
+def long_searches(monkeypatch):
     """Searches for rows take until the end of this."""
-    end, real = threading.Event(), filter.all_answers
+    end, real = threading.Event(), charts.all_answers
 
     def slow(*given):
         assert end.wait(HANGS)
         return real(*given)
 
-    monkeypatch.setattr(filter, "all_answers", slow)
+    monkeypatch.setattr(charts, "all_answers", slow)
     try:
         yield
     finally:
@@ -42,10 +42,10 @@ def test_long_questions_delay_neither_their_table_nor_the_others(web_results, mo
                 reply.read()
                 return int(reply.status)
 
-        with long_filters(monkeypatch):
-            asked = [pool.submit(get, f"/api/tables/{pig}/filter?most=1") for _ in range(6)]
+        with long_searches(monkeypatch):
+            asked = [pool.submit(get, f"/tables/{pig}/search/1?most=1") for _ in range(6)]
             for _ in range(5):
-                for path in (f"/api/tables/{skunk}/state", f"/api/tables/{pig}/state", "/"):
+                for path in (f"/tables/{skunk}/state", f"/tables/{pig}/state", "/"):
                     assert get(path) == 200
             assert not any(each.done() for each in asked)
         assert [each.result() for each in asked] == [200] * 6
@@ -58,7 +58,7 @@ def connect(address):
 
 def status_of(line, head=b"Host: 127.0.0.1"):
     """The status of the answer to a request on a connection."""
-    line.sendall(b"GET /api/tables HTTP/1.1\r\n" + head + b"\r\n\r\n")
+    line.sendall(b"GET /tables HTTP/1.1\r\n" + head + b"\r\n\r\n")
     return int(line.recv(100).split(b" ")[1])
 
 
@@ -83,5 +83,5 @@ def test_a_header_is_read_no_further_than_it_may_be_long(web_results):
     with listening(web_results) as address:
         with connect(address) as line:
             assert status_of(line, b"Host: 127.0.0.1\r\nX: " + b"x" * 200_000) == 400
-        with urlopen(f"{address}/api/tables", timeout=HANGS) as reply:
+        with urlopen(f"{address}/tables", timeout=HANGS) as reply:
             assert json.load(reply)["tables"]

@@ -43,7 +43,7 @@ def client(results):
 
 
 def test_a_table_that_is_solved_meanwhile_appears_and_grows(results, client):
-    assert client.get("/api/tables").json() == {"tables": []}
+    assert client.get("/tables").json() == {"tables": []}
     luckbase.solve(luckbase.load_board(PRESS, frontier=1), results=results)
     id = id_of(client, "press-your-luck")
     asked = {"scores": "0,1000,500", "earned": "0,1,1"}
@@ -58,9 +58,9 @@ def test_a_table_that_is_deleted_is_gone(copied, client):
     id = id_of(client, "pig")
     state_of(client, id)
     shutil.rmtree(copied / "pig")
-    reply = client.get(f"/api/tables/{id}/state?mine=1&yours=1")
+    reply = client.get(f"/tables/{id}/state?mine=1&yours=1")
     assert reply.status_code == 404 and "unknown table" in reply.json()["error"]
-    assert [table["game"] for table in client.get("/api/tables").json()["tables"]] == ["skunk"]
+    assert [table["game"] for table in client.get("/tables").json()["tables"]] == ["skunk"]
 
 
 def test_a_changed_byte_is_refused_and_the_others_answer(copied, client):
@@ -69,7 +69,7 @@ def test_a_changed_byte_is_refused_and_the_others_answer(copied, client):
     content = bytearray(file.read_bytes())
     content[len(content) // 3] ^= 1
     file.write_bytes(content)
-    reply = client.get(f"/api/tables/{id}/state?mine=1&yours=1")
+    reply = client.get(f"/tables/{id}/state?mine=1&yours=1")
     assert reply.status_code == 409
     assert "is not as luckbase wrote it" in reply.json()["error"]
     assert state_of(client, other)["to_act"] == 1
@@ -79,10 +79,10 @@ def test_a_damaged_table_is_listed_and_says_why(copied, client):
     id = id_of(client, "pig")
     (file,) = copied.glob("pig/*/*/manifest.json")
     file.write_bytes(file.read_bytes().replace(b"pig", b"pug", 1))
-    listed = {table["id"]: table for table in client.get("/api/tables").json()["tables"]}
+    listed = {table["id"]: table for table in client.get("/tables").json()["tables"]}
     assert listed[id]["state"] == "damaged" and listed[id]["why"]
     for path in ("", "/state", "/grid?x=mine&y=yours"):
-        assert client.get(f"/api/tables/{id}{path}").status_code == 409
+        assert client.get(f"/tables/{id}{path}").status_code == 409
 
 
 def test_a_table_in_the_place_of_another_is_opened_anew(copied, client):
@@ -104,10 +104,10 @@ def test_a_stale_table_says_so_and_strict_refuses_it(results, tmp_path):
         assert state_of(client, id)["stale"] == []
         board.write_text('game = "pig"\n[rules]\ngoal = 12\n')
         os.utime(board, ns=(1, 1))
-        (listed,) = client.get("/api/tables").json()["tables"]
+        (listed,) = client.get("/tables").json()["tables"]
         assert listed["state"] == "stale" and "goal" in listed["stale"][0]
         assert "goal" in state_of(client, id)["stale"][0]
-        reply = client.get(f"/api/tables/{id}/state?strict=1")
+        reply = client.get(f"/tables/{id}/state?strict=1")
         assert reply.status_code == 409 and "is stale" in reply.json()["error"]
 
 
@@ -123,11 +123,11 @@ def test_what_is_being_solved_is_listed_without_states(results, client):
     manifest.files.clear()
     manifest.done.clear()
     rewrite(path, manifest)
-    (listed,) = client.get("/api/tables").json()["tables"]
+    (listed,) = client.get("/tables").json()["tables"]
     assert (listed["state"], listed["states"], listed["complete"]) == ("partial", 0, False)
-    reply = client.get(f"/api/tables/{listed['id']}/state?scores=0,1000,500&earned=0,1,0")
+    reply = client.get(f"/tables/{listed['id']}/state?scores=0,1000,500&earned=0,1,0")
     assert reply.status_code in (200, 404)
-    assert client.get(f"/api/tables/{listed['id']}").json()["start"] is None
+    assert client.get(f"/tables/{listed['id']}").json()["start"] is None
 
 
 def test_many_readers_at_once_get_the_same_answers(web_results):
@@ -140,10 +140,10 @@ def test_many_readers_at_once_get_the_same_answers(web_results):
 
         import json
 
-        ids = [table["id"] for table in json.loads(get("/api/tables"))["tables"]]
-        paths = [f"/api/tables/{id}/state?random={seed}" for seed in range(6) for id in ids]
+        ids = [table["id"] for table in json.loads(get("/tables"))["tables"]]
+        paths = [f"/tables/{id}/state?random={seed}" for seed in range(6) for id in ids]
         press = next(id for id in ids if id.startswith("press"))
-        paths += [f"/api/tables/{press}/state?scores=0,1000,{c}00&earned=1,1,1" for c in (0, 5)]
+        paths += [f"/tables/{press}/state?scores=0,1000,{c}00&earned=1,1,1" for c in (0, 5)]
         one_by_one = [get(path) for path in paths]
         together = list(pool.map(get, paths * 3))
     assert together == one_by_one * 3
@@ -191,7 +191,7 @@ def test_a_table_is_waited_for_and_not_opened_for_each_question(web_results, mon
     with listening(web_results) as address, ThreadPoolExecutor(8) as threads:
 
         def get(seed):
-            with urlopen(f"{address}/api/tables/{id}/state?random={seed}", timeout=300) as reply:
+            with urlopen(f"{address}/tables/{id}/state?random={seed}", timeout=300) as reply:
                 return int(reply.status)
 
         assert list(threads.map(get, range(24))) == [200] * 24
@@ -211,7 +211,7 @@ def test_a_failed_question_leaves_the_table_usable(web_results):
 
 def test_two_folders_with_one_table_each_have_ids_of_their_own(copied, web_results):
     with asking(copied, web_results) as client:
-        ids = [table["id"] for table in client.get("/api/tables").json()["tables"]]
+        ids = [table["id"] for table in client.get("/tables").json()["tables"]]
         assert len(ids) == len(set(ids)) == 2 + len(GAMES)
         for id in ids:
             state_of(client, id)
@@ -222,7 +222,7 @@ def test_a_folder_whose_name_is_no_text_is_listed_and_answers(results, web_resul
     os.makedirs(strange)
     (table,) = web_results.glob("pig/*/*/")
     shutil.copytree(table, os.path.join(strange, table.name))
-    (listed,) = client.get("/api/tables").json()["tables"]
+    (listed,) = client.get("/tables").json()["tables"]
     assert listed["id"] == f"pig?~tiny~{table.name}"
     assert state_of(client, quote(listed["id"]))["to_act"] == 1
 
@@ -238,19 +238,19 @@ def test_where_tables_lie_is_said_on_this_machine_alone(local, results, tmp_path
     with asking(results) as client:
         client.pool.says_paths = local
         id, press = id_of(client, "pig"), id_of(client, "press-your-luck")
-        far = f"/api/tables/{press}/state?scores=0,0,0&earned=7,7,6"
-        sent = [client.get(far), client.get(f"/api/tables/{id}/state?strict=1")]
+        far = f"/tables/{press}/state?scores=0,0,0&earned=7,7,6"
+        sent = [client.get(far), client.get(f"/tables/{id}/state?strict=1")]
         assert [reply.status_code for reply in sent] == [404, 409]
         assert ("luckbase query " + str(results) in sent[0].text) == local
         assert f"luckbase query {press} scores=0,0,0" in sent[0].text or local
-        sent += [client.get("/api/tables"), client.get(f"/api/tables/{id}/state")]
+        sent += [client.get("/tables"), client.get(f"/tables/{id}/state")]
         (file,) = results.glob("pig/*/*/tiers/*.parquet")
         file.write_bytes(b"x" * file.stat().st_size)
         client.pool.forget(id)
-        sent += [client.get(f"/api/tables/{id}/state?mine=1&yours=1")]
+        sent += [client.get(f"/tables/{id}/state?mine=1&yours=1")]
         assert sent[-1].status_code == 409
         (manifest,) = results.glob("pig/*/*/manifest.json")
         manifest.write_text("{}")
-        sent += [client.get(f"/api/tables/{id}"), client.get("/api/tables")]
+        sent += [client.get(f"/tables/{id}"), client.get("/tables")]
     said = [str(tmp_path) in reply.text for reply in sent]
     assert any(said) if local else not any(said), said

@@ -6,6 +6,7 @@ import os
 import re
 import tomllib
 from dataclasses import replace
+from html import unescape
 from html.parser import HTMLParser
 
 import numpy as np
@@ -14,7 +15,8 @@ import pytest
 import luckbase
 from luckbase.jobs.app import run
 from luckbase.jobs.web import report as page
-from luckbase.jobs.web.report import Detail, ReportChart, chart_section
+from luckbase.jobs.web.pages import environment
+from luckbase.jobs.web.report import Detail, ReportChart
 from luckbase.solver import load_board, load_game, sentences
 from luckbase.solver.board.model import rules_identity
 from luckbase.solver.charts import Band, Curve, Curves, Heatmap, Line, Listing, Words
@@ -98,7 +100,7 @@ def test_the_page_says_what_the_table_says(made, results):
     text = Page(made.html).text
     with luckbase.open(SKUNK, results=results) as table:
         start = table[{"mine": 0, "yours": 0}]
-        assert all(f"{x:.7f}" in text for x in start.value)
+        assert all(f"{100 * x:.1f}%" in text for x in start.value)
         assert table.identity in text and f"{table.rows:,}" in text
         assert table.rows < 10_000 and f"{table.rows:,} rows, all, computed again" in text
     assert round(start.value[0], 7) == round(20155392 / 33433085, 7)  # the board's own comment
@@ -107,19 +109,24 @@ def test_the_page_says_what_the_table_says(made, results):
         assert words in text
 
 
-def test_the_opening_questions_are_those_that_solve_prints(tmp_path, command):
+def test_the_opening_questions_of_a_solve_are_answered_in_percent(tmp_path, command):
     printed = command("solve", SKUNK, "--results", tmp_path)[2]
     text = Page(luckbase.report(SKUNK, 0, results=tmp_path).html).text
     rows = printed.partition("A few questions")[2].splitlines()[4:9]
     assert len(rows) == 5
     for row in rows:
-        assert " ".join(row.split()) in text
+        title, state, *values, best = re.split(r" {2,}", row.strip())
+        percents = sorted((float(value) for value in values if value != "–"), reverse=True)
+        (said,) = re.findall(rf"{re.escape(title.capitalize())} (.*?) {re.escape(state)}", text)
+        shown = [float(number) for number in re.findall(r"([\d.]+)%", said)]
+        assert shown == pytest.approx([100 * value for value in percents], abs=0.06)
+        assert best == "toss-up" or said.lower().startswith(best)
 
 
 def test_the_board_in_the_page_is_a_board_file_with_the_same_identity(results, tmp_path):
     html = luckbase.report(LUCK, 0, results=results, frontier=1).html
     (text,) = re.findall(r"The board as a file.*?<pre>(.*?)</pre>", html, re.DOTALL)
-    text = text.replace("&quot;", '"').replace("&#x27;", "'")
+    text = unescape(text)
     assert tomllib.loads(text)["outcomes"]["whammy"] == "1/6"
     (tmp_path / "tiny.toml").write_text(text)
     again = load_game(load_board(tmp_path / "tiny.toml"))
@@ -161,15 +168,15 @@ def test_each_of_several_starts_is_reported_with_its_payoffs(tmp_path, own_games
         text = Page(luckbase.report(table, None).html).text
         for odds, (_, state) in zip((25, 75), starts, strict=True):
             said = sentences.fields(table.game.describe(table.game.parse(state)))
-            assert f"a start, {odds} %: {said} {table[state].value[0]:.7f}" in text
-        assert "the likeliest start: steps=1,0 turns=6." in text
+            assert f"a start, {odds} %: {said} {100 * table[state].value[0]:.1f}%" in text
+        assert "The likeliest start: steps=1,0 turns=6." in text
 
 
 def test_what_lies_below_a_state_is_reported_with_its_roots(tmp_path):
     root = {"scores": (0, 1000, 500), "earned": (0, 2, 0)}
     luckbase.solve(LUCK, root, results=tmp_path)
     text = Page(luckbase.report(LUCK, 100, results=tmp_path).html).text
-    assert "--from scores=0,1000,500 earned=0,2,0" in text and "below this all is solved" in text
+    assert "--from scores=0,1000,500 earned=0,2,0" in text and "Below this all is solved" in text
 
 
 def test_a_table_that_is_not_complete_says_so(tmp_path):
@@ -244,8 +251,10 @@ def test_a_page_that_would_be_too_large_says_fewer_numbers_and_how_to_get_them(
 
 
 def figure(chart, shows, command, detail):
-    """A chart as it stands in a page."""
-    return chart_section(ReportChart("name", shows, chart), command, detail)
+    """A chart as it is in a page."""
+    of = ReportChart("name", shows, chart)
+    numbers = environment.get_template("numbers.html").module
+    return str(numbers.section(of, of.picture, command, detail))
 
 
 def heatmap(n, m, **more):
