@@ -145,6 +145,7 @@ def test_what_edges_pay_in_all_is_held_to_the_range(engine, board, tmp_path, mon
         "fields": [Field("left", high=3, default=3)],
         "transition": fees,
         "pays": True,
+        "payoff_range": (0, 1),
         "actions": (),
         "start": {},
         "level": {"left": 1},
@@ -158,6 +159,11 @@ def test_what_edges_pay_in_all_is_held_to_the_range(engine, board, tmp_path, mon
     register("purse", Purse, made(**changed))
     with pytest.raises(GameError, match=r"at left=3: has payoff \[1.2\d*\]; expected 0 to 1; say"):
         ENGINES[engine](board, tmp_path / "results")
+    del changed["payoff_range"]  # then it is found
+    register("purse", Purse, made(**changed))
+    with luckbase.open(board, in_memory=True) as table:
+        assert table[{}].value == pytest.approx((1.2,))
+        assert table.error < 2e-12
 
 
 @pytest.mark.parametrize(
