@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Mapping
 from contextlib import suppress
@@ -177,12 +178,13 @@ def grid(
     regions = {name: best == k for k, name in enumerate(names)}
     lines = [outline("the best action changes", inside, x, y, best >= 0)
              for inside in [*regions.values()][: len(regions) - 1]]  # fmt: skip
-    what = colour_name(game, colour)
+    what, axes = colour_name(game, colour), [axis_name(game, column) for column in columns]
+    title = f"{capital(what)} by {axes[0]} and {axes[1]}"
     return Heatmap(
-        title=f"{capital(what)} by {label(columns[0])} and {label(columns[1])}",
+        title=re.sub(r" \((dollars|probability)\)", "", title),
         about=fields({k: v for k, v in state.items() if k not in columns}, ", "),
         names=(*columns, colour), xs=x, ys=y, values=numbers.reshape(shape),
-        x_label=label(columns[0]), y_label=label(columns[1]), colour_label=what,
+        x_label=axes[0], y_label=axes[1], colour_label=what,
         limits=(0.0, 1.0) if game.pays_chances and colour.startswith("value") else None,
         lines=tuple(line for line in lines if line is not None),
         words=words_in(regions, x, y) if len(regions) > 1 else (),
@@ -197,6 +199,16 @@ def colour_name(game: Game, colour: str) -> str:
         whose = f" of player {colour.removeprefix('value_')}" if game.players > 1 else ""
         return f"{game.payoff_name}{whose}{unit}"
     return {"margin": "margin of the best action", "best": "number of the best action"}[colour]
+
+
+def axis_name(game: Game, column: str) -> str:
+    """Return what a column is called on an axis, with its unit if that is dollars."""
+    field = next(each for each in game.fields if column in each.columns)
+    name, _, number = column.rpartition("_")
+    said = (
+        f"{label(name)} of player {number}" if field.length == game.players > 1 else label(column)
+    )
+    return f"{said} (dollars)" if "ollars" in field.help else said
 
 
 def _axis(which: str, name: str, spans: Mapping[str, Span]) -> Ints:

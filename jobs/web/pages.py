@@ -103,8 +103,8 @@ def differences(first: Mapping[str, Any], second: Mapping[str, Any]) -> tuple[st
         return {name: value for part in parts for name, value in part.items()} | table["options"]
 
     one, two = options(first), options(second)
-    names = [n for n in {**one, **two} if one.get(n) != two.get(n) and n in
-             {**first["options"], **second["options"], **first["option_help"]}]  # fmt: skip
+    named = {**first["options"], **second["options"]}
+    names = [name for name in named if one.get(name) != two.get(name)]
     if first["board"] != second["board"] or not names:
         return board_title(first), board_title(second)
     parts = [{name: of[name] for name in names if name in of} for of in (one, two)]
@@ -402,7 +402,7 @@ def home(pool: TablePool, context: Context) -> Context:
     for each in sorted(usable, key=lambda each: -each["states"]):
         with suppress(LuckbaseError):
             info, _ = facts(pool, each["id"])
-            asked = {"question": question(pool, info), "info_of_question": info}
+            asked = {"question": question(pool, info), "info": info}
             break
     return {**asked, "games": games, "running": any(each["running"] for each in listed)}
 
@@ -411,7 +411,8 @@ def question(pool: TablePool, info: Mapping[str, Any]) -> Context:
     """Return a decision of a table that has a best action, in words, with its drawing."""
 
     def find(table: Any) -> Context:
-        for each in (each for each in info["examples"] if "random" not in each["label"]):
+        # The game's own questions first, then where plays begin.
+        for each in sorted(info["examples"], key=lambda one: one["label"].startswith("a ")):
             state = dict(parse_qsl(each["query"], keep_blank_values=True))
             with suppress(LuckbaseError):
                 view = state_answer(table, state)
@@ -432,5 +433,5 @@ def words(table: Any, view: StateView) -> str:
     players = [f"player {i + 1}" for i in range(table.game.players)]
     position = follow.place(players, view.moves.numbers)
     desks = [follow.desk(position, i) for i in range(table.game.players)]
-    others = [desk for i, desk in enumerate(desks) if i != up]
+    others = [desk.replace(", ", " with ", 1) for i, desk in enumerate(desks) if i != up]
     return f"You have {desks[up].replace(', ', ' and ')}, against {listed(others)}."

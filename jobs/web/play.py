@@ -38,7 +38,8 @@ from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import View, agents_of, scene_of, simplify
 from luckbase.solver.game.fields import typed
 from luckbase.solver.game.rules import DECISION, SIMULTANEOUS
-from luckbase.solver.result import Flat, Number, Result
+from luckbase.solver.result import Flat, Number, PythonOnly, Result
+from luckbase.solver.scene import Scene
 from luckbase.solver.search.expand import Expanded, expand
 from luckbase.solver.sentences import many, nearest, shorten
 
@@ -106,6 +107,7 @@ class GameView(Result):
     result: str | None
     decisions: list[Decision]
     cost: Number
+    scene: PythonOnly[Scene]
 
 
 def game_view(table: StoredTable, request: ApiRequest[GameParams]) -> GameView:
@@ -133,13 +135,12 @@ def game_view(table: StoredTable, request: ApiRequest[GameParams]) -> GameView:
     seen = play.game.describe(play.game.own(View).as_seen_by(play.person, state))
     bare = simplify(table.game, state.reshape(1, -1))
     value, priced = table.lookup_or_backup(bare)
-    lines = [line for line, _ in log[:shown]]
+    lines, scene = [line for line, _ in log[:shown]], scene_of(play.game, typed(seen))
     return GameView(
         seed=game.seed, seat=play.person + 1, seats=[seat.name for seat in play.seats],
         said=lines, lines=len(log), state=seen, text=sentences.fields(seen),
         query=address(table.game.describe(bare[0])),
-        drawing=svg(scene_of(play.game, typed(seen))),
-        value=value[0].tolist() if priced[0] else None,
+        drawing=svg(scene), scene=scene, value=value[0].tolist() if priced[0] else None,
         ask=Choice(play.names, hints) if asks and last else None, over=play.over and last,
         result=lines[-1] if play.over and last else None, decisions=play.decisions,
         cost=sum(each.cost for each in play.decisions),
