@@ -282,13 +282,14 @@ def ray_workers(
     local, settings = address == "local", dict[str, str]()
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="luckbase-")))
-        for name, path in nodes.source_files():
-            (folder / "luckbase" / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(path, folder / "luckbase" / name)
-        # Workers import from the current folder unless they have another one.
-        code = {"working_dir": str(folder)} if local else {"py_modules": [f"{folder}/luckbase"]}
+        # A Ray that is started here imports the package from where this process does, so that
+        # numba finds the compiled functions of this path. Without a folder of their own its
+        # workers would import from the current one.
+        code: dict[str, Any] = {"working_dir": str(folder)}
         if local:
             address, settings = stack.enter_context(_ray_here(workers, location.spill, store))
+        else:
+            code = {"py_modules": [str(_copy_of_package(folder))]}
         stack.enter_context(_environment({**DRIVER, **os.environ, **settings}))
         stack.enter_context(redirect_stdout(sys.stderr))  # Ray prints what happens to nodes
         import ray
@@ -311,6 +312,14 @@ def ray_workers(
         finally:
             closed.set()
             _leave(ray)
+
+
+def _copy_of_package(folder: Path) -> Path:
+    """Copy the Python files of this package into a folder, without the links of a checkout."""
+    for name, path in nodes.source_files():
+        (folder / "luckbase" / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, folder / "luckbase" / name)
+    return folder / "luckbase"
 
 
 def _poll(list_nodes: Callable[[], Any], there: Nodes, closed: threading.Event) -> None:
@@ -398,9 +407,11 @@ def _ray_here(workers: int, spill: Path, store: int) -> Iterator[tuple[str, dict
         f"--object-spilling-directory={spill}", f"--temp-dir={folder}/ray", "--no-monitor",
         "--include-dashboard=false", "--include-log-monitor=false", "--disable-usage-stats",
     ]  # fmt: skip
+    python_path = [os.environ.get("PYTHONPATH", ""), str(nodes.PACKAGE.parent)]
     environment = {
         **DRIVER, "RAY_worker_niceness": "0", **os.environ, **settings,
         "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",  # one machine, on the loopback device
+        "PYTHONPATH": os.pathsep.join(filter(None, python_path)),
     }  # fmt: skip
     keeper = subprocess.Popen(
         ["sh", "-c", KEEPER, f"{folder}/log", *command], env=environment, stdin=subprocess.PIPE,
