@@ -15,12 +15,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from luckbase.cluster.run.tiers import solve
+    from luckbase.cluster.run.full_table import solve
     from luckbase.cluster.search.solve import solve_below
     from luckbase.cluster.table.find import open_table
 
 __all__ = ["open_table", "solve", "solve_below"]
-_WHERE = {"solve": "run.tiers", "solve_below": "search.solve", "open_table": "table.find"}
+_WHERE = {"solve": "run.full_table", "solve_below": "search.solve", "open_table": "table.find"}
 
 
 def __getattr__(name: str) -> Any:

@@ -209,9 +209,7 @@ def board_in(manifest: Manifest) -> Board:
     """The board of a table: of its file, where that still says the same; else as the manifest holds
     it."""
     goal = manifest.origin
-    stored = manifest.board(
-        {} if goal is None or manifest.furthest is None else manifest.furthest.reach
-    )
+    stored = manifest.board(manifest.reach)
     if goal is not None and goal.board_file:
         with suppress(LuckbaseError):
             current = read_board(Path(goal.board_file), goal.settings)

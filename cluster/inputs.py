@@ -35,15 +35,15 @@ from luckbase.solver.game.capabilities import (
     states_to_copy,
 )
 from luckbase.solver.game.game import Game, load_game
-from luckbase.solver.sentences import many, nearest, on_command_line, option, shorten
+from luckbase.solver.sentences import many, option
 
 if TYPE_CHECKING:
     from luckbase.cluster.play.advise import Following
     from luckbase.cluster.play.agents import Opener
     from luckbase.cluster.play.game import Play, PlayOptions
+    from luckbase.cluster.run.full_table import Planned
     from luckbase.cluster.run.options import Options, SolveOptions
     from luckbase.cluster.run.progress import Solved
-    from luckbase.cluster.run.tiers import Planned
     from luckbase.cluster.search.plan import PlannedSearch
     from luckbase.cluster.table.lookup import Lookup
     from luckbase.cluster.table.table import StoredTable, Table
@@ -149,27 +149,6 @@ def has_full_table(game: Game, on_note: Callable[[str], None] = lambda text: Non
     return True
 
 
-def stores_decisions(board: Board, store: str | None, payoffs_of: str | None = None) -> bool:
-    """Whether decisions are stored, not payoffs: as `store` says, else as the board's file does.
-    Raises OptionError."""
-    store = store or getattr(getattr(board, "solve", None), "store", None) or "payoffs"
-    if store not in ("payoffs", "decisions"):
-        expected = nearest(store, ["payoffs", "decisions"])
-        raise OptionError(f"{option('store')}: unknown '{shorten(store, 30)}'; {expected}")
-    if payoffs_of is not None and store == "payoffs":
-        raise OptionError(
-            f"{option('payoffs_of')}: all payoffs are stored; it goes with "
-            f"{option('store')}{on_command_line(' ', '=')}decisions"
-        )
-    return store == "decisions"
-
-
-def refuse_decisions(store: str | None) -> None:
-    """Of a search. Raises OptionError."""
-    if store == "decisions":
-        raise OptionError(f"{option('store')}: a search stores payoffs; leave it out")
-
-
 def solves_full_table(game: Game, start: Any, options: Options) -> bool:
     """True if a solve fills the full table, False if it searches below some states."""
     return start is None and not options.searches and has_full_table(game, options.on_note)
@@ -181,23 +160,13 @@ def plan_board(board: Board, start: Any, options: SolveOptions) -> Planned | Pla
 
     opts, game = Options(**options), load_game(board)
     if solves_full_table(game, start, opts):
-        return plan_full_table(game, opts)
+        from luckbase.cluster.run.full_table import plan_table
+
+        return plan_table(game, opts)
     from luckbase.cluster.search.plan import planned_search
     from luckbase.solver.search.expand import root_keys
 
-    refuse_decisions(opts.store)
     return planned_search(game, root_keys(game, roots_of(game, start)), opts.folder, opts.workers)
-
-
-def plan_full_table(game: Game, options: Options) -> Planned:
-    """Plan the board's full table of payoffs, or of decisions if the options or the board say so.
-
-    Raises OptionError if the board can have no such table."""
-    from luckbase.cluster.run import decisions, tiers
-
-    if stores_decisions(game.board, options.store, options.payoffs_of):
-        return decisions.plan_table(game, options)
-    return tiers.plan_table(game, options)
 
 
 def solve_board(board: Board, start: Any, options: SolveOptions) -> Solved:
@@ -207,14 +176,9 @@ def solve_board(board: Board, start: Any, options: SolveOptions) -> Solved:
 
     opts, game = Options(**options), load_game(board)
     if solves_full_table(game, start, opts):
-        if stores_decisions(board, opts.store, opts.payoffs_of):
-            from luckbase.cluster.run import decisions
-
-            return decisions.solve(board, **options)
-        from luckbase.cluster.run.tiers import solve
+        from luckbase.cluster.run.full_table import solve
 
         return solve(board, **options)
-    refuse_decisions(opts.store)
     from luckbase.cluster.search.solve import solve_below
 
     return solve_below(board, roots_of(game, start), **options)
@@ -392,9 +356,6 @@ def _stored(game: Game, roots: Ints, results: Path) -> StoredTable | None:
             return None
         table = open_table(path, named_by_board=True)
     except TableError:  # `status` says so
-        return None
-    if table.decisions_alone:
-        table.close()
         return None
     for part in table.parts:
         present = lookup_or_backup(game, part.lookup, roots, game.tie_tolerance)[1]

@@ -206,9 +206,8 @@ def _table_rows(of: TableAbout | None) -> Iterable[tuple[str, str]]:
     status = of.status
     size = f"{sentences.counted(status.states, 'state')}, {sentences.size(status.bytes)}"
     size += f" of {status.stores}" * (status.stores != "payoffs")
-    priced = status.stores != "decisions" or of.error_bound > 0
-    within = f"; each payoff within {sentences.bound(of.error_bound)}" * priced
-    yield status.state, f"{size} on disk{within}"
+    within = f"each payoff within {sentences.bound(of.error_bound)}"
+    yield status.state, f"{size} on disk; {within}"
     for why in status.why:
         yield "", why
     age = (datetime.now() - datetime.fromisoformat(of.solved)).total_seconds()
@@ -245,7 +244,7 @@ def query(
         bool, Help("In a batch, every action's payoffs, the margin, who acts.")
     ] = False,
     payoffs: Annotated[
-        bool, Help("Of a table of decisions, payoffs from what these lead to.")
+        bool, Help("Beyond the frontier, payoffs from what the best actions lead to.")
     ] = False,
     games: Annotated[
         int | None, Help("The same from so many games an action, with the error.", "N", 1)
@@ -269,13 +268,13 @@ def query(
         raise OptionError(f"--{name}: is of one state; leave it out, or give a state for --batch")
     with app.open_found(table, results, settings, strict) as source, in_python(batch is None):
         if batch is not None:
-            alone = source.decisions_alone
+            alone = source.decided is not None
             columns = {"best": best or alone, "toss_up": best and not alone, "actions": actions}
             _answer_batch(source, batch, out, None if as_json else columns)
             terminal.say(f"answered by {source.origin}")
             return
         state = app.read_fields(fields) if fields else _start_of(source, table)
-        if source.decisions_alone:
+        if source.stores_best_alone(state):
             _print_decision(source, state, payoffs, games, max_states, as_json)
             return
         if games is not None:
@@ -310,15 +309,15 @@ def _print_decision(
     table: Table, state: dict[str, Any], payoffs: bool, games: int | None, max_states: int,
     as_json: bool,
 ) -> None:  # fmt: skip
-    """What a table of decisions says of a state. payoffs: followed where they are not stored, or
-    from so many games."""
+    """Print the best action of a state beyond the frontier. payoffs: from what the best actions
+    lead to; games: the same from so many games."""
     from luckbase.cluster.table.moves import moves
     from luckbase.cluster.table.why import reason
 
-    answer = table.ask(state, max_states)
-    if games is not None and len(answer.actions) < 2:
+    answer = table.ask(state)
+    if games is not None:
         answer = table.simulate(state, games)
-    elif payoffs and len(answer.actions) < 2:
+    elif payoffs:
         answer = table.follow(
             state, max_states,
             lambda n: terminal.say(f"following decisions through {sentences.many(n, 'state')}"),

@@ -374,7 +374,7 @@ def _print_due(planned: Sequence[Due]) -> None:
 
 def _print_one_due(due: Due) -> None:
     """Print what is to be solved of one board, and the plan of its whole solve."""
-    from luckbase.cluster.run.tiers import Planned
+    from luckbase.cluster.run.full_table import Planned
     from luckbase.cluster.search.plan import PlannedSearch
 
     if due.state != "refused":

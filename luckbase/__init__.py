@@ -53,9 +53,9 @@ if TYPE_CHECKING:
     from luckbase.cluster.play.draw import Picture
     from luckbase.cluster.play.evaluate import Evaluated, Matrix
     from luckbase.cluster.play.game import Play, PlayOptions
+    from luckbase.cluster.run.full_table import Planned
     from luckbase.cluster.run.options import SolveOptions
     from luckbase.cluster.run.progress import Progress, Solved
-    from luckbase.cluster.run.tiers import Planned
     from luckbase.cluster.search.plan import PlannedSearch
     from luckbase.cluster.table.answer import Answer
     from luckbase.cluster.table.find import Status
@@ -78,7 +78,7 @@ _ELSEWHERE = {
     "Info": "cluster.info", "LuckbaseError": "solver.errors", "Matrix": "cluster.play.evaluate",
     "Outcome": "cluster.batch.run", "PackagedBoard": "cluster.info",
     "Picture": "cluster.play.draw",
-    "Planned": "cluster.run.tiers",
+    "Planned": "cluster.run.full_table",
     "PlannedSearch": "cluster.search.plan",
     "Play": "cluster.play.game", "Progress": "cluster.run.progress", "Report": "jobs.web.report",
     "SolveOptions": "cluster.run.options",

@@ -29,7 +29,6 @@ from luckbase.solver.game.arrays import Coded, Decisions, Runs
 from luckbase.solver.game.capabilities import (
     Agents,
     Charts,
-    DecisionLayout,
     Drawing,
     Event,
     Follow,
@@ -69,7 +68,7 @@ from luckbase.solver.scene import Box, Counter, Die, Group, Scene, Shape, Words
 __all__ = [
     "CHANCE", "DECISION", "GROUP_TYPE", "JOINT", "SIMULTANEOUS", "TERMINAL", "Agents", "Axis",
     "Board", "Box", "Capability", "Chart", "ChartField", "ChartRequest", "Charts", "Coded",
-    "Counter", "Curve", "Curves", "DecisionLayout", "Decisions", "Die", "Drawing", "Entry",
+    "Counter", "Curve", "Curves", "Decisions", "Die", "Drawing", "Entry",
     "Event", "Field", "Follow", "Game", "GameError", "Group", "Grouped", "Groups", "Heatmap",
     "Kind", "Layout", "Level", "Listing", "Names", "Numbers", "OptionError", "Outcomes", "Policy",
     "Position", "Refuse", "Rules", "Runs", "Scene", "Search", "Section", "Shape", "StateError",

@@ -59,7 +59,7 @@ class Kind(Result):
     """One of a game's charts. shows: what, for people; picture: a `Heatmap` or `Curves`, else a
     `Listing`. needs: `FULL`, a full table; `START`, or what lies below the game's
     start. reading: how to read it, in a sentence. takes: what may be chosen, None where nobody
-    says. decisions: whether decisions without payoffs will do."""
+    says."""
 
     name: str
     shows: str
@@ -67,7 +67,6 @@ class Kind(Result):
     needs: PythonOnly[str] = FULL
     reading: str = ""
     takes: tuple[ChartField, ...] | None = None
-    decisions: PythonOnly[bool] = False
 
 
 @dataclass(frozen=True)
@@ -84,8 +83,8 @@ class ChartRequest:
     """What is asked of a chart.
 
     fields: as text, only what has these values. error: the bound on the payoffs that the lookup
-    gives; a choice that depends on less is marked. best: of a table of decisions, which has no
-    payoffs to look up, the best actions.
+    gives; a choice that depends on less is marked. best: the best actions, of a table that has them
+    beyond its payoffs.
     """
 
     fields: Mapping[str, str] = field(default_factory=dict)

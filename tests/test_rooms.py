@@ -53,7 +53,7 @@ def _names_in(path):
 
 
 FLOWS = {
-    "cluster.run.tiers": "check charts scene matrix_game.simplex game.faults search.stages",
+    "cluster.run.full_table": "check charts scene matrix_game.simplex game.faults search.stages",
     "cluster.search.solve": "check charts scene search.stages search.sweep search.explore",
     "cluster.table.lookup": "check charts scene matrix_game.simplex search.game_graph",
 }

@@ -29,15 +29,13 @@ from luckbase.cluster.batch.requests import (
 from luckbase.cluster.inputs import (
     has_full_table,
     is_job,
-    plan_full_table,
-    refuse_decisions,
     roots_of,
     solve_board,
     solves_full_table,
-    stores_decisions,
 )
 from luckbase.cluster.machine import Disk, disk_of
 from luckbase.cluster.run.driver import complete_manifest
+from luckbase.cluster.run.full_table import plan_table
 from luckbase.cluster.run.options import Options, SolveOptions
 from luckbase.cluster.run.progress import Progress, Solved
 from luckbase.cluster.run.tiers import check_room
@@ -162,19 +160,16 @@ def _plan_full_table(
     request: BoardRequest, game: Game, options: Options, planned: dict[Path, set[str]]
 ) -> Due:
     table = table_directory(options.folder, game)
-    decides = stores_decisions(game.board, options.store, options.payoffs_of)
-    part = DECISIONS if decides else TIERS
     first = table not in planned  # else it will have been solved by then
     files = planned.setdefault(table, set())
     if first and not options.force:
-        manifest = complete_manifest(game, table, part)
+        manifest = complete_manifest(game, table, TIERS)
         if manifest is not None:
-            files |= {entry.name for entry in manifest.of_part(part)}
+            files |= {entry.name for entry in manifest.of_part(TIERS, DECISIONS)}
             return Due(request, "complete", (), table)
-    planned_table = plan_full_table(game, options)
-    plan = planned_table.plan
-    names = sorted(name for name in plan.names if name.startswith(f"{part}/"))
-    state, why, whole = _state(game, table, options, names, part)
+    planned_table = plan_table(game, options)
+    plan, names = planned_table.plan, sorted(planned_table.plan.names)
+    state, why, whole = _state(game, table, options, names)
     have = files | whole
     missing = set(names) - have
     todo = [i for i, of_shard in enumerate(plan.files) if missing.intersection(of_shard)]
@@ -182,12 +177,10 @@ def _plan_full_table(
     if not todo and not (first and state == "damaged"):  # what reaches less far is in it
         why = () if first else ("as another board of this night",)
         return Due(request, "complete", why, table)
-    rows = sum(plan.shards[i].rows for i in todo)
-    share = rows / max(plan.rows, 1)
-    due = Due(
-        request, state, why, table, rows, round(plan.table_bytes * share),
-        plan.seconds / options.slots * share, plan=planned_table,
-    )  # fmt: skip
+    shards = [plan.shards[i] for i in todo]
+    rows, size = (sum(getattr(each, name) for each in shards) for name in ("rows", "bytes"))
+    seconds = sum(shard.seconds for shard in shards) / options.slots
+    due = Due(request, state, why, table, rows, size, seconds, plan=planned_table)
     try:
         check_room(
             plan, planned_table.budget, table, planned_table.smaller, todo, options.slots
@@ -198,7 +191,7 @@ def _plan_full_table(
 
 
 def _state(
-    game: Game, table: Path, options: Options, files: Sequence[str], part: str
+    game: Game, table: Path, options: Options, files: Sequence[str]
 ) -> tuple[str, tuple[str, ...], set[str]]:
     """Return the state in a word, the reasons, and the names of the files that need not be solved
     (again)."""
@@ -211,7 +204,7 @@ def _state(
     except TableError as error:
         return "damaged", (str(error),), set()
     damaged = damaged_files(storage, table, manifest.files)
-    whole = {entry.name for entry in manifest.of_part(part)} - damaged.keys()
+    whole = {entry.name for entry in manifest.of_part(TIERS, DECISIONS)} - damaged.keys()
     if options.force:
         resumed = {entry.name for entry in manifest.next.files} if manifest.next else set()
         return "again", (f"{option('force')}: all of it again",), resumed
@@ -231,7 +224,6 @@ def _plan_search(request: BoardRequest, game: Game, start: Any, options: Options
     from luckbase.cluster.search.solve import roots_at
     from luckbase.solver.search.expand import root_keys
 
-    refuse_decisions(options.store)
     keys = root_keys(game, roots_of(game, start))
     roots, table = roots_at(game, keys), table_directory(options.folder, game)
     whole = complete_manifest(game, table, search_part(roots), roots)
@@ -442,8 +434,7 @@ def _for_request(
         return status
     if not whole or not path.is_dir() or not path.samefile(status.table):
         return status
-    as_it_is = Options(results=results, store="decisions" * (status.stores == "decisions") or None)
-    (due,) = plan_boards([replace(request, solve_options={})], None, as_it_is)
+    (due,) = plan_boards([replace(request, solve_options={})], None, Options(results=results))
     if due.state == "complete":
         return status
     return replace(status, state="partial", why=due.why if due.error is None else (str(due.error),))

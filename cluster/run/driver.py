@@ -300,8 +300,8 @@ class Run(ABC, Generic[S]):
         self.game, self.before, self.options, self.memory = work.game, report, options, memory
         self.manifest, self.writer = report.manifest, work.writer
         self.processes: dict[str, MemoryUsed] = {}
-        self.cores, self.solve_seconds = 0, 0.0
-        self.started = time.perf_counter()
+        self.cores, self.solve_seconds = 0, report.solve_seconds
+        self.started = time.perf_counter() - report.seconds
 
     @abstractmethod
     def make_schedule(self) -> Schedule:

@@ -34,13 +34,6 @@ class Options:
     max_states: Annotated[int | None, Help("The most states of a search.", "N", 1)] = None
     workers: Annotated[int | None, Help("Pieces solved at once; else one a core.", "N", 1)] = None
     address: Annotated[str | None, Help("A Ray cluster; local starts one here.", "ADDR")] = None
-    store: Annotated[
-        str | None, Help("payoffs, or decisions: far less disk, far more spins.", "WHAT")
-    ] = None
-    payoffs_of: Annotated[
-        str | None,
-        Help("With --store decisions, tiers that get payoffs too: spins=2, or none.", "WHERE"),
-    ] = None
     force: Annotated[bool, Help("Solve all of it again.")] = False
     one_piece: int = ONE_PIECE
     """Up to so many states a search is solved in one piece."""
@@ -78,8 +71,6 @@ class SolveOptions(TypedDict, total=False):
     max_states: int | None
     workers: int | None
     address: str | None
-    store: str | None
-    payoffs_of: str | None
     force: bool
     one_piece: int
     on_progress: Callable[[Progress], None]

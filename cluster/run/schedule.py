@@ -27,8 +27,8 @@ from dataclasses import dataclass
 @dataclass(frozen=True)
 class Shard:
     """A piece of work. `children`: indices in the plan. `memory`: bytes while it is solved.
-    `cores`: how many of one machine can solve it at once; 0 where it is done in no time. `seconds`:
-    of one core, about."""
+    `cores`: how many of one machine can solve it at once; 0 if that takes no time. `seconds`: of
+    one core, about. `bytes`: of its files, about."""
 
     index: int
     name: str
@@ -37,6 +37,7 @@ class Shard:
     memory: int
     cores: int = 1
     seconds: float = 0.0
+    bytes: int = 0
 
 
 @dataclass(frozen=True)

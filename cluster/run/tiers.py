@@ -13,12 +13,12 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,12 +28,7 @@ from luckbase.cluster.run.driver import (
     UNLIMITED,
     Run,
     Work,
-    is_new,
-    memory_budget,
-    solve_table,
-    stored_manifest,
 )
-from luckbase.cluster.run.options import Options, SolveOptions
 from luckbase.cluster.run.progress import Progress, SolvedTiers
 from luckbase.cluster.run.schedule import Commit, Drop, Schedule, Shard, Solve
 from luckbase.cluster.run.worker import (
@@ -58,23 +53,18 @@ from luckbase.cluster.table.format import (
 )
 from luckbase.cluster.table.manifest import (
     TIERS,
-    Done,
     FileEntry,
-    Goal,
     Manifest,
-    origin_of,
     row_spans,
-    table_directory,
 )
 from luckbase.cluster.table.parquet import TableFile
 from luckbase.cluster.table.storage import in_threads
 from luckbase.solver.board.model import Board
 from luckbase.solver.dense import check_tiers
-from luckbase.solver.errors import MemoryLimitError, OptionError
-from luckbase.solver.game.arrays import Decisions, Floats, Ints
+from luckbase.solver.errors import MemoryLimitError
+from luckbase.solver.game.arrays import Decisions, Floats
 from luckbase.solver.game.capabilities import DecisionLayout, Layout
-from luckbase.solver.game.game import Game, Stopped, load_game
-from luckbase.solver.result import PythonOnly, Result, Rounded
+from luckbase.solver.game.game import Stopped, load_game
 from luckbase.solver.sentences import size
 
 WRITE_NS = 82.0
@@ -97,24 +87,34 @@ FACE = -1
 
 @dataclass(frozen=True)
 class Plan:
-    """What a solve will do."""
+    """The work of a solve."""
 
     shards: tuple[Shard, ...]
-    """One a part of a tier, children first."""
+    """Children first."""
     files: tuple[tuple[str, ...], ...]
-    """The names in the table of those of each."""
-    parts: tuple[tuple[int, int], ...]
-    """(index of the tier, part) of each; the part `FACE` for what others read of it."""
-    rows: int
-    """States."""
-    table_bytes: int
-    """Of the files."""
+    """The names of the files of each."""
     kept_bytes: int
     """About the most payoffs that are kept for other shards at once."""
-    shard_memory: int
-    """The most that one shard needs."""
-    seconds: float
-    """Of one core."""
+
+    @property
+    def rows(self) -> int:
+        """Return the number of states."""
+        return sum(shard.rows for shard in self.shards)
+
+    @property
+    def table_bytes(self) -> int:
+        """Return about the bytes of the files."""
+        return sum(shard.bytes for shard in self.shards)
+
+    @property
+    def shard_memory(self) -> int:
+        """Return the most bytes that one shard needs."""
+        return max(shard.memory for shard in self.shards)
+
+    @property
+    def seconds(self) -> float:
+        """Return about the seconds of one core."""
+        return sum(shard.seconds for shard in self.shards)
 
     def peak_memory(self, workers: int) -> int:
         """Bytes in use with so many shards in flight, in threads: the largest ones at the same
@@ -128,20 +128,28 @@ class Plan:
 
     @property
     def names(self) -> set[str]:
-        """Of all files."""
+        """Return the names of all files."""
         return {name for names in self.files for name in names}
 
 
+@dataclass(frozen=True)
+class TierPlan(Plan):
+    """The plan of the tiers whose payoffs are stored: a shard is a part of a tier."""
+
+    parts: tuple[tuple[int, int], ...]
+    """(index of the tier, part) of each shard; the part `FACE` for the face of the tier."""
+
+
 @lru_cache(maxsize=4)
-def make_plan(layout: Layout[Any], workers: int = 1, faces: bool = False) -> Plan:
+def make_plan(layout: Layout[Any], workers: int = 1, faces: bool = False) -> TierPlan:
     """The plan of the game's full table. faces: whether tiers are handed only what they read of
     others, where the game has that, as between machines. Raises GameError as `check_tiers`."""
     check_tiers(layout)
     by_face = layout.game.get(DecisionLayout) if faces else None
-    by_face = by_face if by_face is not None and by_face.faces_travel else None
     tiers = list(layout.tiers())
     index = {tier: i for i, tier in enumerate(tiers)}
     rows_of, bytes_of = list(map(layout.rows, tiers)), [payoff_bytes(layout, t) for t in tiers]
+    bytes_a_row = BYTES_A_ROW[np.dtype(layout.payoff_type)]
     shards: list[Shard] = []
     files: list[tuple[str, ...]] = []
     parts: list[tuple[int, int]] = []
@@ -170,35 +178,25 @@ def make_plan(layout: Layout[Any], workers: int = 1, faces: bool = False) -> Pla
             rows, most = stop - start, layout.most_threads(tier)
             kernel = layout.tier_seconds(tier) * rows / max(1, rows_of[i])
             own_seconds = kernel + rows * WRITE_NS * 1e-9 + SHARD_SECONDS
-            shards.append(Shard(len(shards), name, children, rows, memory, most, own_seconds))
+            size = round(bytes_a_row * rows)
+            shards.append(Shard(len(shards), name, children, rows, memory, most, own_seconds, size))
             files.append(tuple(file.name for file in named if file.part == part))
             parts.append((i, part))
         if by_face is not None and tier in faced:
             of_face[i] = len(shards)
-            name, size = f"{layout.tier_name(tier)}, its face", 8 * by_face.face_size(tier)
-            shards.append(Shard(len(shards), name, tuple(of_tier[i]), 0, size, 0))
+            name, memory = f"{layout.tier_name(tier)}, its face", 8 * by_face.face_size(tier)
+            shards.append(Shard(len(shards), name, tuple(of_tier[i]), 0, memory, 0))
             files.append(())
             parts.append((i, FACE))
-    rows = sum(shard.rows for shard in shards)
     kept = [
         shard.memory if part == FACE else bytes_of[i] * shard.rows // max(rows_of[i], 1)
         for shard, (i, part) in zip(shards, parts, strict=True)
     ]
     groups = {shard.children for shard in shards}  # parts of a tier have the same
     largest = max((kept[c] for group in groups for c in group), default=0)
-    seconds = sum(map(layout.tier_seconds, tiers)) + rows * WRITE_NS * 1e-9
-    bytes_a_row = BYTES_A_ROW[np.dtype(layout.payoff_type)]
-    return Plan(
-        tuple(shards),
-        tuple(files),
-        tuple(parts),
-        rows,
-        table_bytes=round(rows * bytes_a_row),
-        # Shards that finish out of turn keep a few more than a run in turn does.
-        kept_bytes=peak_kept(shards, kept, workers) + 2 * (workers - 1) * largest,
-        shard_memory=max(shard.memory for shard in shards),
-        seconds=seconds + SHARD_SECONDS * len(shards),
-    )
+    # Shards that finish out of turn keep a few more than a run in turn does.
+    kept_bytes = peak_kept(shards, kept, workers) + 2 * (workers - 1) * largest
+    return TierPlan(tuple(shards), tuple(files), kept_bytes, tuple(parts))
 
 
 def payoff_bytes(layout: Layout[Any], tier: Any, kind: Any = np.float64) -> int:
@@ -223,80 +221,6 @@ def peak_kept(shards: Sequence[Shard], kept_bytes: Sequence[int], workers: int) 
     return peak
 
 
-@dataclass(frozen=True)
-class Level:
-    """Shards that have something in common: what, how many, their states, bytes of the largest."""
-
-    name: str
-    shards: int
-    states: int
-    memory: int
-
-
-@dataclass(frozen=True)
-class Planned(Result):
-    """What a solve will take."""
-
-    board: str
-    tiers: int
-    shards: int
-    states: int
-    table_bytes: int
-    """On disk."""
-    kept_bytes: int
-    """Payoffs for shards that read them, at their fullest."""
-    peak_memory: int
-    """Bytes."""
-    seconds: Rounded
-    """Of wall time with so many workers."""
-    workers: int
-    levels: PythonOnly[tuple[Level, ...]]
-    plan: PythonOnly[Plan]
-    game: PythonOnly[Game]
-    table: PythonOnly[Path]
-    budget: PythonOnly[int]
-    """Bytes that they may use."""
-    smaller: PythonOnly[str]
-
-    def check(self) -> None:
-        """Raises MemoryLimitError, DiskLimitError for what is still to do and will not fit."""
-        manifest = stored_manifest(self.game, self.table)
-        todo = self.plan.missing(manifest.files if manifest else ())
-        check_room(self.plan, self.budget, self.table, self.smaller, todo, self.workers)
-
-
-def plan_table(game: Game, options: Options) -> Planned:
-    """Return the plan of a board's full table. Raises OptionError if the board has none."""
-    layout, count = game.need(Layout), options.slots
-    plan, tiers = make_plan(layout, count), layout.tiers()
-    pieces = [(tiers[index], shard.rows, shard.memory)
-              for shard, (index, _) in zip(plan.shards, plan.parts, strict=True)]  # fmt: skip
-    return planned_of(layout, plan, pieces, plan.peak_memory(count), options)
-
-
-def planned_of(
-    layout: Layout[Any], plan: Plan, pieces: Iterable[tuple[Any, int, int]], peak: int,
-    options: Options,
-) -> Planned:  # fmt: skip
-    """Return the plan as a result.
-
-    pieces: the tier, the states and the bytes of each piece. peak: bytes in use at most."""
-    levels: dict[Any, list[int]] = {}
-    for tier, rows, memory in pieces:
-        none = (layout.tier_name(tier), "")
-        level = levels.setdefault(next(iter(layout.tier_fields(tier).items()), none), [0, 0, 0])
-        level[0] += 1
-        level[1] += rows
-        level[2] = max(level[2], memory)
-    listed = (Level(f"{name} {value}".strip(), *of) for (name, value), of in sorted(levels.items()))
-    return Planned(
-        layout.game.board.name, len(layout.tiers()), len(plan.shards), plan.rows, plan.table_bytes,
-        plan.kept_bytes, peak, plan.seconds / options.slots, options.slots, tuple(listed), plan,
-        layout.game, table_directory(options.folder, layout.game), memory_budget(options),
-        layout.smaller,
-    )  # fmt: skip
-
-
 def check_room(
     plan: Plan, memory: int, table: Path, smaller: str, todo: Sequence[int] | None = None,
     workers: int = 1,
@@ -311,109 +235,17 @@ def check_room(
             f"memory: the largest tier needs {size(plan.shard_memory)} and "
             f"{size(memory)} may be used; {smaller} takes less"
         )
-    rows = plan.rows if todo is None else sum(plan.shards[i].rows for i in todo)
+    shards = plan.shards if todo is None else [plan.shards[i] for i in todo]
     spilled = max(0, plan.kept_bytes - max(0, memory - workers * plan.shard_memory))
-    needed = plan.table_bytes * rows // max(plan.rows, 1) + spilled
-    check_disk("solve", needed, table, smaller)
+    check_disk("solve", sum(shard.bytes for shard in shards) + spilled, table, smaller)
 
 
-# --- the solve -----------------------------------------------------------------------------------
+# --- the solve ------------------------------------------------------------------------------------
 
 
-def solve(board: Board, **options: Unpack[SolveOptions]) -> SolvedTiers:
-    """Solve what is missing of the board's full table of payoffs. Raises as `driver.solve_table`,
-    and OptionError where decisions are to be stored: `luckbase.solve` does that."""
-    if options.get("store") == "decisions":
-        raise OptionError("store: here payoffs are stored; luckbase.solve stores decisions")
-    return solve_table(FullTable(load_game(board).need(Layout), Options(**options)))
-
-
-class FullTable(Work[SolvedTiers]):
-    part = TIERS
-
-    def __init__(self, layout: Layout[Any], options: Options, plan: Plan | None = None) -> None:
-        super().__init__(layout.game, options)
-        self.layout = layout
-        self.plan = plan or make_plan(layout, options.slots, options.joins)
-        self.files = len(self.plan.names)
-        self.budget, self.compile_seconds = memory_budget(options), 0.0
-
-    def starts(self) -> Ints:
-        start = self.game.start()
-        return np.array([] if start is None else [start])
-
-    def is_there(self, manifest: Manifest) -> bool:
-        return len(self.committed_shards(manifest)) == len(self.plan.shards)
-
-    def committed_shards(self, manifest: Manifest) -> set[int]:
-        """The shards whose rows are there, however their tiers were cut in files."""
-        return committed(self.layout, self.plan, manifest)
-
-    def report(self, table: Path, manifest: Manifest, goal: Goal) -> SolvedTiers:
-        kept = sum(self.plan.shards[i].rows for i in self.committed_shards(manifest))
-        workers = self.options.slots
-        return SolvedTiers(origin_of(self.game), table, manifest, goal, kept=kept, workers=workers)
-
-    def check_room(self, table: Path, manifest: Manifest | None) -> None:
-        plan, present = self.plan, set[str]()
-        if manifest is not None:
-            solved_again = manifest.next.files if manifest.next else ()
-            files = solved_again if self.options.force else manifest.files.values()
-            present = {entry.name for entry in files}
-        if todo := plan.missing(present):
-            check_room(plan, self.budget, table, self.layout.smaller, todo, self.options.slots)
-
-    def forget(self, manifest: Manifest) -> None:
-        names = [e.name for part in (self.part, *self.others) for e in manifest.of_part(part)]
-        manifest.take_out([name for name in names if name in self.plan.names])
-
-    def compile(self) -> None:
-        started = time.perf_counter()
-        self.compile_kernels()
-        self.compile_seconds = time.perf_counter() - started
-
-    def compile_kernels(self) -> None:
-        self.layout.compile()
-
-    def solve(self, report: SolvedTiers) -> SolvedTiers:
-        manifest, goal = report.manifest, report.goal
-        if is_new(goal, manifest):
-            self.writer.commit(goal)
-        if not self.is_there(manifest):
-            self.drop_other_cuts(manifest)
-            report = replace(self.run(report).solve(), compile_seconds=self.compile_seconds)
-        if goal.ask not in manifest.done:
-            self.writer.add(Done(goal.ask, self.files, self.plan.rows))
-        for earlier in manifest.goals:  # which a lost file or --force undid, and all is there again
-            if earlier.part == TIERS and earlier.ask not in manifest.done:
-                layout = load_game(manifest.board(earlier.reach)).need(Layout)
-                plan = make_plan(layout)
-                if len(committed(layout, plan, manifest)) == len(plan.shards):
-                    self.writer.add(Done(earlier.ask, len(plan.names), plan.rows))
-        return report
-
-    def run(self, report: SolvedTiers) -> TierRun:
-        """The run that solves what is missing."""
-        return TierRun(self, report)
-
-    def drop_other_cuts(self, manifest: Manifest) -> None:
-        """Take out the files of tiers that are not all there and were cut in other files, by a
-        version before."""
-        committed, tiers = self.committed_shards(manifest), self.layout.tiers()
-        missing = {tiers[tier] for i, (tier, _) in enumerate(self.plan.parts) if i not in committed}
-        numbers = {self.layout.tier_number(tier) for tier in missing}
-        cut = {file.name: file.rows for tier in missing for file in tier_files(self.layout, tier)}
-        others = [
-            entry.name for entry in manifest.of_part(TIERS)
-            if entry.tier in numbers
-            and cut.get(entry.name) != (entry.first_row, entry.first_row + entry.rows)
-        ]  # fmt: skip
-        if others:
-            self.writer.drop(others)
-
-
-def committed(layout: Layout[Any], plan: Plan, manifest: Manifest) -> set[int]:
-    """The shards of a plan all of whose rows are in files of the manifest."""
+def committed(layout: Layout[Any], plan: TierPlan, manifest: Manifest) -> set[int]:
+    """Return the shards of a plan all of whose rows are in files of the manifest, however their
+    tiers are cut in files."""
     spans, tiers, shards = row_spans(manifest.of_part(TIERS)), layout.tiers(), set()
     for i, (tier, part) in enumerate(plan.parts):
         start, stop = (0, 0) if part == FACE else layout.parts(tiers[tier])[part]
@@ -424,15 +256,25 @@ def committed(layout: Layout[Any], plan: Plan, manifest: Manifest) -> set[int]:
 
 
 class TierRun(Run[SolvedTiers]):
-    def __init__(self, work: FullTable, report: SolvedTiers) -> None:
-        super().__init__(work, report, work.options, work.budget)
-        self.work, self.layout, self.plan = work, work.layout, work.plan
-        self.tiers, self.exact = work.layout.tiers(), work.layout.payoff_type is np.float64
+    """Solves the tiers whose payoffs are stored. What an earlier run of the same solve did counts
+    too.
+
+    later: the shards and states that are left for a later run."""
+
+    plan: TierPlan
+
+    def __init__(
+        self, work: Work[SolvedTiers], report: SolvedTiers, layout: Layout[Any], plan: TierPlan,
+        memory: int, later: tuple[int, int] = (0, 0),
+    ) -> None:  # fmt: skip
+        super().__init__(work, report, work.options, memory)
+        self.layout, self.plan, self.later = layout, plan, later
+        self.tiers, self.exact = layout.tiers(), layout.payoff_type is np.float64
         self.largest = max(payoff_bytes(self.layout, tier) for tier in self.tiers)
         """Bytes that one shard leaves for others at most."""
-        self.shards = self.rows = self.again = self.read = 0
+        self.shards, self.rows = report.shards, report.states
+        self.again, self.read, self.again_seconds = report.again, report.read, report.again_seconds
         self.shards_total = self.rows_total = 0
-        self.again_seconds = 0.0
         self.stored_entries: dict[int, list[FileEntry]] = {}
         """The committed files by tier."""
 
@@ -441,15 +283,19 @@ class TierRun(Run[SolvedTiers]):
         plan, slots = self.plan, self.options.slots
         left = max(0, self.memory - min(self.memory, plan.shard_memory * slots))
         with self.open(left, min(left, round(1.1 * plan.kept_bytes) + slots * self.largest)):
-            self.workers.check_memory(self.work.plan.shard_memory, self.layout.smaller)
+            self.workers.check_memory(plan.shard_memory, self.layout.smaller)
             self.solve_shards()
         return self.done(
             again=self.again, read=self.read, states=self.rows, shards=self.shards,
             again_seconds=self.again_seconds,
         )  # fmt: skip
 
+    def committed(self) -> set[int]:
+        """Return the shards that the manifest has."""
+        return committed(self.layout, self.plan, self.manifest)
+
     def make_schedule(self) -> Schedule:
-        committed = self.work.committed_shards(self.manifest)
+        committed = self.committed()
         # A face has no file to be read back from: it is taken of its tier again.
         in_files = {i for i in committed if self.plan.parts[i][1] != FACE} if self.exact else ()
         self.stored_entries = {}
@@ -460,8 +306,10 @@ class TierRun(Run[SolvedTiers]):
             stored=in_files, ahead=AHEAD if self.options.joins else 1,
         )  # fmt: skip
         waiting = schedule.waiting
-        self.shards_total = self.shards + sum(self.plan.parts[i][1] != FACE for i in waiting)
-        self.rows_total = self.progress().rows + sum(self.plan.shards[i].rows for i in waiting)
+        shards = sum(bool(self.plan.files[i]) for i in waiting)
+        rows = sum(self.plan.shards[i].rows for i in waiting)
+        self.shards_total = self.shards + shards + self.later[0]
+        self.rows_total = self.progress().rows + rows + self.later[1]
         return schedule
 
     def progress(self) -> Progress:
@@ -583,6 +431,7 @@ class SolveTier(TierJob):
             best.fill(-1)
             decisions = Decisions(best)
         if faces:
+            self.layout.layout.threads = self.threads
             whole = next(iter(below.values()), None)
             error = self.layout.solve_tier(tier, array, whole, faces, stop, decisions)
         else:

@@ -1,15 +1,15 @@
-"""The files of a table of decisions: Parquet with one column, ``best``, and one row a state.
+"""The files beyond the frontier: Parquet with one column, ``best``, and one row a state.
 
 Row i of a tier's file is row i of the tier, so the key gives the row and no state is stored
-(`docs/reference/table-format.md`). ``best`` is the name of the best action, or "" if nobody
-decides; it is dictionary-encoded and compressed with zstd.
+(`docs/reference/table-format.md`). ``best`` is the name of the best action; it is
+dictionary-encoded and compressed with zstd.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -19,20 +19,22 @@ from numpy.typing import NDArray
 from luckbase.cluster.table.format import (
     Written,
     as_table,
+    column_of,
     file_metadata,
     key_range,
     new_entry,
     row_group_rows,
+    texts_of,
     tier_columns,
     tier_stem,
     written,
 )
-from luckbase.cluster.table.manifest import DECISIONS, TIERS, FileEntry
+from luckbase.cluster.table.manifest import DECISIONS, TIERS, FileEntry, row_spans
 from luckbase.cluster.table.parquet import Writer
 from luckbase.cluster.table.parts import Batch, MayHold, Rows, TierPart
 from luckbase.cluster.table.storage import Storage
 from luckbase.solver.game.arrays import Ints
-from luckbase.solver.game.capabilities import DecisionLayout
+from luckbase.solver.game.capabilities import DecisionLayout, Layout
 from luckbase.solver.game.game import Stopped
 
 GROUP_ROWS = 1 << 18
@@ -41,23 +43,24 @@ _ZSTD = 3
 _SCHEMA = pa.schema([pa.field("best", pa.dictionary(pa.int8(), pa.string()), nullable=False)])
 
 
-def file_name(layout: DecisionLayout[Any], tier: Any) -> str:
+def file_name(layout: Layout[Any], tier: Any) -> str:
     """Return the name of a tier's file."""
-    return f"{DECISIONS}/{tier_stem(layout.layout, tier)}.parquet"
+    return f"{DECISIONS}/{tier_stem(layout, tier)}.parquet"
 
 
 def write_decisions(
-    storage: Storage, layout: DecisionLayout[Any], tier: Any, codes: NDArray[np.uint8],
+    storage: Storage, layout: DecisionLayout[Any], tier: Any, codes: NDArray[np.int8],
     stop: Callable[[], bool] = lambda: False,
 ) -> Written:  # fmt: skip
     """Write the file of a tier to a temporary place, and flush it.
 
-    codes: the best action of each row, an index into `Layout.best_names`, or `NOBODY`. Raises
-    OSError if the disk does, and Stopped soon after `stop()` turns true.
+    codes: the best action of each row, an index into `Layout.best_names`. Raises OSError if the
+    disk does, and Stopped soon after `stop()` turns true.
     """
-    started, dense, name = time.perf_counter(), layout.layout, file_name(layout, tier)
+    started, dense = time.perf_counter(), layout.layout
+    name = file_name(dense, tier)
     number, error = dense.tier_number(tier), layout.decision_error(tier)
-    path, labels = storage.temporary(name), pa.array([*dense.best_names, ""])
+    path, labels = storage.temporary(name), texts_of(tuple(dense.best_names))
     notes = file_metadata(dense.game, tier_stem(dense, tier), error)
     with Writer(
         path, _SCHEMA, notes, compression="zstd", compression_level=_ZSTD, use_dictionary=True,
@@ -66,7 +69,7 @@ def write_decisions(
         for start in range(0, len(codes), GROUP_ROWS):
             if stop():
                 raise Stopped
-            index = np.minimum(codes[start : start + GROUP_ROWS], len(labels) - 1).view(np.int8)
+            index = column_of(codes[start : start + GROUP_ROWS])
             best = pa.DictionaryArray.from_arrays(index, labels)
             writer.write(pa.Table.from_arrays([best], schema=_SCHEMA))
     size, keys = (len(codes), GROUP_ROWS), key_range(number, len(codes))
@@ -74,7 +77,7 @@ def write_decisions(
 
 
 class DecisionPart(TierPart):
-    """The decisions of a full table: keys as of the full table, and no payoffs."""
+    """The full table beyond the frontier: keys as below it, best actions and no payoffs."""
 
     dense = False
     paid = False
@@ -83,16 +86,12 @@ class DecisionPart(TierPart):
         super().__init__(*of)
         self.plan = self.game.need(DecisionLayout)
         self.action_names = [*self.layout.best_names]
+        paid = row_spans(self.manifest.of_part(TIERS))
+        self.entries = [each for each in self.entries if paid.get(each.tier) != [(0, each.rows)]]
 
-    @property
-    def rows(self) -> int:
-        """Its rows, without those that have payoffs in another part."""
-        return sum(entry.rows for entry in self.own_entries)
-
-    @property
-    def own_entries(self) -> list[FileEntry]:
-        paid = {entry.tier for entry in self.manifest.of_part(TIERS)}
-        return [entry for entry in self.entries if entry.tier not in paid]
+    @cached_property
+    def layout(self) -> Layout[Any]:
+        return self.plan.layout
 
     def _in_groups(self, keys: Ints, kind: str) -> list[tuple[Ints, NDArray[Any]]]:
         return [] if kind == "payoffs" else super()._in_groups(keys, kind)
@@ -111,8 +110,7 @@ class DecisionPart(TierPart):
         return pa.schema([*(names | {"best": pa.string(), "to_act": pa.int8()}).items()])
 
     def best_of_file(self, i: int) -> NDArray[np.int16]:
-        """Return the best actions (rows,) of file i, as indices into `Layout.best_names`; -1 if
-        nobody decides."""
+        """Return the best actions (rows,) of file i, as indices into `Layout.best_names`."""
         with self.groups.passing(self.entries[i]) as file:
             groups = [self.decode(file, n, "best") for n in file.ahead(range(file.groups))]
         return np.concatenate(groups)
@@ -122,7 +120,7 @@ class DecisionPart(TierPart):
         entries: Sequence[FileEntry] | None = None,
     ) -> Iterator[Batch]:  # fmt: skip
         before = 0
-        for entry in self.own_entries if entries is None else entries:
+        for entry in self.entries if entries is None else entries:
             tier = self.tier_of_number[entry.tier]
             if may_hold(self.constants(entry)):
                 codes = self.best_of_file(self.entries.index(entry))

@@ -73,8 +73,6 @@ def reader(
     """The matching rows (`cluster.table.table.Table.to_arrow`). on_rows: called with how many rows
     are done, and of how many. says_part: with the column ``part`` where no columns are said.
     """
-    if actions and table.decisions_alone:
-        table.need_payoffs("actions=True")
     stored, listed = schema_of(table), listed_actions(table.game)
     in_words = isinstance(where, str) or (isinstance(where, Sequence) and len(where) > 0)
     gather = actions and (not listed or table.game.simultaneous)
@@ -146,7 +144,7 @@ class _Rows:
         done, total = 0, sum(part.rows for part in self.table.parts)
         for part in self.table.parts:
             columns = {*self.read_columns, "best", "to_act"}
-            if self.computed:
+            if self.computed and part.paid:
                 columns |= {*part.columns, "best"}
             groups = part.groups
             before, groups.max_bytes = groups.max_bytes, min(groups.max_bytes, REMEMBERED)
@@ -161,22 +159,24 @@ class _Rows:
             on_rows(done, total)
 
     def _of(self, part: Part, batch: Batch) -> Iterator[pa.Table]:
-        """The matching rows of a batch, as many at a time as fit in memory with their edges."""
+        """Yield the matching rows of a batch, as many at a time as fit in memory with their edges.
+        Without payoffs nothing is computed, and those columns are null."""
         at = _matching(part, batch, self.first, self.stored)
-        size = self.table.states_at_once if self.computed else max(1, len(at))
+        computed = self.computed if part.paid else ()
+        size = self.table.states_at_once if computed else max(1, len(at))
         for start in range(0, len(at), size):
             selected = at[start : start + size]
             rows = batch.rows.take(selected)
-            if self.computed and self.names is not None:
+            if computed and self.names is not None:
                 actions = actions_of(self.table, part, batch, selected)
-                for name, column in self.names.of(actions, self.computed).items():
+                for name, column in self.names.of(actions, computed).items():
                     if name in rows.column_names:
                         rows = rows.drop_columns([name])
                     rows = rows.append_column(name, column)
             rows = _fitted(rows, part, self.schema)
             for expression in (self.last.expression(), self.expression):
                 rows = rows if expression is None else rows.filter(expression)
-            if len(rows) or not self.computed:
+            if len(rows) or not computed:
                 yield rows
 
 
@@ -324,7 +324,7 @@ def export(
     """Write rows to a file, or to stdout for ``-`` (`cluster.table.table.Table.export`)."""
     kind = _format_of(out, options.get("format"))
     rows = reader(
-        table, where, options.get("columns"), actions=not table.decisions_alone,
+        table, where, options.get("columns"), actions=True,
         on_rows=options.get("on_rows", nobody), says_part=len(table.parts) != 1,
     )  # fmt: skip
     notes = table.origin.as_json() | {"unfinished": table.unfinished()}

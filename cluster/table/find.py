@@ -297,8 +297,7 @@ def table_at(path: Path, manifest: Manifest, *, named_by_board: bool = False) ->
     board file as it is now, so never stale."""
     from luckbase.cluster.table.table import StoredTable
 
-    goal = manifest.furthest
-    board = as_its_file_begins(manifest.board({} if goal is None else goal.reach), manifest.origin)
+    board = as_its_file_begins(manifest.board(manifest.reach), manifest.origin)
     game, storage = load_game(board), storage_at(path)
     names = manifest.part_names()
     parts = [_part_kind(name)(storage, path, manifest, name, game) for name in names]
@@ -325,7 +324,7 @@ class Status(Result):
     a board that has no table missing, of one that cannot be read refused: then `table` is its
     file. options: not at the game's defaults.
     title: of the board, where its file is still there. names: of its game, board and rules
-    identity. stores: payoffs, decisions, or both (`Manifest.stores`). tiers: files of the full
+    identity. stores: payoffs, or decisions too (`Manifest.stores`). tiers: files of the full
     table, of `tiers_in_all`. roots: of searches. date: of the last commit, in ISO 8601; None if
     there was none. why: sentences, with what would help.
     error: the bound on a payoff's. running: what a solve that runs says of itself
@@ -387,7 +386,7 @@ def _status_of(path: Path) -> Status:
         head = manifest.head
         stale, damaged = why_stale(manifest), damaged_files(storage, path, manifest.files)
         goal = manifest.furthest
-        options = changed_options(manifest.board({} if goal is None else goal.reach))
+        options = changed_options(manifest.board(manifest.reach))
     except TableError as error:
         unknown = isinstance(error, UnknownGameError)
         states, size = (manifest.rows, manifest.bytes) if unknown else (0, 0)
@@ -398,7 +397,7 @@ def _status_of(path: Path) -> Status:
     state, why = _state(manifest, stale, damaged, results_of(path))
     return Status(
         str(path), state, options,
-        0 if goal is None else len(manifest.of_part(goal.part)), 0 if goal is None else goal.files,
+        *((0, 0) if goal is None else manifest.progress(goal)),
         len({json.dumps(start) for g in manifest.goals if g.roots for start in g.roots.start}),
         manifest.rows, manifest.bytes, manifest.error(), tuple(why), running(path),
         title_of(manifest), names=(head.game, head.board, head.identity), date=_changed_at(path),
@@ -501,7 +500,7 @@ def opening_answers(table: Lookup) -> list[Question]:
 
 
 def _questions(table: Lookup) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    full = table.full or table.decided
+    full = table.full
     if full is not None and table.game.has(Layout):
         yield from full.layout.opening_questions()
         return

@@ -96,7 +96,7 @@ def _answers(
 ) -> dict[str, pa.Array]:
     """The columns of the payoffs, and of what else is wanted of the decisions."""
     names = payoff_columns(table.game)
-    if table.decisions_alone or {*DECISION_COLUMNS, "actions"} & {*more}:  # some may be null
+    if table.decided is not None or {*DECISION_COLUMNS, "actions"} & {*more}:  # some may be null
         actions, known = table.every_action(states, inputs)
         _check_found(table, states, known)
         columns = {name: nullable(actions.values[:, i]) for i, name in enumerate(names)}

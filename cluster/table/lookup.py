@@ -28,22 +28,18 @@ from luckbase.cluster.table.answer import (
     stepped,
 )
 from luckbase.cluster.table.manifest import (
-    DECISIONS,
     TIERS,
     Manifest,
     Origin,
     origin_of,
-    solve_command,
 )
 from luckbase.cluster.table.parts import PIECE, Part, TierPart, lookup_or_backup, once
-from luckbase.cluster.table.storage import results_of
 from luckbase.solver import sentences
 from luckbase.solver.compiled import compile_on
 from luckbase.solver.errors import (
     ClosedTableError,
     CorruptTableError,
     MissingTableError,
-    OptionError,
     StateError,
 )
 from luckbase.solver.game.arrays import Floats, Ints
@@ -179,8 +175,8 @@ class Lookup:
 
     @property
     def error(self) -> float:
-        """The bound on the error of every payoff."""
-        return max((part.error for part in self.parts), default=0.0)
+        """Return the bound on the error of every payoff."""
+        return max((part.error for part in self.parts if part.paid), default=0.0)
 
     @property
     def tolerance(self) -> float:
@@ -200,13 +196,8 @@ class Lookup:
 
     @property
     def decided(self) -> DecisionPart | None:
-        """The part that holds decisions without payoffs."""
+        """Return the part that has best actions without payoffs, if there is one."""
         return next((cast("DecisionPart", part) for part in self.parts if not part.paid), None)
-
-    @property
-    def decisions_alone(self) -> bool:
-        """Whether decisions are stored, and payoffs of a few tiers at most."""
-        return self.manifest is not None and self.manifest.stores == "decisions"
 
     # --- payoffs -----------------------------------------------------------------------------
 
@@ -228,11 +219,21 @@ class Lookup:
 
     def pays(self, states: Ints) -> NDArray[np.bool_]:
         """(n,) whether some part holds the payoffs of each canonical state, as `holds`."""
-        if self.decided is None:
-            return self.holds(states)
-        paid = np.array([*(part.paid for part in self.parts), False])
-        pays: NDArray[np.bool_] = paid[self.owners(states)]
+        pays: NDArray[np.bool_] = self._payers(states) >= 0
         return pays
+
+    def _payers(self, states: Ints) -> Ints:
+        """Return (n,) the first part that holds the payoffs of each canonical state (n, fields); -1
+        if none does."""
+        owners = self.owners(states)
+        paid = np.array([*(part.paid for part in self.parts), False])
+        return np.where(paid[owners], owners, -1)
+
+    def stores_best_alone(self, state: State) -> bool:
+        """Return whether the table has the best action of a state and not its payoffs. Raises
+        StateError for what is no state of the board."""
+        states = self.game.parse(state).reshape(1, -1)
+        return bool(self.holds(states)[0] and not self.lookup_or_backup(states)[1][0])
 
     def lookup(self, states: Ints) -> tuple[Floats, NDArray[np.bool_]]:
         """The payoffs (n, players), float64, of canonical states (n, fields), and of which states
@@ -294,7 +295,7 @@ class Lookup:
         if not self.rows:
             return "not solved yet; solve again to go on"
         if self.decided is not None and self.decided.holds(state.reshape(1, -1))[0]:
-            return "held without its payoffs: this table stores decisions"
+            return "held without its payoffs: it is beyond the frontier of this table"
         if self.full is None:
             return "not below this table's roots"
         return self.full.layout.why_outside(state) or "not solved yet in this table"
@@ -309,13 +310,13 @@ class Lookup:
         if not self.rounded or self.game.turn.size:
             return np.full(len(states), self.error)
         bounds = np.array([*(part.error for part in self.parts), 0.0])  # the last: it is over
-        owners = self.owners(states)
+        owners = self._payers(states)
         errors: Floats = bounds[owners]
         missing = np.flatnonzero(owners < 0)
         if not len(missing):
             return errors
         edges = expand(self.game, np.ascontiguousarray(states[missing]))
-        below = error_of_actions(edges, bounds[self.owners(edges.children)])
+        below = error_of_actions(edges, bounds[self._payers(edges.children)])
         q = evaluate(edges, self.lookup(edges.children)[0])
         chosen_rows = chosen(q, edges.actors, self.tolerance)
         tie = self.game.tie_tolerance
@@ -379,7 +380,7 @@ class Lookup:
         for x in np.flatnonzero(known).tolist():
             answer, at = answer_at(actions, x, self.origin, described[x]), slice(x, x + 1)
             chooses = edges is not None and edges.kinds[x] == DECISION
-            if decided is not None and chooses and len(answer.actions) == 1:
+            if decided is not None and chooses and not answer.value:
                 answer = replace(answer, decision_only=True)
             answers[x] = answer if same[x] else self.with_inputs(answer, states[at], inputs[at])
         return answers
@@ -468,8 +469,8 @@ class Lookup:
         """The same of states that a part holds: with the strategies where both choose at once and
         their children are there."""
         edges = expand(self.game, states) if edges is None else edges
-        if self.decided is not None and (result := self._decided(part, states, edges)) is not None:
-            return result
+        if not part.paid:
+            return self._decided(part, states, inputs, edges)
         result = actions_of_part(part, states, edges, payoffs=payoffs)
         both = np.flatnonzero(edges.kinds == SIMULTANEOUS)
         if not len(both):
@@ -479,19 +480,16 @@ class Lookup:
         others = np.setdiff1d(np.arange(len(states)), both[kept])
         return joined([(others, result.only(others)), (both[kept], from_rules.only(kept))])
 
-    def _decided(self, part: Part, states: Ints, edges: Expanded) -> EveryAction | None:
-        """The same in a table of decisions, where the payoffs of some children are not stored; None
-        where those of all are."""
-        stored = part.paid & part.lookup(edges.children)[1]
-        whole = np.logical_and.reduceat(stored, edges.first[:-1]) | edges.terminal
-        if part.paid and whole.all():
-            return None
+    def _decided(self, part: Part, states: Ints, inputs: Ints, edges: Expanded) -> EveryAction:
+        """The same of states whose best actions are stored: with payoffs by one step of the rules
+        if the table has those of all children."""
+        known = self.lookup(edges.children)[1]
+        whole = np.logical_and.reduceat(known, edges.first[:-1])
         less, more = np.flatnonzero(~whole), np.flatnonzero(whole)
         rows = part.stored(states[less])
-        alone = best_alone(edges.actors[less], edges.terminal[less], rows, part.error)
-        pieces = [(less, alone)]
+        pieces = [(less, best_alone(edges.actors[less], edges.terminal[less], rows, part.error))]
         if len(more):
-            pieces.append((more, actions_of_part(part, states[more])))
+            pieces.append((more, self._stepped(states[more], inputs[more])[0]))
         return joined(pieces)
 
     @property
@@ -592,18 +590,6 @@ class Lookup:
             if part.rows:
                 yield from part.draw(max(1, round(count * part.rows / rows)), seed)
 
-    def need_payoffs(self, what: str) -> None:
-        """Raises OptionError where decisions are stored and payoffs of a few tiers alone. what:
-        what needs them."""
-        manifest = self.manifest
-        if manifest is None or manifest.furthest is None or not self.decisions_alone:
-            return
-        goal = replace(manifest.furthest, part=TIERS)
-        raise OptionError(
-            f"{self.where}: stores decisions, and {what} needs the payoffs of every state; run: "
-            f"{solve_command(goal, self.game, results_of(self.where))}"
-        )
-
     def unfinished(self, part: str | None = None) -> list[str]:
         """What is still to be solved of it, or of a part by name, a clause each; none of a table
         that is whole."""
@@ -612,12 +598,10 @@ class Lookup:
         if manifest is None:
             return []
         goal, clauses = manifest.furthest, []
-        dense = (TIERS, DECISIONS)
-        if part in (None, *dense) and goal is not None and not manifest.is_done(goal):
-            are = "is" if goal.files == 1 else "are"
-            of = sentences.many(goal.files, "tier")
-            clauses.append(f"{len(manifest.of_part(goal.part))} of its {of} {are} solved")
-        searches = [g for g in manifest.goals if g.part not in dense and part in (None, g.part)]
+        if part in (None, TIERS) and goal is not None and not manifest.is_done(goal):
+            are, (there, files) = "is" if goal.files == 1 else "are", manifest.progress(goal)
+            clauses.append(f"{there} of its {sentences.many(files, 'tier')} {are} solved")
+        searches = [g for g in manifest.goals if g.part != TIERS and part in (None, g.part)]
         left = sum(not manifest.is_done(g) for g in searches)
         if left:
             of = "1 search" if len(searches) == 1 else f"{len(searches)} searches"

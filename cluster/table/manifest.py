@@ -53,8 +53,8 @@ TIERS, SEARCH = "tiers", "search"
 """The part of the full table, which grows; each search has a part of its own, ``search-<id>``
 (`search_part`)."""
 DECISIONS = "decisions"
-"""The part of a table of decisions (`cluster.table.decisions`). A few of its tiers have their
-payoffs as well, in `TIERS`."""
+"""The part of the full table beyond its frontier: best actions alone
+(`cluster.table.decisions`)."""
 SHARDS = "shards/"
 """The folder of the stage files of a search that runs."""
 KEY_SHIFT = 40
@@ -93,7 +93,7 @@ class Goal:
     """What a solve was asked for (module docstring). number: counted from 1 as they came."""
 
     part: str
-    reach: dict[str, Any]
+    reach: dict[str, Whole | None]
     roots: Roots | None
     files: Whole
     board_file: str
@@ -321,15 +321,19 @@ class Manifest:
 
     # --- what it says --------------------------------------------------------------------------
 
-    def of_part(self, part: str) -> list[FileEntry]:
-        """The files of a part, by first key and name."""
-        entries = [entry for entry in self.files.values() if entry.part == part]
+    def of_part(self, *parts: str) -> list[FileEntry]:
+        """Return the files of a part, or of several, by first key and name."""
+        entries = [entry for entry in self.files.values() if entry.part in parts]
         return sorted(entries, key=lambda entry: (entry.first_key, entry.name))
 
     def part_names(self) -> list[str]:
         """The parts that there are files or goals of: the full table, the searches, the others."""
         names = {goal.part for goal in self.goals} | {entry.part for entry in self.files.values()}
         return sorted(names, key=lambda name: (name != TIERS, name))
+
+    def progress(self, goal: Goal) -> tuple[int, int]:
+        """Return how many files of a goal of the full table are there, and how many it has."""
+        return min(len(self.of_part(TIERS, DECISIONS)), goal.files), goal.files
 
     def is_done(self, goal: Goal) -> bool:
         """Whether all of a goal is there, as far as the manifest says."""
@@ -342,18 +346,25 @@ class Manifest:
 
     @property
     def furthest(self) -> Goal | None:
-        """The goal of the full table, of its payoffs or of its decisions, that reaches furthest;
-        None where there is none."""
-        goals = [goal for goal in self.goals if goal.part in (TIERS, DECISIONS)]
+        """The goal of the full table that reaches furthest; None if there is none."""
+        goals = [goal for goal in self.goals if goal.part == TIERS]
         return max(goals, key=lambda goal: (goal.files, goal.number), default=None)
 
     @property
+    def reach(self) -> dict[str, Any]:
+        """Return how far the full table reaches, or is to reach: the most of any goal."""
+        reach: dict[str, Any] = {}
+        for goal in self.goals:
+            for option, value in goal.reach.items():
+                before = reach.setdefault(option, value)
+                if value is not None and (before is None or value > before):
+                    reach[option] = value
+        return reach
+
+    @property
     def stores(self) -> str:
-        """What it holds of the full table: payoffs; decisions, with some payoffs; or both."""
-        parts = {goal.part for goal in self.goals} & {TIERS, DECISIONS}
-        if DECISIONS not in parts:
-            return "payoffs"
-        return "payoffs and decisions" if TIERS in parts else "decisions"
+        """Return what its full table has: payoffs, or decisions beyond them too."""
+        return "payoffs and decisions" if self.of_part(DECISIONS) else "payoffs"
 
     @property
     def origin(self) -> Goal | None:
@@ -361,9 +372,10 @@ class Manifest:
         return self.furthest or (self.goals[-1] if self.goals else None)
 
     def error(self, part: str | None = None) -> float:
-        """The bound on the error of a payoff stored in a part, or in any."""
-        errors = (e.error for e in self.files.values() if part in (None, e.part))
-        return max(errors, default=0.0)
+        """Return the bound on the error of the payoffs of a part, or of any; of `DECISIONS`, the
+        bound on the loss by a best action."""
+        parts = (part,) if part else {entry.part for entry in self.files.values()} - {DECISIONS}
+        return max((entry.error for entry in self.of_part(*parts)), default=0.0)
 
     @property
     def rows(self) -> int:
@@ -478,7 +490,7 @@ def solve_command(
     file = file or goal.board_file or "BOARD"
     line = board_command(file, goal.settings, game.board.game, results, words)
     if goal.roots is None:
-        return f"{line} --store decisions" if goal.part == DECISIONS else line
+        return line
     start = goal.roots.start
     if len(start) == 1 or not is_its_start(game, goal.roots):
         line += f" --from {fields(in_order(start[0], game))}"

@@ -71,8 +71,9 @@ def in_order(pairs: Pairs, work: Callable[[Pair], R], threads: int, reading: Loc
 
 def parts_of(table: Lookup) -> list[Part]:
     """The parts that stand for a table: the full table, or what there is without one."""
-    full = None if table.decisions_alone else table.full
-    return [full] if full is not None else table.parts
+    if table.full is None:
+        return table.parts
+    return [part for part in table.parts if part is table.full or part is table.decided]
 
 
 def rows_of(table: Lookup) -> int:
@@ -92,7 +93,7 @@ def all_pairs(first: Lookup, second: Lookup) -> Pairs:
             for rows in part.scan():
                 yield _look_up((first, second), swapped, rows)
             continue
-        for entry in part.own_entries:
+        for entry in part.entries:
             key = entry.tier, entry.first_key, entry.rows, entry.row_group_rows
             same = alike.get(key) if part.paid else None
             if same is not None and full is not None and part.stands_alike(entry, full):
@@ -268,8 +269,8 @@ class Prices:
             kind[unsure[~first.known]] = UNPRICED
         kind[~second.known] = UNPRICED
         kind[(changed.best_first < 0) | (changed.best_second < 0) | np.isnan(old)] = ONE_SIDED
-        if self.first.table.decisions_alone or self.second.table.decisions_alone:
-            kind[kind == UNPRICED] = MOVED  # of few states there are payoffs
+        if any(tiers.table.decided is not None for tiers in (self.first, self.second)):
+            kind[kind == UNPRICED] = MOVED  # there are no payoffs beyond the frontier
         lost = ~second.known | (kind == UNPRICED) | (kind == ONE_SIDED)
         old[lost] = new[~second.known] = np.nan
         cost = np.where(lost, np.nan, np.maximum(new - old, 0.0))

@@ -127,11 +127,6 @@ class Part(ABC):
         self.groups.entries = entries
 
     @property
-    def own_entries(self) -> list[FileEntry]:
-        """The files whose rows stand in no part before it."""
-        return self.entries
-
-    @property
     def schema(self) -> Any:
         """The columns of its rows and their types, of a part with files."""
         return self.groups.file(0).schema
@@ -282,12 +277,11 @@ class Part(ABC):
 
     def codes_of(self, column: Any) -> NDArray[np.int16]:
         """A column of best actions, as indices into `action_names`, which grows by those that are
-        new; -1 for none, and for the name "" of a table of decisions."""
+        new; -1 for none."""
         codes, labels = labelled(column)
         if labels not in self._codes:
-            new = [label for label in labels if label and label not in self.action_names]
-            self.action_names += new
-            known = [self.action_names.index(label) if label else -1 for label in labels]
+            self.action_names += [label for label in labels if label not in self.action_names]
+            known = [self.action_names.index(label) for label in labels]
             self._codes[labels] = np.array([*known, -1], np.int16)
         return self._codes[labels][codes]
 

@@ -221,7 +221,7 @@ class Table(Lookup):
 
         kind = choose_chart(self.game, name)
         self.check_chart(kind)
-        best = self.known_best if self.decisions_alone else None
+        best = self.known_best if self.decided is not None else None
         request = ChartRequest(typed(fields), self.error, best)
         return self.game.need(Charts).make(kind.name, self.probe_or_backup, request)
 
@@ -230,14 +230,12 @@ class Table(Lookup):
         MissingTableError for one that is not complete."""
         from luckbase.solver.charts import FULL
 
-        if not kind.decisions:
-            self.need_payoffs(f"the chart '{kind.name}'")
         again, goal = "", None if self.manifest is None else self.manifest.furthest
         if self.manifest is not None:
             origin = self.manifest.origin or Goal(TIERS, {}, None, 0, "", {})
             results = results_of(self.where)
             again = f": {solve_command(replace(origin, roots=None), self.game, results)}"
-        whole = self.full is not None or self.decisions_alone
+        whole = self.full is not None
         if not whole and kind.needs == FULL:
             self.game.need(Layout)  # where there is none, it says why
             raise OptionError(

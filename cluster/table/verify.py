@@ -14,7 +14,7 @@ rounded table it is the error where all decisions are told: those that are not a
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
@@ -33,8 +33,8 @@ from luckbase.cluster.table.parts import Part, TierPart
 from luckbase.cluster.table.storage import storage_at
 from luckbase.cluster.table.writer import check_bytes, files_there, read_manifest
 from luckbase.solver.dense import decisions_in_order
-from luckbase.solver.game.arrays import Floats, Ints
-from luckbase.solver.game.capabilities import NOBODY, DecisionLayout, Layout
+from luckbase.solver.game.arrays import Ints
+from luckbase.solver.game.capabilities import DecisionLayout, Layout
 from luckbase.solver.game.game import load_game
 from luckbase.solver.result import Flat, PythonOnly, Result
 from luckbase.solver.search.bellman import most_residual
@@ -91,23 +91,31 @@ class Verdict(Result):
 
 
 def verify(table: Lookup, sample: int | None, seed: int = 0, on_rows: OnRows = nobody) -> Verdict:
-    """Every byte of the table's files, if it has any, then `sample` rows (None: all). on_rows: told
-    how far it is with the one, then with the other."""
+    """Check every byte of the table's files, if it has any, then `sample` rows (None: all).
+
+    on_rows: called with how many rows are done, and of how many; with (0, …) when a check begins.
+    """
     files = () if table.manifest is None else table.manifest.files
     faults = check_files(table, on_rows)
-    if faults or not (table.decisions_alone or table.rows):
+    if faults or not table.rows:
         return Verdict(faults, len(files), None)
-    if table.decisions_alone:
-        residuals = check_decisions(table, sample, seed, on_rows)
-        have, off = "another decision, or payoff, than their tiers solved again", " off"
-    else:
-        residuals = check_residuals(table, sample, seed, on_rows)
-        have = "a residual above what the error of their file allows"
-        off = f", allowed {residuals.bound:.2e}"
+    residuals = check_residuals(table, sample, seed, on_rows)
     if residuals.faults:
         of = f"{residuals.faults:,} of {many(residuals.rows, 'row')}"
-        worst = f"the worst, {residuals.worst:.2e}{off}, is {fields(residuals.state)}"
-        faults.append(f"{of} {'has' if residuals.faults == 1 else 'have'} {have}; {worst}")
+        have = "a residual above what the error of their file allows"
+        worst = f"the worst, {residuals.worst:.2e}, allowed {residuals.bound:.2e}"
+        faults.append(
+            f"{of} {'has' if residuals.faults == 1 else 'have'} {have}; {worst}, is "
+            f"{fields(residuals.state)}"
+        )
+    if table.decided is not None and table.decided.entries:
+        rows, wrong, state = check_decisions(table.decided, sample, seed, on_rows)
+        residuals = replace(residuals, rows=residuals.rows + rows)
+        if wrong:
+            of = f"{wrong:,} of {many(rows, 'row')} {'has' if wrong == 1 else 'have'}"
+            faults.append(
+                f"{of} another best action than its tier solved again; the first is {fields(state)}"
+            )
     return Verdict(faults, len(files), residuals)
 
 
@@ -137,12 +145,16 @@ def check_files(table: Lookup, on_rows: OnRows = nobody) -> list[str]:
 
 
 def _missing_files(manifest: Manifest) -> set[str]:
-    """The files of every goal of the full table that is done of which no file has the rows."""
+    """Return the files of the goals of the full table that are done whose rows are in no file."""
     names: set[str] = set()
     spans = row_spans(manifest.of_part(TIERS))
     for goal in manifest.goals:
         if goal.part == TIERS and manifest.is_done(goal):
-            layout = load_game(manifest.board(goal.reach)).need(Layout)
+            game = load_game(manifest.board(goal.reach))
+            layout, decided = game.need(Layout), game.get(DecisionLayout)
+            if decided is not None:
+                beyond = filter(decided.is_decided, decided.tiers())
+                names |= {file_name(layout, tier) for tier in beyond} - manifest.files.keys()
             for tier in layout.tiers():
                 of_tier = spans.get(layout.tier_number(tier), [])
                 names |= {
@@ -155,7 +167,7 @@ def _missing_files(manifest: Manifest) -> set[str]:
 def _check_entry(part: Part, entry: FileEntry) -> list[str]:
     """Whether a file's rows and keys are those that its tier, or its own keys, ask for."""
     with part.groups.passing(entry) as file:
-        rows = int(file.metadata.num_rows) if part.paid else entry.rows
+        rows = int(file.metadata.num_rows)
         faults = [f"has {many(rows, 'row')}, the manifest says {entry.rows}"] * (rows != entry.rows)
         if isinstance(part, TierPart):
             faults += _check_tier(part, entry, file.groups)
@@ -178,7 +190,7 @@ def _check_tier(part: TierPart, entry: FileEntry, groups: int) -> list[str]:
     fine = (entry.first_key, entry.last_key) == key_range(entry.tier, entry.rows, first)
     if isinstance(part, DecisionPart):
         shape = first, entry.rows, entry.row_group_rows, groups, entry.name
-        rows, name = layout.rows(tier), file_name(part.plan, tier)
+        rows, name = layout.rows(tier), file_name(layout, tier)
         fine &= shape == (0, rows, GROUP_ROWS, -(-rows // GROUP_ROWS), name)
         return [] if fine else ["its rows, keys or row groups are not those of its tier"]
     inside = first >= 0 and first + entry.rows <= layout.rows(tier)
@@ -195,7 +207,8 @@ def check_residuals(
 
     Raises CorruptTableError where a file can not be read or a child of a row is not there.
     """
-    total = table.rows if sample is None else min(sample, table.rows)
+    paid = sum(part.rows for part in table.parts if part.paid)
+    total = paid if sample is None else min(sample, paid)
     done = faults = 0
     worst, bound, summed = -1.0, 1.0, 0.0
     where: dict[str, Any] = {}
@@ -216,41 +229,36 @@ def check_residuals(
 
 
 ROWS_A_SAMPLE = 1000
-"""Rows of a table of decisions that are solved again for each row of a sample: a row alone can not
-be, and a tier is solved a thousand times as fast as rows are looked up."""
+"""Rows beyond the frontier that are solved again for each row of a sample: a row alone cannot be,
+and a tier is solved a thousand times as fast as rows are looked up."""
 
 
 def check_decisions(
-    table: Lookup, sample: int | None, seed: int = 0, on_rows: OnRows = nobody
-) -> Residuals:
-    """Tiers of a table of decisions solved again, and held to what is stored: decisions
-    and what payoffs there are. All (None), or those that a sample of the highest tiers
-    leads to, as many as there are about so many rows of.
+    part: DecisionPart, sample: int | None, seed: int = 0, on_rows: OnRows = nobody
+) -> tuple[int, int, dict[str, Any]]:
+    """Solve tiers again, and compare their best actions with those that are stored. Return how many
+    rows were compared, how many differ, and the first that does.
 
-    A row is a fault where it has another code, or its payoff is further off than its file says.
+    sample: None for all tiers, else those that a sample of the highest tiers leads to, about
+    `ROWS_A_SAMPLE` times so many rows.
     """
-    decided = table.decided
-    assert decided is not None
-    layout = decided.plan
+    layout, file_of = part.plan, {entry.tier: i for i, entry in enumerate(part.entries)}
     sampled = None if sample is None else _sampled_tiers(layout, sample * ROWS_A_SAMPLE, seed)
     tiers = layout.tiers() if sampled is None else sampled
-    total, done, faults, worst, summed = sum(map(layout.layout.rows, tiers)), 0, 0, 0.0, 0.0
-    where: dict[str, Any] = {}
-    number_of = {entry.tier: i for i, entry in enumerate(decided.entries)}
+    total = sum(map(layout.layout.rows, tiers))
+    done = compared = wrong = 0
+    first: dict[str, Any] = {}
     on_rows(0, total)
-    for tier, payoffs, noted in decisions_in_order(layout, sampled):
-        rows = layout.layout.rows(tier)
-        recomputed = np.where(noted.best == NOBODY, -1, noted.best)
-        wrong = decided.best_of_file(number_of[layout.layout.tier_number(tier)]) != recomputed
-        off = _payoffs_off(table, layout.layout, tier, payoffs)
-        wrong |= off > table.error
-        at = int(np.argmax(wrong)) if wrong.any() else int(np.argmax(off))
-        if not where or wrong.any() or off[at] > worst:
-            where = table.game.describe(layout.layout.states_at(tier, np.array([at]))[0])
-        worst, summed = max(worst, float(off.max())), summed + float(off.sum())
-        faults, done = faults + int(wrong.sum()), done + rows
+    for tier, _, noted in decisions_in_order(layout, sampled):
+        file = file_of.get(layout.layout.tier_number(tier))
+        if file is not None:
+            differ = np.flatnonzero(part.best_of_file(file) != noted.best)
+            compared, wrong = compared + len(noted.best), wrong + len(differ)
+            if len(differ) and not first:
+                first = part.game.describe(layout.layout.states_at(tier, differ[:1])[0])
+        done += layout.layout.rows(tier)
         on_rows(done, total)
-    return Residuals(done, worst, table.error, summed / max(done, 1), where, faults)
+    return compared, wrong, first
 
 
 def _sampled_tiers(layout: DecisionLayout[Any], rows: int, seed: int) -> set[Any]:
@@ -278,30 +286,14 @@ def _sampled_tiers(layout: DecisionLayout[Any], rows: int, seed: int) -> set[Any
     return min((closure(tier) for tier in top), key=lambda of: sum(map(dense.rows, of)))
 
 
-def _payoffs_off(table: Lookup, dense: Layout[Any], tier: Any, payoffs: Floats) -> Floats:
-    """(rows,) how far the stored payoffs of a tier are off; 0 where none are stored."""
-    entries = [] if table.full is None else table.full.entries
-    errors, number = np.zeros(dense.rows(tier)), dense.tier_number(tier)
-    for entry in (entry for entry in entries if entry.tier == number):
-        assert table.full is not None
-        for batch in table.full.batches(table.full.columns, entries=[entry]):
-            start = entry.first_row + batch.before
-            stop = start + len(batch.rows)
-            flat = payoffs.reshape(len(dense.kernel_planes(tier)), -1)
-            for plane, player in zip(flat, dense.kernel_planes(tier), strict=True):
-                if player >= 0:
-                    column = numbers_of(batch.rows.column(table.full.columns[player]))
-                    off = np.abs(column - plane[start:stop])
-                    errors[start:stop] = np.maximum(errors[start:stop], off)
-    return errors
-
-
 def _pieces(table: Lookup, sample: int | None, seed: int) -> Iterator[tuple[Part, Ints]]:
-    for part in table.parts:
-        if sample is None or sample >= table.rows:
+    parts = [part for part in table.parts if part.paid]
+    rows = sum(part.rows for part in parts)
+    for part in parts:
+        if sample is None or sample >= rows:
             pieces = part.all_states()
         else:
-            pieces = part.draw(round(sample * part.rows / table.rows), seed)
+            pieces = part.draw(round(sample * part.rows / rows), seed)
         for states in pieces:
             for share in np.array_split(states, max(1, -(-len(states) // table.states_at_once))):
                 yield part, share

@@ -206,7 +206,7 @@ class TablePool:
         """The table, opened, and how it and its board stood at the latest when it was."""
         stood = _stamp(entry.path)
         table = open_table(entry.path)
-        table.need_payoffs("the page")
+        table.parts = [part for part in table.parts if part.paid]  # the page shows payoffs
         goals = table.manifest.goals[::-1]
         file = next((goal.board_file for goal in goals if goal.board_file), None)
         self._boards[entry.id] = Path(file) if file else None

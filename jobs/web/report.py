@@ -96,7 +96,6 @@ def report_on(of: Table, sample: int | None = 10_000, *, verify: bool = True) ->
     need("a page", "jinja2", "vl_convert", extra="report")
     from luckbase.jobs.web.pages import render
 
-    of.need_payoffs("a report")
     verdict = of.verify(sample) if verify else None
     charts, why_none = _charts(of)
     context = {

@@ -62,7 +62,7 @@ def passing(table):
     options = table.game.board.solve
     yield "spins", "rival_score", "third_score", "passes"
     scores = range(0, options.score_cap, options.score_unit)
-    for spins in range(1, options.frontier + 1):
+    for spins in range(1, table.game.board.depth + 1):
         for rival in range(2000, min(15_000, options.score_cap), 2000):
             for third in range(0, min(rival, 6000) + 1, 2000):
                 yield spins, rival, third, leads(table, spins, rival, third, scores)

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from itertools import islice
-from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -204,76 +203,62 @@ class Layout(Capability, ABC, Generic[T]):
         return iter(())
 
 
-class DecisionLayout(Capability, Generic[T]):
-    """How a full table is solved if only the decisions are stored: in an order in which few payoffs
-    are in memory. As it is, it is right for any game in which one player decides in a row: tiers in
-    the order of the layout, which are read whole by the tiers above them.
+class DecisionLayout(Capability, ABC, Generic[T]):
+    """An order of tiers in which few payoffs are in memory at a time. In this order tiers beyond
+    those whose payoffs are stored are solved for their best actions alone.
 
     One other tier, `below`, reads all payoffs of a tier; others read its *face*, a few of them in a
-    flat array. The decision of a row is an index into `Layout.best_names`, or `NOBODY`.
+    flat array.
     """
 
-    missing: ClassVar[str] = (
-        'has no order of tiers in which decisions alone can be kept; expected store = "payoffs"'
-    )
+    missing: ClassVar[str] = "has no order of tiers in which decisions alone can be kept"
 
-    faces_travel: ClassVar[bool] = False
-    """Whether a face is smaller than its tier, so that it goes to other machines in its place."""
+    layout: Layout[T]
+    """The tiers, to the depth of the decisions."""
 
     memory_type: type[np.floating[Any]] = np.float64
     """The type of the payoffs in memory during the solve: float32 or float64. With float32,
-    `decision_error` bounds each decision, and no payoffs are stored."""
+    `decision_error` bounds each decision."""
 
-    def __init__(self, game: Game) -> None:
-        self.layout: Layout[T] = game.need(Layout)
-
+    @abstractmethod
     def tiers(self) -> Sequence[T]:
-        """Every tier of the full table, children first."""
-        return self.layout.tiers()
+        """Every tier, children first."""
 
+    @abstractmethod
+    def is_decided(self, tier: T) -> bool:
+        """Whether a table stores the best actions of a tier without its payoffs."""
+
+    @abstractmethod
     def below(self, tier: T) -> T | None:
         """The tier that a tier reads whole; None for none."""
-        return next(iter(self.layout.children(tier)), None)
 
+    @abstractmethod
     def faces_read(self, tier: T) -> Sequence[T]:
         """The tiers whose faces a tier reads."""
-        return self.layout.children(tier)[1:]
 
+    @abstractmethod
     def face_size(self, tier: T) -> int:
         """How many payoffs the face of a tier has."""
-        return prod(self.layout.shape(tier))
 
+    @abstractmethod
     def take_face(self, tier: T, payoffs: Floats, out: Floats) -> None:
         """Copy the face of a tier from its payoffs."""
-        out[:] = payoffs.reshape(-1)
 
+    @abstractmethod
     def solve_tier(
         self, tier: T, out: Floats, below: Floats | None, faces: Mapping[T, Floats],
         stop: Callable[[], bool], decisions: Decisions | None,
     ) -> float:  # fmt: skip
-        """As `Layout.solve_tier`, from the payoffs of `below` and the faces of `faces_read`; the
-        best action of rows in which nobody decides is `NOBODY`, whatever it is on entry."""
-        whole = {} if below is None else {self.below(tier): below}
-        read = whole | {child: of.reshape(self.layout.shape(child)) for child, of in faces.items()}
-        if decisions is not None:
-            decisions.best.fill(-1)
-        error = self.layout.solve_whole(tier, out, read.__getitem__, stop, decisions)
-        if decisions is not None:
-            decisions.best[decisions.best < 0] = NOBODY
-        return error
+        """As `Layout.solve_tier`, from the payoffs of `below` and the faces of `faces_read`."""
 
+    @abstractmethod
     def compile(self) -> None:
         """Compile what `solve_tier` calls, ahead of its first call."""
-        self.layout.compile()
 
+    @abstractmethod
     def decision_error(self, tier: T) -> float:
         """Return a bound on what a stored decision loses against the best action; 0 for payoffs of
         float64."""
-        return 0.0
-
-
-NOBODY = 15
-"""The code of a row in which nobody decides."""
 
 
 Fact = tuple[str, str, float]

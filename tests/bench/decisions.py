@@ -1,5 +1,5 @@
-"""The bench suite ``decisions``: tables of payoffs and of decisions of one board, as far as payoffs
-fit on this disk; and what the decisions of one tier take in other encodings.
+"""The bench suite ``decisions``: tables of one board with payoffs, as far as they fit on this disk,
+and with payoffs of one spin and decisions beyond; and one tier's decisions in other encodings.
 """
 
 import json
@@ -7,7 +7,6 @@ import shutil
 import subprocess
 import sys
 
-import numpy as np
 import pyarrow as pa
 
 from luckbase import solver
@@ -23,7 +22,7 @@ SETTINGS = {"score_unit": 500}
 PAID = 2_000_000_000
 """States of which payoffs are solved too: ten bytes each with what is free beside them."""
 ENCODED = 3
-"""The frontier of the table of which a tier is encoded."""
+"""The spins of the tier that is encoded."""
 
 
 def decisions_suite(board, results):
@@ -42,6 +41,7 @@ def decisions_suite(board, results):
 def _tables(board, results, frontier):
     """Of a frontier a row of each kind of table that fits; each is removed again."""
     settings = SETTINGS | {"frontier": frontier}
+    wide = SETTINGS | {"frontier": 1, "decisions": frontier}
     layout = solver.load_layout(solver.load_board(board, **settings))
     states = sum(map(layout.rows, layout.tiers()))
     rows = []
@@ -49,8 +49,7 @@ def _tables(board, results, frontier):
         folder = results / f"{kind}-{frontier}"
         command = [sys.executable, "-m", "luckbase", "solve", str(board), "--json", "--force",
                    "--results", str(folder)]  # fmt: skip
-        command += ["--store", kind, "--payoffs-of", "none"] if kind == "decisions" else []
-        for name, value in settings.items():
+        for name, value in (wide if kind == "decisions" else settings).items():
             command += ["--set", f"{name}={value}"]
         done = subprocess.run(command, stdout=subprocess.PIPE, check=True)
         said = json.loads(done.stdout.splitlines()[-1])
@@ -67,11 +66,11 @@ def _tables(board, results, frontier):
 
 def _encodings(board, results):
     """The largest tier's name, its states, and bytes in each encoding."""
-    game = solver.load_game(solver.load_board(board, **SETTINGS, frontier=ENCODED))
+    game = solver.load_game(solver.load_board(board, **SETTINGS, frontier=1, decisions=ENCODED))
     layout = game.need(DecisionLayout)
     dense, storage = layout.layout, Folder(results / "encoded")
     tier = max(dense.tiers(), key=dense.rows)
-    codes = next(noted.best.view(np.uint8) for one, _, noted in decisions_in_order(layout)
+    codes = next(noted.best for one, _, noted in decisions_in_order(layout)
                  if one == tier)  # fmt: skip
     zstd = {level: pa.Codec("zstd", compression_level=level) for level in (1, 6)}
     size = {

@@ -29,8 +29,8 @@ def test_a_whole_solve_may_say_how_far_it_is(monkeypatch, capsys, tmp_path):
 
 
 def test_both_kinds_of_table_and_other_encodings_of_decisions(monkeypatch, capsys, tmp_path):
-    monkeypatch.setattr(bench.decisions, "FRONTIERS", (1,))
-    monkeypatch.setattr(bench.decisions, "ENCODED", 1)
+    monkeypatch.setattr(bench.decisions, "FRONTIERS", (2,))
+    monkeypatch.setattr(bench.decisions, "ENCODED", 2)
     bench.main(["decisions", str(TINY), "--results", str(tmp_path)])
     out = capsys.readouterr().out
     assert "Parquet, a row a state *" in out

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from luckbase import solver
 from luckbase.cluster.run.schedule import Shard
-from luckbase.cluster.run.tiers import Plan, make_plan
+from luckbase.cluster.run.tiers import make_plan
 from tests.bench.replay import (
     FILE_BYTES,
     Costs,
@@ -94,9 +94,8 @@ def test_each_cost_counts():
 def test_the_longest_chain_is_of_shards_that_read_each_other():
     children = ((), (), (0,), (0, 1), (2, 3))
     shards = tuple(Shard(i, str(i), below, 1, 1) for i, below in enumerate(children))
-    plan = Plan(shards, ("",) * 5, ((0, 0),) * 5, 5, 0, 0, 1, 0.0)
-    assert longest_chain(plan.shards, [1, 9, 4, 2, 5]) == 9 + 2 + 5
-    assert longest_chain(plan.shards, [1, 9, 4, 2, 5], [0, 50, 0, 6, 1]) == 9 + 50
+    assert longest_chain(shards, [1, 9, 4, 2, 5]) == 9 + 2 + 5
+    assert longest_chain(shards, [1, 9, 4, 2, 5], [0, 50, 0, 6, 1]) == 9 + 50
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,9 @@ import pytest
 
 import luckbase
 from luckbase import cluster, solver
-from luckbase.cluster.run import decisions, tiers, worker
+from luckbase.cluster.run import decisions, full_table, tiers, worker
 from luckbase.cluster.run.driver import solve_table
+from luckbase.cluster.run.full_table import make_full_plan
 from luckbase.cluster.run.options import Options
 from luckbase.cluster.run.tiers import FACE, make_plan
 from luckbase.cluster.table import format as table_format
@@ -210,16 +211,13 @@ def test_verify_names_a_file_that_the_manifest_has_lost(in_files, small):
     assert f"{in_files / name}: is not in the manifest, which says complete" in verdict.faults
 
 
-def test_decisions_keep_payoffs_in_several_files(small, seconds, tmp_path):
-    solved = luckbase.solve(
-        board(1), results=tmp_path, workers=1, store="decisions", payoffs_of="spins=1"
-    )
-    spent = {(e.part, e.seconds["solve"] > 0) for e in solved.manifest.files.values()}
-    assert spent == {(DECISIONS, True), (TIERS, False)}, "that of a tier, once"
+def test_decisions_stand_beside_tiers_in_several_files(small, seconds, tmp_path):
+    solved = luckbase.solve(board(1, decisions=2), results=tmp_path, workers=1)
+    assert all(entry.seconds["solve"] > 0 for entry in solved.manifest.files.values())
     assert _spent(solved) == pytest.approx(solved.solve_seconds, abs=0.1)
     names = [entry.name for entry in solved.manifest.of_part(TIERS)]
-    assert len(names) > len(solved.manifest.of_part(DECISIONS)) / 2
     assert any(".001." in name for name in names)
+    assert not any(".001." in entry.name for entry in solved.manifest.of_part(DECISIONS))
     assert verify(cluster.open_table(solved.table), 20).ok
 
 
@@ -246,13 +244,13 @@ def test_tiers_from_faces_have_the_same_bytes_also_after_a_stop(tmp_path, worker
     """As the nodes of a cluster solve them, which are handed no whole tiers of other whammies; in
     float64 what is there already is read back, and a face has no file to be read from."""
     layout = solver.load_layout(board(2, payoffs=payoffs))
-    plan = make_plan(layout, workers, faces=True)
-    assert FACE in {part for _, part in plan.parts}
+    plan = make_full_plan(layout, workers, faces=True)
+    assert FACE in {part for _, part in plan.tiers.parts}
     whole = cluster.solve(layout.game.board, results=tmp_path / "whole", workers=1).table
 
     def solve(**more):
         options = Options(results=tmp_path, workers=workers, **more)
-        return solve_table(tiers.FullTable(layout, options, plan))
+        return solve_table(full_table.FullTable(layout, options, plan))
 
     def stop(now):
         if now.shards >= 9:

@@ -167,12 +167,19 @@ def test_what_was_left_out_is_said_before_the_answer(results, tmp_path, capsys):
     assert "left out" not in capsys.readouterr().out
 
 
-def test_a_table_of_decisions_is_searched_from_above_and_follows_one_state(tmp_path, capsys):
-    where = ["--set", "frontier=1", "--results", str(tmp_path)]
-    assert run(["solve", TINY, "--store", "decisions", "--payoffs-of", "none", *where]) == 0
+def test_decisions_are_searched_from_above_and_followed_from_one_state(tmp_path, capsys):
+    where = ["--set", "frontier=1", "--set", "decisions=3", "--results", str(tmp_path)]
+    assert run(["solve", TINY, *where]) == 0
     capsys.readouterr()
-    assert run(["query", TINY, "scores=0,500,1000", "earned=0,1,1", *where]) == 0
+    assert run(["query", TINY, "scores=0,500,1000", "earned=0,2,2", *where]) == 0
     assert "from the search" in capsys.readouterr().out
+    state = ["scores=0,500,1000", "earned=0,2,1"]
+    assert run(["query", TINY, *state, *where]) == 0
+    assert "no payoffs are stored" in capsys.readouterr().out
+    assert run(["query", TINY, *state, "--payoffs", *where]) == 0
+    assert "from the stored decisions" in capsys.readouterr().out
+    assert run(["query", TINY, "scores=0,500,1000", "earned=0,1,1", *where]) == 0
+    assert "each within" in capsys.readouterr().out, "a step above the frontier"
     for more in (["--payoffs"], ["--games", "9"]):
         assert run(["query", TINY, "--batch", "states.csv", *more, *where]) == 2
         assert f"{more[0]}: is of one state" in capsys.readouterr().err

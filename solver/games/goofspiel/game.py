@@ -31,7 +31,6 @@ from luckbase.solver.game.arrays import Ints, bits_in
 from luckbase.solver.game.capabilities import (
     Agents,
     Charts,
-    DecisionLayout,
     Drawing,
     Layout,
     View,
@@ -239,10 +238,6 @@ HELP = {
 NO_CARDS = Unavailable(
     "keep_cards: tables leave the cards out, because they change no payoff; expected false"
 )
-NO_DECISIONS = Unavailable(
-    "both players bid at once, so what is best is a mixture of bids and no one action; expected "
-    'store = "payoffs"'
-)
 
 
 def goofspiel(board: GoofspielBoard) -> Rules:
@@ -278,7 +273,6 @@ def goofspiel(board: GoofspielBoard) -> Rules:
         level=level(options),
         capabilities={
             Layout: NO_CARDS if options.keep_cards else f"{HERE}.layout:Layers",
-            DecisionLayout: NO_DECISIONS,
             Agents: f"{HERE}.agents:OWN",
             Charts: f"{HERE}.charts:MoveCharts",
             View: view,

@@ -44,7 +44,6 @@ from luckbase.solver.game import rules
 from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.capabilities import (
     Agents,
-    DecisionLayout,
     Drawing,
     Layout,
     Statistics,
@@ -321,7 +320,6 @@ def pig_rounds(board: PigRoundsBoard) -> Rules:
         level={"round": -2, "player": -1},
         capabilities={
             Layout: NO_ROLLS if options.count_rolls else f"{HERE}.kernel:Rounds",
-            DecisionLayout: NO_ROLLS if options.count_rolls else DecisionLayout,
             Agents: f"{HERE}.agents:rounds_agents",
             View: two_forms,
             Statistics: STATISTICS,

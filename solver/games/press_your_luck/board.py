@@ -62,6 +62,7 @@ from luckbase.solver.sentences import show
 
 MAX_LANDINGS = 2000  # different lists of slides to choose from
 MAX_SPIN_CAP = 31
+MAX_DEPTH = 20  # spins of a table
 MAX_CAP_UNITS = 255  # of a full table; a search takes more
 
 Number = Annotated[StrictInt, Field(ge=1, le=SQUARES)]  # of a square
@@ -173,8 +174,15 @@ class Solve(Section):
         "The highest score in dollars; scores stop here, and who is here passes.",
     )  # fmt: skip
     frontier: int = option(
-        2, 1, 20, "The table holds every state of at most so many spins; no payoff depends on it."
-    )
+        2, 1, MAX_DEPTH,
+        "Spins: the table has the payoffs and the best action of every state of at most so many; no "
+        "payoff depends on it.",
+    )  # fmt: skip
+    decisions: int | None = option(
+        None, 1, MAX_DEPTH,
+        "Spins: of every state beyond the frontier, up to so many, the table has the best action "
+        "without payoffs, in a hundredth of the bytes.",
+    )  # fmt: skip
     outcomes: Literal["all"] | Annotated[StrictInt, Field(ge=2, le=MAX_OUTCOMES)] = option(
         "all",
         help="Outcomes of a spin: all of the board's; or a number, at most so many, with the same "
@@ -183,13 +191,6 @@ class Solve(Section):
     payoffs: Literal["float32", "float64"] = later(
         "float32",
         "How a table stores payoffs: within 3e-8, or as they were solved, in twice the bytes.",
-    )
-    # What of a table is kept, not what it says: no part of the rules.
-    store: Literal["payoffs", "decisions"] = Field(
-        default="payoffs",
-        exclude=True,
-        description="What a table keeps of each state: its payoffs, or its best action, in a "
-        "hundredth of the bytes.",
     )
 
     @field_validator("outcomes", mode="before")
@@ -223,7 +224,7 @@ class PressYourLuckBoard(Board):
     """A board of Press Your Luck, round 2: [squares] or [outcomes], [places], [start], [rules],
     [solve]. How a round begins changes no payoff, and is left out of the canonical form."""
 
-    reach: ClassVar[frozenset[str]] = frozenset({"frontier"})
+    reach: ClassVar[frozenset[str]] = frozenset({"frontier", "decisions"})
 
     game: Literal["press-your-luck"]
     prize_value: Dollars | None = Field(
@@ -263,6 +264,11 @@ class PressYourLuckBoard(Board):
     def cap_units(self) -> int:
         """The highest score, in units of `score_unit`; at most 255 in a full table."""
         return self.solve.score_cap // self.solve.score_unit
+
+    @property
+    def depth(self) -> int:
+        """The most spins of which a table has the best actions."""
+        return max(self.solve.frontier, self.solve.decisions or 0)
 
     def leaves(self) -> tuple[Leaf, ...]:
         """Every slide on which a spin can end, in the order of the file; chances sum to 1."""
@@ -323,7 +329,22 @@ class PressYourLuckBoard(Board):
         self._spins_are_capped(leaves)
         self._can_be_mixed(leaves)
         self._every_spin_pays(leaves)
+        self._decisions_can_be_kept(leaves)
         return self
+
+    def _decisions_can_be_kept(self, leaves: tuple[Leaf, ...]) -> None:
+        """Refuse decisions beyond the frontier if their tiers would read others whole."""
+        if self.depth == self.solve.frontier:
+            return
+        takes = ["lose a whammy"]
+        takes += ["money or lose a whammy"] * (self.rules.or_lose_whammy == "best")
+        for leaf in leaves:
+            if leaf.slide.kind in takes:
+                said = (
+                    f"{self.depth} is beyond frontier {self.solve.frontier}, and with "
+                    f"'{leaf.slide}' ({self.place(leaf.at)}) no decisions alone can be kept"
+                )
+                raise mistake(f"{said}; leave it out", "solve", "decisions")
 
     def _spins_are_capped(self, leaves: tuple[Leaf, ...]) -> None:
         """Refuse slides that bring several spins where these could grow for ever."""

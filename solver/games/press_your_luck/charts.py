@@ -31,13 +31,14 @@ from luckbase.solver.charts import (
     words_in,
 )
 from luckbase.solver.errors import OptionError
-from luckbase.solver.game.arrays import Floats
+from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import Charts
 from luckbase.solver.game.game import Game
 from luckbase.solver.games.press_your_luck.board import PressYourLuckBoard
-from luckbase.solver.games.press_your_luck.game import spoken
+from luckbase.solver.games.press_your_luck.game import by_field, spoken
 from luckbase.solver.games.press_your_luck.setting import (
     RIVAL_SHARE,
+    Choice,
     Choose,
     Setting,
     choices,
@@ -68,14 +69,14 @@ def kinds_of(players: int) -> tuple[Kind, ...]:
     common = (*others, whammies)
     return (
         Kind(
-            "leads", "at what lead to pass, over the rival's score", picture=True, decisions=True,
+            "leads", "at what lead to pass, over the rival's score", picture=True,
             takes=(up, SPINS, *common),
             reading="A lead is one's own score less the rival's. There is a curve for each number "
             "of spins left: pass on the curve and above it, play below.",
         ),
         Kind(
             "decide", "play or pass over both scores, and the chance to win", picture=True,
-            decisions=True, takes=(up, SPIN, *common),
+            takes=(up, SPIN, *common),
             reading="The colour is the chance to win; on one side of the line one plays, on the "
             "other one passes.",
         ),
@@ -119,16 +120,29 @@ class LuckCharts(Charts):
                 )
                 for kind in self.kinds
             )
-        self.every = tuple(range(1, self.solve.frontier + 1))
+        self.every = tuple(range(1, game.board.depth + 1))
         """All numbers of spins that the table covers."""
         self.scores = np.arange(0, self.solve.score_cap, self.solve.score_unit, dtype=np.int64)
         """Below the cap."""
 
     def make(self, name: str, lookup: Lookup, request: ChartRequest) -> Chart:
-        choose: Choose = partial(choices, self.game, lookup, request.error)
-        if request.best is not None:
-            choose = partial(stored_choices, self.game, request.best)
+        choose = partial(self._choose, lookup, request)
         return (self._leads if name == "leads" else self._decide)(choose, request)
+
+    def _choose(self, lookup: Lookup, request: ChartRequest, values: Ints) -> Choice:
+        """By the payoffs, and beyond the frontier by the stored best actions."""
+        _, earned, passed, _ = by_field(values)
+        stored = (earned + passed).sum(axis=1) > self.solve.frontier
+        if request.best is None or not stored.any():
+            return choices(self.game, lookup, request.error, values)
+        if stored.all():
+            return stored_choices(self.game, request.best, values)
+        pieces = (
+            stored_choices(self.game, request.best, values[stored]),
+            choices(self.game, lookup, request.error, values[~stored]),
+        )
+        order = np.argsort(np.concatenate([np.flatnonzero(stored), np.flatnonzero(~stored)]))
+        return Choice(*(np.concatenate(each)[order] for each in zip(*pieces, strict=True)))
 
     def _leads(self, choose: Choose, request: ChartRequest) -> Curves:
         chosen = settings(self.game, request.fields, self.every)
@@ -185,7 +199,7 @@ class LuckCharts(Charts):
             for part in (np.fmax(choice.play, choice.passed), choice.passing)
         )
         colour, limits = self.payoff, self.game.payoff_range
-        if request.best is not None:  # decisions alone
+        if np.isnan(best).all():  # best actions without payoffs
             best, colour, limits = passing.astype(np.float64), "1: pass, 0: play", (0.0, 1.0)
         shown = ys[~outdone]
         middle = shown[(shown >= 0.15 * ys[-1]) & (shown <= 0.6 * ys[-1])]

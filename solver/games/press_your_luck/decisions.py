@@ -1,4 +1,5 @@
-"""Press Your Luck solved for its decisions alone: two levels of spins and faces in memory.
+"""Press Your Luck beyond the frontier, solved for its decisions alone: two levels of spins and
+faces in memory.
 
 One whammy vector after another goes up through all spins (`tiers.by_whammies`). A tier reads the
 one of a spin less and the same whammies whole; of all others only what a whammy leads to: a score
@@ -20,18 +21,20 @@ from luckbase.solver.game.arrays import Decisions, Floats
 from luckbase.solver.game.capabilities import DecisionLayout
 from luckbase.solver.game.game import Game
 from luckbase.solver.games.press_your_luck import tiers
+from luckbase.solver.games.press_your_luck.board import PressYourLuckBoard
 from luckbase.solver.games.press_your_luck.layout import Planes
 from luckbase.solver.games.press_your_luck.tiers import PAIR, A, B, C, Tier
 
 
 class PlaneDecisions(DecisionLayout[Tier]):
-    """The decisions of round 2 of two or three players."""
+    """The decisions of round 2 of two or three players, beyond the frontier."""
 
     layout: Planes
-    faces_travel = True
 
     def __init__(self, game: Game) -> None:
-        super().__init__(game)
+        assert isinstance(game.board, PressYourLuckBoard)
+        self.frontier = game.board.solve.frontier
+        self.layout = Planes(game, game.board.depth)
         self.size, self.whammies = self.layout.size, self.layout.whammies
         self.three = self.layout.three
         rules = self.layout.board.rules
@@ -43,6 +46,9 @@ class PlaneDecisions(DecisionLayout[Tier]):
 
     def tiers(self) -> Sequence[Tier]:
         return tiers.by_whammies(self.layout.frontier, self.whammies)
+
+    def is_decided(self, tier: Tier) -> bool:
+        return tier.spins > self.frontier
 
     def below(self, tier: Tier) -> Tier | None:
         tier_below = self.whammies.tier(tier.spins - 1, tier.whammies)

@@ -276,6 +276,7 @@ def transition(board, state, edges):  # noqa: C901, PLR0915  # the rules, in the
 # --- bound to a board ----------------------------------------------------------------------------
 
 HERE = __package__
+WHOLE = "has slides that take whammies away, so its tiers read others whole"
 MAX_SPINS = 31
 """Spins that a state may hold; a game's questions give 20."""
 
@@ -321,12 +322,7 @@ def press_your_luck(board: PressYourLuckBoard) -> Rules:
     win = float({"win": 1, "money": 0}.get(options.objective, options.win_value or 0))
     most_paid = win + money * board.solve.score_cap
     refused = no_tiers(board, grows)
-    whole = refused
-    if not whole and any(effect.kind in (LOSES, MAY_LOSE) for effect in effects):
-        whole = (
-            "has slides that take whammies away, so a tier reads others whole and decisions alone "
-            'cannot be kept; expected store = "payoffs"'
-        )
+    by_face = not (refused or any(effect.kind in (LOSES, MAY_LOSE) for effect in effects))
     takes = [*(f"take {effect_name(offer, unit)}" for offer in effects), "stop"]
     offers = len(others) if any(len(offer) > 1 for offer, _ in others) else 0
     return Rules(
@@ -345,7 +341,7 @@ def press_your_luck(board: PressYourLuckBoard) -> Rules:
         level=None if grows else level_of(players),
         capabilities={
             Layout: Unavailable(refused) if refused else f"{HERE}.layout:Planes",
-            DecisionLayout: Unavailable(whole) if whole else f"{HERE}.decisions:PlaneDecisions",
+            DecisionLayout: f"{HERE}.decisions:PlaneDecisions" if by_face else Unavailable(WHOLE),
             Agents: Agents(AGENTS),
             Charts: f"{HERE}.charts:LuckCharts",
             Drawing: f"{HERE}.scene:drawing",

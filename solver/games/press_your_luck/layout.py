@@ -92,7 +92,8 @@ class Planes(Layout[Tier]):
         "offer": "states with an offer are not rows of a full table; luckbase query answers them"
     }
 
-    def __init__(self, game: Game) -> None:
+    def __init__(self, game: Game, spins: int | None = None) -> None:
+        """spins: of the highest tiers; if not given, the frontier."""
         super().__init__(game)
         assert isinstance(game.board, PressYourLuckBoard)
         self.board: PressYourLuckBoard = game.board
@@ -102,7 +103,7 @@ class Planes(Layout[Tier]):
         self.most = self.board.rules.max_whammies
         less = any(e.kind in (LOSES, MAY_LOSE) for offer, _ in self.outcomes.others for e in offer)
         self.whammies = Whammies(game.players, self.most, bool(game.numbers.ints[MERGES]), less)
-        self.frontier = self.board.solve.frontier
+        self.frontier = spins or self.board.solve.frontier
         self.payoff_type = np.dtype(self.board.solve.payoffs).type
 
     def tiers(self) -> Sequence[Tier]:

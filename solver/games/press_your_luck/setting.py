@@ -128,7 +128,7 @@ def _states(game: Game, values: Ints) -> Ints:
 
 
 def stored_choices(game: Game, best: Best, values: Ints) -> Choice:
-    """As `choices`, from the best actions of a table of decisions: the chances are NaN."""
+    """As `choices`, from the best actions that a table stores: the chances are NaN."""
     passing = np.array([str(name).startswith("pass") for name in best(_states(game, values))])
     none = np.full(len(values), np.nan)
     return Choice(none, none, passing)
@@ -225,7 +225,7 @@ def _numbers(name: str, text: str) -> list[int]:
 def _setting(game: Game, up: int, spins: int, columns: Mapping[str, int]) -> Setting:
     """Raises StateError for what is no state in which the player up has a choice."""
     assert isinstance(game.board, PressYourLuckBoard)
-    limit, frontier = game.board.rules.max_whammies, game.board.solve.frontier
+    limit, most = game.board.rules.max_whammies, game.board.depth
     others = [i for i in reversed(range(game.players)) if i != up]
     last, *inside = sorted(others, key=lambda i: columns.get(f"whammies_{i + 1}") == limit)
     words = {"own": f"scores_{up + 1}", "rival": f"scores_{last + 1}"}
@@ -248,9 +248,9 @@ def _setting(game: Game, up: int, spins: int, columns: Mapping[str, int]) -> Set
     first = int(player_up(game.canonical_states(values)[0]))
     if first != up:
         raise StateError(f"up: player {first + 1} holds a spin and is up before player {up + 1}")
-    if spins > frontier:
+    if spins > most:
         raise StateError(
-            f"spins: {spins} in all, and the table covers {frontier}; solve with "
+            f"spins: {spins} in all, and the table covers {most}; solve with "
             f"{setting('frontier', spins)}"
         )
     return parsed

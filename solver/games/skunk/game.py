@@ -31,7 +31,6 @@ from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.capabilities import (
     Agents,
     Charts,
-    DecisionLayout,
     Drawing,
     Layout,
     Statistics,
@@ -243,7 +242,6 @@ def race(options: Options, layout: str) -> Rules:
         tie_tolerance=1e-11,
         capabilities={
             Layout: table,
-            DecisionLayout: table if isinstance(table, rules.Unavailable) else DecisionLayout,
             Agents: f"{HERE}.agents:race_agents",
             Charts: f"{HERE}.charts:RaceCharts",
             View: two_forms,

@@ -27,10 +27,12 @@ GB = 10**9
 Usage = namedtuple("Usage", "total used free")
 
 
-def plan_of(memory=(1,), table=0, kept=0, seconds=1.0):
-    shards = tuple(Shard(i, f"shard {i}", (), 1, size) for i, size in enumerate(memory))
-    n = len(shards)
-    return Plan(shards, ("",) * n, ((0, 0),) * n, n, table, kept, max(memory), seconds)
+def plan_of(memory=(1,), table=0, kept=0):
+    n = len(memory)
+    shards = tuple(
+        Shard(i, f"shard {i}", (), 1, size, bytes=table // n) for i, size in enumerate(memory)
+    )
+    return Plan(shards, ("",) * n, kept)
 
 
 @pytest.fixture

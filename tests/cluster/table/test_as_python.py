@@ -295,11 +295,11 @@ def test_every_public_method_is_among_those_that_say_so():
         "action_values", "with_inputs", "check_chart", "check_open", "decided", "draw",
         "errors", "every_action", "follow", "known_best", "holds", "known_answers", "lookup",
         "lookup_or_backup", "margins_of",
-        "missing", "need_payoffs", "of_part", "owners", "pays", "search", "probe_or_backup",
-        "stored_best", "why_outside",
+        "missing", "of_part", "owners", "pays", "search", "probe_or_backup",
+        "stored_best", "stores_best_alone", "why_outside",
     }  # fmt: skip
     said = {
-        "close", "decisions_alone", "fields", "full", "game", "identity", "manifest", "origin",
+        "close", "fields", "full", "game", "identity", "manifest", "origin",
         "parts", "played_by",
         "precision", "rounded", "source", "stale", "states_at_once", "tolerance", "where",
     }  # fmt: skip

@@ -1,23 +1,16 @@
 """What to do stands in every row of a full table: best action, who acts, margin."""
 
-from typing import Any
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from luckbase import solver
-from luckbase.solver.dense import InMemory, decisions_in_order
-from luckbase.solver.game import capabilities
-from luckbase.solver.game.arrays import Decisions, Floats
-from luckbase.solver.game.capabilities import DecisionLayout, Layout
+from luckbase.solver.game.arrays import Decisions
 from luckbase.solver.games.press_your_luck.tiers import Tier
 from tests.places import BOARDS
 from tests.solver.game.deciding import Decided, what_the_rules_say
 from tests.solver.games.test_press_your_luck import OPTIONS, boards, planes_of
-from tests.solver.test_check import Table
-from tests.solver.test_check import game as coins
 
 
 def load(path, **options):
@@ -173,76 +166,3 @@ def test_who_acts_in_some_rows_is_who_acts_in_all(path, data):
     part = layout.acting_rows(tier, start, stop)
     assert part.dtype == np.int8 and len(part) == stop - start
     assert (part == layout.acting_rows(tier, 0, layout.rows(tier))[start:stop]).all()
-
-
-# Kept alone, of any game
-
-
-class TwoBelow(Table):
-    """Reads two tiers, is solved in two parts, and in every third row nobody decides; the purses
-    of the first two rows are not in order."""
-
-    def states_at(self, tier, rows):
-        return super().states_at(tier, np.where(rows < 2, 1 - rows, rows))
-
-    def locate(self, states):
-        tiers, rows = super().locate(states)
-        return tiers, np.where((rows == 0) | (rows == 1), 1 - rows, rows)
-
-    def children(self, tier):
-        return [child for child in (tier - 2, tier - 1) if child > 0]
-
-    def parts(self, tier):
-        return (0, 1), (1, self.rows(tier))
-
-    def acting_rows(self, tier, start, stop):
-        return np.where(np.arange(start, stop) % 3 == 2, 0, 1).astype(np.int8)
-
-    def solve_tier(self, tier, out, fetch, stop, part=0, decisions=None):
-        rows = np.arange(*self.parts(tier)[part])
-        read = sum(fetch(child)[2 * rows] for child in self.children(tier))
-        out[:] = rows * tier % 7 + read
-        if decisions is not None:
-            decides = rows % 3 < 2
-            decisions.best[decides] = (out[decides] > 4).astype(np.int8)
-        return tier / 10
-
-
-def kept_alone(layout):
-    """The game's decisions are those that its payoffs have, in every row, with every bound."""
-    of, full = DecisionLayout[Any](layout.game), InMemory(layout, best=True)
-    solved = list(decisions_in_order(of))
-    assert [tier for tier, _, _ in solved] == list(full.payoffs)
-    for tier, payoffs, decisions in solved:
-        assert payoffs.tobytes() == full.payoffs[tier].tobytes()
-        decided = full.best[tier] >= 0
-        assert np.array_equal(decisions.best[decided], full.best[tier][decided])
-        assert (decisions.best[~decided] == capabilities.NOBODY).all()
-    return of
-
-
-@pytest.mark.parametrize(
-    ("path", "options"),
-    [
-        ("skunk/tiny", {"goal": 9}),
-        ("skunk/tiny", ROLLS),  # has ties
-        ("pig/race", {"goal": 8}),
-        ("pig/piglet", {"goal": 5}),
-        ("pig/rounds", {"rounds": 2, "cut": 11}),  # has ties
-        ("pig/rounds", {"rounds": 2, "cut": 10, "objective": "difference"}),
-        ("pig/rounds", {"rounds": 1, "cut": 10, "first_roll_forced": True, "draw": "second"}),
-    ],
-)
-def test_decisions_kept_alone_are_those_of_the_payoffs_in_every_row(path, options):
-    layout = load(path, **options)
-    of = kept_alone(layout)
-    assert type(layout.game.need(DecisionLayout)) is type(of)  # what `solve` takes
-
-
-def test_decisions_of_a_game_of_ones_own_are_kept_alone_too():
-    of = kept_alone(coins(capabilities={Layout: TwoBelow}).need(Layout))
-    out, faces = np.empty(of.layout.shape(1)), dict[Any, Floats]()
-    assert of.solve_tier(1, out, None, faces, lambda: False, None) == 0.1
-    before = Decisions(np.zeros(of.layout.rows(1), np.int8))  # of another tier
-    of.solve_tier(1, out, None, faces, lambda: False, before)
-    assert (before.best[2::3] == capabilities.NOBODY).all()

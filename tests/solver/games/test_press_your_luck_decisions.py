@@ -142,6 +142,14 @@ def test_a_face_has_what_a_whammy_leads_to_and_no_more():
     assert count == [1365, 78, 1]  # C(15, 4), C(13, 2), one
 
 
+def test_decisions_beyond_the_frontier_begin_where_payoffs_end():
+    of = decisions_of(FEBRUARY, **COARSE | {"frontier": 2, "decisions": 4})
+    assert of.tiers() == decisions_of(FEBRUARY, **COARSE).tiers()
+    assert {tier.spins for tier in of.tiers() if of.is_decided(tier)} == {3, 4}
+    none = decisions_of(FEBRUARY, **COARSE | {"decisions": 3})  # fewer than the frontier
+    assert not any(map(none.is_decided, none.tiers()))
+
+
 def test_a_board_whose_slides_take_whammies_away_is_refused():
     board = BOARDS / "press-your-luck" / "1985-02-double.toml"
     with pytest.raises(OptionError, match="slides that take whammies away"):
