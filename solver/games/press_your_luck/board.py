@@ -175,8 +175,8 @@ class Solve(Section):
     )  # fmt: skip
     frontier: int = option(
         2, 1, MAX_DEPTH,
-        "Spins: the table has the payoffs and the best action of every state of at most so many; no "
-        "payoff depends on it.",
+        "Spins: the table has the payoffs and the best action of every state of at most so many. "
+        "No payoff depends on it.",
     )  # fmt: skip
     decisions: int | None = option(
         None, 1, MAX_DEPTH,

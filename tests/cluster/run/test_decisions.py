@@ -188,7 +188,8 @@ def test_a_question_is_answered_at_once_and_its_payoffs_by_following(solved, ful
         words = solved.game.describe(state)
         answer, right = solved.ask(words), full.ask(words)
         assert (answer.best, answer.to_act) == (right.best, right.to_act)
-        assert bool(answer.decision_only) == solved.stores_best_alone(words) == (not answer.value)
+        assert solved.stores_best_alone(words) == (not answer.value)
+        assert not (answer.decision_only and answer.value)  # nor where there is no choice
         if answer.value:
             assert answer.value == pytest.approx(right.value, abs=1e-7)
             assert len(answer.actions) == len(right.actions)
@@ -346,7 +347,7 @@ def test_moved_decisions_are_counted_and_priced_where_there_are_payoffs(tmp_path
     ],
 )  # fmt: skip
 def test_charts_of_decisions_say_what_those_of_payoffs_do(tmp_path, name, fields):
-    how = {"score_unit": 1000, "score_cap": 5000, "decisions": 2}
+    how = {"score_unit": 1000, "score_cap": 8000, "decisions": 2}
     board, wide = (luckbase.load_board(FEBRUARY, frontier=n, **how) for n in (1, 2))
     done = luckbase.solve(board, results=tmp_path)
     with luckbase.open(done.table) as table, tiers_in_memory(load_layout(wide)) as full:
@@ -434,7 +435,7 @@ def test_it_goes_on_after_a_stop_with_the_same_bytes(solved, tmp_path):
         pass
 
     def stop(progress):
-        if progress.shards > 150:
+        if progress.shards_total and progress.shards > 0.8 * progress.shards_total:
             raise StopHere
 
     with pytest.raises(StopHere):
@@ -528,7 +529,7 @@ def test_its_plan_says_rows_and_memory_and_refuses_what_does_not_fit():
 
 
 def test_options_that_are_wrong_are_refused_and_other_games_have_none():
-    with pytest.raises(OptionError, match=r"decisions: .*1 to 20"):
+    with pytest.raises(OptionError, match="decisions: 21 is too large; expected at most 20"):
         coarse(decisions=21)
     with pytest.raises(OptionError, match="unknown option 'decisions'"):
         luckbase.load_board(BOARDS / "skunk" / "tiny.toml", decisions=3)
