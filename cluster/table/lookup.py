@@ -219,6 +219,8 @@ class Lookup:
 
     def pays(self, states: Ints) -> NDArray[np.bool_]:
         """(n,) whether some part holds the payoffs of each canonical state, as `holds`."""
+        if self.decided is None:
+            return self.holds(states)
         pays: NDArray[np.bool_] = self._payers(states) >= 0
         return pays
 

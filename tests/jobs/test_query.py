@@ -178,8 +178,6 @@ def test_decisions_are_searched_from_above_and_followed_from_one_state(tmp_path,
     assert "no payoffs are stored" in capsys.readouterr().out
     assert run(["query", TINY, *state, "--payoffs", *where]) == 0
     assert "from the stored decisions" in capsys.readouterr().out
-    assert run(["query", TINY, "scores=0,500,1000", "earned=0,1,1", *where]) == 0
-    assert "each within" in capsys.readouterr().out, "a step above the frontier"
     for more in (["--payoffs"], ["--games", "9"]):
         assert run(["query", TINY, "--batch", "states.csv", *more, *where]) == 2
         assert f"{more[0]}: is of one state" in capsys.readouterr().err

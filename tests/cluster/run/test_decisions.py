@@ -27,7 +27,6 @@ from luckbase.cluster.table.verify import _check_entry
 from luckbase.solver import load_layout
 from luckbase.solver.charts import Curves, Heatmap
 from luckbase.solver.errors import (
-    BoardError,
     CorruptTableError,
     MemoryLimitError,
     MissingTableError,
@@ -533,7 +532,7 @@ def test_options_that_are_wrong_are_refused_and_other_games_have_none():
         coarse(decisions=21)
     with pytest.raises(OptionError, match="unknown option 'decisions'"):
         luckbase.load_board(BOARDS / "skunk" / "tiny.toml", decisions=3)
-    with pytest.raises(BoardError, match=r"decisions: 3 is beyond frontier 2, and with '.*' \(sq"):
+    with pytest.raises(OptionError, match=r"decisions: 3 is beyond frontier 2, and with '.*' \(sq"):
         luckbase.load_board(TAKES_AWAY, decisions=3)
     assert luckbase.load_board(TAKES_AWAY, decisions=2).depth == 2
 
