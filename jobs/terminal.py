@@ -145,6 +145,19 @@ class _Stream(io.FileIO):
             ) from None
 
 
+class _Text(io.TextIOWrapper):
+    """Text on which no character acts, except the colours of our own tables: names and messages
+    may come from files of strangers."""
+
+    def write(self, text: str) -> int:
+        return super().write(_ACTS.sub("?", text))
+
+
+_ACTS = re.compile(
+    r"\x1b(?!\[[0-9;]*m)|[\0-\x08\x0b-\x1a\x1c-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]"
+)
+
+
 def name_streams() -> None:
     """From now on stdout and stderr raise `StreamError`, and print a code for a letter that their
     encoding lacks; for a process that is a command."""
@@ -166,7 +179,7 @@ def _named(stream: TextIO | None, called: str) -> TextIO:
     if stream is None:  # closed from the beginning, as by >&-
         return open(os.devnull, "w")
     stream.flush()
-    return io.TextIOWrapper(
+    return _Text(
         io.BufferedWriter(_Stream(stream.fileno(), called)), stream.encoding,
         "backslashreplace" if stream.errors == "strict" else stream.errors,
         line_buffering=called == "stderr" or stream.isatty(),
@@ -260,8 +273,9 @@ def print_table(title: str, heads: Sequence[str], rows: Sequence[Sequence[str]],
         table.add_column(head, justify="left" if i == 0 else "right", no_wrap=True)
     for row in fitted[1]:
         table.add_row(*row)
-    needed = Console(width=10_000).measure(table).maximum
-    Console(file=out, width=max(needed, columns or OFF_A_TERMINAL), highlight=False).print(table)
+    needed = Console(width=10_000, markup=False, emoji=False).measure(table).maximum
+    wide = max(needed, columns or OFF_A_TERMINAL)
+    Console(file=out, width=wide, highlight=False, markup=False, emoji=False).print(table)
 
 
 def print_to_fit(text: str, end: str = "\n") -> None:
@@ -333,7 +347,8 @@ def _bar(label: str) -> Iterator[Callable[[Progress], None]]:
         TimeRemainingColumn(),
         TextColumn("left"),
     )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    console = Console(file=sys.__stderr__)  # where the bar moves the cursor
+    with Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task(label, total=None, said="")
 
         def show(now: Any) -> None:

@@ -6,6 +6,7 @@ What is a sentence of the command line's is one of Python's too, and there nobod
 
 import os
 import re
+import shlex
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -136,6 +137,11 @@ def families(names: Sequence[str], few: int = FEW) -> list[str]:
 def fields(state: Mapping[str, Any], between: str = " ") -> str:
     """A state as it can be typed: ``scores=0,500,0 earned=1,0,0``."""
     return between.join(f"{name}={listed(value)}" for name, value in state.items())
+
+
+def quoted(state: Mapping[str, Any]) -> str:
+    """Return `fields` with each word quoted for a shell, if its values come from a file."""
+    return shlex.join(f"{name}={listed(value)}" for name, value in state.items())
 
 
 def shown(path: str | os.PathLike[str]) -> str:

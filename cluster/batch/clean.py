@@ -18,21 +18,22 @@ afterwards.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+import re
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from fnmatch import fnmatchcase
 from functools import cached_property
 from pathlib import Path
 
 from luckbase.cluster.batch.requests import read_job, requests_for
 from luckbase.cluster.inputs import is_job
 from luckbase.cluster.run.driver import PROBE
+from luckbase.cluster.run.progress import LOG_NAME
 from luckbase.cluster.table import FORMAT, RUNNING
 from luckbase.cluster.table.find import is_table, running, tables_in, what_changed
 from luckbase.cluster.table.manifest import NAME, RESULTS, Goal, Head, Manifest, is_its_start
 from luckbase.cluster.table.storage import is_special, is_uri, place_of, storage_at
-from luckbase.cluster.table.writer import BEATS, Writer, read_manifest
+from luckbase.cluster.table.writer import BEATS, Writer, is_ours, read_manifest, writers_in
 from luckbase.solver import sentences
 from luckbase.solver.board.file import meant, path_of, read_board
 from luckbase.solver.board.model import rules_identity
@@ -48,17 +49,11 @@ from luckbase.solver.game.game import load_game
 from luckbase.solver.result import OrNull, PythonOnly, Result
 from luckbase.solver.sentences import option, setting
 
-FOLDERS = {
-    "tiers": ("*.parquet", "*.part"),
-    "decisions": ("*.parquet", "*.part"),
-    "search": ("*.parquet", "*.part"),
-    "search-*": ("*.parquet", "*.part"),
-    "shards": ("*.arrow", "*.asks", "*.part"),
-    "log": ("*.log",),
-    "spill": ("*",),
-}
-"""The folders in a table's, and what luckbase writes there."""
-FILES = (NAME, f"{NAME}.*", RUNNING, f".{RUNNING}.*", f"{PROBE}*", f"{BEATS}*")
+FILES = re.compile(
+    rf"{re.escape(NAME)}(\.lock)?|{re.escape(RUNNING)}|\.{re.escape(RUNNING)}\.[0-9]+"
+    rf"|{re.escape(PROBE)}[^/]+-[0-9]+-[0-9a-f]{{8}}-[0-9]+|{LOG_NAME}"
+)
+"""What luckbase writes in a table beside the files of its writers."""
 
 
 @dataclass(frozen=True)
@@ -216,7 +211,7 @@ def _spare(path: Path, scope: _Scope) -> Spare | None:
 def _state(path: Path, scope: _Scope, named: bool) -> Spare | None:
     if not is_uri(path) and path.is_symlink():
         return Spare(path, "protected", ("it is a link, and a link is not followed",), named=named)
-    ours, others = contents(path)
+    ours, others = contents(path, writers_in(storage_at(path)))
     spare = Spare(path, "", bytes=sum(ours.values()), left=tuple(others), named=named)
     try:
         manifest = read_manifest(storage_at(path), path)
@@ -298,11 +293,12 @@ def _is_start(goal: Goal, manifest: Manifest) -> bool:
     return not game.has(Layout) and is_its_start(game, roots)
 
 
-def contents(table: Path) -> tuple[dict[str, int], list[str]]:
-    """(the files in a table's folder that luckbase wrote, with sizes; what is not its own)."""
+def contents(table: Path, writers: Collection[str]) -> tuple[dict[str, int], list[str]]:
+    """Return the files in a table's folder that luckbase wrote, with sizes, and the names of
+    others. writers: the ids of the table's writers."""
     if is_uri(table):
         sizes = storage_at(table).list()
-        written = {name: size for name, size in sizes.items() if _is_ours(name)}
+        written = {name: size for name, size in sizes.items() if _is_ours(name, writers)}
         return written, sorted(sizes.keys() - written.keys())
     ours: dict[str, int] = {}
     others = []
@@ -311,20 +307,15 @@ def contents(table: Path) -> tuple[dict[str, int], list[str]]:
         for file in (*files, *links):
             path = Path(folder) / file
             name = path.relative_to(table).as_posix()
-            if path.is_symlink() or not _is_ours(name):
+            if path.is_symlink() or not _is_ours(name, writers):
                 others.append(name)
             else:
                 ours[name] = path.stat().st_size
     return ours, sorted(others)
 
 
-def _is_ours(name: str) -> bool:
-    folder, slash, rest = name.partition("/")
-    if not slash:
-        return any(fnmatchcase(name, ours) for ours in FILES)
-    kinds = next((k for ours, k in FOLDERS.items() if fnmatchcase(folder, ours)), ())
-    deep = "/" in rest and folder != "spill"
-    return not deep and any(fnmatchcase(rest, kind) for kind in kinds)
+def _is_ours(name: str, writers: Collection[str]) -> bool:
+    return FILES.fullmatch(name) is not None or is_ours(name, writers)
 
 
 def remove(table: Path) -> list[str]:
@@ -338,8 +329,9 @@ def remove(table: Path) -> list[str]:
     except TableError:
         head = Head(FORMAT, table.parent.parent.name, table.parent.name, table.name, {}, 0)
     with Writer(storage, table, head).take() as writer:
+        writers = {*writer.manifest.writers}
         writer.drop([*writer.manifest.files])
-        ours, others = contents(table)
+        ours, others = contents(table, writers)
         for name in ours.keys() - {NAME, f"{NAME}.lock", f"{BEATS}{writer.id}"}:
             storage.delete(name)
         writer.remove()

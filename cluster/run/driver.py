@@ -255,7 +255,8 @@ def shown_by_a_file(table: Path, joins: bool, writer: Writer) -> Iterator[TableL
         sha256 = digest(f"{table} {writer.manifest.created}")
         apart = f"luckbase-{os.getuid()}-{sha256[:16]}"
     location = TableLocation(table, f"{PROBE}{attempt()}", apart, writer.id)
-    shutil.rmtree(location.spill, ignore_errors=True)  # of one that was killed
+    for writer_id in writer.manifest.writers:  # of those that were killed
+        shutil.rmtree(location.spill_of(writer_id), ignore_errors=True)
     if not storage.anywhere:
         storage.put(location.probe_file, b"")
     try:

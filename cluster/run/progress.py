@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import socket
 import time
 from collections.abc import Callable
@@ -31,6 +32,7 @@ from luckbase.solver.sentences import html_facts, many
 
 WRITE_SECONDS = 1.0
 LOG_SECONDS = 60.0
+LOG_NAME = r"log/[0-9]{8}T[0-9]{6}\.[0-9]{6}-[0-9]+\.log"
 LOGS = 20
 """Logs that are kept of a table."""
 MIN_SHARE = 0.01
@@ -234,7 +236,8 @@ class Watch:
     def __enter__(self) -> Watch:
         if not self._storage.anywhere:
             (self.table / self._log).parent.mkdir(parents=True, exist_ok=True)
-        for old in [n for n in self._storage.list("log/") if n.endswith(".log")][: -LOGS + 1]:
+        logs = [name for name in self._storage.list("log/") if re.fullmatch(LOG_NAME, name)]
+        for old in logs[: -LOGS + 1]:
             with suppress(OSError):
                 self._storage.delete(old)
         self.note(f"a solve begins: process {os.getpid()} on {socket.gethostname()}", tell=False)

@@ -82,7 +82,11 @@ class TableLocation:
     @property
     def spill(self) -> Path:
         """Where payoffs lie that do not fit in the memory of this machine."""
-        return self.scratch / "spill"
+        return self.spill_of(self.writer)
+
+    def spill_of(self, writer: str) -> Path:
+        """Return the same of a writer."""
+        return self.scratch / f"spill.{writer}"
 
     @contextmanager
     def stage_file(self, place: str) -> Iterator[Path]:

@@ -280,7 +280,10 @@ class Sweep(_StageJob):
         game, keys, names = load_game(self.board), stage.keys, payoff_columns(load_game(self.board))
         rows[1:, 0], is_over = keys.view(np.float64), np.ones(len(keys), bool)
         for read in row_groups(source, self.location.table, [stored], ["key", *names]):
-            at = np.searchsorted(keys, numbers_of(read.column("key")))
+            stored_keys = numbers_of(read.column("key"))
+            at = np.searchsorted(keys, stored_keys)
+            if not np.array_equal(keys[np.minimum(at, len(keys) - 1)], stored_keys):
+                raise CorruptTableError(f"{stored.place}: has other states than its search found")
             rows[1 + at, 1:], is_over[at] = number_rows(read, names), False
         over = np.flatnonzero(is_over)
         if len(over):

@@ -83,8 +83,8 @@ class DecisionPart(TierPart):
     paid = False
 
     def __init__(self, *of: Any) -> None:
+        self.plan = of[-1].need(DecisionLayout)
         super().__init__(*of)
-        self.plan = self.game.need(DecisionLayout)
         self.action_names = [*self.layout.best_names]
         paid = row_spans(self.manifest.of_part(TIERS))
         self.entries = [each for each in self.entries if paid.get(each.tier) != [(0, each.rows)]]

@@ -34,7 +34,7 @@ from luckbase.cluster.table.columns import (
     parse_where,
 )
 from luckbase.cluster.table.format import column_of, numbers_of
-from luckbase.cluster.table.frames import format_of, whole_file
+from luckbase.cluster.table.frames import for_csv, format_of, whole_file
 from luckbase.cluster.table.parts import Batch, Part
 from luckbase.solver import sentences
 from luckbase.solver.errors import MemoryLimitError, OptionError, need
@@ -362,7 +362,7 @@ ROW_GROUP = 131_072
 def _csv(file: Any, schema: pa.Schema) -> Iterator[Write]:
     """A line of heads, then a line a row; text in quotes, nothing where there is none."""
     writer = pa.csv.CSVWriter(pa.PythonFile(file, "w"), schema)
-    yield writer.write_batch
+    yield lambda batch: writer.write_table(for_csv(pa.Table.from_batches([batch])))
     writer.close()
 
 

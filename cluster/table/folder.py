@@ -7,7 +7,7 @@ continues. A reader of the copy needs the manifest and the files that it names.
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from luckbase.cluster.table import OnRows, nobody
@@ -71,7 +71,7 @@ def publish(table: Path, to: Path, on_rows: OnRows = nobody) -> Published:
             return new
 
         files = [manifest.files[name] for name in sorted(manifest.files)]
-        writer.add(*manifest.goals)
+        writer.add(*(replace(goal, board_file="") for goal in manifest.goals))  # a path from here
         writer.add(*manifest.levels.values())
         for entry, new in zip(files, in_threads(copy, files, AT_ONCE), strict=True):
             if writer.manifest.files.get(entry.name) != new:

@@ -290,12 +290,16 @@ def nullable(values: Floats) -> pa.Array:
 
 
 def labelled(column: Any) -> tuple[NDArray[np.int16], tuple[str, ...]]:
-    """(codes (n,), -1 for null; labels) of a column of names, read dictionary-coded."""
+    """Return (codes (n,), -1 for null; labels) of a column of names, read dictionary-coded. Raises
+    CorruptTableError for codes without a label."""
     array = column.combine_chunks()
     if isinstance(array, pa.ChunkedArray):
         array = array.chunk(0)
-    codes = numbers_of(array.indices, -1).astype(np.int16)
-    return codes, tuple(str(name) for name in array.dictionary.to_pylist())
+    codes = numbers_of(array.indices, -1)
+    labels = tuple(map(str, array.dictionary.to_pylist()))
+    if len(codes) and not (codes.min() >= -1 and codes.max() < min(len(labels), 1 << 15)):
+        raise CorruptTableError("a column of names has codes of no name")
+    return codes.astype(np.int16), labels
 
 
 @lru_cache(maxsize=64)

@@ -27,7 +27,6 @@ from typing import IO, TYPE_CHECKING, Any, cast
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv
-import pyarrow.json
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
@@ -48,6 +47,8 @@ if TYPE_CHECKING:
 
 FORMATS = {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl",
            ".parquet": "parquet"}  # fmt: skip
+MAX_COLUMNS = 1000
+"""Of JSON lines."""
 CHUNK = 10_000
 """Rows that are written as JSON at a time."""
 
@@ -280,9 +281,7 @@ def rows_in(data: bytes, kind: str, source: str) -> pa.Table:
             return pq.ParquetFile(pa.BufferReader(data)).read()  # names may repeat
         data.decode()
         if kind != "csv":
-            if data.lstrip()[:1] == b"[":
-                raise OptionError(f"{source}: is a list; expected JSON lines, an object a line")
-            return pa.json.read_json(io.BytesIO(data))
+            return _json_rows(data, source)
         heads = data.partition(b"\n")[0].decode()  # a spreadsheet may write semicolons, or tabs
         between = next((each for each in ",;\t" if each in heads), ",")
         options = pa.csv.ParseOptions(delimiter=between)
@@ -293,6 +292,53 @@ def rows_in(data: bytes, kind: str, source: str) -> pa.Table:
         raise OptionError(f"{source}: line {line} is not text in UTF-8; save it as UTF-8") from None
     except (pa.ArrowException, OSError) as error:
         raise OptionError(f"{source}: {' '.join(str(error).split())[:150].rstrip('.')}") from None
+
+
+def _json_rows(data: bytes, source: str) -> pa.Table:
+    """Return the rows of JSON lines. (pyarrow's own reader ends the process at some lines.) Raises
+    OptionError, which names the line."""
+    if data.lstrip()[:1] == b"[":
+        raise OptionError(f"{source}: is a list; expected JSON lines, an object a line")
+    columns: dict[str, list[Any]] = {}
+    count = 0
+    for number, line in enumerate(data.split(b"\n"), 1):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            why = getattr(error, "msg", "nested too deeply")
+            raise OptionError(f"{source}: line {number} is no JSON: {why}") from None
+        if not isinstance(row, dict) or not all(map(_is_cell, row.values())):
+            raise OptionError(
+                f"{source}: line {number} is no row; expected an object with numbers, text and "
+                "lists of these"
+            )
+        for name, cell in row.items():
+            cells = columns.setdefault(name, [])
+            cells += [None] * (count - len(cells))
+            cells.append(cell)
+        count += 1
+        if len(columns) > MAX_COLUMNS:
+            raise OptionError(f"{source}: line {number}: more than {MAX_COLUMNS} columns")
+    arrays = {}
+    for name, cells in columns.items():
+        cells += [None] * (count - len(cells))
+        try:
+            arrays[name] = pa.array(cells)
+        except (pa.ArrowException, OverflowError, UnicodeEncodeError):
+            raise OptionError(
+                f"{source}: column {shorten(name, 30)}: cells of several types; expected numbers, "
+                "text or lists of numbers"
+            ) from None
+    return pa.table(arrays)
+
+
+def _is_cell(value: Any) -> bool:
+    """Whether a value is a number, text or nothing, or a list of these."""
+    plain = str | int | float | None
+    is_list = isinstance(value, list) and all(isinstance(each, plain) for each in value)
+    return isinstance(value, plain) or is_list
 
 
 def write_rows(rows: pa.Table, out: str, kind: str) -> None:
@@ -399,7 +445,7 @@ def encode(rows: pa.Table, file: Any, kind: str) -> None:
         if kind == "parquet":
             pq.write_table(rows, file)
         elif kind == "csv":
-            pa.csv.write_csv(_with_lists_as_text(rows), file)
+            pa.csv.write_csv(for_csv(rows), file)
         else:
             for batch in rows.to_batches(max_chunksize=CHUNK):
                 text = "".join(json.dumps(row, default=str) + "\n" for row in batch.to_pylist())
@@ -409,11 +455,30 @@ def encode(rows: pa.Table, file: Any, kind: str) -> None:
         raise OptionError(f"{kind}: cannot hold a column of the input: {why}") from None
 
 
-def _with_lists_as_text(rows: pa.Table) -> pa.Table:
-    """Lists as a person writes them: CSV has none."""
+def for_csv(rows: pa.Table) -> pa.Table:
+    """Return rows with lists as people write them, because CSV has none, and with an apostrophe
+    before text that a spreadsheet would compute."""
     for i, (name, column) in enumerate(zip(rows.column_names, rows.columns, strict=True)):
         if pa.types.is_list(column.type):
             lists = column.to_pylist()
             texts = [None if row is None else ",".join(map(str, row)) for row in lists]
             rows = rows.set_column(i, name, pa.array(texts, pa.string()))
+        elif pa.types.is_string(column.type) or pa.types.is_dictionary(column.type):
+            rows = rows.set_column(i, name, _without_formulas(column))
     return rows
+
+
+def _without_formulas(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return a column of text with an apostrophe before cells that begin like a formula and are no
+    numbers."""
+    import pyarrow.compute as pc
+
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    formula = pc.match_substring_regex(column, r"^[=+@\t\r-]")
+    if not pc.any(formula).as_py():
+        return column
+    number = pc.match_substring_regex(column, r"^[+-]?[0-9.,]+(e[+-]?[0-9]+)?$")
+    return pc.if_else(
+        pc.and_not(formula, number), pc.binary_join_element_wise("'", column, ""), column
+    )

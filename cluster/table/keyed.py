@@ -32,6 +32,7 @@ from luckbase.cluster.table.parquet import TableFile
 from luckbase.cluster.table.parts import GroupRows, Part, Rows, by_group
 from luckbase.cluster.table.storage import Storage
 from luckbase.solver.compiled import compile_on
+from luckbase.solver.errors import CorruptTableError, OptionError, StateError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.rules import TERMINAL, level_from
@@ -67,7 +68,17 @@ class KeyPart(Part):
         return self._states(numbers_of(table.column("key"))[rows])
 
     def _states(self, keys: Keys) -> Ints:
-        return np.asarray(unpack_all(self.game.strides, np.ascontiguousarray(keys)))
+        """Return the states (n, fields) of keys (n,). Raises CorruptTableError if one is none of
+        the game's, because compiled rules would read beyond their arrays."""
+        game = self.game
+        states = np.asarray(unpack_all(game.strides, np.ascontiguousarray(keys)))
+        try:
+            same = (game.canonical_states(game.fields.values(states)) == states).all()
+        except StateError as error:
+            raise CorruptTableError(f"{self.where}: has a key of no state: {error}") from None
+        if not same:
+            raise CorruptTableError(f"{self.where}: has a key of a state that is not canonical")
+        return states
 
     def states_at(self, i: int, rows: Ints) -> Ints:
         keys, size = [], self.entries[i].row_group_rows
@@ -89,7 +100,12 @@ class KeyPart(Part):
         if i not in self._firsts:
             head = self.groups.file(i).metadata
             groups = [head.row_group(k).column(0).statistics for k in range(head.num_row_groups)]
-            self._firsts[i] = np.array([0 if s is None else s.min for s in groups], np.uint64)
+            try:
+                self._firsts[i] = np.array([0 if s is None else s.min for s in groups], np.uint64)
+            except (TypeError, ValueError, OverflowError):
+                raise CorruptTableError(
+                    f"{self.groups.file(i).path}: its first column has no keys"
+                ) from None
         return self._firsts[i]
 
     @cached_property
@@ -100,6 +116,10 @@ class KeyPart(Part):
             return None
         from luckbase.solver.search.stages import WHOLE, Box, Stages  # compiles the search
 
+        try:
+            level = Stages(self.game, level_from(self.manifest.levels[self.name].level))
+        except (OptionError, TypeError, ValueError, LookupError, AttributeError, ArithmeticError):
+            raise CorruptTableError(f"{self.where}: has a level that is none") from None
         files: dict[int, tuple[list[int], list[Box]]] = {}
         for i, entry in enumerate(self.entries):
             boxes = [Box(*ends) for ends in entry.boxes] or [WHOLE]
@@ -107,7 +127,7 @@ class KeyPart(Part):
                 files_of_stage, boxes_of_stage = files.setdefault(stage, ([], []))
                 files_of_stage += [i] * len(boxes)
                 boxes_of_stage += boxes
-        return Stages(self.game, level_from(self.manifest.levels[self.name].level)), files
+        return level, files
 
     def _files_of(self, keys: Keys) -> Iterator[tuple[int, Ints]]:
         """Files by number, and which of the keys (n,) each may hold."""

@@ -19,7 +19,7 @@ from dataclasses import asdict, dataclass, field, replace
 from dataclasses import fields as fields_of
 from functools import cached_property, lru_cache, reduce
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar
 
 from pydantic import Field, TypeAdapter, ValidationError
 
@@ -42,7 +42,7 @@ from luckbase.solver.errors import (
     UnknownGameError,
 )
 from luckbase.solver.result import Result
-from luckbase.solver.sentences import fields, many, on_command_line, program
+from luckbase.solver.sentences import fields, many, on_command_line, program, quoted
 
 if TYPE_CHECKING:
     from luckbase.cluster.table.storage import Storage
@@ -59,7 +59,15 @@ SHARDS = "shards/"
 """The folder of the stage files of a search that runs."""
 KEY_SHIFT = 40
 """Row i of a tier has the key tier << 40 | i."""
-_NAME = re.compile(r"(tiers|decisions|search-[0-9a-f]{1,32})/[A-Za-z0-9_.-]{1,200}\.parquet")
+MAX_VALUES = 4_000_000
+"""Of a manifest, about: that of 150,000 files."""
+MAX_FOOTER = 64 << 20
+"""Bytes of the footer of a file."""
+MAX_GROUP_ROWS = 1 << 22
+_PART = re.compile(r"tiers|decisions|search-[0-9a-f]{1,32}")
+_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,200}\.parquet")
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+_ID = re.compile(r"[0-9a-f]{8}")
 CHECK = 32
 """Digits of the check of a text."""
 Raw = bytes  # the manifest has a property `bytes`
@@ -231,6 +239,13 @@ class WriterRecord:
 
     def __str__(self) -> str:
         return f"process {self.process} on {self.host} since {self.since}"
+
+
+@dataclass(frozen=True)
+class _Version:
+    """What tells which luckbase can read the manifest."""
+
+    format: int
 
 
 @dataclass(frozen=True)
@@ -493,7 +508,7 @@ def solve_command(
         return line
     start = goal.roots.start
     if len(start) == 1 or not is_its_start(game, goal.roots):
-        line += f" --from {fields(in_order(start[0], game))}"
+        line += f" --from {quoted(in_order(start[0], game))}"
         line += f" (and {many(len(start) - 1, 'more state')})" if len(start) > 1 else ""
     return line
 
@@ -570,6 +585,8 @@ def decoded(content: Raw, where: Path) -> Manifest:
     Raises CorruptTableError if they were changed, ForeignTableError if a later luckbase wrote them.
     """
     path = where / NAME
+    if sum(map(content.count, (b",", b"[", b"{"))) > MAX_VALUES:
+        raise CorruptTableError(_changed(path, "is larger than any that luckbase writes"))
     try:
         text = content.decode("utf-8")
     except UnicodeDecodeError:
@@ -578,14 +595,13 @@ def decoded(content: Raw, where: Path) -> Manifest:
     if not end or check != f'{digest(body)}"}}\n':
         raise CorruptTableError(_changed(path, "its check does not match"))
     try:
-        found = json.loads(body + "}")["format"]
+        found = _adapter(_Version).validate_json(body + "}").format
         if found != FORMAT:
             raise ForeignTableError(
                 f"{path}: format {found}; expected {FORMAT}; a newer luckbase wrote it: update "
                 "this one"
             )
-        form = _adapter().validate_json(body + "}", strict=True)
-        return _manifest_of(form)
+        return _manifest_of(_adapter(_Form).validate_json(body + "}", strict=True))
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         at = ".".join(map(str, first["loc"]))
@@ -596,13 +612,18 @@ def decoded(content: Raw, where: Path) -> Manifest:
 
 
 def _manifest_of(form: _Form) -> Manifest:
-    """Raise ValueError for names outside the table, and an identity that its rules do not have."""
+    """Raise ValueError for values that no manifest of ours has."""
     if identity_of(form.rules, form.rules_version) != form.identity:
         raise ValueError("its identity is not that of its rules")
+    writers = [*form.writers, *([form.writer.id] if form.writer else [])]
+    if not all(map(_ID.fullmatch, writers)):
+        raise ValueError("has a writer whose id is none")
+    for part in [goal.part for goal in form.goals] + [level.part for level in form.levels]:
+        if not _PART.fullmatch(part) or part == DECISIONS:
+            raise ValueError("has a goal or a level of no part")
     for entry in (*form.files, *(form.next.files if form.next else ())):
-        names = entry.name, entry.place
-        if not all(_NAME.fullmatch(n) and n.startswith(f"{entry.part}/") for n in names):
-            raise ValueError("names a file outside the table")
+        if why := _why_no_file(entry):
+            raise ValueError(f"file {entry.name[:60]}: {why}")
     head = Head(*(getattr(form, each.name) for each in fields_of(Head)))
     return Manifest(
         head, form.goals, {done.ask: done for done in form.done},
@@ -611,16 +632,42 @@ def _manifest_of(form: _Form) -> Manifest:
     )  # fmt: skip
 
 
-@lru_cache(maxsize=1)
-def _adapter() -> TypeAdapter[_Form]:
-    return TypeAdapter(_Form)
+def _why_no_file(entry: FileEntry) -> str:
+    """Return why an entry is not that of a file of ours; "" if it is."""
+    places = [name.rpartition("/") for name in (entry.name, entry.place)]
+    by_key = entry.part in (TIERS, DECISIONS)
+    last = entry.first_key + entry.rows - 1
+    for wrong, why in (
+        (not _PART.fullmatch(entry.part)
+         or any(folder != entry.part or not _NAME.fullmatch(name) for folder, _, name in places),
+         "names a file outside the table"),
+        (not all(map(_SHA256.fullmatch, (entry.sha256, entry.footer_sha256))),
+         "its SHA-256 is none"),
+        (not 0 < entry.footer <= min(entry.bytes, MAX_FOOTER), "its footer has no such size"),
+        (not 0 < entry.row_group_rows <= MAX_GROUP_ROWS, "its row groups have no such size"),
+        (by_key and (entry.tier >> 62 - KEY_SHIFT or entry.first_row < 0 or last != entry.last_key
+                     or last >> KEY_SHIFT != entry.tier), "its keys are not those of its rows"),
+        (not by_key and (entry.tier or entry.first_key > entry.last_key), "its keys are none"),
+        (any(len(box) != 2 for box in entry.boxes), "its boxes are none"),
+    ):  # fmt: skip
+        if wrong:
+            return why
+    return ""
+
+
+T = TypeVar("T")
+
+
+@lru_cache(maxsize=2)
+def _adapter(kind: type[T]) -> TypeAdapter[T]:
+    return TypeAdapter(kind)
 
 
 def _changed(path: Path, why: str) -> str:
     again = "luckbase solve of its board makes it again"
     if getattr(path, "read_only", False):
         again = "expected what luckbase publish wrote; publish the table there again"
-    return f"{path}: was changed after luckbase wrote it: {why[:80]}; {again}"
+    return f"{path}: was changed after luckbase wrote it: {why[:160]}; {again}"
 
 
 def file_error(storage: Storage, path: Path, why: str) -> CorruptTableError:

@@ -41,6 +41,13 @@ CACHED_BYTES = 640 << 20
 """Bytes of decoded row groups that a part keeps, 0.1 to 2 MB each."""
 MAX_FETCHED = 128 << 20
 """Bytes of a store's row groups that are kept for the next question."""
+MAX_GROUP_BYTES = 512 << 20
+"""Bytes of the columns of a row group before compression; ours have 10 MB or so."""
+_KINDS: dict[str, Callable[[Any], bool]] = {
+    "key": pa.types.is_uint64, "best": pa.types.is_dictionary, "to_act": pa.types.is_int8,
+    "margin": pa.types.is_float64,
+}  # fmt: skip
+"""The types of the columns that are read, but payoffs."""
 GROUPS_A_JOB = 32
 """Row groups that a thread decodes at a time."""
 Span = tuple[int, int]
@@ -196,12 +203,37 @@ class TableFile:
             self._file = pq.ParquetFile(
                 self._window, metadata=metadata, read_dictionary=["best"], pre_buffer=False
             )
-            checks = json.loads(metadata.metadata[CHECKS.encode()])
-        except (OSError, pa.ArrowException, ValueError, KeyError) as error:
+            starts, self._checks = zip(*json.loads(metadata.metadata[CHECKS.encode()]), strict=True)
+        except (
+            OSError, pa.ArrowException, ValueError, KeyError, TypeError, RecursionError,
+        ) as error:  # fmt: skip
             raise self._changed(_line(error)) from None
         self.metadata = metadata
-        starts, self._checks = zip(*checks, strict=True)
         self._starts = [*starts, self.entry.bytes - self.entry.footer]
+        self._check_shape()
+
+    def _check_shape(self) -> None:
+        """Raise CorruptTableError if the footer is not that of the entry's rows and columns."""
+        entry, metadata = self.entry, self.metadata
+        for column in self.schema:
+            payoff = pa.types.is_floating if column.name.startswith("payoff_") else None
+            is_kind = _KINDS.get(column.name, payoff)
+            if is_kind is not None and not is_kind(column.type):
+                raise self._changed(f"its column {column.name[:40]} has another type")
+        groups = max(1, -(-entry.rows // entry.row_group_rows))
+        if (metadata.num_rows, metadata.num_row_groups) != (entry.rows, groups):
+            raise self._changed("it has other rows than the manifest says")
+        whole = all(type(number) is int for number in (*self._starts, *self._checks))
+        if not whole or sorted({0, *self._starts}) != self._starts:
+            raise self._changed("its row groups have other places")
+
+    def _check_group(self, number: int) -> None:
+        """Raise CorruptTableError if a row group has other rows than it should have, or does not
+        fit in memory."""
+        entry, group = self.entry, self.metadata.row_group(number)
+        rows = min(entry.row_group_rows, entry.rows - number * entry.row_group_rows)
+        if group.num_rows != rows or not 0 <= group.total_byte_size <= MAX_GROUP_BYTES:
+            raise self._changed(f"row group {number + 1} has other rows, or too many bytes")
 
     def _read(self, start: int, stop: int) -> bytes:
         content = self.buffers.get((start, stop))
@@ -271,11 +303,14 @@ class TableFile:
     def read_all(self, groups: Sequence[int], columns: Sequence[str]) -> Any:
         """Return columns of several row groups, one below the other."""
         try:
+            for group in groups:
+                self._check_group(group)
             self._window.sections = [(self._starts[group], self.check(group)) for group in groups]
-            return self._file.read_row_groups(
+            rows = self._file.read_row_groups(
                 list(groups), columns=list(columns), use_threads=False
             )
-        except (OSError, pa.ArrowException, IndexError) as error:
+            return rows.select(list(columns))
+        except (OSError, pa.ArrowException, LookupError) as error:
             raise self._changed(_line(error)) from None
         finally:
             self._window.sections = []

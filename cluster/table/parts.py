@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from luckbase.cluster.table.format import as_table, labelled, number_rows, payoff_columns
-from luckbase.cluster.table.manifest import KEY_SHIFT, FileEntry, Manifest
+from luckbase.cluster.table.manifest import KEY_SHIFT, FileEntry, Manifest, file_error
 from luckbase.cluster.table.parquet import AHEAD, RowGroups, TableFile
 from luckbase.cluster.table.storage import Storage
 from luckbase.solver.errors import CorruptTableError
@@ -271,7 +271,9 @@ class Part(ABC):
             off = apart[at] - np.minimum(short, tie)  # a kernel may have what the tied one pays
             return np.asarray(np.maximum(0.0, np.maximum(off, short - tie)))
         tied = short <= self.tolerance + ROUNDING
-        return np.asarray(np.minimum.reduceat(np.where(tied, apart, np.inf), q.first[:-1]))
+        off = np.minimum.reduceat(np.where(tied, apart, np.inf), q.first[:-1])
+        worse = short[self.taken(rows, q, edges.actors, states)]
+        return np.asarray(np.maximum(off, np.where(worse <= self.tolerance + ROUNDING, 0.0, worse)))
 
     # --- all rows ----------------------------------------------------------------------------
 
@@ -283,7 +285,10 @@ class Part(ABC):
             self.action_names += [label for label in labels if label not in self.action_names]
             known = [self.action_names.index(label) for label in labels]
             self._codes[labels] = np.array([*known, -1], np.int16)
-        return self._codes[labels][codes]
+        numbers = self._codes[labels]
+        if (numbers[:-1] == np.arange(len(labels))).all():
+            return codes  # as they are: to look them up takes longer than all else
+        return np.take(numbers, codes, mode="wrap")
 
     def batches(
         self, columns: Collection[str] | None, may_hold: MayHold = lambda _: True,
@@ -295,9 +300,10 @@ class Part(ABC):
         for entry in self.entries if entries is None else entries:
             if may_hold(self.constants(entry)):
                 with self.groups.passing(entry) as file:
-                    names = [
-                        name for name in file.schema.names if columns is None or name in columns
-                    ]
+                    present = file.schema.names
+                    if not {*self.needed, *(self.columns if self.paid else ())} <= {*present}:
+                        raise file_error(self.groups.storage, file.path, "it lacks a column")
+                    names = [name for name in present if columns is None or name in columns]
                     names += [name for name in self.needed if name not in names]
                     numbers = [n for n in range(file.groups) if may_hold(file.spans(n))]
                     for number in file.ahead(numbers):
@@ -372,6 +378,14 @@ class TierPart(Part):
 
     dense = True
     _last: tuple[bytes, Ints] = b"", np.empty(0, np.int64)
+
+    def __init__(self, *of: Any) -> None:
+        """Raises CorruptTableError for a file of a tier that the board does not have."""
+        super().__init__(*of)
+        for entry in self.entries:
+            tier = self.tier_of_number.get(entry.tier)
+            if tier is None or entry.first_row + entry.rows > self.layout.rows(tier):
+                raise CorruptTableError(f"{self.where / entry.place}: is of no tier of this board")
 
     @cached_property
     def layout(self) -> Layout[Any]:

@@ -20,7 +20,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from configparser import ConfigParser, Error
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from itertools import count
@@ -31,7 +31,7 @@ import obstore
 from obstore import exceptions
 from obstore.store import AzureStore, GCSStore, HTTPStore, MemoryStore, S3Store
 
-from luckbase.cluster.table.storage import READ_ONLY, Storage, Stored, attempt
+from luckbase.cluster.table.storage import READ_ONLY, Storage, Stored, attempt, check_small
 from luckbase.solver.errors import CorruptTableError, StoreError
 
 Store = Any  # one of obstore's
@@ -183,6 +183,7 @@ class Objects(Storage):
     def read_tagged(self, name: str) -> tuple[bytes, str]:
         with self._errors(name):
             answer = obstore.get(self._store, self._key(name))
+            check_small(f"{self.where}/{name}", answer.meta["size"])
             return bytes(answer.bytes()), str(answer.meta["e_tag"])
 
     def has(self, name: str) -> bool:
@@ -237,6 +238,9 @@ class Objects(Storage):
         if tag is not None and isinstance(content, Path):
             content.unlink(missing_ok=True)
         return tag is not None
+
+    def _alone(self, name: str) -> AbstractContextManager[object]:
+        return nullcontext()  # no store deletes by a condition
 
     def swap(self, name: str, content: bytes, tag: str | None) -> str | None:
         return self._conditional(name, content, "create" if tag is None else {"e_tag": tag})

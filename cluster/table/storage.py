@@ -37,6 +37,8 @@ from luckbase.solver.errors import CorruptTableError, OptionError, StoreError, n
 
 READ_ONLY = ("https", "http")
 """URIs of these are written by nobody, nor listed."""
+MAX_TAGGED = 64 << 20
+"""Bytes of an object that is replaced by compare-and-swap."""
 PARALLEL = 16
 """Requests of a store that are under way at once."""
 WITHOUT_LINKS = (errno.EPERM, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP, errno.EMLINK)
@@ -83,8 +85,8 @@ class Storage(ABC):
 
     @abstractmethod
     def read(self, name: str, start: int = 0, stop: int | None = None) -> bytes:
-        """Bytes [start, stop) of an object. Raises FileNotFoundError, CorruptTableError where there
-        are fewer."""
+        """Return bytes [start, stop) of an object. Raises FileNotFoundError; CorruptTableError if
+        there are fewer, or for what is no regular file."""
 
     def read_ranges(self, name: str, spans: Sequence[tuple[int, int]]) -> list[bytes]:
         """As `read` of several ranges [start, stop), in few requests."""
@@ -110,10 +112,21 @@ class Storage(ABC):
         return tag_of(content)
 
     def read_tagged(self, name: str) -> tuple[bytes, str]:
-        """All bytes of an object, and its tag: no other content of the name has it. Raises
-        FileNotFoundError."""
+        """Return all bytes of a small object, and its tag: no other content of the name has it.
+        Raises FileNotFoundError, CorruptTableError for more than `MAX_TAGGED` bytes."""
         content = self.read(name)
         return content, tag_of(content)
+
+    def delete_tagged(self, name: str, tag: str) -> bool:
+        """Delete an object that has this tag; return whether it had."""
+        with self._alone(name):
+            try:
+                same = self.read_tagged(name)[1] == tag
+            except FileNotFoundError:
+                same = False
+            if same:
+                self.delete(name)
+        return same
 
     def _alone(self, name: str) -> AbstractContextManager[object]:
         """Keep others from replacing the object, in a place without tags of its own."""
@@ -196,7 +209,7 @@ class Folder(Storage):
 
     def read(self, name: str, start: int = 0, stop: int | None = None) -> bytes:
         path, pieces, at = self.path / name, [], start
-        with path.open("rb", buffering=0) as file:
+        with _opened(path) as file:
             if stop is None:
                 return file.read()[start:]
             while at < stop:
@@ -205,6 +218,13 @@ class Folder(Storage):
                     raise CorruptTableError(f"{path}: ends at byte {at} and should have {stop}")
                 at += len(pieces[-1])
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+    def read_tagged(self, name: str) -> tuple[bytes, str]:
+        path = self.path / name
+        with _opened(path) as file:
+            content = file.read(MAX_TAGGED + 1)
+        check_small(path, len(content))
+        return content, tag_of(content)
 
     def put_if_absent(self, name: str, content: bytes | Path) -> bool:
         final = self.path / name
@@ -256,7 +276,10 @@ class Folder(Storage):
         return dict(sorted(details.items()))
 
     def delete(self, name: str) -> None:
-        (self.path / name).unlink(missing_ok=True)
+        path = self.path / name
+        folders = path.parents[: len(Path(name).parts) - 1]
+        if not any(folder.is_symlink() for folder in folders):  # what it leads to is not ours
+            path.unlink(missing_ok=True)
 
     def temporary(self, name: str) -> Path:
         path = self.path / f"{name}.{attempt()}.part"
@@ -320,6 +343,24 @@ class Memory(Storage):
         """Let go of the temporary places."""
         while self._files:
             self._files.pop().close()
+
+
+def _opened(path: Path) -> IO[bytes]:
+    """Open a file to read. Raises CorruptTableError for a pipe or a device."""
+    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    kind = os.fstat(handle).st_mode
+    if stat.S_ISREG(kind):
+        return os.fdopen(handle, "rb", buffering=0)
+    os.close(handle)
+    if stat.S_ISDIR(kind):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    raise CorruptTableError(f"{path}: is a pipe or a device; expected a file")
+
+
+def check_small(path: object, size: int) -> None:
+    """Raise CorruptTableError if an object is larger than `MAX_TAGGED`."""
+    if size > MAX_TAGGED:
+        raise CorruptTableError(f"{path}: is larger than any that luckbase writes")
 
 
 def _unless_gone(error: OSError) -> None:

@@ -277,6 +277,11 @@ class StoredTable(Table):
     def identity(self) -> str:
         return self.manifest.head.identity
 
+    def files(self, part: str = TIERS) -> list[str]:
+        """Return the places of the files of a part, for other programs. Other files in its folder
+        are not in the table."""
+        return [str(self.where / entry.place) for entry in self.manifest.of_part(part)]
+
     def publish(self, to: str | os.PathLike[str], on_rows: OnRows = nobody) -> Published:
         """Copy the table, which is finished, to a URI or the folder of a web server, where others
         ask it (`cluster.table.folder`). on_rows: told how many rows are there, and of how many.

@@ -15,29 +15,37 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from itertools import groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
+import pyarrow as pa
 from pydantic import Field
 
 from luckbase.cluster.table import OnRows, nobody
 from luckbase.cluster.table.decisions import GROUP_ROWS, DecisionPart, file_name
 from luckbase.cluster.table.format import (
+    arrow_columns,
+    constants,
     key_range,
     numbers_of,
     row_group_rows,
     tier_files,
 )
 from luckbase.cluster.table.manifest import TIERS, FileEntry, Manifest, row_spans
-from luckbase.cluster.table.parts import Part, TierPart
+from luckbase.cluster.table.parquet import TableFile
+from luckbase.cluster.table.parts import Part, TierPart, drawn_rows
 from luckbase.cluster.table.storage import storage_at
 from luckbase.cluster.table.writer import check_bytes, files_there, read_manifest
 from luckbase.solver.dense import decisions_in_order
 from luckbase.solver.game.arrays import Ints
-from luckbase.solver.game.capabilities import DecisionLayout, Layout
+from luckbase.solver.game.capabilities import DecisionLayout, Layout, rounding
 from luckbase.solver.game.game import load_game
+from luckbase.solver.game.rules import DECISION
 from luckbase.solver.result import Flat, PythonOnly, Result
 from luckbase.solver.search.bellman import most_residual
+from luckbase.solver.search.expand import who_acts
 from luckbase.solver.sentences import fields, html_facts, many
 
 if TYPE_CHECKING:
@@ -97,6 +105,8 @@ def verify(table: Lookup, sample: int | None, seed: int = 0, on_rows: OnRows = n
     """
     files = () if table.manifest is None else table.manifest.files
     faults = check_files(table, on_rows)
+    if not faults:
+        faults = check_columns(table, sample, seed)
     if faults or not table.rows:
         return Verdict(faults, len(files), None)
     residuals = check_residuals(table, sample, seed, on_rows)
@@ -167,8 +177,9 @@ def _missing_files(manifest: Manifest) -> set[str]:
 def _check_entry(part: Part, entry: FileEntry) -> list[str]:
     """Whether a file's rows and keys are those that its tier, or its own keys, ask for."""
     with part.groups.passing(entry) as file:
-        rows = int(file.metadata.num_rows)
-        faults = [f"has {many(rows, 'row')}, the manifest says {entry.rows}"] * (rows != entry.rows)
+        faults = []
+        if entry.error > _most_error(part, entry):
+            faults.append(f"its error {entry.error:.2e} is larger than any solve leaves")
         if isinstance(part, TierPart):
             faults += _check_tier(part, entry, file.groups)
         else:
@@ -180,6 +191,20 @@ def _check_entry(part: Part, entry: FileEntry) -> list[str]:
             if (all_keys[1:] <= all_keys[:-1]).any():
                 faults.append("its keys do not ascend")
         return [f"{file.path}: {why}" for why in faults]
+
+
+GAP = 1e-6
+"""Of the range of payoffs: more than the bounds of certified payoffs are apart."""
+
+
+def _most_error(part: Part, entry: FileEntry) -> float:
+    """Return the most that the error of a file of ours can be, by the game alone."""
+    game = part.game
+    if isinstance(part, DecisionPart):
+        tier = part.tier_of_number.get(entry.tier)
+        return 0.0 if tier is None else part.plan.decision_error(tier)
+    stored = rounding(part.layout) if isinstance(part, TierPart) else 0.0
+    return stored + game.cut_error + game.float64_error + GAP * float(np.ptp(game.payoff_range))
 
 
 def _check_tier(part: TierPart, entry: FileEntry, groups: int) -> list[str]:
@@ -226,6 +251,63 @@ def check_residuals(
         done += len(states)
         on_rows(done, total)
     return Residuals(done, max(worst, 0.0), bound, summed / max(done, 1), where, faults)
+
+
+ROWS_A_GROUP = 1000
+"""Rows of a sample for which the columns of one row group are checked."""
+FEW = 2000
+"""Rows of a row group of a search of which the rules are asked who acts."""
+
+
+def check_columns(table: Lookup, sample: int | None, seed: int = 0) -> list[str]:
+    """Compare the columns of row groups, all (None) or drawn ones, with those that the rules give.
+    Return a sentence for each file whose columns differ."""
+    faults = []
+    for part in table.parts if table.manifest is not None else ():
+        groups = [
+            (entry, n) for entry in part.entries
+            for n in range(-(-entry.rows // entry.row_group_rows)) if part.paid
+        ]  # fmt: skip
+        if sample is not None:
+            count = max(1, sample // ROWS_A_GROUP)
+            groups = [groups[i] for i in drawn_rows(len(groups), count, seed).tolist()]
+        for entry, numbers in groupby(groups, key=itemgetter(0)):
+            with part.groups.passing(entry) as file:
+                wrong = {name for _, n in numbers for name in _wrong_columns(part, entry, file, n)}
+                if wrong:
+                    names = ", ".join(sorted(wrong))
+                    faults.append(f"{file.path}: {names}: not as the rules have it")
+    return faults
+
+
+def _wrong_columns(part: Part, entry: FileEntry, file: TableFile, number: int) -> set[str]:
+    """Return the columns of a row group that are not those of its keys."""
+    start = number * entry.row_group_rows
+    stop = min(start + entry.row_group_rows, entry.rows)
+    if isinstance(part, TierPart):
+        layout, tier = part.layout, part.tier_of_number[entry.tier]
+        span = entry.first_row + start, entry.first_row + stop
+        right: dict[str, Any] = constants(layout.tier_fields(tier), stop - start)
+        right |= layout.state_rows(tier, *span)
+        right["to_act"] = layout.acting_rows(tier, *span)
+    else:
+        keys = file.read(number, ["key"])
+        states = part.states_in(entry, start, keys, np.arange(stop - start))
+        kinds, actors = who_acts(part.game, states[:FEW])
+        right = dict(part.game.table_columns(states))
+        right["to_act"] = np.where(kinds == DECISION, actors + 1, 0).astype(np.int8)
+    expected, stored = arrow_columns(right), file.read(number, [*right])
+    return {
+        name for name, column in expected.items()
+        if not stored[name].combine_chunks()[: len(column)].cast(_plain(column)).equals(
+            column.cast(_plain(column))
+        )
+    }  # fmt: skip
+
+
+def _plain(column: Any) -> Any:
+    """Return the type of the values of a column."""
+    return column.type.value_type if pa.types.is_dictionary(column.type) else column.type
 
 
 ROWS_A_SAMPLE = 1000

@@ -24,10 +24,11 @@ import hashlib
 import json
 import os
 import re
+import shlex
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
@@ -72,10 +73,42 @@ BEAT_SECONDS, LEASE_SECONDS = 5.0, 15.0
 WATCH_SECONDS = 0.25
 COMMIT_SECONDS, LONGEST_PAUSE, SHARE = 5.0, 60.0, 0.05
 PARTS = (f"{TIERS}/", f"{DECISIONS}/", SEARCH)
-_OF_WRITER = re.compile(r"\.([0-9a-f]{8})(\.[0-9a-f]{12})?\.parquet")
+KEPT_IDS = 20
+"""Writers whose ids the manifest keeps in any case: files of one may still arrive."""
+_ID = re.compile(rb'"([0-9a-f]{8})"')
+_FOLDER = r"(?:tiers|decisions|search-[0-9a-f]{1,32}|shards)/[^/]+"
+_OF_WRITER = re.compile(
+    rf"(?:{_FOLDER}\.(?:(?P<id>[0-9a-f]{{8}})(?:\.[0-9a-f]{{12}})?)\.(?:parquet|arrow)"
+    rf"|{re.escape(BEATS)}(?P<beat>[0-9a-f]{{8}})|spill\.(?P<spill>[0-9a-f]{{8}})/.*)"
+)
+_TEMPORARY = re.compile(
+    rf"(?:{_FOLDER}\.(?:parquet|arrow)|{re.escape(NAME)}|{re.escape(BEATS)}[^/]*)"
+    r"\.[^/]+-[0-9]+-[0-9a-f]{8}-[0-9]+\.part"
+)
 _READ = 8 << 20
 _alive: set[str] = set()
 """The ids of this process's writers."""
+
+
+# --- names ---------------------------------------------------------------------------------------
+
+
+def writer_of(name: str) -> str | None:
+    """Return the id of the writer in a name; None if it has none."""
+    of = _OF_WRITER.fullmatch(name)
+    return of and (of["id"] or of["beat"] or of["spill"])
+
+
+def is_ours(name: str, writers: Collection[str]) -> bool:
+    """Return whether one of these writers of a table gave a file its name."""
+    return writer_of(name) in writers or _TEMPORARY.fullmatch(name) is not None
+
+
+def writers_in(storage: Storage) -> set[str]:
+    """Return the ids of the writers of a table, also if its manifest was changed."""
+    with suppress(FileNotFoundError, NotADirectoryError, CorruptTableError):
+        return {found.decode() for found in _ID.findall(storage.read_tagged(NAME)[0])}
+    return set()
 
 
 # --- reading -------------------------------------------------------------------------------------
@@ -88,17 +121,18 @@ def read_manifest(storage: Storage, where: Path) -> Manifest:
     ForeignTableError if it is of another format.
     """
     try:
-        return decoded(storage.read(NAME), where)
+        return decoded(storage.read_tagged(NAME)[0], where)
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
         raise _missing(storage, where) from None
 
 
 def _missing(storage: Storage, where: Path) -> MissingTableError | ForeignTableError:
-    with suppress(OSError, ValueError, LookupError, TypeError):
-        head = json.loads(storage.read("table.json"))
+    with suppress(OSError, ValueError, LookupError, TypeError, RecursionError, CorruptTableError):
+        head = json.loads(storage.read_tagged("table.json")[0])
+        board = shlex.quote(f"{head['game']}/{head['board']}"[:200])
         return ForeignTableError(
-            f"{where}: format {head['format']}; expected 5; remove it, then run: luckbase solve "
-            f"{head['game']}/{head['board']}"
+            f"{where}: format {int(head['format'])}; expected 5; remove it, then run: luckbase "
+            f"solve {board}"
         )
     return MissingTableError(f"{where}: no table here ({NAME} is missing)")
 
@@ -179,6 +213,7 @@ class Writer:
             raise
         except CorruptTableError as error:
             self.damage = str(error)
+            self.manifest.writers = sorted(writers_in(self.storage))
         stored = self.manifest.head
         if stored.identity != self._head.identity:
             raise ForeignTableError(
@@ -188,8 +223,13 @@ class Writer:
         if not _is_gone(self.manifest.writer) and not self._wait(on_note):
             return False
         self.manifest.writer = self._record
-        self.manifest.writers.append(self.id)
+        self.manifest.writers = [*self._ids_in_use(), self.id]
         return self._swap()
+
+    def _ids_in_use(self) -> list[str]:
+        """Return the writers' ids without those that no file has any more, except the last ones."""
+        writers, found = self.manifest.writers, set(map(writer_of, self.storage.list()))
+        return [each for each in writers[:-KEPT_IDS] if each in found] + writers[-KEPT_IDS:]
 
     def _wait(self, on_note: Callable[[str], None]) -> bool:
         """Wait until the writer has shown no sign of life for a while; False if the manifest was
@@ -293,7 +333,7 @@ class Writer:
     def _fenced(self) -> FencedError:
         by = ""
         with suppress(LuckbaseError, OSError):
-            now = decoded(self.storage.read(NAME), self.where)
+            now = read_manifest(self.storage, self.where)
             by = f": {now.writer}" if now.writer else ""
         return FencedError(
             f"another solve of this table has begun{by}; this one stops, and what it has committed "
@@ -342,19 +382,15 @@ class Writer:
                 self.storage.delete(place)
 
     def sweep(self) -> None:
-        """Delete the leftovers of stopped solves: files of their writers that the manifest does
-        not name, temporary files, stage files, and the objects that they renewed. Raises
-        FencedError."""
-        kept, writers = self._places, {*self.manifest.writers}
+        """Delete the leftovers of stopped solves: what their writers named and the manifest does
+        not name. Raises FencedError."""
+        kept, writers = self._places | {f"{BEATS}{self.id}"}, {*self.manifest.writers}
         places = (*PARTS, SHARDS, BEATS, f"{NAME}.")
         names = [name for place in places for name in self.storage.list(place)]
         if self._replaced():
             raise self._fenced()  # else some of these may be a later writer's
         for name in names:
-            of = _OF_WRITER.search(name)
-            ours = name.endswith(".part") or (of and of[1] in writers)
-            ours = ours or (name.startswith((SHARDS, BEATS)) and not name.endswith(self.id))
-            if ours and name not in kept:
+            if name not in kept and is_ours(name, writers):
                 self.storage.delete(name)
 
     def finish(self) -> None:
@@ -370,8 +406,9 @@ class Writer:
     def remove(self) -> None:
         """Delete the manifest: the table is gone. Raises FencedError."""
         self.commit()
+        if not self.storage.delete_tagged(NAME, str(self._tag)):
+            raise self._fenced()
         self.manifest.writer = replace(self._record, ended=True)
-        self.storage.delete(NAME)
 
     def __enter__(self) -> Self:
         return self
@@ -405,7 +442,7 @@ def _is_gone(record: WriterRecord | None) -> bool | None:
 def _check_conditions(storage: Storage, where: Path) -> None:
     """Raise StoreError for a store that takes conditions and does not keep them: two solves of a
     table would not notice each other."""
-    name, first = f"{BEATS}{attempt()}", attempt().encode()
+    name, first = f"{BEATS}check.{attempt()}.part", attempt().encode()
     created = storage.swap(name, first, None)
     again = storage.swap(name, first[::-1], None)
     replaced = storage.swap(name, first[::-1], "0" * 32)

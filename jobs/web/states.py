@@ -97,7 +97,7 @@ def _moves(table: StoredTable, state: Mapping[str, str]) -> Moves:
         raise errors.SearchLimitError(
             f"{sentences.fields(state)} is above this table, and a search down to it meets more "
             f"than {tables.SEARCH_STATES:,} states; this command searches further: "
-            f"luckbase query {shlex.quote(str(table.path))} {sentences.fields(state)}"
+            f"luckbase query {shlex.quote(str(table.path))} {sentences.quoted(state)}"
         ) from None
 
 

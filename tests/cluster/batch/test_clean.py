@@ -253,9 +253,18 @@ def test_a_removal_that_was_stopped_goes_on(folder, monkeypatch):
 
 def test_a_table_that_can_not_be_read_goes_only_where_it_is_named(folder):
     old = table_of(folder, goal=9)
-    (old / "manifest.json").write_text("{")
+    path = old / "manifest.json"
+    path.write_bytes(path.read_bytes()[:-9])  # the ids of its writers are still there
     assert clean(folder, yes=True) == {"protected": [old]}
     assert clean(folder, old, yes=True) == {"removed": [old]} and not old.exists()
+
+
+def test_without_the_ids_of_its_writers_no_file_goes_but_the_manifest(folder):
+    old = table_of(folder, goal=9)
+    files = sorted(old.glob("tiers/*"))
+    (old / "manifest.json").write_text("{")
+    assert clean(folder, old, yes=True) == {"removed": [old]}
+    assert sorted(path for path in old.rglob("*") if path.is_file()) == files
 
 
 def test_a_link_in_the_place_of_a_table_is_left_alone(folder):
@@ -357,12 +366,15 @@ def test_no_earlier_solve_commits_to_a_table_that_is_removed(stored, monkeypatch
     assert objects(old) == {}
 
 
-FILES = ["tiers/all.parquet", "tiers/a.parquet.x-1-2.part", "search/x.parquet",
-         "search-00ff/x.parquet", "log/1.log", "spill/a/b", "shards/0-1-2.0a.arrow",
-         "running.json", "manifest.json", ".here-x", "manifest.json.h-1.part", ".writer-0123abcd",
-         "manifest.json.lock"]  # fmt: skip
+FILES = ["tiers/all.0123abcd.parquet", "tiers/a.parquet.x-1-0123abcd-0.part",
+         "decisions/x.0123abcd.0123456789ab.parquet", "search-00ff/x.0123abcd.parquet",
+         "log/20261129T101010.123456-7.log", "spill.0123abcd/a/b", "shards/0-1-2.0123abcd.arrow",
+         "running.json", ".here-h-1-0123abcd-0", "manifest.json.h-1-0123abcd-0.part",
+         ".writer-0123abcd", "manifest.json.lock"]  # fmt: skip
 FOREIGN = ["readme.md", "tiers/x.csv", "tiers/a/b.parquet", "manifest.bak/x.jsonl",
-           "searching/x.parquet", "log/x.txt", "other/x.parquet", "table.json"]  # fmt: skip
+           "searching/x.parquet", "log/x.txt", "log/1.log", "other/x.parquet", "table.json",
+           "tiers/thesis.parquet", "tiers/thesis.4567abcd.parquet", "tiers/thesis.part",
+           "shards/notes.arrow", "spill/a", "search/x.0123abcd.parquet"]  # fmt: skip
 
 
 @settings(max_examples=30, suppress_health_check=list(HealthCheck))
@@ -372,8 +384,9 @@ def test_what_goes_and_what_stays_is_all_there_was(tmp_path, ours, others):
     for name in ours | others:
         put(table / name, name)
     table.mkdir(parents=True, exist_ok=True)
-    sizes = {name: len(name) for name in sorted(ours)}
-    assert contents(table) == (sizes, sorted(others))
+    (table / "manifest.json").write_text('{"writers": ["0123abcd"]}')
+    sizes = {name: len(name) for name in ours} | {"manifest.json": 25}
+    assert contents(table, {"0123abcd"}) == (sizes, sorted(others))
     assert remove(table) == sorted(others)
     left = {str(path.relative_to(table)) for path in table.rglob("*") if path.is_file()}
     assert left == others and table.exists() == bool(others)

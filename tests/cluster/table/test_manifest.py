@@ -31,7 +31,8 @@ WHERE = Path("/results/table")
 
 def file(name, part="tiers", **more):
     return replace(
-        FileEntry(name, part, 0, 1, 1, 0, 0, 9, 8, "0a", "0b", 0.0, {"solve": 1.5}, "1"), **more
+        FileEntry(name, part, 0, 1, 1, 0, 0, 9, 8, "0a" * 32, "0b" * 32, 0.0, {"solve": 1.5}, "1"),
+        **more,
     )
 
 

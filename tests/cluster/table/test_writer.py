@@ -3,6 +3,7 @@ and every file that counts is there."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import subprocess
 import sys
@@ -202,7 +203,8 @@ class Drivers(RuleBasedStateMachine):
 
     def _write(self, driver, name, text):
         entry = new_entry(name, 0, (1, 1), (0, 0), 0.0)
-        entry = replace(entry, bytes=1, footer=1, sha256=text)
+        digest = hashlib.sha256(text.encode()).hexdigest()
+        entry = replace(entry, bytes=1, footer=1, sha256=digest, footer_sha256=digest)
         entry = put_file(driver, driver.writer.place(name), Written(entry, text.encode()))
         driver.writer.commit(entry.solved_in(0.0))
 
@@ -272,8 +274,8 @@ class Drivers(RuleBasedStateMachine):
         assert manifest.files.keys() >= self.acknowledged, "acknowledged files are lost"
         after = manifest.next.files if manifest.next else []
         for entry in (*manifest.files.values(), *after):
-            found = self.objects.get(entry.place)
-            assert found == entry.sha256.encode(), f"{entry.place} is gone"
+            found = hashlib.sha256(self.objects.get(entry.place, b"")).hexdigest()
+            assert found == entry.sha256, f"{entry.place} is gone"
 
     def teardown(self):
         for driver in getattr(self, "drivers", ()):
@@ -529,7 +531,8 @@ def test_a_table_of_format_4_is_refused_with_the_command_that_solves_it_again():
 
 
 def file(name):
-    return replace(new_entry(name, 0, (1, 1), (0, 0), 0.0), bytes=1, footer=1)
+    entry = new_entry(name, 0, (1, 1), (0, 0), 0.0)
+    return replace(entry, bytes=1, footer=1, sha256="0a" * 32, footer_sha256="0b" * 32)
 
 
 def test_what_is_added_is_committed_some_seconds_later_and_at_the_end(monkeypatch):
@@ -629,8 +632,12 @@ def test_leftovers_of_stopped_writers_go_and_other_peoples_files_stay(tmp_path):
     storage = Folder(tmp_path)
     killed = Writer(storage, tmp_path, HEAD).take()
     assert storage.list(writers.BEATS)
-    left = [killed.place(A), f"{killed.place(A)}.host-1-2-3.part", "shards/0-1.arrow"]
-    others = ["tiers/mine.parquet", "tiers/mine.0123abcd.parquet", "tiers/notes.txt"]
+    stage = f"shards/0-1.{killed.id}.arrow"
+    left = [killed.place(A), f"{A}.host-1-0123abcd-3.part", stage]
+    others = [
+        "tiers/mine.parquet", "tiers/mine.0123abcd.parquet", "tiers/notes.txt", "tiers/x.part",
+        "shards/thesis.arrow", "shards/notes.txt", "log/diary.log", ".writer-0123abcd",
+    ]  # fmt: skip
     for name in (*left, *others):
         storage.put(name, b"1")
     ended(killed)
