@@ -61,8 +61,12 @@ def fuzz(what, attempt):
 def paths_in(value, path=()):
     """The path of every value in a JSON value."""
     yield path
-    inner = value.items() if isinstance(value, dict) else enumerate(value)
-    for key, each in inner if isinstance(value, dict | list) else ():
+    inner = (
+        value
+        if isinstance(value, dict)
+        else dict(enumerate(value if isinstance(value, list) else ()))
+    )
+    for key, each in inner.items():
         yield from paths_in(each, (*path, key))
 
 
