@@ -7,6 +7,7 @@ import pytest
 
 import luckbase
 from luckbase.jobs.app import run
+from luckbase.solver.errors import MemoryLimitError
 from luckbase.solver.search.game_graph import Graph
 from tests.places import ROOT
 
@@ -84,3 +85,11 @@ def test_a_person_plays_and_agents_are_evaluated(command, monkeypatch):
 def test_a_plan_counts_the_rows(command):
     plan = luckbase.plan("yahtzee.toml", {"filled": [*range(1, 12)], "upper": 50})
     assert (plan.states, plan.exact) == (4, True)
+
+
+def test_a_turn_that_does_not_fit_into_memory_is_named(command):
+    """As one is whose fields do not get their defaults again."""
+    with pytest.raises(MemoryLimitError) as caught:
+        luckbase.solve("yahtzee.toml", {"filled": [*range(1, 11)], "upper": 9}, memory=150_000)
+    assert "the turn that begins at filled=1,2,3,4,5,6,7,8,9,10" in str(caught.value)
+    assert "does each turn end in a state in which rolls, dice have their" in str(caught.value)
