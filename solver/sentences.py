@@ -243,9 +243,9 @@ def bound(error: float) -> str:
 
 def cost(number: float, chance: bool = False) -> str:
     """What a decision costs: six digits after the point, or as 1.2e-08 where those would not show
-    it; of a chance in percentage points, ``28.1521 pp``."""
+    it; of a chance in points, ``28.1521 points``."""
     if chance:
-        return f"{100 * number:.4f} pp" if number >= 1e-6 else f"{100 * number:.1e} pp"
+        return f"{100 * number:.4f} points" if number >= 1e-6 else f"{100 * number:.1e} points"
     return f"{number:.6f}" if number >= 1e-6 else f"{number:.1e}"
 
 

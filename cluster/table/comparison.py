@@ -172,7 +172,7 @@ class Comparison(Result):
     costs."""
     payoff_name: str
     chance: bool
-    """Whether payoffs are chances; then differences are said in percentage points, pp."""
+    """Whether payoffs are chances, whose differences are written in points."""
     states: int
     """Compared."""
     missing: int
@@ -249,7 +249,7 @@ class Comparison(Result):
         return self._not_solved() + counts + self._apart()
 
     def amount(self, difference: float) -> str:
-        """A difference of payoffs as people read it: ``4.1 pp``; – where it is not known."""
+        """A difference of payoffs as people read it: ``4.1 points``; – where it is not known."""
         from luckbase.cluster.table.why import Payoffs
 
         if isnan(difference):

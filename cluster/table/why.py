@@ -7,8 +7,9 @@ against what the state is worth to them; ones that the table can not tell from 0
 
     >>> with luckbase.open("boards/pig/tiny.toml") as table:
     ...     print(*table.why({"mine": 0, "yours": 10, "turn": 4}), sep="\\n")
-    Rolling: a 1 (the turn is lost), one in six, costs 35 pp; everything else gains 2.9 to 11 pp.
-    Holding: player 1 wins 28%, 33 pp less than by rolling.
+    Rolling: a 1 (the turn is lost), one in six, costs 35 points; everything else gains 2.9 to 11
+    points.
+    Holding: player 1 wins 28%, 33 points less than by rolling.
     Holding is best nowhere from 1 point to 19 points in this turn.
 """
 
@@ -70,12 +71,12 @@ class Payoffs:
         return f"{sign}{floor(size * 10**digits) / 10**digits if down else size:.{digits}f}"
 
     def change(self, value: float, *, down: bool = False) -> str:
-        """A difference without its sign: ``4.1 pp``."""
-        unit = " pp" if self.chance else " points" if "points" in self.name else ""
+        """A difference without its sign: ``4.1 points``."""
+        unit = " points" if self.chance or "points" in self.name else ""
         return self.size(value, down=down) + unit
 
     def span(self, low: float, high: float) -> str:
-        """Two differences of one sign, the lesser first: ``0.8 to 17 pp``."""
+        """Two differences of one sign, the lesser first: ``0.8 to 17 points``."""
         least, size, most = self.size(low), self.size(high), self.change(high)
         if least == size or size.startswith("under"):
             return most
@@ -107,7 +108,7 @@ class Effect:
     high: float
 
     def text(self, payoffs: Payoffs, subject: str, several: bool) -> str:
-        """Who does what: ``everything else gains 0.8 to 17 pp``."""
+        """Who does what: ``everything else gains 0.8 to 17 points``."""
         if self.low == self.high == 0:
             return f"{subject} {'change' if several else 'changes'} nothing"
         verb, ends = (
@@ -307,7 +308,7 @@ def reason(table: Lookup, at: Moves) -> str:
     loss costs, and how likely it is; "" where there is no choice.
 
     >>> reason(table, table.moves({"mine": 0, "yours": 10, "turn": 4}))
-    'a 1 (the turn is lost), one in six, costs 35 pp; holding gives away 33 pp'
+    'a 1 (the turn is lost), one in six, costs 35 points; holding gives away 33 points'
     """
     game = table.game
     if at.answer.decision_only:  # no payoffs: where the decision turns

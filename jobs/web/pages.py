@@ -217,7 +217,7 @@ environment = Environment(
     lstrip_blocks=True,
 )  # fmt: skip
 environment.filters |= {
-    "arrows": arrows, "bound": sentences.bound, "capital": sentences.capital,
+    "bound": sentences.bound, "capital": sentences.capital,
     "count": sentences.count, "duration": sentences.duration, "fields": sentences.fields,
     "percent": percent, "size": sentences.size, "spoken": spoken, "told": told,
 }  # fmt: skip

@@ -220,7 +220,7 @@ class TrainParams(TableParams, extra="allow"):
     """The parameters of a decision to train with; the fields of a state choose that one."""
 
     difficulty: Annotated[Difficulty, BeforeValidator(_difficulty)] = "any"
-    """easy: a mistake costs more than 5 pp; medium: 1 to 5; hard: less; any."""
+    """easy: a mistake costs more than 5 points; medium: 1 to 5; hard: less; any."""
     seed: Annotated[int, BeforeValidator(_seed)] = 0
     """Of the draw: the same seed gives the same state."""
 

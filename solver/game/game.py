@@ -181,7 +181,7 @@ class Game:
 
     @property
     def pays_chances(self) -> bool:
-        """Whether payoffs are chances, whose differences people read in pp: percentage points."""
+        """Whether payoffs are chances, whose differences people read in points."""
         return self.payoff_range == (0.0, 1.0) and not self.pays
 
     @cached_property

@@ -62,7 +62,7 @@ def test_advice_is_the_reference_s(advised):
 def test_what_it_says_and_takes_back(advised):
     _, out, _ = advised("# a comment", START, "ed 500 + spin", "undo", "state", "help", "quit", "x")
     assert "Ed is up: $1,000, 1 spin" in out
-    assert "play, better by 8.0 pp: a whammy, one in six, costs 24 pp; passing to Michael" in out
+    assert "play, better by 8.0 points: a whammy, one in six, costs 24 points; passing to" in out
     assert "Ed wins 25.1%; Peter wins 9.6%; Michael wins 65.3%" in out
     assert "without: Ed 500 + spin" in out
     assert out.count("$1,000, 1 spin; Peter $500, 1 spin; Michael $1,500, 1 spin") == 2

@@ -448,7 +448,7 @@ def test_the_plain_words_come_from_the_numbers():
         "ahead by 1 to 2 one holds: now from 8 points, before never; moved in "
     )
     (moved,) = [s for s in found.sentences if "decisions moved" in s]
-    assert f"{found.actions:,} of {found.decisions:,}" in moved and " pp at most" in moved
+    assert f"{found.actions:,} of {found.decisions:,}" in moved and " points at most" in moved
     same = first.diff(first)
     assert same.sentences == [f"no decision moved, of {found.decisions:,}"] and not same.differs
     assert json.loads(json.dumps(found.as_json())) == found.as_json()
@@ -491,7 +491,7 @@ def test_the_small_table_is_counted_from_the_decisions(tmp_path):
     assert sum(each.changed for each in found.thresholds) <= found.actions
     heads, cells = found.case_rows()
     assert heads == ("case", "before", "now", "moved", "cost") and len(cells) == len(rows)
-    assert all(cell[-1].endswith(" pp") for cell in cells)
+    assert all(cell[-1].endswith(" points") for cell in cells)
     for share, said in ((1, "100 %"), (0.996, "100 %"), (0.9949, "99 %"), (0.00081, "0.081 %")):
         every = replace(found, actions=round(share * 100_000), decisions=100_000)
         assert every.case_rows()[1][-1][3] == said and f"decisions moved ({said})" in str(

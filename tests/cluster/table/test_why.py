@@ -269,7 +269,8 @@ def test_every_claim_is_what_the_rules_and_the_table_say(board, made):
 def test_a_spin_in_words(made):
     found = made("press-your-luck/tiny").why({"scores": (0, 1500, 500), "earned": (0, 2, 0)})
     said = "".join(found)
-    assert re.match(r"Playing: a whammy, one in six, costs \d+ pp; everything else gains", found[0])
+    playing = r"Playing: a whammy, one in six, costs \d+ points; everything else gains"
+    assert re.match(playing, found[0])
     assert "player 3 gets 2 spins and wins " in found[1]
     assert re.match(r"Passing is best from \$[\d,]+ ahead; here it is \$1,000 ahead\.", found[2])
     answer = made("press-your-luck/tiny").ask({"scores": (0, 1500, 500), "earned": (0, 2, 0)})
@@ -299,8 +300,9 @@ def test_chances_in_words(chance, said):
 
 @pytest.mark.parametrize(
     "low, high, said",
-    [(0.008, 0.169, "0.8 to 17 pp"), (0.0, 0.17, "up to 17 pp"), (0.171, 0.172, "17 pp"),
-     (0.0004, 0.0099, "0.04 to 1.0 pp"), (1e-9, 1e-8, "under 0.001 pp")],
+    [(0.008, 0.169, "0.8 to 17 points"), (0.0, 0.17, "up to 17 points"),
+     (0.171, 0.172, "17 points"), (0.0004, 0.0099, "0.04 to 1.0 points"),
+     (1e-9, 1e-8, "under 0.001 points")],
 )  # fmt: skip
 def test_spans_are_short(low, high, said):
     assert Payoffs("chance to win", True).span(low, high) == said
