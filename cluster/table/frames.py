@@ -321,17 +321,26 @@ def _json_rows(data: bytes, source: str) -> pa.Table:
         count += 1
         if len(columns) > MAX_COLUMNS:
             raise OptionError(f"{source}: line {number}: more than {MAX_COLUMNS} columns")
-    arrays = {}
-    for name, cells in columns.items():
+    for cells in columns.values():
         cells += [None] * (count - len(cells))
-        try:
-            arrays[name] = pa.array(cells)
-        except (pa.ArrowException, OverflowError, UnicodeEncodeError):
-            raise OptionError(
-                f"{source}: column {shorten(name, 30)}: cells of several types; expected numbers, "
-                "text or lists of numbers"
-            ) from None
-    return pa.table(arrays)
+    arrays = {name: _json_column(name, cells, source) for name, cells in columns.items()}
+    try:
+        return pa.table(arrays)
+    except UnicodeEncodeError:
+        raise OptionError(f"{source}: the name of a column is not text") from None
+
+
+def _json_column(name: str, cells: list[Any], source: str) -> pa.Array:
+    """Return a column of JSON lines. Raises OptionError."""
+    try:
+        return pa.array(cells)
+    except OverflowError:  # numbers of more than 64 bits, which are refused as text
+        return pa.array([None if cell is None else str(cell) for cell in cells])
+    except (pa.ArrowException, UnicodeEncodeError):
+        raise OptionError(
+            f"{source}: column {shorten(name, 30)}: cells of several types; expected numbers, "
+            "text or lists of numbers"
+        ) from None
 
 
 def _is_cell(value: Any) -> bool:

@@ -42,7 +42,6 @@ from luckbase.solver.dense import decisions_in_order
 from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.capabilities import DecisionLayout, Layout, rounding
 from luckbase.solver.game.game import load_game
-from luckbase.solver.game.rules import DECISION
 from luckbase.solver.result import Flat, PythonOnly, Result
 from luckbase.solver.search.bellman import most_residual
 from luckbase.solver.search.expand import who_acts
@@ -293,9 +292,9 @@ def _wrong_columns(part: Part, entry: FileEntry, file: TableFile, number: int) -
     else:
         keys = file.read(number, ["key"])
         states = part.states_in(entry, start, keys, np.arange(stop - start))
-        kinds, actors = who_acts(part.game, states[:FEW])
+        _, actors = who_acts(part.game, states[:FEW])
         right = dict(part.game.table_columns(states))
-        right["to_act"] = np.where(kinds == DECISION, actors + 1, 0).astype(np.int8)
+        right["to_act"] = (np.maximum(actors, -1) + 1).astype(np.int8)
     expected, stored = arrow_columns(right), file.read(number, [*right])
     return {
         name for name, column in expected.items()

@@ -2,6 +2,7 @@
 
 import io
 import re
+import sys
 
 import pytest
 
@@ -159,3 +160,17 @@ def test_a_terminal_is_asked_for_its_width(monkeypatch):
     out = Terminal()
     terminal.print_table("", HEADS, ROWS, out)
     assert "6.54 billion" in out.getvalue() and "…" not in out.getvalue()
+
+
+def test_no_character_of_a_message_acts_on_a_terminal(tmp_path):
+    raw = io.BytesIO()
+    text = terminal._Text(raw, encoding="utf-8")
+    text.write("a\x1b[2Jb\rc\x07\u202ed\n\te \x1b[1mbold\x1b[0m")
+    text.flush()
+    assert raw.getvalue().decode() == "a?[2Jb?c??d\n\te \x1b[1mbold\x1b[0m"
+
+
+def test_cells_of_a_table_are_no_markup(capsys):
+    terminal.print_table("", ("[red]x", "y"), [["[/]a", ":smile:"]], sys.stdout)
+    out = capsys.readouterr().out
+    assert "[red]x" in out and "[/]a" in out and ":smile:" in out

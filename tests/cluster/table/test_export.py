@@ -1,6 +1,7 @@
 """An export: its rows say what questions do, WHERE chooses what a plain filter chooses, files are
 whole or not there, memory does not grow with the table."""
 
+import csv
 import errno
 import io
 import json
@@ -25,7 +26,7 @@ from hypothesis import strategies as st
 import luckbase
 from luckbase.cluster.table import export
 from luckbase.cluster.table.columns import parse_where
-from luckbase.cluster.table.frames import Counted
+from luckbase.cluster.table.frames import Counted, encode
 from luckbase.jobs.app import run
 from luckbase.solver import load_game
 from luckbase.solver.errors import CorruptTableError, OptionError
@@ -466,3 +467,11 @@ def test_what_is_flushed_has_left():
     assert file.write(b"12345") == file.tell() == 5 and raw.getvalue() == b""
     file.flush()
     assert raw.getvalue() == b"12345"
+
+
+def test_a_spreadsheet_computes_no_cell_of_a_file(tmp_path):
+    cells = ["=1+1", "+x", "-y", "@z", "-5", "+1.5e3", "-1,2", "pass to 1", None]
+    file = io.BytesIO()
+    encode(pa.table({"note": cells, "n": range(9)}), file, "csv")
+    read = [row[0] for row in csv.reader(io.StringIO(file.getvalue().decode()))][1:]
+    assert read == ["'=1+1", "'+x", "'-y", "'@z", "-5", "+1.5e3", "-1,2", "pass to 1", ""]
