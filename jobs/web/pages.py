@@ -42,7 +42,7 @@ HERE = Path(__file__).parent
 STATIC = HERE / "static"
 WIDTHS = {"desktop": 560, "phone": 300}
 """The panels of a chart on a page: one for a desktop, one for a phone."""
-OF_A_PAGE = ("was", "take", "done", "right", "lost", "chart")
+OF_A_PAGE = ("was", "take", "done", "right", "lost", "drawing")
 """Parameters of addresses that the page reads, not the answer."""
 Said = Mapping[str, str]
 """The parameters of an address, repeated ones joined with commas."""
@@ -429,7 +429,7 @@ def words(table: Any, view: StateView) -> str:
     """Return a state as a question: ``You have $8,000, 2 spins, against $0 and $3,000.``"""
     follow, up = table.game.get(Follow), (view.moves.answer.to_act or 1) - 1
     if follow is None:
-        return f"{view.scene.about}"
+        return "" if view.scene is None else view.scene.about
     players = [f"player {i + 1}" for i in range(table.game.players)]
     position = follow.place(players, view.moves.numbers)
     desks = [follow.desk(position, i) for i in range(table.game.players)]

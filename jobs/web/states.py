@@ -33,7 +33,7 @@ class StateView(Result):
     from 1; null: nobody, or both. actions: best first. outcomes: where chance moves, or both choose
     at once. drawing: SVG. held: the table has a row of it. why: sentences on the best action.
     defaults: fields that were left out, and their values. playable: a game can begin there;
-    why_not_playable: a sentence if not. scene: what the drawing shows."""
+    why_not_playable: a sentence if not. scene: the subject of the drawing, if there is one."""
 
     moves: Flat[Moves]
     defaults: dict[str, Any]
@@ -41,7 +41,7 @@ class StateView(Result):
     playable: bool
     why_not_playable: str | None
     drawing: str | None
-    scene: PythonOnly[Scene]
+    scene: PythonOnly[Scene | None]
 
 
 class DrawnParams(StateParams):
@@ -80,11 +80,11 @@ def state_answer(table: StoredTable, state: Mapping[str, str], drawing: bool = T
     """Return the answer to a state with what can happen there, and its drawing if that is
     wanted."""
     there, fields = _moves(table, state), table.game.fields
-    scene = scene_at(table.game, fields.read(state))
+    scene = scene_at(table.game, fields.read(state)) if drawing else None
     reasons, why_not = list(map(str, why(table, there))), tables.why_not(there)
     return StateView(
         there, fields.left_out(state), reasons, why_not is None, why_not,
-        svg(scene) if drawing else None, scene,
+        None if scene is None else svg(scene), scene,
     )  # fmt: skip
 
 
