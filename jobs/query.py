@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from luckbase import Answer, Table
     from luckbase.cluster.info import FieldInfo, OptionInfo, TableAbout
+    from luckbase.solver.game.capabilities import Position
 
 WIDTH = 80
 """Columns of what is printed, where the terminal has as many."""
@@ -232,7 +233,9 @@ def query(
     fields: Annotated[
         list[str] | None,
         app.Argument(
-            "The state: scores=0,2000,3500 earned=0,1,0; else the start.", "[FIELD=VALUE...]"
+            "The state, as scores=0,2000,3500 earned=0,1,0, or in a sentence: "
+            "'Ed 5000, 2 spins; Peter 8000; Michael 3000'; else the start.",
+            "[FIELD=VALUE...]",
         ),
     ] = None,
     batch: Annotated[
@@ -266,6 +269,8 @@ def query(
     if batch is not None and (payoffs or games is not None):
         name = "payoffs" if payoffs else "games"
         raise OptionError(f"--{name}: is of one state; leave it out, or give a state for --batch")
+    from luckbase.solver.game.capabilities import position_of
+
     with app.open_found(table, results, settings, strict) as source, in_python(batch is None):
         if batch is not None:
             alone = source.decided is not None
@@ -273,9 +278,13 @@ def query(
             _answer_batch(source, batch, out, None if as_json else columns)
             terminal.say(f"answered by {source.origin}")
             return
-        state = app.read_fields(fields) if fields else _start_of(source, table)
+        position = position_of(source.game, " ".join(fields or []))
+        if position is not None:
+            state = source.game.describe(position.state)
+        else:
+            state = app.read_fields(fields) if fields else _start_of(source, table)
         if source.stores_best_alone(state):
-            _print_decision(source, state, payoffs, games, max_states, as_json)
+            _print_decision(source, state, position, payoffs, games, max_states, as_json)
             return
         if games is not None:
             raise OptionError(f"--games {games}: this table has the exact payoffs; leave it out")
@@ -283,14 +292,16 @@ def query(
 
         progress = terminal.search_progress(max_states)
         result, claims = explain(source, state, max_states, progress)
-        reasons = list(map(str, claims))
+        answer, reasons = result.answer, list(map(str, claims))
+        if position is not None:
+            answer = source.told(position, answer)
         name, defaults = source.game.payoff_name, source.game.fields.left_out(state)
     if as_json:
-        terminal.print_json(result.answer, {"why": reasons})
+        terminal.print_json(answer, {"why": reasons})
         return
     if defaults:
         terminal.print_to_fit(f"{LEFT_OUT}{sentences.fields(defaults)}")
-    _print(result.answer, name, reasons)
+    _print(answer, name, reasons, position)
 
 
 def _start_of(table: Table, name: str) -> dict[str, Any]:
@@ -306,8 +317,8 @@ def _start_of(table: Table, name: str) -> dict[str, Any]:
 
 
 def _print_decision(
-    table: Table, state: dict[str, Any], payoffs: bool, games: int | None, max_states: int,
-    as_json: bool,
+    table: Table, state: dict[str, Any], position: Position | None, payoffs: bool,
+    games: int | None, max_states: int, as_json: bool,
 ) -> None:  # fmt: skip
     """Print the best action of a state beyond the frontier. payoffs: from what the best actions
     lead to; games: the same from so many games."""
@@ -322,11 +333,13 @@ def _print_decision(
             state, max_states,
             lambda n: terminal.say(f"following decisions through {sentences.many(n, 'state')}"),
         )  # fmt: skip
+    if position is not None:
+        answer = table.told(position, answer)
     if as_json:
         terminal.print_json(answer)
     else:
         turn = reason(table, moves(table, state)) if answer.decision_only else ""
-        _print(answer, table.game.payoff_name, [f"{turn}."] if turn else [])
+        _print(answer, table.game.payoff_name, [f"{turn}."] if turn else [], position)
 
 
 def _answer_batch(table: Table, batch: str, out: str, columns: dict[str, bool] | None) -> None:
@@ -356,20 +369,30 @@ def _is_blank_somewhere(column: pa.ChunkedArray) -> bool:
     return column.null_count > 0 or (is_text and pc.index(column, "").as_py() >= 0)
 
 
-def _print(answer: Answer, payoff_name: str, reasons: list[str]) -> None:
+def _print(
+    answer: Answer, payoff_name: str, reasons: list[str], position: Position | None = None
+) -> None:
+    """Print an answer; position: as it was told, for the names of the players."""
+    from luckbase.cluster.play.advise import named
+
+    def with_names(text: str) -> str:
+        return named(text, position.names) if position is not None else text
+
     terminal.print_to_fit(f"{answer.board}  {sentences.fields(answer.state, '  ')}")
     if answer.note:
-        terminal.print_to_fit(answer.note)
+        terminal.print_to_fit(with_names(answer.note))
     if answer.headline:
-        print(answer.headline)
+        print(with_names(answer.headline))
     heads, rows = answer.table()
     if answer.strategies is not None:
         terminal.print_table("", heads, rows, sys.stdout)
         heads, rows = replace(answer, strategies=None).table()
     if rows:
-        terminal.print_table("", [payoff_name, *heads[1:]], rows, sys.stdout)
+        heads = [payoff_name, *map(with_names, heads[1:])]
+        rows = [[with_names(row[0]), *row[1:]] for row in rows]
+        terminal.print_table("", heads, rows, sys.stdout)
     for sentence in reasons:
-        terminal.print_to_fit(sentence)
+        terminal.print_to_fit(with_names(sentence))
     print(answer.footline.replace("; ", "\n", 1))
 
 

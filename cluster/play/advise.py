@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -190,13 +190,15 @@ class Following:
         at = self.here
         desks = {name: self.words.desk(at, i) for i, name in enumerate(at.names)}
         up = at.names[at.up] if at.up >= 0 else None
-        advice, unpriced = None, None
+        advice, unpriced, note = None, None, self.words.note(at) or None
         if up is not None:
             try:
-                advice = advice_at(*self.prices.at(at.state), at.names)
+                table, here = self.prices.at(at.state)
+                here = replace(here, answer=table.told(at, here.answer))
+                note = here.answer.remark
+                advice = advice_at(table, here, at.names)
             except SearchLimitError as error:
                 unpriced = str(error)
-        note = self.words.note(at) or None
         return Said(text, up, self.game.describe(at.state), desks, note, advice, unpriced)
 
 

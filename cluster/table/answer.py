@@ -78,8 +78,12 @@ class Bid(Result):
         return "" if _sure(self.least, self.most) else f"{self.least:z.4f} – {self.most:z.4f}"
 
 
-Source = Literal["table", "search", "decisions", "games"]
-_SOURCES = {"decisions": "the stored decisions", "games": "games by the stored decisions"}
+Source = Literal["table", "search", "decisions", "games", "interpolation"]
+_SOURCES = {
+    "decisions": "the stored decisions",
+    "games": "games by the stored decisions",
+    "interpolation": "the table",
+}
 
 
 @dataclass(frozen=True)
@@ -95,7 +99,8 @@ class Answer(Result):
     `error` can tell. strategies: where both players choose at once, an optimal one of each; then
     actions are player 1's against the other's strategy, the likeliest first, `best` is None unless
     one is certain, and toss_up says that others are optimal too. given: fields that were given
-    otherwise than `state` has them, being the same state.
+    otherwise than `state` has them, being the same state. remark: how a state that was
+    given in words was understood, if that is not plain.
     """
 
     origin: Flat[Origin]
@@ -111,6 +116,7 @@ class Answer(Result):
     strategies: IfAny[tuple[tuple[Bid, ...], ...]] = None
     decision_only: IfAny[bool] = None
     given: PythonOnly[dict[str, Any]] = field(default_factory=dict, compare=False)
+    remark: IfAny[str] = None
 
     def __getitem__(self, action: str) -> tuple[float, ...]:
         """The payoffs of an action, over players; where both choose at once of one of player 1's,
@@ -127,11 +133,13 @@ class Answer(Result):
 
     @property
     def note(self) -> str:
-        """What was asked where the state says it otherwise, in a line; "" where it does not."""
-        if not self.given:
-            return ""
-        canonical = sentences.fields({name: self.state.get(name, "") for name in self.given})
-        return f"{sentences.fields(self.given)} is the same as {canonical}: both are one state"
+        """How the state was understood, in a line; "" if it is as it was given."""
+        notes = [self.remark] if self.remark else []
+        if self.given:
+            canonical = sentences.fields({name: self.state.get(name, "") for name in self.given})
+            given = sentences.fields(self.given)
+            notes.append(f"{given} is the same as {canonical}: both are one state")
+        return "; ".join(notes)
 
     @property
     def board(self) -> str:
@@ -160,6 +168,8 @@ class Answer(Result):
         each = sentences.within(self.error, "each ") if self.value else "no payoffs are stored"
         if self.source == "games":
             each = f"the largest standard error {self.error:.2g}"
+        if self.source == "interpolation":
+            each = f"interpolated between states {sentences.within(self.error, 'each ')}"
         source = _SOURCES.get(self.source, f"the {self.source}")
         return f"{each}, from {source}; answered by {self.origin}"
 
@@ -198,6 +208,37 @@ class Answer(Result):
         state = f"{self.board}  {sentences.fields(self.state)}"
         table = html_table(heads, rows, [state, self.note, self.headline], marked=best)
         return f"{table}<small>{escape(self.footline)}</small>"
+
+
+def interpolated(
+    nearest_answer: Answer, answers: Sequence[Answer], weights: Sequence[float], between: str
+) -> Answer:
+    """Return an answer to a position between grid states: weighted payoffs, and the action of the
+    nearest state.
+
+    answers: of the grid states around it. between: where it lies, in words.
+    """
+
+    def mean(payoffs: Sequence[Sequence[float]]) -> tuple[float, ...]:
+        return tuple((np.asarray(weights) @ np.asarray(payoffs)).tolist())
+
+    by_action = [{action.name: action.value for action in each.actions} for each in answers]
+    shared = [a for a in nearest_answer.actions if all(a.name in each for each in by_action)]
+    actions = tuple(Action(a.name, mean([each[a.name] for each in by_action])) for a in shared)
+    margin, best = None, nearest_answer.best
+    if nearest_answer.to_act is not None and len(actions) > 1:
+        paid = {a.name: a.value[nearest_answer.to_act - 1] for a in actions}
+        margin = paid.pop(best, 0.0) - max(paid.values()) if best else None
+    differ = sorted({each.best for each in answers if each.best and each.best != best})
+    remark = (
+        f"{between}: payoffs are interpolated; action and reasons are those of the nearest state"
+    )
+    if differ:
+        remark += f"; a neighbor's best action is {', '.join(differ)}"
+    return replace(
+        nearest_answer, value=mean([each.value for each in answers]), actions=actions,
+        margin=margin, source="interpolation", remark=remark,
+    )  # fmt: skip
 
 
 def otherwise(inputs: Mapping[str, Any], state: Mapping[str, Any]) -> dict[str, Any]:

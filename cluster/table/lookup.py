@@ -22,6 +22,7 @@ from luckbase.cluster.table.answer import (
     actions_of_part,
     answer_at,
     best_alone,
+    interpolated,
     joined,
     nothing_known,
     otherwise,
@@ -43,7 +44,7 @@ from luckbase.solver.errors import (
     StateError,
 )
 from luckbase.solver.game.arrays import Floats, Ints
-from luckbase.solver.game.capabilities import simplify
+from luckbase.solver.game.capabilities import Follow, Position, position_of, simplify
 from luckbase.solver.game.fields import State
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.rules import DECISION, SIMULTANEOUS
@@ -345,7 +346,8 @@ class Lookup:
         True
 
         state: a mapping of the fields of ``luckbase query``, as numbers, tuples, lists or text; a
-        row of a frame; or text; or else fields as keywords. on_level: told how many states a search
+        row of a frame; or text, as ``mine=0 yours=87`` or a sentence of the game (`position_of`);
+        or else fields as keywords. on_level: told how many states a search
         has met, in how many levels.
 
         Raises StateError, also for a state beyond the table where nothing may be searched;
@@ -354,6 +356,9 @@ class Lookup:
         if state is not None and fields:
             raise StateError(f"{next(iter(fields))}: give a state or its fields as keywords")
         game, state = self.game, fields if state is None else state
+        if isinstance(state, str) and (position := position_of(game, state)) is not None:
+            nearest = self.ask(game.describe(position.state), max_states, on_level)
+            return self.told(position, nearest)
         inputs = game.fields.read(state).reshape(1, -1)
         canonical = game.canonical_states(inputs)
         (answer,) = self.known_answers(canonical, inputs)
@@ -363,6 +368,25 @@ class Lookup:
         if answer is None:
             raise StateError(self.missing(canonical[0]))
         return answer
+
+    def told(self, position: Position, answer: Answer) -> Answer:
+        """Return the answer to a position that was told in words, from that to its state.
+
+        Between grid states the payoffs are interpolated if the table has all of these.
+        """
+        words = self.game.need(Follow)
+        weights, states, between = words.neighbors(position)
+        remarks: list[str | None] = [words.note(position)]
+        if between:
+            found = self.known_answers(states, self.game.fields.values(states))
+            known = [each for each in found if each is not None and each.value]
+            if len(known) == len(found):
+                answer = interpolated(answer, known, weights.tolist(), between)
+                remarks.append(answer.remark)
+            else:
+                nearest = words.say(words.place(position.names, position.state))
+                remarks.append(f"{between}: counts as the nearest state, {nearest}")
+        return replace(answer, remark="; ".join(filter(None, remarks)) or None)
 
     def known_answers(
         self, states: Ints, inputs: Ints, edges: Expanded | None = None,

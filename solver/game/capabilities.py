@@ -358,14 +358,20 @@ class Drawing(Capability):
 
 @dataclass(frozen=True)
 class Position:
-    """A game that is followed, as far as it went. names: of the players, in turn order; values:
-    int64 (fields,), in people's units, as exact as they were said; state: canonical (fields,), in
-    the board's units; up: who acts, from 0, -1 where the game is over."""
+    """A position of a game that is told in words.
+
+    names: of the players, in turn order.
+    values: int64 (fields,), in people's units, as exact as they were said.
+    state: canonical (fields,), in the board's units.
+    up: who acts, from 0; -1 if the game is over.
+    assumed: what was not said, in words, such as ``Ed's dollars``; it counts as 0.
+    """
 
     names: tuple[str, ...]
     values: Ints
     state: Ints
     up: int
+    assumed: tuple[str, ...] = ()
 
 
 class Event(NamedTuple):
@@ -408,8 +414,13 @@ class Follow(Capability, ABC):
         """All that can happen next, a line each."""
 
     def note(self, at: Position) -> str:
-        """What a person should know of a position's state; "" for nothing."""
+        """Return what a person should know of a position's state; "" for nothing."""
         return ""
+
+    def neighbors(self, at: Position) -> tuple[Floats, Ints, str]:
+        """Return weights (k,) and canonical states (k, fields) between which a position lies, and
+        that in words, such as ``Ed between $5,250 and $5,500``. The weights add up to 1."""
+        return np.ones(1), at.state.reshape(1, -1), ""
 
     def say(self, at: Position) -> str:
         """The position as a line that `begin` takes."""
@@ -568,3 +579,19 @@ def scene_at(game: Game, values: Ints) -> Scene:
 
         return plain_scene(game.fields, values.tolist(), game.board.game)
     return draw(values)
+
+
+def position_of(game: Game, text: str) -> Position | None:
+    """Return the position that a sentence tells, such as ``Ed 5000, 2 spins; Peter 8000; Michael
+    3000``; None for fields (``mine=0``), or if the game reads no sentences. Raises StateError.
+    """
+    if "=" in text or not text.strip() or Follow not in game.rules.capabilities:
+        return None
+    words = game.need(Follow)
+    position = words.begin(text)
+    if position is None:
+        raise StateError(
+            f"'{shorten(text, 40)}': expected who has what, as in {words.words[0][0]}; or fields, "
+            f"as in {game.fields.example}"
+        )
+    return position

@@ -7,6 +7,7 @@ import numpy as np
 import pandas
 import pytest
 
+import luckbase
 from luckbase import cluster, solver
 from luckbase.jobs.app import run
 from luckbase.solver.errors import StateError
@@ -181,3 +182,25 @@ def test_decisions_are_searched_from_above_and_followed_from_one_state(tmp_path,
     for more in (["--payoffs"], ["--games", "9"]):
         assert run(["query", TINY, "--batch", "states.csv", *more, *where]) == 2
         assert f"{more[0]}: is of one state" in capsys.readouterr().err
+
+
+def test_a_sentence_is_answered_with_its_names_and_between_grid_states(table_of, command):
+    """Payoffs between grid states are the weighted ones of these; the action is the nearest's."""
+    where = table_of(BOARDS / "press-your-luck/tiny.toml", frontier=2)
+    with luckbase.open(where) as table:
+        low, high = (table.ask(f"scores={n},1000,500 earned=2,0,0") for n in (500, 1000))
+        told = table.ask("Ed $625, 2 spins; Peter 1000; Michael 500")
+        assert table.ask("Ed 500, 2 spins; Peter 1k; Michael 500").value == low.value
+    assert (told.source, told.best, told.state) == ("interpolation", low.best, low.state)
+    for now, first, second in zip(told.value, low.value, high.value, strict=True):
+        assert now == pytest.approx(0.75 * first + 0.25 * second, abs=1e-12)
+    for action in told.actions:
+        expected = 0.75 * np.array(low[action.name]) + 0.25 * np.array(high[action.name])
+        assert action.value == pytest.approx(expected, abs=1e-12)
+    code, out, _ = command("query", where, "Ed $625, 2 spins;", "Peter 1000; Michael 500")
+    assert code == 0 and "Ed between $500 and $1,000" in out and "Ed is up; best: " in out
+    assert "player 1" not in out and "pass to 2" not in out
+    code, out, err = command("query", where, "Ed 500; Peter 1000; Michael 500")
+    assert (code, out) == (2, "") and "who has spins? for example Ed 5000, 2 spins" in err
+    code, out, err = command("query", where, "banana")
+    assert code == 2 and "'banana': expected who has what, as in Ed 0, 4 spins" in err

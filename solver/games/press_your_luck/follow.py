@@ -13,11 +13,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 
 from luckbase.solver.errors import StateError
-from luckbase.solver.game.arrays import Ints
+from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import Event, Follow, Position
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.rules import TERMINAL, Numbers
@@ -92,33 +93,53 @@ class LuckWords(Follow):
             raise StateError(f"{many(len(parts), 'player')}; expected {self.players}, a semicolon "
                              "between them")  # fmt: skip
         desks = list(map(self._desk, parts))
-        names = tuple(name for name, _ in desks)
+        names = tuple(name for name, *_ in desks)
         for i, name in enumerate(names):
             if name.lower() in [earlier.lower() for earlier in names[:i]]:
                 raise StateError(f"'{name}' is there twice; expected a name for each player")
         values = np.zeros(self.game.field_count, np.int64)
-        for i, (_, numbers) in enumerate(desks):
+        for i, (_, numbers, _) in enumerate(desks):
             for field, number in zip(by_field(values), numbers, strict=True):
                 field[i] = number
-        return self._at(names, values)
+        _, earned, passed, _ = by_field(values)
+        if not (earned + passed).any():
+            example = "; ".join([f"{names[0]} 5000, 2 spins", *(f"{n} 3000" for n in names[1:])])
+            raise StateError(f"who has spins? for example {example}")
+        at = self._at(names, values)
+        return replace(at, assumed=tuple(f"{n}'s dollars" for n, _, said in desks if not said))
 
-    def _desk(self, part: str) -> tuple[str, list[int]]:
-        """A player's name, and their dollars, earned spins, passed spins and whammies."""
+    def _desk(self, part: str) -> tuple[str, list[int], bool]:
+        """Return a player's name; dollars, earned spins, passed spins and whammies; and whether
+        the dollars were said. Raises StateError."""
         clean = re.sub(r"(?<=\d),(?=\d{3}\b)", "", part.replace("$", ""))
-        head, *parts = [word.strip() for word in clean.split(",")]
-        match = re.fullmatch(r"(.*\S)\s+(\d+)", head)
-        if match is None or len(match[2]) > 9:
-            raise StateError(f"'{shorten(part, 60)}': expected a name, their dollars and their "
-                             "spins, as in Ed 0, 4 spins")  # fmt: skip
-        counts = [0, 0, 0]
-        for word in parts:
-            said = re.fullmatch(r"(\d{1,3})(?: (.*))?", word.lower())
-            kind = said and _KINDS.get(said[2] or "")
-            if said is None or kind is None:
-                raise StateError(f"'{shorten(word, 40)}': expected so many spins, passed or "
-                                 "whammies, as in 2 spins, 1 passed, 1 whammy")  # fmt: skip
-            counts[kind] += int(said[1])
-        return match[1], [int(match[2]), *counts]
+        words = re.sub(r"\s*([,:])\s*", r"\1 ", clean).split()
+        for k in range(1, len(words) + 1):
+            name, counts = " ".join(words[:k]).rstrip(",:"), " ".join(words[k:])
+            if name and re.fullmatch(_COUNTS, counts, re.I):
+                return name, *self._counts(counts)
+        head, *others = re.split(", ?", " ".join(words))
+        if re.search(r"\s\d[\d.]*k?$", head, re.I):
+            unknown = next((each for each in others if not re.fullmatch(_COUNT, each, re.I)), head)
+            raise StateError(f"'{shorten(unknown, 40)}': expected so many spins, passed or "
+                             "whammies, as in 2 spins, 1 passed, 1 whammy")  # fmt: skip
+        raise StateError(f"'{shorten(part, 60)}': expected a name, their dollars and their "
+                         "spins, as in Ed 0, 4 spins")  # fmt: skip
+
+    def _counts(self, text: str) -> tuple[list[int], bool]:
+        """Return what `_desk` says of its counts. The first bare number is dollars, the next is
+        earned spins."""
+        numbers, dollars_said = [0, 0, 0, 0], False
+        for count, kind, out, bare, thousands in re.findall(_COUNT, text, re.I):
+            if out:
+                numbers[3] = self.board.rules.max_whammies
+            elif kind:
+                numbers[1 + _KINDS[kind.lower()]] += int(count)
+            elif not dollars_said:
+                dollars_said = True
+                numbers[0] = round(float(bare) * (1000 if thousands else 1))
+            else:
+                numbers[1] += int(float(bare))
+        return numbers, dollars_said
 
     def _at(self, names: Sequence[str], values: Ints) -> Position:
         """The position of values (fields,) in exact dollars. Raises StateError."""
@@ -147,9 +168,33 @@ class LuckWords(Follow):
     def note(self, at: Position) -> str:
         cap = self.board.solve.score_cap
         over = [name for i, name in enumerate(at.names) if at.values[i] > cap]
-        if not over:
-            return ""
-        return f"{' and '.join(over)}: more than ${cap:,} counts as that, the board's score_cap"
+        notes = []
+        if at.assumed:
+            notes.append(f"not said, so taken as 0: {', '.join(at.assumed)}")
+        if over:
+            named = " and ".join(over)
+            notes.append(f"{named}: more than ${cap:,} counts as that, the board's score_cap")
+        return "; ".join(notes)
+
+    def neighbors(self, at: Position) -> tuple[Floats, Ints, str]:
+        unit, cap = self.board.solve.score_unit, self.board.solve.score_cap
+        scores = np.minimum(by_field(at.values)[0], cap)
+        low = scores // unit * unit
+        share = (scores - low) / unit  # of the grid value above
+        weights, states = [], []
+        for above in product((0, 1), repeat=self.players):
+            weight = np.prod(np.where(above, share, 1 - share))
+            if weight > 0:
+                values = at.values.copy()
+                by_field(values)[0][:] = low + np.multiply(above, unit)
+                weights.append(weight)
+                states.append(self.game.canonical_states(values)[0])
+        between = ", ".join(
+            f"{name} between ${least:,} and ${least + unit:,}"
+            for name, least, part in zip(at.names, low.tolist(), share.tolist(), strict=True)
+            if part
+        )
+        return np.array(weights), np.array(states), between
 
     # --- what happens ------------------------------------------------------------------------
 
@@ -355,9 +400,16 @@ class LuckWords(Follow):
 
 _KIND = {"whammy": WHAMMY, "double": DOUBLES, "lose a whammy": LOSES}
 _KINDS = {
-    "": 0, "spin": 0, "spins": 0, "earned": 0, "passed": 1, "passed spin": 1, "passed spins": 1,
-    "earned spin": 0, "earned spins": 0, "whammy": 2, "whammies": 2,
+    "spin": 0, "spins": 0, "earned": 0, "earned spin": 0, "earned spins": 0, "passed": 1,
+    "passed spin": 1, "passed spins": 1, "whammy": 2, "whammies": 2,
 }  # fmt: skip
+_NAMES = "|".join(sorted(_KINDS, key=len, reverse=True))
+_COUNTED = rf"(\d{{1,3}})(?: )({_NAMES})\b|(out)\b"
+_BARE = r"(\d{1,9}(?:\.\d+)?)(k)?(?![\w.])"
+_COUNT = f"(?:{_COUNTED}|{_BARE})"
+_COUNTS = f"(?:(?:{_COUNTED})(?:,? | and |,?$)|{_BARE}(?:, | and | (?={_COUNTED})|,?$))*"
+"""What a player has, in any order: numbers that say what they count, ``2 passed spins``, and bare
+ones, ``5k``, that do not. Of two bare ones the second needs a comma, as in ``player 2 5000, 3``."""
 
 
 def _money(slide: Slide) -> Slide:

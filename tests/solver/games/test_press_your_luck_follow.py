@@ -3,7 +3,7 @@ what can not be is refused with what would be right."""
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from luckbase.solver import load_game
@@ -40,6 +40,65 @@ def told(of, line, *more):
 
 def february():
     return load_game(press_your_luck(FEBRUARY)).need(Follow)
+
+
+SENTENCES = [
+    # Ed's part; dollars, earned spins, passed spins, whammies
+    ("Ed 5000, 2 spins", (5000, 2, 0, 0)),
+    ("Ed $5,000, 2 spins", (5000, 2, 0, 0)),
+    ("Ed: 5000, 2 spins", (5000, 2, 0, 0)),
+    ("Ed : $5,000 , 2 spins", (5000, 2, 0, 0)),
+    ("Ed 5000 2 spins", (5000, 2, 0, 0)),
+    ("Ed 2 spins 5000", (5000, 2, 0, 0)),
+    ("Ed, 2 spins, $5000", (5000, 2, 0, 0)),
+    ("Ed 5k, 2 spins", (5000, 2, 0, 0)),
+    ("Ed 5.5K, 2 spins", (5500, 2, 0, 0)),
+    ("Ed 5000, 2", (5000, 2, 0, 0)),
+    ("Ed 5000, 2 earned", (5000, 2, 0, 0)),
+    ("Ed 5000, 2 earned spins", (5000, 2, 0, 0)),
+    ("Ed 5000 and 2 spins", (5000, 2, 0, 0)),
+    ("Ed 5000, 2 spins and 1 whammy", (5000, 2, 0, 1)),
+    ("Ed 5000, 2 Spins, 1 Whammy", (5000, 2, 0, 1)),
+    ("Ed 5000, 2 passed", (5000, 0, 2, 0)),
+    ("Ed 5000, 2 passed spins", (5000, 0, 2, 0)),
+    ("Ed 5000, 1 spin, 2 passed spins, 3 whammies", (5000, 1, 2, 3)),
+    ("Ed 3 whammies, 1 spin", (0, 1, 0, 3)),
+    ("Ed 2 spins", (0, 2, 0, 0)),
+    ("Ed out", (0, 0, 0, 4)),
+    ("Ed: out", (0, 0, 0, 4)),
+    ("Ed", (0, 0, 0, 0)),
+    ("Ed:", (0, 0, 0, 0)),
+    ("Big Ed 5000, 2 spins", (5000, 2, 0, 0)),
+    ("player 1 5000, 2 spins", (5000, 2, 0, 0)),
+    ("player 1: 5000, 2 spins", (5000, 2, 0, 0)),
+    ("R2 D2 500, 1 spin", (500, 1, 0, 0)),
+    ("Ed 0, 4 spins,", (0, 4, 0, 0)),
+    ("  Ed   250 ,1 spin ", (250, 1, 0, 0)),
+    ("Ed 20,000, 10 spins", (20000, 10, 0, 0)),
+]
+
+
+@pytest.mark.parametrize(("part", "expected"), SENTENCES)
+def test_a_sentence_is_understood_as_people_write_it(part, expected):
+    at = february().begin(f"{part}; Peter 8000, 1 spin; Michael 3000")
+    assert tuple(at.values.reshape(-1, 3)[:4, 0].tolist()) == expected
+    assert at.names[1:] == ("Peter", "Michael") and ":" not in at.names[0]
+    dollars = any(word in part for word in ("0", "5k", "5.5K"))
+    assert at.assumed == (() if dollars else (f"{at.names[0]}'s dollars",))
+
+
+def test_a_score_between_grid_states_has_weights_of_its_neighbors():
+    words = february()
+    at = words.begin("Ed 5100, 2 spins; Peter 8000; Michael 25000")
+    unit = words.board.solve.score_unit
+    low, share = 5100 // unit * unit, 5100 % unit / unit
+    weights, states, between = words.neighbors(at)
+    assert weights.tolist() == pytest.approx([1 - share, share])
+    described = [words.game.describe(state)["scores"] for state in states]
+    assert described == [[low, 8000, 20000], [low + unit, 8000, 20000]]
+    assert between == f"Ed between ${low:,} and ${low + unit:,}"
+    weights, _, between = words.neighbors(words.begin(f"Ed {unit}, 1; Peter 0; Michael 0"))
+    assert weights.tolist() == [1] and not between
 
 
 @settings(max_examples=60)
@@ -85,6 +144,7 @@ def test_what_can_be_said_is_what_the_rules_lead_to(made):
     st.lists(st.integers(0, 3), min_size=3, max_size=3),
 )
 def test_who_has_what_reads_as_it_is_written(scores, spins, whammies):
+    assume(any(spins))  # else the game is over, and a sentence asks who has spins
     words, values = february(), np.array([*scores, *spins, *whammies])
     parts = [
         f"{name} ${scores[i]:,}, {spins[i]} spins, {spins[i + 3]} passed, {whammies[i]} whammies"
