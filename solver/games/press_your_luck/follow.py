@@ -115,7 +115,7 @@ class LuckWords(Follow):
         words = re.sub(r"\s*([,:])\s*", r"\1 ", clean).split()
         for k in range(1, len(words) + 1):
             name, counts = " ".join(words[:k]).rstrip(",:"), " ".join(words[k:])
-            if name and re.fullmatch(_COUNTS, counts, re.I):
+            if re.fullmatch(_NAME, name, re.I) and re.fullmatch(_COUNTS, counts, re.I):
                 return name, *self._counts(counts)
         head, *others = re.split(", ?", " ".join(words))
         if re.search(r"\s\d[\d.]*k?$", head, re.I):
@@ -404,6 +404,7 @@ _KINDS = {
     "passed spin": 1, "passed spins": 1, "whammy": 2, "whammies": 2,
 }  # fmt: skip
 _NAMES = "|".join(sorted(_KINDS, key=len, reverse=True))
+_NAME = r"player \d+|[^,]*[^,\s\d][^,\s]*"
 _COUNTED = rf"(\d{{1,3}})(?: )({_NAMES})\b|(out)\b"
 _BARE = r"(\d{1,9}(?:\.\d+)?)(k)?(?![\w.])"
 _COUNT = f"(?:{_COUNTED}|{_BARE})"
