@@ -192,7 +192,6 @@ CASES = [
      "does not allow|residual"),
     ("another tile", SEARCH, rows(off_by("to_act", 1)), FOUND),
     ("a search tier", SEARCH, value("files.0.tier", 1), "its keys are none"),
-    ("roots that are none", SEARCH, value("goals.0.roots", {"start": [{"open": "x"}]}), "open"),
     ("a level of nothing", STAGES, value("levels.0.level", {}), "has a level that is none"),
     ("a level of no width", STAGES, value("levels.0.level.width", 0), "level"),
     ("a level of text", STAGES, value("levels.0.level.falls", {"open": "x"}), "level"),
