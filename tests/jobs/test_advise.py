@@ -79,7 +79,8 @@ def test_a_decision_with_too_many_states_below_gets_no_advice(advised):
     code, out, _ = advised(START, "Ed 500 + spin", more=("--max-states", "5"))
     assert code == 0
     said = r"  no advice: the search has found (\d+) states and (\d+) of them are not solved yet; "
-    found = re.findall(said + r"the limit is 5; solve a table first, run: luckbase solve ", out)
+    limit = r"the limit is 5 \(--max-states\); solve a table first, run: luckbase solve "
+    found = re.findall(said + limit, out)
     assert len(found) == 2
     assert all(int(states) > 5 and int(states) > int(left) > 0 for states, left in found)
 

@@ -102,7 +102,7 @@ class LuckWords(Follow):
             for field, number in zip(by_field(values), numbers, strict=True):
                 field[i] = number
         _, earned, passed, _ = by_field(values)
-        if not (earned + passed).any():
+        if not (earned + passed).any() and not re.search(r"\b0 (spin|earned|passed)", text, re.I):
             example = "; ".join([f"{names[0]} 5000, 2 spins", *(f"{n} 3000" for n in names[1:])])
             raise StateError(f"who has spins? for example {example}")
         at = self._at(names, values)
