@@ -308,10 +308,10 @@ def _json_rows(data: bytes, source: str) -> pa.Table:
             row = json.loads(line)
         except (ValueError, RecursionError) as error:
             why = getattr(error, "msg", "nested too deeply")
-            raise OptionError(f"{source}: line {number} is no JSON: {why}") from None
+            raise OptionError(f"{source}: line {number} is not JSON: {why}") from None
         if not isinstance(row, dict) or not all(map(_is_cell, row.values())):
             raise OptionError(
-                f"{source}: line {number} is no row; expected an object with numbers, text and "
+                f"{source}: line {number} is not a row; expected an object with numbers, text and "
                 "lists of these"
             )
         for name, cell in row.items():

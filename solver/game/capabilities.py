@@ -591,7 +591,7 @@ def position_of(game: Game, text: str) -> Position | None:
     position = words.begin(text)
     if position is None:
         raise StateError(
-            f"'{shorten(text, 40)}': expected who has what, as in {words.words[0][0]}; or fields, "
-            f"as in {game.fields.example}"
+            f"'{shorten(text, 40)}' is not FIELD=VALUE, as {game.fields.example}, and does not say "
+            f"who has what, as {words.words[0][0]}"
         )
     return position

@@ -105,14 +105,24 @@ def test_what_a_stopped_run_left_is_never_trusted(undisturbed, tmp_path):
     solve_until(BOARD, tmp_path, 30)
     table = table_in(tmp_path)
     before = {p: p.stat().st_mtime_ns for p in table.rglob("*.parquet")}
-    (table / "spill/ray").mkdir(parents=True)
-    for name in ("spill/ray/some", "running.json", ".here-gone-1", "tiers/shard-3.gone.part"):
+    (writer,) = read(table).writers
+    (table / f"spill.{writer}/ray").mkdir(parents=True)
+    part = "tiers/shard-3.parquet.host-1-0123abcd-1.part"
+    for name in (f"spill.{writer}/ray/some", "running.json", ".here-gone-1", part):
         (table / name).write_bytes(bytes(8))
+    others = table / "tiers/thesis.part", table / "spill/thesis"  # of other people: they stay
+    for path in others:
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(b"text")
     solved = cluster.solve(BOARD, results=tmp_path, workers=1)
     assert solved.again > 0
     assert all(p.stat().st_mtime_ns == then for p, then in before.items())
     assert files(table) == files(undisturbed)
-    assert not leftovers(table)
+    for path in others:
+        assert path.read_bytes() == b"text"
+        path.unlink()
+    (table / "spill").rmdir()
+    assert not leftovers(table) and not list(table.glob("spill.*"))
 
 
 CHILD = """

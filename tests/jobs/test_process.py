@@ -318,6 +318,7 @@ def test_the_lines_of_progress_take_compiling_in_their_stride(every_line, capsys
 
 def test_the_bar_says_so(monkeypatch, capsys):
     monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    monkeypatch.setattr("sys.__stderr__", sys.stderr)  # where the bar may move the cursor
     monkeypatch.setenv("COLUMNS", "100")
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("TERM", "xterm")  # a dumb one has no bar

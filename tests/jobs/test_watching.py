@@ -64,7 +64,7 @@ def test_each_solve_has_a_log_and_old_ones_go(tmp_path, monkeypatch):
     assert run([*WORDS, "--results", str(tmp_path)]) == 0  # nothing to do, nothing to say
     assert len(list(tmp_path.rglob("log/*.log"))) == 1
     for i in range(30):
-        (log.parent / f"19850225T2130{i:02d}-1.log").touch()
+        (log.parent / f"19850225T2130{i:02d}.000000-1.log").touch()
     monkeypatch.setattr("luckbase.cluster.run.tiers.write_tier", full)
     assert run([*WORDS, "--results", str(tmp_path), "--force"]) == 1
     logs = sorted(log.parent.iterdir())

@@ -40,6 +40,8 @@ class Given(Held):
     def rows(self):
         return sum(map(len, self.pieces))
 
+    paid = True
+
     def all_states(self):
         first = 0
         for piece in self.pieces:
