@@ -152,7 +152,9 @@ def grid(
     Raises OptionError for columns or colours that are none, and for more than `MAX_CELLS` cells;
     StateError for a base that is no state.
     """
-    game, known = table.game, tables.column_spans(table) | dict(spans)
+    game, known = table.game, dict(spans)
+    if not known.keys() >= {*columns}:
+        known = tables.column_spans(table) | known
     x, y = (_axis(which, name, known) for which, name in zip("xy", columns, strict=True))
     if columns[0] == columns[1]:
         raise OptionError(f"y: {columns[1]} is the column of x too; take another one")

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import logging
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, Generic, Self, TypeVar
 from zlib import crc32
@@ -147,13 +147,24 @@ Truth = Annotated[bool, BeforeValidator(_truth)]
 """Whether a parameter is 1 or true."""
 
 
+def joined(pairs: Iterable[tuple[str, str]], lists: Collection[str]) -> dict[str, Any]:
+    """Return parameters by name: those in `lists` as lists of texts; others that are given several
+    times, as a form sends the boxes of a set, joined with commas."""
+    values: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in lists:
+            values.setdefault(name, []).append(value)
+        else:
+            values[name] = ",".join(filter(None, (values.get(name), value)))
+    return values
+
+
 class QueryParams(BaseModel):
     """The parameters of an address. Where `extra` is allowed the rest are fields of a state. A
     required parameter has an example as its title."""
 
     lists: ClassVar[tuple[str, ...]] = ()
-    """Parameters that are lists of texts. Another one that is given several times, as a form sends
-    the boxes of a set, is joined with commas."""
+    """Parameters that are lists of texts."""
 
     @property
     def state(self) -> dict[str, str]:
@@ -163,14 +174,11 @@ class QueryParams(BaseModel):
     @classmethod
     def read(cls, pairs: Iterable[tuple[str, str]]) -> Self:
         """Return the parameters of an address. Raises OptionError."""
-        values: dict[str, Any] = {}
+        pairs = list(pairs)
         for name, value in pairs:
             if len(value) > WORD_LENGTH:
                 raise OptionError(f"{shorten(name, 30)}: has more than {WORD_LENGTH} letters")
-            if name in cls.lists:
-                values.setdefault(name, []).append(value)
-            else:
-                values[name] = ",".join(filter(None, (values.get(name), value)))
+        values = joined(pairs, cls.lists)
         fields = cls.model_fields
         for name, about in fields.items():
             if about.is_required() and not values.get(name):

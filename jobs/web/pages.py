@@ -25,7 +25,7 @@ from luckbase.cluster.play.game import new_seed
 from luckbase.cluster.table.why import Payoffs
 from luckbase.jobs.web import tables
 from luckbase.jobs.web.charts import cell_state
-from luckbase.jobs.web.http import ApiRequest, QueryParams, Refusal, refusal_of
+from luckbase.jobs.web.http import ApiRequest, QueryParams, Refusal, joined, refusal_of
 from luckbase.jobs.web.pictures import around, svg
 from luckbase.jobs.web.states import StateView, state_answer
 from luckbase.solver import sentences
@@ -183,16 +183,15 @@ def form(info: Mapping[str, Any], said: Said, wrong: str | None) -> list[dict[st
         boxes = []
         for i, column in enumerate(columns):
             value = values[i] if i < len(values) else ""
-            fixes = []
-            if marked[i : i + 1] == [True] and field["kind"] != "set" and is_wrong(field, value):
+            fixes, is_marked = [], marked[i : i + 1] == [True]
+            if is_marked and field["kind"] != "set" and is_wrong(field, value):
                 others = {column: each for column, each in zip(columns, values, strict=True)}
                 rest = {n: v for n, v in said.items() if n not in (*columns, field["name"])}
                 fixes = [
                     (each, urlencode({**rest, **others, column: each}, safe=","))
                     for each in nearest_values(field, value)
                 ]
-            boxes.append({"name": column, "value": value, "wrong": marked[i : i + 1] == [True],
-                          "fixes": fixes})  # fmt: skip
+            boxes.append({"name": column, "value": value, "wrong": is_marked, "fixes": fixes})
         found.append({**field, "boxes": boxes, "values": values})
     return found
 
@@ -207,9 +206,8 @@ def pictures(chart: Heatmap | Curves) -> dict[str, str]:
 
 def address_of(said: Mapping[str, object], **more: object) -> str:
     """Return parameters as an address has them; those that are None or empty are left out."""
-    pairs = [(n, each) for n, v in {**said, **more}.items() if v not in (None, "", [])
-             for each in (v if isinstance(v, list) else [v])]  # fmt: skip
-    return urlencode(pairs, safe=",", quote_via=quote)
+    there = {n: v for n, v in {**said, **more}.items() if v not in (None, "", [])}
+    return urlencode(there, doseq=True, safe=",", quote_via=quote)
 
 
 environment = Environment(
@@ -291,12 +289,9 @@ class Page:
 
     def _context(self, pool: TablePool, request: Request, params: type[QueryParams]) -> Context:
         """Return the parameters of a request and the facts of its table."""
-        said: dict[str, Any] = {}
-        for name, value in request.query_params.multi_items():
-            if name in params.lists:
-                said.setdefault(name, []).append(value)
-            elif value:  # an empty box is left out
-                said[name] = ",".join(filter(None, (said.get(name), value)))
+        given = request.query_params.multi_items()
+        filled = [(n, v) for n, v in given if v or n in params.lists]  # an empty box is left out
+        said = joined(filled, params.lists)
         of_page = {name: said.pop(name) for name in OF_A_PAGE if name in said}
         depth = depth_of(request)
         context: Context = {
