@@ -236,7 +236,9 @@ class Lookup:
         """Return whether the table has the best action of a state and not its payoffs. Raises
         StateError for what is no state of the board."""
         states = self.game.parse(state).reshape(1, -1)
-        return bool(self.holds(states)[0] and not self.lookup_or_backup(states)[1][0])
+        if self.decided is None or not self.decided.holds(states)[0]:
+            return False
+        return not self.lookup_or_backup(states)[1][0]
 
     def lookup(self, states: Ints) -> tuple[Floats, NDArray[np.bool_]]:
         """The payoffs (n, players), float64, of canonical states (n, fields), and of which states

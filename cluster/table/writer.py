@@ -228,7 +228,10 @@ class Writer:
 
     def _ids_in_use(self) -> list[str]:
         """Return the writers' ids without those that no file has any more, except the last ones."""
-        writers, found = self.manifest.writers, set(map(writer_of, self.storage.list()))
+        writers = self.manifest.writers
+        if len(writers) <= KEPT_IDS:  # else all names of the table are listed
+            return writers
+        found = set(map(writer_of, self.storage.list()))
         return [each for each in writers[:-KEPT_IDS] if each in found] + writers[-KEPT_IDS:]
 
     def _wait(self, on_note: Callable[[str], None]) -> bool:
