@@ -282,12 +282,13 @@ def ray_workers(
     local, settings = address == "local", dict[str, str]()
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="luckbase-")))
-        # A Ray that is started here imports the package from where this process does, so that
-        # numba finds the compiled functions of this path. Without a folder of their own its
-        # workers would import from the current one.
-        code: dict[str, Any] = {"working_dir": str(folder)}
+        code: dict[str, Any]
         if local:
             address, settings = stack.enter_context(_ray_here(workers, location.spill, store))
+            # Its workers import the package from where this process does, so that numba finds the
+            # compiled functions of this path. Without a folder of their own they would import from
+            # the current one.
+            code = {"working_dir": str(folder)}
         else:
             code = {"py_modules": [str(_copy_of_package(folder))]}
         stack.enter_context(_environment({**DRIVER, **os.environ, **settings}))

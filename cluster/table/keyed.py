@@ -206,12 +206,14 @@ class KeyPart(Part):
         between[:, self.game.turn[0]] = self.game.turn[1]
         order = np.argsort(self.keys(between), kind="stable")  # those of one turn together
         for start in range(0, len(order), TURN_STATES):
-            at = inside[order[start : start + TURN_STATES]]
-            payoffs = self._payoffs_inside(states[at])
-            for one in [at] if payoffs is not None else at[:, None]:
-                paid = payoffs if len(one) == len(at) else self._payoffs_inside(states[one])
-                if paid is not None:
-                    values[one], known[one] = paid, True
+            pieces = [inside[order[start : start + TURN_STATES]]]
+            while pieces:
+                at = pieces.pop()
+                payoffs = self._payoffs_inside(states[at])
+                if payoffs is not None:
+                    values[at], known[at] = payoffs, True
+                elif len(at) > 1:  # some of these turns end outside the part: one by one
+                    pieces += at[:, None]
 
     def _payoffs_inside(self, states: Ints) -> Floats | None:
         """The payoffs (n, players) of states (n, fields) inside turns, or None if the part does not

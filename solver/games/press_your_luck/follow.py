@@ -405,7 +405,7 @@ _KINDS = {
 }  # fmt: skip
 _NAMES = "|".join(sorted(_KINDS, key=len, reverse=True))
 _NAME = r"player \d+|[^,]*[^,\s\d][^,\s]*"
-_COUNTED = rf"(\d{{1,3}})(?: )({_NAMES})\b|(out)\b"
+_COUNTED = rf"(\d{{1,3}}) ({_NAMES})\b|(out)\b"
 _BARE = r"(\d{1,9}(?:\.\d+)?)(k)?(?![\w.])"
 _COUNT = f"(?:{_COUNTED}|{_BARE})"
 _COUNTS = f"(?:(?:{_COUNTED})(?:,? | and |,?$)|{_BARE}(?:, | and | (?={_COUNTED})|,?$))*"
