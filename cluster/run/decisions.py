@@ -42,7 +42,7 @@ from luckbase.solver.game.game import Game
 
 BYTES_A_STATE = 0.035
 """On disk; small tables take more, many spins less."""
-WRITE_NS = 5.0
+WRITE_NS = 8.0
 """Nanoseconds a state to encode, compress and flush, one core."""
 WRITE_BYTES = 16 << 20
 """While a file is written."""
