@@ -1,4 +1,4 @@
-"""Rules and numerics: boards, games, backward induction. Knows nothing of Ray, Parquet, terminals.
+"""Rules and numerics: boards, games, backward induction. Independent of Ray, Parquet and terminals.
 
 >>> from luckbase import solver
 >>> board = solver.load_board("boards/press-your-luck/1985-02.toml", score_unit=500)
@@ -21,7 +21,7 @@ __all__ = ["load_board", "load_game", "load_layout"]
 def load_board(path: str | os.PathLike[str], **settings: object) -> Board:
     """Read and check a board file; `settings` change its options as ``--set name=value`` does.
 
-    Raises BoardError or OptionError, each one sentence.
+    Raises BoardError or OptionError, each with one sentence.
     """
     from luckbase.solver.board.file import as_words, path_of, read_board
 
@@ -29,10 +29,10 @@ def load_board(path: str | os.PathLike[str], **settings: object) -> Board:
 
 
 def load_game(board: Board) -> Game:
-    """The rules of the board's game, bound to the board.
+    """Return the rules of the board's game, bound to the board.
 
-    Raises BoardError or OptionError for a board that the file format holds and the solver does
-    not take.
+    Raises BoardError or OptionError for a board that is valid as a file but that the solver does
+    not support.
     """
     from luckbase.solver.game import game
 
@@ -40,9 +40,9 @@ def load_game(board: Board) -> Game:
 
 
 def load_layout(board: Board) -> Layout[Any]:
-    """The tiers and the kernel of the board's game, for a full table of it.
+    """Return the tiers and the kernel of the board's game, for a full table.
 
-    Raises OptionError where it has none; else as `load_game`.
+    Raises OptionError if the game has none, and the errors of `load_game`.
     """
     from luckbase.solver.game.capabilities import Layout
 

@@ -1,10 +1,10 @@
-"""Does a game keep its contract? One call in its author's test.
+"""Check that a game keeps its contract; one call in its author's test.
 
     >>> check_game(load_board("climb.toml"))
 
-It follows the rules from the game's start (or from states that are given) and holds them to what
-`solver.game.rules` says; where the game has a `Layout`, it solves the whole table in memory and
-holds it to the rules, state by state.
+It follows the rules from the game's start, or from given states, and checks them against
+`solver.game.rules`. If the game has a `Layout`, it also solves the full table in memory and
+compares every row with the rules.
 """
 
 from __future__ import annotations
@@ -36,12 +36,13 @@ def check_game(
     rows: int = 200_000,
     seed: int = 0,
 ) -> int:
-    """Hold a game to its contract on `most` states that play comes to from its start and from
-    `states`, in words; returns how many were looked at.
+    """Check a game's contract on `most` states reached from its start and from `states`, in words.
 
-    rows: a full table of at most so many rows is solved whole, where the game has one.
+    rows: the full table, if the game has one, is solved and checked if it has at most this many
+        rows.
 
-    Raises GameError, in one sentence with the state: the first thing that is not as it must be.
+    Returns the number of states checked. Raises GameError for the first fault, in one sentence with
+    the state.
     """
     game = load_game(game) if isinstance(game, Board) else game
     roots = [*(start for _, start in game.starts()), *(game.parse(words) for words in states)]
@@ -55,8 +56,8 @@ def check_game(
 
 
 def check_below(game: Game, roots: Ints, *, max_states: int, max_width: int, seed: int = 0) -> int:
-    """`check_game` of canonical roots (m, fields) and what lies below them, at most `max_width`
-    states of a level."""
+    """Check canonical roots (m, fields) and states below them, at most `max_width` of each
+    level."""
     looked, level_of = 0, game.level
     stages = None if level_of is None else Stages(game, level_of)
     for level in _levels(game, roots, max_states, max_width, np.random.default_rng(seed)):
@@ -70,8 +71,9 @@ def check_below(game: Game, roots: Ints, *, max_states: int, max_width: int, see
 
 
 def check_sample(game: Game, roots: Ints) -> None:
-    """`check_below` of a few hundred states, a game's whole depth if it can be, before a solve of
-    somebody else's game: what the engines do not hold each state to.
+    """Check a few hundred states of a user's game before a solve, to its full depth if possible.
+
+    It finds faults that the engines do not check for in each state.
     """
     if len(roots):
         check_below(game, roots[:16], max_states=400, max_width=16)
@@ -85,9 +87,9 @@ def _edges_of(edges: Expanded, x: int) -> Edges:
 
 
 def _check_state(game: Game, state: Ints, edges: Edges, again: Edges) -> None:
-    """Whether a state keeps the rules, expanded twice, and is what it says of itself."""
+    """Check a state's edges, that two expansions agree, and that its description reads back."""
     is_over = edges.about[0] == TERMINAL
-    count = 0 if is_over else len(edges.actions)  # who is over has a row that pays
+    count = 0 if is_over else len(edges.actions)  # a terminal state's row holds its payoff
     check_edges(game, state, edges, count)
     pairs: Any = zip(edges, again, strict=True)
     if not all(np.array_equal(*pair) for pair in pairs):
@@ -101,7 +103,7 @@ def _check_state(game: Game, state: Ints, edges: Edges, again: Edges) -> None:
 def _levels(
     game: Game, roots: Ints, max_states: int, max_width: int, rng: np.random.Generator
 ) -> Iterator[Ints]:
-    """States that play comes to, level by level, a part of each wide level."""
+    """Yield states reached in play, level by level, sampling wide levels."""
     seen: set[int] = set()
     level = np.unique(roots, axis=0)
     while len(level) and len(seen) < max_states:
@@ -118,7 +120,7 @@ def _levels(
 
 
 def _check_level(stages: Stages, states: Ints, edges: Expanded) -> None:
-    """Whether every edge keeps to the level that the game declares."""
+    """Check that no edge breaks the level that the game declares."""
     game = stages.game
     owner = np.repeat(np.arange(len(states)), np.diff(edges.first))
     real = ~edges.terminal[owner]
@@ -135,7 +137,7 @@ def _check_level(stages: Stages, states: Ints, edges: Expanded) -> None:
 
 
 def _check_layout(game: Game, layout: Layout[Any]) -> None:
-    """Every row of the full table, solved in memory, against one step of the rules."""
+    """Check every row of the full table, solved in memory, against one step of the rules."""
     check_tiers(layout)
     done: set[Any] = set()
     for tier in layout.tiers():
@@ -168,8 +170,10 @@ def _check_layout(game: Game, layout: Layout[Any]) -> None:
 
 
 def _one_step(solved: InMemory[Any], states: Ints) -> Floats:
-    """The payoffs (n, players) of states by the rules, from those of their children, and where
-    these have no row from those of theirs."""
+    """Return the payoffs (n, players) of states from their children's, by the rules.
+
+    For children without a row it takes another step.
+    """
     edges = expand(solved.game, states)
     below, in_table = solved.lookup(edges.children)
     if not in_table.all():

@@ -1,7 +1,7 @@
-"""A full table in memory: its tiers solved, children first, and its states looked up.
+"""A full table in memory: solve its tiers, children first, and look up its states.
 
-For whoever needs the payoffs of a board that has no table at hand: a play, an agent who plays for
-another objective than the board's, a measurement. `cluster.table.table` makes a whole table of it.
+It is for boards that have no table on disk: a play, an agent with another objective than the
+board's, a measurement. `cluster.table.table` makes a complete table of it.
 """
 
 from __future__ import annotations
@@ -23,16 +23,18 @@ T = TypeVar("T")
 
 
 ROWS_A_CALL = 1 << 20
-"""Rows whose payoffs are converted at once, at most."""
+"""The most rows whose payoffs are converted at once."""
 
 
 MOST_TIERS = 1 << 24
-"""Tier numbers are below this: they are part of a key of 64 bits."""
+"""Tier numbers are below this, because they are part of a 64-bit key."""
 
 
 def check_tiers(layout: Layout[Any]) -> None:
-    """Raise GameError unless each tier has a number and a name of its own, and its parts are all of
-    its rows. Files of one name would replace each other."""
+    """Raise GameError unless each tier has its own number and name and its parts cover its rows.
+
+    Files with equal names would overwrite each other.
+    """
     taken: dict[tuple[str, Any], str] = {}
     for tier in layout.tiers():
         name, number = layout.tier_name(tier), layout.tier_number(tier)
@@ -59,22 +61,24 @@ def _wrong(layout: Layout[Any], tier: str, why: str) -> GameError:
 
 
 def never() -> bool:
-    """Nobody stops it."""
+    """Return False: never stop."""
     return False
 
 
 class InMemory(Generic[T]):
-    """The payoffs of tiers as the kernel leaves them, and of any of their states.
+    """The payoffs of tiers as the kernel leaves them, with lookup by state.
 
-    payoffs: float64 of `shape(tier)`, by tier. best: int8 (rows,), by tier, as `Decisions`; none
-    unless asked for. errors: the bound on those of each tier, as the kernel says, before any
-    rounding; error: the greatest.
+    payoffs: float64 of `shape(tier)`, by tier.
+    best: int8 (rows,), by tier, as in `Decisions`; empty unless requested.
+    errors: the kernel's error bound of each tier, before any rounding.
+    error: the greatest of them.
     """
 
     def __init__(
         self, layout: Layout[T], tiers: Iterable[T] | None = None, *, best: bool = False
     ) -> None:
-        """Solves `tiers` (all), which must come children first. best: keep the best actions too."""
+        """Solve `tiers` (by default all), listed children first. best: keep the best actions
+        too."""
         self.layout, self.game = layout, layout.game
         self.payoffs: dict[T, Floats] = {}
         self.best: dict[T, NDArray[np.int8]] = {}
@@ -90,13 +94,15 @@ class InMemory(Generic[T]):
 
     @property
     def error(self) -> float:
-        """The bound on the error of every payoff."""
         return max(self.errors.values(), default=0.0)
 
     def lookup(self, states: Ints) -> tuple[Floats, NDArray[np.bool_]]:
-        """The payoffs (n, players), float64, of canonical states (n, fields) as a table would hold
-        them (rounded to `payoff_type`), and of which states (n,) there are any; those of states
-        that are over come from the rules."""
+        """Return float64 payoffs (n, players) of canonical states (n, fields), and which exist
+        (n,).
+
+        Payoffs are rounded to `payoff_type`, as in a stored table; terminal states follow the
+        rules.
+        """
         states = np.ascontiguousarray(np.asarray(states, np.int64))
         numbers, rows = self.layout.locate(states)
         answered: NDArray[np.bool_] = numbers == -1
@@ -113,7 +119,7 @@ class InMemory(Generic[T]):
         return payoffs, answered | in_table
 
     def _rows(self, tier: T, rows: Ints) -> Floats:
-        """The payoffs (n, players), float64, in rows (n,) of a tier."""
+        """Return the float64 payoffs (n, players) in rows (n,) of a tier."""
         block, total = self.layout.block_rows(tier), self.layout.rows(tier)
         order = np.argsort(rows, kind="stable")
         of = rows[order] // block
@@ -130,8 +136,11 @@ class InMemory(Generic[T]):
 def decisions_in_order(
     layout: DecisionLayout[T], tiers: Iterable[T] | None = None
 ) -> Iterator[tuple[T, Floats, Decisions]]:
-    """Tiers (all) solved in the order of a `DecisionLayout`: of each its payoffs, as the kernel
-    leaves them, and its decisions; what nobody reads any more is gone when the next one comes."""
+    """Solve tiers (by default all) in the order of a `DecisionLayout`.
+
+    Yields each tier with its payoffs, as the kernel leaves them, and its decisions. Payoffs that no
+    later tier reads are dropped before the next tier.
+    """
     dense, requested = layout.layout, {*layout.tiers()} if tiers is None else {*tiers}
     order = [tier for tier in layout.tiers() if tier in requested]
     reads = {
@@ -159,7 +168,7 @@ def decisions_in_order(
 
 
 def _spans(blocks: Ints, size: int) -> Iterable[tuple[int, int]]:
-    """Ranges [first, last) of at most so many blocks that stand side by side, of ascending ones."""
+    """Yield ranges [first, last) of at most `size` consecutive blocks of an ascending list."""
     for run in np.split(blocks, np.flatnonzero(np.diff(blocks) > 1) + 1):
         for start in range(0, len(run), size):
             part = run[start : start + size]

@@ -1,6 +1,8 @@
-"""The exceptions of luckbase, one tree. `str(error)` is one sentence for a person, without line
-breaks or a final full stop: where, what is wrong, and what would be right. The command line prints
-it and ends with `error.exit_code`.
+"""The exceptions of luckbase, all derived from `LuckbaseError`.
+
+`str(error)` is one sentence for a person, without line breaks or a final full stop: where the error
+is, what is wrong and what would be right. The command line prints it and exits with
+`error.exit_code`.
 """
 
 from typing import TYPE_CHECKING, ClassVar
@@ -11,97 +13,99 @@ if TYPE_CHECKING:
 
 
 class LuckbaseError(Exception):
-    """Anything luckbase refuses or finds wrong; its `str` is one sentence for a person."""
+    """Base class of every error that luckbase raises on purpose."""
 
     exit_code: ClassVar[int] = 1
 
 
 class RequestError(LuckbaseError):
-    """The request is wrong and another one would be right; nothing was done."""
+    """The request is wrong and can be corrected; no work was done."""
 
     exit_code: ClassVar[int] = 2
 
 
 class BoardError(RequestError):
-    """A board file cannot be read, or the board in it is not one that can be played."""
+    """A board file cannot be read, or the board in it cannot be played."""
 
 
 class JobError(RequestError):
-    """A job file cannot be read, or what it says cannot be done."""
+    """A job file cannot be read, or a job in it cannot be run."""
 
 
 class StateError(RequestError):
-    """A state is not one of this board's: a field not known, or a value that no state has.
+    """A state does not exist on this board: an unknown field, or an impossible value.
 
-    wrong: where several states were given, which of them (n,) fail the check that failed first.
+    wrong: bool (n,), if several states were given: which of them fail the first check that failed.
     """
 
     wrong: "NDArray[np.bool_] | None" = None
 
 
 class OptionError(RequestError):
-    """An option is not known here, or its value is not one that it takes."""
+    """An option is unknown, or its value is not allowed."""
 
 
 class MemoryLimitError(RequestError):
-    """What was asked for does not fit in the memory that it was allowed."""
+    """The request does not fit in the memory limit."""
 
 
 class DiskLimitError(RequestError):
-    """What was asked for does not fit on the disk where it was to go."""
+    """The request does not fit on the disk."""
 
 
 class SearchLimitError(RequestError):
-    """A search met more states than it was allowed to."""
+    """A search met more states than its limit."""
 
 
 class StoreError(RequestError):
-    """A place that a URI names does not do what was asked: no bucket, key, right or answer."""
+    """A store refused a request: no such bucket or key, no permission, or no reply."""
 
 
 class ClosedTableError(RequestError):
-    """The table was closed; another one, opened anew, answers."""
+    """The table was closed; open it again to query it."""
 
 
 class FencedError(RequestError):
-    """Another solve of the same table has begun: this one commits nothing more."""
+    """Another solve of the same table has begun, so this one stops committing."""
 
 
 class TableError(LuckbaseError):
-    """A table on disk is not what it should be."""
+    """A table on disk is wrong or missing."""
 
 
 class MissingTableError(TableError):
-    """The table, or the part of it that the question needs, is not there."""
+    """The table, or the part of it that the query needs, does not exist."""
 
 
 class UnknownGameError(TableError):
-    """The table is there, and the rules of its game are not: a game of one's own."""
+    """The table exists, but its game is not registered: a user's own game."""
 
 
 class CorruptTableError(TableError):
-    """The table is there and its files are not what its manifest says."""
+    """A table's files do not match its manifest."""
 
 
 class ForeignTableError(CorruptTableError):
-    """The folder holds a sound table, of other rules than its name says, or of a later format."""
+    """The folder holds a valid table of other rules than its name says, or of a later format."""
 
 
 class StaleTableError(TableError):
-    """The table's board has changed since it was solved, and only a fresh table was asked for."""
+    """The board has changed since the table was solved, and only a fresh table was allowed."""
 
 
 class WorkerError(LuckbaseError):
-    """Workers died over one shard more often than it is tried again."""
+    """Workers died on one shard more often than it is retried."""
 
 
 class GameError(RequestError):
-    """A game's own code does not keep the contract of games (`solver.check`)."""
+    """A game's own code breaks the contract of games (`solver.check`)."""
 
 
 def need(what: str, *packages: str, extra: str = "") -> None:
-    """Raises OptionError where packages are not installed that `what` needs. extra: of pyproject's,
-    that brings them; without one people install them by name."""
+    """Raise OptionError if packages that `what` needs are not installed.
+
+    extra: the extra of pyproject.toml that installs them; without it the error names the packages.
+    """
     from importlib.util import find_spec
 
     missing = [name for name in packages if find_spec(name) is None]

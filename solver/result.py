@@ -1,6 +1,6 @@
 """Results as JSON: the fields of a class are the names in its JSON.
 
-A result is a frozen dataclass, and `Result.as_json` returns its JSON values. If a value differs
+A result is a frozen dataclass; `Result.as_json` returns its JSON values. If a value in JSON differs
 from the one in Python, the type of its field names the conversion.
 """
 
@@ -38,20 +38,20 @@ PythonOnly = Annotated[T, Field(exclude=True)]
 IfAny = Annotated[
     T | None, Field(exclude_if=lambda value: value is None, json_schema_extra={_IF_ANY: True})
 ]
-"""A field that is left out of the JSON where it is None."""
+"""A field that is left out of the JSON if it is None."""
 OrNull = Annotated[T, PlainSerializer(lambda value: value or None, return_type=T | None)]
-"""A field that is null in the JSON where it is empty or 0."""
+"""A field that is null in the JSON if it is empty or 0."""
 AsText = Annotated[T, PlainSerializer(str, return_type=str)]
-"""A field that is its text in the JSON."""
+"""A field that is text in the JSON."""
 Flat = Annotated[T, _IN_PLACE]
-"""A field whose own fields stand in the JSON in its place."""
+"""A field that the JSON replaces by its own fields."""
 Rounded = Annotated[float, PlainSerializer(lambda value: round(value, 1), return_type=float)]
 """Seconds, in tenths."""
 Number = int | float
 
 
 def _numbers(values: Any) -> Any:
-    """An array as lists, None where there is no number."""
+    """Return an array as lists, with None for numbers that are not finite."""
     array = np.asarray(values, np.float64)
     lists = array.astype(object)
     lists[~np.isfinite(array)] = None
@@ -63,23 +63,25 @@ def _lists(values: Any) -> Any:
 
 
 Array = Annotated[T, PlainSerializer(_numbers, return_type=list[float | None])]
-"""An array of numbers, null where there is none."""
+"""An array of numbers, with null for gaps."""
 Array2 = Annotated[T, PlainSerializer(_numbers, return_type=list[list[float | None]])]
-"""The same of two dimensions."""
+"""A two-dimensional array of numbers, with null for gaps."""
 WholeNumbers = Annotated[T, PlainSerializer(_lists, return_type=list[int])]
 WholeNumbers2 = Annotated[T, PlainSerializer(_lists, return_type=list[list[int]])]
 Flags2 = Annotated[T, PlainSerializer(_lists, return_type=list[list[bool]] | None)]
 
 
 class Result:
-    """What a question or a command gives, and its JSON. json_order: every name of the JSON in its
-    order, where that is not the fields'."""
+    """The result of a query or a command.
+
+    json_order: every name of the JSON in order, if it differs from the order of the fields.
+    """
 
     __slots__ = ()
     json_order: ClassVar[tuple[str, ...]] = ()
 
     def as_json(self) -> dict[str, Any]:
-        """The result as JSON values."""
+        """Return the result as JSON values."""
         kind = type(self)
         said = (_makers.get(kind) or _maker(kind))(self)
         order = self.json_order
@@ -90,9 +92,11 @@ _makers: dict[Any, Callable[[Any], dict[str, Any]]] = {}
 
 
 def _maker(kind: Any) -> Callable[[Any], dict[str, Any]]:
-    """What makes JSON values of results of a class: one expression, written out for its fields, as
-    an answer of many parts goes through it 27 times."""
-    known: dict[str, Any] = {}  # also to the functions in the types
+    """Return a function that converts results of a class to JSON values.
+
+    It is one expression generated from the fields, for speed: a long answer calls it 27 times.
+    """
+    known: dict[str, Any] = {}  # the names that the type hints use
     for base in reversed(kind.__mro__):
         known |= vars(sys.modules[base.__module__])
     types, parts = get_type_hints(kind, known, include_extras=True), []
@@ -128,7 +132,7 @@ def _maker(kind: Any) -> Callable[[Any], dict[str, Any]]:
 
 
 def _made(hint: Any) -> Callable[[Any], Any] | None:
-    """What makes JSON values of values of a type that are not None; None where they are such."""
+    """Return a function to JSON values for values of a type other than None; None if not needed."""
     said = [m for m in getattr(hint, "__metadata__", ()) if isinstance(m, PlainSerializer)]
     if said:
         first: Any = said[0].func

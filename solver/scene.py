@@ -1,10 +1,10 @@
-"""A state drawn as the game looks, as data: what a person would see on the table.
+"""A drawing of a state as it looks on the table, as data.
 
-A game with the capability `Drawing` (`solver.game.capabilities`) makes a `Scene` of a state; of any
-other a plain one is made of its fields (`plain_scene`). A scene is shapes on a sheet of `wide` by
-`high` units, x to the right and y down, and the same in words for those who do not see it. A shape
-has no colour but a role, one of `ROLES`: whoever draws it says how roles look, in the light, in the
-dark and in grey. What later shapes cover is hidden.
+A game with the capability `Drawing` (`solver.game.capabilities`) draws its states as `Scene`s. For
+other games `plain_scene` draws the fields. A scene has shapes on a sheet of `wide` by `high` units,
+x to the right and y down, and a description for people who cannot see it. A shape has no colour but
+a role, one of `ROLES`; the renderer chooses how each role looks in light, dark and grey. Later
+shapes cover earlier ones.
 """
 
 from __future__ import annotations
@@ -18,19 +18,24 @@ if TYPE_CHECKING:
 
 UP, GONE, GOOD, BAD, CHANCE, QUIET = "up", "gone", "good", "bad", "chance", "quiet"
 ROLES = ("", UP, GONE, GOOD, BAD, CHANCE, QUIET)
-"""Whose turn it is, or what is asked about; played, shut, out; what helps, what hurts a player;
-what dice or the deck gave, and what is not sure yet; of no weight here; "" for all else."""
+"""UP: whose turn it is, or the subject of the question; GONE: played, shut or out; GOOD, BAD: helps
+or hurts a player; CHANCE: came from dice or the deck, or is still uncertain; QUIET: unimportant
+here; "": everything else."""
 
 KINDS = ("card", "tile", "square", "slide", "light", "desk", "track", "bar", "plate")
-"""Of boxes: what on the table it is. A bar lies on a track; a light frames one of a board's
-squares; a plate is for anything else."""
+"""Kinds of boxes: the things on the table. A bar lies on a track; a light frames a square of a
+board; a plate is for anything else."""
 
 
 @dataclass(frozen=True)
 class Box:
-    """A box with its top left corner at (x, y). kind: one of `KINDS`. lines: words in it, centred,
-    in letters of `size` units; about: what it is, for a person who points at it. field, value: the
-    column of the state that it shows, if it shows one, and what it says of it."""
+    """A box with its top left corner at (x, y).
+
+    kind: one of `KINDS`.
+    lines: words in it, centred, in letters of `size` units.
+    about: a description for people who point at it.
+    field, value: the column of the state that it shows, if any, and the value shown.
+    """
 
     kind: str
     x: float
@@ -47,7 +52,7 @@ class Box:
 
 @dataclass(frozen=True)
 class Counter:
-    """A round piece with its centre at (x, y), with a word of at most three letters on it."""
+    """A round piece with its centre at (x, y) and a word of at most three letters."""
 
     x: float
     y: float
@@ -71,8 +76,12 @@ class Die:
 
 @dataclass(frozen=True)
 class Words:
-    """A line of words. (x, y): the left end, the middle or the right end of its middle line, as
-    `at` is "start", "middle" or "end"; bold: what is read first."""
+    """A line of words.
+
+    x, y: the left end, middle or right end of its centre line if `at` is "start", "middle" or
+        "end".
+    bold: to be read first.
+    """
 
     text: str
     x: float
@@ -88,7 +97,7 @@ Shape = Box | Counter | Die | Words
 
 @dataclass(frozen=True, eq=False)
 class Group:
-    """Shapes that are in many scenes: made once, and drawn once."""
+    """Shapes shared by many scenes: made once and drawn once."""
 
     shapes: tuple[Shape | Group, ...] = ()
 
@@ -103,8 +112,13 @@ NO_BACKDROP = Group()
 
 @dataclass(frozen=True)
 class Scene:
-    """A state as it looks. title: it in a few words; about: in sentences; wide, high: of the sheet,
-    in units. parts: what is of this state, above its board's backdrop."""
+    """A drawing of a state.
+
+    title: a few words.
+    about: a description in sentences.
+    wide, high: size of the sheet in units.
+    parts: the shapes of this state, above its board's backdrop.
+    """
 
     title: str
     about: str
@@ -115,30 +129,30 @@ class Scene:
 
     @property
     def shapes(self) -> tuple[Shape, ...]:
-        """The shapes of this state, one by one."""
+        """The shapes of this state, without groups."""
         return tuple(_singly(self.parts))
 
     def __str__(self) -> str:
         return f"{self.title}. {self.about}"
 
     def _repr_html_(self) -> str | None:
-        """The drawing in a notebook; None where nobody draws."""
+        """Return the drawing for a notebook; None if no renderer is registered."""
         from luckbase.solver.charts import drawn
 
         return drawn("html", self)
 
 
 LETTER = 0.62
-"""Of a letter's size: how wide one is at most, on average over a word."""
+"""The largest average width of a letter, relative to its size."""
 
 
 def fitting(text: str, wide: float, size: float) -> float:
-    """The size of letters, `size` at most, in which a text is at most `wide` units."""
+    """Return the letter size, at most `size`, in which a text is at most `wide` units wide."""
     return min(size, wide / (LETTER * max(len(text), 1)))
 
 
 def listed(parts: list[str]) -> str:
-    """``1``, ``1 and 2``, ``1, 2 and 5``; "none" of nothing."""
+    """Return ``1``, ``1 and 2``, or ``1, 2 and 5``; "none" for an empty list."""
     if len(parts) < 2:
         return parts[0] if parts else "none"
     return f"{', '.join(parts[:-1])} and {parts[-1]}"
@@ -146,12 +160,12 @@ def listed(parts: list[str]) -> str:
 
 ROW, LABEL, CELL, GAP, HIGH = 44.0, 130.0, 76.0, 6.0, 36.0
 TILE, ACROSS = 30.0, 12
-"""Units: between rows, for a field's name, a number's box, between boxes, of a box; of one of a
-set. How many of a set stand in a row."""
+"""In units: the distance between rows, the width of a field's name and of a number's box, the gap
+between boxes, the height of a box; the width of a tile of a set. ACROSS: tiles in a row."""
 
 
 def plain_scene(fields: Sequence[Field], values: Sequence[int], name: str) -> Scene:
-    """The fields of a state, a row each; values (columns,) in people's units."""
+    """Draw the fields of a state, one row each; values (columns,) in people's units."""
     shapes: list[Shape] = []
     said, at, y, width = [], 0, GAP, 0.0
     for item in fields:

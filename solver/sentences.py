@@ -1,7 +1,7 @@
-"""Words for sentences: values, numbers, sizes and names as people read and type them; options as
-who reads a sentence has them; rows as an HTML table.
+"""Text for people: values, numbers, sizes, names, options and HTML tables.
 
-What is a sentence of the command line's is one of Python's too, and there nobody wrote ``--set``.
+The same sentences serve the command line and Python, so options are named for the reader: ``--set``
+only on the command line.
 """
 
 import os
@@ -18,22 +18,22 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 _OTHERWISE = {"start": "from", "seat": "as", "every": "all"}
-"""Arguments that have another name on the command line."""
+"""Arguments with another name on the command line."""
 _typed = False
 FIELD = "FIELD=VALUE: a field's name, = and what it is"
 """The form of a field in words, for `pairs`."""
 CLOSE = 0.75
-"""How alike words are (`difflib`) for one to be a slip of the other: four letters with two swapped
-are, ``turns`` and ``yours`` are not."""
+"""The similarity (`difflib`) from which a word counts as a misspelling of another. Swapping two of
+four letters is above it; ``turns`` and ``yours`` are below."""
 FEW = 6
-"""Names that differ in a number alone are said one by one, up to so many."""
+"""The most names differing only in a number that are listed one by one."""
 NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 LABELS = ("none", "actions", "counts", "chances")
-"""What the edges of a picture of play may say."""
+"""The labels that edges of a picture of play can have."""
 
 
 class Help(NamedTuple):
-    """What an argument of Python's means: the command line makes its option from it."""
+    """Help for an argument of a Python function; the command line makes its option from it."""
 
     text: str
     metavar: str | None = None
@@ -42,7 +42,7 @@ class Help(NamedTuple):
 
 @contextmanager
 def command_line() -> Iterator[None]:
-    """While this lasts, sentences are for somebody who types commands."""
+    """Word sentences for the command line inside this context."""
     global _typed
     before, _typed = _typed, True
     try:
@@ -52,39 +52,40 @@ def command_line() -> Iterator[None]:
 
 
 def flag(name: str) -> str:
-    """An argument as it is typed: ``--max-states`` for ``max_states``."""
+    """Return an argument as it is typed: ``--max-states`` for ``max_states``."""
     return "--" + _OTHERWISE.get(name, name).replace("_", "-")
 
 
 def option(name: str) -> str:
-    """An argument as a sentence names it: ``max_states``; ``--max-states`` for who types."""
+    """Return an argument's name in a sentence: ``max_states``, or ``--max-states``."""
     return flag(name) if _typed else name
 
 
 def setting(name: str, value: object) -> str:
-    """An option of a board: ``score_unit=500``; ``--set score_unit=500`` for who types."""
+    """Return an option of a board: ``score_unit=500``, or ``--set score_unit=500``."""
     return f"{'--set ' * _typed}{name}={value}"
 
 
 def named(text: str) -> str:
-    """A text that was written beforehand, with the options that it has in braces: ``{start}``."""
+    """Return a prepared text with its options in braces, such as ``{start}``, replaced by
+    `option`."""
     return re.sub(r"\{(\w+)\}", lambda match: option(match[1]), text)
 
 
 def on_command_line(words: str, otherwise: str = "") -> str:
-    """Words of a sentence that are for who types alone, or what stands there otherwise."""
+    """Return `words` on the command line and `otherwise` in Python."""
     return words if _typed else otherwise
 
 
 def shorten(text: str, length: int) -> str:
-    """`text` on one line of printable characters, at most `length` long."""
+    """Return `text` on one line of printable characters, at most `length` long."""
     line = " ".join(text.split())
     line = "".join(char if char.isprintable() else "?" for char in line)
     return line if len(line) <= length else line[: length - 1] + "…"
 
 
 def show(value: object) -> str:
-    """A value from a board file as a sentence quotes it: short, on one line, whatever it is."""
+    """Return a board file's value for a sentence: short, on one line, for any type."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
@@ -100,17 +101,16 @@ def show(value: object) -> str:
 
 
 def many(number: int, thing: str, things: str = "") -> str:
-    """``1 tier``, ``74 tiers``; things: of more than one, if it is not `thing` and an s."""
+    """Return ``1 tier`` or ``74 tiers``; things: the plural, if it is not `thing` and an s."""
     return f"{number:,} {thing if number == 1 else things or f'{thing}s'}"
 
 
 def capital(text: str) -> str:
-    """A text with a capital first letter."""
     return text[:1].upper() + text[1:]
 
 
 def nearest(word: str, known: Iterable[str], otherwise: str = "expected one of: ") -> str:
-    """A clause on what was meant: "did you mean 'a' or 'b'?", or else all that is known."""
+    """Return a suggestion, "did you mean 'a' or 'b'?", or else the list of all known words."""
     known = [name for name in known if name != word]
     lower, several = {name.lower(): name for name in known}, families(known)
     same = lower.get(word.lower())
@@ -128,14 +128,14 @@ def nearest(word: str, known: Iterable[str], otherwise: str = "expected one of: 
 
 
 def families(names: Sequence[str], few: int = FEW) -> list[str]:
-    """Names, and of more than a few that differ in a number alone one: ``hold-at-K``."""
+    """Return names, with more than `few` that differ only in a number merged: ``hold-at-K``."""
     forms = {name: re.sub(r"\d+", "K", name) for name in names}
     sizes = Counter(forms.values())
     return list(dict.fromkeys(form if sizes[form] > few else n for n, form in forms.items()))
 
 
 def fields(state: Mapping[str, Any], between: str = " ") -> str:
-    """A state as it can be typed: ``scores=0,500,0 earned=1,0,0``."""
+    """Return a state as it can be typed: ``scores=0,500,0 earned=1,0,0``."""
     return between.join(f"{name}={listed(value)}" for name, value in state.items())
 
 
@@ -145,13 +145,13 @@ def quoted(state: Mapping[str, Any]) -> str:
 
 
 def shown(path: str | os.PathLike[str]) -> str:
-    """A path as short as it can be typed here."""
+    """Return a path as short as it can be typed in the current folder."""
     short, folder = Path(path), Path.cwd()
     return str(short.relative_to(folder) if short.is_relative_to(folder) else path)
 
 
 def listed(value: Any) -> str:
-    """A field's, or an option's, value as it can be typed: ``0,500,0``, ``true``."""
+    """Return the value of a field or an option as it can be typed: ``0,500,0``, ``true``."""
     if isinstance(value, bool):
         return str(value).lower()
     if hasattr(value, "tolist"):
@@ -160,8 +160,10 @@ def listed(value: Any) -> str:
 
 
 def pairs(words: Iterable[str], error: type[Exception], where: str, form: str) -> dict[str, str]:
-    """What words of a form say, ``["a=1", "b=x"]`` -> ``{"a": "1", "b": "x"}``, each name once;
-    error and where: of a sentence on a wrong one."""
+    """Return name -> value of words such as ``["a=1", "b=x"]``, each name once.
+
+    Raises `error` for a wrong word, with a sentence that begins with `where` and names the `form`.
+    """
     values: dict[str, str] = {}
     for word in words:
         name, equals, value = map(str.strip, word.partition("="))
@@ -177,18 +179,19 @@ BARE_NOUN = re.compile(r"[a-z]+(,? and .*)?")
 
 
 def noun(name: str) -> str:
-    """An outcome's name within a sentence: ``a whammy and out``; ``a 1 (the turn is lost)``."""
+    """Return an outcome's name inside a sentence: ``a whammy and out``; ``a 1 (the turn is
+    lost)``."""
     what, _, more = name.replace(", and ", " and ").partition(": ")
     return f"{'a ' * bool(BARE_NOUN.fullmatch(what))}{what}{f' ({more})' if more else ''}"
 
 
 def exclaimed(name: str) -> str:
-    """An outcome's name as it happens: ``whammy!``; ``a 6``."""
+    """Return an outcome's name as an exclamation: ``whammy!``; ``a 6``."""
     return f"{name}!" if BARE_NOUN.fullmatch(name) else name
 
 
 def count(number: float) -> str:
-    """``42.9 million``; every digit below a million."""
+    """Return ``42.9 million``; every digit below a million."""
     if abs(number) < 999_999.5:
         return f"{number:,.0f}"
     if abs(number) < 999.5e6:
@@ -197,17 +200,17 @@ def count(number: float) -> str:
 
 
 def counted(number: float, thing: str) -> str:
-    """``1 state``, ``42.9 million states``."""
+    """Return ``1 state`` or ``42.9 million states``."""
     return f"{count(number)} {thing}{'s' * (count(number) != '1')}"
 
 
 def agree(rows: int) -> str:
-    """``10,000 rows agree with the rules``."""
+    """Return ``10,000 rows agree with the rules``."""
     return f"{many(rows, 'row')} agree{'s' * (rows == 1)} with the rules"
 
 
 def size(number: float) -> str:
-    """``1.2 GB``."""
+    """Return a number of bytes: ``1.2 GB``."""
     for unit, word in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
         if abs(number) >= 0.9995 * unit:
             return f"{figures(number / unit, 3)} {word}"
@@ -215,12 +218,12 @@ def size(number: float) -> str:
 
 
 def figures(number: float, digits: int) -> str:
-    """So many digits, or all of those before the point: ``1,003,000``."""
+    """Return a number to `digits` digits, or all digits before the point: ``1,003,000``."""
     return f"{number:z,.{digits}g}" if abs(number) < 10**digits - 0.5 else f"{number:,.0f}"
 
 
 def duration(seconds: float) -> str:
-    """``1 h 12 min``, ``3 min 05 s``, ``2.4 s``: to the nearest minute, second, tenth."""
+    """Return ``1 h 12 min``, ``3 min 05 s``, ``2.4 s``: to the nearest minute, second, tenth."""
     if seconds < 59.95:
         return f"{seconds:.1f} s"
     minutes, remainder = divmod(round(seconds), 60)
@@ -231,26 +234,26 @@ def duration(seconds: float) -> str:
 
 
 def within(error: float, each: str = "") -> str:
-    """How far numbers may be off: ``within 3.0e-08``; ``exact`` where they are not."""
+    """Return an error bound: ``within 3.0e-08``, or ``exact`` for 0."""
     return f"{each}within {bound(error)}" if error else "exact"
 
 
 def bound(error: float) -> str:
-    """A bound in two digits, rounded up: ``3.0e-08``."""
-    up = Context(prec=2, rounding=ROUND_UP).create_decimal(error * (1 - 1e-9))  # of noise
+    """Return a bound in two digits, rounded up: ``3.0e-08``."""
+    up = Context(prec=2, rounding=ROUND_UP).create_decimal(error * (1 - 1e-9))  # without rounding noise
     return f"{float(up):.1e}"
 
 
 def cost(number: float, chance: bool = False) -> str:
-    """What a decision costs: six digits after the point, or as 1.2e-08 where those would not show
-    it; of a chance in points, ``28.1521 points``."""
+    """Return the cost of a decision: six digits after the point, or 1.2e-08 if it is smaller; a
+    chance in percentage points: ``28.1521 points``."""
     if chance:
         return f"{100 * number:.4f} points" if number >= 1e-6 else f"{100 * number:.1e} points"
     return f"{number:.6f}" if number >= 1e-6 else f"{number:.1e}"
 
 
 def program() -> str:
-    """How the command line is called here, so that what we print can be typed again."""
+    """Return how the command line was called, so that printed commands can be typed again."""
     import shutil
 
     called = Path(sys.argv[0])
@@ -261,7 +264,7 @@ def program() -> str:
 
 
 def some(count: int, sentences: Sequence[str]) -> tuple[str, ...]:
-    """The first few of sentences, and how many more there are."""
+    """Return the first `count` sentences, and how many more there are."""
     more = len(sentences) - count
     return (*sentences[:count], *([f"and {more} more"] if more > 0 else []))
 
@@ -270,11 +273,13 @@ def html_table(
     heads: Sequence[str], rows: Sequence[Sequence[str]], caption: Sequence[str] = (), *,
     kind: str = "", marked: int = -1, align: str = "",
 ) -> str:  # fmt: skip
-    """Rows as an HTML table, the first cell of each the heading of its row.
+    """Return rows as an HTML table; the first cell of each row is its heading.
 
-    heads: of the columns, none if empty; caption: lines above it; kind: its class; marked: the
-    number of a row that is set in bold; align: where text stands in its cells, if not given where
-    the page has it.
+    heads: of the columns, none if empty.
+    caption: lines above the table.
+    kind: its class.
+    marked: the number of a row in bold.
+    align: the alignment of its cells; by default as the page sets it.
     """
     body, cell_tag = [], f'<td style="text-align: {align}">' if align else "<td>"
     for i, row in enumerate(rows):
@@ -293,5 +298,5 @@ def html_table(
 
 
 def html_facts(title: str, rows: Sequence[tuple[str, str]]) -> str:
-    """Names and what is said of them as an HTML table, what is empty left out; title: above it."""
+    """Return names and values as an HTML table without empty values; title: above it."""
     return html_table((), [row for row in rows if row[1]], [title], align="left")

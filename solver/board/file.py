@@ -1,7 +1,7 @@
-"""Board files: find one, read it, check it, and say how two boards differ.
+"""Board files: find, read, check and compare them.
 
-Whatever is wrong with a file becomes one sentence. The name of a board that the package brings is
-taken wherever a board file is; a file or folder of that path goes before it.
+Every fault in a file becomes one sentence. The name of a packaged board can replace the path of a
+board file; an existing file or folder of that path takes precedence.
 
     >>> board = read_board(Path("boards/jackpot/seed.toml"), {"tiles": "6"})
     >>> board.name
@@ -27,30 +27,30 @@ from luckbase.solver.board.model import Board, Location, Source, fields_of, in_o
 from luckbase.solver.errors import BoardError, OptionError
 from luckbase.solver.sentences import nearest, on_command_line, setting, shorten, show
 
-# A board is some 3 kB; tomllib takes time quadratic in the length of a key.
+# A board is about 3 kB; tomllib takes time quadratic in the length of a key.
 MAX_BYTES = 30_000
 PIPE_SECONDS = 2
-"""So long somebody may take to begin to write into a pipe."""
+"""How long to wait for the first byte from a pipe."""
 FEW = 8
-"""Board files of a folder that are named where none is nearly the one that was asked for."""
+"""The most board files of a folder that an error lists if no name is similar."""
 BOARDS = Path(__file__).parents[2] / "boards"
-"""Where those are that the package brings: in a checkout and in an installed package."""
+"""The folder of the packaged boards, in a checkout and in an installed package."""
 SUFFIX = ".toml"
 
 
 def as_words(options: Mapping[str, object]) -> dict[str, str]:
-    """Options of a board as ``--set name=value`` has them."""
+    """Return a board's options as text, as in ``--set name=value``."""
     return {k: str(v).lower() if isinstance(v, bool) else str(v) for k, v in options.items()}
 
 
 def read_board(path: Path, settings: Mapping[str, str] = {}) -> Board:
-    """Read and check the board in the file `path`, its options changed by `settings` if any.
+    """Read and check the board in the file `path`, with its options changed by `settings`.
 
-    `settings` are the command line's `--set name=value`: an option of [rules] or [solve], or
-    another that the game lists in `Board.options`; values as text, read as in TOML.
+    settings: the command line's ``--set name=value``: options of [rules] or [solve], or others that
+        the game lists in `Board.options`; values as text, read as in TOML.
 
-    Raises BoardError for a file or a board that is not right, OptionError for a setting that is
-    not: one sentence either way, whatever bytes the file holds.
+    Raises BoardError for a wrong file or board and OptionError for a wrong setting, each with one
+    sentence, for any bytes in the file.
     """
     where, name = show_path(path), path.stem
     data = read_toml(path, where)
@@ -68,7 +68,7 @@ def read_board(path: Path, settings: Mapping[str, str] = {}) -> Board:
         sentence, location = str(fault), fault.location
     is_setting = location in [model.options()[option] for option in settings]
     if settings and not is_setting:
-        with suppress(_Fault):  # without the settings it is right
+        with suppress(_Fault):  # without the settings it is valid
             is_setting = _validated(model, name, data) is not None
     if is_setting:
         said = " ".join(setting(name, shorten(text, 30)) for name, text in settings.items())
@@ -77,9 +77,9 @@ def read_board(path: Path, settings: Mapping[str, str] = {}) -> Board:
 
 
 def board_from_canonical(name: str, form: Mapping[str, Any]) -> Board:
-    """The board called `name` from its canonical form, as a table's manifest has it (no title).
+    """Return the board called `name` from its canonical form in a table's manifest (no title).
 
-    Raises BoardError where the form is not a board, as after an edit by hand.
+    Raises BoardError if the form is not a board, for example after an edit by hand.
     """
     try:
         return _validated(_model(form), name, form)
@@ -88,10 +88,10 @@ def board_from_canonical(name: str, form: Mapping[str, Any]) -> Board:
 
 
 def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
-    """What changed between two canonical forms, one sentence a value, none if they are equal.
+    """Return the changes between two canonical forms, one sentence each; empty if they are equal.
 
-    Such as "squares 4, slide 1: was '3000 + spin', now '3500 + spin'" or "score_unit: was 250,
-    now 500"; a section that came or went is one sentence.
+    Examples: "squares 4, slide 1: was '3000 + spin', now '3500 + spin'", "score_unit: was 250, now
+        500". A section that was added or removed is one sentence.
     """
     try:
         model = _model(new)
@@ -101,7 +101,7 @@ def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
 
 
 class _Fault(Exception):
-    """What is wrong with a board: `str` is the sentence with its place, without the file."""
+    """A fault of a board; `str` is a sentence with its location, without the file."""
 
     def __init__(self, sentence: str, location: Location = (), place: str = "") -> None:
         super().__init__(f"{place}: {sentence}" if place else sentence)
@@ -109,7 +109,7 @@ class _Fault(Exception):
 
 
 def _model(data: Mapping[str, Any]) -> type[Board]:
-    """The model of the game that `data` names. Raises _Fault."""
+    """Return the model of the game that `data` names. Raises _Fault."""
     game = data.get("game")
     if isinstance(game, str) and registry.known(game):
         return registry.find(game).model()
@@ -126,7 +126,7 @@ def _model(data: Mapping[str, Any]) -> type[Board]:
 def _with_setting(
     data: Mapping[str, Any], model: type[Board], option: str, text: str
 ) -> dict[str, Any]:
-    """`data` with one option changed. Raises OptionError for an option that is not there."""
+    """Return `data` with one option changed. Raises OptionError for an unknown option."""
     options = model.options()
     if option not in options:
         known = nearest(option, sorted(options))
@@ -135,7 +135,7 @@ def _with_setting(
     changed = inner = dict(data)
     for section in sections:
         if not isinstance(inner.get(section, {}), Mapping):
-            return changed  # not a section: validation will say so
+            return changed  # not a section: validation will report it
         inner[section] = dict(inner.get(section, {}))
         inner = inner[section]
     kind = fields_of(model, tuple(sections))[key].annotation
@@ -153,7 +153,8 @@ def _with_setting(
 
 
 def _validated(model: type[Board], name: str, data: Mapping[str, Any]) -> Board:
-    """The board. Raises _Fault with the first mistake, a misspelt key before what it leaves out."""
+    """Return the board. Raises _Fault for the first fault; misspelt keys come before missing
+    ones."""
     if "name" in data:
         raise _Fault("unknown key 'name'; a board is named after its file", ("name",))
     try:
@@ -170,7 +171,7 @@ def _validated(model: type[Board], name: str, data: Mapping[str, Any]) -> Board:
 
 
 def sentence_of(error: Mapping[str, Any]) -> str:
-    """What is wrong, in our words, from one of a `ValidationError`'s errors."""
+    """Return our sentence for one of a `ValidationError`'s errors."""
     context = error.get("ctx", {})
     if error["type"] == "board":
         return str(context["sentence"])
@@ -178,7 +179,7 @@ def sentence_of(error: Mapping[str, Any]) -> str:
     return wording.format(value=show(error["input"]), **context)
 
 
-# What pydantic finds -> how we say it; {value} is what stands in the file, the rest its context.
+# pydantic's error type -> our sentence; {value} is the value in the file, the rest its context.
 _SENTENCES = {
     "missing": "is missing",
     "string_type": "{value} is not text in quotes",
@@ -200,7 +201,7 @@ _SENTENCES = {
 
 
 def _unknown_key(model: type[Board], location: Location) -> str:
-    """The sentence for the key that ends `location`, with what was probably meant."""
+    """Return a sentence about the unknown key that ends `location`, with a suggestion."""
     *above, last = location
     key = str(last)
     home = model.options().get(key)
@@ -212,7 +213,7 @@ def _unknown_key(model: type[Board], location: Location) -> str:
 
 
 def _changes(old: object, new: object, at: Location) -> Iterable[tuple[Location, str]]:
-    """Where two canonical values differ, and how, in the order of the file's numbers and names."""
+    """Yield the locations where two canonical values differ, and how, in the order of keys."""
     if isinstance(old, Mapping) and isinstance(new, Mapping):
         for key in sorted({*old, *new}, key=in_order):
             inner = (*at, key)
@@ -233,13 +234,13 @@ def _changes(old: object, new: object, at: Location) -> Iterable[tuple[Location,
 
 @cache
 def packaged() -> tuple[str, ...]:
-    """The names of the boards that the package brings, sorted: ``pig/race``."""
+    """Return the names of the packaged boards, sorted: ``pig/race``."""
     return tuple(sorted(f"{path.parent.name}/{path.stem}" for path in BOARDS.glob(f"*/*{SUFFIX}")))
 
 
 def located(name: str | os.PathLike[str]) -> Path:
-    """The path that a person means: the one that they wrote if there is such, else that of the
-    board of this name, else what they wrote."""
+    """Return the path that a person means: theirs if it exists, else that of the packaged board
+    with this name, else theirs."""
     path = Path(name)
     if path.as_posix() not in packaged() or os.path.exists(path):
         return path
@@ -247,14 +248,13 @@ def located(name: str | os.PathLike[str]) -> Path:
 
 
 def name_of(path: str | os.PathLike[str]) -> str:
-    """The path as a person types it: the name, of a board of these."""
+    """Return the path as a person types it; the name, for a packaged board."""
     path = Path(path)
     return f"{path.parent.name}/{path.stem}" if path.parent.parent == BOARDS else str(path)
 
 
 def meant(path: Path) -> str:
-    """A clause naming the board that a path which is not there may mean; nothing where there is
-    none."""
+    """Return a clause naming the packaged boards that a missing path may mean, or ""."""
     if path.as_posix() in {name.partition("/")[0] for name in packaged()}:
         near = [name for name in packaged() if name.startswith(f"{path.as_posix()}/")]
     else:
@@ -270,8 +270,10 @@ def meant(path: Path) -> str:
 
 
 def path_of(name: str | os.PathLike[str]) -> Path:
-    """The path of what a person names: a file, a folder, or a board that the package brings. Raises
-    OptionError for "", which `Path` takes for "."."""
+    """Return the path of a file, a folder or a packaged board.
+
+    Raises OptionError for "", which `Path` would read as ".".
+    """
     if not os.fspath(name).strip():
         raise OptionError("'' is empty; expected the name of a file or a folder")
     return located(name)
@@ -308,11 +310,11 @@ def read_toml(path: Path, where: str) -> dict[str, Any]:
 
 
 def _opened(path: str, flags: int) -> int:
-    """`os.open`, but for a pipe that nobody writes into, which would be waited for: OSError."""
+    """Open a file as `os.open` does, but raise OSError for a pipe without a writer."""
     file = os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
     if S_ISFIFO(os.fstat(file).st_mode):
         if not select([file], [], [], PIPE_SECONDS)[0]:
-            with suppress(BlockingIOError):  # somebody will write
+            with suppress(BlockingIOError):  # a writer exists but has not written
                 os.read(file, 1)
                 os.close(file)
                 raise OSError(0, "it is a pipe, and nobody writes into it")
@@ -321,12 +323,12 @@ def _opened(path: str, flags: int) -> int:
 
 
 def _sibling(path: Path) -> str:
-    """A clause naming the board file beside `path` that has nearly its name, or else all of them
-    where they are few; or one that the package brings; or nothing."""
+    """Return a clause naming a similar board file beside `path`, else a packaged board, else all
+    board files beside it if they are few, or ""."""
     if ":/" in str(path):
         return "; expected a board file on this machine"
     try:
-        files = sorted(filter(Path.exists, path.parent.glob("*.toml")))  # no link to nothing
+        files = sorted(filter(Path.exists, path.parent.glob("*.toml")))  # skip broken links
         beside = {file.stem: file for file in files}
     except (OSError, ValueError):
         return ""
@@ -340,7 +342,7 @@ def _sibling(path: Path) -> str:
 
 
 def _is_board(path: Path) -> bool:
-    """Whether a file looks like a board: TOML that names a game. A pipe may wait for ever."""
+    """Return whether a file is TOML that names a game. Pipes are skipped: they could block."""
     try:
         return path.is_file() and "game" in read_toml(path, "")
     except BoardError:
@@ -348,7 +350,7 @@ def _is_board(path: Path) -> bool:
 
 
 def show_path(path: Path) -> str:
-    """The path as a sentence names it, on one line; a URI with both of its slashes."""
+    """Return the path for a sentence, on one line; a URI keeps both slashes."""
     text = name_of(path)
     if ":/" in text and not os.path.exists(path):
         text = re.sub("^([a-z0-9]{2,}):/(?=[^/])", r"\1://", text)

@@ -1,4 +1,4 @@
-"""The arrays that every room hands to every other, and the columns and decisions made of them."""
+"""Array types shared by all rooms, and the columns and decisions made of them."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 FLOAT64_ERROR = 1e-12
-"""What the sums of a payoff lose in float64, with room to spare."""
+"""Bound on the rounding error of the sums of a payoff in float64, with room to spare."""
 
 
 @inlined
 def bits_in(bits: Any) -> Any:
-    """Return how many of the 64 bits of a number are set; LLVM makes one instruction of it."""
+    """Return the number of set bits of a 64-bit number; LLVM compiles it to one instruction."""
     all_bits, low_two = np.uint64(bits), np.uint64(0x3333333333333333)
     twos = all_bits - ((all_bits >> np.uint64(1)) & np.uint64(0x5555555555555555))
     fours = (twos & low_two) + ((twos >> np.uint64(2)) & low_two)
@@ -30,7 +30,7 @@ def bits_in(bits: Any) -> Any:
 
 @dataclass(frozen=True)
 class Coded:
-    """A column of texts: row i says labels[codes[i]]. codes: int32 (n,)."""
+    """A column of texts: row i is labels[codes[i]]. codes: int32 (n,)."""
 
     codes: NDArray[np.int32]
     labels: list[str]
@@ -38,39 +38,38 @@ class Coded:
 
 @dataclass(frozen=True)
 class Runs:
-    """A column of numbers, each of `values` so many times, one after the other. values: (k,)."""
+    """A column of numbers that repeats each of `values` (k,) `times` times in a row."""
 
     values: NDArray[Any]
     times: int
 
 
 def set_text(mask: int) -> str:
-    """A set of numbers from 1, kept as bits, as a table says it: ``1 2 5``."""
+    """Return a set of numbers from 1, kept as bits, as a table writes it: ``1 2 5``."""
     return " ".join(str(k + 1) for k in range(int(mask).bit_length()) if mask >> k & 1)
 
 
 def coded(values: NDArray[np.integer[Any]], text: Callable[[int], str]) -> Coded:
-    """A column of values (n,) as the text of each."""
+    """Return the column of the texts of values (n,)."""
     distinct, codes = np.unique(values, return_inverse=True)
     return Coded(codes.astype(np.int32), [text(value) for value in distinct.tolist()])
 
 
 @dataclass(frozen=True)
 class Decisions:
-    """What to do in the rows of a part of a tier, in row order; C-contiguous, modified in place.
+    """The decisions in consecutive rows of a tier, in row order; C-contiguous, modified in place.
 
-    best: int8 (rows,), an index into the game's `best_names`: the action taken, also where it is
-    the only one of the player who acts; -1 on entry, and left so where nobody acts or both players
-    choose at once.
+    best: int8 (rows,), the action taken, as an index into the game's `best_names`, even if it is
+        the player's only action. -1 on entry; it stays -1 if no player acts or both choose at once.
     """
 
     best: NDArray[np.int8]
 
     def between(self, start: int, stop: int) -> Decisions:
-        """Those of some of the rows."""
+        """Return the decisions of rows [start, stop)."""
         return Decisions(self.best[start:stop])
 
     @staticmethod
     def blank(rows: int) -> Decisions:
-        """As `solve_tier` takes them on entry."""
+        """Return empty decisions, as `solve_tier` expects them."""
         return Decisions(np.full(rows, -1, np.int8))

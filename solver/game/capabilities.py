@@ -1,8 +1,7 @@
-"""What only some games have: each capability is small, named, and asked for where it is needed.
+"""Capabilities: features that only some games or boards have.
 
-`Game.need(Layout)` gives the one that a game has on its board, or refuses in a sentence; `Game.get`
-gives None. Which there are is said in `Rules.capabilities`, by board, not by class. (What people
-group decisions by is one too: `solver.game.groups`.)
+`Rules.capabilities` lists them for each board. `Game.need(Layout)` returns a capability or raises
+an error; `Game.get` returns it or None. One more capability is in `solver.game.groups`.
 """
 
 from __future__ import annotations
@@ -31,15 +30,17 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 EXAMPLES = 3
-"""States to copy that a sentence names."""
+"""The number of example states in an error."""
 
 
 class Layout(Capability, ABC, Generic[T]):
-    """The states of a game laid out in tiers, so that a full table of it can be solved: the tiers,
-    their rows, and what fills them. What is not abstract it may give besides, to be solved faster
-    or in parts: as it is, it is right for any.
+    """The states of a game laid out in tiers, so that a full table of it can be solved.
 
-    `T` is the game's type of tier (hashable, ordered). Made of a game; picklable as one.
+    The abstract methods define the tiers, their rows and the kernel that fills them. The other
+    methods are correct for any game; override them to solve faster or in parts.
+
+    `T` is the game's type of tier (hashable, ordered). A layout is made from a game and pickled as
+    one.
     """
 
     missing: ClassVar[str] = (
@@ -48,48 +49,54 @@ class Layout(Capability, ABC, Generic[T]):
     )
 
     smaller: ClassVar[str] = "a smaller board"
-    """What makes a board take less memory and disk, for people; ends in "would take less"."""
+    """What makes a board need less memory and disk; completes "… would take less"."""
 
     left_out: ClassVar[Mapping[str, str]] = {}
-    """Columns of states that are 0 in every row, and a sentence: where others are answered."""
+    """Columns of states that are 0 in every row -> a sentence on where other values are
+    answered."""
 
     payoff_type: type[np.floating[Any]] = np.float32
-    """How a table stores payoffs: float32 or float64."""
+    """The type in which a table stores payoffs: float32 or float64."""
     best_names: ClassVar[Sequence[str]]
-    """The names of the actions that `Decisions.best` counts from 0, as `action_name` gives them;
-    none where no row of a tier has anybody who decides alone."""
+    """The names of the actions that `Decisions.best` counts from 0, as `action_name` returns them;
+    empty if no player ever decides alone."""
 
     @abstractmethod
     def tiers(self) -> Sequence[T]:
-        """Every tier of the full table, children first, such that few are needed at once."""
+        """Return every tier of the full table, children first, ordered so that few are needed at
+        once."""
 
     @abstractmethod
     def children(self, tier: T) -> Sequence[T]:
-        """The tiers of the table that `tier` reads."""
+        """Return the tiers of the table that `tier` reads."""
 
     @abstractmethod
     def tier_number(self, tier: T) -> int:
-        """The tier as a number below 2**24, the same whatever the frontier; part of the key."""
+        """Return the tier's number, below 2**24 and the same for any frontier; part of the key."""
 
     @abstractmethod
     def tier_fields(self, tier: T) -> dict[str, int]:
-        """The columns that are constant in the tier, in order: they name its folder. Every tier of
-        a game has the same ones; none where the game is one tier, which then needs no folder."""
+        """Return the columns that are constant in the tier, in order; they name its folder.
+
+        Every tier of a game has the same columns. A game of one tier may have none and needs no
+        folder.
+        """
 
     @abstractmethod
     def tier_name(self, tier: T) -> str:
-        """A short name for people."""
+        """Return a short name for people."""
 
     @abstractmethod
     def rows(self, tier: T) -> int:
-        """How many states the tier has."""
+        """Return the number of states in the tier."""
 
     def shape(self, tier: T) -> tuple[int, ...]:
-        """The shape of the tier's payoffs as the kernel keeps them, float64: here one a row."""
+        """Return the shape of the kernel's float64 payoffs of the tier; by default one a row."""
         return (self.rows(tier),)
 
     def block_rows(self, tier: T) -> int:
-        """Rows that a row group of the table should hold a multiple of (columns repeat in it)."""
+        """Return the number that the rows of a row group should be a multiple of (columns repeat in
+        it)."""
         return 1
 
     @abstractmethod
@@ -104,33 +111,39 @@ class Layout(Capability, ABC, Generic[T]):
     ) -> float:
         """Fill `out` from the child tiers; `fetch(child)` has `shape(child)`.
 
-        `out` has `shape(tier)`, or for one of several parts that part's rows only. Returns a bound
-        on |out - exact|: what float64 sums lose, or the gap of a certified fixed point. `decisions`
-        are filled too where given, ties decided by the rules' tolerance; `out` is the same.
+        out: shape `shape(tier)`; if the tier has several parts, only the part's rows.
+        decisions: filled too if given; ties follow the rules' tolerance, and `out` is unaffected.
 
-        Raises Stopped soon after `stop()` turns true.
+        Returns a bound on |out - exact|: the rounding of float64 sums, or the gap of a certified
+        fixed point. Raises Stopped soon after `stop()` becomes true.
         """
 
     @abstractmethod
     def payoff_rows(
         self, tier: T, payoffs: Floats, start: int, stop: int
     ) -> list[NDArray[np.floating[Any]]]:
-        """Rows [start, stop) of what `solve_tier` left in `out`, a column of `payoff_type` a
-        player; start and stop on block bounds, counted from the part's first row."""
+        """Return rows [start, stop) of the `out` of `solve_tier`, one column of `payoff_type` a
+        player.
+
+        start and stop are on block bounds and count from the part's first row.
+        """
 
     @abstractmethod
     def acting_rows(self, tier: T, start: int, stop: int) -> NDArray[np.int8]:
-        """Who acts in rows [start, stop), on block bounds: the player from 1, 0 where nobody does
-        or both choose at once. Not to be written to."""
+        """Return who acts in rows [start, stop), on block bounds: the player from 1, or 0 if no
+        player acts or both choose at once. Read only."""
 
     @abstractmethod
     def locate(self, states: Ints) -> tuple[Ints, Ints]:
-        """(tier number, row) of states (n, fields); tier -1 where a state is over, -2 where it has
-        no row and its payoff is a step of the rules away."""
+        """Return (tier number, row) of states (n, fields).
+
+        The tier is -1 if a state is terminal, and -2 if it has no row but its payoff is one step of
+        the rules away.
+        """
 
     @abstractmethod
     def states_at(self, tier: T, rows: Ints) -> Ints:
-        """The states, int64 (n, fields), at rows of a tier; the inverse of `locate`."""
+        """Return the states, int64 (n, fields), at rows of a tier; the inverse of `locate`."""
 
     def __init__(self, game: Game) -> None:
         self.game = game
@@ -140,33 +153,34 @@ class Layout(Capability, ABC, Generic[T]):
         return Game.need, (self.game, Layout)
 
     def tier_of_number(self) -> dict[int, T]:
-        """The table's tiers by number."""
+        """Return the table's tiers by number."""
         return {self.tier_number(tier): tier for tier in self.tiers()}
 
     def tier_seconds(self, tier: T) -> float:
-        """Predicted seconds of one core in `solve_tier` for all parts; 18 ns a row if not known."""
+        """Return the predicted core seconds of `solve_tier` for all parts; by default 18 ns a
+        row."""
         return 18e-9 * self.rows(tier)
 
     def compile(self) -> None:
-        """Compile what `solve_tier` and the tables need, if this machine has not yet."""
+        """Compile the functions that `solve_tier` and the tables need, unless they are cached."""
 
     def parts(self, tier: T) -> Sequence[tuple[int, int]]:
-        """The rows [start, stop) of each part of the tier that one worker is handed; all rows.
+        """Return the rows [start, stop) of each part that one worker solves; by default one part.
 
-        A tier of several parts keeps its payoffs with the row as the first axis of `shape`; parts
+        A tier of several parts keeps its payoffs with the row as the first axis of `shape`. Parts
         begin on block bounds and do not depend on the number of workers.
         """
         return ((0, self.rows(tier)),)
 
     def most_threads(self, tier: T) -> int:
-        """How many threads `solve_tier` can use for the tier at once, of `threads`."""
+        """Return how many of `threads` threads `solve_tier` can use for the tier at once."""
         return 1
 
     def solve_whole(
         self, tier: T, out: Floats, fetch: Callable[[T], Floats], stop: Callable[[], bool],
         decisions: Decisions | None = None,
     ) -> float:  # fmt: skip
-        """As `solve_tier`, all parts of the tier one after the other."""
+        """Run `solve_tier` on all parts of the tier in turn."""
         parts, error = self.parts(tier), 0.0
         for part, (start, last) in enumerate(parts):
             rows, part_decisions = out, decisions
@@ -176,39 +190,42 @@ class Layout(Capability, ABC, Generic[T]):
         return error
 
     def kernel_planes(self, tier: T) -> Sequence[int]:
-        """The players, from 0, whose payoffs `solve_tier` leaves in `out`, those of all rows of a
-        part one after the other; -1 for zeros. The inverse of `payoff_rows` where `payoff_type` is
-        float64. Here: player 1's alone."""
+        """Return the players, from 0, whose payoffs `solve_tier` leaves in `out`; -1 for zeros.
+
+        Each player's payoffs of all rows of a part are consecutive. The inverse of `payoff_rows` if
+        `payoff_type` is float64. By default only player 1's.
+        """
         return (0,)
 
     def state_rows(
         self, tier: T, start: int, stop: int
     ) -> Mapping[str, NDArray[np.integer[Any]] | Coded | Runs]:
-        """The state columns that are not constant, of rows [start, stop), as `table_columns`."""
+        """Return the state columns that vary, of rows [start, stop), as `table_columns` does."""
         columns = self.game.table_columns(self.states_at(tier, np.arange(start, stop)))
         constant = self.tier_fields(tier)
         return {name: column for name, column in columns.items() if name not in constant}
 
     def swapped(self, states: Ints) -> NDArray[np.bool_]:
-        """(n,) whether the row of a state (`locate`) holds the payoffs of a game of two with the
-        players swapped."""
+        """Return whether the row of each state (`locate`) holds the payoffs of two players swapped:
+        (n,)."""
         return np.zeros(len(states), bool)
 
     def why_outside(self, state: Ints) -> str | None:
-        """Why the full table does not hold a canonical state, after "is"; None if it does."""
+        """Return why the full table lacks a canonical state, to follow "is"; None if it holds
+        it."""
         return None
 
     def opening_questions(self) -> Iterator[tuple[str, dict[str, object]]]:
-        """(what it shows, the state in words) of a few instructive states of the full table."""
+        """Yield (title, state in words) of a few instructive states of the full table."""
         return iter(())
 
 
 class DecisionLayout(Capability, ABC, Generic[T]):
-    """An order of tiers in which few payoffs are in memory at a time. In this order tiers beyond
-    those whose payoffs are stored are solved for their best actions alone.
+    """An order of tiers that keeps few payoffs in memory at a time.
 
-    One other tier, `below`, reads all payoffs of a tier; others read its *face*, a few of them in a
-    flat array.
+    In this order, tiers beyond the frontier are solved for their best actions alone. Each tier is
+    read in full by at most one other, whose `below` it is. Others read its *face*: a few of its
+    payoffs in a flat array.
     """
 
     missing: ClassVar[str] = "has no order of tiers in which decisions alone can be kept"
@@ -217,28 +234,28 @@ class DecisionLayout(Capability, ABC, Generic[T]):
     """The tiers, to the depth of the decisions."""
 
     memory_type: type[np.floating[Any]] = np.float64
-    """The type of the payoffs in memory during the solve: float32 or float64. With float32,
-    `decision_error` bounds each decision."""
+    """The type of payoffs in memory during the solve: float32 or float64. With float32,
+    `decision_error` bounds the loss of each decision."""
 
     @abstractmethod
     def tiers(self) -> Sequence[T]:
-        """Every tier, children first."""
+        """Return every tier, children first."""
 
     @abstractmethod
     def is_decided(self, tier: T) -> bool:
-        """Whether a table stores the best actions of a tier without its payoffs."""
+        """Return whether a table stores the best actions of a tier without its payoffs."""
 
     @abstractmethod
     def below(self, tier: T) -> T | None:
-        """The tier that a tier reads whole; None for none."""
+        """Return the tier that a tier reads in full, or None."""
 
     @abstractmethod
     def faces_read(self, tier: T) -> Sequence[T]:
-        """The tiers whose faces a tier reads."""
+        """Return the tiers whose faces a tier reads."""
 
     @abstractmethod
     def face_size(self, tier: T) -> int:
-        """How many payoffs the face of a tier has."""
+        """Return the number of payoffs in the face of a tier."""
 
     @abstractmethod
     def take_face(self, tier: T, payoffs: Floats, out: Floats) -> None:
@@ -253,16 +270,16 @@ class DecisionLayout(Capability, ABC, Generic[T]):
 
     @abstractmethod
     def compile(self) -> None:
-        """Compile what `solve_tier` calls, ahead of its first call."""
+        """Compile the functions that `solve_tier` calls, before its first call."""
 
     @abstractmethod
     def decision_error(self, tier: T) -> float:
-        """Return a bound on what a stored decision loses against the best action; 0 for payoffs of
+        """Return a bound on the loss of a stored decision against the best action; 0 for
         float64."""
 
 
 Fact = tuple[str, str, float]
-"""(agent, what the number says, number): one line that ``luckbase evaluate`` prints."""
+"""(agent, description, number): one line that ``luckbase evaluate`` prints."""
 
 
 @dataclass(frozen=True)
@@ -270,15 +287,14 @@ class Agents(Capability):
     """Players by name.
 
     by_name: an `Agent`, or a `solver.policy.agents.Policy`, which decides for many states at once.
-        Every game has `optimal`, `best-response` and `random` besides.
+        Every game also has `optimal`, `best-response` and `random`.
     choices: the list from which an agent chooses, given the state (fields,) and its actions, if
         players see one thing twice (two equal dice).
-    check: raises OptionError, without solving anything, if this board cannot have the agent of a
-        name.
-    seconds: about how long an agent works before its first move.
+    check: raises OptionError, without solving anything, if this board cannot have the named agent.
+    seconds: roughly how long an agent works before its first move.
     from_start: the exact payoffs of a profile of agents, by name, from the game's start, if the
-        game has a faster way than to follow every state; else None.
-    facts: what else that way finds about these agents.
+        game has a faster way than following every state; else None.
+    facts: other results of that faster way about these agents.
     """
 
     missing: ClassVar[str] = "has no agents of its own"
@@ -293,13 +309,13 @@ class Agents(Capability):
 
 @dataclass(frozen=True)
 class Statistics(Capability):
-    """Numbers of a game, beside its payoffs, that ``luckbase evaluate --games`` counts.
+    """Numbers of a game, other than payoffs, that ``luckbase evaluate --games`` counts.
 
-    ends: by name, a function of states that are over (n, fields): a number or truth value of the
-        game (n,) or of each player (n, players).
+    ends: by name, a function of terminal states (n, fields): a number or truth value of the game
+        (n,) or of each player (n, players).
     events: by name, a function of steps of a game: the states (m, fields), the actions (m,), -1 if
-        nobody acts, and the states that they lead to. It returns which steps are such an event,
-        bool (m,); the number of events in a game is counted.
+        no player acts, and the next states. It returns which steps are the event, bool (m,); the
+        events of a game are counted.
     """
 
     missing: ClassVar[str] = "counts nothing but payoffs"
@@ -311,8 +327,11 @@ class Statistics(Capability):
 
 
 class Charts(Capability, ABC):
-    """What a full table says at a glance. kinds: the charts, the usual one first, each with
-    the table that it needs. searches: rows of it that are worth looking for."""
+    """Charts of a full table.
+
+    kinds: the charts, the default first, each with the table that it needs.
+    searches: rows of the table that are worth looking for.
+    """
 
     missing: ClassVar[str] = "has no charts; luckbase query answers by state"
     kinds: Sequence[Kind]
@@ -320,28 +339,32 @@ class Charts(Capability, ABC):
 
     @abstractmethod
     def make(self, name: str, lookup: Lookup, request: ChartRequest) -> Chart:
-        """The chart of this name, one of `kinds`: a `Heatmap` or `Curves` where its kind is
-        a picture, else a `Listing`.
+        """Return the chart of this name, one of `kinds`: a picture (`Heatmap` or `Curves`) or a
+        `Listing`.
 
-        `lookup` gives the payoffs (n, players) of canonical states (n, fields) that the full table
-        holds; of a kind that needs less it raises MissingTableError for what is not held.
+        lookup: function from canonical states (n, fields) of the full table to payoffs (n,
+            players). For a kind that needs only part of the table, it raises MissingTableError for
+            missing states.
 
-        Raises OptionError for what is wanted and this chart does not do, StateError for
-        fields that are none of its own.
+        Raises OptionError for a request that this chart does not support, StateError for unknown
+        fields.
         """
 
 
 @dataclass(frozen=True)
 class Drawing(Capability):
-    """What is drawn of a game; each may be left out.
+    """How a game is drawn; each part may be left out.
 
-    scene: a state as the game looks: from values (fields,) in people's units, canonical or not,
-    that `Game.parse` takes. outcome_names: what people call what chance brings ("whammy", "a 1: the
-    turn is lost"): the names of the states (n, fields) that an action of a state (fields,) leads
-    to, all of them; None where the two states do not tell what happened. positions: states (n,
-    fields) that a picture of the whole game has though no play may come to them. equally_likely: so
-    many equally likely outcomes has every chance event (36 rolls). note: what a person should know
-    of the names of outcomes, in sentences. backdrop: what lies below the shapes of every scene.
+    scene: draws a state from values (fields,) in people's units, canonical or not, that
+        `Game.parse` accepts.
+    outcome_names: the names of chance outcomes ("whammy", "a 1: the turn is lost"), given a state
+        (fields,), an action and all states (n, fields) that it leads to; None if the two states do
+        not show what happened.
+    positions: states (n, fields) that a picture of the full game includes even if no play reaches
+        them.
+    equally_likely: the number of equally likely outcomes of every chance event (36 rolls).
+    note: sentences about the names of outcomes.
+    backdrop: the shapes below every scene.
     """
 
     missing: ClassVar[str] = "is drawn plainly"
@@ -358,13 +381,13 @@ class Drawing(Capability):
 
 @dataclass(frozen=True)
 class Position:
-    """A position of a game that is told in words.
+    """A position of a game that was described in words.
 
     names: of the players, in turn order.
-    values: int64 (fields,), in people's units, as exact as they were said.
+    values: int64 (fields,), in people's units, as exact as given.
     state: canonical (fields,), in the board's units.
-    up: who acts, from 0; -1 if the game is over.
-    assumed: what was not said, in words, such as ``Ed's dollars``; it counts as 0.
+    up: the player who acts, from 0; -1 if the game is over.
+    assumed: things that were left out, in words, such as ``Ed's dollars``; each counts as 0.
     """
 
     names: tuple[str, ...]
@@ -375,59 +398,64 @@ class Position:
 
 
 class Event(NamedTuple):
-    """What a line says that happened: the action that was taken, and the line in full."""
+    """An event that a line describes: the action taken, and the line in full."""
 
     action: int
     text: str
 
 
 class Follow(Capability, ABC):
-    """How people tell a game, line by line. Whoever gives it gives `words`, lines with what they
-    say, and what stands here without a body; all raise StateError for what can not be, with what
-    would be right."""
+    """Reads a game that people describe line by line.
+
+    A game implements the abstract members. All raise StateError for impossible input, with what
+    would be right.
+    """
 
     missing: ClassVar[str] = "cannot be followed in words; luckbase query answers by state"
 
     @property
     @abstractmethod
     def words(self) -> Sequence[tuple[str, str]]:
-        """Forms of lines to copy, each with what it says."""
+        """Examples of lines to copy, each with its meaning."""
 
     @abstractmethod
     def begin(self, text: str) -> Position | None:
-        """The position of a line that says who has what; None of another line."""
+        """Return the position of a line that describes every player; None for another line."""
 
     @abstractmethod
     def place(self, names: Sequence[str], state: Ints) -> Position:
-        """The position of a canonical state (fields,)."""
+        """Return the position of a canonical state (fields,)."""
 
     @abstractmethod
     def next(self, at: Position, player: int, text: str) -> tuple[Event, Position]:
-        """What happened to a player, from 0, and where that leads; text: without their name."""
+        """Return the event of a player, from 0, and the position after it; text: without their
+        name."""
 
     @abstractmethod
     def desk(self, at: Position, player: int) -> str:
-        """What a player has, as `begin` takes it after their name and more."""
+        """Return a player's holdings, in the form that `begin` accepts after their name."""
 
     @abstractmethod
     def lines(self, at: Position) -> Iterator[str]:
-        """All that can happen next, a line each."""
+        """Yield everything that can happen next, one line each."""
 
     def note(self, at: Position) -> str:
-        """Return what a person should know of a position's state; "" for nothing."""
+        """Return what a person should know about a position's state, or ""."""
         return ""
 
     def neighbors(self, at: Position) -> tuple[Floats, Ints, str]:
-        """Return weights (k,) and canonical states (k, fields) between which a position lies, and
-        that in words, such as ``Ed between $5,250 and $5,500``. The weights add up to 1."""
+        """Return weights (k,), canonical states (k, fields) around a position, and a description.
+
+        The weights add up to 1. A description is ``Ed between $5,250 and $5,500``.
+        """
         return np.ones(1), at.state.reshape(1, -1), ""
 
     def say(self, at: Position) -> str:
-        """The position as a line that `begin` takes."""
+        """Return the position as a line that `begin` accepts."""
         return "; ".join(f"{name} {self.desk(at, i)}" for i, name in enumerate(at.names))
 
     def read(self, at: Position, line: str) -> tuple[Event, Position]:
-        """What a line says that happened, and where it leads."""
+        """Return the event that a line describes, and the position after it."""
         words = line.split()
         for k in range(len(words), 0, -1):
             whole = [name.lower() for name in at.names]
@@ -437,7 +465,7 @@ class Follow(Capability, ABC):
         raise StateError("expected a name, and what happened")
 
     def player(self, at: Position, text: str) -> int:
-        """The player, from 0, whom a name or the beginning of one means."""
+        """Return the player, from 0, with this name or beginning of a name."""
         said = text.strip().lower()
         known = [name.lower() for name in at.names]
         meant = [i for i, name in enumerate(known) if name == said]
@@ -455,16 +483,16 @@ class Follow(Capability, ABC):
 
 @dataclass(frozen=True)
 class View(Capability):
-    """What a person at the table sees; each may be left out.
+    """The game as a person at the table sees it; each part may be left out.
 
-    plain, detailed: the game in two forms with the same payoffs: its states leave out what changes
-    no value, as tables do, or say all that a person sees, which agents may look at. simplify: plain
-    states (n, fields), from detailed ones; their first columns if not given.
-
-    as_seen_by: where two choose at once, a state (fields,) in the words of a player, from 0, with
-    themselves as the first; the way back as well. choice_names: what a person calls the `count`
-    actions, ascending, of a player at a state that is given in words: in their own words, not the
-    canonical ones; as the rules call them by number if not given (`choice_names`).
+    plain, detailed: the game in two forms with the same payoffs. Plain states leave out whatever
+        changes no value, as tables do; detailed states contain all that a person sees, for agents.
+    simplify: function from detailed states to plain ones (n, fields); by default their first
+        columns.
+    as_seen_by: if two choose at once: a state (fields,) as a player, from 0, sees it, with
+        themselves first. It is its own inverse.
+    choice_names: the names of the `count` ascending actions of a player at a state in words, in the
+        player's own terms, not the canonical ones; by default as in the rules.
     """
 
     missing: ClassVar[str] = "has one form only"
@@ -477,13 +505,13 @@ class View(Capability):
 
 
 def best_array(decisions: Decisions | None) -> NDArray[np.int8]:
-    """Return `Decisions.best` for a kernel; an array of size 0 if no decisions are wanted, so that
-    the kernel needs one signature."""
+    """Return `Decisions.best` for a kernel; an array of size 0 for None, to keep one signature."""
     return np.empty(0, np.int8) if decisions is None else decisions.best
 
 
 def rounding(layout: Layout[Any]) -> float:
-    """The most that storing a payoff as the layout's type loses: half a unit in the last place."""
+    """Return the largest error of storing a payoff in the layout's type: half a unit in the last
+    place."""
     known = layout.game.known_range
     if known is None and layout.payoff_type is not np.float64:
         raise GameError(
@@ -495,24 +523,24 @@ def rounding(layout: Layout[Any]) -> float:
 
 
 def agents_of(game: Game) -> Mapping[str, Any]:
-    """The game's own agents by name."""
+    """Return the game's own agents by name."""
     return game.own(Agents).by_name
 
 
 def plain(game: Game) -> Game:
-    """The game with the same payoffs whose states leave out what changes no value."""
+    """Return the form of the game whose states leave out whatever changes no value."""
     form = game.own(View).plain
     return game if form is None else form()
 
 
 def detailed(game: Game) -> Game:
-    """The game whose states say all that a person at the table sees."""
+    """Return the form of the game whose states contain all that a person at the table sees."""
     form = game.own(View).detailed
     return game if form is None else form()
 
 
 def simplify(game: Game, states: Ints) -> Ints:
-    """The states (n, fields) of a plain game, from those of its detailed form."""
+    """Return plain states (n, fields) from states of the detailed game."""
     plain = game.own(View).simplify
     return np.ascontiguousarray(states[:, : game.field_count]) if plain is None else plain(states)
 
@@ -520,8 +548,8 @@ def simplify(game: Game, states: Ints) -> Ints:
 def choice_names(
     game: Game, words: Mapping[str, object], player: int, numbers: Sequence[int]
 ) -> list[str]:
-    """What a person calls a player's choices, by number, ascending, at a state in words in which
-    both choose at once."""
+    """Return the names of a player's choices, by ascending number, at a simultaneous state in
+    words."""
     own, actions = game.own(View).choice_names, game.rules.actions
     if own is not None:
         return own(words, player, len(numbers))
@@ -530,8 +558,10 @@ def choice_names(
 
 
 def first_state(game: Game) -> Ints:
-    """The canonical state (fields,) in which a play begins. Raises OptionError where a person must
-    say it, with a few states to copy."""
+    """Return the canonical state (fields,) in which a play begins.
+
+    Raises OptionError, with a few states to copy, if the user must give it.
+    """
     start, known = game.start(), states_to_copy(game)
     if start is not None or not known:
         return game.needed_start()
@@ -539,8 +569,8 @@ def first_state(game: Game) -> Ints:
 
 
 def states_to_copy(game: Game) -> str:
-    """The option `start` with a few states of a full table, as a sentence has them; "" if the game
-    has none to show."""
+    """Return the option `start` with a few states of a full table, for an error; "" if there are
+    none."""
     layout, examples = game.get(Layout), []
     for title, state in [] if layout is None else islice(layout.opening_questions(), EXAMPLES):
         in_python = str({name: listed(value) for name, value in state.items()})
@@ -550,8 +580,8 @@ def states_to_copy(game: Game) -> str:
 
 
 def choose_chart(game: Game, name: str | None) -> Kind:
-    """The game's chart of that name, the usual one if None. Raises OptionError, which says what
-    there is."""
+    """Return the game's chart of that name, the default for None. Raises OptionError with the
+    list."""
     kinds = game.need(Charts).kinds
     for kind in kinds:
         if name in (None, kind.name):
@@ -562,7 +592,7 @@ def choose_chart(game: Game, name: str | None) -> Kind:
 
 
 def scene_of(game: Game, words: State) -> Scene:
-    """The state in a person's words, drawn: with the cards that were named, not the canonical ones.
+    """Draw a state in words, with the cards that were named, not the canonical ones.
 
     Raises StateError as `Game.parse` does.
     """
@@ -572,7 +602,7 @@ def scene_of(game: Game, words: State) -> Scene:
 
 
 def scene_at(game: Game, values: Ints) -> Scene:
-    """The state of values (fields,) in people's units that are one of the game's, drawn."""
+    """Draw the state of values (fields,) in people's units, which must be valid."""
     draw = game.own(Drawing).scene
     if draw is None:
         from luckbase.solver.scene import plain_scene
@@ -582,8 +612,10 @@ def scene_at(game: Game, values: Ints) -> Scene:
 
 
 def position_of(game: Game, text: str) -> Position | None:
-    """Return the position that a sentence tells, such as ``Ed 5000, 2 spins; Peter 8000; Michael
-    3000``; None for fields (``mine=0``), or if the game reads no sentences. Raises StateError.
+    """Return the position that a sentence describes, such as ``Ed 5000, 2 spins; Peter 8000;
+    Michael 3000``.
+
+    None for fields (``mine=0``), or if the game reads no sentences. Raises StateError.
     """
     if "=" in text or not text.strip() or Follow not in game.rules.capabilities:
         return None

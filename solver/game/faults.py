@@ -1,8 +1,8 @@
-"""What breaks the rules at one state, in a sentence: the game, the state, what would be right.
+"""Errors about states that break the contract of games: the game, the state, what would be right.
 
-The engines hold every state that they expand to `solver.game.rules`
-(`solver.search.expand`) and say no more than which state it was; `check_game` looks at more, and
-at the edges one by one.
+The engines check every state that they expand against `solver.game.rules` (`solver.search.expand`),
+but report only which state failed. These functions find out why. `check_game` checks more, and each
+edge.
 """
 
 from __future__ import annotations
@@ -32,8 +32,10 @@ from luckbase.solver.sentences import many
 
 
 def fault_at(game: Game, state: Ints, error: Exception | None = None) -> GameError:
-    """What breaks the rules at a state (fields,) whose edges an engine refused, or the error that
-    the game's own code raised there."""
+    """Return an error for a state (fields,) whose edges an engine refused.
+
+    error: the exception that the game's own code raised there, if any.
+    """
     room = room_for(game.max_edges, game.field_count, game.players)
     room.about[0] = -1
     if error is not None:
@@ -54,10 +56,10 @@ def fault_at(game: Game, state: Ints, error: Exception | None = None) -> GameErr
 
 
 def _counts(game: Game) -> str:
-    """What is meant by a ValueError without a text: names stand before = for more or fewer numbers
-    than there are."""
+    """Explain a ValueError without text: the transition unpacks more or fewer numbers than
+    exist."""
     ints, reals = map(len, game.numbers)
-    has_reals = isinstance(game.rules.numbers, Numbers)  # else of whole numbers alone
+    has_reals = isinstance(game.rules.numbers, Numbers)  # otherwise only whole numbers
     fractions = f", {many(reals, 'fraction')} (board.reals)" * has_reals
     return (
         "the line reads more or fewer numbers than there are: `numbers` has "
@@ -67,32 +69,35 @@ def _counts(game: Game) -> str:
 
 
 def worth_at(game: Game, state: Ints, value: Floats) -> GameError:
-    """The error of a state (fields,) that is worth more, or less, than a payoff can be."""
+    """Return an error for a state (fields,) whose payoff is out of range."""
     return broken(game, state, f"has payoff {value.tolist()}; {_range(game)}")
 
 
 def check_edges(game: Game, state: Ints, edges: Edges, count: int) -> None:
-    """Raise GameError for what is wrong with a state's edges, `count` of them as it says; rewards
-    of a state that is over: its payoff, in row 0."""
+    """Raise GameError if a state's edges are wrong.
+
+    count: the number of edges that the transition returned. The rewards of a terminal state are its
+        payoff, in row 0.
+    """
     fault = next(_faults(game, edges, count), None)
     if fault is not None:
         raise broken(game, state, *fault)
 
 
 Fault = tuple[str, str]
-"""What is wrong, in a sentence, and with which action; "" where it is not with one."""
+"""A sentence about the fault, and the action that it concerns, or ""."""
 
 
 def _faults(game: Game, edges: Edges, count: int) -> Iterator[Fault]:
-    """What is wrong with a state's edges, the first thing first; the others come after it only if
-    it were right."""
+    """Yield the faults of a state's edges. Only the first is reliable: later checks assume that the
+    earlier ones passed."""
     (kind, actor), rewards = edges.about[:2].tolist(), edges.rewards
     if kind not in (TERMINAL, CHANCE, DECISION, SIMULTANEOUS):
         expected = "expected 0 to 3 (end in over, chance, decision or simultaneous)"
         yield f"is of kind {kind}; {expected}", ""
     if kind == TERMINAL and not count:
         low, high = game.payoff_span
-        if not ((rewards[0] >= low) & (rewards[0] <= high)).all():  # not a number is in no range
+        if not ((rewards[0] >= low) & (rewards[0] <= high)).all():  # NaN fails too
             yield f"pays {rewards[0].tolist()}; {_range(game)}", ""
         return
     if not 1 <= count <= game.max_edges:
@@ -150,7 +155,7 @@ def _kind_faults(game: Game, kind: int, groups: Ints, names: list[str]) -> Itera
 
 
 def _name(game: Game, action: int, kind: int) -> tuple[str, str]:
-    """What an action is called, and why it has no name."""
+    """Return the name of an action, and why it has none."""
     if kind != DECISION:
         return "" if kind == CHANCE else f"{action // JOINT}, {action % JOINT}", ""
     names = game.rules.actions
@@ -178,7 +183,7 @@ def _child_faults(game: Game, child: Ints) -> Iterator[Fault]:
 
 
 def _line_at(game: Game, state: Ints) -> str:
-    """The line of the transition that raises an error at a state, when Python runs it."""
+    """Return the line of the transition that raises an error at a state when Python runs it."""
     rules: Any = getattr(game.transition, "py_func", game.transition)
     room = room_for(game.max_edges, game.field_count, game.players)
     try:

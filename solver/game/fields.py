@@ -1,25 +1,25 @@
-"""The fields of a state: declared once a game, and everything that people write follows from it.
+"""The fields of a state, declared once for each game, and how people read and write them.
 
-A `Field` says what a part of a state is called, how many numbers it has, between which bounds, in
-which unit, and what stands there when nobody says it::
+A `Field` declares the name of a part of a state, how many numbers it has, their bounds, their unit
+and their default::
 
     Field("scores", length=3, high=20_000, unit=250, default=None)
     Field("player", low=1, high=2, default=1)
     set_field("mine", most=13)
 
-`Fields` are those of a game, in the order of its state. The same words and defaults hold wherever
-states come in or go out: ``scores=0,2000,3500`` in a query, a cell or three columns of a batch, a
-tuple in Python, three columns of a table.
+`Fields` are all fields of a game, in the order of its state. The same names and defaults apply to
+all input and output: ``scores=0,2000,3500`` in a query, a cell or three columns of a batch, a tuple
+in Python, three columns of a table.
 
-Three forms of a state:
+A state has three forms:
 
-* **words**: field name -> what `Field.read` takes, in people's units;
-* **values**: int64 (n, columns) in people's units, a set as bits, number k being bit k - 1;
-* **numbers**: int64 (n, columns) as the rules read them: (value - the least if that is negative)
-  divided by the unit. Never negative.
+* **words**: field name -> anything that `Field.read` accepts, in people's units;
+* **values**: int64 (n, columns) in people's units; a set as bits, with bit k - 1 for number k;
+* **numbers**: int64 (n, columns) as the rules read them: (value - low if low is negative) divided
+  by the unit. Never negative.
 
-What is wrong is a StateError of one sentence: the field, the value, what would be right; before it
-the row, from 1, where there are several.
+Errors are StateErrors of one sentence: the row (from 1) if there are several, the field, the value
+and what would be right.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ from luckbase.solver.game.arrays import Ints, set_text
 from luckbase.solver.sentences import FIELD, listed, many, nearest, pairs, setting, shorten
 
 MAX_VALUE = 10**9 - 1
-"""The largest value of a field that says no other."""
+"""The largest value of a field that declares no other."""
 NEAR = 2_000
-"""Names of a field's values among which the one that was meant is looked for."""
+"""How many names of a field's values are searched for the one that was meant."""
 FEW = 12
-"""Names of a field's values that a sentence lists."""
+"""How many names of a field's values an error lists."""
 _WHOLE = re.compile(r"[+-]?[0-9]{1,9}")
 _PLAIN = re.compile(r"[0-9]{1,9}(,[0-9]{1,9})*")
 _TAKEN = re.compile(r"key|best|to_act|margin|status|toss_up|payoff(_\d+)?|tier")
@@ -53,29 +53,29 @@ _TAKEN = re.compile(r"key|best|to_act|margin|status|toss_up|payoff(_\d+)?|tier")
 _BYTES = (bytes, bytearray, memoryview)
 _NUMBERS = (int, float, Decimal, np.integer, np.floating)
 _NO_NUMBERS = (bool, np.timedelta64)
-"""Kinds of the above that say something else."""
+"""Subtypes of `_NUMBERS` that are not numbers."""
 
 
 def word(text: str) -> str:
-    """A text as one word of a state: ``_`` for a space, ``/`` for a new line, an accent on its
-    letter."""
+    """Return a text as one word of a state: ``_`` for spaces, ``/`` for line breaks, accents
+    composed with their letters (NFC)."""
     text = normalize("NFC", text)
     said = "/".join(text.strip("\n").splitlines()).replace(" ", "_")
     return "".join(char if char.isprintable() else "?" for char in said)
 
 
 class Names:
-    """What the values of a field are called, from 0: words (`word`), no two the same."""
+    """The names of a field's values, from 0: distinct words (`word`)."""
 
     def __init__(self, names: Sequence[str]) -> None:
-        """Raises ValueError for what are no names."""
+        """Raise ValueError for empty or equal names."""
         self.names = tuple(word(str(name)) for name in names)
         self.values = {name: value for value, name in enumerate(self.names)}
         if not all(self.names) or len(self.values) < len(self.names):
             raise ValueError(f"Names: {self.names!r:.80}; expected words, no two the same")
 
     def value(self, said: str) -> int | None:
-        """The value of a name, also of one that is not one word yet; None of what is none."""
+        """Return the value of a name, which need not be one word yet; None if it is unknown."""
         return self.values.get(word(said))
 
 
@@ -83,17 +83,19 @@ class Names:
 class Field:
     """One field of a state.
 
-    length: how many numbers; several are a list, over players for example. low, high: the least and
-    the greatest value. unit: values are multiples of it. The rules read a value as (value - low) /
-    unit where low is negative, as value / unit elsewhere. default: what each number is when the
-    field is not said; None where it must be. blank: a value, below `low`, that stands for "nothing
-    there": it is not written, and a list may be short of it at its end. bits: how many each number
-    takes in a key, as many as `high` needs if 0; where those of a game do not fit in 64, each takes
-    as much room as it has numbers (`Fields.strides`). is_set: a set of whole numbers from 1, whose
-    value is its bits. as_list: one number is said as a list of one too. names: what its values are
-    called, of a field of one number that people write as text. help: what it is, in a
-    sentence of plain words with its unit; sample: a value as a person writes it, which the board
-    takes.
+    length: the number of numbers; several form a list, for example over players.
+    low, high: the least and the greatest value.
+    unit: values are multiples of it. The rules read (value - low) / unit if low is negative, and
+        value / unit otherwise.
+    default: the value of each number if the field is left out; None if it is required.
+    blank: a value below `low` for "empty". It is not written, and a list may omit it at its end.
+    bits: bits of each number in a key; 0 for as many as `high` needs. If the fields of a game need
+        more than 64, each number takes only as much room as it has values (`Fields.strides`).
+    is_set: a set of whole numbers from 1; its value is its bits.
+    as_list: write a single number as a list of one.
+    names: the names of the values, for a field of one number that people write as text.
+    help: a plain sentence that explains the field, with its unit.
+    sample: a value as a person writes it, valid on the board.
     """
 
     name: str
@@ -111,8 +113,8 @@ class Field:
     sample: str = ""
 
     def __post_init__(self) -> None:
-        """Raises ValueError for a name that a command, a column or a key cannot have, and for
-        bounds that are none."""
+        """Raise ValueError for impossible bounds, or for a name that commands, columns or keys
+        cannot use."""
         named = isinstance(self.name, str) and self.name.isidentifier()
         if not named or _TAKEN.fullmatch(self.name):
             raise ValueError(
@@ -174,7 +176,7 @@ class Field:
         return f"{self.name}={','.join([str(max(self.low, 0))] * self.length)}"
 
     def check_once(self, said: Collection[str]) -> None:
-        """Raises StateError where it is among names both as a whole and in columns."""
+        """Raise StateError if the field is given both as a list and in columns."""
         twice = next((name for name in self.columns if name in said and name != self.name), None)
         if self.name in said and twice:
             raise StateError(f"{self.name} is said twice, by {twice} too; write one of them")
@@ -185,16 +187,19 @@ class Field:
         return self.is_set or self.names is not None
 
     def text(self, value: int) -> str:
-        """A value of such a field as a table has it."""
+        """Return the text of a value in a table, for a field that is text."""
         return set_text(value) if self.names is None else self.names.names[value]
 
     # --- words -> values ---------------------------------------------------------------------
 
     def read(self, said: object) -> list[int]:
-        """The values (length) of what somebody says: text, also as bytes in UTF-8; a whole number
-        of any kind, 1.0 too; a list, a tuple or an array of these, or a set of a set's. A gap, None
-        or NaN, is nothing, as "" and [] are. Raises StateError for whatever else."""
-        if type(said) is str and _PLAIN.fullmatch(said) and not self.is_text:  # as pages write it
+        """Return the values (length) of a field as a person gives it.
+
+        Accepts text, also as bytes in UTF-8; whole numbers of any type, such as 1.0; lists, tuples
+        and arrays of these; and sets, for a set field. None and NaN count as empty, like "" and [].
+        Raises StateError for anything else.
+        """
+        if type(said) is str and _PLAIN.fullmatch(said) and not self.is_text:  # fast path
             plain = [*map(int, said.split(","))]
             if len(plain) == self.length:
                 return plain
@@ -224,12 +229,12 @@ class Field:
         if isinstance(said, np.ndarray):
             said = list(said) if said.ndim else said[()]
         lists = (list, tuple, range, set, frozenset) if self.is_set else (list, tuple, range)
-        if isinstance(said, lists) and not hasattr(said, "n_fields"):  # as an interval's parts have
+        if isinstance(said, lists) and not hasattr(said, "n_fields"):  # no time intervals
             return list(said)
         return [said]
 
     def _text(self, said: object) -> object:
-        """What somebody says; bytes as the text that they are."""
+        """Return bytes decoded as UTF-8, and anything else unchanged."""
         try:
             return bytes(said).decode() if isinstance(said, _BYTES) else said
         except UnicodeDecodeError:
@@ -237,7 +242,7 @@ class Field:
 
     def _number(self, part: object) -> int:
         number = _whole(self._text(part))
-        if self.names is not None:  # which may be numbers, others than their values
+        if self.names is not None:  # names may be numbers that differ from their values
             said = part if isinstance(part, str) else _shown(part if number is None else number)
             number = self.names.value(said)
             if number is None:
@@ -271,14 +276,14 @@ class Field:
     # --- values ------------------------------------------------------------------------------
 
     def wrong(self, values: Ints) -> NDArray[np.bool_]:
-        """Which values (…) are none of this field's."""
+        """Return a mask of the values (…) that the field does not allow."""
         off: NDArray[np.bool_] = (values < self.low) | (values > self.high)
         if self.unit > 1:
             off |= values % self.unit != 0
         return off if self.blank is None else off & (values != self.blank)
 
     def why(self, value: int) -> str:
-        """What is wrong with a value, and what would be right."""
+        """Return a sentence about a value that `wrong` marks: the fault and what would be right."""
         if self.is_set:
             return (
                 f"{self.name}: {value} is not a set of numbers from 1 to {self.high.bit_length()}"
@@ -294,7 +299,7 @@ class Field:
         )
 
     def say(self, values: Sequence[int]) -> int | str | list[int] | None:
-        """Values (length) as JSON: a number, or a list; None where nothing is there."""
+        """Return values (length) as JSON: a number, a text or a list; None if all are blank."""
         if self.is_set:
             return members(values[0])
         if self.names is not None:
@@ -308,27 +313,28 @@ class Field:
 
 
 def is_gap(said: object) -> bool:
-    """Whether it is what stands in a frame where nothing does: None, or NaN."""
+    """Return whether it marks an empty cell of a frame: None or NaN."""
     if isinstance(said, Decimal):
         return said.is_nan()
     return said is None or (isinstance(said, float | np.floating) and bool(np.isnan(said)))
 
 
 class Row(Protocol):
-    """A mapping of fields, or a row of a frame, as a pandas Series is: a value by name."""
+    """A mapping of fields, or a row of a frame such as a pandas Series: values by name."""
 
     def keys(self) -> Any:
-        """The names."""
+        """Return the names."""
 
     def __getitem__(self, name: Any, /) -> Any: ...
 
 
 State = str | Row
-"""A state as a person gives it: its fields by name, or text, ``mine=0 yours=87``."""
+"""A state as a person gives it: fields by name, or text, ``mine=0 yours=87``."""
 
 
 def is_state(value: object) -> bool:
-    """Whether it is one state: text, a mapping, or a row of a frame; not a frame, nor a list."""
+    """Return whether it is one state: text, a mapping, or a row of a frame; not a frame or a
+    list."""
     return isinstance(value, str | Mapping) or _is_row(value)
 
 
@@ -337,8 +343,10 @@ def _is_row(value: object) -> bool:
 
 
 def said_in(state: State, known: Collection[str] = ()) -> dict[str, Any]:
-    """The fields of a state that are no gaps; of a row of a frame, which has other columns too,
-    those that are known. Raises StateError for what is no state."""
+    """Return the fields of a state without empty ones; of a row of a frame only the known columns.
+
+    Raises StateError if it is not a state.
+    """
     if type(state) is not dict and not is_state(state):
         raise StateError(
             f"'{_shown(state)}' is not a state; write its fields, as {{'scores': (0, 500, 0)}}, or "
@@ -355,12 +363,12 @@ def said_in(state: State, known: Collection[str] = ()) -> dict[str, Any]:
 
 
 def typed(state: State) -> dict[str, str]:
-    """The fields of a state as text, whatever they were: numbers, lists, arrays, text.
+    """Return the fields of a state as text, whether they were numbers, lists, arrays or text.
 
     >>> typed({"scores": (0, 8000, 3000), "lead": 2, "dice": None})
     {'scores': '0,8000,3000', 'lead': '2'}
 
-    A field that is None is left out. Raises StateError for what is no state.
+    A field that is None is left out. Raises StateError if it is not a state.
     """
     return {
         name: listed(sorted(value) if isinstance(value, set | frozenset) else value)
@@ -369,17 +377,17 @@ def typed(state: State) -> dict[str, str]:
 
 
 def _whole(part: object) -> int | None:
-    """The whole number that text or a number says; None where it says none that an int64 holds."""
+    """Return the whole number in a text or a number; None unless it is one that an int64 holds."""
     if isinstance(part, str):
         return int(part) if _WHOLE.fullmatch(part) else None
     if not isinstance(part, _NUMBERS) or isinstance(part, _NO_NUMBERS) or is_gap(part):
         return None
-    number: Any = part.item() if isinstance(part, np.generic) else part  # a half float would warn
+    number: Any = part.item() if isinstance(part, np.generic) else part  # float16 would warn
     return int(number) if -(2**63) <= number < 2**63 and number == int(number) else None
 
 
 def _shown(said: object) -> str:
-    """What somebody said as a sentence quotes it, whatever it is."""
+    """Return any value as short text for an error."""
     try:
         return shorten(str(said), 30)
     except Exception:  # Python refuses to print very long numbers
@@ -387,27 +395,32 @@ def _shown(said: object) -> str:
 
 
 def set_field(name: str, most: int, default: int | None = None, **more: Any) -> Field:
-    """A field that is a set of numbers from 1 to `most`, cards or tiles: ``mine=1,2,5``; more: as
-    `Field` has it."""
+    """Return a field that is a set of numbers from 1 to `most`, cards or tiles: ``mine=1,2,5``.
+
+    more: other arguments of `Field`.
+    """
     return Field(name, high=(1 << most) - 1, default=default, is_set=True, **more)
 
 
 def members(bits: int) -> list[int]:
-    """The numbers of a set, ascending."""
+    """Return the numbers of a set, ascending."""
     return [k + 1 for k in range(int(bits).bit_length()) if int(bits) >> k & 1]
 
 
 class Refuse:
-    """Refuses states that are none of the board's: called with what is wrong, a mask over states,
-    and the sentence for the first of them."""
+    """Refuses states that the board does not have.
+
+    Call it with a mask of the wrong states and a function that words the first fault.
+    """
 
     def __init__(self, states: int) -> None:
         self.states = states
 
     def __call__(self, wrong: NDArray[np.bool_], sentence: Callable[..., str]) -> None:
-        """wrong: bool (n,), or (n, k), say over players; sentence: of the row, and the column.
+        """Raise StateError if any state is wrong.
 
-        Raises StateError.
+        wrong: bool (n,), or (n, k), for example over players.
+        sentence: called with the row, and the column if there is one.
         """
         if wrong.any():
             place = [int(x) for x in np.argwhere(wrong)[0]]
@@ -416,12 +429,12 @@ class Refuse:
             raise error
 
     def row(self, x: int) -> str:
-        """The row in front of a sentence, where there are several."""
+        """Return the row to begin a sentence with; "" for a single state."""
         return f"row {x + 1}: " if self.states > 1 else ""
 
 
 class Fields(Sequence[Field]):
-    """The fields of a game's states, in their order; options: names that are its board's."""
+    """The fields of a game's states, in order; options: the names of its board's options."""
 
     def __init__(
         self, fields: Sequence[Field], game: str = "this game", options: Collection[str] = ()
@@ -429,18 +442,17 @@ class Fields(Sequence[Field]):
         self._fields, self._game, self._options = tuple(fields), game, options
         owner = [field for field in fields for _ in range(field.length)]
         self.names = tuple(field.name for field in fields)
-        """The fields' names."""
         self.columns = tuple(column for field in fields for column in field.columns)
         """A name for each number of a state."""
         self._known = frozenset((*self.names, *self.columns))
-        largest = np.iinfo(np.int64).max  # what a number of a state can be
+        largest = np.iinfo(np.int64).max
         exact = sum(field.width for field in owner) > 64
         rooms = [field.bounds[1] + 1 if exact else 1 << field.width for field in owner]
         ones = [1]
         for room in reversed(rooms[1:]):
             ones.append(ones[-1] * room)
         self.most: Ints = np.array([min(room - 1, largest) for room in rooms], np.int64)
-        """int64 (columns,): the greatest of each number that a key has room for."""
+        """int64 (columns,): the largest value of each number that a key has room for."""
         self.strides: Ints = np.array(
             [
                 [(step + (1 << 63)) % (1 << 64) - (1 << 63) for step in reversed(ones)],
@@ -448,18 +460,18 @@ class Fields(Sequence[Field]):
             ],
             np.int64,
         ).reshape(2, -1)
-        """int64 (2, columns): what one of each number adds to a key, modulo 2**64; and its bits
-        there, or less its room where that is no power of two (`solver.search.keys`)."""
+        """int64 (2, columns): what 1 in each number adds to a key, modulo 2**64; and the number's
+        bits, or minus its room if that is not a power of two (`solver.search.keys`)."""
         ends = [(low, min(high, largest)) for low, high in (field.bounds for field in owner)]
         self.bounds: Ints = np.ascontiguousarray(np.array(ends, np.int64).reshape(-1, 2).T)
-        """int64 (2, columns): the least and the greatest of each number of a state."""
+        """int64 (2, columns): the least and the greatest value of each number of a state."""
         self.sets = np.array([field.is_set for field in owner], bool)
         """bool (columns,): whether each number of a state is a set."""
         stops = np.cumsum([8 * field.length for field in fields]).tolist()
         cached = [lru_cache(1 << 14)(partial(_typed, field)) for field in fields]
         self.typed = [*zip(cached, [0, *stops[:-1]], stops, strict=True)]
-        """Of each field, by its bytes in a state's numbers: it as it can be typed, "" where it is
-        blank; many states have the same. Where these bytes begin and end."""
+        """For each field: a cached function from its bytes in a state's numbers to text ("" if
+        blank), because many states share them; and the begin and end of these bytes."""
         self._shifts = np.array([field.shift for field in owner])
         self._units = np.array([field.unit for field in owner])
         self._low = np.array([field.low for field in owner])
@@ -475,19 +487,21 @@ class Fields(Sequence[Field]):
         return len(self._fields)
 
     def __repr__(self) -> str:
-        """A line a field: as a person might write it, and what it is."""
+        """Return one line a field: an example, and its help."""
         width = max((len(field.example) for field in self), default=0)
         return "\n".join(f"{field.example:{width}}  {field.help}".rstrip() for field in self)
 
     @property
     def example(self) -> str:
-        """The fields that must be said as a person might write them."""
+        """The required fields as a person might write them."""
         return " ".join(field.example for field in self if field.default is None)
 
     def read(self, state: State) -> Ints:
-        """The values (columns,) of a state in words: by fields, or by columns; what is a gap is not
-        said. Raises StateError: also for what is no state, for a name that is none, and for a
-        field that must be said and is not."""
+        """Return the values (columns,) of a state in words, by fields or by columns.
+
+        Empty cells count as left out. Raises StateError if it is not a state, has an unknown name,
+        or lacks a required field.
+        """
         known = self._known
         words = said_in(state, known)
         for name in words:
@@ -515,8 +529,7 @@ class Fields(Sequence[Field]):
         return np.array(values, np.int64)
 
     def left_out(self, words: State) -> dict[str, Any]:
-        """The fields that a state in words does not say and that have a default, in words that are
-        JSON: what `read` takes them for."""
+        """Return the defaults, as JSON, of the fields that a state in words leaves out."""
         said = said_in(words)
         empty = {name for name, it in said.items() if isinstance(it, str) and not it.strip()}
         return {
@@ -527,11 +540,13 @@ class Fields(Sequence[Field]):
         }
 
     def read_columns(self, cells: Mapping[str, Any], rows: int) -> Ints:
-        """The values (rows, columns) of a frame: name of a field or a column -> its cells, an array
-        of whole numbers or a sequence of what `Field.read` takes. Other columns are ignored.
+        """Return the values (rows, columns) of a frame.
 
-        Raises StateError, with the row where it is a cell that is wrong; for a column whose name is
-        nearly that of a field which is not there, too.
+        cells: name of a field or column -> its cells, an array of whole numbers or a sequence of
+            anything that `Field.read` accepts. Other columns are ignored.
+
+        Raises StateError, with the row if a cell is wrong; also for a column that looks like a
+        misspelled field.
         """
         if not cells and not rows:
             return np.empty((0, len(self.columns)), np.int64)
@@ -561,15 +576,18 @@ class Fields(Sequence[Field]):
         return np.ascontiguousarray(np.hstack(parts).astype(np.int64))
 
     def _check_slips(self, cells: Iterable[str], field: Field) -> None:
-        """Raises StateError for a column that was to be a field: it would be its default."""
+        """Raise StateError for a misspelled column, which would silently give `field` its
+        default."""
         for name in cells:
             meant = nearest(name, dict.fromkeys((field.name, *field.columns)), "")
             if name not in self._known and meant.startswith("did you mean"):
                 raise StateError(f"unknown column '{shorten(name, 30)}'; {meant}")
 
     def numbers(self, values: Ints, refuse: Refuse | None = None) -> Ints:
-        """The numbers (n, columns) of values (n, columns). Raises StateError for a value that is
-        out of its field's bounds or off its unit."""
+        """Return the numbers (n, columns) of values (n, columns).
+
+        Raises StateError for a value outside its field's bounds or off its unit.
+        """
         values = np.array(values, np.int64).reshape(-1, len(self.columns))
         refuse, at = refuse or Refuse(len(values)), 0
         fine = (values >= self._low) & (values <= self._high) & (values % self._units == 0)
@@ -580,15 +598,15 @@ class Fields(Sequence[Field]):
         return np.ascontiguousarray((values - self._shifts) // self._units)
 
     def values(self, numbers: Ints) -> Ints:
-        """The values (n, columns) of numbers (n, columns)."""
+        """Return the values (n, columns) of numbers (n, columns)."""
         return np.asarray(numbers) * self._units + self._shifts
 
     def describe(self, numbers: Ints) -> dict[str, Any]:
-        """The state of numbers (columns,) in words that are JSON; what is blank is left out."""
+        """Return the state of numbers (columns,) in words, as JSON; blank fields are left out."""
         return self.describe_all(np.asarray(numbers).reshape(1, -1))[0]
 
     def describe_all(self, numbers: Ints) -> list[dict[str, Any]]:
-        """`describe` of each of the numbers (n, columns)."""
+        """Return `describe` of each row of numbers (n, columns)."""
         values, blanks, at = self.values(numbers), False, 0
         columns: list[Any] = []
         for field in self:
@@ -596,7 +614,7 @@ class Fields(Sequence[Field]):
             if field.blank is not None or field.is_text:
                 blanks = True
                 columns.append(map(field.say, part.tolist()))
-            else:  # the numbers as they are
+            else:  # plain numbers
                 single = field.length == 1 and not field.as_list
                 columns.append((part[:, 0] if single else part).tolist())
         states = [dict(zip(self.names, row, strict=True)) for row in zip(*columns, strict=True)]
@@ -608,8 +626,10 @@ class Fields(Sequence[Field]):
 
 
 class Described(Mapping[str, Any]):
-    """A state in words as `Fields.describe` gives it, made when somebody looks at it; numbers: the
-    bytes of its numbers, int64."""
+    """A state in words, as `Fields.describe` returns it, made on first use.
+
+    numbers: the bytes of its int64 numbers.
+    """
 
     __slots__ = "_fields", "_made", "_numbers"
 
@@ -636,7 +656,7 @@ class Described(Mapping[str, Any]):
         return repr(self._words)
 
     def typed(self) -> list[str]:
-        """Each field as it can be typed, ``scores=0,500,0``."""
+        """Return each field as it can be typed, ``scores=0,500,0``."""
         numbers = self._numbers
         return [*filter(None, [typed(numbers[a:b]) for typed, a, b in self._fields.typed])]
 
@@ -650,7 +670,7 @@ def _typed(field: Field, numbers: bytes) -> str:
 
 
 def _cells(field: Field, cells: Any, refuse: Refuse) -> Ints:
-    """The values (rows, length) of a column's cells."""
+    """Return the values (rows, length) of a column's cells."""
     if isinstance(cells, np.ndarray) and cells.dtype.kind in "iu":
         if field.length == 1 and not field.is_text and cells.dtype != np.uint64:  # may be 2**64 - 1
             return cells.astype(np.int64).reshape(-1, 1)
@@ -672,8 +692,8 @@ def _cells(field: Field, cells: Any, refuse: Refuse) -> Ints:
 
 
 def _key(said: object) -> object:
-    """What is equal for cells that say the same; None for what had better be read each time, as
-    True is equal to 1."""
+    """Return a key that is equal only for cells that read the same; None for other types, because
+    True equals 1."""
     if type(said) in (str, int, float):
         return said
     if type(said) is list and all(type(member) is int for member in said):

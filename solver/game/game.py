@@ -1,18 +1,18 @@
-"""A game: the rules bound to one board, and what follows from them for every game alike.
+"""A game: its rules bound to one board, and everything that follows from them for any game.
 
-No other room knows a game by name: search, simulation, verification, tables and commands go through
-the members of `Game`, and ask it for the capability that they need.
+Other rooms never name a game. Search, simulation, verification, tables and commands use the members
+of `Game` and the capabilities that they need.
 
-**Agents.** An agent is asked ``choose(game, player, state, actions)`` at a state with more than one
-action and answers with an index into `actions`, or with a chance for each of them.
+**Agents.** An agent is called as ``choose(game, player, state, actions)`` at a state with more than
+one action. It returns an index into `actions`, or a chance for each of them.
 
-**In somebody's own file.** A board file never names code. A person does, with ``--game FILE.py`` or
-`load_game_file`: the file is run once, and calls `luckbase.register` for each of its games.
+**Games in a user's file.** A board file never names code. The user does, with ``--game FILE.py`` or
+`load_game_file`. The file is run once and calls `luckbase.register` for each of its games.
 
-* **Another process, another machine.** A board of such a game is pickled with the file's text, so
-  that a worker which has never seen the file can run it.
-* **A changed file.** The rules version of such a game holds a hash of the file's code (comments and
-  docstrings left out), so a table that an older text has solved is stale and answers nothing.
+* **Other processes and machines.** A board of such a game is pickled with the file's text, so a
+  worker without the file can run it.
+* **A changed file.** The rules version of such a game contains a hash of the file's code, without
+  comments and docstrings. If the code changes, old tables become stale.
 """
 
 from __future__ import annotations
@@ -66,13 +66,13 @@ Agent = Callable[["Game", int, Ints, list[int]], int | Sequence[float]]
 
 
 class Stopped(Exception):
-    """A solve was asked to stop; what it had done of its shard is thrown away."""
+    """The solve was told to stop; the unfinished work on its shard is discarded."""
 
 
 class Game:
     """A game on one board. Immutable; pickled as its board.
 
-    transition, players, max_edges, pays, simultaneous, payoff_range, tie_tolerance: of its `Rules`.
+    transition, players, max_edges, pays, simultaneous, payoff_range, tie_tolerance: as in `Rules`.
     """
 
     def __init__(self, board: Board, rules: Rules) -> None:
@@ -85,31 +85,36 @@ class Game:
         self.tie_tolerance = rules.tie_tolerance
         anything = (-inf, inf) if rules.pays else (0.0, 1.0)
         self.payoff_range: tuple[float, float] = rules.payoff_range or anything
-        """The least and the greatest payoff; infinite if the search is to find them."""
+        """The least and the greatest payoff; infinite if the search has to find them."""
         self.rules_version: int = rules.version
         """Raised when the same board gets other values or another row order."""
         self.columns: tuple[str, ...] = self.fields.columns
         """A name for each number of a state: ``scores_1``; players count from 1 in turn order."""
         self.field_count = len(self.columns)
         self.strides: Ints = self.fields.strides
-        """int64 (2, fields): how a state's numbers make its key, which has room for each number of
-        every state that a search can meet (`Fields.strides`)."""
+        """int64 (2, fields): how a state's numbers make its key (`Fields.strides`). The key has
+        room for the numbers of every state that a search can meet."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         return load_game, (self.board,)
 
     @cached_property
     def level(self) -> Level | None:
-        """The level that cuts large searches into stages, by column; None if the game declares
-        none, or if its turns are solved in memory (`turn`)."""
+        """The level that cuts large searches into stages, by column.
+
+        None if the game declares none, or if its turns are solved in memory (`turn`).
+        """
         level = None if self.turn.size else self.rules.level
         level = level if level is None or isinstance(level, Level) else Level(level)
         return None if level is None else level.by_column(self.rules.fields)
 
     @cached_property
     def turn(self) -> Ints:
-        """int64 (2, k): the columns that are used within a turn only, and their numbers between
-        turns; k is 0 if the game names none."""
+        """int64 (2, k): the columns that are used only within a turn, and their numbers between
+        turns.
+
+        k is 0 if the game names none.
+        """
         columns, at = list[tuple[int, int]](), 0
         for field in self.fields:
             if field.name in self.rules.within_turn and field.default is not None:
@@ -119,7 +124,7 @@ class Game:
         return np.ascontiguousarray(np.array(columns, np.int64).reshape(-1, 2).T)
 
     def within_turn(self, states: Ints) -> NDArray[np.bool_]:
-        """(n,) whether canonical states (n, fields) are inside a turn, not between turns."""
+        """Return which canonical states (n, fields) are inside a turn: bool (n,)."""
         columns, numbers = self.turn
         inside: NDArray[np.bool_] = (np.asarray(states)[:, columns] != numbers).any(axis=1)
         return inside
@@ -127,21 +132,20 @@ class Game:
     # --- capabilities ------------------------------------------------------------------------
 
     def has(self, kind: type[Capability]) -> bool:
-        """Whether the game has a capability on this board."""
+        """Return whether the game has the capability on this board."""
         capability = self.rules.capabilities.get(kind)
         return capability is not None and not isinstance(capability, Unavailable)
 
     def get(self, kind: type[C]) -> C | None:
-        """The capability; None where the game has none of its kind on this board."""
+        """Return the capability, or None if the game lacks it on this board."""
         return self.need(kind) if self.has(kind) else None
 
     def own(self, kind: type[C]) -> C:
-        """The capability, one of a kind that may be empty: what holds for every game where this one
-        says nothing."""
+        """Return the capability, or its defaults (``kind()``) if the game lacks it."""
         return self.get(kind) or kind()
 
     def need(self, kind: type[C]) -> C:
-        """The capability. Raises OptionError, in one sentence, where there is none."""
+        """Return the capability. Raises OptionError if the game lacks it on this board."""
         if (known := self._made.get(kind)) is not None:
             return known
         where = f"board {self.board.name}"
@@ -167,21 +171,21 @@ class Game:
     def numbers(self) -> Numbers:
         """The board as numbers, for the transition."""
         numbers = self.rules.numbers
-        if isinstance(numbers, Numbers):  # lists too, and numbers of other sizes
+        if isinstance(numbers, Numbers):  # convert lists and other number types
             ints, reals = map(np.ascontiguousarray, numbers)
             return Numbers(ints.astype(np.int64), reals.astype(np.float64))
         return Numbers(np.array(numbers, np.int64), np.zeros(1))
 
     @property
     def payoff_name(self) -> str:
-        """What a payoff is, for people."""
+        """The name of a payoff for people."""
         if self.rules.payoff_name:
             return self.rules.payoff_name
         return "chance to win" if self.pays_chances else "payoff"
 
     @property
     def pays_chances(self) -> bool:
-        """Whether payoffs are chances, whose differences people read in points."""
+        """Whether payoffs are chances, whose differences are given in percentage points."""
         return self.payoff_range == (0.0, 1.0) and not self.pays
 
     @cached_property
@@ -195,45 +199,53 @@ class Game:
 
     @property
     def known_range(self) -> tuple[float, float] | None:
-        """The least and the greatest payoff; None if the search is to find them."""
+        """The least and the greatest payoff; None if the search has to find them."""
         return None if self.payoff_range[0] == -inf else self.payoff_range
 
     @cached_property
     def float64_error(self) -> float:
-        """What the sums of a payoff lose in float64, beside what is found of each state:
-        `FLOAT64_ERROR` for payoffs up to 100, a share of the largest beyond. If edges pay, the
-        bound of a state covers it: the declared range may be far too wide."""
+        """Bound on the rounding error of the sums of a payoff in float64.
+
+        It is added to the error bound of each state: `FLOAT64_ERROR` for payoffs up to 100,
+        proportional to the largest payoff beyond. It stays at `FLOAT64_ERROR` if edges pay: then
+        the declared range may be far too wide, and the bound of each state covers rounding.
+        """
         largest = 0.0 if self.pays else max(map(abs, self.payoff_range))
         return FLOAT64_ERROR * max(1.0, 0.01 * largest)
 
     @cached_property
     def cut_error(self) -> float:
-        """How far payoffs may be from those of the game without what its rules cut off."""
+        """Bound on the difference between payoffs and those without the cut; 0 if nothing is
+        cut."""
         return 0.0 if self.rules.cut_error is None else self.rules.cut_error()
 
     @cached_property
     def is_checked(self) -> bool:
-        """Whether every state that is expanded is held to the rules: those of other people's games;
-        the ones here are held by tests."""
+        """Whether every expanded state is checked against the contract: true for users' games. The
+        games here are checked by tests instead."""
         return not registry.is_here(self.board.game)
 
     def action_name(self, action: int) -> str:
-        """What a person calls the action: "chance" where it has no name, for who acts has one."""
+        """Return the name of the action for people; "chance" if it has no name."""
         names = self.rules.actions
         if callable(names):
             return names(action) if action >= 0 else "chance"
         return names[action] if 0 <= action < len(names) else "chance"
 
     def start(self) -> Ints | None:
-        """The canonical state (fields,) in which every play begins; None if there are several, or a
-        person must say."""
+        """Return the canonical state (fields,) in which every play begins.
+
+        None if there are several, or if the user must give it.
+        """
         starts = self.starts()
         return starts[0][1].copy() if len(starts) == 1 else None
 
     def starts(self) -> list[tuple[float, Ints]]:
-        """The canonical states (fields,) in which a play may begin, each once, with their chances,
-        the likeliest first; none if a person must say. Raises GameError for chances that are
-        none."""
+        """Return (chance, canonical state (fields,)) of each possible start, the likeliest first.
+
+        Empty if the user must give the start. Raises GameError if the chances are not positive or
+        do not add up to 1.
+        """
         return self._starts
 
     @cached_property
@@ -267,18 +279,17 @@ class Game:
         return [(chance, np.frombuffer(key, np.int64).copy()) for key, chance in ordered]
 
     def _breaks(self, said: str) -> GameError:
-        """The error that this game's own code breaks the contract of games."""
+        """Return an error for game code that breaks the contract of games."""
         return GameError(f"{registry.said(self.board.game)}: {said}")
 
     def needed_start(self) -> Ints:
-        """`start`; raises OptionError where there is none."""
+        """Return `start()`. Raises OptionError if there is none."""
         if (start := self.start()) is None:
             raise self._without_start()
         return start
 
     def needed_starts(self) -> Ints:
-        """The states (m, fields) in which a play may begin; raises OptionError where there are
-        none."""
+        """Return the possible starts (m, fields). Raises OptionError if there are none."""
         if not self.starts():
             raise self._without_start()
         return np.array([state for _, state in self.starts()])
@@ -289,7 +300,7 @@ class Game:
 
     @property
     def no_start(self) -> str:
-        """The sentence that there is no `start`, and why."""
+        """A sentence that the game has no `start`, with the reason."""
         start = self.rules.start
         why = f"{self.board.game} has no state that every play starts in"
         return f"board {self.board.name}: {start.why if isinstance(start, Unavailable) else why}"
@@ -297,17 +308,18 @@ class Game:
     # --- states ------------------------------------------------------------------------------
 
     def parse(self, state: State) -> Ints:
-        """The canonical state, int64 (fields,), of one in words: a mapping of its fields, a row
-        of a frame, or text (`solver.game.fields`).
+        """Return the canonical state, int64 (fields,), of a mapping of fields, a row of a frame, or
+        text (`solver.game.fields`).
 
         Raises StateError in one sentence: the field, the value and what would be right.
         """
         return self.canonical_states(self.fields.read(state))[0]
 
     def canonical_states(self, values: Ints) -> Ints:
-        """Canonical states (n, fields) from values in people's units, as `columns` names them.
+        """Return canonical states (n, fields) from values in people's units, in the order of
+        `columns`.
 
-        Raises StateError as `parse` does, naming the row (from 1) where there are several.
+        Raises StateError as `parse` does, with the row (from 1) if there are several.
         """
         states = np.asarray(values, np.int64).reshape(-1, self.field_count)
         refuse = Refuse(len(states))
@@ -319,40 +331,45 @@ class Game:
         return found
 
     def known_states(self, values: Ints) -> tuple[Ints, NDArray[np.bool_]]:
-        """Canonical states (m, fields) of those values (n, fields) that are states of this
-        board, as `canonical_states`, and which they are (n,)."""
+        """Return the canonical states (m, fields) of the rows that are states, and a mask of them
+        (n,).
+
+        values: (n, fields), as for `canonical_states`.
+        """
         values = np.asarray(values, np.int64).reshape(-1, self.field_count)
         known = np.ones(len(values), bool)
         while known.any():
             try:
                 return self.canonical_states(values[known]), known
-            except StateError as error:  # each time one more check of a board's is behind us
+            except StateError as error:  # each pass drops the rows that fail a check
                 if error.wrong is None:
                     raise
                 known[known] = ~error.wrong
         return np.empty((0, self.field_count), np.int64), known
 
     def describe(self, state: Ints) -> dict[str, Any]:
-        """The fields of a state as JSON values, in people's units (dollars)."""
+        """Return the fields of a state as JSON values, in people's units (dollars)."""
         return self.fields.describe(state)
 
     def say(self, state: Ints) -> str:
-        """A state as it can be typed: ``mine=0 yours=87``."""
+        """Return a state as a user types it: ``mine=0 yours=87``."""
         return fields(self.describe(state))
 
     def state_columns(self, states: Ints) -> dict[str, NDArray[np.integer[Any]]]:
-        """Columns of states (n, fields) in people's units, named as `columns`; int32, a set's of
-        more than 31 numbers int64. The inverse of `canonical_states`."""
+        """Return the columns of states (n, fields) in people's units, named as in `columns`.
+
+        int32; int64 for sets of more than 31 numbers. The inverse of `canonical_states`.
+        """
         columns, of = {}, [field for field in self.fields for _ in field.columns]
         for name, field, column in zip(self.columns, of, states.T, strict=True):
-            if field.unit > 1 or field.shift:  # most numbers are the values (`Fields.values`)
+            if field.unit > 1 or field.shift:  # most numbers equal their values (`Fields.values`)
                 column = column * field.unit + field.shift
             columns[name] = column.astype(np.int64 if field.high >> 31 else np.int32)
         return columns
 
     def table_columns(self, states: Ints) -> dict[str, NDArray[np.integer[Any]] | Coded]:
-        """The columns of states (n, fields) as a table has them: `state_columns`, sets and what has
-        names as text."""
+        """Return the columns of states (n, fields) for a table: as `state_columns`, but sets and
+        named values as text."""
         texts = {field.name: field.text for field in self.fields if field.is_text}
         return {
             name: coded(column, texts[name]) if name in texts else column
@@ -361,15 +378,16 @@ class Game:
 
 
 _loaded: deque[tuple[registry.Entry, Game]] = deque(maxlen=8)
-"""The games of this process, each with the entry that it was made of."""
+"""The latest games of this process, each with the registry entry that made it."""
 
 
 def load_game(board: Board) -> Game:
-    """The rules of the board's game, bound to the board: the same ones in a process, until a game
-    of this name is registered again.
+    """Return the rules of the board's game, bound to the board.
 
-    Raises BoardError or OptionError for a board that the file format holds and the solver does
-    not take; GameError, with the line, where the game's own code raises an error.
+    Within a process the result is cached until a game of the same name is registered again.
+
+    Raises BoardError or OptionError for a board that is valid as a file but that the solver does
+    not support, and GameError, with the line, if the game's own code raises an error.
     """
     entry, rules = registry.find(board.game), None
     for made_of, game in tuple(_loaded):
@@ -384,7 +402,7 @@ def load_game(board: Board) -> Game:
 
 
 def under(game: Game, **options: Any) -> Game:
-    """The game on the same board, but for these options of its rules."""
+    """Return the game on the same board with other values of these options of its rules."""
     board: Any = game.board
     rules = board.rules.model_copy(update=options)
     return game if rules == board.rules else load_game(board.model_copy(update={"rules": rules}))
@@ -410,13 +428,13 @@ def _rules(entry: registry.Entry, board: Board) -> Rules:
 
 
 def stamp(text: str) -> int:
-    """A number of 32 bits of a file's code, another one for other code. Raises SyntaxError."""
+    """Return a 32-bit hash of a file's code. Raises SyntaxError."""
     tree = _WithoutWords().visit(ast.parse(text.encode()))
     return int(hashlib.sha256(ast.dump(tree, annotate_fields=False).encode()).hexdigest()[:8], 16)
 
 
 class _WithoutWords(ast.NodeTransformer):
-    """Drops docstrings, and what is for the reader of types only."""
+    """Drop docstrings and ``if TYPE_CHECKING`` blocks."""
 
     def visit_Expr(self, node: ast.Expr) -> ast.AST | None:
         text = isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
@@ -429,9 +447,9 @@ class _WithoutWords(ast.NodeTransformer):
 
 
 def load_game_file(path: str | os.PathLike[str]) -> tuple[str, ...]:
-    """Run a file that registers games; returns their names. The same text is run once.
+    """Run a file that registers games and return their names. The same text runs only once.
 
-    Raises OptionError, in one sentence: a file that can not be read or run, with the line, or that
+    Raises OptionError in one sentence if the file cannot be read, fails (with the line), or
     registers nothing.
     """
     where = Path(path)
@@ -452,7 +470,7 @@ def _run(file: GameFile, where: Path) -> tuple[str, ...]:
     if spec is None or spec.loader is None:
         raise OptionError(f"--game: {where}: is not a Python file; name one that ends in .py")
     module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module  # pydantic looks its models' modules up
+    sys.modules[name] = module  # pydantic looks up the modules of its models
     before = dict(registry.entries)
     try:
         spec.loader.exec_module(module)
@@ -469,12 +487,12 @@ def _run(file: GameFile, where: Path) -> tuple[str, ...]:
 
 
 def fault_in(where: Path, error: BaseException) -> str:
-    """Return the fault in a game's file, as it stands behind the file's name: with the line."""
+    """Return the fault in a game's file, with its line, to follow the file's name."""
     said = str(error)
     wrong = re.search(r"unexpected keyword argument '(\w+)'", said)
-    if type(error).__module__.startswith("numba"):  # its message has dozens of lines
+    if type(error).__module__.startswith("numba"):  # whose messages have dozens of lines
         lines = [line.strip() for line in said.splitlines() if line.strip()]
-        if lines[0].startswith("Failed in "):  # which of numba's passes
+        if lines[0].startswith("Failed in "):  # names one of numba's passes
             lines = lines[1:]
         said = " ".join(lines[: 1 + lines[0].endswith(":")])
         said = "; ".join([said, *getattr(error, "__notes__", ())])
@@ -485,7 +503,7 @@ def fault_in(where: Path, error: BaseException) -> str:
         said = f"{', '.join(map(str, first['loc']))}: {sentence_of(first)}"
     elif isinstance(error, TypeError) and wrong is not None:
         close = get_close_matches(wrong[1], [*Rules.__annotations__, *Field.__annotations__], n=1)
-        if close:  # from 3.13 on Python says its own
+        if close:  # Python 3.13 adds a suggestion of its own
             said = f"{said.partition('. Did you mean')[0]}; did you mean '{close[0]}'?"
     if not re.match(r"\w+Error: ", said):
         said = f"{type(error).__name__}: {said.replace('.__init__()', '()')}"
@@ -493,7 +511,7 @@ def fault_in(where: Path, error: BaseException) -> str:
 
 
 def own_fault(error: BaseException) -> str | None:
-    """The sentence for an error that comes from the code of somebody's own game, with the line."""
+    """Return a sentence, with the line, for an error in the code of a user's game; else None."""
     own = [Path(entry.file.path) for entry in registry.entries.values() if entry.file]
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
         if (where := Path(frame.filename)) in own:
@@ -502,8 +520,8 @@ def own_fault(error: BaseException) -> str | None:
 
 
 def line_of(error: BaseException, file: str) -> str:
-    """Return ", line N" for an error that comes from a line of a file, the innermost; else ""."""
-    place = getattr(error, "loc", None)  # of numba's errors
+    """Return ", line N" for the innermost line of `file` that raised the error, or ""."""
+    place = getattr(error, "loc", None)  # set by numba's errors
     if place is not None and Path(place.filename).name == Path(file).name:
         return f", line {place.line}"
     frames = traceback.extract_tb(error.__traceback__)
@@ -513,12 +531,12 @@ def line_of(error: BaseException, file: str) -> str:
 
 
 def _reduced(board: Board) -> tuple[Any, ...]:
-    """A board of such a game, as it is pickled."""
+    """Return how a board of a user's game is pickled."""
     return revive, (registry.find(board.game).file, board.name, canonical(board), board.source)
 
 
 def revive(file: GameFile, name: str, form: dict[str, Any], source: Source | None) -> Board:
-    """The board again, in a process that may not know its game, on a machine that may not have the
+    """Restore a pickled board, even if this process does not know its game or the machine lacks the
     file."""
     if not registry.of_file(file):
         where = Path(file.path)
@@ -530,7 +548,7 @@ def revive(file: GameFile, name: str, form: dict[str, Any], source: Source | Non
 
 
 def _written(file: GameFile) -> Path:
-    """Write the text to a file of this machine, in a folder of its own."""
+    """Write the text to a file on this machine, in a folder named by its hash."""
     folder = cache_folder() or Path(tempfile.mkdtemp(prefix="luckbase-"))
     folder = folder / "games" / hashlib.sha256(file.text.encode()).hexdigest()[:16]
     folder.mkdir(parents=True, exist_ok=True)

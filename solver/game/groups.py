@@ -1,24 +1,25 @@
-"""What people group decisions by, and at what number a decision turns: the capability `Groups`.
+"""The groups that people sort decisions into, and thresholds: the capability `Groups`.
 
-A game says it in one compiled function of one signature, so that one engine
+A game writes one compiled function of one signature, so one engine
 (`solver.search.expand.classify`) serves every game::
 
     code = group(board, state, actor, out, rest)
 
-    board   `Groups.numbers`: whatever of the board the function wants to know, in people's units
-    state   int64 (fields,), canonical; only read
-    actor   who decides, from 0; -1 where both choose at once. Not said where `Groups.decides`
-    out     int64 (4,), written: WHICH, which of `Groups.thresholds` the state stands on, or -1; AT,
-            where on it, in people's units; X and Y, its cell on the two `axes`, -1 for none
-    rest    int64 (fields,), a copy of the state. Where it stands on a threshold, made the same for
-            all states of the threshold that differ in AT alone
-    code    the group: the columns' codes as one number, the last column fastest; -1 where nobody
-            decides, which only a function whose `decides` is true may say
+    board   `Groups.numbers`: whatever the function needs from the board, in people's units
+    state   int64 (fields,), canonical; read only
+    actor   the player who decides, from 0; -1 if both choose at once. Undefined if `Groups.decides`
+    out     int64 (4,), written: WHICH, the index in `Groups.thresholds` of the state's threshold,
+            or -1; AT, its number on that threshold, in people's units; X and Y, its cell on the two
+            `axes`, or -1
+    rest    int64 (fields,), a copy of the state. If the state is on a threshold, make this equal
+            for all its states that differ only in AT
+    code    the group: the columns' codes as one number, the last column fastest; -1 if no player
+            decides, allowed only if `decides` is true
 
-A **threshold** asks from which number on one kind of action is best: the lead from which one
-passes, the points from which one holds. The states of one threshold that differ in that number
-alone are a *line*; those of a game laid out in tiers stand in one tier. Games that say nothing are
-grouped by their first columns (`groups_of`).
+A **threshold** is the number from which one kind of action is best: the lead from which you pass,
+the points from which you hold. The states of a threshold that differ only in that number form a
+*line*; in a game laid out in tiers they must be in one tier. Games without `Groups` are grouped by
+their first columns (`groups_of`).
 """
 
 from __future__ import annotations
@@ -38,16 +39,15 @@ from luckbase.solver.game.rules import NUMBERS_TYPE, Capability, Numbers
 _i, _i1 = types.int64, types.int64[::1]
 GROUP_TYPE = types.int64(NUMBERS_TYPE, _i1, _i, _i1, _i1)
 GROUP = types.FunctionType(GROUP_TYPE)
-"""The type of a group function that is an argument of the engine."""
+"""The type of a group function that is passed to the engine."""
 
 WHICH, AT, X, Y = 0, 1, 2, 3
-"""Where the numbers of `out` stand."""
+"""The positions of the numbers in `out`."""
 
 
 @dataclass(frozen=True)
 class Grouped:
-    """A column of the groups. head: what it is, for people; labels: of each code, counted from
-    0."""
+    """A column of the groups. head: its name for people; labels: of each code, from 0."""
 
     head: str
     labels: Sequence[str]
@@ -55,7 +55,7 @@ class Grouped:
 
 @dataclass(frozen=True)
 class Axis:
-    """An axis of the picture of where decisions moved: cell i stands for ``low + i * step``."""
+    """An axis of the picture of changed decisions: cell i is the value ``low + i * step``."""
 
     name: str
     label: str
@@ -66,12 +66,14 @@ class Axis:
 
 @dataclass(frozen=True)
 class Threshold:
-    """From which number on one kind of action is best.
+    """The number from which one kind of action is best.
 
-    who: whose decision, as a sentence about it begins: "with one spin left the leader". does: what
-    they do from there on: "passes". takes: whether an action, by its name, is of that kind. number:
-    how the number is written without its sign, `{:,}` in its place; of: what stands behind it:
-    "ahead", "points", an s left out after 1. at: what stands before it.
+    who: the player who decides, to begin a sentence: "with one spin left the leader".
+    does: their action from that number on: "passes".
+    takes: whether an action, by its name, is of that kind.
+    number: format of the number without its sign, with `{:,}` in its place.
+    of: the words after the number: "ahead", "points"; a final s is dropped after 1.
+    at: the word before the number.
     """
 
     who: str
@@ -82,19 +84,22 @@ class Threshold:
     at: str = "from"
 
     def say(self, number: int) -> str:
-        """The number in words: "$5,500 ahead"."""
+        """Return the number in words: "$5,500 ahead"."""
         of = self.of.removesuffix("s") if abs(number) == 1 else self.of
         return f"{self.number.format(abs(number))} {of}".rstrip()
 
 
 @dataclass(frozen=True)
 class TurningPoint:
-    """What number of a state a decision turns on, for an answer to say where.
+    """The number of a state on which a decision turns, so that an answer can name it.
 
-    field: whose number; of a field of the players, that of who decides. takes: whether an action,
-    by its name, is of the kind that is told: `doing` it, "passing". number: of states (n, fields)
-    and who decides, from 0, the numbers (n,) as people count them, rising with the field's. say:
-    one in words: "$5,500 ahead". at: what stands behind it: " in this turn".
+    field: the field of the number; of a field over players, the number of the player who decides.
+    takes: whether an action, by its name, is of the kind described by `doing`.
+    doing: that kind of action: "passing".
+    number: function (states (n, fields), player from 0) -> numbers (n,) as people count them,
+        rising with the field.
+    say: function from a number to words: "$5,500 ahead".
+    at: the words after it: " in this turn".
     """
 
     field: str
@@ -107,11 +112,14 @@ class TurningPoint:
 
 @dataclass(frozen=True)
 class Groups(Capability):
-    """What people group the decisions of a game by (module docstring).
+    """The groups of a game's decisions (module docstring).
 
-    columns: of a group. group: the compiled function. numbers: what it is given as `board`. axes: x
-    and y of the picture. decides: whether the function itself says where nobody decides; else the
-    transition is asked first.
+    columns: the columns of a group.
+    group: the compiled function.
+    numbers: its argument `board`.
+    axes: x and y of the picture.
+    decides: whether `group` itself returns -1 if no player decides; otherwise the transition is
+        called first to find out.
     """
 
     missing: ClassVar[str] = "says no groups of its own; its columns are used"
@@ -126,30 +134,30 @@ class Groups(Capability):
 
     @property
     def count(self) -> int:
-        """How many codes there are."""
+        """The number of codes."""
         return int(np.prod([len(column.labels) for column in self.columns]))
 
     @property
     def cells(self) -> int:
-        """How many cells the picture has."""
+        """The number of cells of the picture."""
         return self.axes[0].cells * self.axes[1].cells
 
     def labels(self, code: int) -> tuple[str, ...]:
-        """A group in words, a label a column."""
+        """Return a group in words, one label a column."""
         sizes = [len(column.labels) for column in self.columns]
         numbers = np.unravel_index(code, sizes)
         return tuple(column.labels[int(k)] for column, k in zip(self.columns, numbers, strict=True))
 
 
 def groups_of(game: Game) -> Groups:
-    """What people group the game's decisions by: as it says, or by its first columns."""
+    """Return the game's groups, or groups by its first columns if it has none."""
     return game.get(Groups) or by_columns(game)
 
 
-# --- for games that say nothing ------------------------------------------------------------------
+# --- for games without Groups --------------------------------------------------------------------
 
 MAX_VALUES = 64
-"""Values of a column that are told apart one by one; of a wider one, sizes that double."""
+"""The most values of a column with one group each; a wider column gets ranges that double."""
 DOUBLING = 32
 COLUMNS = 2
 PLAIN, DOUBLED, MEMBERS = 0, 1, 2
@@ -157,7 +165,8 @@ PLAIN, DOUBLED, MEMBERS = 0, 1, 2
 
 @njit(GROUP_TYPE)
 def _by_columns(board, state, actor, out, rest):  # type: ignore[no-untyped-def]
-    """By the columns in board.ints: (its place, how it is counted, how many codes) of each."""
+    """Group by the columns in board.ints: (position, how it is counted, number of codes) of
+    each."""
     code = 0
     for k in range(board.ints.size // 3):
         at, how, size = board.ints[3 * k], board.ints[3 * k + 1], board.ints[3 * k + 2]
@@ -178,7 +187,7 @@ def _by_columns(board, state, actor, out, rest):  # type: ignore[no-untyped-def]
 
 
 def by_columns(game: Game) -> Groups:
-    """Groups by the values of a game's first columns; sets by how many they hold."""
+    """Group by the values of a game's first columns, and sets by their size."""
     fields = [(field, name) for field in game.fields for name in field.columns][:COLUMNS]
     columns, ints, axes = [], [], []
     for at, (field, name) in enumerate(fields):
@@ -195,7 +204,7 @@ def by_columns(game: Game) -> Groups:
 
 
 def _counted(field: Field) -> tuple[int, list[str]]:
-    """How the values of a field are told apart, and the labels."""
+    """Return how the values of a field are grouped, and the labels."""
     if field.is_set:
         return MEMBERS, [f"{k} of them" for k in range(field.high.bit_length() + 1)]
     values = (field.high - field.shift) // field.unit + 1

@@ -1,7 +1,7 @@
-"""What dice and decks of cards can show, with the chances: arrays for a game's transition.
+"""Outcomes of dice and card decks with their chances, as arrays for a game's transition.
 
-Dice and cards whose order does not matter are counted: a row of `counts` says how many dice show
-each face, or how many cards of each kind are drawn. Chances are rounded once, from whole numbers.
+If the order of dice or cards does not matter, a row of `counts` holds the number of dice that show
+each face, or of cards drawn of each kind. Chances are computed from whole numbers and rounded once.
 
     >>> rolls(2, 6).counts.shape, sums(2, 6).chances[5]        # 21 rolls; 7 is the likeliest sum
     ((21, 6), 0.16666666666666666)
@@ -21,7 +21,7 @@ from luckbase.solver.game.arrays import Floats, Ints
 
 
 class Outcomes(NamedTuple):
-    """counts: int64 (n, kinds), how many of each kind there are. chances: float64 (n,)."""
+    """counts: int64 (n, kinds), the number of each kind. chances: float64 (n,)."""
 
     counts: Ints
     chances: Floats
@@ -36,23 +36,26 @@ class Sums(NamedTuple):
 
 @cache
 def rolls(dice: int, sides: int = 6) -> Outcomes:
-    """Return the rolls of some dice whose order does not matter: column k counts the dice that show
-    k + 1. There is one roll of no dice."""
+    """Return the rolls of some dice whose order does not matter; column k counts the dice showing k
+    + 1.
+
+    No dice have one roll.
+    """
     counts = list(_parts(dice, [dice] * sides))
     ways = [factorial(dice) // prod(map(factorial, row)) for row in counts]
     return Outcomes(*_frozen(counts, [way / sides**dice for way in ways], sides))
 
 
 def rolls_in_order(dice: int, sides: int = 6) -> Ints:
-    """Return the faces (sides ** dice, dice) of some dice in their order, the first die slowest;
-    all rolls are equally likely."""
+    """Return the ordered rolls (sides ** dice, dice), the first die slowest; all are equally
+    likely."""
     faces = list(product(range(1, sides + 1), repeat=dice))
     return np.array(faces, np.int64).reshape(-1, dice)
 
 
 @cache
 def sums(dice: int, sides: int = 6) -> Sums:
-    """Return the sums that some dice can have."""
+    """Return the possible sums of some dice."""
     ways = {0: 1}
     for _ in range(dice):
         before, ways = ways, {}
@@ -63,8 +66,11 @@ def sums(dice: int, sides: int = 6) -> Sums:
 
 
 def draws(deck: Sequence[int], cards: int) -> Outcomes:
-    """Return what so many cards drawn from a deck can be; deck: how many cards of each kind it
-    has. Raises ValueError for more cards than there are."""
+    """Return the possible draws of `cards` cards from a deck; deck: the number of cards of each
+    kind.
+
+    Raises ValueError for more cards than the deck has.
+    """
     deck = [int(count) for count in deck]
     if not 0 <= cards <= sum(deck):
         raise ValueError(f"cards: {cards}; expected 0 to {sum(deck)}, as many as the deck has")
@@ -74,8 +80,7 @@ def draws(deck: Sequence[int], cards: int) -> Outcomes:
 
 
 def keeps(counts: Sequence[int]) -> Ints:
-    """Return each way (n, kinds) to keep some of these dice or cards: all of them first, none of
-    them last."""
+    """Return each way (n, kinds) to keep some of these dice or cards, from all of them to none."""
     ways = list(product(*(range(int(count), -1, -1) for count in counts)))
     return np.array(ways, np.int64).reshape(len(ways), -1)
 
@@ -92,7 +97,7 @@ def _parts(total: int, most: Sequence[int]) -> Iterator[tuple[int, ...]]:
 
 
 def _frozen(numbers: Sequence[object], chances: Sequence[float], kinds: int) -> tuple[Ints, Floats]:
-    """Return arrays that nobody can change: they are kept from one call to the next."""
+    """Return read-only arrays, because they are cached between calls."""
     counts, weights = np.array(numbers, np.int64), np.array(chances, np.float64)
     counts = counts.reshape(-1, kinds) if kinds else counts
     for array in (counts, weights):

@@ -1,41 +1,41 @@
-"""What every game gives: its `Rules`, bound to a board.
+"""The contract between a game and the rest of luckbase: its `Rules`, bound to a board.
 
-A game is one function, board -> `Rules`, and no more: what a state is called (its fields), the
-compiled transition, the payoff's kind. Search, simulation, evaluation, verification and play work
-from these alone. What only some games have, and only on some boards, are capabilities
-(`solver.game.capabilities`): named in `Rules.capabilities`, made when something asks for them.
+A game is one function, board -> `Rules`: the fields of a state, the compiled transition and the
+kind of payoff. Search, simulation, evaluation, verification and play need only these. Features that
+only some games or boards have are capabilities (`solver.game.capabilities`): `Rules.capabilities`
+lists them, and each is made when it is first needed.
 
-A **state** is a row of int64 numbers, one a column of its fields, always canonical: two positions
-with no difference left between them are one state.
+A **state** is a row of int64 numbers, one for each column of its fields. It is always canonical:
+two positions that cannot differ in value are the same state.
 
-**The transition** is what can happen at a state, the rules themselves: one compiled function a
-game, all of one signature (`TRANSITION_TYPE`), so that every engine is compiled once and serves
-every game::
+**The transition** is the rules themselves: it writes everything that can happen at a state. Each
+game has one compiled function. All have the same signature (`TRANSITION_TYPE`), so every engine is
+compiled once and serves every game::
 
     n = transition(board, state, edges)
 
     board.ints      int64 (any,), board.reals float64 (any,): the board as numbers (`Game.numbers`)
-    state           int64 (fields,), canonical; only read
-    edges           where the edges are written, one a row; room for `Game.max_edges`
+    state           int64 (fields,), canonical; read only
+    edges           the edges to write, one a row; room for `Game.max_edges`
       .children     int64 (room, fields), written: the canonical state that each edge leads to
       .weights      float64 (room,), written: the chance of the edge given its action
-      .actions      int64 (room,), written: the action, 0 or more, of the edge; edges of one action
-                    stand together, and the actions stand in the order in which ties fall
-      .rewards      float64 (room, players): what the edge pays, written where the game `pays` at
-                    all, else 0 on entry; at a terminal state row 0 is written: its payoff
+      .actions      int64 (room,), written: the action of the edge, 0 or more. Edges of one action
+                    are consecutive; in a tie the earliest action is taken
+      .rewards      float64 (room, players): the reward of the edge, written if the game `pays`;
+                    0 on entry. At a terminal state row 0 is written: the state's payoff
       .about        int64 (3,), written: the kind (`TERMINAL`, `CHANCE`, `DECISION`,
-                    `SIMULTANEOUS`) and who acts (player from 0; -1 where nobody does). The third
-                    number is `lead`'s own: 0 on entry and on return
-    n               how many edges; 0 at a terminal state
+                    `SIMULTANEOUS`), and the player who acts, from 0, or -1. The third number
+                    belongs to `lead`: 0 on entry and on return
+    n               the number of edges; 0 at a terminal state
 
-An action is a lottery over children: the weights of each action sum to 1. Actions that have to wait
-for chance need no state in between.
+An action is a lottery over children: the weights of each action add up to 1. An action followed by
+a chance event needs no state in between.
 
-At a `SIMULTANEOUS` state two players choose at once: player 0 a row, player 1 a column, and the
-edge's action is ``row * JOINT + column``; rows ascend, in each row the columns, and every pair is
-there. Such a game is zero-sum: the two payoffs of any state have the same sum everywhere.
+At a `SIMULTANEOUS` state player 0 chooses a row and player 1 a column at the same time. The edge's
+action is ``row * JOINT + column``. Rows ascend, columns ascend in each row, and every pair exists.
+Such a game is zero-sum: the two payoffs have the same sum in every state.
 
-**In plain Python.** `transition` compiles a function of that form, the others write its edges::
+**In plain Python.** `transition` compiles such a function; the other helpers write its edges::
 
     @transition
     def coin(board, state, edges):          # a purse, tosses left: stop, or double or nothing
@@ -47,9 +47,9 @@ there. Such a game is zero-sum: the two payoffs of any state have the same sum e
             child[0], child[1] = purse, state[1] - 1
         return decision(edges, 0)
 
-What the function may use is what numba compiles: numbers, loops, arrays, constants and the helpers
-here. It is compiled anew when its file has changed; what it imports from another file of yours is
-taken as it was then.
+The function may use everything that numba compiles: numbers, loops, arrays, constants and the
+helpers here. It is compiled again when its file changes. A change in another file that it imports
+has no effect on code that is already compiled.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ TERMINAL, CHANCE, DECISION, SIMULTANEOUS = 0, 1, 2, 3
 JOINT = 1 << 20
 """At a simultaneous state the action is row * JOINT + column."""
 WEIGHT = 1e-12
-"""How far the chances of an action may be from 1 in all."""
+"""Allowed difference between 1 and the sum of an action's chances."""
 
 
 class Numbers(NamedTuple):
@@ -87,7 +87,7 @@ class Numbers(NamedTuple):
 
 
 class Edges(NamedTuple):
-    """Where a transition writes the edges of one state (module docstring)."""
+    """The arrays to which a transition writes the edges of one state (module docstring)."""
 
     children: Ints
     weights: Floats
@@ -105,11 +105,11 @@ EDGES_TYPE = tuple_type(
 )  # fmt: skip
 TRANSITION_TYPE = types.int64(NUMBERS_TYPE, types.int64[::1], EDGES_TYPE)
 TRANSITION = types.FunctionType(TRANSITION_TYPE)
-"""The type of a transition that is an argument of an engine."""
+"""The type of a transition that is passed to an engine."""
 
 
 def room_for(edges: int, fields: int, players: int) -> Edges:
-    """Room for so many edges of states of so many fields, as a transition wants it on entry."""
+    """Return empty edges, as a transition expects them, for states with `fields` numbers."""
     return Edges(
         np.zeros((edges, fields), np.int64), np.zeros(edges), np.zeros(edges, np.int64),
         np.zeros((edges, players)), np.zeros(3, np.int64),
@@ -117,7 +117,7 @@ def room_for(edges: int, fields: int, players: int) -> Edges:
 
 
 class Capability:
-    """Something that only some games have, or only on some boards.
+    """A feature that only some games or boards have.
 
     missing: why a board without it is refused, after "board NAME: GAME".
     """
@@ -127,8 +127,10 @@ class Capability:
 
 @dataclass(frozen=True)
 class Unavailable:
-    """In the place of what the game has and this board has not, a capability or a start: why, in a
-    sentence."""
+    """Replaces a capability or a start that the game has but this board lacks.
+
+    why: a sentence for the user.
+    """
 
     why: str
 
@@ -140,16 +142,20 @@ Factors = Mapping[str, int]
 class Level(Result):
     """A linear function of a state's fields that no edge raises.
 
-    It cuts the states below some roots into stages, each closed under every cycle: a state cannot
-    lead to a state of a higher level, nor to a lower level and back. The search checks every edge
-    against it. Functions are factors by field or column: of a number the factor times the number,
-    of a set (cards, tiles) times its size; the factor of a field counts for each of its columns.
+    A level cuts the states below some roots into stages, each closed under every cycle: a state
+    cannot lead to a state of a higher level, nor to a lower level and back. The search checks every
+    edge against it.
 
-    falls: the function that no edge raises. apart: functions that an edge changes only if it
-    lowers the level: states of one level in which they differ have nothing to do with one another.
-    inside: functions that no edge raises which leaves the level and `apart` as they are: they cut
-    large stages into boxes. strict: every edge lowers the level. width: so many values of `falls`
-    are one level.
+    Functions are factors by field or column. A number counts as factor times the number, a set
+    (cards, tiles) as factor times its size; the factor of a field counts for each of its columns.
+
+    falls: the function that no edge raises.
+    apart: functions that an edge changes only if it lowers the level. States of one level that
+        differ in them never lead to one another.
+    inside: functions that no edge raises if it keeps the level and `apart`. They cut large stages
+        into boxes.
+    strict: every edge lowers the level.
+    width: how many values of `falls` make one level.
     """
 
     falls: Factors
@@ -159,7 +165,7 @@ class Level(Result):
     width: int = 1
 
     def __str__(self) -> str:
-        """The function as a person would write it."""
+        """Return the function as a person would write it."""
         said = ""
         for name, factor in self.falls.items():
             sign = f" {'-' if factor < 0 else '+'} " if said else "-" * (factor < 0)
@@ -167,7 +173,7 @@ class Level(Result):
         return said if self.width == 1 else f"{said}, {self.width} values a level"
 
     def by_column(self, fields: Sequence[Field]) -> Level:
-        """The same with each field's name replaced by the names of its columns."""
+        """Return the level with each field's name replaced by the names of its columns."""
         columns = {field.name: field.columns for field in fields}
 
         def written_out(function: Factors) -> Factors:
@@ -184,42 +190,48 @@ class Level(Result):
 
 
 def level_from(form: Mapping[str, Any]) -> Level:
-    """The level that `as_json` said."""
+    """Return the level that was written by `as_json`."""
     return Level(**{**form, "apart": tuple(form["apart"]), "inside": tuple(form["inside"])})
 
 
 Start = Mapping[str, object] | Sequence[tuple[float | Fraction, Mapping[str, object]]]
-"""Where a play begins: a state in words, or several with their chances."""
+"""The start of a play: a state in words, or several with their chances."""
 
 
 @dataclass(frozen=True, eq=False)
 class Rules:
     """The rules of a game on one board.
 
-    fields: of a state, in its order. players: how many. transition: compiled.
-    numbers: the board as `transition` reads it; whole numbers alone may be a sequence. max_edges:
-    the most that a state can have. actions: what a person calls an action: names by number, or a
-    function. start: the state in which a play begins, in words, or (chance, state in words) of
-    each that it may begin in, or a function that gives those; None if a person must say,
-    `Unavailable` if this board says why. canonical: numbers (n, columns) that are within their
-    fields' bounds -> canonical states, or a refusal where they are none of the board's together.
-    version: raised when the same board gets other values or another row order; older tables are
-    stale then. tie_tolerance: actions closer than this are tied, and the earlier one is taken.
-    payoff_range: the least and the most that a state can be worth to any player, one that is over
-    included, with what is still paid from there on; a payoff beyond them is refused. If it is left
-    out: from 0 to 1, or, of a game that `pays`, whatever the search finds.
-    payoff_name: what a payoff is, for people; without it "chance to win" where payoffs are from 0
-    to 1 and edges pay nothing, else "payoff". pays: whether an edge can pay anything before the
-    end. simultaneous: whether there are states in which both players choose at once.
-    cut_error: where states are cut off that the game has, how far any payoff may be from the game's
-    without the cut; nothing is cut if None. level: factors by field of a sum that no edge raises,
-    as {"rolls": 1}, or a `Level`: a large search goes by it, in stages on the disk; without one it
-    has to fit into memory. within_turn: names of the fields that are used within a turn only. A
-    state in which all of them have their defaults is between turns. A table stores such states
-    alone; turns are solved in memory, so `level` is not used. capabilities: capability -> one, or a
-    function that makes it of the `Game`, or where either stands, ``module:name``, imported when it
-    is asked for;
-    or `Unavailable`.
+    fields: the fields of a state, in order.
+    players: the number of players.
+    transition: the compiled transition.
+    numbers: the board as `transition` reads it; a plain sequence if all are whole numbers.
+    max_edges: the largest number of edges of any state.
+    actions: names of actions, by number, or a function from number to name.
+    start: the state in which a play begins, in words; or (chance, state in words) for each possible
+        start; or a function that returns either. None if the user must give the start;
+        `Unavailable` if this board has none.
+    canonical: function (numbers (n, columns) within their fields' bounds, refuse) -> canonical
+        states. It refuses combinations that are not states of the board.
+    version: raise it if the same board gets other values or another row order; older tables are
+        then stale.
+    tie_tolerance: actions closer than this are tied, and the earlier action is taken.
+    payoff_range: the least and greatest worth of any state to any player, terminal states included
+        and with later rewards added. A payoff outside it is refused. If None: 0 to 1, or, if the
+        game `pays`, whatever the search finds.
+    payoff_name: the name of a payoff for people. If empty: "chance to win" if payoffs are from 0 to
+        1 and edges pay nothing, and "payoff" otherwise.
+    pays: whether an edge can pay before the end.
+    simultaneous: whether both players choose at once in some states.
+    cut_error: if the board cuts off states of the game: a function that returns a bound on the
+        difference between any payoff and the payoff without the cut. None if nothing is cut.
+    level: factors by field of a sum that no edge raises, such as {"rolls": 1}, or a `Level`. A
+        large search uses it to work in stages on disk; without it the search must fit in memory.
+    within_turn: names of fields that are used only within a turn. A state in which all of them have
+        their defaults is between turns. A table stores only such states; turns are solved in
+        memory, and `level` is not used.
+    capabilities: class of the capability -> the capability, a function that makes it from the
+        `Game`, or ``module:name`` of either, imported when needed; or `Unavailable`.
     """
 
     fields: Sequence[Field]
@@ -242,7 +254,7 @@ class Rules:
     capabilities: Mapping[type[Capability], Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Raises TypeError and ValueError for what no game can be."""
+        """Raise TypeError or ValueError if the rules are impossible."""
         whole = (self.players, self.max_edges, self.version)
         listed = isinstance(self.actions, Sequence) and not isinstance(self.actions, str)
         words = self.actions if listed or callable(self.actions) else [""]
@@ -311,7 +323,7 @@ class Rules:
 
 
 def _is_function(level: object) -> bool:
-    """Whether it is factors by field or column."""
+    """Return whether `level` is a mapping of factors by field or column."""
     return isinstance(level, Mapping) and all(
         isinstance(name, str) and isinstance(factor, int | np.integer)
         for name, factor in level.items()
@@ -319,14 +331,14 @@ def _is_function(level: object) -> bool:
 
 
 def takes(function: object, count: int) -> bool:
-    """Whether it is a function that can be called with so many arguments."""
+    """Return whether `function` can be called with `count` arguments."""
     if not callable(function):
         return False
     try:
         inspect.signature(function).bind(*range(count))
     except TypeError:
         return False
-    except ValueError:  # of some functions in C nobody says what they take
+    except ValueError:  # some functions in C have no signature
         pass
     return True
 
@@ -335,8 +347,9 @@ def takes(function: object, count: int) -> bool:
 
 
 def transition(rules: Callable[[Any, Any, Any], int]) -> Transition:
-    """Compile ``rules(board, state, edges)`` (module docstring). The code is kept on the disk if
-    the function is in a file, not in a cell of a notebook.
+    """Compile ``rules(board, state, edges)`` (module docstring).
+
+    The compiled code is cached on disk if the function is in a file, not in a notebook cell.
 
     Raises numba's errors for code that numba cannot compile. A note on the error names functions
     that the author has to declare.
@@ -345,7 +358,7 @@ def transition(rules: Callable[[Any, Any, Any], int]) -> Transition:
     is_in_file = os.path.exists(rules.__code__.co_filename)
     try:
         made = compiled(rules, TRANSITION_TYPE, boundscheck=True, cache=is_in_file)
-    except ImportError:  # kept by a process that knew the file by a name not known here
+    except ImportError:  # cached by a process that imported the file by another name
         made = compiled(rules, TRANSITION_TYPE, boundscheck=True, cache=False)
     except Exception as error:
         for name in rules.__code__.co_names:
@@ -357,9 +370,12 @@ def transition(rules: Callable[[Any, Any, Any], int]) -> Transition:
 
 @jitable()
 def lead(edges: Edges, state: Ints, action: int, weight: float) -> Ints:
-    """Add an edge of `action`, with its chance given the action; returns the child's row, which
-    holds `state` until the author changes it. It pays nothing unless `pay` says so."""
-    n = min(edges.about[2], edges.weights.size - 1)  # more edges than said are found out
+    """Add an edge of `action` with the given chance, and return the child's row.
+
+    The row is a copy of `state`, for the author to change. The edge's reward is 0 unless `pay` sets
+    it.
+    """
+    n = min(edges.about[2], edges.weights.size - 1)  # the count reveals too many edges
     edges.about[2] += 1
     for i in range(state.size):
         edges.children[n, i] = state[i]
@@ -371,8 +387,7 @@ def lead(edges: Edges, state: Ints, action: int, weight: float) -> Ints:
 
 @jitable()
 def joint(row: int, column: int) -> int:
-    """Return the action of a state in which both choose at once: player 0's choice is `row`, player
-    1's `column`."""
+    """Return the action if player 0 chooses `row` and player 1 `column` at the same time."""
     return row * JOINT + column
 
 
@@ -382,7 +397,7 @@ def _pay_in_row(  # noqa: PLR0913  # a payoff for each player: numba cannot loop
     four: float | None, five: float | None, six: float | None, seven: float | None,
     eight: float | None,
 ) -> int:  # fmt: skip
-    """Write the payoffs that are not None and return how many there are."""
+    """Write the payoffs that are not None and return their number."""
     paid, players = edges.rewards[row], edges.rewards.shape[1]
     count = 1 + (two is not None) + (three is not None) + (four is not None) + (five is not None)
     count += (six is not None) + (seven is not None) + (eight is not None)
@@ -412,7 +427,7 @@ def pay(  # noqa: PLR0913  # a payoff for each player
     four: float | None = None, five: float | None = None, six: float | None = None,
     seven: float | None = None, eight: float | None = None,
 ) -> None:  # fmt: skip
-    """Set the reward of the last edge for each player, from the first; players without one get 0.
+    """Set the reward of the last edge for each player, from the first; the others get 0.
 
     Raises ValueError before any edge, and for more rewards than players.
     """
@@ -431,19 +446,19 @@ def _finish(edges: Edges, kind: int, player: int) -> int:
 
 @jitable()
 def decision(edges: Edges, player: int) -> int:
-    """The end of a state in which a player, from 0, chooses among the actions of its edges."""
+    """End a state in which `player`, from 0, chooses among the actions of its edges."""
     return _finish(edges, DECISION, player)
 
 
 @jitable()
 def chance(edges: Edges) -> int:
-    """The end of a state in which nobody chooses: all its edges are of one action."""
+    """End a state in which chance decides: all its edges have the same action."""
     return _finish(edges, CHANCE, -1)
 
 
 @jitable()
 def simultaneous(edges: Edges) -> int:
-    """The end of a state in which both players choose at once; actions are `joint`."""
+    """End a state in which both players choose at once; its actions are made by `joint`."""
     return _finish(edges, SIMULTANEOUS, -1)
 
 
@@ -453,7 +468,7 @@ def over(  # noqa: PLR0913  # a payoff for each player
     four: float | None = None, five: float | None = None, six: float | None = None,
     seven: float | None = None, eight: float | None = None,
 ) -> int:  # fmt: skip
-    """End the game with a payoff for each player: no edges.
+    """End the game with a payoff for each player; write no edges.
 
     Raises ValueError unless there are as many payoffs as players. With more than eight players,
     write edges.rewards[0] and edges.about[0] = TERMINAL, and return 0.

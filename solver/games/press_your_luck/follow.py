@@ -1,11 +1,11 @@
-"""A game of Press Your Luck as people tell it: who has what, and line by line what happens.
+"""Follow a game of Press Your Luck as people tell it, line by line.
 
-docs/how-to/advise.md has the lines. One with a semicolon says who has what, in turn order; every
-other is a name, or the beginning of one, and what happened to that player.
+docs/how-to/advise.md lists the lines. A line with semicolons describes all players in turn order.
+Every other line is a name, or the beginning of one, and the event that happened to that player.
 
-A position keeps the dollars as they were said, and every whammy; its state, which the board's
-tables know, has them in units of the board, at most its cap. What can happen is said by the same
-rules, with dollars for units and no cap: whom spins are passed to does not hang on a unit.
+A position keeps the exact dollars and every whammy; its state, for the board's tables, has them in
+units of the board, up to its cap. Events follow the same rules with exact dollars and without a
+cap, because the player to whom spins are passed must not depend on the unit.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from luckbase.solver.search.expand import Expanded, expand
 from luckbase.solver.sentences import many, shorten
 
 BEYOND = 10**12
-"""Dollars that no score comes to."""
+"""Dollars that no score reaches; used as the cap."""
 SLIDE = re.compile(
     r"(?:an? )?(?:(whammy)|(double)|(lose|loses|lost) (?:an? )?whammy|(prize)(?: (\d+))?|(\d+))"
     r"(?: \+ (?:an? )?(?:(\d{1,3}) )?spins?)?"
@@ -59,7 +59,7 @@ DESKS = ("Peter 2500, 3 spins", "Michael 1000, 1 spin, 1 whammy")
 
 
 class LuckWords(Follow):
-    """The words of a board's games."""
+    """The words for a board's games."""
 
     def __init__(self, game: Game) -> None:
         assert isinstance(game.board, PressYourLuckBoard)
@@ -109,8 +109,8 @@ class LuckWords(Follow):
         return replace(at, assumed=tuple(f"{n}'s dollars" for n, _, said in desks if not said))
 
     def _desk(self, part: str) -> tuple[str, list[int], bool]:
-        """Return a player's name; dollars, earned spins, passed spins and whammies; and whether
-        the dollars were said. Raises StateError."""
+        """Return a player's name; their dollars, earned spins, passed spins and whammies; and
+        whether the dollars were given. Raises StateError."""
         clean = re.sub(r"(?<=\d),(?=\d{3}\b)", "", part.replace("$", ""))
         words = re.sub(r"\s*([,:])\s*", r"\1 ", clean).split()
         for k in range(1, len(words) + 1):
@@ -126,8 +126,8 @@ class LuckWords(Follow):
                          "spins, as in Ed 0, 4 spins")  # fmt: skip
 
     def _counts(self, text: str) -> tuple[list[int], bool]:
-        """Return what `_desk` says of its counts. The first bare number is dollars, the next is
-        earned spins."""
+        """Return the numbers of `_desk`. The first bare number is dollars, the second earned
+        spins."""
         numbers, dollars_said = [0, 0, 0, 0], False
         for count, kind, out, bare, thousands in re.findall(_COUNT, text, re.I):
             if out:
@@ -142,7 +142,7 @@ class LuckWords(Follow):
         return numbers, dollars_said
 
     def _at(self, names: Sequence[str], values: Ints) -> Position:
-        """The position of values (fields,) in exact dollars. Raises StateError."""
+        """Return the position of values (fields,) in exact dollars. Raises StateError."""
         unit, cap = self.board.solve.score_unit, self.board.solve.score_cap
         rounded = values.copy()
         for i in range(self.players):
@@ -224,7 +224,7 @@ class LuckWords(Follow):
             raise StateError(f"{name} has no such choice; expected {takes}") from None
 
     def _slide(self, at: Position, text: str) -> tuple[Slide, int]:
-        """What a player says to have got, and its dollars."""
+        """Return the slide that a player hit, and its dollars."""
         match = re.fullmatch(VERBS + SLIDE.pattern, text)
         if match is None:
             said = f"'{shorten(text, 40)}': " if text else ""
@@ -242,7 +242,8 @@ class LuckWords(Follow):
         return Slide(kind, 0, spins), 0
 
     def _effect(self, at: Position, slide: Slide, dollars: int) -> Effect:
-        """What a slide does, in dollars. Raises StateError for one that this board has not."""
+        """Return the effect of a slide, in dollars. Raises StateError if the board has no such
+        slide."""
         name, kinds = at.names[at.up], {item.kind for item in self.slides}
         or_lose = [item for item in self.slides if item.kind == "money or lose a whammy"]
         if slide.kind == "lose a whammy":
@@ -260,7 +261,7 @@ class LuckWords(Follow):
         return Effect(_KIND.get(slide.kind, PAYS), dollars, slide.spins)
 
     def _no_such(self, name: str, slide: Slide, on_board: Sequence[Slide]) -> str:
-        """The sentence that the board has no such slide, and which are nearest."""
+        """Return a sentence that the board has no such slide, with the nearest ones."""
         said = f"no slide of this board is {_called(slide)}"
         near = [item for item in on_board if (item.kind, item.number) == (slide.kind, slide.number)]
         if not near and slide.kind == MONEY:
@@ -277,7 +278,8 @@ class LuckWords(Follow):
     def _spun(
         self, at: Position, edges: Expanded, slide: Slide, effect: Effect
     ) -> tuple[Event, Position]:
-        """After a spin that came to a slide, or after it was taken of those that are offered."""
+        """Return the event and position after a spin hits a slide, or after an offered slide is
+        taken."""
         name, action = at.names[at.up], PLAY
         after = at.values.copy()
         spin(self.ints, at.values, at.up, tuple(effect), after)
@@ -289,7 +291,7 @@ class LuckWords(Follow):
         return Event(action, f"{name} {takes}{_called(slide, effect)}"), self._at(at.names, after)
 
     def _takes(self, effect: Effect) -> list[int]:
-        """The actions of taking what does so, in dollars."""
+        """Return the actions that take an offered slide with this effect, in dollars."""
         units = _same(self._in_units(effect))
         return [self.players + 1 + i for i, item in enumerate(self.effects) if _same(item) == units]
 
@@ -304,7 +306,7 @@ class LuckWords(Follow):
         return int(by_field(at.values)[3][at.up])
 
     def _offer(self, at: Position, parts: Sequence[str]) -> tuple[Event, Position]:
-        """After a spin that leaves a choice between slides."""
+        """Return the event and position after a spin that offers a choice of slides."""
         name, has = at.names[at.up], self._whammies(at) > 0
         offered, names = [], []
         for part in parts:
@@ -328,7 +330,7 @@ class LuckWords(Follow):
         )
 
     def _passes(self, at: Position) -> list[int]:
-        """The players, from 0, to whom the player up may pass."""
+        """Return the players, from 0, to whom the current player may pass."""
         actions = self._edges(at.values).actions.tolist()
         return [action - 1 for action in actions if PLAY < action <= self.players]
 
@@ -385,11 +387,12 @@ class LuckWords(Follow):
             yield f"{name} stops"
 
     def _left(self, effects: Sequence[Effect], has: bool) -> list[str]:
-        """What somebody can take of a list, in words; has: whether they have a whammy to lose."""
+        """Return the slides of a list that a player can take; has: whether they have a whammy to
+        lose."""
         return [self._said(effect) for effect in effects if effect.kind != MAY_LOSE or has]
 
     def _said(self, effect: Effect) -> str:
-        """An effect of this board, in units, by the first slide that does it."""
+        """Return the name of an effect in units: the first slide of this board that has it."""
         for slide in self.slides:
             kind = _KIND.get(slide.kind, PAYS)
             dollars = self.board.dollars(slide) if kind == PAYS else 0
@@ -409,22 +412,22 @@ _COUNTED = rf"(\d{{1,3}}) ({_NAMES})\b|(out)\b"
 _BARE = r"(\d{1,9}(?:\.\d+)?)(k)?(?![\w.])"
 _COUNT = f"(?:{_COUNTED}|{_BARE})"
 _COUNTS = f"(?:(?:{_COUNTED})(?:,? | and |,?$)|{_BARE}(?:, | and | (?={_COUNTED})|,?$))*"
-"""What a player has, in any order: numbers that say what they count, ``2 passed spins``, and bare
-ones, ``5k``, that do not. Of two bare ones the second needs a comma, as in ``player 2 5000, 3``."""
+"""A player's holdings in any order: counts with a noun, ``2 passed spins``, and bare numbers,
+``5k``. A second bare number needs a comma, as in ``player 2 5000, 3``."""
 
 
 def _money(slide: Slide) -> Slide:
-    """A slide, of money or a whammy less the money."""
+    """Return a slide; of money or a whammy less, the money."""
     return Slide(MONEY, slide.number) if slide.kind == "money or lose a whammy" else slide
 
 
 def _same(effect: Effect) -> Effect:
-    """An effect, one name for those that are said alike."""
+    """Return an effect, the same for effects that are described alike."""
     return effect._replace(kind=LOSES) if effect.kind == MAY_LOSE else effect
 
 
 def _called(slide: Slide, effect: Effect | None = None) -> str:
-    """A slide as a line has it: ``3000 + spin``; effect: with the dollars of a prize."""
+    """Return a slide as in a line, ``3000 + spin``; effect: gives the dollars of a prize."""
     dollars = slide.number if effect is None else effect.units
     if slide.kind == "prize" and dollars:
         return f"prize {dollars}" + str(replace(slide, number=0)).removeprefix("prize")

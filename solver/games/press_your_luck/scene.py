@@ -1,11 +1,11 @@
-"""A state of Press Your Luck as the game looks: the board around the players' desks.
+"""A drawing of a state of Press Your Luck: the board around the players' desks.
 
-The squares run clockwise from the top left, six across and five down, as the file numbers them; a
-board of outcomes shows those, the likeliest first.
+The squares run clockwise from the top left, six across and five down, numbered as in the file. A
+board of outcomes shows the outcomes, the likeliest first.
 
-What a spin brings is said in the words of the show (`spin_names`): ``whammy``, ``$2,500``,
-``$750 and a spin``. A state that several of the board's outcomes lead to is named after all of
-them. Dollars are those of the solve, whole units.
+`spin_names` names the outcomes of a spin in the words of the show: ``whammy``, ``$2,500``, ``$750
+and a spin``. If several outcomes lead to the same state, its name lists them all. Dollars are in
+the units of the solve.
 """
 
 from __future__ import annotations
@@ -54,30 +54,30 @@ from luckbase.solver.scene import (
 from luckbase.solver.sentences import many
 
 WIDE, HIGH, ACROSS, DOWN = 110.0, 88.0, 6, 5
-"""A square in units; the board in squares."""
+"""The size of a square in units; the board in squares."""
 RING = (
     *((x, 0) for x in range(ACROSS)), *((ACROSS - 1, y) for y in range(1, DOWN)),
     *((x, DOWN - 1) for x in reversed(range(ACROSS - 1))),
     *((0, y) for y in reversed(range(1, DOWN - 1))),
 )  # fmt: skip
-"""The place of each square in the board, clockwise from the top left."""
+"""The position of each square on the board, clockwise from the top left."""
 SHOWN = [3] * 18
-"""Slides on each square of a board that is drawn as the show's; others are lists of outcomes."""
+"""Slides on each square of a board drawn like the show's; other boards are lists of outcomes."""
 DESK, DESK_HIGH = 134.0, 240.0
 """Width and height of a desk, in units."""
 OUTCOME_HIGH, MAX_SHOWN = 52.0, 18
-"""Height of the box of an outcome, in units; the number of outcomes that are shown."""
+"""Height of the box of an outcome, in units; the most outcomes that are shown."""
 PIECE = 24.0
-"""A spin that is drawn, as many as a desk has room for."""
+"""Width of a spin that is drawn as a piece; a desk shows as many as fit."""
 
 
 def drawing(game: Game) -> Drawing:
-    """A board's states, and what a spin brings in words."""
+    """Return the drawing of a board's states and the names of its spins."""
     board = game.board
     assert isinstance(board, PressYourLuckBoard)
     prize = f", a prize as ${board.prize_value:,}" if board.prize_value else ""
     note = f"Amounts count in steps of ${board.solve.score_unit:,}, rounded, halves up{prize}."
-    # Once a game: to tell boards apart takes longer than to draw the rest.
+    # Once for each game: comparing boards takes longer than drawing the rest.
     around, slides = cache(partial(_around, board)), cache(partial(_slides, board))
     return Drawing(
         partial(draw, board, around), partial(spin_names, game, _names(game, slides)), note=note,
@@ -86,13 +86,13 @@ def drawing(game: Game) -> Drawing:
 
 
 Around = tuple[Group, float, float]
-"""What stands around the desks, where these begin, and how high all of it is."""
+"""The shapes around the desks, the y at which the desks begin, and the total height."""
 Slides = tuple[list[tuple[Effect, ...]], int]
-"""What a spin can come to, and how many of these do one thing, which come first."""
+"""The lists of effects that a spin can offer; the first so many have one effect each."""
 
 
 def draw(board: PressYourLuckBoard, around: Callable[[], Around], values: Ints) -> Scene:
-    """The board and the desks; values (fields,) in dollars."""
+    """Draw the board and the desks; values (fields,) in dollars."""
     numbers, players = values.tolist(), len(values) // FIELDS
     scores, earned, passed, whammies = (numbers[i * players :][:players] for i in range(FIELDS))
     max_whammies = board.rules.max_whammies
@@ -142,7 +142,7 @@ Place = tuple[float, float]
 
 @lru_cache(4096)
 def _desk(player: int, at: Place, role: str, desk: tuple[int, ...], out: int) -> tuple[Group, str]:
-    """The desk of a player, and what they have in words."""
+    """Return the desk of a player, and its description."""
     (x, y), (score, earned, passed, whammies) = at, desk
     text = _said(player, desk, whammies < out)
     return Group((
@@ -183,7 +183,7 @@ def _whammies_of(player: int, at: Place, whammies: int, count: int) -> Group:
 
 @lru_cache(1024)
 def _pieces(name: str, field: str, count: int, role: str, word: str, at: Place) -> Group:
-    """Spins of one kind, one by one as far as there is room."""
+    """Draw spins of one kind, one by one if there is room."""
     x, y = at
     middle = x + DESK / 2
     shown = f"{count} {name[:-1] if count == 1 else name}"
@@ -265,17 +265,19 @@ def _role(slide: Slide) -> str:
 
 
 Own = tuple[int, ...]
-"""Score, earned, passed and whammies of a player, and the offer where there may be one."""
+"""A player's score, earned spins, passed spins and whammies, and the offer if the board has any."""
 Names = Callable[[int, Own, int], dict[Own, str]]
-"""names(who is up, what they have, the spins of all) -> what each spin is called, by what they
-have after it."""
+"""names(player up, their `Own`, the spins of all players) -> {their `Own` after the spin: its
+name}."""
 
 
 def spin_names(
     game: Game, names: Names, state: Ints, action: int, children: Ints
 ) -> list[str | None]:
-    """What each of the states (n, fields) is called that an action leads to from a state (fields,);
-    what is taken of an offer has the action's name."""
+    """Return the names of the states (n, fields) that an action leads to from a state (fields,).
+
+    None if an offer is taken: then the action's name serves.
+    """
     if action > game.players:
         return [None] * len(children)
     if action != PLAY:
@@ -289,13 +291,13 @@ def spin_names(
 
 
 def _own(game: Game, up: int) -> list[int]:
-    """Where the numbers of `Own` stand in a state."""
+    """Return the columns of a state that hold the numbers of `Own`."""
     last = FIELDS * game.players
     return [*range(up, last, game.players), *range(last, game.field_count)]
 
 
 def _names(game: Game, slides: Callable[[], Slides]) -> Names:
-    """What others have does not change what a spin brings to who is up, but for their spins."""
+    """Return a cached `Names`. Of the other players only the spins affect a spin's outcome."""
     board, ints, players = game.board, game.numbers.ints, game.players
     assert isinstance(board, PressYourLuckBoard)
     unit, most = board.solve.score_unit, ints[MAX_WHAMMIES]
@@ -333,8 +335,8 @@ def _slides(board: PressYourLuckBoard) -> Slides:
 
 @lru_cache(1024)
 def _spin_name(outcomes: tuple[tuple[Effect, ...], ...], unit: int) -> str:
-    """What those outcomes are called together that lead to one state: nothing won as well as a
-    whammy, or, at the cap, an amount and all above it."""
+    """Return one name for outcomes that lead to the same state: winning nothing and a whammy, or,
+    at the cap, an amount and all larger ones."""
     names = [" or ".join(effect_name(effect, unit) for effect in effects) for effects in outcomes]
     if len(outcomes[0]) > 1:
         return f"a choice of {names[0]}"

@@ -1,6 +1,7 @@
-"""A state of Skunk or Pig as the game looks: two scores on their tracks, the turn, the dice.
+"""A drawing of a state of Skunk or Pig: two scores on their tracks, the turn, the dice.
 
-What a roll brings is said in words: ``a 1: the turn is lost``, ``7 points: 5 and 2, or 4 and 3``.
+`RollNames` names the outcomes of rolls: ``a 1: the turn is lost``, ``7 points: 5 and 2, or 4 and
+3``.
 """
 
 from __future__ import annotations
@@ -17,16 +18,25 @@ from luckbase.solver.scene import CHANCE, GONE, GOOD, QUIET, UP, Box, Die, Scene
 from luckbase.solver.sentences import NUMBERS, many
 
 WIDE, LEFT, RIGHT, TRACK, ROW = 640.0, 104.0, 52.0, 34.0, 74.0
-"""The sheet, what is left and right of a track, how high one is, from one to the next, in units."""
+"""In units: the width of the sheet, the margins left and right of a track, the height of a track,
+the distance between tracks."""
 DIE, TICKS = 44.0, 10
-"""A die in units; parts of a track that are numbered."""
+"""The size of a die in units; the number of labelled parts of a track."""
 
 
 @dataclass(frozen=True)
 class RaceScene:
-    """What is drawn of a race. banked: of player 1 and player 2; turn: the points of the turn of
-    `player`, from 0; end: of the track; goal: whether that is what wins; rolls: of the turn, where
-    they are counted; winner: from 0, None while nobody has won; over: the game is."""
+    """The contents of a drawing of a race.
+
+    banked: points of player 1 and player 2.
+    turn: points in the turn of `player`.
+    player: who acts, from 0.
+    end: the end of the track.
+    goal: whether reaching the end wins.
+    rolls: rolls in the turn, if they are counted.
+    winner: from 0; None if no player has won.
+    over: whether the game is over.
+    """
 
     banked: tuple[int, int]
     turn: int
@@ -39,7 +49,7 @@ class RaceScene:
 
 
 def drawing(game: Game) -> Drawing:
-    """The states of a race, and what a roll brings in words."""
+    """Return the drawing of a race's states and the names of its rolls."""
     options = race_options(game)
     return Drawing(partial(_draw, options), RollNames(options).in_race)
 
@@ -62,7 +72,7 @@ def _draw(options: Options, values: Ints) -> Scene:
 def draw(
     race: RaceScene, dice: int, sides: int, above: tuple[Shape, ...] = (), top: float = 0
 ) -> Scene:
-    """The tracks and the dice below what stands `above` them, which is `top` units high."""
+    """Draw the tracks and the dice below the shapes `above` them, which are `top` units high."""
     shapes: list[Shape] = list(above)
     for i in range(2):
         shapes += _track(race, i, top + 8 + i * ROW)
@@ -119,7 +129,8 @@ def _said(race: RaceScene) -> tuple[str, str]:
 
 
 def rounds(count: int, now: int) -> tuple[tuple[Shape, ...], float]:
-    """The rounds of a game of `count`, the `now`-th being played, and how high that is."""
+    """Return shapes for the rounds of a game of `count` while round `now` is played; their
+    height."""
     width = min(40.0, (WIDE - LEFT - 8) / count)
     shapes: list[Shape] = [Words("round", 8, 22, 17, "start")]
     for k in range(1, count + 1):
@@ -131,23 +142,23 @@ def rounds(count: int, now: int) -> tuple[tuple[Shape, ...], float]:
 
 
 MAX_LISTED = 3
-"""Rolls that a name lists."""
+"""The most rolls that a name lists."""
 
 
 class RollNames:
-    """The names of what rolls bring, under rule options."""
+    """The names of the outcomes of rolls, under rule options."""
 
     def __init__(self, options: Options) -> None:
         self.options = options
         self.rolls: dict[tuple[bool, str, int], set[tuple[int, ...]]] = {}
-        """(first of a turn, what it does, points) -> the faces of such rolls, the highest first."""
+        """(first roll of a turn, effect, points) -> the faces of such rolls, the highest first."""
         for first in (True, False):
             for faces, penalty, points in options.every_roll(first):
                 same = self.rolls.setdefault((first, penalty, points), set())
                 same.add(tuple(sorted(faces, reverse=True)))
 
     def in_race(self, state: Ints, action: int, children: Ints) -> list[str | None]:
-        """What each state (n, fields) of a race is called that an action leads to."""
+        """Return the names of the states (n, fields) of a race that an action leads to."""
         if action != ROLL:
             return [None] * len(children)
         return [self._in_race(state.tolist(), child) for child in children.tolist()]
@@ -156,14 +167,14 @@ class RollNames:
         mine, turn = state[MINE], state[TURN]
         first, goal = turn == 0, self.options.goal
         if child[PLAYER] != state[PLAYER]:
-            both = mine == 0  # then the loss of the score takes nothing
+            both = mine == 0  # then losing the score costs only the turn
             return self.lost(first, child[YOURS] != mine, both)
         if child[MINE] == goal:
             return self.at_least(first, goal - mine - turn) + ": the game is won"
         return self.points(first, child[TURN] - turn)
 
     def lost(self, first: bool, score: bool, both: bool = False) -> str:
-        """What a roll is called that loses the turn, or the score too; both: either."""
+        """Return the name of a roll that loses the turn, or the score; both: of either kind."""
         penalties = ("turn", "score") if both else ("score",) if score else ("turn",)
         rolls = [self.rolls.get((first, penalty, 0), ()) for penalty in penalties]
         fewest = min(faces.count(1) for same in rolls for faces in same)
@@ -171,7 +182,7 @@ class RollNames:
         return f"{ones}: the {'score' if score else 'turn'} is lost"
 
     def points(self, first: bool, points: int) -> str:
-        """What the rolls are called that are worth so many points."""
+        """Return the name of the rolls that are worth this many points."""
         rolls = sorted(self.rolls[first, "points", points], reverse=True)
         if self.options.dice == 1 or len(rolls) > MAX_LISTED:
             return self._short(points)
@@ -179,7 +190,7 @@ class RollNames:
         return f"{self._short(points)}: {listed}"
 
     def at_least(self, first: bool, points: int) -> str:
-        """What the rolls are called that are worth so many points or more."""
+        """Return the name of the rolls that are worth at least this many points."""
         points_of_rolls = [p for f, penalty, p in self.rolls if (f, penalty) == (first, "points")]
         reaching = [p for p in points_of_rolls if p >= points]
         return self._short(min(reaching)) + " or more" * (len(reaching) > 1)
