@@ -1,9 +1,8 @@
-"""Charts as data: what a game says of its whole table at a glance, for `jobs` to print or draw.
+"""Charts as data: a full table at a glance, for `jobs` to print or draw.
 
-The capability `solver.game.capabilities.Charts` lists a game's charts and makes each of payoffs
-that it asks for: a `Listing` is a chart to read, a `Heatmap` a picture of numbers over two axes,
-`Curves` of numbers over one. The numbers of each are rows for machines, too. Nothing here knows how
-a picture is drawn.
+The capability `solver.game.capabilities.Charts` lists a game's charts and makes them from payoffs
+that it looks up. A `Listing` is text, a `Heatmap` a picture of numbers over two axes, `Curves` a
+picture of numbers over one. Each also has its numbers as rows. Nothing in this module draws.
 """
 
 from __future__ import annotations
@@ -28,27 +27,29 @@ Lookup = Callable[[NDArray[np.int64]], NDArray[np.float64]]
 """Canonical states, int64 (n, fields) -> payoffs, float64 (n, players)."""
 
 Best = Callable[[NDArray[np.int64]], list[str | None]]
-"""The same -> their best actions; None where nobody decides."""
+"""Canonical states, int64 (n, fields) -> their best actions; None if no player decides."""
 
 Cell = int | float | str
 
 DECIMALS = 10
-"""Of a payoff in rows: a chart is for reading, and the last one is good. All are in the table."""
+"""Decimals of a payoff in the rows of a chart; the last is reliable. The table has all of them."""
 
 
 SHOWN_ROWS = 30
-"""Of a list, in a notebook."""
+"""Rows of a list that a notebook shows."""
 DRAWN_BY: dict[str, str] = {}
-"""Who draws in a notebook, ``module:function``, as `luckbase.open` enters it: "png" the bytes of a
-PNG of a picture, "html" an element of a page of a scene, "file" writes a chart to a file. Imported
-when something is shown."""
+"""The renderers for notebooks, ``module:function`` by kind, registered by `luckbase.open`.
+
+"png" returns a picture as PNG, "html" a scene as an element of a page, "file" writes a chart to a
+file. They are imported when something is shown.
+"""
 
 FULL, START = "full", "start"
 
 
 @dataclass(frozen=True)
 class ChartField(Result):
-    """What a person may choose of a chart. help: what that is, in a sentence."""
+    """A choice that a chart offers. help: a sentence about it."""
 
     name: str
     help: str
@@ -56,10 +57,14 @@ class ChartField(Result):
 
 @dataclass(frozen=True)
 class Kind(Result):
-    """One of a game's charts. shows: what, for people; picture: a `Heatmap` or `Curves`, else a
-    `Listing`. needs: `FULL`, a full table; `START`, or what lies below the game's
-    start. reading: how to read it, in a sentence. takes: what may be chosen, None where nobody
-    says."""
+    """One of a game's charts.
+
+    shows: its content, for people.
+    picture: whether it is a `Heatmap` or `Curves`, not a `Listing`.
+    needs: `FULL`, a full table; or `START`, everything below the game's start suffices.
+    reading: how to read it, in a sentence.
+    takes: the choices that it offers; None if unknown.
+    """
 
     name: str
     shows: str
@@ -71,8 +76,7 @@ class Kind(Result):
 
 @dataclass(frozen=True)
 class Search(Result):
-    """Rows of a table that are worth looking for. where: the condition, as `luckbase export` takes
-    it."""
+    """Rows of a table that are worth looking for. where: the condition, for `luckbase export`."""
 
     label: str
     where: str
@@ -80,11 +84,11 @@ class Search(Result):
 
 @dataclass(frozen=True)
 class ChartRequest:
-    """What is asked of a chart.
+    """A request for a chart.
 
-    fields: as text, only what has these values. error: the bound on the payoffs that the lookup
-    gives; a choice that depends on less is marked. best: the best actions, of a table that has them
-    beyond its payoffs.
+    fields: restrict it to these values, as text.
+    error: bound on the error of the payoffs that the lookup returns; closer choices are marked.
+    best: looks up best actions, if the table stores them without payoffs.
     """
 
     fields: Mapping[str, str] = field(default_factory=dict)
@@ -93,34 +97,43 @@ class ChartRequest:
 
 
 class _Chart(Result):
-    """What every chart has: `columns` and `rows`, its numbers."""
+    """Base of all charts: `columns` and `rows` are its numbers."""
 
     columns: Any
     rows: Any
 
     def to_pandas(self) -> Any:
-        """Return the rows as a pandas.DataFrame; a gap is NaN. Raises OptionError if pandas is not
-        installed."""
+        """Return the rows as a pandas.DataFrame; gaps are NaN.
+
+        Raises OptionError if pandas is not installed.
+        """
         need("to_pandas", "pandas")
         import pandas
 
         return pandas.DataFrame(list(self.rows), columns=list(self.columns))
 
     def save(self, path: str | os.PathLike[str]) -> int:
-        """Write a file and return its number of bytes: a picture as .png, .svg, .pdf or .html, a
-        list as .txt, the numbers of either as .csv.
+        """Write a file and return its number of bytes.
+
+        Pictures are written as .png, .svg, .pdf or .html, lists as .txt, the numbers of either as
+        .csv.
 
         >>> t.chart("leads").save("leads.png")
 
         Raises OptionError for another ending, or if a picture needs vl-convert and it is not
-        installed."""
+        installed.
+        """
         return drawn("file", self, os.fspath(path))
 
 
 @dataclass(frozen=True)
 class Listing(_Chart):
-    """A chart to read. lines: for people; columns and rows: the same for machines; note: how to
-    read a line, in a sentence."""
+    """A chart as text.
+
+    lines: for people.
+    columns, rows: the same for programs.
+    note: how to read a line, in a sentence.
+    """
 
     lines: tuple[str, ...]
     columns: tuple[str, ...]
@@ -133,14 +146,14 @@ class Listing(_Chart):
         return "\n".join(self.lines)
 
     def cells(self, count: int) -> list[list[str]]:
-        """The first rows as text."""
+        """Return the first rows as text."""
         return [
             [f"{cell:.7g}" if isinstance(cell, float) else str(cell) for cell in row]
             for row in self.rows[:count]
         ]
 
     def _repr_html_(self) -> str:
-        """The rows in a notebook, the first ones if there are many."""
+        """Return the first `SHOWN_ROWS` rows for a notebook."""
         more = len(self.rows) - SHOWN_ROWS
         left = f"<small>{many(more, 'more row')}</small>" if more > 0 else ""
         return html_table(self.columns, self.cells(SHOWN_ROWS), [self.note]) + left
@@ -186,12 +199,15 @@ class _Picture(_Chart):
 class Heatmap(_Picture):
     """A picture: numbers as colour over two axes.
 
-    names: of x, y and the number, as columns; x's and y's those of the game's states where they are
-    such. rest: where a cell is a state, the fields that all cells share, as text. xs, ys: the
-    values on the axes, evenly spaced. values: float64 (len(xs), len(ys)); NaN where there is none.
-    blank: bool, the same shape: where a number gets no colour. title: what the picture says, one
-    message; about: of what. limits: the numbers at the ends of the colours, the least and the
-    greatest if not given; what is beyond has the end's colour.
+    title: the message of the picture.
+    about: its subject.
+    names: column names of x, y and the number; x and y are state columns if they are fields.
+    xs, ys: the values on the axes, evenly spaced.
+    values: float64 (len(xs), len(ys)), NaN for gaps.
+    blank: bool, the same shape: numbers without colour.
+    limits: the numbers at the ends of the colour scale, by default the least and the greatest;
+        numbers beyond get the end's colour.
+    rest: if a cell is a state: the fields that all cells share, as text.
     """
 
     title: str
@@ -216,12 +232,13 @@ class Heatmap(_Picture):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The names of the numbers' columns."""
         return self.names
 
     def sample(self, cells: int) -> tuple[list[str], list[list[str]], int]:
-        """Return at most so many of the numbers as text, x in columns and y in rows: the heads,
-        the rows, and every how many values of each axis they are."""
+        """Return at most `cells` of the numbers as text, x in columns and y in rows.
+
+        Returns the heads, the rows, and the step: every how many values of each axis are shown.
+        """
         n, m = self.values.shape
         step = next(k for k in count(1) if math.ceil(n / k) * math.ceil(m / k) <= cells)
         heads = [f"{self.names[1]} \\ {self.names[0]}", *(f"{x:,}" for x in self.xs[::step])]
@@ -230,7 +247,7 @@ class Heatmap(_Picture):
 
     @property
     def rows(self) -> tuple[tuple[Cell, ...], ...]:
-        """The numbers: x, y, value, x slowest, as far as there are any; to `DECIMALS`."""
+        """The numbers, without gaps: x, y, value, x slowest; to `DECIMALS`."""
         return tuple(
             (int(x), int(y), _cell(value))
             for x, row in zip(self.xs, self.values, strict=True)
@@ -241,8 +258,7 @@ class Heatmap(_Picture):
 
 @dataclass(frozen=True, eq=False)
 class Curve(Result):
-    """One of `Curves`. label: for people; name: as a column; values: float64 (n,), NaN where there
-    is none."""
+    """One of `Curves`. label: for people; name: as a column; values: float64 (n,), NaN for gaps."""
 
     label: str
     name: str
@@ -251,7 +267,7 @@ class Curve(Result):
 
 @dataclass(frozen=True)
 class Band(Result):
-    """A stretch of the x axis, from first to last in its units, that is marked; text: why, on the
+    """A marked stretch of the x axis, from first to last in its units; text: the reason, on the
     picture."""
 
     first: float
@@ -263,8 +279,10 @@ class Band(Result):
 class Curves(_Picture):
     """A picture: numbers over one axis.
 
-    x_name: of x, as a column. xs: int64 (n,), ascending. limits: the least and the greatest number
-    of the y axis, what is needed if not given. title, about, words: as of a `Heatmap`.
+    title, about, words: as in `Heatmap`.
+    x_name: the column name of x.
+    xs: int64 (n,), ascending.
+    limits: the least and greatest number of the y axis; by default as needed.
     """
 
     title: str
@@ -289,8 +307,10 @@ class Curves(_Picture):
         return (self.x_name, *(curve.name for curve in self.curves))
 
     def sample(self, cells: int) -> tuple[list[str], list[list[str]], int]:
-        """Return at most so many of the numbers as text, a row for each x: the heads, the rows, and
-        every how many values of x they are."""
+        """Return at most `cells` of the numbers as text, one row for each x shown.
+
+        Returns the heads, the rows, and the step: every how many values of x are shown.
+        """
         step = math.ceil(len(self.xs) * (1 + len(self.curves)) / cells)
         heads = [self.x_label, *(curve.label for curve in self.curves)]
         rows = zip(self.xs, *(curve.values for curve in self.curves), strict=True)
@@ -298,7 +318,7 @@ class Curves(_Picture):
 
     @property
     def rows(self) -> tuple[tuple[Cell, ...], ...]:
-        """x and the number of each curve, NaN for a gap; to `DECIMALS`."""
+        """x and the number of each curve, NaN for gaps; to `DECIMALS`."""
         return tuple(
             (int(x), *map(_cell, values))
             for x, *values in zip(self.xs, *(curve.values for curve in self.curves), strict=True)
@@ -306,18 +326,18 @@ class Curves(_Picture):
 
     @property
     def x_range(self) -> tuple[float, float]:
-        """The ends of the x axis: all numbers and all bands."""
+        """The ends of the x axis, which contains all numbers and bands."""
         first, last = float(self.xs[0]), float(self.xs[-1])
         ends = [end for band in self.bands for end in (band.first, band.last)]
         return min([first, *ends]), max([last, *ends])
 
 
 Chart = Listing | Heatmap | Curves
-"""What a game makes of a table."""
+"""The charts that a game makes of a table."""
 
 
 def drawn(kind: str, picture: Any, *how: Any) -> Any:
-    """A picture or a scene, drawn by who is entered for the kind; None where nobody is."""
+    """Draw a picture or a scene with the renderer of this kind; None if none is registered."""
     if kind not in DRAWN_BY:
         return None
     module, name = DRAWN_BY[kind].split(":")
@@ -341,9 +361,11 @@ def outline(
     ys: NDArray[np.int64],
     known: NDArray[np.bool_] | None = None,
 ) -> Line | None:
-    """The line around the cells (len(xs), len(ys)) that are inside, where they touch one that is
-    not; along the edges of cells. None where there is no such. known: which cells there are, all
-    if not given."""
+    """Return the line around the inside cells (len(xs), len(ys)), along edges between cells.
+
+    None if there is no such edge. known: the cells that exist, by default all; other edges are not
+    drawn.
+    """
     inner = np.ones_like(inside) if known is None else known
     half = [(axis[1] - axis[0]) / 2 if len(axis) > 1 else 0.5 for axis in (xs, ys)]
     pieces: list[tuple[float, float]] = []
@@ -362,8 +384,8 @@ def outline(
 
 
 def middle_of(inside: NDArray[np.bool_]) -> tuple[int, int] | None:
-    """The cell of a region (n, m) that is farthest from its edge, for words; None where there is no
-    cell inside."""
+    """Return the cell of a region (n, m) farthest from its edge, to place words; None if it is
+    empty."""
     left, middle = np.pad(inside, 1), None
     while left.any():
         cells = np.argwhere(left)
@@ -376,8 +398,10 @@ def middle_of(inside: NDArray[np.bool_]) -> tuple[int, int] | None:
 def words_in(
     regions: dict[str, NDArray[np.bool_]], xs: NDArray[np.int64], ys: NDArray[np.int64]
 ) -> tuple[Words, ...]:
-    """A word in the middle of each region (len(xs), len(ys)) that is at least 2% of the picture;
-    what follows a space is not written."""
+    """Place a word in each region (len(xs), len(ys)) that covers at least 2% of the picture.
+
+    Only the first word of each name is written.
+    """
     words = []
     for name, inside in regions.items():
         middle = middle_of(inside)

@@ -240,7 +240,7 @@ def within(error: float, each: str = "") -> str:
 
 def bound(error: float) -> str:
     """Return a bound in two digits, rounded up: ``3.0e-08``."""
-    up = Context(prec=2, rounding=ROUND_UP).create_decimal(error * (1 - 1e-9))  # without rounding noise
+    up = Context(prec=2, rounding=ROUND_UP).create_decimal(error * (1 - 1e-9))  # without noise
     return f"{float(up):.1e}"
 
 

@@ -1,17 +1,17 @@
-"""Boards: what every one has, its canonical form, and its hash.
+"""Boards: their common parts, canonical form and hash.
 
 A board is the data that may change from one night to the next: a TOML file under `boards/`, named
-after the file (`solver.board.file` reads it). What stands in it is up to its game; each game has a
-pydantic model, a subclass of `Board`.
+after the file (`solver.board.file` reads it). Each game defines its contents with a pydantic model,
+a subclass of `Board`.
 
-The canonical form is the board as JSON, sorted, with every default written out. It holds what can
-change values or the rows of a table and nothing else: not the title, the comments, the name, nor
-the order of keys. Two boards with one canonical form are one board; `board_hash` is its SHA-256.
+The canonical form is the board as sorted JSON with all defaults written out. It contains exactly
+the things that can change payoffs or the rows of a table: not the title, comments, name or order of
+keys. Boards with equal canonical forms are the same board; `board_hash` is its SHA-256.
 
-The **rules identity** of a game on a board is made of the canonical board without the options of
-reach (`Board.reach`), which say how far a table goes, and of the version of that game's rules. The
-file's name is not in it, nor the frontier, nor the roots of a search: tables of one identity hold
-the same payoffs and grow together.
+The **rules identity** of a game on a board is a hash of the canonical board without the options of
+reach (`Board.reach`), which only set how far a table goes, and of the version of the game's rules.
+It does not depend on the file's name, the frontier or the roots of a search: tables with the same
+identity have the same payoffs and grow together.
 """
 
 import hashlib
@@ -31,7 +31,7 @@ Location = tuple[str | int, ...]  # the keys (text) and list positions (from 0) 
 
 
 class Section(BaseModel):
-    """One table of a board file: frozen, and a key that it does not know is a mistake."""
+    """One table of a board file: frozen; unknown keys are errors."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -39,13 +39,17 @@ class Section(BaseModel):
 def option(
     default: Any, low: float | None = None, high: float | None = None, help: str = ""
 ) -> Any:
-    """An option of a section, by its annotation: a whole number from `low` to `high` (`int`), a
-    fraction (`float`), a truth value, a text, one of several texts (`Literal`); nothing else is
-    taken for one. help: what it does, in a sentence of plain words with its unit. Raises TypeError
-    for what no board file can say."""
+    """Declare an option of a section.
+
+    Its annotation gives the type: `int` from `low` to `high`, `float`, `bool`, `str`, or a
+    `Literal` of texts; values of other types are refused. help: its effect, in a plain sentence
+    with its unit.
+
+    Raises TypeError for a default that no board file can contain.
+    """
     if not isinstance(default, int | float | str | list | None):
         raise TypeError(f"option: {default!r:.60}; expected a number, text, true or false")
-    strict = None if type(default) is str else True  # text is taken from text alone
+    strict = None if type(default) is str else True  # only text is accepted as text
     return Field(
         default, ge=low, le=high, strict=strict, description=help or None, validate_default=True
     )
@@ -53,21 +57,21 @@ def option(
 
 @dataclass(frozen=True)
 class Source:
-    """Where a board was read: the file's absolute path, and the options that `--set` changed."""
+    """The origin of a board: the file's absolute path, and the options that `--set` changed."""
 
     file: str
     settings: dict[str, str]
 
 
 class Board(Section):
-    """What every board has. A game subclasses it with `game: Literal[...]` and its own sections.
+    """The base of every board. A game subclasses it with `game: Literal[...]` and its own sections.
 
-    The sections `rules` and `solve` hold the options, which `--set name=value` may change. Boards
-    are equal if what stands in them is, wherever they were read.
+    The sections `rules` and `solve` hold the options, which `--set name=value` can change. Boards
+    with equal contents are equal, even from different files.
     """
 
     reach: ClassVar[frozenset[str]] = frozenset()
-    """Options that say how far a table goes and change no payoff."""
+    """Options that set how far a table goes and change no payoff."""
 
     game: str
     name: str  # the stem of the file; not a key in it
@@ -82,11 +86,11 @@ class Board(Section):
 
     @property
     def source(self) -> Source | None:
-        """Where the board was read; None where it was made in another way."""
+        """The file that the board was read from; None if it was made another way."""
         return self._source
 
     def read_from(self, source: Source | None) -> Self:
-        """The same board, with where it was read."""
+        """Return the same board with its origin."""
         board = self.model_copy()
         board._source = source
         return board
@@ -100,7 +104,7 @@ class Board(Section):
 
     @classmethod
     def options(cls) -> dict[str, Location]:
-        """Where each option that `--set` may change stands: name -> location in the file."""
+        """Return name -> location in the file for each option that `--set` can change."""
         places: dict[str, Location] = {}
         for section in ("rules", "solve"):
             fields = fields_of(cls, (section,))
@@ -109,7 +113,7 @@ class Board(Section):
 
     @classmethod
     def place(cls, location: Location) -> str:
-        """A location as a person would name it; an option by its name alone."""
+        """Return a location in words; for an option, its name."""
         if len(location) > 1 and location[0] in ("rules", "solve"):
             location = location[1:]
         words = [f"item {part + 1}" if isinstance(part, int) else part for part in location]
@@ -117,16 +121,16 @@ class Board(Section):
 
 
 def canonical(board: Board) -> dict[str, Any]:
-    """The board as plain JSON values, keys sorted, defaults written out, empty sections left out.
+    """Return the board as JSON values: keys sorted, defaults written out, empty sections left out.
 
-    It has the shape of the file, so `board_from_canonical` reads it back.
+    It has the shape of the file, so `board_from_canonical` can read it.
     """
     dumped = board.model_dump(mode="json", exclude={"name", "title"}, exclude_none=True)
     return {key: value for key, value in _sorted(dumped).items() if value != {}}
 
 
 def board_hash(board: Board) -> str:
-    """The SHA-256 of the canonical form written as compact ASCII JSON, in 64 hexadecimal digits."""
+    """Return the SHA-256 of the canonical form as compact ASCII JSON, in 64 hexadecimal digits."""
     return _digest(canonical(board))
 
 
@@ -136,15 +140,17 @@ def _digest(form: Any) -> str:
 
 
 def mistake(sentence: str, *location: str | int) -> PydanticCustomError:
-    """The error that a model's validator raises: `sentence` says what is wrong at `location`.
+    """Return an error for a model's validator to raise: `sentence` describes the fault at
+    `location`.
 
-    `location` is from the top of the file; without one, it is what pydantic was looking at.
+    location: from the top of the file; by default the value that pydantic is validating.
     """
     return PydanticCustomError("board", "{sentence}", {"sentence": sentence, "at": location})
 
 
 def fields_of(model: type[BaseModel], location: Location) -> dict[str, FieldInfo]:
-    """The keys that the section at `location` may have; none if the model has no such section."""
+    """Return the keys that the section at `location` may have; empty if there is no such
+    section."""
     for part in location:
         field = model.model_fields.get(str(part))
         kind = field.annotation if field else None
@@ -158,7 +164,7 @@ def fields_of(model: type[BaseModel], location: Location) -> dict[str, FieldInfo
 
 
 def in_order(key: str) -> tuple[int, str]:
-    """Sort key: numbers as numbers ("2" before "10"), names after them."""
+    """Sort key: numbers as numbers ("2" before "10"), then names."""
     return (int(key), "") if re.fullmatch(r"[0-9]{1,9}", key) else (10**9, key)
 
 
@@ -169,7 +175,7 @@ def _sorted(value: Any) -> Any:
 
 
 def rules_form(board: Board) -> dict[str, Any]:
-    """The canonical form of the board without the options of reach: what changes a payoff."""
+    """Return the canonical form without the options of reach: everything that changes a payoff."""
     form = canonical(board)
     for option in type(board).reach:
         *sections, key = map(str, type(board).options()[option])
@@ -181,7 +187,7 @@ def rules_form(board: Board) -> dict[str, Any]:
 
 
 def identity_of(form: Mapping[str, Any], rules_version: int) -> str:
-    """The rules identity of a `rules_form`, in 12 hexadecimal digits."""
+    """Return the rules identity of a `rules_form`, in 12 hexadecimal digits."""
     return _digest([form, rules_version])[:12]
 
 
@@ -193,12 +199,13 @@ class _OnBoard(Protocol):
 
 
 def rules_identity(game: _OnBoard) -> str:
-    """The rules identity of a game on its board, in 12 hexadecimal digits."""
+    """Return the rules identity of a game on its board, in 12 hexadecimal digits."""
     return identity_of(rules_form(game.board), game.rules_version)
 
 
 def changed_options(board: Board) -> dict[str, Any]:
-    """The options that are not at their game's defaults, by name, those of reach left out."""
+    """Return the options that differ from their game's defaults, by name, without those of
+    reach."""
     changed = {
         option: value for option, (value, field) in options_of(board).items()
         if option not in type(board).reach and value != field.default
@@ -207,8 +214,10 @@ def changed_options(board: Board) -> dict[str, Any]:
 
 
 def options_of(board: Board) -> dict[str, tuple[Any, FieldInfo]]:
-    """The options by name: the value on this board, and the field of the model, whose `default`,
-    `description` and values (`values_of`) are the game's."""
+    """Return the options by name: the value on this board, and the field of the model.
+
+    The field has the `default`, the `description` and the values (`values_of`).
+    """
     options = {}
     for option, location in type(board).options().items():
         *sections, key = map(str, location)
@@ -218,8 +227,8 @@ def options_of(board: Board) -> dict[str, tuple[Any, FieldInfo]]:
 
 
 def values_of(field: FieldInfo) -> list[str | bool | range]:
-    """The values that an option takes: texts, truth values, whole numbers from one to another; of
-    fractions a text that says so."""
+    """Return the values that an option accepts: texts, truth values, ranges of whole numbers; for
+    fractions a text with the range."""
     kind = field.annotation
     kinds = get_args(kind) if get_origin(kind) in (Union, types.UnionType) else (kind,)
     values: list[str | bool | range] = []

@@ -1,12 +1,12 @@
-"""The games by name, and where each is: its folder here, an installed package, or a call.
+"""The registry of games: in a folder here, in an installed package, or registered by a call.
 
-* A folder of `solver.games` says in its ``__init__`` which games are in it: ``GAMES``, a tuple of
-  `Entry`. Nothing else names a game.
-* An installed package declares entry points of the group ``luckbase.games``, the name of the game
-  leading to an `Entry`, or to whatever registers one when it is loaded.
-* Anybody calls `register`; `solver.game.game` does it for somebody's own file.
+* Each folder of `solver.games` lists its games in its ``__init__``: ``GAMES``, a tuple of `Entry`.
+  No other code names a game.
+* An installed package declares entry points of the group ``luckbase.games``: the name of the game
+  -> an `Entry`, or an object that registers one when it is loaded.
+* A program calls `register`; `solver.game.game` does so for a user's file.
 
-Nothing is imported before it is asked for: a board's model brings pydantic, the rules bring numba.
+Everything is imported when first needed: a board's model imports pydantic, the rules import numba.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ HOME = "luckbase.solver.games"
 
 @dataclass(frozen=True)
 class GameFile:
-    """Somebody's file that registered games, as it was when it was run."""
+    """A user's file that registered games, with its text when it was run."""
 
     path: str
     text: str
@@ -43,10 +43,15 @@ class GameFile:
 
 @dataclass(frozen=True)
 class Entry:
-    """A game. board: the model of its board files; make: board -> `Rules`; either may be
-    ``module:name``, which is imported when it is asked for. stamp: of the code that it comes from,
-    where that may change under its version; 0 elsewhere. file: the one that entered it, if any.
-    title: what people call it, its name if not given; about: the game in two sentences."""
+    """A game.
+
+    board: the model of its board files, or ``module:name``, imported when needed.
+    make: function board -> `Rules`, or ``module:name``.
+    stamp: a hash of its code, if that may change without a new version; otherwise 0.
+    file: the user's file that registered it, if any.
+    title: its name for people, by default `name`.
+    about: the game in two sentences.
+    """
 
     name: str
     board: type[Board] | str
@@ -57,20 +62,20 @@ class Entry:
     about: str = ""
 
     def model(self) -> type[Board]:
-        """The model of its board files."""
         return load(self.board)
 
     def rules(self, board: Board) -> Rules:
-        """Its rules on a board. Raises BoardError or OptionError for a board that it refuses."""
+        """Return its rules on a board. Raises BoardError or OptionError for a board that it
+        refuses."""
         return load(self.make)(board)
 
 
 entries: dict[str, Entry] = {}
-"""The games that were entered, by name."""
+"""The registered games, by name."""
 
 
 def enter(entry: Entry) -> None:
-    """Enter a game, in the place of one that was entered by this name before.
+    """Register a game; it replaces an earlier one of the same name.
 
     Raises OptionError for the name of a game of this package.
     """
@@ -82,10 +87,17 @@ def enter(entry: Entry) -> None:
 def register(
     name: str, board: type[Board], rules: Callable[[Any], Rules], title: str = "", about: str = ""
 ) -> None:
-    """Enter a game: its name as a board file says it, the model of its board files, and the
-    function that makes its rules of a board; title, about: what people call it, and the game in two
-    sentences. Raises OptionError for a name that is taken or cannot be one of a folder; TypeError
-    for a model that is none."""
+    """Register a game.
+
+    name: as in a board file.
+    board: the model of its board files.
+    rules: function from a board to its rules.
+    title: its name for people.
+    about: the game in two sentences.
+
+    Raises OptionError for a name that is taken or cannot name a folder, TypeError for a wrong
+    model.
+    """
     if not re.fullmatch(r"\w[\w-]*", name):
         raise OptionError(f"game {name!r}: expected a name of letters, digits, - and _")
     texts = isinstance(title, str) and isinstance(about, str)
@@ -97,40 +109,39 @@ def register(
 
 
 def of_file(file: GameFile) -> tuple[str, ...]:
-    """The games that a file of this text has registered."""
+    """Return the games that a file with this text has registered."""
     return tuple(e.name for e in entries.values() if e.file and e.file.text == file.text)
 
 
 def names() -> tuple[str, ...]:
-    """The names of all games that are known, in the order of the alphabet."""
+    """Return the names of all known games, sorted."""
     return tuple(sorted({*_here(), *_installed(), *entries}))
 
 
 def is_here(name: str) -> bool:
-    """Whether the game of this name is one of this package."""
+    """Return whether the game belongs to this package."""
     return name not in entries and name in _here()
 
 
 def said(name: str) -> str:
-    """What an author knows a game by: its file, or its name."""
+    """Return the name by which an author knows a game: its file, or its name."""
     file = entries[name].file if name in entries else None
     return f"game {name}" if file is None else Path(file.path).name
 
 
 def known(name: str) -> bool:
-    """Whether there is a game of this name."""
+    """Return whether a game of this name exists."""
     return name in entries or name in _here() or name in _installed()
 
 
 def described(name: str) -> tuple[str, str]:
-    """What people call a game, and the game in two sentences; its name, and nothing, where that is
-    all that is known."""
+    """Return a game's title and its description in two sentences; the name and "" if unknown."""
     entry = find(name) if known(name) else None
     return (entry.title or name, entry.about) if entry else (name, "")
 
 
 def find(name: str) -> Entry:
-    """The game of this name. Raises OptionError for one that is not known."""
+    """Return the game of this name. Raises OptionError if it is unknown."""
     entry = entries.get(name) or _here().get(name)
     if entry is None and name in _installed():
         loaded = _installed()[name].load()
@@ -145,7 +156,7 @@ def find(name: str) -> Entry:
 
 @cache
 def _here() -> dict[str, Entry]:
-    """The games of this package, by the folders there are."""
+    """Return the games of this package, found in its folders."""
     home = importlib.import_module(HOME)
     games = {}
     for folder in pkgutil.iter_modules(home.__path__):
@@ -162,7 +173,7 @@ def _installed() -> dict[str, EntryPoint]:
 
 
 def load(where: Any) -> Any:
-    """What ``module:name`` names; anything else, as it is."""
+    """Return the object that ``module:name`` names; anything else unchanged."""
     if not isinstance(where, str) or ":" not in where:
         return where
     module, _, name = where.partition(":")
