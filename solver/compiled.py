@@ -1,19 +1,19 @@
-"""Functions that numba compiles when they are first called, and the folder that keeps the code.
+"""Functions that numba compiles on their first call, and the folder that caches their code.
 
-Importing numba takes 0.2 s, and loading the first function that it has kept takes 0.15 s. That is
-longer than the whole answer to one state. Compiling takes seconds. So a declared function imports
-numba when it is first called, and stays plain Python while `in_python` lasts.
+Importing numba takes 0.2 s, and loading the first cached function takes 0.15 s. That is longer than
+a whole query. Compiling takes seconds. So a declared function imports numba when it is first
+called, and stays plain Python inside `in_python`.
 
 **Declarations.** `njit` declares a function that Python calls. With a signature, numba compiles the
 function once and refuses other types. Without one, numba compiles it for the types of each call.
 `jitable` declares a function that only compiled functions call.
 
-**Code on the disk.** numba keeps compiled functions in a folder. It compiles a function again if
-its file changes, but not if a helper in another file does. So every version of luckbase has a
-folder of its own, named by a hash of all files in `solver/` and of the versions of numba, numpy and
-Python. Another version compiles once more (`python -m tests.bench compile`). Folders that were not
-used for `KEEP_DAYS` days are removed. Compiled code is run, so luckbase only uses folders that
-belong to this user and that nobody else may write to.
+**Code on disk.** numba caches compiled functions in a folder. It compiles a function again if its
+file changes, but not if a helper in another file does. So every version of luckbase has its own
+folder, named by a hash of all files in `solver/` and of the versions of numba, numpy and Python. A
+new version compiles everything once more (`python -m tests.bench compile`). Folders not used for
+`KEEP_DAYS` days are removed. Compiled code is executed, so luckbase only uses folders that belong
+to this user and that only this user can write to.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ _in_python = _beside = False
 # --- numba's types, by name ----------------------------------------------------------------------
 
 _types_lock = threading.RLock()
-"""numba may make two types of one if two threads ask for it at the same time."""
+"""numba may make two types of one if two threads need it at the same time."""
 
 
 class Later:
-    """One of numba's types, or a signature, that is `made` when a function needs it."""
+    """A numba type or signature that is `made` when a function first needs it."""
 
     def __init__(self, make: Callable[[], Any]) -> None:
         self._make = make
@@ -86,7 +86,7 @@ def tuple_type(of: type, *parts: Any) -> Any:
 
     def make() -> Any:
         made, numba_types = [_made(part) for part in parts], types.made
-        if all(part == made[0] for part in made):  # numba tells the two apart
+        if all(part == made[0] for part in made):  # numba distinguishes the two
             return numba_types.NamedUniTuple(made[0], len(made), of)
         return numba_types.NamedTuple(made, of)
 
@@ -108,10 +108,10 @@ class Function:
 
     @property
     def made(self) -> Any:
-        """Return numba's dispatcher; a function with a signature is then compiled.
+        """numba's dispatcher; a function with a signature is compiled here.
 
-        No lock is held: numba has one of its own, and a second lock could wait for it for ever. If
-        two threads come at once, the second loads what the first has kept.
+        No lock is held: numba has its own, and two locks could deadlock. If two threads come at
+        once, the second loads the code that the first has cached.
         """
         if "_made" not in self.__dict__:
             made = compiled(self.plain, self._signature, **self._options)
@@ -140,7 +140,7 @@ class Function:
 class Part:
     """A function that becomes part of the compiled functions that call it.
 
-    plain: the Python function, which Python runs as it is.
+    plain: the Python function, which Python runs unchanged.
     """
 
     def __init__(
@@ -165,11 +165,11 @@ class Part:
 
 
 _new_parts: list[Part] = []
-"""Those that numba does not know yet."""
+"""Parts that are not yet registered with numba."""
 
 
 def njit(signature: Any = None, **options: Any) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Declare a function as `numba.njit` does: kept on the disk, and called without Python's lock.
+    """Declare a function as `numba.njit` does, cached on disk and called without the GIL.
 
     signature: of the types in `types`; None to compile the function for the types of each call.
     options: more options of `numba.njit`.
@@ -196,11 +196,11 @@ def jitable(**options: Any) -> Callable[[Callable[P, R]], Callable[P, R]]:
 
 
 inlined = jitable(forceinline=True)
-"""Declares a function whose code is put in the place of each call."""
+"""Declares a function whose code replaces each call."""
 
 
 def _array_at(array: Any) -> Any:
-    """Return what numba compiles for `borrowed`: an array at the address of another."""
+    """Return the function that numba compiles for `borrowed`: an array at another's address."""
     import numba
 
     pointer = numba.types.CPointer(array.dtype)
@@ -213,10 +213,10 @@ def _array_at(array: Any) -> Any:
 
 
 def _same_array(array: Any) -> Any:
-    """Return an argument of a compiled function as an array that no references are counted of.
+    """Return an array argument of a compiled function without reference counting.
 
-    numba counts references, atomically, wherever an array is taken out of a tuple or handed to
-    another function. In short functions that takes as long as the work: without it, the rules of
+    numba counts references, atomically, whenever an array is taken out of a tuple or passed to
+    another function. In short functions this takes as long as the work: without it, the rules of
     Press Your Luck take half the time. The array must not outlive the call.
     """
     return array
@@ -244,7 +244,8 @@ def compiled(function: Callable[..., Any], signature: Any = None, **options: Any
 
 
 def tell_numba() -> None:
-    """Tell numba of the declared functions, so that others that it compiles may call them."""
+    """Register the declared functions with numba, so that functions compiled later may call
+    them."""
     from numba import extending, typeof
 
     with _types_lock:
@@ -263,17 +264,18 @@ def compile_all(*functions: Any) -> None:
 
 @contextmanager
 def in_python(few: bool = True, beside: bool = False) -> Iterator[None]:
-    """Run declared functions as plain Python, as long as numba is not imported.
+    """Run declared functions as plain Python if numba is not imported.
 
-    few: False to change nothing. beside: use functions that are compiled already, and compile no
-    others even if numba is imported.
+    few: False to change nothing.
+    beside: use functions that are already compiled, and compile no others even if numba is
+        imported.
     """
     import numpy as np
 
     global _in_python, _beside
     before, _in_python, _beside = (_in_python, _beside), few, beside
     try:
-        with np.errstate(over="ignore"):  # as numba counts
+        with np.errstate(over="ignore"):  # numba wraps without a warning
             yield
     finally:
         _in_python, _beside = before
@@ -288,7 +290,7 @@ def compile_on() -> None:
 # --- how long it takes ---------------------------------------------------------------------------
 
 _begun: list[float] = []
-"""When each compilation that is under way began, the outermost first."""
+"""Start times of the compilations in progress, the outermost first."""
 _total = 0.0
 
 
@@ -305,12 +307,12 @@ def _compiling() -> Iterator[None]:
 
 
 def compiling_seconds() -> float:
-    """Return the seconds for which this process has compiled functions, or loaded them."""
+    """Return the seconds that this process has spent compiling or loading functions."""
     began = _begun[:1]
     return _total + (time.monotonic() - began[0] if began else 0.0)
 
 
-# --- where compiled code is kept -----------------------------------------------------------------
+# --- the cache of compiled code ------------------------------------------------------------------
 
 KEEP_DAYS = 30
 _DAY = 86400.0
@@ -318,7 +320,7 @@ _STARTED = time.time()
 
 
 def cache_roots() -> Iterator[Path]:
-    """Yield the folders that may hold one folder a version, the preferred one first."""
+    """Yield the folders that can hold one folder for each version, the preferred one first."""
     chosen = os.environ.get("NUMBA_CACHE_DIR")
     if chosen:
         yield Path(chosen) / "luckbase"
@@ -330,8 +332,8 @@ def cache_roots() -> Iterator[Path]:
 def cache_folder() -> Path | None:
     """Return the folder of this version, marked as used today; the first use removes old folders.
 
-    None if no folder is safe, or if a source file has changed since this process started: the code
-    may then mix two versions, and is not kept.
+    None if no folder is safe, or if a source file has changed since this process started: then the
+    code may mix two versions and must not be cached.
     """
     sources, now = sorted(Path(__file__).parent.rglob("*.py")), time.time()
     if any(_STARTED < file.stat().st_mtime <= now for file in sources):
@@ -352,7 +354,8 @@ def cache_folder() -> Path | None:
 
 
 def version_hash(sources: list[Path]) -> str:
-    """Return a hash of source files of `solver/` and of the versions of what compiles them."""
+    """Return a hash of the source files of `solver/` and of the versions of numba, numpy and
+    Python."""
     import numba
     import numpy as np
 
@@ -364,7 +367,7 @@ def version_hash(sources: list[Path]) -> str:
 
 
 def _is_safe(folder: Path) -> bool:
-    """Make a folder if it is missing. True if it is this user's and only they may write to it."""
+    """Make a folder if it is missing. Return whether only this user owns it and can write to it."""
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         found = folder.lstat()
@@ -377,10 +380,10 @@ def _is_safe(folder: Path) -> bool:
 
 
 def prune(root: Path) -> None:
-    """Remove what was not used for `KEEP_DAYS` days.
+    """Remove folders and files that were not used for `KEEP_DAYS` days.
 
-    A folder is moved away before it is removed, so no other process sees half of one. A process
-    that still uses it makes it again.
+    A folder is renamed before it is removed, so no other process sees half of one. A process that
+    still uses it creates it again.
     """
     before = time.time() - KEEP_DAYS * _DAY
     for path in root.glob("*"):

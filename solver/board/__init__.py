@@ -1,1 +1,1 @@
-"""Boards: the model of a file, reading one, which rules it asks for; the games by name."""
+"""Boards: board files, their model, the rules that they need, and the registry of games."""

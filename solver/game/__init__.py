@@ -1,4 +1,4 @@
-"""A game: what it gives, and what follows from that for every game alike.
+"""Games: the contract that each game fulfils, and everything that follows from it for any game.
 
-For authors of games everything is on one page, `luckbase.game`.
+Authors of games find everything on one page, `luckbase.game`.
 """

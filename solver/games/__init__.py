@@ -1,1 +1,1 @@
-"""The games, one folder each, which says in `GAMES` which are in it (`solver.board.registry`)."""
+"""The games, one folder each; each folder lists its games in `GAMES` (`solver.board.registry`)."""

@@ -1,32 +1,33 @@
 """Zero-sum matrix games, one at a time: value, a strategy for each player, and a proof.
 
-The row player picks a row, the column player a column, at once; the column player pays A[r, c] to
-the row player. With x, y over the simplices (von Neumann 1928)::
+The row player picks a row and the column player a column at the same time; the column player pays
+A[r, c] to the row player. With x, y over the simplices (von Neumann 1928)::
 
     v = max_x min_c (x A)_c = min_y max_r (A y)_r
 
 **The proof.** Any pair x, y gives bounds: ``low = min_c (x A)_c <= v <= high = max_r (A y)_r``. The
-value is their middle. ``gap = high - low`` is computed afterwards on the given matrix, whatever
-method found x and y, so a wrong turn shows as a gap.
+value is their middle. ``gap = high - low`` is computed afterwards on the given matrix, by whatever
+method x and y were found, so a mistake shows as a gap.
 
 **The algorithm** (`solve_game`):
 
-1. A saddle point, an entry least in its row and greatest in its column, ends it: gap 0.
-2. Rows and columns that another one dominates (weakly, in exact comparison) are removed.
+1. A saddle point, an entry least in its row and greatest in its column, ends it with gap 0.
+2. Rows and columns that are dominated (weakly, in exact comparison) are removed.
 3. The rest is shifted and scaled into 1 <= A' <= 2, so that its value is positive, and ::
 
        max 1 y'  subject to  A' y' <= 1, y' >= 0          (v' = 1 / optimum, y = v' y')
 
    is solved by the simplex method (Dantzig 1951) on a condensed tableau: float64 (m + 1, n + 1),
-   the right side last, the reduced costs, which hold x, in the last row. A pivot exchanges the
-   variable of a row (basic) with the variable of a column; `labels` names both. The first pivot is
-   the largest entry of the column whose largest entry is least; then the largest reduced cost
+   with the right side last and the reduced costs, which hold x, in the last row. A pivot exchanges
+   the variable of a row (basic) with the variable of a column; `labels` names both. The first pivot
+   is the largest entry of the column whose largest entry is least; then the largest reduced cost
    decides.
-4. If the gap is above the tolerance (1e-13 of the range of the entries, and 16 roundings of an
+4. If the gap is above the tolerance (1e-13 of the range of the entries plus 16 roundings of an
    entry), the tableau of the last basis is computed again from the matrix, with complete pivoting.
 5. While the gap is above it, a pivot of the criss-cross method follows (Terlaky 1985: Bland's rule
-   of the least index, from any basis, so that it cannot cycle), and step 4 again. The strategies
-   with the smallest gap are kept, with this gap.
+   of the least index, from any basis, so that it cannot cycle), and then step 4. The strategies
+   with
+   the smallest gap are kept, with this gap.
 """
 
 from __future__ import annotations
@@ -46,16 +47,16 @@ _any = types.float64[:, :]
 
 
 LARGEST = 1e100
-"""The largest entry: room for products."""
+"""The largest entry: leaves room for products."""
 ATTEMPTS = 500
-"""Bases of a game that are tried at most."""
+"""The most bases that are tried for a game."""
 AT_ONCE = 256
-"""Games whose ranges are worked out together."""
+"""Games whose ranges are computed together."""
 typed = partial(njit, error_model="numpy")
-"""How every function here is compiled."""
+"""The decorator of every function here."""
 
-# Three functions take a matrix, its sign, and then rows and columns. The other player has a.T and
-# the other sign.
+# Three functions take a matrix, its sign, and then rows and columns. For the other player they get
+# a.T and the opposite sign.
 
 
 @typed(_f(_any, _f, _n, _n, _f1))
@@ -85,7 +86,7 @@ def best_row(a, sign, rows, columns):
 
 @typed(_n(_any, _f, _n, _n, _i1, _i1))
 def drop_dominated(a, sign, m, n, rows, columns):
-    """Remove from rows[:m] the rows of sign * a that others dominate; return how many stay."""
+    """Remove from rows[:m] the rows of sign * a that others dominate; return how many remain."""
     for i in range(m - 1, -1, -1):
         r, top = rows[i], columns[0]
         for k in range(n):
@@ -93,7 +94,7 @@ def drop_dominated(a, sign, m, n, rows, columns):
                 top = columns[k]
         for j in range(m):
             rival, k = rows[j], 0
-            if rival == r or sign * a[rival, top] < sign * a[r, top]:  # nearly always
+            if rival == r or sign * a[rival, top] < sign * a[r, top]:  # nearly always true
                 continue
             while k < n and sign * a[r, columns[k]] <= sign * a[rival, columns[k]]:
                 k += 1
@@ -107,7 +108,8 @@ def drop_dominated(a, sign, m, n, rows, columns):
 
 @typed(types.UniTuple(_n, 2)(_f2, _n, _n, _i1, _i1))
 def undominated(a, rows, columns, keep_rows, keep_columns):
-    """Remove rows and columns from 0, 1, … that others dominate, iterated; return how many stay."""
+    """Remove rows and columns from 0, 1, … that others dominate, iterated; return how many
+    remain."""
     m, n, before = rows, columns, 0
     while m + n != before:
         before = m + n
@@ -135,11 +137,12 @@ def pivot(t, m, n, labels, p, q):
 
 @typed(types.UniTuple(_n, 2)(_f2, _n, _n, _f2, _f2))
 def tableau(a, m, n, t, labels):
-    """Write the first tableau of a game (m, n) of entries 0 to 1; returns the first pivot: the
-    greatest entry of the column in which that is least.
+    """Write the first tableau of a game (m, n) of entries 0 to 1; return the first pivot.
 
-    labels[0, r] is the variable of row r, labels[1, c] of column c: 0 to n - 1 the columns of the
-    game, n to n + m - 1 the slacks of its rows.
+    It is the greatest entry of the column in which that is least.
+
+    labels: labels[0, r] is the variable of row r, labels[1, c] of column c: 0 to n - 1 for the
+        columns of the game, n to n + m - 1 for the slacks of its rows.
     """
     p = q = 0
     lowest = np.inf
@@ -160,7 +163,7 @@ def tableau(a, m, n, t, labels):
 
 @typed(types.void(_n, _n, _f2, _f2))
 def simplex(m, n, t, labels):
-    """Pivot a tableau by Dantzig's rule. The simplex may give up; the gap will show it."""
+    """Pivot a tableau by Dantzig's rule. It may give up; the gap will show it."""
     for _ in range(50 + 10 * (m + n)):
         q, cost = -1, 1e-14
         for c in range(n):
@@ -202,8 +205,8 @@ def rebuild(a, m, n, t, labels):
 def least_index_pivot(m, n, t, labels):  # noqa: C901  # rows, columns, and the other side of the pivot
     """Make one pivot of the criss-cross method; return False if the tableau has none.
 
-    Of the variables with a negative right side or a positive cost, the one of the least label is
-    exchanged with the one of the least label that mends it.
+    Of the variables with a negative right side or a positive cost, the one of least label is
+    exchanged with the one of least label that corrects it.
     """
     p, q, least = -1, -1, np.inf
     for r in range(m):
@@ -313,9 +316,10 @@ def _solve(batch, values, x, y, gaps):
 class Solutions:
     """The solutions of n games of (rows, columns).
 
-    values: float64 (n,), in the unit of the entries, within gap / 2 of the truth. row_strategies:
-    float64 (n, rows), column_strategies: float64 (n, columns), lotteries. gaps: float64 (n,), how
-    far the bounds that the two strategies prove lie apart.
+    values: float64 (n,), in the unit of the entries, within gap / 2 of the exact value.
+    row_strategies: float64 (n, rows), lotteries.
+    column_strategies: float64 (n, columns), lotteries.
+    gaps: float64 (n,), the differences between the bounds that the two strategies prove.
     """
 
     values: NDArray[np.float64]
@@ -346,8 +350,9 @@ def solve(batch: NDArray[np.float64]) -> Solutions:
 
 
 def all_ranges(games: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the least and the greatest weight of each row in an optimal strategy of n games of one
-    shape (n, rows, columns): float64 (n, rows, 2).
+    """Return the least and the greatest weight of each row in optimal strategies of n games.
+
+    games: (n, rows, columns). Returns float64 (n, rows, 2).
 
     If every entry of row r gains t, the value gains t times the greatest (for t < 0 the least)
     weight of r in an optimal strategy (Mills 1956). The steps t are 1e-6 of the entries' range: the

@@ -1,4 +1,4 @@
-"""Sixteen zero-sum matrix games of one shape at once: a guess that is proved, or refused.
+"""Sixteen zero-sum matrix games of one shape at once: a guess that is proved or refused.
 
 Neighbouring games often have the same optimal **support**: rows I and columns J, s of each, such
 that the optimal x and y make the other player indifferent between them, and neither gains by
@@ -10,24 +10,24 @@ over the others::
     x D = A[s, s] - A[s, j]        the last weight of x is 1 - sum
 
 `try_support` solves these equations without pivoting, replaces negative weights by 0 and computes
-the bounds that both strategies prove on the whole matrix. The gap between the bounds decides, game
-by game. `simplex.solve_game` solves games that no known support solves, and `read_support` reads
-their supports.
+the bounds that both strategies prove on the complete matrix. The gap between the bounds decides,
+game by game. `simplex.solve_game` solves games that no known support solves, and `read_support`
+reads their supports.
 
 The arrays are flat. A line of an array is sixteen numbers, a lane for each game. LLVM turns each
-innermost loop over the lanes into vector instructions, if the code keeps these rules:
+innermost loop over the lanes into vector instructions if the code keeps these rules:
 
 * The loop is ``range(w & W)``, and w is an argument of type uint64 that is always 16. LLVM unrolls
-  a loop of known length before it looks for vectors; that the length is a multiple of 16 saves the
-  code for the rest.
+  a loop of known length before it looks for vectors; the mask makes the length a multiple of 16,
+  which avoids the code for a remainder.
 * All indices are uint64, because an index that may be negative costs a branch.
 * A lane loop contains other loops only if their lengths are constants, such as the size of a
   support in `weights_of`. LLVM unrolls those first.
-* A lane loop reads the games, at places known only at run time, or writes the workspace at such a
-  place, but not both. The two are different arrays, because LLVM compares each place that is read
-  with each place that is written, and gives up if there are too many pairs.
-* No number is replaced by the maximum of itself and another one: LLVM writes such a number under a
-  mask, which costs 20 cycles. Adding 0 to the maximum prevents this.
+* A lane loop reads the games at indices known only at run time, or writes the workspace at such an
+  index, but not both. The two are different arrays, because LLVM compares each index that is read
+  with each index that is written, and gives up if there are too many pairs.
+* No number is replaced by the maximum of itself and another number: LLVM writes such a number under
+  a mask, which costs 20 cycles. Adding 0 to the maximum prevents this.
 
 There is no fused multiply-add, so the bits are the same on every processor.
 """
@@ -52,11 +52,11 @@ _0, _1, _2, _3, _4, _5, _6, _7 = (np.uint64(i) for i in range(8))
 VALUE, WORST, _SUM_X, _SUM_Y, _HIGH, _LOW, _X, _Y, _BLOCK, NUMBERS = (
     np.uint64(LANES * i) for i in (0, 1, 2, 3, 4, 5, 6, 14, 22, 22 + LARGEST_SUPPORT**2)
 )
-"""Where the lines of the workspace f (float64) begin: the value, the largest gap that was accepted;
-the sums of the weights, the bounds; x with its sign turned, y; scratch. Last, its length."""
+"""The begin of each line of the workspace f (float64): the value, the largest accepted gap; the
+sums of the weights, the bounds; x with its sign turned, y; scratch. Last, its length."""
 
 typed = jitable(error_model="numpy", boundscheck=False)
-"""Most functions here are compiled as a part of `try_support` or of its caller."""
+"""The decorator of most functions here, which become part of `try_support` or of its caller."""
 
 
 @typed
@@ -75,7 +75,7 @@ def copy_block(a, f, z, support, w):
 def weights_of(size):  # noqa: C901  # the steps of `weights`
     """Return a function that turns the block of a support of this size into weights: -x and y.
 
-    The function returns the bits of the games without negative weights (but for rounding).
+    The function returns the bits of the games without negative weights (except by rounding).
     """
     t = size - 1  # the reference
 
@@ -136,7 +136,7 @@ def weights_of(size):  # noqa: C901  # the steps of `weights`
 
 @typed
 def starts(z, first, step):
-    """Return where the eight rows (columns) z[first], … of the games begin."""
+    """Return the begins of the eight rows (columns) z[first], … of the games."""
     return (
         z[first] * step, z[first + _1] * step, z[first + _2] * step, z[first + _3] * step,
         z[first + _4] * step, z[first + _5] * step, z[first + _6] * step, z[first + _7] * step,
@@ -146,8 +146,9 @@ def starts(z, first, step):
 def best_payoff_of(size, step, weights, best):
     """Return a function that writes the best payoff against a strategy to the line `best`.
 
-    size: how many weights it has. step: from each row (column) that is compared to the next one.
-    weights: where they are.
+    size: the number of its weights.
+    step: the distance between rows (columns) that are compared.
+    weights: the begin of its weights.
     """
     y0, y1, y2, y3, y4, y5, y6, y7 = (weights + np.uint64(k * LANES) for k in range(8))
 
@@ -199,8 +200,8 @@ _b2, _b4, _b6, _b8 = (bounds_of(size) for size in (2, 4, 6, 8))
 def try_support(a, m, n, f, z, support, wanted, tolerance, w):  # noqa: C901, PLR0913  # a case for each size
     """Solve games by a support; return the bits of the solved games.
 
-    a: the games, the entry (r, c) of lane l at r * ROW + c * 16 + l.
-    m, n: how many rows and columns the games have, at least four of each.
+    a: the games, with entry (r, c) of lane l at r * ROW + c * 16 + l.
+    m, n: the numbers of rows and columns, at least four of each.
     f: the workspace. VALUE is written, unless all wanted games have negative weights.
     z, support: an array of uint64, and where in it the support begins. It may be too large.
     wanted: the bits of the games to solve.
@@ -250,8 +251,11 @@ def try_support(a, m, n, f, z, support, wanted, tolerance, w):  # noqa: C901, PL
 
 @typed
 def collect(z, to, weights, labels, count, low, size):
-    """Write which of the `size` variables from `low` on are among `count` labels to z[to], …, the
-    variable of the greatest weight last, and 0 behind; return how many."""
+    """Write the `size` variables from `low` on that are among `count` labels to z[to], …; return
+    how many.
+
+    The variable of the greatest weight comes last, followed by zeros.
+    """
     found, best = _0, _0
     for i in range(np.uint64(MAX_SIDE)):
         z[to + i] = _0
@@ -271,8 +275,9 @@ def collect(z, to, weights, labels, count, low, size):
 def read_support(game, m, n, labels, x, y, z, support):  # noqa: C901  # elimination
     """Write the basis of a game that `simplex.solve_game` solved to z[support].
 
-    game: (m, n). labels: of the rows and the columns, as `simplex.tableau` has them. x, y: the
-    strategies.
+    game: (m, n).
+    labels: of the rows and the columns, as in `simplex.tableau`.
+    x, y: the strategies.
 
     The reference, the row and the column of the greatest weight, is last. The others are in the
     order of complete pivoting on D, which suits neighbouring games.

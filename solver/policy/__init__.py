@@ -1,1 +1,1 @@
-"""What agents get: a profile of policies makes a Markov chain of a game."""
+"""The payoffs of agents: a profile of policies turns a game into a Markov chain."""

@@ -1,4 +1,4 @@
-"""Who plays: agents by name, and ways of playing that answer for many states at once."""
+"""Players: agents by name, and policies that decide for many states at once."""
 
 from __future__ import annotations
 
@@ -21,8 +21,12 @@ Decider = Callable[[Game, int, Ints, list[Ints]], list[Floats]]
 
 @dataclass(frozen=True)
 class Policy:
-    """A way of playing that is asked about many states at once, as a table's. holds: at which
-    states (n, fields) it has decisions, (n,); None for one that has them everywhere."""
+    """A way of playing that decides for many states at once, such as a table.
+
+    decide: the decider.
+    holds: function from states (n, fields) to whether it has decisions there, (n,); None if it has
+        them everywhere.
+    """
 
     decide: Decider
     holds: Callable[[Ints], NDArray[np.bool_]] | None = None
@@ -32,9 +36,9 @@ OPTIMAL, BEST_RESPONSE, RANDOM = "optimal", "best-response", "random"
 
 
 def asking(agent: Agent) -> Decider:
-    """An agent, who is asked about one state at a time, as a decider.
+    """Return an agent, which decides for one state at a time, as a decider.
 
-    Raises OptionError, naming the state, where they answer what is no choice.
+    Its decider raises OptionError, with the state, if the agent returns an invalid choice.
     """
 
     def decide(game: Game, player: int, states: Ints, actions: list[Ints]) -> list[Floats]:
@@ -65,13 +69,16 @@ def asking(agent: Agent) -> Decider:
 
 
 def random_player(game: Game, player: int, state: Ints, actions: list[int]) -> Sequence[float]:
-    """The agent who takes any of their choices, all equally likely."""
+    """The agent that takes each of its choices with the same chance."""
     return [1 / len(actions)] * len(actions)
 
 
 def named_agent(game: Game, name: str, argument: str = "agents") -> Agent | Policy:
-    """One of the game's agents. Raises OptionError, by the argument, for a name that is none, and
-    for an agent whom this board can not have."""
+    """Return one of the game's agents.
+
+    Raises OptionError, naming the argument, for an unknown name or an agent that this board cannot
+    have.
+    """
     known = agents_of(game)
     if name not in known:
         names = [OPTIMAL, BEST_RESPONSE, RANDOM, *known]

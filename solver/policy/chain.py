@@ -1,9 +1,9 @@
-"""A profile of policies turns a game into a Markov chain: the states it comes to, and the chances.
+"""A profile of policies turns a game into a Markov chain: the states that it reaches, and chances.
 
-Only what the profile can come to from some roots is expanded: an action that a policy never takes
-leads nowhere. Where both players choose at once the chances of their choices are multiplied. A
-player without a policy maximises, and keeps all their actions. The chain is solved (`Chain.solve`)
-by backward induction, states that come back to each other by `solver.search.cycles`.
+Only states that the profile can reach from given roots are expanded: an action that a policy never
+takes is ignored. If both players choose at once, the chances of their choices are multiplied. A
+player without a policy maximises, and keeps all their actions. `Chain.solve` solves the chain by
+backward induction, and states that return to each other by `solver.search.cycles`.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ _i1, _i4, _f1, _f2 = types.int64[::1], types.int32[::1], types.float64[::1], typ
 
 @dataclass(frozen=True)
 class Chain:
-    """What a profile can come to from a root: n states, the root first, m edges; or a piece of it,
-    children by their numbers in the whole.
+    """The states that a profile can reach from its roots: n states, the roots first, m edges.
 
-    A state has edges first[x] .. first[x + 1], none where the game is over.
+    A state has edges first[x] .. first[x + 1] - 1; a terminal state has none. While it is built, a
+    piece of the chain has the children's numbers in the complete chain.
     """
 
     game: Game
@@ -54,24 +54,24 @@ class Chain:
     children: NDArray[np.int32]
     """int32 (m,), the number of the state."""
     chances: Floats
-    """float64 (m,), positive, summing to 1 a choice."""
+    """float64 (m,), positive, with sum 1 for each choice."""
     actions: Ints
-    """int64 (m,), -1 where nobody acts."""
+    """int64 (m,), -1 if no player acts."""
     rewards: Floats
     """float64 (m, players)."""
     choices: Ints
-    """int64 (m,): edges with the same number are one choice, all of a state whose players have
-    policies."""
+    """int64 (m,): edges of a state with the same number are one choice. If all its players have
+    policies, a state has one choice."""
     payoffs: Floats
-    """float64 (n, players), of states that are over, else 0."""
+    """float64 (n, players), of terminal states, else 0."""
     actors: Ints
-    """int64 (n,), who decides, -1 where nobody does, JOINTLY where both do."""
+    """int64 (n,), the player who decides, -1 for none, JOINTLY for both."""
     takers: Ints
-    """int64 (n,), who of them maximises."""
+    """int64 (n,), the players among them who maximise."""
 
     @property
     def over(self) -> NDArray[np.bool_]:
-        """bool (n,): the states that are over."""
+        """bool (n,): the terminal states."""
         return np.equal(np.diff(self.first), 0)
 
     @cached_property
@@ -80,12 +80,15 @@ class Chain:
         return np.repeat(np.arange(len(self.keys)), np.diff(self.first))
 
     def states(self, numbers: NDArray[np.integer]) -> Ints:
-        """The states (k, fields) of numbers (k,)."""
+        """Return the states (k, fields) of numbers (k,)."""
         return unpack_all(self.game.strides, np.ascontiguousarray(self.keys[numbers]))
 
     def solve(self) -> SolvedChain:
-        """The payoffs of every state; raises StateError for a cycle that is not covered
-        (`solver.search.cycles`), GameError for a payoff that is out of the game's range."""
+        """Return the payoffs of every state.
+
+        Raises StateError for a cycle that is not supported (`solver.search.cycles`), GameError for
+        a payoff out of the game's range.
+        """
         game, n = self.game, len(self.keys)
         rewards = self.rewards if game.pays else np.empty((0, game.players))
         patterns = Patterns(
@@ -105,8 +108,12 @@ class Chain:
 
 @dataclass(frozen=True)
 class SolvedChain:
-    """A chain with its states' payoffs. values: float64 (n, players). best: int64 (n,), what is
-    chosen (`Chain.choices`), MIXED for a lottery. error: a bound on the error of every payoff."""
+    """A chain with its states' payoffs.
+
+    values: float64 (n, players).
+    best: int64 (n,), the best choice (`Chain.choices`), MIXED for a lottery.
+    error: a bound on the error of every payoff.
+    """
 
     chain: Chain
     values: Floats
@@ -114,7 +121,7 @@ class SolvedChain:
     error: float
 
     def look_up(self, keys: Keys) -> Ints:
-        """The numbers (k,) of states of the chain, from their keys (k,)."""
+        """Return the numbers (k,) of states of the chain, from their keys (k,)."""
         return self._by_key[np.searchsorted(self.chain.keys, keys, sorter=self._by_key)]
 
     @cached_property
@@ -123,15 +130,17 @@ class SolvedChain:
 
 
 Known = Callable[[Ints], tuple[Floats, NDArray[np.bool_]]]
-"""known(states (n, fields)) -> their payoffs (n, players), and of which (n,) they are there."""
+"""known(states (n, fields)) -> their payoffs (n, players), and a mask (n,) of those that exist."""
 
 
 def expand_profile(
     game: Game, keys: Keys, deciders: Sequence[Decider | None], numbering: Numbering,
     known: Known | None = None,
 ) -> Chain:  # fmt: skip
-    """Where a profile goes from the states with these keys; children get their numbers. Where
-    payoffs are `known` it ends, as where the game is over."""
+    """Expand the states with these keys for a profile; children are entered in `numbering`.
+
+    States whose payoffs are `known` have no edges, like terminal ones.
+    """
     states = unpack_all(game.strides, keys)
     edges = expand(game, states)
     over, payoffs = edges.terminal, np.zeros((len(states), game.players))
@@ -160,10 +169,10 @@ def expand_profile(
         takers[both] = _fix_jointly(game, deciders, states[both], spans, chosen, choices)
     group = np.searchsorted(at, np.arange(len(owner)), side="right") - 1
     nobody = (edges.kinds == CHANCE) & (edges.actors < 0)
-    actions = np.where(nobody[owner], -1, edges.actions)  # chance takes none that a player has
+    actions = np.where(nobody[owner], -1, edges.actions)  # chance takes no player's action
     weights: Floats = edges.weights * chosen[group]
     kept = np.flatnonzero((weights > 0) & ~over[owner])
-    if jointly.any():  # what is one choice stands together
+    if jointly.any():  # edges of one choice must be consecutive
         kept = kept[np.lexsort((np.where(jointly[owner], choices[group], 0)[kept], owner[kept]))]
     children = numbering.enter(pack_all(game.strides, np.ascontiguousarray(edges.children[kept])))
     first = np.searchsorted(owner[kept], np.arange(len(states) + 1))
@@ -177,11 +186,13 @@ def _fix_jointly(
     game: Game, deciders: Sequence[Decider | None], states: Ints, spans: list[slice],
     chosen: Floats, choices: Ints,
 ) -> Ints:  # fmt: skip
-    """Write the chances of the joint actions of simultaneous states (k, fields), which stand at
-    `spans` of `chosen`: products of the two players', or one's where the other maximises; and which
-    choice each belongs to then. Returns who maximises (k,)."""
+    """Write the chances of the joint actions of simultaneous states (k, fields), and their choices.
+
+    They are at `spans` of `chosen`: products of the two players' chances, or one player's if the
+    other maximises. Returns the player who maximises (k,).
+    """
     sides = []
-    for g in spans:  # every pair is there, rows slowest
+    for g in spans:  # every pair exists, rows slowest
         row, column = np.divmod(choices[g], JOINT)
         across = int((row == row[0]).sum())
         sides.append((row[::across], column[:across]))
@@ -206,10 +217,11 @@ def explore_profile(
     game: Game, roots: Ints, deciders: Sequence[Decider | None], max_states: int = MAX_STATES,
     known: Known | None = None,
 ) -> Chain:  # fmt: skip
-    """Return the chain of a profile from one root (fields,) or several (k, fields), which are its
-    first states; the decider of a player who maximises is None. known: as of `expand_profile`.
+    """Return the chain of a profile from a root (fields,) or several (k, fields), its first states.
 
-    Raises SearchLimitError, OptionError as `asking`.
+    deciders: None for a player who maximises. known: as in `expand_profile`.
+
+    Raises SearchLimitError, and OptionError as `asking` does.
     """
     numbering, done, pieces = Numbering(), 0, list[Chain]()
     roots = np.ascontiguousarray(roots).reshape(-1, game.field_count)
@@ -233,8 +245,11 @@ def explore_profile(
 
 
 def ordered(first: Ints, children: NDArray[np.int32]) -> tuple[NDArray[np.int32], Ints]:
-    """The states of a chain in an order, children first (n,), and its components with a cycle, in
-    the same order, (k, 2): where in it each begins, and how many states it has."""
+    """Return an order of the states of a chain, children first (n,), and its cycles (k, 2).
+
+    A cycle is a component: where it begins in the order, and its number of states; in the same
+    order.
+    """
     n = len(first) - 1
     order, starts = np.empty(n, np.int32), np.empty(2 * n, np.int32)
     walk = Walk(*(np.empty(n, np.int32) for _ in range(5)))
@@ -243,7 +258,7 @@ def ordered(first: Ints, children: NDArray[np.int32]) -> tuple[NDArray[np.int32]
 
 
 def _edges_of(first: Ints, members: NDArray[np.integer]) -> tuple[Ints, Ints]:
-    """Of some states (m,): where the edges of each begin (m + 1,), and the edges' numbers (k,)."""
+    """Return where the edges of some states (m,) begin (m + 1,), and the edges' numbers (k,)."""
     counts = first[members + 1] - first[members]
     begins = np.concatenate([[0], np.cumsum(counts)])
     return begins, np.repeat(first[members] - begins[:-1], counts) + np.arange(begins[-1])

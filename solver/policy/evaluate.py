@@ -1,20 +1,20 @@
-"""What a profile of agents, one policy a player, is worth: exactly, and by Monte Carlo.
+"""The payoffs of a profile of agents, one policy for each player: exact, and by Monte Carlo.
 
 With chances s(x, a) of the actions at state x::
 
     V(x) = sum over a of s(x, a) q(x, a)            the profile's payoffs, one a player
 
-A player without a policy (`BEST_RESPONSE`) maximises against the others. V is that of the profile's
-chain (`solver.policy.chain`).
+A player without a policy (`BEST_RESPONSE`) maximises against the others. V is computed on the
+profile's chain (`solver.policy.chain`).
 
-**Monte Carlo**: a play is a path in the chain, a random number and a binary search in the cumulated
-chances a step. The random number of step t of play i is a hash of (seed, i, t), so the result
-depends on `seed` and the number of games alone. The chain is expanded as plays come to its states,
-and forgotten if there are too many. mean = sum of the returns / n, standard error = sqrt(sample
-variance / n). The numbers that a game names (`Statistics`) are counted like rewards.
+**Monte Carlo**: a play is a path in the chain; each step takes a random number and a binary search
+in the cumulated chances. The random number of step t of play i is a hash of (seed, i, t), so the
+result depends only on `seed` and the number of games. The chain is expanded as plays reach its
+states, and forgotten if it grows too large. mean = sum of the returns / n, standard error =
+sqrt(sample variance / n). The numbers that a game names (`Statistics`) are counted like rewards.
 
 Sources: Puterman, Markov Decision Processes, 4.2 and 5.1; Steele, Lea, Flood, Fast splittable
-pseudorandom number generators (2014), for the hash.
+    pseudorandom number generators (2014), for the hash.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ from luckbase.solver.search.keys import Keys, Numbering, grown, pack_all, unpack
 
 
 def following(solved: Graph | SolvedChain) -> Decider:
-    """What is best in a solved graph or chain as a decider: its optimal player."""
+    """Return the optimal player of a solved graph or chain, as a decider."""
 
     def decide(game: Game, player: int, states: Ints, actions: list[Ints]) -> list[Floats]:
         best = solved.best[solved.look_up(pack_all(game.strides, np.ascontiguousarray(states)))]
@@ -77,10 +77,10 @@ def following(solved: Graph | SolvedChain) -> Decider:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """The exact payoffs of a profile, one a player.
+    """The exact payoffs of a profile, one for each player.
 
-    error: a bound on what the gaps of cycles change of them.
-    chain: what the profile can come to, all actions of players who maximise included.
+    error: a bound on their error.
+    chain: the states that the profile can reach, including all actions of players who maximise.
     """
 
     value: Floats
@@ -92,12 +92,13 @@ def deciders_of(
     game: Game, agents: Sequence[str | Agent | Policy], roots: Ints,
     max_states: int = 1 << 30, optimal: Graph | None = None,
 ) -> list[Decider | None]:  # fmt: skip
-    """What decides for each player below `roots` (k, fields), one agent a player: a name, of the
-    game's own or `optimal`, `best-response`, `random`, an agent, or a `Policy`. None for
-    `best-response`.
+    """Return a decider for each player below `roots` (k, fields); None for `best-response`.
 
-    optimal: the game's graph from the roots, solved, if it is there. Raises OptionError for a name
-    that is none, and as `Graph.solve`.
+    agents: one for each player: a name, of the game's own or `optimal`, `best-response`, `random`;
+        an agent; or a `Policy`.
+    optimal: the game's graph from the roots, solved, if available.
+
+    Raises OptionError for an unknown name, and the errors of `Graph.solve`.
     """
     if OPTIMAL in agents and optimal is None:
         optimal = Graph(game, max_states=max_states)
@@ -116,14 +117,14 @@ def deciders_of(
 
 
 class Starts(NamedTuple):
-    """Where plays begin: canonical states (k, fields), each once, and their chances (k,)."""
+    """The starts of plays: canonical states (k, fields), each once, and their chances (k,)."""
 
     states: Ints
     chances: Floats
 
 
 def starts_at(root: Ints | Starts) -> Starts:
-    """The one start at a state (fields,), or the starts as they are."""
+    """Return the single start at a state (fields,), or the starts unchanged."""
     return root if isinstance(root, Starts) else Starts(root.reshape(1, -1), np.ones(1))
 
 
@@ -135,8 +136,10 @@ def evaluate_profile(
     max_states: int = MAX_STATES,
     optimal: Graph | None = None,
 ) -> Evaluation:
-    """Return the exact payoffs of a profile from a root (fields,), or expected over starts. Raises
-    as `deciders_of`, `explore_profile`, `Chain.solve`."""
+    """Return the exact payoffs of a profile from a root (fields,), or expected over starts.
+
+    Raises the errors of `deciders_of`, `explore_profile` and `Chain.solve`.
+    """
     roots, chances = starts_at(root)
     deciders = deciders_of(game, agents, roots, max_states, optimal)
     solved = explore_profile(game, roots, deciders, max_states).solve()
@@ -146,8 +149,11 @@ def evaluate_profile(
 def fixed_deciders(
     game: Game, agents: Sequence[str | Agent | Policy], roots: Ints, max_states: int = MAX_STATES
 ) -> list[Decider]:
-    """Return a decider for each player, as `deciders_of`; for `best-response` its solution below
-    the roots. Raises as `evaluate_profile`."""
+    """Return a decider for each player, as `deciders_of`; `best-response` is solved below the
+    roots.
+
+    Raises the errors of `evaluate_profile`.
+    """
     deciders = deciders_of(game, agents, roots, max_states)
     if None not in deciders:
         return [each for each in deciders if each is not None]
@@ -158,14 +164,14 @@ def fixed_deciders(
 # --- Monte Carlo ---------------------------------------------------------------------------------
 
 MAX_STEPS = 1_000_000
-"""Steps after which a play counts as one that does not end."""
+"""The number of steps from which a play counts as endless."""
 
 _f1, _f2, _i1, _n1 = types.float64[::1], types.float64[:, ::1], types.int64[::1], types.int32[::1]
 
 
 @njit(types.uint64(types.uint64))
 def mix(x):
-    """SplitMix64's finaliser: 64 bits that look random for each x."""
+    """Return 64 bits that look random for each x: SplitMix64's finaliser."""
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return x ^ (x >> np.uint64(31))
@@ -173,7 +179,8 @@ def mix(x):
 
 @njit(types.int64(_f1, types.int64, types.int64, types.uint64, types.int64))
 def pick(cumulated, low, high, stream, step):
-    """The edge, of low .. high by their cumulated chances, that a game takes in this step."""
+    """Return the edge, of low .. high by their cumulated chances, that a game takes in this
+    step."""
     draw = mix(stream + np.uint64(step) * np.uint64(0xD1342543DE82EF95))
     u = np.float64(draw >> np.uint64(11)) * 2.0**-53
     while low < high:
@@ -186,9 +193,14 @@ def pick(cumulated, low, high, stream, step):
 
 
 class _Edges(NamedTuple):
-    """A chain's edges as plays need them: where those of a state begin, how many (-1: it is not
-    expanded); of each edge the child, the chances from the state's first edge on, added up, the
-    rewards (edges, players)."""
+    """A chain's edges for plays.
+
+    first: where the edges of each state begin.
+    size: their number, -1 if the state is not expanded.
+    children: of each edge.
+    cumulated: the sum of the chances from the state's first edge on.
+    rewards: (edges, players).
+    """
 
     first: Ints
     size: NDArray[np.int32]
@@ -202,7 +214,7 @@ _EDGES = tuple_type(_Edges, _i1, _n1, _n1, _f1, _f2)
 
 @njit(types.void(_f1, types.uint64, types.int64, _i1))
 def _draw_starts(cumulated, seed, start, at):
-    """Draw where each game begins, numbered from `start`: step 0 of its random numbers."""
+    """Draw the start of each game, numbered from `start`: step 0 of its random numbers."""
     for i in range(at.size):
         stream = mix(seed + np.uint64(start + i) * np.uint64(0x9E3779B97F4A7C15))
         at[i] = pick(cumulated, 0, cumulated.size - 1, stream, 0)
@@ -210,8 +222,10 @@ def _draw_starts(cumulated, seed, start, at):
 
 @njit(types.void(_EDGES, types.uint64, types.int64, _i1, _i1, _f2, types.int64))
 def _advance(edges, seed, start, at, steps, returns, max_steps):
-    """Let each game, numbered from `start`, go on until it comes to a state that is not expanded,
-    is over (no edges) or has made `max_steps` steps. at, steps, returns: in place."""
+    """Play each game, numbered from `start`, up to a state that is terminal or not expanded.
+
+    It also stops after `max_steps` steps. at, steps, returns: modified in place.
+    """
     first, size, children, cumulated, rewards = edges
     for i in range(at.size):
         stream = mix(seed + np.uint64(start + i) * np.uint64(0x9E3779B97F4A7C15))
@@ -229,7 +243,8 @@ def _advance(edges, seed, start, at, steps, returns, max_steps):
 class Count(Result):
     """The mean of a number over simulated games, with its standard error.
 
-    what: the number's name. player: whose it is, from 1, if each player has one.
+    what: the number's name.
+    player: the player whose number it is, from 1, if each player has one.
     """
 
     what: str
@@ -252,13 +267,16 @@ class _Counters:
         self.names += [(name, None) for name in statistics.events]
 
     def at_ends(self, states: Ints) -> Floats:
-        """float64 (n, of_ends): the numbers of games that end in these states (n, fields)."""
+        """Return the numbers of games that end in these states (n, fields): float64 (n,
+        of_ends)."""
         columns = [count(states) for count in self.statistics.ends.values()]
         return np.column_stack([np.empty((len(states), 0)), *columns]).astype(np.float64)
 
     def on_steps(self, piece: Chain, below: Ints) -> Floats:
-        """float64 (m, events): which events each edge of a chain is; below: the states (m, fields)
-        to which the edges lead."""
+        """Return the events of each edge of a chain: float64 (m, events).
+
+        below: the states (m, fields) to which the edges lead.
+        """
         states = piece.states(piece.owners)
         columns = [is_one(states, piece.actions, below)
                    for is_one in self.statistics.events.values()]  # fmt: skip
@@ -266,15 +284,17 @@ class _Counters:
 
 
 def _cumulated(chain: Chain) -> Floats:
-    """The chances of each state's edges, added up from its first edge on."""
+    """Return the chances of each state's edges, summed from its first edge on."""
     total: Floats = np.concatenate([[0.0], np.cumsum(chain.chances)])
     return total[1:] - np.repeat(total[chain.first[:-1]], np.diff(chain.first))
 
 
 @dataclass(frozen=True)
 class Simulation:
-    """Mean returns and their standard errors over simulated games, float64 (players,) each; counts:
-    of the numbers that the game names."""
+    """Mean returns and their standard errors over simulated games, float64 (players,) each.
+
+    counts: of the numbers that the game names.
+    """
 
     games: int
     mean: Floats
@@ -283,8 +303,8 @@ class Simulation:
 
 
 class _Plays:
-    """Games number start .. stop - 1, side by side, each from one of the states `roots` (k,) of a
-    chain, drawn with chances (k,)."""
+    """Games number start .. stop - 1, side by side, each from a state drawn from `roots` (k,) of a
+    chain with chances (k,)."""
 
     def __init__(
         self, players: int, edges: _Edges, seed: int, start: int, stop: int, roots: Ints,
@@ -299,36 +319,39 @@ class _Plays:
         self.returns = np.zeros((n, edges.rewards.shape[1]))
 
     def advance(self, edges: _Edges) -> None:
-        """As far as the chain is expanded. Raises StateError where a play does not end."""
+        """Play as far as the chain is expanded. Raises StateError if a play does not end."""
         _advance(edges, self.seed, self.start, self.at, self.steps, self.returns, MAX_STEPS)
         if (self.steps >= MAX_STEPS).any():
             raise StateError(f"with these agents a play goes on for {MAX_STEPS:,} steps or more")
 
     def totals(self, payoffs: Floats) -> Floats:
-        """What each finished game paid, and its numbers: (n, players + ends + events)."""
+        """Return the returns and numbers of each finished game: (n, players + ends + events)."""
         ends, players = payoffs[self.at], self.players
         paid = self.returns[:, :players] + ends[:, :players]
         return np.hstack([paid, ends[:, players:], self.returns[:, players:]])
 
 
 def _sums(returns: Floats, first: Floats) -> Floats:
-    """Of returns (n, players), of how far they are above the first of all games, and of the squares
-    of that, which is 0 where all are the same: (3, players)."""
+    """Return the sums of returns (n, players), of their differences to the first game, and of the
+    squares of these: (3, players).
+
+    The differences are exactly 0 if all returns are equal.
+    """
     above = returns - first
     return np.array([returns.sum(axis=0), above.sum(axis=0), (above * above).sum(axis=0)])
 
 
 MAX_EDGES = 50_000_000
-"""Edges that are remembered on the way: 1.5 GB."""
+"""The most edges that are kept during a simulation: 1.5 GB."""
 BATCH = 1 << 14
-"""Games that are played side by side on the way."""
+"""Games that are played side by side."""
 
 
 class _Expanded:
-    """The part of a profile's chain that games have come to so far.
+    """The part of a profile's chain that games have reached so far.
 
-    edges: their rewards have one more column for each event that is counted.
-    payoffs: of states that are over, with one more column for each number that is counted there.
+    edges: their rewards have one more column for each counted event.
+    payoffs: of terminal states, with one more column for each number that is counted there.
     """
 
     def __init__(
@@ -343,7 +366,7 @@ class _Expanded:
         self.payoffs = np.empty((0, game.players + counters.of_ends))
 
     def enter(self, keys: Keys) -> Ints:
-        """The numbers of states (m,), int64; new ones are not expanded."""
+        """Return the numbers of states (m,), int64; new ones are not expanded."""
         numbers = self.numbering.enter(keys).astype(np.int64)
         self._make_room()
         return numbers
@@ -357,7 +380,7 @@ class _Expanded:
         self.payoffs = grown(self.payoffs, n)
 
     def expand(self, numbers: Ints) -> None:
-        """Expand states that are not."""
+        """Expand states that are not expanded yet."""
         keys = self.numbering.keys_at(numbers)
         piece = expand_profile(self.game, keys, self.deciders, self.numbering, self.known)
         new = slice(self.count, self.count + len(piece.children))
@@ -379,8 +402,9 @@ def simulate(
     game: Game, root: Ints | Starts, deciders: Sequence[Decider], games: int, seed: int = 0,
     known: Known | None = None,
 ) -> Simulation:  # fmt: skip
-    """Play `games` games from `root` (fields,), or from starts, expanding states as games come to
-    them, and count the numbers that the game names. A game ends where payoffs are `known`, and then
+    """Play `games` games from `root` (fields,) or from starts, and count the numbers of the game.
+
+    States are expanded when games reach them. If `known` is given, games end at known payoffs and
     nothing is counted.
 
     Raises StateError if a game does not end.
@@ -401,7 +425,7 @@ def simulate(
             new = new[visited.edges.size[new] < 0]
             if not len(new):
                 break
-            if visited.count > MAX_EDGES:  # begin again with where the plays are
+            if visited.count > MAX_EDGES:  # begin again from the current states
                 keys = visited.numbering.keys_at(plays.at)
                 visited = _Expanded(game, deciders, counters, known)
                 plays.at = visited.enter(keys)

@@ -1,19 +1,20 @@
-"""One step of the Bellman equation, the one of the house: at one state, compiled, and at many.
+"""One step of the Bellman equation, shared by all of luckbase: compiled for one state, and for
+many.
 
 For a state x with actions a, each a lottery over edges with weight w, reward r and child y::
 
     q(x, a) = sum over the edges of a  w (r + V(y))
     V(x)    = q(x, a*),  a* the acting player's best action; of tied ones the earliest
 
-Every engine puts these together, and whoever asks what every action is worth (`evaluate`); a sum is
-taken in the order of the edges everywhere, so a payoff has the same bits whoever works it out.
-Functions without a signature become part of the function that calls them.
+Every engine uses these functions, and so does `evaluate`, which returns the q of all actions. Sums
+are always taken in the order of the edges, so a payoff has the same bits whichever engine computes
+it. Functions without a signature become part of the function that calls them.
 
-**Errors.** Every step also bounds the error of what it computes: that of the worst child, the
-rounding of the sums (Higham, 3.1), and what hangs on a decision that the errors leave open.
+**Errors.** Every step also bounds the error of its result: the worst child's error, the rounding of
+the sums (Higham, 3.1), and the loss if the errors leave a decision open.
 
 Sources: Puterman, Markov Decision Processes, 4.3 (the equations); Higham, Accuracy and stability of
-numerical algorithms (rounding of sums).
+    numerical algorithms (rounding of sums).
 """
 
 from __future__ import annotations
@@ -36,27 +37,29 @@ if TYPE_CHECKING:
     from luckbase.solver.matrix_game.simplex import Solutions
 
 OVER, MIXED, KNOWN, NEW, UNEVEN = -1, -3, -4, -5, -6
-"""Instead of a best action: the game is over; a mixed strategy; given without one; met and not
-solved; both choose at once and the payoffs do not have one sum."""
+"""In place of a best action: the game is over; a mixed strategy; the payoff was given; met but not
+solved; both choose at once and payoffs do not have a constant sum."""
 TIE, LOW, HIGH, EVEN, TOLD = range(5)
-"""Where the limits of a step are: the tie tolerance, the least and the greatest payoff (0 if they
-are to be found), the largest difference between sums of two players' payoffs that counts as none,
-and the largest error that leaves no decision open: above a rounded table less than what counts as a
-tie."""
+"""Positions in the limits of a step: the tie tolerance; the least and the greatest payoff (0 if the
+search has to find them); the largest difference between sums of two payoffs that counts as none;
+and the largest error that leaves no decision open. Above a rounded table the last is less than the
+tie tolerance."""
 U = 2.0**-53
 """The relative error of one operation in float64."""
 JOINTLY = -2
-"""Instead of who acts: both choose at once."""
+"""In place of an actor: both choose at once."""
 MATRIX_GAME = types.FunctionType(SOLVE_GAME)
 _i, _f, _i1, _f1 = types.int64, types.float64, types.int64[::1], types.float64[::1]
 _f2, errors_type = types.float64[:, ::1], types.float32[::1]
 
 
 class Lotteries(NamedTuple):
-    """The edges of states behind one another, m of them; edges of one action stand together.
+    """The edges of states one after another, m of them; edges of one action are consecutive.
 
-    children: ints (m,), rows of the values. weights: float64 (m,). actions: int64 (m,). rewards:
-    float64 (m, players), or (0, players) where nothing is paid.
+    children: ints (m,), rows of the values.
+    weights: float64 (m,).
+    actions: int64 (m,).
+    rewards: float64 (m, players), or (0, players) if edges pay nothing.
     """
 
     children: Any
@@ -70,8 +73,12 @@ LOTTERIES = tuple_type(Lotteries, _i1, _f1, _i1, _f2)
 
 
 class Scratch(NamedTuple):
-    """Scratch of a step. q: float64 (most edges, players). starts: int64 (most edges,), the first
-    edge of each action. out: float64 (players,), the payoffs. limits: float64 (5,), TIE and so on.
+    """Scratch for a step.
+
+    q: float64 (most edges, players).
+    starts: int64 (most edges,), the first edge of each action.
+    out: float64 (players,), the payoffs.
+    limits: float64 (5,), TIE to TOLD.
     """
 
     q: Any
@@ -84,17 +91,19 @@ SCRATCH_TYPE = tuple_type(Scratch, _f2, _i1, _f1, _f1)
 
 
 def limits_of(game: Game, tolerance: float) -> Floats:
-    """Return the limits of a step, with this tolerance for ties: that of the rules, and above a
-    table twice its error more."""
+    """Return the limits of a step.
+
+    tolerance: for ties; the rules', or above a table twice its error more.
+    """
     (low, high), tie = game.known_range or (0.0, 0.0), game.tie_tolerance
-    rounded = tolerance > 3 * tie * (1 + 1e-9)  # the table's error is larger than the rules' ties
+    rounded = tolerance > 3 * tie * (1 + 1e-9)  # the table's error exceeds the rules' tolerance
     told = tie if rounded else tolerance
     even = 1e-9 * (high - low if game.known_range else 1.0)
     return np.array([tolerance, low, high, even, told])
 
 
 def scratch_of(game: Game, edges: int, tolerance: float) -> Scratch:
-    """Return scratch for states of at most so many edges, with this tolerance for ties."""
+    """Return scratch for states of at most `edges` edges, with this tolerance for ties."""
     q, starts = np.empty((edges, game.players)), np.empty(edges, np.int64)
     return Scratch(q, starts, np.empty(game.players), limits_of(game, tolerance))
 
@@ -110,15 +119,15 @@ def borrowed_scratch(scratch):
 
 @inlined
 def action_value(edges, k, stop, values, skip, q, g):
-    """Write q(x, a) of the action whose edges begin at k to row g of q, for each of its columns;
-    returns where the action ends, at `stop` at the latest.
+    """Write q(x, a) of the action whose edges begin at k to row g of q; return where the action
+    ends, at most `stop`.
 
-    values: float64 (states, skip + columns), `skip` columns in front not being values.
+    values: float64 (states, skip + columns); the first `skip` columns are not values.
     """
     children, weights, actions, rewards = edges
     action, columns = actions[k], q.shape[1]
     pays = rewards.shape[0] > 0
-    if columns == 3 and not pays:  # a row of three is one cache line, and read once
+    if columns == 3 and not pays:  # a row of three fits a cache line: read it once
         q0 = q1 = q2 = 0.0
         while k < stop and actions[k] == action:
             y, weight = children[k], weights[k]
@@ -142,8 +151,10 @@ def action_value(edges, k, stop, values, skip, q, g):
 
 @inlined
 def action_values(edges, k, stop, values, skip, scratch):
-    """`action_value` of every action of a state, whose edges are k .. stop - 1; where each begins
-    goes to scratch.starts. Returns how many."""
+    """Run `action_value` for every action of a state, whose edges are k .. stop - 1.
+
+    Writes where each action begins to scratch.starts; returns the number of actions.
+    """
     groups = 0
     while k < stop:
         scratch.starts[groups] = k
@@ -154,7 +165,7 @@ def action_values(edges, k, stop, values, skip, scratch):
 
 @inlined
 def best_of(q, groups, actor, tolerance):
-    """The row of q (groups, …) that `actor` takes: a later one if better by more."""
+    """Return the row of q (groups, …) that `actor` takes: a later one only if better by more."""
     best = 0
     for g in range(1, groups):
         if q[g, actor] > q[best, actor] + tolerance:
@@ -164,7 +175,7 @@ def best_of(q, groups, actor, tolerance):
 
 @njit(_f(_i, _i, _i, _f2))
 def margin_of(groups, best, actor, q):
-    """Return what the second best action would cost the one who acts, at least 0."""
+    """Return the loss of the actor's second best action, at least 0."""
     second = -np.inf
     for g in range(groups):
         if g != best and q[g, actor] > second:
@@ -174,8 +185,8 @@ def margin_of(groups, best, actor, q):
 
 @inlined
 def decide(groups, actor, scratch):
-    """Write the payoffs of the action that is taken to scratch.out; return its row in scratch.q and
-    its margin, NaN if there is nothing to choose."""
+    """Write the payoffs of the action taken to scratch.out; return its row in scratch.q, and its
+    margin, NaN if there is no choice."""
     q, out, margin = scratch.q, scratch.out, np.nan
     chooses = groups > 1 and actor >= 0
     taken = best_of(q, groups, actor, scratch.limits[TIE]) if chooses else 0
@@ -188,8 +199,11 @@ def decide(groups, actor, scratch):
 
 @inlined
 def step_error(edges, span, groups, values, errors, scratch):
-    """Return a bound on the error of every action's payoffs: the largest of the children, and the
-    rounding of a sum: for each term one operation on its chance, reward, product and sum."""
+    """Return a bound on the error of every action's payoffs.
+
+    It is the largest error of a child plus the rounding of a sum: for each term one operation each
+    on its chance, reward, product and sum.
+    """
     children, _, _, rewards = edges
     limits, size, worst, longest = scratch.limits, 0.0, np.float32(0.0), np.int64(0)
     if rewards.shape[0] == 0:
@@ -209,13 +223,16 @@ def step_error(edges, span, groups, values, errors, scratch):
 
 @njit(_f(_i, _i, _i, _f, _f, _f2))
 def undecided_error(groups, taken, actor, error, tolerance, q):
-    """Return how much more the payoffs of the action taken may be off than those of all actions, by
-    `error`: what the actor gives up by a tie, and, if the errors leave open which action is the
-    best, how far the payoffs of these are apart."""
+    """Return how much further the payoffs of the action taken may be off than `error`, the bound
+    for each action.
+
+    This is the actor's loss by a tie and, if the errors leave open which action is best, the
+    differences between the payoffs of the possible ones.
+    """
     more = 0.0
     for g in range(groups):
         more = max(more, q[g, actor] - q[taken, actor])
-    if error > tolerance:  # what is closer is tied, by the rules
+    if error > tolerance:  # closer actions are tied, by the rules
         for g in range(groups):
             if q[g, actor] + 2 * error >= q[taken, actor] - tolerance:
                 for c in range(q.shape[1]):
@@ -225,7 +242,7 @@ def undecided_error(groups, taken, actor, error, tolerance, q):
 
 @njit(_f(_i, _f2))
 def sums_apart(groups, q):
-    """Return how far the sums of two players' payoffs are apart."""
+    """Return the range of the sums of two players' payoffs."""
     low = high = q[0, 0] + q[0, 1]
     for g in range(1, groups):
         low, high = min(low, q[g, 0] + q[g, 1]), max(high, q[g, 0] + q[g, 1])
@@ -234,13 +251,15 @@ def sums_apart(groups, q):
 
 @njit(SOLVE_GAME)
 def no_matrix_games(a, rows, columns, dominance, x, y, work):
-    """In the place of `simplex.solve_game` for games whose players never choose at once."""
+    """Replace `simplex.solve_game` for games whose players never choose at once."""
     return np.nan, np.nan
 
 
 def matrix_game_solver(game: Game) -> Any:
-    """What solves the matrix games of a game, as an argument of an engine: the simplex only where
-    there are any, for it is long to compile."""
+    """Return the solver of a game's matrix games, as an argument for an engine.
+
+    The simplex is slow to compile, so games that do not need it get a stub.
+    """
     if not game.simultaneous:
         return no_matrix_games
     from luckbase.solver.matrix_game.simplex import solve_game
@@ -250,8 +269,10 @@ def matrix_game_solver(game: Game) -> Any:
 
 @njit(_f(MATRIX_GAME, _i, _i, _i1, _f2, _f1))
 def joint_value(solve_game, groups, base, actions, q, out):
-    """Write the payoffs of a state in which both choose at once: the value of the matrix game of
-    its pairs of actions, q (groups, 2), rows slowest. Return the gap of the game."""
+    """Write the payoffs of a state in which both choose at once; return the gap of its matrix game.
+
+    q: (groups, 2), the payoffs of its pairs of actions, rows slowest.
+    """
     k, columns = base, 0  # pairs of the first row
     while columns < groups and actions[k] // JOINT == actions[base] // JOINT:
         action = actions[k]
@@ -273,12 +294,15 @@ def joint_value(solve_game, groups, base, actions, q, out):
 
 @inlined
 def back_up(solve_game, edges, span, actor, values, errors, scratch):
-    """Take the step for a state with edges span[0] .. span[1] - 1 and write its payoffs to
-    scratch.out. Return its best action, or MIXED or UNEVEN; its margin as `decide` does; and a
-    bound on the error of the payoffs.
+    """Take the step for a state with edges span[0] .. span[1] - 1; write its payoffs to
+    scratch.out.
 
-    actor: from 0; -1 for nobody, JOINTLY for both. values: float64 (any, 1 + players), the first
-    column is none. errors: float32 (any,), bounds on those of the values.
+    actor: from 0; -1 for chance, JOINTLY for both.
+    values: float64 (any, 1 + players); the first column is skipped.
+    errors: float32 (any,), error bounds of the values.
+
+    Returns its best action, or MIXED or UNEVEN; its margin as in `decide`; and a bound on the error
+    of the payoffs.
     """
     groups = action_values(edges, span[0], span[1], values, 1, scratch)
     error = step_error(edges, span, groups, values, errors, scratch)
@@ -300,27 +324,31 @@ def back_up(solve_game, edges, span, actor, values, errors, scratch):
 
 @inlined
 def rounded_up(error):
-    """Return an error as a float32 that is no smaller."""
+    """Return an error as a float32 that is not smaller."""
     return np.float32(error * (1 + 2.0**-23))
 
 
 def sums_differ(q: ActionValues, states: Ints) -> Floats:
-    """(m,) by how much the sums of the two players' payoffs differ between the pairs of actions of
-    states (m,), indices of expanded states."""
+    """Return the range of the two payoffs' sums over the pairs of actions of states: (m,).
+
+    states: (m,), indices of expanded states.
+    """
     sums, first = q.values.sum(axis=1), q.first[:-1]
     differ: Floats = np.maximum.reduceat(sums, first) - np.minimum.reduceat(sums, first)
     return differ[states]
 
 
 def refuse_uneven(game: Game, state: Ints, payoffs: Floats) -> None:
-    """Raise GameError for a state (fields,) in which both choose at once and whose pairs of actions
-    do not have one sum. payoffs: (m, 2), of its children in the order of the edges."""
+    """Raise GameError for a simultaneous state (fields,) whose payoffs do not have a constant sum.
+
+    payoffs: (m, 2), of its children in the order of the edges.
+    """
     refuse_sums(game, state, evaluate(expand(game, state.reshape(1, -1)), payoffs), 0)
 
 
 def refuse_sums(game: Game, state: Ints, q: ActionValues, x: int) -> None:
-    """Raise GameError for a state (fields,) in which both choose at once, number x of `q`: its
-    pairs of actions do not have one sum."""
+    """Raise GameError for a simultaneous state (fields,), number x of `q`, as `refuse_uneven`
+    does."""
     from luckbase.solver.game.faults import broken
 
     at = slice(q.first[x], q.first[x + 1])
@@ -340,8 +368,10 @@ def refuse_sums(game: Game, state: Ints, q: ActionValues, x: int) -> None:
 class ActionValues:
     """q of every action of expanded states: k actions in all, p players.
 
-    states: int64 (k,), the state's index, ascending. actions: int64 (k,). values: float64 (k, p).
-    first: int64 (n + 1,), state x has actions first[x] .. first[x + 1].
+    states: int64 (k,), the state's index, ascending.
+    actions: int64 (k,).
+    values: float64 (k, p).
+    first: int64 (n + 1,), state x has actions first[x] .. first[x + 1] - 1.
     """
 
     states: Ints
@@ -350,15 +380,17 @@ class ActionValues:
     first: Ints
 
     def of_actors(self, actors: Ints) -> Floats:
-        """(k,) every action's payoff to who acts at its state, (n,) from 0; to player 1 where
-        nobody does (-1)."""
+        """Return every action's payoff to its actor, (k,); to player 1 if no player acts.
+
+        actors: (n,), from 0; -1 for none.
+        """
         columns = np.maximum(actors, 0)[self.states]
         payoffs: Floats = self.values[np.arange(len(self.states)), columns]
         return payoffs
 
 
 def action_starts(edges: Expanded) -> tuple[Ints, Ints]:
-    """(the state of each edge (m,), the first edge of each action (k,))."""
+    """Return the state of each edge (m,) and the first edge of each action (k,)."""
     owner = np.repeat(np.arange(len(edges.kinds)), np.diff(edges.first))
     starts = np.ones(len(owner), bool)
     starts[1:] = (owner[1:] != owner[:-1]) | (edges.actions[1:] != edges.actions[:-1])
@@ -381,9 +413,9 @@ def _evaluate(kinds, first, edges, payoffs, q):
 
 
 def evaluate(edges: Expanded, payoffs: Floats) -> ActionValues:
-    """q of every action, from the payoffs (m, players) of the children in the edges' order.
+    """Return q of every action, from the payoffs (m, players) of the children in the edges' order.
 
-    The payoff given for the child of a terminal edge is not looked at.
+    The payoffs given for terminal edges are ignored.
     """
     owner, at = action_starts(edges)
     q, edge_numbers = np.empty((len(at), edges.rewards.shape[1])), np.arange(len(owner))
@@ -395,15 +427,18 @@ def evaluate(edges: Expanded, payoffs: Floats) -> ActionValues:
 
 @njit(types.void(_i1, _i1, _f2, types.float64, _i1))
 def _choose(first, actors, values, tolerance, taken):
-    """Write the row that is taken at each state, whose actions are first[x] .. first[x + 1] - 1."""
+    """Write the row taken at each state, whose actions are first[x] .. first[x + 1] - 1."""
     for x in range(actors.size):
         rows = values[first[x] : first[x + 1]]
         taken[x] = first[x] + best_of(rows, rows.shape[0], actors[x], tolerance)
 
 
 def chosen(q: ActionValues, actors: Ints, tolerance: float) -> Ints:
-    """int64 (n,): the row of `q` that the actor (n,), from 0, of each of n states takes: a later
-    action if better by more. Where nobody acts (-1) player 1 does."""
+    """Return the row of `q` that the actor of each of n states takes, int64 (n,).
+
+    actors: (n,), from 0; player 1 decides if it is -1. A later action is taken only if better by
+        more than the tolerance.
+    """
     taken = np.empty(len(actors), np.int64)
     up = np.maximum(np.asarray(actors, np.int64), 0)
     _choose(np.ascontiguousarray(q.first), up, np.ascontiguousarray(q.values), tolerance, taken)
@@ -411,15 +446,18 @@ def chosen(q: ActionValues, actors: Ints, tolerance: float) -> Ints:
 
 
 def choose(values: Floats, actor: int, tolerance: float) -> int:
-    """The row of `values` (actions, players) that `actor` takes: a later one if better by more."""
+    """Return the row of `values` (actions, players) that `actor` takes: a later one if better by
+    more."""
     taken, first = np.empty(1, np.int64), np.array([0, len(values)])
     _choose(first, np.array([actor]), np.ascontiguousarray(values), tolerance, taken)
     return int(taken[0])
 
 
 def solved_games(q: ActionValues, states: Ints) -> Iterator[tuple[Ints, Solutions]]:
-    """The matrix games of those of the expanded states, (m,), in which both choose at once, all of
-    one shape at a time: which states, and their solutions."""
+    """Solve the matrix games of expanded states (m,) in which both choose at once.
+
+    Yields, for each shape of game, the states and their solutions.
+    """
     if not len(states):
         return
     from luckbase.solver.matrix_game import simplex
@@ -435,8 +473,10 @@ def solved_games(q: ActionValues, states: Ints) -> Iterator[tuple[Ints, Solution
 
 
 def strategies_of(q: ActionValues, player: int) -> list[Floats]:
-    """An optimal strategy of a player (0 or 1) at each of n expanded states in which both choose at
-    once, over their actions, ascending."""
+    """Return an optimal strategy of a player (0 or 1) at each of n simultaneous expanded states.
+
+    Each is an array over the player's actions, ascending.
+    """
     strategies: list[Floats] = [np.empty(0)] * (len(q.first) - 1)
     for at, solved in solved_games(q, np.arange(len(strategies))):
         sides = solved.row_strategies if player == 0 else solved.column_strategies
@@ -446,7 +486,8 @@ def strategies_of(q: ActionValues, player: int) -> list[Floats]:
 
 
 def payoffs_of(kinds: Ints, actors: Ints, q: ActionValues, tolerance: float) -> Floats:
-    """The payoffs (n, players) of n expanded states of any kind, from those of their actions."""
+    """Return the payoffs (n, players) of n expanded states of any kind, from their actions'
+    payoffs."""
     payoffs = np.empty((len(kinds), q.values.shape[1]))
     both = kinds == SIMULTANEOUS
     if not both.all():
@@ -458,33 +499,38 @@ def payoffs_of(kinds: Ints, actors: Ints, q: ActionValues, tolerance: float) -> 
 
 
 def most_residual(game: Game, error: Floats | float) -> Floats:
-    """(n,) the most by which payoffs that are each within `error` (n,) of the exact ones can be
-    apart from one step of the rules over their children, which are as exact: twice that; and no
-    less than twice what the sums of a step lose in float64."""
+    """Return the largest residual (n,) of payoffs that are within `error` (n,) of the exact ones.
+
+    A residual compares payoffs with one step of the rules over equally exact children: twice the
+    error, and at least twice the float64 rounding of a step.
+    """
     largest = max(abs(bound) for bound in game.known_range or (0.0,))
     residual: Floats = 2 * np.maximum(error, (game.max_edges + 2) * 2.0**-53 * largest)
     return residual
 
 
 def final_payoffs(game: Game, states: Ints) -> Floats:
-    """The payoffs (n, players) of states that are over; ValueError if one is not."""
+    """Return the payoffs (n, players) of terminal states. Raises ValueError if one is not
+    terminal."""
     edges = expand(game, states)
     if not edges.terminal.all():
         raise ValueError(f"not over: {game.say(states[np.flatnonzero(~edges.terminal)[0]])}")
     return edges.rewards
 
 
-# --- how far off payoffs are that are worked out from others -------------------------------------
+# --- errors of payoffs computed from other payoffs -----------------------------------------------
 #
-# A mean of payoffs is as exact as they are. But where two actions are closer than that tells,
-# either may be the best one, and those who do not decide get what it gives them: so far their
-# payoffs may be off. Payoffs that are off by no more than the tie tolerance tell every decision:
-# what is closer is tied, by the rules.
+# A mean of payoffs has at most their error. But if two actions are closer than that error, either
+# may be the best, and the payoffs of the other players depend on which: so their payoffs may be off
+# by the difference. Errors up to the tie tolerance leave no decision open: closer actions are tied,
+# by the rules.
 
 
 def error_of_actions(edges: Expanded, off: Floats) -> Floats:
-    """(k,) how far off the payoffs of every action of expanded states may be, if those of the
-    children, in the edges' order, may be off by so much (m,)."""
+    """Return an error bound of every action's payoffs (k,), from those of the children.
+
+    off: (m,), in the edges' order.
+    """
     starts = action_starts(edges)[1]
     mean = np.add.reduceat(edges.weights * off, starts)
     low, high = np.minimum.reduceat(off, starts), np.maximum.reduceat(off, starts)
@@ -493,10 +539,14 @@ def error_of_actions(edges: Expanded, off: Floats) -> Floats:
 
 
 def error_of_taken(q: ActionValues, actors: Ints, off: Floats, taken: Ints, tie: float) -> Floats:
-    """(n,) how far off the payoffs of states may be that are those of the actions taken, rows (n,)
-    of `q`: there may be better ones, as far as those of actions, off by so much (k,), tell.
+    """Return error bounds (n,) of states' payoffs, which are those of the actions taken.
 
-    actors: (n,), from 0. tie: the tie tolerance.
+    Other actions may be better, given the actions' error bounds.
+
+    actors: (n,), from 0.
+    off: (k,), the bound of each action.
+    taken: (n,), rows of `q`.
+    tie: the tie tolerance.
     """
     apart: Floats = np.abs(q.values - q.values[taken[q.states]]).max(axis=1) + off
     apart = np.where(_may_be_best(q, actors, off, taken, tie), apart, 0.0)
@@ -507,7 +557,7 @@ def error_of_taken(q: ActionValues, actors: Ints, off: Floats, taken: Ints, tie:
 def undecided(
     q: ActionValues, actors: Ints, off: Floats, taken: Ints, tie: float
 ) -> NDArray[np.bool_]:
-    """(n,) whether an action other than the one taken may be the best one; as `error_of_taken`."""
+    """Return whether an action other than the one taken may be best: (n,); as `error_of_taken`."""
     possible = _may_be_best(q, actors, off, taken, tie)
     more: NDArray[np.bool_] = np.add.reduceat(possible, q.first[:-1], dtype=np.int64) > 1
     return more
@@ -516,9 +566,11 @@ def undecided(
 def _may_be_best(
     q: ActionValues, actors: Ints, off: Floats, taken: Ints, tie: float
 ) -> NDArray[np.bool_]:
-    """(k,) the actions one of which is the best one by the rules, each state's taken one with them:
-    all that may be as good where one of these is off by more than the tie tolerance; where none is,
-    what is tied is tied, and the first of them is the best."""
+    """Return a mask (k,) of the actions that may be the best by the rules, the taken ones included.
+
+    These are all actions that may be as good as the taken one, if the error bound of one of them
+    exceeds the tie tolerance. Otherwise ties are certain, and the earliest action is the best.
+    """
     payoffs = q.of_actors(actors)
     best = taken[q.states]
     may: NDArray[np.bool_] = payoffs + off >= payoffs[best] - off[best] - tie

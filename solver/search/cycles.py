@@ -1,22 +1,22 @@
-"""Cycles: strongly connected components of states, solved as one piece once their children are.
+"""Cycles: strongly connected components of states, each solved as one piece after its children.
 
-`solve_component` solves one component for all its players; the searches call it from compiled code,
-one component after the other, without returning to Python:
+`solve_component` solves one component for all its players. The searches call it from compiled code,
+for one component after another, without returning to Python:
 
-* **Nothing is chosen**: a linear system for each player.
+* **No choice**: a linear system for each player.
 * **One player, or two of constant sum**: policy iteration (`solver.search.policies`). The payoffs
-  of the second player are the sum less those of the first.
+  of the second player are the sum minus those of the first.
 * **Three players or more**: each player takes their own best action, sweep by sweep, once from the
-  least payoffs and once from the greatest. Nothing guarantees that this settles, or on a single
-  equilibrium, so it is checked: both ways must come to actions with the same payoffs, within 1e-12
-  of the range, or the component is refused.
-* **Both choose at once** (`solve_jointly`, from Python): if every play ends, whatever is chosen
-  (Shapley), the matrix games of all states give strategies for both players, and with either
-  strategy fixed the component is one for a single player. Their values are proved bounds below and
-  above; the strategies are improved until these meet (Hoffman and Karp).
+  least payoffs and once from the greatest. This need not converge, or converge to a single
+  equilibrium, so it is checked: both must reach actions with the same payoffs, within 1e-12 of the
+  range. Otherwise the component is refused.
+* **Both choose at once** (`solve_jointly`, from Python): if every play ends for any choices
+  (Shapley), the matrix games of all states give strategies for both players. With either strategy
+  fixed, the component is a problem for a single player, and its values are proved bounds below and
+  above. The strategies are improved until the bounds meet (Hoffman and Karp).
 
-Every payoff comes with a proved bound on its error. Children may be off themselves: every play that
-counts ends, so the payoffs are off by no more than the child that is off the most.
+Every payoff has a proved bound on its error. Every play that counts ends, so errors of children add
+no more than the largest of them.
 
 Sources: as in `solver.search.policies`; Shapley, Stochastic games (1953).
 """
@@ -50,11 +50,11 @@ from luckbase.solver.search.policies import FREE, NO_EXIT, PAYS, SLOW, endless, 
 
 LATER, AT_ONCE, NO_SUM, UNSETTLED = -1, 10, 11, 12
 """More reasons why a component is not solved: the engine is not compiled yet; both choose at once;
-the payoffs of two players have no constant sum; best replies do not settle."""
+the payoffs of two players have no constant sum; best replies do not converge."""
 MAX_REPLIES = 20_000
 MAX_ROUNDS, MEET = 100, 1e-9
-"""Strategies that are tried where both choose at once; how close, by the size of the payoffs, their
-bounds have to come."""
+"""The most strategies tried if both choose at once; how close their bounds must come, relative to
+the size of the payoffs."""
 _i, _f, _i1, _f1, _f2 = (
     types.int64, types.float64, types.int64[::1], types.float64[::1], types.float64[:, ::1],
 )  # fmt: skip
@@ -62,12 +62,14 @@ _n1 = types.int32[::1]
 
 
 class Component(NamedTuple):
-    """n states that can come back to each other, k actions, m outcomes of p players.
+    """n states that can return to each other, k actions, m outcomes of p players.
 
-    action_first, first, weights: as in `elimination.View`. children: int64 (m,), a state from 0, or
-    -1 - row for a child outside, whose payoffs are known. rewards: float64 (m, p), or (0, p) if
-    nothing is paid. names: int64 (k,), what the game calls the actions. actors: int64 (n,), from 0,
-    -1 for nobody, JOINTLY for both. off: the largest error of a child outside.
+    action_first, first, weights: as in `elimination.View`.
+    children: int64 (m,), a state from 0, or -1 - row for a child outside, whose payoffs are known.
+    rewards: float64 (m, p), or (0, p) if edges pay nothing.
+    names: int64 (k,), the game's numbers of the actions.
+    actors: int64 (n,), from 0; -1 for chance, JOINTLY for both.
+    off: the largest error of a child outside.
     """
 
     action_first: Ints
@@ -81,9 +83,14 @@ class Component(NamedTuple):
 
 
 class Found(NamedTuple):
-    """What is found of n states: values float64 (n, players), errors float64 (n,), best int64
-    (n,), margins float64 (n,). cycle: int64 (n,), the action of each state of a cycle that is
-    refused, -1 elsewhere."""
+    """The results for n states.
+
+    values: float64 (n, players).
+    errors: float64 (n,).
+    best: int64 (n,).
+    margins: float64 (n,).
+    cycle: int64 (n,), the action of each state of a refused cycle, -1 elsewhere.
+    """
 
     values: Floats
     errors: Floats
@@ -96,13 +103,13 @@ COMPONENT = tuple_type(Component, _i1, _i1, _f1, _i1, _f2, _i1, _i1, _f)
 FOUND = tuple_type(Found, _f2, _f1, _i1, _f1, _i1)
 SOLVE_COMPONENT_TYPE = _i(COMPONENT, _f2, _f1, FOUND)
 SOLVE_COMPONENT = types.FunctionType(SOLVE_COMPONENT_TYPE)
-"""The type of `solve_component`, which the searches take as an argument: it is long to compile, and
-most games have no cycles."""
+"""The type of `solve_component`, which the searches take as an argument, because it is slow to
+compile and most games have no cycles."""
 
 
 @jitable()
 def found_for(n, players):
-    """Return arrays for what is found of n states."""
+    """Return arrays for the results for n states."""
     found = Found(
         np.empty((n, players)), np.empty(n), np.empty(n, np.int64), np.empty(n),
         np.empty(n, np.int64),
@@ -114,8 +121,10 @@ def found_for(n, players):
 
 @njit(types.void(COMPONENT, FOUND, _n1, _f2, _i1, _f1, types.int8[::1], errors_type))
 def write_found(c, found, members, rows, best, margins, actors, errors):  # arrays
-    """Write what was found of the members (n,) of a component to the arrays of all states; rows:
-    float64 (any, 1 + players)."""
+    """Write the results for the members (n,) of a component to the arrays of all states.
+
+    rows: float64 (any, 1 + players).
+    """
     for i in range(members.size):
         x = members[i]
         for p in range(found.values.shape[1]):
@@ -126,14 +135,17 @@ def write_found(c, found, members, rows, best, margins, actors, errors):  # arra
 
 @njit(SOLVE_COMPONENT_TYPE)
 def later(c, rows, limits, found):
-    """Stand in for `solve_component` until a game turns out to have cycles."""
+    """Stand in for `solve_component` until the first cycle is found."""
     return LATER
 
 
 @part
 def view_of(c, rows, player, policy):
-    """Return the component as a player sees it, with the actions of a policy (n,) only unless that
-    is empty. rows: float64 (any, 1 + players), the payoffs of children outside."""
+    """Return the component as a player sees it.
+
+    policy: (n,), to keep only its actions; or empty.
+    rows: float64 (any, 1 + players), the payoffs of children outside.
+    """
     if not policy.size:
         rewards, worths = np.empty(c.weights.size), np.empty(c.weights.size)
         for e in range(c.weights.size):
@@ -159,14 +171,14 @@ def view_of(c, rows, player, policy):
 
 @part
 def _ends(c, rows, player, e):
-    """The reward of an outcome and the payoff of its child outside, else 0."""
+    """Return the reward of an outcome, and the payoff of its child if that is outside, else 0."""
     reward = c.rewards[e, player] if c.rewards.shape[0] else 0.0
     return reward, rows[-1 - c.children[e], 1 + player] if c.children[e] < 0 else 0.0
 
 
 @part
 def _chance_error(weights):
-    """The relative error of each chance: none if all are multiples of 2 ** -26."""
+    """Return the relative error of each chance: 0 if all are multiples of 2 ** -26."""
     for e in range(weights.size):
         if weights[e] * 2.0**26 % 1.0 != 0.0:
             return U
@@ -175,8 +187,10 @@ def _chance_error(weights):
 
 @jitable()
 def _sums(c, rows):
-    """The least and the greatest sum of two players' payoffs; infinite if an edge pays one player
-    more than the other loses."""
+    """Return the least and the greatest sum of two players' payoffs.
+
+    Infinite if an edge pays one player more than the other loses.
+    """
     low, high = np.inf, -np.inf
     for e in range(c.weights.size):
         if c.rewards.shape[0] and c.rewards[e, 0] + c.rewards[e, 1] != 0.0:
@@ -202,8 +216,8 @@ def _action_payoffs(c, rows, values, a, q, g):
 
 @jitable()
 def _range(c, rows, limits):
-    """Return the least and the greatest payoff: as declared, else those of the children outside,
-    less and more what one edge of every member pays at most."""
+    """Return the least and the greatest payoff: the declared range, or else the range of the
+    children outside, extended by the most that one edge of every member pays."""
     if limits[LOW] < limits[HIGH]:
         return limits[LOW], limits[HIGH]
     low, high, paid = np.inf, -np.inf, 0.0
@@ -214,14 +228,14 @@ def _range(c, rows, limits):
             if c.children[e] < 0:
                 worth = rows[-1 - c.children[e], 1 + p]
                 low, high = min(low, worth), max(high, worth)
-    if low > high:  # no way out: it is refused
+    if low > high:  # no way out: it will be refused
         return 0.0, 0.0
     return low - c.actors.size * paid, high + c.actors.size * paid
 
 
 @part
 def _reply(c, rows, limits, values, policy, q):
-    """Sweep over best replies, in place, until the values stand still; return whether they do."""
+    """Sweep over best replies, in place, until the values converge; return whether they do."""
     players = values.shape[1]
     low, high = _range(c, rows, limits)
     still = 4 * U * max(abs(low), abs(high))
@@ -244,7 +258,7 @@ def _reply(c, rows, limits, values, policy, q):
 
 @part
 def _solve_each(c, rows, policy, values, errors, cycle):
-    """Solve for every player what a policy pays; return a status."""
+    """Compute the payoffs of a policy for every player; return a status."""
     n, players = values.shape
     chance_error = _chance_error(c.weights)
     value, error = np.empty(n), np.empty(n)
@@ -261,7 +275,7 @@ def _solve_each(c, rows, policy, values, errors, cycle):
 
 @part
 def _settle(c, rows, limits, found, q):  # noqa: C901  # both ends, then the comparison
-    """Best replies of three or more players, from both ends; return a status."""
+    """Find best replies of three or more players, from both ends; return a status."""
     n, players = found.values.shape
     one, two = np.empty(n, np.int64), np.empty(n, np.int64)
     values, errors, same = np.empty((n, players)), np.empty(n), True
@@ -283,7 +297,7 @@ def _settle(c, rows, limits, found, q):  # noqa: C901  # both ends, then the com
                 apart = abs(values[x, p] - found.values[x, p])
                 if apart > near + errors[x] + found.errors[x]:
                     return UNSETTLED
-    for x in range(n if got != SOLVED else 0):  # of a refused cycle: the actions
+    for x in range(n if got != SOLVED else 0):  # for a refused cycle: the actions
         found.cycle[x] = one[x] if found.cycle[x] >= 0 else -1
     return got
 
@@ -314,10 +328,11 @@ def choose(c, rows, limits, found):
 
 @njit(SOLVE_COMPONENT_TYPE, error_model="numpy")
 def solve_component(c, rows, limits, found):  # noqa: C901  # one case after the other
-    """Solve a component for all players; return SOLVED or why not.
+    """Solve a component for all players; return SOLVED or a reason.
 
-    rows: float64 (any, 1 + players), the payoffs of children outside, behind the first column.
-    limits: as `bellman.limits_of`. found: written.
+    rows: float64 (any, 1 + players), the payoffs of children outside, after the first column.
+    limits: as in `bellman.limits_of`.
+    found: written.
     """
     n, players = found.values.shape
     most = 1
@@ -358,7 +373,7 @@ def solve_component(c, rows, limits, found):  # noqa: C901  # one case after the
 
 
 def solve_jointly(c: Component, rows: Floats, limits: Floats, found: Found) -> int:
-    """Solve a component with states where both choose at once; return SOLVED or why not."""
+    """Solve a component with states where both choose at once; return SOLVED or a reason."""
     n = len(c.actors)
     outside = c.children < 0
     whole = View(
@@ -399,8 +414,10 @@ def solve_jointly(c: Component, rows: Floats, limits: Floats, found: Found) -> i
 
 
 def _strategies(c: Component, view: View, values: Floats) -> tuple[Floats, Floats]:
-    """The share (k,) that each player's optimal strategy, by these values, gives to each action: in
-    a state where both choose, to the row or to the column of the pair."""
+    """Return each player's optimal strategy for these values, as a share of each action (k,).
+
+    In a state where both choose, it is the share of the row or column of the pair.
+    """
     from luckbase.solver.matrix_game import simplex
 
     children = np.where(view.children >= 0, values[np.maximum(view.children, 0)], view.worths)
@@ -424,8 +441,8 @@ def _columns(names: Ints) -> int:
 
 
 def _fixed(c: Component, view: View, player: int, shares: Floats) -> tuple[Floats, Floats]:
-    """The values (n,) and their errors if a player keeps to their strategy, and the other replies
-    as well as they can."""
+    """Return the values (n,) and errors if a player keeps to their strategy and the other replies
+    optimally."""
     n, number = len(c.actors), np.arange(len(c.names))
     for x in np.flatnonzero(c.actors == JOINTLY).tolist():
         at = slice(c.action_first[x], c.action_first[x + 1])
@@ -449,12 +466,14 @@ def _fixed(c: Component, view: View, player: int, shares: Floats) -> tuple[Float
     return values, errors
 
 
-# --- what is refused ----------------------------------------------------------------------------
+# --- refusals ----------------------------------------------------------------------------------
 
 
 def refusal(game: Game, states: Ints, found: Found, status: int) -> StateError:
-    """Return the error of a component, states (n, fields), that is not solved: a sentence that
-    names a state and, for a cycle that the players can keep up, its actions."""
+    """Return the error of a component, states (n, fields), that is not solved.
+
+    The sentence names a state and, for a cycle that the players can keep up, its actions.
+    """
     marked = np.flatnonzero(found.cycle >= 0)
     cycle = [f"{game.say(states[x])}: {game.action_name(int(found.cycle[x]))}" for x in marked[:3]]
     listed = f" ({'; '.join([*cycle, '…'] if len(marked) > 3 else cycle)})"

@@ -1,22 +1,23 @@
 """The value of one policy on a component, by elimination without subtraction.
 
 A policy turns the n states of a component into linear equations: the value of a state is the mean,
-over the outcomes of its action, of the reward and the value of the child. States are eliminated one
-after the other (Grassmann, Taksar and Heyman). The chance to leave a state is the sum of the
-chances of its exits, never one less the chance to stay, so nothing is subtracted, and an end as
-rare as 1e-14 keeps all its digits. A sum of 0 means that the policy never ends: an exact test.
+over the outcomes of its action, of the reward plus the value of the child. States are eliminated
+one after another (Grassmann, Taksar and Heyman). The chance to leave a state is computed as the sum
+of the chances of its exits, not as 1 minus the chance to stay. So nothing is subtracted, and an
+exit as rare as 1e-14 keeps all its digits. A sum of 0 means that the policy never ends: an exact
+test.
 
-* **Order.** States are eliminated in the order in which a depth-first search leaves them. What is
-  left of a row are then states that the search was still in. In games whose scores only grow these
-  are few, and the work is nearly proportional to the number of outcomes.
-* **Refinement.** Residuals are computed in pairs of doubles, value = hi + lo, 31 digits, and the
-  same factors solve for the corrections.
+* **Order.** States are eliminated in the order in which a depth-first search leaves them. The
+  remaining entries of a row are then states that the search was still in. In games whose scores
+  only grow these are few, and the work is nearly proportional to the number of outcomes.
+* **Refinement.** Residuals are computed in pairs of doubles, value = hi + lo, with 31 digits, and
+  the same factors solve for the corrections.
 * **Differences.** Every equation is written as sum of p (reward + value of the child - own value).
-  This divides the chances by their sum, drops what leads back to the state itself, and makes the
-  error of a chance proportional to a difference.
+  This divides the chances by their sum, cancels outcomes that lead back to the state itself, and
+  makes the error from a chance proportional to a difference.
 
 Sources: Grassmann, Taksar and Heyman, Regenerative analysis and steady state distributions (1985);
-Dekker, A floating-point technique for extending the available precision (1971).
+    Dekker, A floating-point technique for extending the available precision (1971).
 """
 
 from __future__ import annotations
@@ -32,23 +33,25 @@ from luckbase.solver.search.bellman import U
 FINE = 2.0**-103
 """The relative error of one operation on pairs of doubles, with room to spare (2 ** -105)."""
 SOLVED, ENDLESS, ROOM = 0, 1, 2
-"""What `factor` returns: done; the policy never ends; the factors need more room."""
+"""The results of `factor`: done; the policy never ends; the factors need more room."""
 VALUE, STEPS = 0, 1
-"""What an equation is about: the payoff, or the number of steps to the end."""
+"""The unknown of an equation: the payoff, or the number of steps to the end."""
 
 
 part = jitable(error_model="numpy")
-"""How functions are compiled that only compiled functions call."""
+"""The decorator for functions that only compiled functions call."""
 
 
 class View(NamedTuple):
     """A component as one player sees it: n states, k actions, m outcomes.
 
     action_first: int64 (n + 1,), state x has actions action_first[x] .. action_first[x + 1] - 1.
-    first: int64 (k + 1,), the outcomes of each action. weights: float64 (m,), above 0. children:
-    int64 (m,), a state from 0, or below 0 for a child outside. rewards: float64 (m,); worths:
-    float64 (m,), the value of a child outside, else 0. actors: int64 (n,), 0 maximises, 1
-    minimises.
+    first: int64 (k + 1,), the outcomes of each action.
+    weights: float64 (m,), above 0.
+    children: int64 (m,), a state from 0, or below 0 for a child outside.
+    rewards: float64 (m,).
+    worths: float64 (m,), the value of a child outside, else 0.
+    actors: int64 (n,), 0 maximises, 1 minimises.
     """
 
     action_first: Ints
@@ -69,11 +72,16 @@ VIEW = tuple_type(
 class Work(NamedTuple):
     """Scratch for n states. A position is a place in the order of elimination.
 
-    order: the state at each position; place: the position of each state. hi, lo: the values;
-    w_hi, w_lo: the steps. b: a right-hand side, by position. row: a row during elimination. out:
-    the chance to leave the component, pivot: to leave the state, once earlier ones are gone. lower,
-    upper: (n + 1,), where the rows of the factors begin. stack, cursor, seen: for searches. chosen,
-    before, slow: policies, by the number of the action. below, above: bounds on errors.
+    order: the state at each position; place: the position of each state.
+    hi, lo: the values; w_hi, w_lo: the steps.
+    b: a right-hand side, by position.
+    row: a row during elimination.
+    out: the chance to leave the component, pivot: to leave the state, after eliminating earlier
+        ones.
+    lower, upper: (n + 1,), where the rows of the factors begin.
+    stack, cursor, seen: for searches.
+    chosen, before, slow: policies, by the number of the action.
+    below, above: error bounds.
     """
 
     order: Ints
@@ -109,7 +117,6 @@ class Factors(NamedTuple):
 
 @part
 def work_for(n):
-    """Return `Work` for n states."""
     return Work(
         _ints(n), _ints(n), _ints(n), _ints(n), _ints(n), _ints(n), _ints(n), _ints(n), _floats(n),
         _floats(n), _floats(n), _floats(n), _floats(n), _floats(n), _floats(n), _floats(n),
@@ -129,14 +136,14 @@ def _floats(n):
 
 @part
 def fill(array, value):
-    """Set every element. A loop: numba takes seconds to compile an assignment to a slice."""
+    """Set every element, in a loop: numba takes seconds to compile an assignment to a slice."""
     for i in range(array.size):
         array[i] = value
 
 
 @part
 def copy(values, out):
-    """Copy values (n,) to out (n,), element by element, as `fill`."""
+    """Copy values (n,) to out (n,), in a loop for the same reason as `fill`."""
     for i in range(out.size):
         out[i] = values[i]
 
@@ -151,7 +158,7 @@ def factors_for(room):
 
 @part
 def two_sum(a, b):
-    """Return the rounded sum and its error, which add up to a + b."""
+    """Return the rounded sum and its error, which add up to a + b (Dekker)."""
     total = a + b
     part = total - a
     return total, (a - (total - part)) + (b - part)
@@ -159,7 +166,7 @@ def two_sum(a, b):
 
 @part
 def two_product(a, b):
-    """Return the rounded product and its error, which add up to a b."""
+    """Return the rounded product and its error, which add up to a b (Dekker)."""
     product = a * b
     t = 134217729.0 * a
     a_high = t - (t - a)
@@ -171,9 +178,9 @@ def two_product(a, b):
 
 @part
 def gain(g, a, x, hi, lo, kind):
-    """What action a gains over the value of state x: sum of p (reward + child - own value).
+    """Return the gain of action a over the value of state x: sum of p (reward + child - own value).
 
-    Returns the sum, a bound on its rounding, the sum of p |difference|, and the sum of p.
+    Also returns a bound on its rounding, the sum of p |difference|, and the sum of p.
     """
     own_hi, own_lo = hi[x], lo[x]
     s_hi = s_lo = size = moved = total = 0.0
@@ -201,7 +208,7 @@ def gain(g, a, x, hi, lo, kind):
 
 @part
 def quick_gain(g, a, x, values):
-    """The sum of `gain` in float64."""
+    """Return the sum of `gain` in float64."""
     s, own = 0.0, values[x]
     for e in range(g.first[a], g.first[a + 1]):
         y = g.children[e]
@@ -237,8 +244,8 @@ def arrange(g, k):
 
 @part
 def in_order(g, k):
-    """Return a component with its states in the order of `arrange`, which is then 0, 1, 2, …: what
-    is read together lies together."""
+    """Return the component renumbered in the order of `arrange`, so that neighbours share cache
+    lines."""
     n, actions, outcomes = g.actors.size, g.first.size - 1, g.weights.size
     action_first, first, actors = _ints(n + 1), _ints(actions + 1), _ints(n)
     weights, children = _floats(outcomes), _ints(outcomes)
@@ -288,7 +295,7 @@ def _pop(heap, count):
 def factor(g, k, policy, f, most):  # noqa: C901  # one pass over the rows
     """Eliminate the states of a policy in order; return SOLVED, ENDLESS, or ROOM.
 
-    most: the most multiplications; with more the answer is ROOM.
+    most: the most multiplications; beyond it ROOM is returned.
     """
     n, l_count, u_count, spent = g.actors.size, 0, 0, 0
     fill(k.row, 0.0)
@@ -310,7 +317,7 @@ def factor(g, k, policy, f, most):  # noqa: C901  # one pass over the rows
             k.row[j] += g.weights[e]
         if l_count + n > f.l_columns.size or u_count + n > f.u_columns.size or spent > most:
             return ROOM
-        while waiting:  # an eliminated state leads on to wherever its own outcomes lead
+        while waiting:  # replace an eliminated state by its own outcomes
             j = _pop(k.cursor, waiting)
             waiting -= 1
             share = k.row[j] / k.pivot[j]
@@ -362,7 +369,7 @@ def back_substitute(g, k, f):
 def evaluate(g, k, policy, f, kind, fine, hi, lo):
     """Write the values, or steps, of the factored policy; return the largest residual.
 
-    fine: whether to refine them in pairs of doubles until the residuals are mere rounding.
+    fine: whether to refine them in pairs of doubles until the residuals are only rounding.
     """
     worst = np.inf
     for turn in range(60 if fine else 1):

@@ -1,12 +1,12 @@
-"""States expanded, and held to the rules: what every engine calls, and not the transition.
+"""Expand states and check them against the rules. Engines call this, never the transition itself.
 
-One at a time in compiled code (`expand_one`), many into flat arrays (`expand`), or only to say
-among which groups they stand (`classify`). Nothing here knows which game it is.
+`expand_one` expands one state in compiled code, `expand` many into flat arrays; `classify` returns
+only the groups of states. No code here depends on the game.
 
-The games here are held by tests. Of a game of somebody else each state that an engine expands is
-held to what `solver.game.rules` says, before anything is worked out from its edges: how many,
-chances, who acts, what is paid, children within the bounds of their fields. What is wrong is looked
-for again and said by `solver.game.faults`.
+The games of this package are checked by tests. For a user's game, each expanded state is checked
+against `solver.game.rules` before its edges are used: their number, chances, who acts, rewards, and
+that children are within the bounds of their fields. After a failed check, `solver.game.faults`
+finds and words the fault.
 """
 
 from __future__ import annotations
@@ -43,18 +43,20 @@ _i, _b, _i1, _i2 = types.int64, types.boolean, types.int64[::1], types.int64[:, 
 _u1, _f1 = types.uint64[::1], types.float64[::1]
 
 EXPECTED_EDGES = 16
-"""Edges a state for which `expand` has room at first; it makes more when they do not suffice."""
+"""Edges for each state for which `expand` has room at first; it makes more if needed."""
 BROKEN = -1
-"""Instead of how many edges: they break the rules."""
+"""Returned in place of a number of edges that break the rules."""
 
 
 class Room(NamedTuple):
-    """Room for a state's edges, and what they are held to where `checked`.
+    """Room for a state's edges, and the limits that they are checked against if `checked`.
 
-    bounds: int64 (2, fields), the least and the greatest of each number. span: float64 (2,), of
-    payoffs. kinds: int64 (3,): actions that have a name; whether edges may pay; whether players may
-    choose at once. at: int64 (fields,), written: the state whose edges break the rules; where
-    `checked`, the one expanded last.
+    bounds: int64 (2, fields), the least and the greatest value of each number.
+    span: float64 (2,), of payoffs.
+    kinds: int64 (3,): the number of named actions; whether edges may pay; whether players may
+        choose at once.
+    at: int64 (fields,), written: the state whose edges break the rules, or, if `checked`, the last
+        state expanded.
     """
 
     edges: Edges
@@ -69,7 +71,7 @@ ROOM_TYPE = tuple_type(Room, EDGES_TYPE, _b, _i2, _f1, _i1, _i1)
 
 
 def room_of(game: Game, edges: int = 0) -> Room:
-    """Room for so many edges, and at least for those of one state."""
+    """Return room for this many edges, and at least for one state's."""
     names = game.rules.actions
     return Room(
         room_for(max(edges, game.max_edges), game.field_count, game.players), game.is_checked,
@@ -80,23 +82,28 @@ def room_of(game: Game, edges: int = 0) -> Room:
 
 
 def some_state(game: Game) -> Ints:
-    """A state (1, fields), which need not be one of the game's: nobody expands it."""
+    """Return a state (1, fields) of the right shape, which need not be valid and is not
+    expanded."""
     start = game.start()
     fields = np.zeros(game.field_count, np.int64) if start is None else start
     return np.ascontiguousarray(fields).reshape(1, -1)
 
 
 def root_keys(game: Game, roots: Ints | None) -> Keys:
-    """The keys of roots (m, fields), or of all states in which the game may start, ascending, each
-    once. Raises OptionError where there is no start, StateError as `keys_of_roots`."""
+    """Return the keys of roots (m, fields), or of all starts of the game, ascending, each once.
+
+    Raises OptionError if there is no start, StateError as `keys_of_roots` does.
+    """
     if roots is None:
         roots = game.needed_starts()
     return np.unique(keys_of_roots(game, roots))
 
 
 def keys_of_roots(game: Game, roots: Ints) -> Keys:
-    """The keys (m,) of canonical states (m, fields) in which a search begins. Raises StateError for
-    one that has no key."""
+    """Return the keys (m,) of canonical root states (m, fields).
+
+    Raises StateError for a state that has no key.
+    """
     wrong = ~fits(game.strides, roots)
     if wrong.any():
         raise StateError(f"{game.say(roots[wrong][0])} has numbers too large to search")
@@ -106,8 +113,7 @@ def keys_of_roots(game: Game, roots: Ints) -> Keys:
 
 @contextmanager
 def expanding(game: Game, room: Room) -> Iterator[None]:
-    """While an engine runs: what the game's own code raises there is a GameError, with the state
-    and the line."""
+    """Convert exceptions of the game's own code to GameError with the state and the line."""
     try:
         yield
     except (LuckbaseError, Stopped, MemoryError):
@@ -119,15 +125,18 @@ def expanding(game: Game, room: Room) -> Iterator[None]:
 
 
 def refused(game: Game, room: Room, error: Exception | None = None) -> GameError:
-    """What breaks the rules at the state room.at, or the error that the game's own code raised."""
+    """Return the fault at the state room.at: a broken rule, or the error that its code raised."""
     from luckbase.solver.game.faults import fault_at
 
     return fault_at(game, room.at, error)
 
 
 def refuse_beyond(game: Game, states: Ints | Keys, values: Floats) -> None:
-    """Raise GameError where one of n states, or keys, is worth what no payoff can be: values
-    (n, players), or lower and upper ones. Where edges pay nothing that follows from the ends."""
+    """Raise GameError if one of n states, or keys, has a payoff out of range.
+
+    values: (n, players), or lower and upper bounds. Needed only if edges pay: otherwise payoffs
+        follow from those of terminal states.
+    """
     if not (game.is_checked and game.pays):
         return
     low, high = game.payoff_span
@@ -143,7 +152,8 @@ def refuse_beyond(game: Game, states: Ints | Keys, values: Floats) -> None:
 
 @inlined
 def borrowed_room(room):
-    """Return room whose arrays are `borrowed`, so that `expand_one` takes it without a count."""
+    """Return room whose arrays are `borrowed`, so `expand_one` takes it without counting
+    references."""
     edges = Edges(
         borrowed(room.edges.children), borrowed(room.edges.weights), borrowed(room.edges.actions),
         borrowed(room.edges.rewards), borrowed(room.edges.about),
@@ -156,11 +166,10 @@ def borrowed_room(room):
 
 @inlined
 def expand_one(transition, board, state, edges, room):
-    """Write a state's edges to `edges`, room.edges or a part of it; returns how many, or BROKEN,
-    the state then in room.at.
+    """Write a state's edges to `edges`, which is room.edges or a part of it.
 
-    Beyond the children nothing is kept from one state to the next, but the payoff of a state that
-    is over, in row 0 of the rewards.
+    Returns their number, or BROKEN with the state in room.at. Only the children and a terminal
+    state's payoff (row 0 of the rewards) may remain from one call to the next.
     """
     if room.checked:
         return _expand_checked(transition, board, state, edges, room)
@@ -170,7 +179,7 @@ def expand_one(transition, board, state, edges, room):
 
 @njit(_i(ROOM_TYPE, _i1))
 def _refuse_at(room, state):
-    """Note a state that has more edges than the game says; return BROKEN."""
+    """Record a state that has more edges than the game declares; return BROKEN."""
     for i in range(state.size):
         room.at[i] = state[i]
     return BROKEN
@@ -200,25 +209,25 @@ def _expand_checked(transition, board, state, edges, room):
     right = right and _kind_is(n, about, actions, players, kinds[2])
     right = right and _lies_within(n, edges.children, room.bounds)
     paid = rewards.reshape(-1)
-    for k in range(n * players):  # what is no number less itself is not 0
+    for k in range(n * players):  # NaN and infinity minus themselves are not 0
         right &= (paid[k] - paid[k] if kinds[1] else paid[k]) == 0.0
     return n if right else BROKEN
 
 
 @inlined
 def _lies_within(n, children, bounds):
-    """Whether the numbers of n children are within their bounds; all are looked at, without a
-    branch: that is faster."""
+    """Return whether the numbers of n children are within bounds. Checks all: faster without
+    branches."""
     beyond = np.int64(0)
     for k in range(n):
         for i in range(children.shape[1]):
             beyond |= (children[k, i] - bounds[0, i]) | (bounds[1, i] - children[k, i])
-    return beyond >= 0  # below 0 where one of them is
+    return beyond >= 0  # negative if any difference is
 
 
 @inlined
 def _chances_are(n, weights, actions, names):
-    """Whether the weights of each action sum to 1 and none is 0 or less, of actions with names."""
+    """Return whether each action has a name and positive weights that add up to 1."""
     right, total, slack = True, 1.0, WEIGHT + n * 2.0**-53
     action = np.int64(-1)
     for k in range(n):
@@ -233,7 +242,7 @@ def _chances_are(n, weights, actions, names):
 
 @inlined
 def _kind_is(n, about, actions, players, at_once):
-    """Whether who acts fits the kind of a state that is not over, and its actions do."""
+    """Return whether actor and actions fit the kind of a state that is not terminal."""
     kind, actor = about[0], about[1]
     if kind == SIMULTANEOUS:
         return at_once and players == 2 and _is_full(n, actions)
@@ -244,7 +253,7 @@ def _kind_is(n, about, actions, players, at_once):
 
 @inlined
 def _is_full(n, actions):
-    """Whether the joint actions ascend, with as many columns in each row as in the first."""
+    """Return whether joint actions ascend, with the same number of columns in each row."""
     row, columns, count, last = actions[0] // JOINT, 0, 1, actions[0]
     for k in range(1, n):
         if actions[k] == last:
@@ -265,9 +274,9 @@ def _is_full(n, actions):
 def _expand(transition, board, states, room, x, max_edges, first, kinds, actors):  # noqa: PLR0913  # a kernel: in tuples its arrays count references
     """Expand states (n, fields) from number x on while there is room for `max_edges` edges.
 
-    Edges are written behind one another, those of state x from first[x] on (n + 1,); if `first` is
-    empty, each state's edges take the place of the last one's. Returns the number of the state that
-    has no room, n at the end, or BROKEN, the state then in room.at.
+    Edges are written one after another, those of state x from first[x] on (n + 1,). If `first` is
+    empty, each state's edges overwrite the last one's. Returns the number of the first state
+    without room, n at the end, or BROKEN with the state in room.at.
     """
     children, weights, actions, rewards, about = room.edges
     kept = first.size > 0
@@ -282,7 +291,7 @@ def _expand(transition, board, states, room, x, max_edges, first, kinds, actors)
             return count
         kinds[x], actors[x] = about[0], about[1]
         if about[0] == TERMINAL:  # one edge to itself that pays the payoff
-            for f in range(states.shape[1]):  # to assign a row would compile what it may raise
+            for f in range(states.shape[1]):  # a row assignment would compile errors
                 children[edge, f] = states[x, f]
             weights[edge], actions[edge], count = 1.0, -1, 1
         x += 1
@@ -294,11 +303,14 @@ def _expand(transition, board, states, room, x, max_edges, first, kinds, actors)
 
 @dataclass(frozen=True)
 class Expanded:
-    """The expanded states: n states, m edges, p players.
+    """Expanded states: n states, m edges, p players.
 
-    kinds, actors: int64 (n,). first: int64 (n + 1,), state x has edges first[x] .. first[x + 1].
-    children: int64 (m, fields). weights: float64 (m,). actions: int64 (m,), -1 at a terminal state,
-    whose one edge leads to itself and pays its payoff. rewards: float64 (m, p).
+    kinds, actors: int64 (n,).
+    first: int64 (n + 1,), state x has edges first[x] .. first[x + 1] - 1.
+    children: int64 (m, fields).
+    weights: float64 (m,).
+    actions: int64 (m,), -1 at a terminal state, whose one edge leads to itself and pays its payoff.
+    rewards: float64 (m, p).
     """
 
     kinds: Ints
@@ -311,12 +323,12 @@ class Expanded:
 
     @property
     def terminal(self) -> NDArray[np.bool_]:
-        """(n,) whether each state is over."""
+        """(n,) whether each state is terminal."""
         return np.equal(self.kinds, TERMINAL)
 
 
 def expand(game: Game, states: Ints) -> Expanded:
-    """All edges of canonical states (n, fields), by the game's transition.
+    """Return all edges of canonical states (n, fields).
 
     Raises GameError for a state whose edges break the rules.
     """
@@ -339,15 +351,14 @@ def expand(game: Game, states: Ints) -> Expanded:
 
 
 def who_acts(game: Game, states: Ints) -> tuple[Ints, Ints]:
-    """The `Expanded.kinds` and `actors` of canonical states, whose edges are not kept; as
-    `expand`."""
+    """Return `Expanded.kinds` and `actors` of canonical states without keeping edges."""
     kinds, actors = np.empty(len(states), np.int64), np.empty(len(states), np.int64)
     _expanded(game, states, room_of(game), 0, (np.empty(0, np.int64), kinds, actors))
     return kinds, actors
 
 
 def _expanded(game: Game, states: Ints, room: Room, x: int, out: tuple[Ints, Ints, Ints]) -> int:
-    """Return where `_expand` stopped. out: its first, kinds and actors."""
+    """Run `_expand`; return where it stopped. out: its first, kinds and actors."""
     contiguous = np.ascontiguousarray(states)
     with expanding(game, room):
         x = _expand(
@@ -360,8 +371,10 @@ def _expanded(game: Game, states: Ints, room: Room, x: int, out: tuple[Ints, Int
 
 @njit(_i(TRANSITION, NUMBERS_TYPE, ROOM_TYPE, GROUP, NUMBERS_TYPE, _b, _i2, _i2, _i2, _u1))
 def _classify(transition, board, room, group, numbers, decides, strides, states, places, lines):  # noqa: PLR0913  # a kernel: in tuples its arrays count references
-    """Write (group, threshold, where on it, x, y) of states (n, fields) to `places` (n, 5); returns
-    0, or BROKEN, the state then in room.at."""
+    """Write (group, threshold, number on it, x, y) of states (n, fields) to `places` (n, 5).
+
+    Returns 0, or BROKEN with the state in room.at.
+    """
     edges = room.edges
     out, line_state = np.empty(4, np.int64), np.empty(states.shape[1], np.int64)
     for k in range(states.shape[0]):
@@ -391,9 +404,14 @@ def _classify(transition, board, room, group, numbers, decides, strides, states,
 
 @dataclass(frozen=True)
 class Standing:
-    """Where n states stand. groups: int64 (n,), -1 where nobody decides. thresholds: int64 (n,),
-    -1 for none; at: int64 (n,), where on it; lines: uint64 (n,), the same for all states of a
-    threshold that differ in that alone. x, y: int64 (n,), the cell of the picture, -1 for none."""
+    """The groups of n states; each array has shape (n,).
+
+    groups: int64, -1 if no player decides.
+    thresholds: int64, -1 for none.
+    at: int64, the number on the threshold.
+    lines: uint64, equal for all states of a threshold that differ only in that number.
+    x, y: int64, the cell of the picture, -1 for none.
+    """
 
     groups: Ints
     thresholds: Ints
@@ -404,7 +422,7 @@ class Standing:
 
 
 def classify(game: Game, states: Ints, groups: Groups | None = None) -> Standing:
-    """Where canonical states (n, fields) stand among the game's groups."""
+    """Return the groups of canonical states (n, fields), by default the game's."""
     said = groups_of(game) if groups is None else groups
     room = room_of(game)
     places = np.empty((len(states), 5), np.int64)

@@ -1,4 +1,4 @@
-"""The states below some roots, depth by depth: for a question above a table, and to count them."""
+"""Explore the states below some roots level by level, to answer above a table and to count."""
 
 from __future__ import annotations
 
@@ -19,20 +19,22 @@ from luckbase.solver.search import keys as hashing
 from luckbase.solver.search.keys import Keys, unpack_all
 from luckbase.solver.sentences import many, option
 
-INNER, OVER, KNOWN = 0, 1, 2  # kinds of a state met: not over, over, known and so not expanded
-PIECE = 1 << 16  # states that `known` is asked of at once
-KnownStates = Callable[[Ints], NDArray[np.bool_]]  # of states (n, fields), which another table has
+INNER, OVER, KNOWN = 0, 1, 2  # kinds of a state: to expand, terminal, known (not expanded)
+PIECE = 1 << 16  # states passed to `known` at once
+KnownStates = Callable[[Ints], NDArray[np.bool_]]  # states (n, fields) -> which of them are known
 _i, _span = types.int64, types.UniTuple(types.int64, 3)
 _TYPES = TRANSITION, NUMBERS_TYPE, expansion.ROOM_TYPE, _i[:, ::1], _span, hashing.n1, hashing.u2
 
 
 @njit(types.UniTuple(_i, 2)(*_TYPES, types.uint8[::1]))
 def _expand_level(transition, board, room, strides, span, slots, keys, kinds):
-    """Enter the children of states i .. stop - 1, `span` being (i, stop, states met) and `kinds`
-    those of a level up to stop; returns (next to expand, states met).
+    """Expand a level on, and enter the children.
 
-    Stops early where there may not be room for one more state's children. Where edges break the
-    rules the first is BROKEN, the state in room.at.
+    span: (i, stop, states met); states i .. stop - 1 are still to be expanded.
+    kinds: of the states of the level, which ends at `stop`.
+
+    Returns (next to expand, states met). It stops early if there may be no room for one more
+    state's children. If edges break the rules, the first is BROKEN and the state is in room.at.
     """
     edges = room.edges
     below, rewards, about = edges.children, edges.rewards, edges.about
@@ -62,9 +64,11 @@ def _expand_level(transition, board, room, strides, span, slots, keys, kinds):
 
 
 class Explorer:
-    """The levels below canonical roots (m, fields), one more with each `deeper`: states whose
-    shortest way from a root has d edges stand from first[d] to first[d + 1]. What is `known` is not
-    expanded. Raises StateError for a root that has no key."""
+    """The levels below canonical roots (m, fields); each call of `deeper` adds one.
+
+    States first[d] .. first[d + 1] - 1 are those whose shortest path from a root has d edges.
+    States that are `known` are not expanded. Raises StateError for a root that has no key.
+    """
 
     def __init__(
         self, game: Game, roots: Ints, known: KnownStates | None = None, max_states: int = 1 << 30
@@ -81,12 +85,15 @@ class Explorer:
 
     @property
     def kinds(self) -> NDArray[np.uint8]:
-        """uint8: INNER, OVER or KNOWN, of each state of the levels that were expanded."""
+        """uint8: INNER, OVER or KNOWN, for each state of the expanded levels."""
         return np.concatenate(self._kinds)
 
     def deeper(self) -> bool:
-        """Expand the last level; False where nothing new lies below it. Raises SearchLimitError
-        beyond `max_states`, GameError for a state whose edges break the rules."""
+        """Expand the last level; return False if it has no new children.
+
+        Raises SearchLimitError beyond `max_states`, GameError for a state whose edges break the
+        rules.
+        """
         game, numbering, (start, stop) = self.game, self._numbering, self.first[-2:]
         kinds = np.zeros(stop - start, np.uint8)
         for at in range(start, stop, PIECE):
@@ -121,7 +128,7 @@ def explore(
 ) -> Explorer:  # fmt: skip
     """Return an `Explorer` of all levels below canonical roots (m, fields).
 
-    on_level: called with the number of states met and of levels. Raises as `Explorer`.
+    on_level: called with the number of states met and of levels. Raises the errors of `Explorer`.
     """
     explorer = Explorer(game, roots, known, max_states)
     while explorer.deeper():
@@ -131,24 +138,25 @@ def explore(
 
 
 COUNTED_STATES, COUNTED_SECONDS = 3_000_000, 10.0
-"""A plan counts up to so many states, for so long."""
+"""The most states, and the most seconds, that a plan spends on counting."""
 
 
 @dataclass(frozen=True)
 class Count:
-    """The states below some roots, the roots included."""
-
     states: int
-    """Those that a table has; if there are more, those that were met."""
+    """States that a table stores; if not `is_exact`, those met so far."""
     is_exact: bool
-    """Whether these are all."""
+    """Whether all states were counted."""
     keys: Keys
     """uint64 (k,): the states that were met."""
 
 
 def count_below(game: Game, roots: Ints) -> Count:
-    """Count the states below canonical roots (m, fields), as far as a plan does. Raises as
-    `Explorer`, but for SearchLimitError."""
+    """Count the states below canonical roots (m, fields), roots included, up to the limits of a
+    plan.
+
+    Raises the errors of `Explorer` except SearchLimitError.
+    """
     started = time.perf_counter()
     explorer = Explorer(game, roots, max_states=COUNTED_STATES)
     try:
@@ -162,7 +170,7 @@ def count_below(game: Game, roots: Ints) -> Count:
 
 
 def _stored(game: Game, keys: Keys) -> int:
-    """How many of these states a table has: those between turns if the game has turns."""
+    """Return how many of these states a table stores: those between turns if the game has turns."""
     if not game.turn.size:
         return len(keys)
     return int(np.count_nonzero(~game.within_turn(unpack_all(game.strides, keys))))

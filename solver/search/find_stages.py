@@ -1,4 +1,4 @@
-"""The states of a stage: a box of a level, expanded from the keys that are requested of it."""
+"""Find the states of a stage: a box of a level, expanded from the keys that are requested."""
 
 from __future__ import annotations
 
@@ -31,16 +31,17 @@ from luckbase.solver.search.stages import (
 from luckbase.solver.sentences import option
 
 CACHED = 400_000
-"""States of a box, about: with more the tables leave the processor's cache."""
+"""Approximate most states of a box: with more, the tables no longer fit in the processor's
+cache."""
 PARTS, SAMPLE = 8, 1 << 13
-"""Boxes that a box with too many states is cut into; states that are sampled for that."""
+"""Boxes into which a box with too many states is cut, and states sampled for the cut."""
 
 
 def find_stage(
     stages: Stages, level: int, requested: Sequence[Keys], *,
     stop: Callable[[], bool] = lambda: False,
 ) -> Stage:  # fmt: skip
-    """What of a level lies at or below requested keys, lists of them, found by a `BoxSearch`."""
+    """Return the stage of a level at and below requested keys, lists of them (`BoxSearch`)."""
     runs = [stages.runs_of(keys) for keys in requested]
     search = BoxSearch(stages, level, runs)
     search.run(stop)
@@ -49,12 +50,15 @@ def find_stage(
 
 
 class BoxSearch:
-    """The states of a box of a level that lie at or below the `requested` ones: lists of runs of
-    these, which may overlap. It has the arrays of `stage_kernels.expand_on`, which grow.
+    """The states of a box of a level at or below the `requested` ones.
 
-    expected: how many states there are, about; most: how many the memory holds. own, requests: as
-    of the `Stage`, once it is numbered; what others wait for is known before the states are
-    ordered.
+    It owns the growing arrays of `stage_kernels.expand_on`.
+
+    requested: lists of runs, which may overlap.
+    expected: roughly the number of states.
+    most: the number of states that fit in memory.
+    own, requests: as in `Stage`; known after `number`, before the states are ordered, so that other
+        boxes need not wait.
     """
 
     own: Runs
@@ -68,10 +72,11 @@ class BoxSearch:
         self.most = most
         self.place = stages.place(level, box)
         self.requested = requested
-        # Of its own and about as many that they lead to; a longer table is further from the core.
+        # Room for its own states and about as many children elsewhere. Longer tables leave the
+        # cache.
         game, room = self.game, _power(max(1 << 12, 2 * min(expected, CACHED)))
         self.nodes = self._nodes(max(1 << 12, room >> self.place.run_bits // 2), room >> 1)
-        self.records = self._records(room >> 1, room << 3)  # as far as written to
+        self.records = self._records(room >> 1, room << 3)  # only the used part takes memory
         self.patterns = self._patterns(1 << 8, max(1 << 12, 2 * game.max_edges))
         self.at = np.zeros(8, np.int64)
         self.room = room_of(game)
@@ -107,14 +112,16 @@ class BoxSearch:
         self.requested = ()
 
     def run(self, stop: Callable[[], bool] = lambda: False, max_states: int = 0) -> list[Box]:
-        """Expand until nothing is left. If `max_states` is not 0: or until more states than that
-        were reached, where the level's functions tell them apart; returns the boxes that it is then
-        to be cut into, of about as many, none of which leads to one before it. stop: polled now and
-        then.
+        """Expand until no state is left; return [].
 
-        Raises StateError for an edge that leads where the level says that none does, GameError
-        for a state whose edges break the rules, MemoryLimitError for more states than `most`;
-        Stopped soon after `stop()` turns true."""
+        With `max_states`, stop once more states were reached, if the level's functions can separate
+        them, and return boxes to cut this one into, ordered so that none leads to an earlier one.
+        stop: called now and then.
+
+        Raises StateError for an edge that the level forbids, GameError for a state whose edges
+        break the rules, MemoryLimitError for more than `most` states, Stopped soon after `stop()`
+        becomes true.
+        """
         game, limit = self.game, min(self.most, max_states or self.most)
         self._enter()
         while True:
@@ -141,7 +148,7 @@ class BoxSearch:
                 limit = self.most
 
     def _too_large(self) -> MemoryLimitError:
-        """The error of a stage that the memory does not hold."""
+        """Return the error for a stage that does not fit in memory."""
         return MemoryLimitError(
             f"memory: a stage of level {self.stages.level} has more than {self.count:,} states; "
             f"allow more with {option('memory')}, or give the level functions `inside`, by which "
@@ -149,14 +156,14 @@ class BoxSearch:
         )
 
     def _parts(self) -> list[Box]:
-        """Its box cut by the states that it reached, if it can be."""
+        """Return its box cut by a sample of the states reached; one box if it cannot be cut."""
         own = self.nodes.own[: self.at[kernels.OWN]]
         keys: Keys = kernels.keys_of(self.place, self.nodes.runs, own)
         sample = np.ascontiguousarray(keys[:: max(1, len(keys) // SAMPLE)])
         return [box for box, _ in cut(self.stages, sample, PARTS, box=self.box)]
 
     def _rose(self, number: int) -> StateError:
-        """The error of a state one of whose edges leads where none should."""
+        """Return the error for a state with a forbidden edge."""
         parent = kernels.keys_of(self.place, self.nodes.runs, np.array([number], np.int32))
         state = unpack_all(self.game.strides, parent)
         children = expand(self.game, state).children
@@ -168,7 +175,7 @@ class BoxSearch:
         )
 
     def _grow_nodes(self, runs: int, states: int) -> None:
-        """Have room for so many runs and states of the stage more."""
+        """Make room for more runs and more states of the stage."""
         count, own = int(self.at[kernels.RUNS]), int(self.at[kernels.OWN])
         if count + runs > len(self.nodes.runs):
             nodes = self._nodes(_power(count + runs), 0)
@@ -199,16 +206,17 @@ class BoxSearch:
 
     @property
     def count(self) -> int:
-        """How many states it has."""
+        """The number of its states."""
         return int(self.at[kernels.OWN])
 
     @property
     def edges(self) -> int:
-        """How many edges were expanded."""
+        """The number of edges expanded."""
         return int(self.at[kernels.EDGES])
 
     def number(self) -> None:
-        """Number the states of the box by their keys, then those of others that it needs."""
+        """Number the states of the box by key, then the children that it needs from other
+        stages."""
         runs = self.nodes.runs[: self.at[kernels.RUNS]]
         at = self._ordered(np.flatnonzero(runs[:, 2]))
         self.own = Runs(runs[at, 0], runs[at, 2], self.stages.run_low)
@@ -217,7 +225,7 @@ class BoxSearch:
         self.requests = self._requests(runs, self._numbers, self.count)
 
     def stage(self) -> Stage:
-        """The states of the box, which is numbered, ready to be solved."""
+        """Return the states of the numbered box, ready to be solved."""
         n, edges, own, numbers = self.count, self.edges, self.own, self._numbers
         runs, run_bits = self.nodes.runs[: self.at[kernels.RUNS]], self.place.run_bits
         patterns = self._trimmed(
@@ -237,15 +245,17 @@ class BoxSearch:
         return Stage(own, states, patterns, cycles, self.requests, edges, self.stages.alike)
 
     def _ordered(self, which: Ints) -> NDArray[np.int32]:
-        """Runs by their keys, ascending."""
+        """Return runs sorted by key."""
         ordered: Ints = which[hashing.order_of(self.nodes.runs[which, 0])]
         return ordered.astype(np.int32)
 
     def _requests(
         self, runs: Keys, numbers: NDArray[np.int32], begin: int
     ) -> list[tuple[int, Runs, NDArray[np.int32]]]:
-        """The states of other stages, by stage, and their numbers, which go on from those of its
-        own states and are written to `numbers`."""
+        """Return the states needed from other stages, by stage, with their numbers.
+
+        The numbers continue from `begin` and are also written to `numbers`.
+        """
         at = self._ordered(np.flatnonzero(runs[:, 1] != runs[:, 2]))
         stage = self.stages.of(runs[at, 0])
         by_stage = hashing.order_of(stage)
@@ -272,12 +282,12 @@ class BoxSearch:
 
 
 def _power(length: int) -> int:
-    """The least power of two that is at least `length`."""
+    """Return the least power of two that is at least `length`."""
     return 1 << max(0, length - 1).bit_length()
 
 
 def _longer(array: NDArray[Any], length: int = 0) -> NDArray[Any]:
-    """The array (n,) with as much room again, and for `length` at least."""
+    """Return the array (n,) with room for twice as many elements, and at least for `length`."""
     bigger = np.empty(max(length, 2 * len(array)), array.dtype)
     bigger[: len(array)] = array
     return bigger

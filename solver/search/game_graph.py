@@ -1,36 +1,36 @@
-"""The states below some roots: expanded, merged by key, solved. Any game, from its rules alone.
+"""Expand, merge and solve the states below given roots, for any game, from its rules alone.
 
-For roots R and a set K of states whose payoffs are known (a table's, another shard's), the graph G
-is the least set with R in G and, for each state of G that is neither over nor in K, all its
-children in G. One depth-first search finds and solves it (`search`):
+For roots R and a set K of states with known payoffs (from a table or another shard), the graph G is
+the least set that contains R and, for each of its states that is neither terminal nor in K, all
+children. One depth-first search finds and solves it (`search`):
 
-1. Visit a state: unpack its key, call the game's transition into a frame of the path, look
-   the children up in a hash table (`solver.search.keys`); a new one gets the next number. The
-   look-ups of all children are begun before any is finished, so that their cache misses overlap.
-2. Descend into the first child that was not visited.
-3. When no such child is left, the state is the root of a strongly connected component or part of a
-   larger one (Tarjan's low-link). Alone and without an edge to itself it is solved at once by the
-   Bellman equation (`solver.search.bellman`): its edges are still in the frame, so no edge is ever
-   kept, and none is expanded twice. The edges of several states are expanded once
-   more, for `solver.search.cycles`.
+1. Visit a state: unpack its key, call the game's transition into a frame of the path, and look up
+   the children in a hash table (`solver.search.keys`); a new one gets the next number. The look-ups
+   of all children begin before any is finished, so their cache misses overlap.
+2. Descend into the first unvisited child.
+3. If there is no such child, the state is the root of a strongly connected component or part of a
+   larger one (Tarjan's low-link). A component of one state without an edge to itself is solved at
+   once by the Bellman equation (`solver.search.bellman`): its edges are still in the frame, so no
+   edge is kept and none is expanded twice. The edges of larger components are expanded once more,
+   for `solver.search.cycles`.
 
-Sums are taken in the order of the edges and the members of a component in the order of their keys,
-so a state's bits depend on the game alone: not on the roots, nor on who else was solved before. A
-state takes 65 bytes for three players. All that is read of one on the way, its key, its payoffs and
-until these are known how far it is, are 32 bytes, half a cache line; the rest is written only.
+Sums are taken in the order of the edges, and the members of a component in the order of their keys.
+So the bits of a state's payoffs depend on the game alone, not on the roots or on states solved
+before. A state takes 65 bytes for three players. The search reads only 32 of them, half a cache
+line: the key, the payoffs, and until these are known the progress of the state.
 
-`search` is one piece: split into ten functions that hand on what they were given, it took 1.45
-times as long, because a slice, or an array taken out of a tuple, costs two atomic counts. Measured
-on Press Your Luck at $250, 16 edges a state, 1.4 million states, one core: 0.7 us a state in memory
-that is there, of which 0.13 are the rules, 0.06 packing the keys, 0.2 waiting for slots and 0.15
-for rows; what the system clears for the first search is 0.1 more. What helped: the look-ups of a
-state in three short loops (1.45 times as fast as one loop); expanding a state's new children
-together before the first is visited, as they have most of their own children in common (1.1).
+`search` is one function for speed: split into ten functions it took 1.45 times as long, because
+each slice, and each array taken out of a tuple, costs two atomic reference counts. Measured on
+Press Your Luck at $250 (16 edges a state, 1.4 million states, one core): 0.7 us a state in memory
+that is already mapped, of which 0.13 are the rules, 0.06 packing keys, 0.2 waiting for slots and
+0.15 waiting for rows. Mapping fresh memory takes 0.1 more. Two things helped: looking up a state's
+children in three short loops (1.45 times as fast as one loop), and expanding a state's new children
+together before the first is visited, because they share most of their own children (1.1 times).
 
-Of a game that names the fields of a turn (`Rules.within_turn`) the states inside a turn need not be
-kept. When a state between turns is solved, all states that were met since its visit are solved too,
-and nothing on the path leads to them but the states between turns: `forget_turn` drops the others.
-States between turns are not expanded ahead, so that few states of other turns are met before.
+If a game names the fields of a turn (`Rules.within_turn`), states inside a turn need not be kept.
+When a state between turns is solved, all states met since its visit are solved too, and the path
+leads only to those between turns: `forget_turn` drops the others. States between turns are not
+expanded ahead, so that few states of other turns are met before.
 
 Source: Tarjan, Depth-first search and linear graph algorithms (1972).
 """
@@ -116,7 +116,7 @@ from luckbase.solver.sentences import option
 OUT_OF_RANGE, BROKEN = 20, 21
 """More reasons why a component is not solved: a payoff is out of range, edges break the rules."""
 BUDGET = 200_000
-"""States visited between two looks at `stop`: a fifth of a second."""
+"""States visited between two calls of `stop`: a fifth of a second."""
 
 _i, _f, _i1, _f1 = types.int64, types.float64, types.int64[::1], types.float64[::1]
 _n1, _n2, _u1 = types.int32[::1], types.int32[:, ::1], types.uint64[::1]
@@ -125,24 +125,25 @@ _f2, _u2, _c1 = types.float64[:, ::1], types.uint64[:, ::1], types.int8[::1]
 FINISHED, GROW, COMPONENT, PAUSE, REFUSED, BEYOND, SUMS = range(7)
 """Why a search stops (`search`)."""
 DEPTH, COUNT, CLOCK, HEIGHT, ROOT, EDGES, TOP, STATUS, READY = range(9)
-"""Where a search keeps its place in `Path.at`: frames on the path less one, states met, states
-visited, states on the stack, the next root, edges expanded, frames in use, why a component is not
-solved, whether the engine for components is compiled."""
+"""Positions in `Path.at`, the progress of a search: frames on the path minus one, states met,
+states visited, states on the stack, the next root, edges expanded, frames in use, why a component
+is not solved, whether the engine for components is compiled."""
 NODE, POSITION, SIZE, LOW, ACTOR, LOOP, START, TURN = 0, 1, 2, 3, 4, 5, 6, 7
-"""The columns of a frame's numbers: its state, the next edge to look at, how many edges, Tarjan's
-low-link, who acts, whether the state leads to itself, the frames in use once it is done, and how
-many states were met before its children if it is between turns, else -1."""
+"""The columns of a frame's numbers: its state, the next edge, the number of edges, Tarjan's
+low-link, who acts, whether the state leads to itself, the frames in use after it is done, and the
+number of states met before its children if it is between turns, else -1."""
 
 
 REACHED, EXPANDED, OPEN = (np.uint64((0xFFF8 << 48) + i) for i in range(3))
-"""In the place of the first payoff of a state that is not solved, a NaN that says what became of
-it: only reached; expanded and not visited, plus twice its frame; on the path, plus twice its place
-in the order of visits."""
+"""In place of the first payoff of an unsolved state, NaNs that show its progress: only reached;
+expanded but not visited, plus twice its frame; on the path, plus twice its place in the order of
+visits."""
 
 
 class Task(NamedTuple):
-    """What is searched: the board, room for the edges of a state, `Game.strides`, scratch for a
-    step, for a state int64 (fields,), and `Game.turn`, empty if the states inside turns are kept.
+    """The subject of a search: the board, room for the edges of a state, `Game.strides`, scratch
+    for a step, scratch for a state int64 (fields,), and `Game.turn`, empty if states inside turns
+    are kept.
     """
 
     board: Numbers
@@ -154,13 +155,14 @@ class Task(NamedTuple):
 
 
 class Store(NamedTuple):
-    """What is known of every state met, by its number.
+    """All data of the states met, by number.
 
-    slots: the hash table (`solver.search.keys`). keys, rows: one memory as uint64 and as float64
-    (room, 1 + columns): the key, then the payoffs, until it is solved REACHED and so on. best:
-    int64 (room,), the best action, or why there is none. margins, actors, errors: float64, int8,
-    float32 (room,): `back_up`'s margin, who acts, from 1, and the error of the payoffs; NaN, 0 and
-    0 until the state is solved.
+    slots: the hash table (`solver.search.keys`).
+    keys, rows: the same memory as uint64 and as float64 (room, 1 + columns): the key, then the
+        payoffs, or until the state is solved REACHED, EXPANDED or OPEN.
+    best: int64 (room,), the best action, or why there is none.
+    margins, actors, errors: float64, int8, float32 (room,): `back_up`'s margin, the actor from 1,
+        and the error of the payoffs; NaN, 0 and 0 until the state is solved.
     """
 
     slots: NDArray[np.int32]
@@ -175,8 +177,12 @@ class Store(NamedTuple):
 class Frames(NamedTuple):
     """Expanded states, as a stack: the edges of frame f begin at first[f].
 
-    numbers: int32 (frames, 8). first: int64 (frames,). children: int32, weights: float64, actions:
-    int64 (edges,); rewards: float64 (edges, players), or (0, players) if the game pays nothing.
+    numbers: int32 (frames, 8).
+    first: int64 (frames,).
+    children: int32 (edges,).
+    weights: float64 (edges,).
+    actions: int64 (edges,).
+    rewards: float64 (edges, players), or (0, players) if the game pays nothing.
     """
 
     numbers: NDArray[np.int32]
@@ -188,8 +194,12 @@ class Frames(NamedTuple):
 
 
 class Path(NamedTuple):
-    """Where a search is. stack: int32 (room,), the states visited whose component is not known.
-    frames: int32 (any,), the frames of the path. at: int64 (9,)."""
+    """The progress of a search.
+
+    stack: int32 (room,), the visited states whose component is not known yet.
+    frames: int32 (any,), the frames of the path.
+    at: int64 (9,).
+    """
 
     stack: NDArray[np.int32]
     frames: NDArray[np.int32]
@@ -274,7 +284,7 @@ def _longer(array, count, size):
 
 @njit(_n1(_u2, _n1))
 def ascending(keys, numbers):
-    """Return numbers by ascending key: the same bits whoever comes first."""
+    """Return numbers by ascending key: then the result's bits do not depend on who came first."""
     own = np.empty(numbers.size, np.uint64)
     for i in range(numbers.size):
         own[i] = keys[numbers[i], 0]
@@ -303,8 +313,8 @@ def solve_members(transition, solve, task, store, members):
 
 @inlined
 def is_between_turns(turn, state):
-    """Whether the fields of a turn have the numbers that they have between turns; False if there
-    are no such fields."""
+    """Return whether the fields of a turn have their numbers between turns; False without such
+    fields."""
     between = turn.shape[1] > 0
     for i in range(turn.shape[1]):
         between &= state[turn[0, i]] == turn[1, i]
@@ -313,11 +323,10 @@ def is_between_turns(turn, state):
 
 @njit(_i(_i2, _i2, _i1, _store, _i, _i))
 def forget_turn(strides, turn, state, store, first, count):
-    """Forget those of the states `first` .. count - 1 that are inside turns; the others get the
-    numbers from `first` on. Return how many states are left.
+    """Forget the states `first` .. count - 1 inside turns and renumber the others from `first` on.
 
-    Their slots are emptied in the reverse of the order in which they were filled: so no slot is
-    empty that the search for another key passes by.
+    Returns the number of states left. Slots are emptied in the reverse order of filling, so that no
+    probe sequence of another key gets a gap.
     """
     slots, keys = borrowed(store.slots), borrowed(store.keys)
     mask = slots.size - 1
@@ -347,13 +356,13 @@ def forget_turn(strides, turn, state, store, first, count):
 def search(  # noqa: C901, PLR0913, PLR0915  # one piece, for speed: module docstring
     transition, solve_game, solve_component, task, roots, store, frames, path, budget
 ):
-    """Search on from `path` until all roots are solved, or there is something to do first:
+    """Continue a search from `path` until all roots are solved, or until:
 
-    GROW: states or frames may not have room; COMPONENT: the states on the stack from the last
-    frame's state up are a component that at[STATUS] says is not solved; PAUSE: `budget` states were
-    expanded; REFUSED: the edges of the state room.at break the rules; BEYOND: scratch.out, what the
-    last frame's state is worth, is out of the range of payoffs; SUMS: both choose at once in the
-    last frame's state, and the payoffs have no one sum.
+    GROW: states or frames may not have room. COMPONENT: the states on the stack from the last
+        frame's state up are a component that could not be solved; at[STATUS] is the reason. PAUSE:
+        `budget` states were expanded. REFUSED: the edges of the state room.at break the rules.
+        BEYOND: the payoffs of the last frame's state, in scratch.out, are out of range. SUMS: both
+        choose at once in the last frame's state, and the payoffs do not have a constant sum.
     """
     board, room = task.board, borrowed_room(task.room)
     strides, turn = borrowed(task.strides), borrowed(task.turn)
@@ -414,7 +423,7 @@ def search(  # noqa: C901, PLR0913, PLR0915  # one piece, for speed: module docs
             if keys[visit, 1] >= EXPANDED:
                 f = np.int64(keys[visit, 1] - EXPANDED) >> 1  # type: ignore[assignment]
                 position, stop = first[f], first[f] + numbers[f, SIZE]
-            while True:  # expand the state itself and then those children that are new
+            while True:  # expand the state itself, then its new children
                 y = visit
                 if f >= 0:
                     while position < stop and keys[children[position], 1] != REACHED:
@@ -431,7 +440,7 @@ def search(  # noqa: C901, PLR0913, PLR0915  # one piece, for speed: module docs
                 budget -= 1
                 unpack(strides, keys[y, 0], state)
                 begins = is_between_turns(turn, state)
-                if begins and f >= 0:  # it is expanded when it is visited
+                if begins and f >= 0:  # it will be expanded when it is visited
                     position += 1
                     continue
                 base = first[top]
@@ -450,8 +459,8 @@ def search(  # noqa: C901, PLR0913, PLR0915  # one piece, for speed: module docs
                 for k in range(n):
                     child_keys[k] = pack_row(strides, below, k)
                     hashed[k] = hash_of(child_keys[k])
-                # Short loops, so that many cache misses are under way at once. The first has no
-                # branch that waits for a slot.
+                # Short loops, so that many cache misses overlap. The first has no branch that
+                # depends on a slot.
                 for k in range(n):
                     place[k] = hashed[k] & mask
                     number[k] = slots[place[k]]
@@ -489,7 +498,7 @@ def search(  # noqa: C901, PLR0913, PLR0915  # one piece, for speed: module docs
             if code != FINISHED:
                 break
             if f < 0:
-                continue  # it is over
+                continue  # it is terminal
             depth += 1
             frame_of[depth] = f
             numbers[f, POSITION], numbers[f, LOW], numbers[f, LOOP] = 0, clock, 0
@@ -520,7 +529,7 @@ def search(  # noqa: C901, PLR0913, PLR0915  # one piece, for speed: module docs
                 if best[x] == UNEVEN:
                     code = SUMS
                     break
-                if pays and room.checked:  # else it follows from what is paid at the end
+                if pays and room.checked:  # otherwise the range follows from the final payoffs
                     for p in range(players):
                         if not limits[0] <= out[p] <= limits[1]:
                             code = BEYOND
@@ -547,15 +556,15 @@ def search(  # noqa: C901, PLR0913, PLR0915  # one piece, for speed: module docs
 
 
 def edge_memory(game: Game) -> int:
-    """Bytes of the buffers that a search needs for the edges of one state: room for them, their
-    look-ups and payoffs, two such frames, and room for as many new states."""
+    """Return the bytes of the buffers that a search needs for the edges of one state: room for
+    them, look-ups and payoffs, two frames, and room for as many new states."""
     numbers = game.field_count + 4 * game.players + 13
     new_states = 2 * (8 * (1 + game.players) + 33)
     return game.max_edges * (8 * numbers + new_states)
 
 
 class Graph:
-    """States met so far and their payoffs; `solve` adds what lies below more roots."""
+    """States met so far and their payoffs; `solve` adds the states below more roots."""
 
     def __init__(
         self,
@@ -566,7 +575,7 @@ class Graph:
         stop: Callable[[], bool] = lambda: False,
         keeps_turns: bool = True,
     ) -> None:
-        """keeps_turns: keep the states inside turns too; else only those below roots that are
+        """keeps_turns: keep the states inside turns too; otherwise only those below roots that are
         inside a turn themselves."""
         self.game, self.max_states, self.stop = game, max_states, stop
         self.tolerance = game.tie_tolerance if tolerance is None else tolerance
@@ -597,12 +606,12 @@ class Graph:
 
     @property
     def count(self) -> int:
-        """States met, known ones and those that are over included."""
+        """The number of states met, including known and terminal ones."""
         return int(self._at[COUNT])
 
     @property
     def edges(self) -> int:
-        """Edges expanded."""
+        """The number of edges expanded."""
         return int(self._at[EDGES])
 
     @property
@@ -612,7 +621,7 @@ class Graph:
 
     @property
     def values(self) -> Floats:
-        """float64 (count, players): NaN in the first where a state is not solved."""
+        """float64 (count, players); NaN in the first column if a state is not solved."""
         return self._store.rows[: self.count, 1:]
 
     @property
@@ -622,38 +631,40 @@ class Graph:
 
     @property
     def margins(self) -> Floats:
-        """float64 (count,): what the second best action would cost the one who decides, at least 0.
+        """float64 (count,): the loss of the second best action to the player who decides, at least
+        0.
 
-        NaN where there is no choice, where both players choose at once, where a state is not solved
-        or was given without.
+        NaN if there is no choice, if both players choose at once, and for unsolved and given
+        states.
         """
         return self._store.margins[: self.count]
 
     @property
     def actors(self) -> NDArray[np.int8]:
-        """int8 (count,): the player who acts, from 1; 0 where nobody does or both choose at once,
-        where a state is not solved or was given without."""
+        """int8 (count,): the player who acts, from 1.
+
+        0 if no player acts or both choose at once, and for unsolved and given states.
+        """
         return self._store.actors[: self.count]
 
     @property
     def errors(self) -> NDArray[np.float32]:
-        """float32 (count,): a bound on the error of each payoff: rounding, the errors of payoffs
-        that were given, and what hangs on decisions that these errors leave open."""
+        """float32 (count,): a bound on the error of each payoff: rounding, errors of given payoffs,
+        and the loss from decisions that these errors leave open."""
         return self._store.errors[: self.count]
 
     @property
     def error(self) -> float:
-        """The largest of the errors."""
         return float(self.errors.max(initial=0.0))
 
     @property
     def has_cycles(self) -> bool:
-        """Whether states that come back to each other were met."""
+        """Whether states that can return to each other were met."""
         return bool(self._at[READY])
 
     @property
     def bytes_a_state(self) -> float:
-        """Bytes of the arrays as far as they are used, by state."""
+        """Bytes of the used parts of the arrays, for each state."""
         store = self._store
         arrays = (
             store.keys, store.best, store.margins, store.actors, store.errors, self._path.stack,
@@ -663,8 +674,8 @@ class Graph:
 
     @property
     def largest_turn(self) -> Ints | None:
-        """The state (fields,) in which the turn begins that the search is in, if most of the states
-        in memory are inside turns; else None."""
+        """The state (fields,) in which the search's current turn began, if most states in memory
+        are inside turns; else None."""
         turn, depth = self._task.turn, int(self._at[DEPTH])
         states = self.states(np.arange(0, self.count, max(1, self.count // 1000)))
         if not turn.size or 2 * self.game.within_turn(states).sum() < len(states):
@@ -674,22 +685,25 @@ class Graph:
         return self.states(begins[-1:])[0] if len(begins) else None
 
     def look_up(self, keys: Keys) -> NDArray[np.int32]:
-        """The number of each key (m,), int32; -1 for a state that was not met."""
+        """Return the number of each key (m,), int32; -1 for a state that was not met."""
         return self._numbering.look_up(keys)
 
     def keys_at(self, numbers: NDArray[np.integer[Any]]) -> Keys:
-        """The keys (m,) of numbers (m,)."""
+        """Return the keys (m,) of numbers (m,)."""
         return self._numbering.keys_at(numbers)
 
     def states(self, numbers: NDArray[np.integer[Any]]) -> Ints:
-        """The states (m, fields) of numbers (m,)."""
+        """Return the states (m, fields) of numbers (m,)."""
         return np.asarray(unpack_all(self.game.strides, self.keys_at(numbers)))
 
     # --- what it does --------------------------------------------------------------------------
 
     def know(self, keys: Keys, values: Floats, errors: Floats | float = 0.0) -> None:
-        """Take the payoffs (m, players) of states that need not be expanded, and bounds (m,) on
-        their errors; those solved already stay."""
+        """Take the payoffs (m, players) of states that need not be expanded, with error bounds
+        (m,).
+
+        States that are already solved keep their payoffs.
+        """
         numbers = self._enter(keys)
         fresh = self._store.best[numbers] == NEW
         at = numbers[fresh]
@@ -698,11 +712,11 @@ class Graph:
         self._store.errors[at] = np.broadcast_to(errors, len(keys))[fresh] * (1 + 2.0**-23)
 
     def solve(self, roots: Ints) -> NDArray[np.int32]:
-        """Solve canonical roots (m, fields) and all below them; returns the roots' numbers.
+        """Solve canonical roots (m, fields) and all states below them; return the roots' numbers.
 
-        Raises SearchLimitError beyond `max_states`; StateError for a root that has no key, for a
-        cycle that `solver.search.cycles` refuses; GameError for a state whose edges break the
-        rules, or whose payoff is out of their range; Stopped soon after `stop()` turns true.
+        Raises SearchLimitError beyond `max_states`; StateError for a root that has no key or a
+        cycle that `solver.search.cycles` refuses; GameError for a state whose edges break the rules
+        or whose payoff is out of range; Stopped soon after `stop()` becomes true.
         """
         numbers = self._enter(keys_of_roots(self.game, roots))
         self._at[ROOT] = 0
@@ -724,7 +738,7 @@ class Graph:
                 self._solve_component()
 
     def _search(self, roots: NDArray[np.int32]) -> int:
-        """Search on; why it stops."""
+        """Continue the search; return why it stopped."""
         if self._fault is not None:
             raise self._fault
         game, task = self.game, self._task
@@ -741,14 +755,14 @@ class Graph:
                 refuse_beyond(game, self.states(at), task.scratch.out[None])
                 children = pack_all(game.strides, expand(game, self.states(at)).children)
                 refuse_uneven(game, self.states(at)[0], self.values[self.look_up(children)])
-        except GameError as error:  # it broke off: there is no going on from what it met
+        except GameError as error:  # the search cannot continue after it
             self._fault = error
             raise
         return int(code)
 
     def _solve_component(self) -> None:
-        """Solve the component on the stack that compiled code left to Python, or raise."""
-        if not self._at[READY]:  # now there are cycles
+        """Solve the component on the stack that compiled code could not solve, or raise."""
+        if not self._at[READY]:  # the first cycle
             self._engine, self._at[READY] = cycles.solve_component, 1
             return
         game, task, store, status = self.game, self._task, self._store, int(self._at[STATUS])
@@ -806,7 +820,7 @@ class Graph:
             self._path = self._path._replace(frames=np.tile(self._path.frames, 2))
 
     def _make_room(self, more: int) -> None:
-        """For so many more states."""
+        """Make room for more states."""
         numbering, old = self._numbering, self._store
         numbering.count = self.count
         numbering.reserve(numbering.count + more)

@@ -1,23 +1,23 @@
-"""Keys of states: a state <-> one uint64, by strides; its number in a hash table; and levels.
+"""Keys of states: the conversion of a state to one uint64, a hash table of keys, and levels.
 
-The search, which knows no tiers, names a state by one number: the sum of each of its numbers times
-what one of it adds (`Game.strides`), the first number highest. The room of a number is a power of
-two where 64 bits hold those of a game, so that a key is taken apart by shifts, of a cycle each;
-elsewhere it is as much as it has numbers (mixed radices), and a division takes twenty.
+**Keys.** The search names a state by one number: the sum of its numbers times their strides
+(`Game.strides`), with the first number in the highest place. If 64 bits are enough, each number has
+room for a power of two, so a key is unpacked by shifts of one cycle each. Otherwise each number has
+exactly as much room as it has values (mixed radices), and a division takes twenty cycles.
 
-The hash table (open addressing, linear probing, multiplicative hashing, at most half full) gives
-each key a number, counted from 0 in the order of entry: `slots` int32 (a power of two), -1 where
-empty, else the number, in the bits of half as many, and above it those of the key's hash: a slot of
-another key is passed by without a look at that. `rows` uint64 (numbers, 1 + more), the key first in
-its row. What is kept of a key beside it in its row is there when the key was compared: one cache
-miss, not two.
+**The hash table** (open addressing, linear probing, multiplicative hashing, at most half full)
+numbers the keys from 0 in the order of entry. `slots` is int32 (a power of two): -1 if empty, else
+the number, in as many bits as half the slots need, and above it bits of the key's hash. Most slots
+of other keys are skipped by that hash, without reading the key. `rows` is uint64 (numbers, 1 +
+more) with the key first in its row. Data stored beside the key is in the cache once the key was
+compared: one cache miss, not two.
 
-A game's level is asked of keys too. The values of its functions (`rules.Level`) stand beside
-one another in one uint64, the **word** of a key, each in a lane of as many bits as it needs and a
-guard above them; as they are linear in the bits of a key, a word is the sum of eight looked-up
-numbers, one for each byte of the key; of a key of mixed radices it is summed number by number. One
-minus another with the guards of the first set keeps
-every guard exactly where the other is not greater (`rises`).
+**Levels** are computed from keys. The values of a level's functions (`rules.Level`) are packed into
+one uint64, the **word** of a key, each in a lane of as many bits as it needs with a guard bit
+above. The functions are linear in the bits of a key, so a word is the sum of eight looked-up
+numbers, one for each byte of the key; with mixed radices it is summed number by number. One word
+with its guards set, minus another, keeps a guard exactly if the other word is not greater in that
+lane (`rises`).
 
 Source: Knuth, The Art of Computer Programming 3, 6.4.
 """
@@ -47,7 +47,7 @@ _i1, _i2, n1, u1, u2 = _i[::1], _i[:, ::1], types.int32[::1], _u[::1], _u[:, ::1
 
 @njit(_u(_i2, _i1))
 def pack(strides, state):
-    """The key of a state (fields,), in which each number has its room."""
+    """Return the key of a state (fields,) whose numbers all have room."""
     key = np.uint64(0)
     for i in range(state.size):
         key += np.uint64(strides[0, i]) * np.uint64(state[i])
@@ -56,7 +56,8 @@ def pack(strides, state):
 
 @inlined
 def pack_row(strides, states, row):
-    """Return the key of a row of states (n, fields). A view of the row would cost two counts."""
+    """Return the key of a row of states (n, fields), without a view, which would count
+    references."""
     key = np.uint64(0)
     for i in range(states.shape[1]):
         key += np.uint64(strides[0, i]) * np.uint64(states[row, i])
@@ -80,7 +81,7 @@ def unpack(strides, key, state):
 
 @njit(_i2(_i2, u1))
 def unpack_all(strides, keys):
-    """The states (n, fields) of keys (n,)."""
+    """Return the states (n, fields) of keys (n,)."""
     states = np.empty((keys.size, strides.shape[1]), np.int64)
     for i in range(keys.size):
         unpack(strides, keys[i], states[i])
@@ -89,8 +90,7 @@ def unpack_all(strides, keys):
 
 @njit(types.void(_i2, u1, _i2))
 def unpack_columns(strides, keys, columns):
-    """Write the numbers of keys (n,), int64 (fields, n), column by column: of bits eight at a
-    time."""
+    """Write the numbers of keys (n,) to int64 (fields, n), column by column; shifts vectorise."""
     low, width, state = np.uint64(0), np.uint64(0), np.empty(strides.shape[1], np.int64)
     if strides[1].min() < 0:
         for i in range(keys.size):
@@ -115,7 +115,7 @@ def pack_all(strides, states):
     return keys
 
 
-_READ = types.Array(_i, 2, "C", readonly=True)  # as pyarrow gives them
+_READ = types.Array(_i, 2, "C", readonly=True)  # as pyarrow's arrays are
 
 
 @njit(_b[::1](_i2, _READ))
@@ -131,21 +131,21 @@ def _fits(strides, states):
 
 
 def fits(strides: Ints, states: Ints) -> NDArray[np.bool_]:
-    """(n,) whether every number of each state (n, fields) has room."""
+    """Return whether every number of each state (n, fields) has room: (n,)."""
     inside: NDArray[np.bool_] = _fits(strides, np.ascontiguousarray(states, np.int64))
     return inside
 
 
 @inlined
 def hash_of(key):
-    """The hash of a key, 31 bits; the search for it begins at the slot that its lowest say."""
-    mixed = (key ^ (key >> np.uint64(32))) * np.uint64(0x9E3779B97F4A7C15)  # scores are on top
+    """Return the hash of a key, 31 bits; its lowest bits are the slot where probing begins."""
+    mixed = (key ^ (key >> np.uint64(32))) * np.uint64(0x9E3779B97F4A7C15)  # scores are high
     return np.int64((mixed ^ (mixed >> np.uint64(32))) & np.uint64(0x7FFFFFFF))
 
 
 @inlined
 def may_be(slots, hashed, slot):
-    """The first slot at or after `slot` that may have a key of that hash, or is empty."""
+    """Return the first slot from `slot` on that is empty or may have a key with this hash."""
     mask = slots.size - 1
     while slots[slot] >= 0 and (slots[slot] ^ hashed) & ~(mask >> 1):
         slot = (slot + 1) & mask
@@ -154,7 +154,7 @@ def may_be(slots, hashed, slot):
 
 @njit(_i(n1, u2, _u, _i, _i))
 def find_from(slots, rows, key, hashed, slot):
-    """The slot of `key`, of that hash, at or after `slot`, or the empty one where it belongs."""
+    """Return the slot of `key`, from `slot` on, or the empty slot where it belongs."""
     mask = slots.size - 1
     slot = may_be(slots, hashed, slot)
     while slots[slot] >= 0 and rows[slots[slot] & (mask >> 1), 0] != key:
@@ -178,10 +178,10 @@ DIGIT = 11
 
 @njit(n1(u1))
 def order_of(keys):
-    """int32 (n,): where each key (n,) stands, in ascending order; of equal ones as they stand.
+    """Return the order that sorts keys (n,), int32 (n,); stable.
 
-    A radix sort of the bits that differ, an eighth of the time of one that compares. Source: Knuth,
-    The Art of Computer Programming 3, 5.2.5.
+    A radix sort of the bits that differ takes an eighth of the time of a comparison sort. Source:
+    Knuth, The Art of Computer Programming 3, 5.2.5.
     """
     n, differ, shift = keys.size, np.uint64(0), np.uint64(0)
     order, scratch = np.arange(n).astype(np.int32), np.empty(n, np.int32)
@@ -210,9 +210,9 @@ def order_of(keys):
 
 @njit(_i(n1, u2, _i, u1, n1))
 def enter(slots, rows, count, keys, numbers):
-    """Give every key (m,) its number, new ones the next; returns how many there are then.
+    """Write the number of every key (m,) to `numbers`, int32 (m,); new keys get the next numbers.
 
-    There must be room for all. `numbers` int32 (m,) is written.
+    There must be room for all. Returns the new count.
     """
     mask = slots.size - 1
     for i in range(keys.size):
@@ -237,22 +237,24 @@ def look_up(slots, rows, keys, numbers):
 
 
 def merged(lists: Sequence[Keys]) -> Keys:
-    """The keys of some lists, ascending, each once.
+    """Return the keys of some lists, ascending, each once.
 
-    They are sorted: to hash them, as `np.unique` does, takes .8 µs each of 3 million.
+    Sorting is faster than the hashing of `np.unique`, which takes 0.8 µs for each of 3 million
+    keys.
     """
     keys = np.sort(np.concatenate([NO_KEYS, *lists]))
     return keys[np.append(True, keys[1:] != keys[:-1])] if len(keys) else keys
 
 
 AHEAD = 1 << 22
-"""Rows up to which `grown` takes address space ahead; memory comes when they are written."""
+"""Rows up to which `grown` reserves address space; memory is used when they are written."""
 
 
 def grown(array: NDArray[Any], length: int, fill: float | None = None) -> NDArray[Any]:
-    """The array with room for so many, at least twice as long where it has to grow; fill: what is
-    written there, if anything. It is the beginning of one that is longer yet, and grows into that
-    without a copy: whoever has the old one has a part of the new one.
+    """Return the array with room for `length` rows, at least doubled if it has to grow.
+
+    fill: written to the new rows, if given. The array is the beginning of a longer one, into which
+        it grows without a copy: old and new arrays share memory.
     """
     if length <= len(array):
         return array
@@ -268,10 +270,10 @@ def grown(array: NDArray[Any], length: int, fill: float | None = None) -> NDArra
 
 
 class Numbering:
-    """Keys numbered from 0 in the order in which they come.
+    """Keys numbered from 0 in the order in which they are entered.
 
-    slots, rows: the hash table (module docstring), beside each key room for `more` numbers. count:
-    how many there are; may be raised by who enters keys in compiled code, once there is room.
+    slots, rows: the hash table (module docstring), with room for `more` numbers beside each key.
+    count: the number of keys; compiled code that enters keys raises it, after `reserve`.
     """
 
     def __init__(self, more: int = 0, room: int = 1 << 12) -> None:
@@ -279,7 +281,7 @@ class Numbering:
         self.reserve(room)
 
     def reserve(self, room: int) -> None:
-        """Have room for so many keys."""
+        """Make room for this many keys."""
         if room > len(self.rows):
             self.rows = grown(self.rows, room)
             self.slots = np.full(1 << (2 * len(self.rows) - 1).bit_length(), -1, np.int32)
@@ -291,18 +293,18 @@ class Numbering:
         return self.rows[: self.count, 0].copy()
 
     def keys_at(self, numbers: NDArray[np.integer[Any]]) -> Keys:
-        """The keys (m,) of numbers (m,)."""
+        """Return the keys (m,) of numbers (m,)."""
         return np.ascontiguousarray(self.rows[numbers, 0])
 
     def enter(self, keys: Keys) -> NDArray[np.int32]:
-        """The number of each key (m,), new ones the next."""
+        """Return the number of each key (m,), entering new ones."""
         self.reserve(self.count + len(keys))
         numbers, contiguous = np.empty(len(keys), np.int32), np.ascontiguousarray(keys)
         self.count = int(enter(self.slots, self.rows, self.count, contiguous, numbers))
         return numbers
 
     def look_up(self, keys: Keys) -> NDArray[np.int32]:
-        """The number of each key (m,); -1 for one that was not entered."""
+        """Return the number of each key (m,); -1 if it was not entered."""
         numbers = np.empty(len(keys), np.int32)
         look_up(self.slots, self.rows, np.ascontiguousarray(keys), numbers)
         return numbers
@@ -314,10 +316,13 @@ CLASSES = 6
 
 @dataclass(frozen=True)
 class Words:
-    """Functions as words (module docstring): table uint64 (8, 256), what each byte of a key adds;
-    or of mixed radices (columns + 1, 3), from the last column on its room, what one of it adds, and
-    whether it is a set; then what is added to all. guards: the bits above the lanes; lanes: (the
-    lowest bit, bits) of each, the first one highest.
+    """Functions of keys as words (module docstring).
+
+    table: uint64 (8, 256), the summand of each byte of a key; or, for mixed radices, (columns + 1,
+        3): for each column from the last on its room, its factor, and whether it is a set; then a
+        constant.
+    guards: the bits above the lanes.
+    lanes: (lowest bit, bits) of each, the first one highest.
     """
 
     table: NDArray[np.uint64]
@@ -326,35 +331,37 @@ class Words:
 
     @property
     def most(self) -> Ints:
-        """The greatest values (functions,) that the lanes hold."""
+        """The greatest values (functions,) that the lanes can hold."""
         return np.array([(1 << bits) - 1 for _, bits in self.lanes], np.int64)
 
     def word(self, values: Ints) -> int:
-        """The word of values (functions,), as `values` gives them."""
+        """Return the word of values (functions,), as `values` returns them."""
         lanes = zip(values.tolist(), self.lanes, strict=True)
         return sum(value << low for value, (low, _) in lanes)
 
     def values(self, words: NDArray[np.uint64]) -> Ints:
-        """The functions' values (n, functions) less their least, from words (n,)."""
+        """Return the functions' values minus their minima, (n, functions), from words (n,)."""
         columns = [(words >> np.uint64(low)) & np.uint64((1 << bits) - 1)
                    for low, bits in self.lanes]  # fmt: skip
         shape = len(self.lanes), len(words)
         return np.array(columns, np.int64).reshape(shape).T
 
     def of(self, keys: Keys) -> NDArray[np.uint64]:
-        """The words (n,) of keys (n,)."""
+        """Return the words (n,) of keys (n,)."""
         words: NDArray[np.uint64] = words_of(self.table, np.ascontiguousarray(keys))
         return words
 
 
 def words(fields: Fields, functions: Sequence[Factors]) -> Words:
-    """Functions of the fields as words. Raises OptionError where they do not fit in 64 bits, or
-    name no column."""
+    """Return functions of the fields as words.
+
+    Raises OptionError if they do not fit in 64 bits or name an unknown column.
+    """
     columns, greatest, sets = fields.columns, fields.most.tolist(), fields.sets
     table, low, guards = _table(fields, sets), 0, 0
     lanes = []
     for function in reversed(functions):
-        factors = [0] * len(columns)  # whole numbers of any size, to see which are too large
+        factors = [0] * len(columns)  # Python's integers, to detect overflow
         for name, factor in function.items():
             if name not in columns:
                 raise OptionError(f"level: unknown column '{name}'; expected {', '.join(columns)}")
@@ -372,7 +379,7 @@ def words(fields: Fields, functions: Sequence[Factors]) -> Words:
 
 
 def _table(fields: Fields, sets: NDArray[np.bool_]) -> NDArray[np.uint64]:
-    """The table of no functions."""
+    """Return a table of no functions."""
     if (fields.strides[1] >= 0).all():
         return np.zeros((8, 256), np.uint64)
     table = np.zeros((len(sets) + 1, 3), np.uint64)
@@ -383,7 +390,7 @@ def _table(fields: Fields, sets: NDArray[np.bool_]) -> NDArray[np.uint64]:
 def _add(
     table: NDArray[np.uint64], fields: Fields, sets: NDArray[np.bool_], factors: Ints, low: int
 ) -> None:
-    """Add a function, a factor a column, to a table; its lane begins at bit `low`."""
+    """Add a function, with a factor for each column, to a table; its lane begins at bit `low`."""
     if table.shape[1] != 256:
         counts = np.where(sets, [m.bit_length() for m in fields.most.tolist()], fields.most)
         table[:-1, 1] += factors[::-1].astype(np.uint64) << np.uint64(low)
@@ -398,7 +405,8 @@ def _add(
 
 
 def _sums(adds: Ints) -> NDArray[np.uint64]:
-    """What each byte of a key adds (8, 256), from what each bit does (64,), never less than 0."""
+    """Return the summand of each byte (8, 256), from that of each bit (64,), shifted to be at least
+    0."""
     bits = (np.arange(256)[:, None] >> np.arange(8)) & 1
     eights = adds.reshape(8, 8)
     sums = bits @ eights.T - np.minimum(eights, 0).sum(axis=1)
@@ -406,14 +414,16 @@ def _sums(adds: Ints) -> NDArray[np.uint64]:
 
 
 def scatter() -> NDArray[np.uint64]:
-    """Classes of keys with no meaning: the top `CLASSES` bits of a sum of numbers drawn for the
-    bits of a key, always the same ones."""
+    """Return the table of a meaningless hash: the top `CLASSES` bits of a word are a key's class.
+
+    It sums fixed random numbers for the bits of a key.
+    """
     return _sums(np.random.default_rng(1).integers(0, 1 << 62, 64))
 
 
 @njit(_u(u2, _u))
 def _word_by_number(table, key):
-    """The word of a key of mixed radices."""
+    """Return the word of a key of mixed radices."""
     last = table.shape[0] - 1
     word = table[last, 1]
     for i in range(last):
@@ -428,7 +438,7 @@ def _word_by_number(table, key):
 
 @inlined
 def word_of(table, key):
-    """The word of a key: see the module docstring."""
+    """Return the word of a key (module docstring)."""
     if table.shape[1] != 256:
         return _word_by_number(table, key)
     eight = np.uint64(8)
@@ -442,7 +452,7 @@ def word_of(table, key):
 
 @njit(u1(u2, u1))
 def words_of(table, keys):
-    """The words (n,) of keys (n,)."""
+    """Return the words (n,) of keys (n,)."""
     words = np.empty(keys.size, np.uint64)
     for i in range(keys.size):
         words[i] = word_of(table, keys[i])
@@ -451,5 +461,5 @@ def words_of(table, keys):
 
 @inlined
 def rises(parent, child, guards):
-    """Whether any function is greater in the child's word than in the parent's."""
+    """Return whether any function is greater in the child's word than in the parent's."""
     return ((parent | guards) - child) & guards != guards

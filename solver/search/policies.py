@@ -1,33 +1,34 @@
-"""The value of a component by policy iteration, with bounds that are proved.
+"""The value of a component by policy iteration, with proved bounds.
 
-Player 0 maximises and player 1 minimises the payoff to player 0. One component takes five steps:
+Player 0 maximises and player 1 minimises the payoff to player 0. A component takes five steps:
 
 1. **A first policy** under which the play ends: each state takes an action that may lead to a state
-   from which it ends. Player 0's part ends the play whatever player 1 does, if that is possible.
+   from which it ends. If possible, player 0's part ends the play for any actions of player 1.
 2. **Policy iteration** (Howard). `solver.search.elimination` evaluates each policy. Player 1's best
-   reply is settled before player 0 changes an action (Hoffman and Karp): to improve both at once
-   can go round for ever.
-3. **Refinement.** Once float64 finds no improvement, the values are refined to about 31 digits, and
-   policy iteration goes on with these. An action is changed only if it gains more than the error of
-   the values can explain, so every change is a true one and nothing goes round. A policy that does
-   not end after a change in float64 is never believed: the last one that ends is taken up again.
-4. **Certificate.** Let player 1 keep their policy. The value is at most v + eps w if, at each state
-   and for each action that is left, gain + margin + eps (mean of w - own w) <= 0. w is the greatest
-   expected number of steps over the actions that are tied with the best. Actions that are clearly
-   worse need not end the play; they are checked one by one. The bound below is the same with the
-   players exchanged. margin covers the rounding of the sum, and of each chance.
+   reply is found before player 0 changes an action (Hoffman and Karp), because improving both at
+   once may cycle for ever.
+3. **Refinement.** When float64 finds no more improvement, the values are refined to about 31 digits
+   and policy iteration continues with them. An action is changed only if its gain exceeds the error
+   of the values, so every change is a true improvement and nothing cycles. A policy that does not
+   end after a change in float64 is discarded in favour of the last one that ends.
+4. **Certificate.** Let player 1 keep their policy. The value is at most v + eps w if gain + margin
+   + eps (mean of w - own w) <= 0 at each state for each remaining action. w is the greatest
+   expected number of steps over the actions that are tied with the best. Clearly worse actions need
+   not end the play; they are checked one by one. The bound below is the same with the players
+   exchanged. margin covers the rounding of the sum and of each chance.
 5. **Plays without an end.** A play that never ends pays minus infinity to a player who pays for
-   every round and could end it (Bertsekas and Tsitsiklis), and steps 2 to 4 allow for it. Three
-   things are refused: tied actions that never end (a cycle for free), an improvement that never
-   ends (a cycle that pays), and no way out.
+   every round and could end it (Bertsekas and Tsitsiklis); steps 2 to 4 allow for it. Three cases
+   are refused: tied actions that never end (a cycle for free), an improvement that never ends (a
+   cycle that pays), and no way out.
 
-A component whose factors would fill up (`LARGEST` and `MOST_WORK`) is swept instead: Gauss-Seidel
-sweeps in the order of elimination, with extrapolation, and the same certificate, with steps found
-by sweeps. Components of more than `LARGE` states are renumbered in that order first.
+If the factors of a component would fill up (`LARGEST` and `MOST_WORK`), it is swept instead:
+Gauss-Seidel sweeps in the order of elimination, with extrapolation and the same certificate, its
+steps also found by sweeps. Components of more than `LARGE` states are first renumbered in that
+order.
 
 Sources: Howard, Dynamic Programming and Markov Processes (1960); Hoffman and Karp, On
-nonterminating stochastic games (1966); Bertsekas and Tsitsiklis, An analysis of stochastic shortest
-path problems (1991); Condon, The complexity of stochastic games (1992).
+    nonterminating stochastic games (1966); Bertsekas and Tsitsiklis, An analysis of stochastic
+    shortest path problems (1991); Condon, The complexity of stochastic games (1992).
 """
 
 from __future__ import annotations
@@ -58,14 +59,14 @@ from luckbase.solver.search.elimination import (
 )
 
 FREE, PAYS, NO_EXIT, SLOW = 3, 4, 5, 6
-"""Why a component is refused: a cycle for free, a cycle that pays, no way out, bounds that stay
-apart."""
+"""Why a component is refused: a cycle for free, a cycle that pays, no way out, bounds that do not
+meet."""
 MAX_POLICIES, MAX_SWEEPS = 2000, 20_000
 LARGE, LARGEST, MOST_WORK = 150_000, 1 << 22, 500_000_000
-"""States of a component that is only eliminated if few entries arise; the most entries of a factor;
-the most multiplications for one policy: half a second."""
+"""LARGE: with more states, a component is eliminated only if few entries arise. LARGEST: the most
+entries of a factor. MOST_WORK: the most multiplications for one policy, half a second."""
 WARM = 16
-"""States from which a few sweeps find the first policy."""
+"""The least number of states for which sweeps find the first policy."""
 LEAP = 8
 """Sweeps from one extrapolation to the next."""
 QUICK = 100
@@ -74,7 +75,7 @@ QUICK = 100
 
 @part
 def _leads_on(g, a, seen):
-    """Whether an outcome of action a leads outside or to a state that was seen."""
+    """Return whether an outcome of action a leads outside or to a state that was seen."""
     for e in range(g.first[a], g.first[a + 1]):
         y = g.children[e]
         if y < 0 or seen[y]:
@@ -84,13 +85,13 @@ def _leads_on(g, a, seen):
 
 @part
 def first_policy(g, k, keep):
-    """Write a policy that ends to k.chosen; return how many states cannot end.
+    """Write a policy that ends to k.chosen; return the number of states that cannot end.
 
-    keep: whether player 0's part of k.chosen stays as it is.
+    keep: whether player 0's part of k.chosen stays unchanged.
     """
     n = left = g.actors.size
     fill(k.seen, 0)
-    for turn in range(2):  # at first without help from player 1
+    for turn in range(2):  # at first without player 1's help
         changed, forward = True, True
         while changed and left:
             changed = False
@@ -113,7 +114,7 @@ def first_policy(g, k, keep):
 
 @part
 def _improve(g, k, player, fine, tolerance):
-    """Let one player take better actions; return how many states change."""
+    """Let one player take better actions; return the number of changed states."""
     sign, changed = 1.0 if player == 0 else -1.0, 0
     for x in range(g.actors.size):
         if g.actors[x] != player or g.action_first[x + 1] - g.action_first[x] < 2:
@@ -138,8 +139,10 @@ def _improve(g, k, player, fine, tolerance):
 
 @part
 def _sweep(g, k):
-    """One Gauss-Seidel sweep over k.hi that takes the best actions; return how many actions changed
-    and the largest change of a value."""
+    """Run one Gauss-Seidel sweep over k.hi that takes the best actions.
+
+    Returns the number of changed actions and the largest change of a value.
+    """
     changed, moved = 0, 0.0
     for i in range(g.actors.size):
         x = k.order[i]
@@ -165,7 +168,7 @@ def _most(values):
 
 @part
 def _scale(g, k):
-    """The largest size of a reward, a child's value or a value."""
+    """Return the largest magnitude of a reward, a child's value or a value."""
     return max(_outcome_scale(g), _value_scale(k))
 
 
@@ -187,11 +190,11 @@ def _value_scale(k):
 
 @part
 def _sweep_on(g, k):
-    """Sweep on from k.hi until the values stand still in float64; return SOLVED or SLOW.
+    """Continue sweeps from k.hi until the values stop changing in float64; return SOLVED or SLOW.
 
-    Errors shrink by nearly the same factor with each sweep, so every `LEAP` sweeps a value goes as
-    far as it would go by itself at that rate (Aitken). Nothing is lost if the rate is another one:
-    the sweeps go on from there, and the certificate decides.
+    Errors shrink by nearly the same factor with each sweep, so every `LEAP` sweeps a value is
+    extrapolated to its limit at that rate (Aitken). If the rate was wrong, later sweeps correct it,
+    and the certificate decides.
     """
     fill(k.lo, 0.0)
     least, quiet, last, outcome_scale = np.inf, 0, 0.0, _outcome_scale(g)
@@ -226,8 +229,11 @@ def _mark_cycle(g, k, policy):
 
 @part
 def _closure(g, k, policy, root, most):
-    """Mark in k.seen the states that a policy comes to from a root; return how many there are, or a
-    number above `most` if the policy leaves the component or there are as many as that."""
+    """Mark in k.seen the states that a policy reaches from a root; return their number.
+
+    Returns a number above `most` if the policy leaves the component or reaches at least `most`
+    states.
+    """
     fill(k.seen, 0)
     k.stack[0], k.seen[root], count, done = root, 1, 1, 0
     while done < count and count < most:
@@ -245,8 +251,10 @@ def _closure(g, k, policy, root, most):
 
 @part
 def peel(g, k, allowed):
-    """Mark in k.seen the states among which allowed actions can keep a play for ever, and write
-    such actions to k.slow; return how many states."""
+    """Mark in k.seen the states in which allowed actions can continue a play for ever.
+
+    Writes such actions to k.slow; returns the number of states.
+    """
     n = left = g.actors.size
     fill(k.seen, 1)
     changed, forward = True, True
@@ -277,8 +285,10 @@ def peel(g, k, allowed):
 
 @part
 def _longest(g, k, f, allowed, ties, swept):
-    """Write the greatest expected steps over allowed actions to k.w_hi, k.w_lo; return SOLVED,
-    FREE, ROOM or SLOW."""
+    """Write the greatest expected steps over allowed actions to k.w_hi, k.w_lo.
+
+    Returns SOLVED, FREE, ROOM or SLOW.
+    """
     if swept:
         return _longest_by_sweeps(g, k, allowed)
     copy(k.chosen, k.slow)
@@ -324,7 +334,7 @@ def _longest_by_sweeps(g, k, allowed):
                 longest = max(longest, steps / total)
             moved = max(moved, 1 + longest - k.w_hi[x])
             k.w_hi[x] = 1 + longest
-        if moved <= 0.5:  # the slack of the certificate is then at least about 1/2
+        if moved <= 0.5:  # then the slack of the certificate is about 1/2 or more
             return SOLVED
     return SLOW
 
@@ -333,11 +343,14 @@ def _longest_by_sweeps(g, k, allowed):
 def certify(  # noqa: C901  # one proof, from top to bottom
     g, k, f, chance_error, gains, margins, allowed, swept
 ):
-    """Write bounds on the error of the values, to k.below and k.above; return SOLVED, FREE,
-    ROOM or SLOW. Step 4 of the module's docstring.
+    """Write error bounds of the values to k.below and k.above; return SOLVED, FREE, ROOM or SLOW.
 
-    chance_error: the relative error of each chance. gains, margins: float64 (k,), allowed: bool
-    (k,), scratch. swept: whether steps are found by sweeps.
+    Step 4 of the module docstring.
+
+    chance_error: the relative error of each chance.
+    gains, margins: float64 (k,), scratch.
+    allowed: bool (k,), scratch.
+    swept: whether steps are found by sweeps.
     """
     n = g.actors.size
     for x in range(n):
@@ -345,7 +358,7 @@ def certify(  # noqa: C901  # one proof, from top to bottom
             q, rounding, moved, total = gain(g, a, x, k.hi, k.lo, VALUE)
             margins[a] = (rounding + chance_error * moved * 1.01) / total
             gains[a] = q / total
-    known = False  # whether the steps are those of the policy itself, which do for both sides
+    known = False  # whether the steps are the policy's own, valid for both sides
     for side in range(2):  # 0: below, player 1 is free; 1: above, player 0 is free
         sign, free, ties = (-1.0, 1, 0) if side == 0 else (1.0, 0, 0)
         for x in range(n):
@@ -366,7 +379,7 @@ def certify(  # noqa: C901  # one proof, from top to bottom
             added = 0
             for x in range(n):
                 for a in range(g.action_first[x], g.action_first[x + 1]):
-                    if g.actors[x] == free and not allowed[a]:  # clearly worse: checked as it is
+                    if g.actors[x] == free and not allowed[a]:  # clearly worse: check it directly
                         q, rounding, moved, total = gain(g, a, x, k.w_hi, k.w_lo, STEPS)
                         growth = (q + rounding + chance_error * moved * 1.01) / total - 1.0
                         growth = max(0.0, growth) * (1 + 1e-9)
@@ -381,7 +394,7 @@ def certify(  # noqa: C901  # one proof, from top to bottom
 
 @part
 def _residual(g, k, chance_error, gains, margins, allowed, sign):
-    """The eps of the certificate over allowed actions, or -1 if the steps prove nothing."""
+    """Return the eps of the certificate over allowed actions, or -1 if the steps prove nothing."""
     slack, eps = np.inf, 0.0
     for x in range(g.actors.size):
         for a in range(g.action_first[x], g.action_first[x + 1]):
@@ -397,11 +410,12 @@ def _residual(g, k, chance_error, gains, margins, allowed, sign):
 
 @part
 def _iterate(g, k, f):  # noqa: C901  # one loop, with the ways to go back
-    """Policy iteration: steps 1 to 3. Return SOLVED, PAYS, ROOM or SLOW; k.chosen ends on entry."""
+    """Run policy iteration, steps 1 to 3, from k.chosen, which ends. Return SOLVED, PAYS, ROOM or
+    SLOW."""
     fine, who, quick, tolerance = False, -1, 0, 0.0
     copy(k.chosen, k.before)
     warm = g.actors.size >= WARM
-    if warm:  # sweeps until no action changes in four of them
+    if warm:  # sweep until no action changes in four sweeps
         fill(k.hi, 0.0)
         quiet = 0
         for _ in range(100):
@@ -422,7 +436,7 @@ def _iterate(g, k, f):  # noqa: C901  # one loop, with the ways to go back
                 who = -1
                 continue
             copy(k.slow, k.chosen)
-        if got == ENDLESS and not fine:  # a true improvement, or one by rounding
+        if got == ENDLESS and not fine:  # an improvement, real or by rounding
             copy(k.before, k.chosen)
             fine, who = True, -1
             continue
@@ -458,7 +472,7 @@ def _eliminate(g, k, chance_error, gains, margins, allowed):
     while got == ROOM and room <= max(LARGEST, 8 * n + 64):
         f = factors_for(room)
         if first_policy(g, k, False):
-            for x in range(n):  # those that cannot end are marked
+            for x in range(n):  # mark states that cannot end
                 k.seen[x] = not k.seen[x]
                 k.slow[x] = g.action_first[x]
             return NO_EXIT
@@ -473,8 +487,10 @@ def _eliminate(g, k, chance_error, gains, margins, allowed):
 
 @njit(types.int64(VIEW, types.int64[::1]), error_model="numpy")
 def endless(g, cycle):
-    """Return in how many states some actions can keep a play for ever; write these to `cycle`, -1
-    elsewhere."""
+    """Return the number of states in which some actions can continue a play for ever.
+
+    cycle: written: these actions, -1 elsewhere.
+    """
     k, allowed = work_for(g.actors.size), np.empty(g.first.size - 1, np.bool_)
     fill(allowed, True)
     count = peel(g, k, allowed)
@@ -492,9 +508,10 @@ _SOLVE_VIEW = types.int64(
 def solve_view(g, chance_error, values, errors, cycle):
     """Solve a component as one player sees it; return a status.
 
-    chance_error: the relative error of each chance that the bounds cover. values, errors: float64
-    (n,), written. cycle: int64 (n,), written: an action of each state of the cycle that is refused,
-    -1 elsewhere; the policy if there is none.
+    chance_error: the relative error of each chance that the bounds cover.
+    values, errors: float64 (n,), written.
+    cycle: int64 (n,), written: the actions of a refused cycle, -1 elsewhere; or the policy if none
+        is refused.
     """
     n = g.actors.size
     k, number, own_first = work_for(n), np.arange(n), g.action_first
@@ -513,7 +530,7 @@ def solve_view(g, chance_error, values, errors, cycle):
         i = number[x]
         low = k.lo[i]
         values[x] = k.hi[i]
-        # The value lies from `below` under to `above` over hi + lo; all roundings go upwards.
+        # The value is between hi + lo - below and hi + lo + above; all roundings go upwards.
         off = max(k.below[i] - low, k.above[i] + low) + 2 * U * abs(low)
         errors[x] = off * (1 + 4 * U) + 5e-324
         action = k.chosen[i] if got == SOLVED else k.slow[i] if k.seen[i] else -1

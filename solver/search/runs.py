@@ -1,7 +1,7 @@
-"""Keys in runs of up to 64, all that lie side by side but for lower bits: a tenth as many.
+"""Keys in runs: up to 64 keys that differ only in some low bits. There are a tenth as many runs.
 
-The states of a stage are met, requested, numbered and written so (`stage_kernels`): what is looked
-up or sorted is a run, which stays in the processor's cache, as neighbours are met together.
+`stage_kernels` meets, requests, numbers and writes states in runs. Runs are looked up and sorted
+instead of keys, and stay in the processor's cache because neighbours are met together.
 """
 
 from __future__ import annotations
@@ -17,25 +17,28 @@ from luckbase.solver.game.arrays import bits_in
 from luckbase.solver.search.keys import NO_KEYS, Keys, find_from, hash_of, order_of
 
 RUN = 64
-"""States of a run, at most."""
+"""The most states of a run."""
 _i, _n1, _u1, _u2 = types.int64, types.int32[::1], types.uint64[::1], types.uint64[:, ::1]
 
 
 class Runs(NamedTuple):
-    """Keys in n runs. keys: uint64 (n,), ascending, 0 in the bits of the run, which begin at bit
-    `low`. members: uint64 (n,), bit i where the key is one of them that has i there."""
+    """Keys in n runs.
+
+    keys: uint64 (n,), ascending, with 0 in the bits of the run, which begin at bit `low`.
+    members: uint64 (n,), bit i is set if the key with i in these bits is a member.
+    """
 
     keys: Keys
     members: Keys
     low: int
 
     def only(self, members: Keys) -> Runs:
-        """The same runs with these of their members (n,), as far as any is left."""
+        """Return the runs with only these members (n,), without empty runs."""
         left = members != 0
         return Runs(self.keys[left], members[left], self.low)
 
     def ends(self) -> Keys:
-        """The first key of each run, then the last of each (2 n,)."""
+        """Return the first key of each run, then the last of each (2 n,)."""
         filled, one = self.members.copy(), np.uint64(1)
         for shift in (1, 2, 4, 8, 16, 32):
             filled |= filled >> np.uint64(shift)
@@ -44,13 +47,13 @@ class Runs(NamedTuple):
         return keys
 
     def all_keys(self) -> Keys:
-        """The keys, ascending."""
+        """Return the keys, ascending."""
         keys: Keys = keys_in(self)
         return keys
 
 
 def merged_runs(lists: Sequence[Runs]) -> Runs:
-    """The runs of some lists, at least one, each once."""
+    """Return the union of at least one list of runs."""
     keys, members = (np.concatenate([runs[i] for runs in lists]) for i in (0, 1))
     at = order_of(keys)
     keys = keys[at]
@@ -60,13 +63,13 @@ def merged_runs(lists: Sequence[Runs]) -> Runs:
 
 
 class Nodes(NamedTuple):
-    """The states reached, in runs. The number of a state is run << run_bits | what these bits of
-    its key say.
+    """The states reached, in runs. A state's number is run << run_bits | the bits of its key.
 
-    slots: as `solver.search.keys`, of runs. runs: uint64 (room, 4): the key whose bits of the run
-    are 0; which of its states were reached; which of these are of the stage; which were expanded,
-    and later how many states the runs before it have (`count_runs`). own: int32 (room,), the
-    numbers of the stage's states, in the order in which they were reached.
+    slots: a hash table of runs, as in `solver.search.keys`.
+    runs: uint64 (room, 4): the key with 0 in the bits of the run; which states were reached; which
+        of these belong to the stage; which were expanded, and later the number of states in earlier
+        runs (`count_runs`).
+    own: int32 (room,), the numbers of the stage's states, in the order in which they were reached.
     """
 
     slots: NDArray[np.int32]
@@ -80,20 +83,19 @@ NODES_TYPE = tuple_type(Nodes, _n1, _u2, _n1)
 
 @inlined
 def lowest_bit(bits):
-    """The place of the lowest bit that is set of a number that is not 0; one instruction."""
+    """Return the position of the lowest set bit of a number that is not 0; one instruction."""
     return bits_in((bits - np.uint64(1)) & ~bits)
 
 
 @inlined
 def bit_of(run_bits, number):
-    """The bit that a state has in its run, by its number."""
+    """Return the bit of a state, by its number, in its run."""
     return np.uint64(1) << np.uint64(number & ((np.int64(1) << run_bits) - 1))
 
 
 @inlined
 def run_at(nodes, run, count):
-    """The run of that key; where it is new it is entered as `count`, for which there must be
-    room."""
+    """Return the run of a key; a new one is entered as `count`, for which there must be room."""
     slots, runs, hashed = nodes.slots, nodes.runs, hash_of(run)
     slot = find_from(slots, runs, run, hashed, hashed & (slots.size - 1))
     if slots[slot] < 0:
@@ -105,7 +107,7 @@ def run_at(nodes, run, count):
 
 @njit(_i(_u2))
 def count_runs(runs):
-    """Write how many states the runs before each have; returns how many all have."""
+    """Write the number of states before each run; return the number of all."""
     count = 0
     for z in range(runs.shape[0]):
         runs[z, 3] = count
@@ -115,13 +117,13 @@ def count_runs(runs):
 
 @inlined
 def rank_in(runs, z, bit):
-    """`rank_of` the state that has a bit of run z."""
+    """Return `rank_of` the state with a bit of run z."""
     return np.int64(runs[z, 3]) + bits_in(runs[z, 1] & (bit - np.uint64(1)))
 
 
 @inlined
 def rank_of(runs, run_bits, number):
-    """Where a state stands among all that were reached, run by run."""
+    """Return the rank of a state among all reached states, run by run."""
     if run_bits == 0:
         return number
     return rank_in(runs, number >> run_bits, bit_of(run_bits, number))
@@ -129,7 +131,7 @@ def rank_of(runs, run_bits, number):
 
 @njit(_n1(_u2, _i, _n1))
 def ranks_of(runs, run_bits, numbers):
-    """int32 (n,): where states stand among all that were reached, run by run."""
+    """Return the ranks of states among all reached states, run by run: int32 (n,)."""
     ranks = np.empty(numbers.size, np.int32)
     for i in range(numbers.size):
         ranks[i] = rank_of(runs, run_bits, np.int64(numbers[i]))
@@ -138,11 +140,13 @@ def ranks_of(runs, run_bits, numbers):
 
 @njit(_i(RUNS_TYPE, _u1, _u2, _n1, _n1, _i))
 def number_runs(some, keys, runs, order, numbers, begin):
-    """Write the keys of runs, ascending, and number them from `begin` on; returns the number of the
-    next. Runs of the same higher bits have their members in turn.
+    """Write the keys of runs, ascending, and number them from `begin` on; return the next number.
 
-    keys: uint64 (members,), or none to be written. order: int32, where in `runs` (of `Nodes`) each
-    stands, and numbers: int32 (reached,), by rank, written; or none of both.
+    Runs with the same higher bits interleave their members.
+
+    keys: uint64 (members,), written; or empty.
+    order: int32, the row of each run in `runs` (of `Nodes`); or empty.
+    numbers: int32 (reached,), by rank, written if `order` is given.
     """
     i, at, low = 0, begin, np.uint64(some.low)
     while i < some.keys.size:
@@ -168,7 +172,7 @@ def number_runs(some, keys, runs, order, numbers, begin):
 
 @njit(_u1(RUNS_TYPE))
 def keys_in(runs):
-    """The keys of runs, ascending."""
+    """Return the keys of runs, ascending."""
     count = 0
     for x in range(runs.members.size):
         count += bits_in(runs.members[x])

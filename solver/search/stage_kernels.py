@@ -1,4 +1,4 @@
-"""The compiled part of `solver.search.find_stages`: a stage's states are found and ordered."""
+"""The compiled part of `solver.search.find_stages`: find and order the states of a stage."""
 
 from __future__ import annotations
 
@@ -31,23 +31,25 @@ from luckbase.solver.search.runs import (
 FINISHED, GROW, PAUSE, REFUSED, RISES = range(5)
 """Why a pass stops."""
 NEXT, RUNS, OWN, STATES, EDGES, PATTERNS, PATTERN_EDGES, WRONG = range(8)
-"""Where expanding keeps its place: the first of the stage's states that may not be expanded yet;
-runs, states of the stage that were reached, how many of them were expanded, edges, patterns and
-their edges; the state whose edge rises."""
+"""Positions in `at`, the progress of an expansion: the first own state that may be unexpanded; the
+numbers of runs, own states reached, own states expanded, edges, patterns and their edges; the state
+with an edge that rises."""
 LEAF = -3
-"""Instead of who acts: nobody, the game is over."""
+"""In place of an actor: the state is terminal."""
 _i, _u, _i1, _f1 = types.int64, types.uint64, types.int64[::1], types.float64[::1]
 _n1, _u1 = types.int32[::1], types.uint64[::1]
 _u2, _f2, _i2 = types.uint64[:, ::1], types.float64[:, ::1], types.int64[:, ::1]
 
 
 class Place(NamedTuple):
-    """Which states are searched: those of one level, and of a box of it.
+    """The states that are searched: those of one level, or of a box of it.
 
-    run: bits of a key that only tell apart the states of a run, `run_bits` of them from run_low on.
-    table: of the words of the level and of `apart`; the first from bit `shift` on, to be divided by
-    width. strict: whether every edge lowers the level, 0 or 1. inside, guards: of the words that
-    lie lane by lane between low and high in the box; cut: whether there is one, 0 or 1.
+    run: the bits of a key that differ within a run, `run_bits` of them from run_low on.
+    table: of the words of the level and of `apart`; the level is in the bits from `shift` on, to be
+        divided by width.
+    strict: whether every edge lowers the level, 0 or 1.
+    inside, guards: of the words that are between low and high in each lane in the box.
+    cut: whether there is a box, 0 or 1.
     """
 
     run: np.uint64
@@ -66,8 +68,11 @@ class Place(NamedTuple):
 
 
 class Records(NamedTuple):
-    """The states expanded, in the order in which they were: numbers, patterns: int32 (states,);
-    children: int32 (edges,), the numbers of their children."""
+    """The expanded states, in order of expansion.
+
+    numbers, patterns: int32 (states,).
+    children: int32 (edges,), the numbers of their children.
+    """
 
     numbers: NDArray[np.int32]
     patterns: NDArray[np.int32]
@@ -75,12 +80,15 @@ class Records(NamedTuple):
 
 
 class Patterns(NamedTuple):
-    """What states have in common: who acts, and the weights, actions and rewards of the edges.
+    """Patterns shared by states: who acts, and the weights, actions and rewards of the edges.
 
-    slots: int32 (a power of two,), a hash table of them; hashes: uint64 (room,). first: int64
-    (room + 1,). actors: int64 (room,), from 0, -1 for nobody, JOINTLY, LEAF. weights: float64,
-    actions: int64 (edges,), rewards: float64 (edges, players), or (0, players) where nothing is
-    paid. payoffs: float64 (room, players), of states that are over.
+    slots: int32 (a power of two,), a hash table of them.
+    hashes: uint64 (room,).
+    first: int64 (room + 1,), where the edges of each begin.
+    actors: int64 (room,), from 0; -1 for chance, JOINTLY or LEAF.
+    weights, actions: float64 and int64 (edges,).
+    rewards: float64 (edges, players), or (0, players) if edges pay nothing.
+    payoffs: float64 (room, players), of terminal states.
     """
 
     slots: NDArray[np.int32]
@@ -106,8 +114,8 @@ def _level_of(place, word):
 
 @inlined
 def _is_of(place, above, key):
-    """1 where the state is of the level and the box, 0 where it is not, -1 where no edge may lead
-    there from the state of the key `above`."""
+    """Return 1 if the state is in the level and the box, 0 if not, and -1 if no edge may lead to it
+    from the state with the key `above`."""
     word = word_of(place.table, key)
     level = _level_of(place, word)
     if level != place.level:
@@ -125,8 +133,7 @@ def _is_of(place, above, key):
 
 @njit(_i(_place, NODES_TYPE, _i1, RUNS_TYPE, _i))
 def enter(place, nodes, at, requested, start):
-    """Enter runs of states of the stage from the start-th on, as long as there is room; returns
-    which is the next."""
+    """Enter requested runs from number `start` on while there is room; return the next number."""
     runs, count, own = nodes.runs, at[RUNS], at[OWN]
     i = start
     while i < requested.keys.size and count < runs.shape[0] and own + RUN <= nodes.own.size:
@@ -146,15 +153,18 @@ def enter(place, nodes, at, requested, start):
 
 @inlined
 def _beyond(place, word):
-    """In the guards: the lanes in which a word lies above the box, and below it."""
+    """Return, in the guard bits, the lanes in which a word is above the box and below it."""
     over, under = (place.high | place.guards) - word, (word | place.guards) - place.low
     return ~over & place.guards, ~under & place.guards
 
 
 @njit(_u1(_place, RUNS_TYPE, _i))
 def members_within(place, runs, in_line):
-    """uint64 (n,): which members of runs lie in the box. in_line: 1 where the functions `inside`
-    rise or fall evenly along a run, so that what holds at both of its ends does between."""
+    """Return which members of runs are in the box, uint64 (n,).
+
+    in_line: 1 if the functions `inside` change evenly along a run: then if both ends are inside, so
+        is everything between.
+    """
     inside = place.inside
     members, low, one = runs.members.copy(), np.uint64(runs.low), np.uint64(1)
     step = word_of(inside, one << low) - word_of(inside, np.uint64(0))
@@ -183,14 +193,14 @@ def members_within(place, runs, in_line):
 
 @inlined
 def _key_of(place, runs, number):
-    """The key of a state by its number."""
+    """Return the key of a state by its number."""
     offset = number & ((np.int64(1) << place.run_bits) - 1)
     return runs[number >> place.run_bits, 0] | np.uint64(offset) << place.run_low
 
 
 @njit(_u1(_place, _u2, _n1))
 def keys_of(place, runs, numbers):
-    """The keys (n,) of states by their numbers."""
+    """Return the keys (n,) of states by their numbers."""
     keys = np.empty(numbers.size, np.uint64)
     for i in range(numbers.size):
         keys[i] = _key_of(place, runs, np.int64(numbers[i]))
@@ -204,9 +214,11 @@ def _mix(hashed, number):
 
 @inlined
 def _same(patterns, p, actor, edges, pattern_bits):
-    """Whether pattern p is that of the edges: (how many, weights, actions, rewards), all as bits,
-    as are the patterns' weights, rewards and payoffs, `pattern_bits`: 0.0 and -0.0 differ. All are
-    compared, without a branch: that is faster."""
+    """Return whether pattern p equals the edges (n, weights, actions, rewards).
+
+    All numbers are given as bits, `pattern_bits` for the patterns' weights, rewards and payoffs:
+    0.0 and -0.0 differ. Most are compared without a branch, which is faster.
+    """
     n, weights, actions, rewards = edges
     shared, paid, final = pattern_bits
     first = patterns.first[p]
@@ -238,16 +250,15 @@ def _same(patterns, p, actor, edges, pattern_bits):
 def expand_on(  # noqa: C901, PLR0913, PLR0915  # one piece, for speed, as `game_graph.search`
     transition, board, room, strides, place, nodes, records, patterns, at, budget, limit
 ):  # fmt: skip
-    """Expand the states reached that are of the stage, and enter their children, until none is left
-    or there is something to do first:
+    """Expand the stage's reached states and enter their children until none is left, or until:
 
-    GROW: something may not have room; PAUSE: `budget` states were expanded, or more than `limit` of
-    the stage reached; REFUSED: the edges of the state room.at break the rules; RISES: an edge of
-    the state at[WRONG] leads where the level says that none does.
+    GROW: an array may be too small. PAUSE: `budget` states were expanded, or more than `limit` of
+        the stage were reached. REFUSED: the edges of the state room.at break the rules. RISES: the
+        level forbids an edge of the state at[WRONG].
 
-    When a state's turn comes, those of its run that are left are expanded, from the first on: what
-    edge k of one leads to is mostly in the run that edge k of the one before leads to, and is not
-    looked up again. One at least is expanded at each turn, so none is left after the last.
+    When a state's turn comes, all unexpanded states of its run are expanded in a row: edge k of one
+    usually leads to the same run as edge k of the one before, so the run need not be looked up
+    again. Each turn expands at least one state, so none is left after the last turn.
     """
     strides, room = borrowed(strides), borrowed_room(room)
     place = Place(
@@ -277,7 +288,8 @@ def expand_on(  # noqa: C901, PLR0913, PLR0915  # one piece, for speed, as `game
     state = np.empty(strides.shape[1], np.int64)
     child_keys, recent = np.empty(max_edges, np.uint64), np.full(64, -1, np.int64)
     sought, hashed = np.empty(max_edges, np.int64), np.empty(max_edges, np.int64)
-    # Of each edge of the state before: its run's key, and that run, -1 where it is to be found.
+    # The run that each edge of the previous state led to: its key, and its number, or -1 if
+    # unknown.
     near_keys, near = np.empty(max_edges, np.uint64), np.full(max_edges, -1, np.int64)
     z, left = np.int64(0), np.uint64(0)
     code = FINISHED
@@ -320,7 +332,7 @@ def expand_on(  # noqa: C901, PLR0913, PLR0915  # one piece, for speed, as `game
             if near[k] < 0:
                 sought[asked], hashed[asked] = k, hash_of(run)
                 asked += 1
-        for i in range(asked):  # many cache misses are under way at once
+        for i in range(asked):  # independent look-ups, so that cache misses overlap
             entry = slots[may_be(slots, hashed[i], hashed[i] & mask)]
             hashed[i] = entry & number_bits if entry >= 0 else -1
         for i in range(asked):
@@ -398,7 +410,7 @@ def enter_patterns(slots, hashes):
 
 @njit(types.void(_i1, _n1, _i1))
 def first_edges(sizes, patterns, first):
-    """Write where the edges of each state begin, first int64 (n + 1,), from patterns' sizes."""
+    """Write where the edges of each state begin, first int64 (n + 1,), from the patterns' sizes."""
     k = 0
     for x in range(patterns.size):
         first[x] = k
@@ -407,9 +419,13 @@ def first_edges(sizes, patterns, first):
 
 
 class Walk(NamedTuple):
-    """Scratch of `order_states`, int32 (n,) each: low: 0 where a state was not visited, its
-    low-link while its component is open, -1 once that is done; seen: when it was visited; cursor:
-    the next of its edges; path, stack: of the depth-first search."""
+    """Scratch for `order_states`, int32 (n,) each.
+
+    low: 0 if a state was not visited, its low-link while its component is open, then -1.
+    seen: when it was visited.
+    cursor: its next edge.
+    path, stack: of the depth-first search.
+    """
 
     low: NDArray[np.int32]
     seen: NDArray[np.int32]
@@ -423,14 +439,17 @@ _walk = tuple_type(Walk, _n1, _n1, _n1, _n1, _n1)
 
 @njit(_i(_i1, _n1, _n1, _n1, _walk))
 def order_states(first, children, order, starts, walk):  # noqa: C901, PLR0915  # Tarjan's
-    """Order n states such that each comes after all its children among them, which are below n,
-    but those of its own component; returns how many components have several members or an edge to
-    themselves.
+    """Order n states so that each comes after all its children below n, except in its own
+    component.
 
-    first: int64 (n + 1,), the edges of each. order: int32 (n,), written. starts: int32 (2 n,),
-    written: of each such component its place in `order` and its members. Those of the greatest keys
-    come first: where what is counted rises, most of the children of a state are done when it is
-    visited, and it is done at once. Source: Tarjan (1972).
+    Returns the number of components that have several members or an edge to themselves.
+
+    first: int64 (n + 1,), where the edges of each begin.
+    order: int32 (n,), written.
+    starts: int32 (2 n,), written: the position in `order` and the size of each such component.
+
+    The search begins with the greatest keys: in games whose scores grow, most children of a state
+    are then done when it is visited, so it is finished at once. Source: Tarjan (1972).
     """
     low, seen, cursor = walk.low, walk.seen, walk.cursor
     path, stack = walk.path, walk.stack
@@ -489,9 +508,13 @@ def order_states(first, children, order, starts, walk):  # noqa: C901, PLR0915  
 
 
 class Order(NamedTuple):
-    """The n states of a stage, x from 0, by ascending key. order: int32 (n,), in which they are
-    solved. first: int64 (n + 1,), the edges of each. patterns: int32 (n,). children: int32
-    (edges,), their numbers."""
+    """The n states of a stage, numbered by ascending key.
+
+    order: int32 (n,), in which they are solved.
+    first: int64 (n + 1,), where the edges of each begin.
+    patterns: int32 (n,).
+    children: int32 (edges,), their numbers.
+    """
 
     order: NDArray[np.int32]
     first: Ints
@@ -504,10 +527,14 @@ ORDER_TYPE = tuple_type(Order, _n1, _i1, _n1, _n1)
 
 @njit(types.void(_n1, _n1, _u2, _i, _n1, _i1, _n1))
 def renumber(rows, children, runs, run_bits, numbers, first, renumbered):
-    """Write the children of states by their new numbers (reached,), which go by rank: rows: int32
-    (n,), the new numbers of the states themselves, in the order in which they were expanded; first:
-    where the edges of each begin in `renumbered`. Those of one run, whose children are mostly in
-    the same runs, follow one another."""
+    """Write the children of states as new numbers.
+
+    rows: int32 (n,), the new numbers of the states, in order of expansion.
+    numbers: new numbers (reached,), by rank.
+    first: where the edges of each state begin in `renumbered`.
+
+    States of a run are consecutive, and their children are mostly in the same runs.
+    """
     k = 0
     for i in range(rows.size):
         for j in range(first[rows[i]], first[rows[i] + 1]):
@@ -516,16 +543,16 @@ def renumber(rows, children, runs, run_bits, numbers, first, renumbered):
 
 
 NEIGHBOURS = 8
-"""Bits of the number under which the last state that is alike is remembered (`steps_of`)."""
+"""Bits of the index under which `steps_of` remembers the last similar state."""
 FAR = -128
-"""Instead of a step that a byte does not hold."""
+"""In place of a step that does not fit in a byte."""
 _s1 = types.int8[::1]
 
 
 @inlined
 def _last_alike(rows, key, alike, start, stop):
-    """Where the edges begin of the last state that is alike, and up to which of [start, stop) it
-    has the same ones; from here on this one is the last."""
+    """Return where the edges of the last similar state begin, and the end of the part of [start,
+    stop) that it also has; then remember this state instead."""
     row = np.int64(((key & alike) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(64 - NEIGHBOURS))
     before, same = rows[row, 0], start + min(rows[row, 1], stop - start)
     rows[row, 0], rows[row, 1] = start, stop - start
@@ -534,26 +561,28 @@ def _last_alike(rows, key, alike, start, stop):
 
 @inlined
 def _child_before(children, start, before, same, k):
-    """The child that edge k is a difference to."""
+    """Return the child that edge k is stored as a difference to."""
     edge = before + k - start if k < same else k - 1
     return children[edge] if edge >= 0 else 0
 
 
 @inlined
 def _is_far(step):
-    """Whether a step does not fit in a byte, 0 or 1."""
+    """Return whether a step does not fit in a byte, 0 or 1."""
     return np.int64(step <= FAR) | np.int64(step > 127)
 
 
 @njit(_i(_u1, _u, _i1, _n1, _s1, _n1))
 def steps_of(keys, alike, first, children, steps, far):
-    """Write the children (edges,) of states, keys (n,), as differences to the same edge of the last
-    state of the same bits `alike`, or, of an edge that it has not, to the edge before; returns how
-    many do not fit in a byte.
+    """Write the children (edges,) of states, keys (n,), as differences; return how many are FAR.
 
-    Those are FAR in steps int8 (edges,) and stand in far int32 (edges,), one behind the other. Of
-    states that are alike but for what the boxes are cut by neighbours lead to neighbours, all about
-    as far on: in Press Your Luck 15.99 of 16.2 fit, and most repeat those of the row before.
+    Each is the difference to the same edge of the last state with equal bits `alike`, or, if that
+    has no such edge, to the edge before. Differences that do not fit in a byte are FAR in steps,
+    int8 (edges,), and in full, one after another, in far, int32 (edges,).
+
+    Neighbours that differ only in the bits by which boxes are cut lead to neighbours about equally
+    far away: in Press Your Luck 15.99 of 16.2 differences fit, and most repeat those of the row
+    before.
     """
     rows, far_count = np.zeros((1 << NEIGHBOURS, 2), np.int64), 0
     for x in range(keys.size):
@@ -577,7 +606,7 @@ def steps_of(keys, alike, first, children, steps, far):
 
 
 _READ = [types.Array(of, 1, "C", readonly=True) for of in (types.int8, types.int32)]
-"""As Arrow has them."""
+"""Read-only, as Arrow's arrays are."""
 
 
 @njit(types.void(_u1, _u, _i1, *_READ, _n1))
@@ -606,7 +635,7 @@ def from_steps(keys, alike, first, steps, far, children):
 
 @njit(types.void(_u1, _u1, _u1, _u, _n1))
 def boxes_of(words, low, high, guards, boxes):
-    """Write the first box that each word (n,) lies in: lane by lane between its low and high."""
+    """Write the index of the first box that contains each word (n,), lane by lane; -1 for none."""
     for i in range(words.size):
         boxes[i] = -1
         for j in range(low.size):

@@ -1,20 +1,20 @@
 """Stages of a search: the states of one level of a game, expanded first and solved later.
 
-A **stage** is closed under every cycle (`Level`). It is found from above: `find_stages`
-takes the keys that higher stages ask for, expands them and all that they lead to inside, and says
-which keys of lower stages it asks for in turn. It is solved from below: `sweep.Sweeping` takes the
-payoffs of those keys and goes through the states in an order in which children come first. What it
-needs for that was kept when the states were found, so nothing is expanded again: each state's
-pattern (who acts, and the weights, actions and rewards of its edges: states of a game have few of
-them, or else many that the next state has too) and the rows of its children.
+A **stage** is closed under every cycle (`Level`). It is found from above: `find_stages` takes the
+keys that higher stages need, expands them and everything below them in the stage, and returns the
+keys that it needs from lower stages. It is solved from below: `sweep.Sweeping` takes the payoffs of
+those keys and solves the states, children first. The search keeps all that this needs, so no state
+is expanded again: each state's pattern (who acts, and the weights, actions and rewards of its
+edges; most games have few patterns, or ones shared by neighbouring states) and the rows of its
+children.
 
-The steps and their order are those of `solver.search.game_graph`, and components are solved by
-`solver.search.cycles`: a state's payoffs have the same bits, whichever finds them.
+The steps and their order are the same as in `solver.search.game_graph`, and components are solved
+by `solver.search.cycles`, so both give a state's payoffs the same bits.
 
-**A large stage is cut** into boxes before it is searched, along a grid: the same bounds all over,
-quantiles of the values that its functions `inside` have at the requested keys and at some states
-below these. Boxes then wait for those beside them only. Boxes cut one by one, as evenly as
-possible, wait for nearly all that come before.
+**A large stage is cut** into boxes before it is searched, along a grid with the same bounds
+everywhere: quantiles of the functions `inside` at the requested keys and at a sample of states
+below them. On a grid, a box waits only for its neighbours. Boxes cut one by one into equal sizes
+would wait for nearly all earlier boxes.
 """
 
 from __future__ import annotations
@@ -49,21 +49,21 @@ from luckbase.solver.search.runs import Runs, merged_runs
 from luckbase.solver.search.stage_kernels import Order, Patterns, Place
 
 BUDGET = 100_000
-"""States between two looks at `stop`: a tenth of a second."""
+"""States between two calls of `stop`: a tenth of a second."""
 EVERY = (1 << 64) - 1
 
 
 @dataclass(frozen=True)
 class Box:
-    """A part of a level: lane by lane, the least and the greatest of the words of its functions
-    `inside`; all of it unless they are said."""
+    """A part of a level: in each lane, the least and the greatest word of its functions `inside`;
+    by default the whole level."""
 
     low: int = 0
     high: int = EVERY
 
     @property
     def whole(self) -> bool:
-        """Whether it is all of the level."""
+        """Whether it is the whole level."""
         return (self.low, self.high) == (0, EVERY)
 
 
@@ -71,11 +71,14 @@ WHOLE = Box()
 
 
 class Stages:
-    """A game's level by key: which stage a key is of. A stage's number is its level's, then, in
-    the lower 32 bits, what keeps it apart from others of that level."""
+    """A game's level by key: the stage of each key.
+
+    A stage's number is its level and, in the lower 32 bits, the value of `apart`, which separates
+    stages of that level.
+    """
 
     def __init__(self, game: Game, level: Level) -> None:
-        """Raises OptionError where the level names no column, or has too many values."""
+        """Raises OptionError if the level names an unknown column or has too many values."""
         self.game, self.level = game, level
         self.words: Words = words(game.fields, (level.falls, *level.apart))
         self.shift, bits = self.words.lanes[0]
@@ -92,9 +95,12 @@ class Stages:
         self.alike = int(pack_all(game.strides, ones.reshape(1, -1))[0]) if shifts else 0
 
     def _run(self, inside: set[str]) -> tuple[int, int, int, int]:
-        """The bits of keys that only tell apart the states of a run (`runs.Nodes`), the
-        lowest of them, how many, and their column: the longest that says where in its stage a
-        state is, and not in which; none, and -1, where a key is not made of bits."""
+        """Return the bits of keys that form a run (`runs.Nodes`), the lowest, their number, their
+        column.
+
+        States of a run differ only in these bits. It takes the widest column that determines the
+        position in a stage but not the stage; no bits and column -1 if keys are not made of bits.
+        """
         level, room = self.level, self.game.strides[1].tolist()
         apart = {name for function in (level.falls, *level.apart) for name in function}
         columns = [
@@ -109,17 +115,18 @@ class Stages:
         return ((1 << bits) - 1) << low, low, bits, column
 
     def of(self, keys: Keys) -> NDArray[np.uint64]:
-        """The numbers (n,) of the stages of keys (n,)."""
+        """Return the numbers (n,) of the stages of keys (n,)."""
         words = self.words.of(keys)
         level = (words >> np.uint64(self.shift)) // np.uint64(self.level.width)
         apart = words & np.uint64((1 << self.shift) - 1)
-        if self.level.strict:  # any cut will do
+        if self.level.strict:  # with a strict level any cut is allowed
             apart = words_of(self._scatter, np.ascontiguousarray(keys)) >> np.uint64(64 - CLASSES)
         stages: NDArray[np.uint64] = level << np.uint64(32) | apart
         return stages
 
     def forbidden(self, above: Keys, below: Keys) -> NDArray[np.bool_]:
-        """(n,) whether the level says that no edge leads from one key to the other."""
+        """Return whether the level forbids an edge from each key `above` to the key `below`:
+        (n,)."""
         first, second = self.of(above), self.of(below)
         levels = first >> np.uint64(32), second >> np.uint64(32)
         same, guards = levels[0] == levels[1], np.uint64(self.inside.guards)
@@ -129,7 +136,7 @@ class Stages:
         return forbidden
 
     def place(self, level: int, box: Box) -> Place:
-        """A level and a box of it, for the kernel."""
+        """Return a level and a box of it, for the kernel."""
         return Place(
             np.uint64(self.run), np.uint64(self.run_low), self.run_bits, self.words.table,
             self.inside.table, np.uint64(self.shift),
@@ -138,13 +145,13 @@ class Stages:
         )  # fmt: skip
 
     def runs_of(self, keys: Keys) -> Runs:
-        """Keys (n,) in runs."""
+        """Return keys (n,) as runs."""
         at = (keys & np.uint64(self.run)) >> np.uint64(self.run_low)
         members = np.uint64(1) << at
         return merged_runs([Runs(keys & ~np.uint64(self.run), members, self.run_low)])
 
     def within(self, runs: Runs, box: Box) -> Keys:
-        """uint64 (n,): which members of runs (n,) lie in a box."""
+        """Return which members of runs (n,) are in a box: uint64 (n,)."""
         if box.whole:
             return runs.members
         in_line = int(not self.run_is_set)
@@ -152,7 +159,7 @@ class Stages:
         return members
 
     def boxes_of(self, keys: Keys, boxes: Sequence[Box]) -> NDArray[np.int32]:
-        """Which of the boxes each key (n,) lies in; -1 for none."""
+        """Return the index of the box of each key (n,); -1 for none."""
         places = np.zeros(len(keys), np.int32)
         if len(boxes) == 1 and boxes[0].whole:
             return places
@@ -162,21 +169,21 @@ class Stages:
         return places
 
     def around(self, keys: Keys) -> Box:
-        """The smallest box that holds all keys (n,), n > 0."""
+        """Return the smallest box that contains all keys (n,), n > 0."""
         if not self.level.inside:
             return Box()
         values = self.inside.values(self.inside.of(keys))
         return Box(self.inside.word(values.min(axis=0)), self.inside.word(values.max(axis=0)))
 
     def leads(self, above: Sequence[Box], below: Sequence[Box]) -> NDArray[np.bool_]:
-        """(above, below) whether an edge inside a stage may lead from the one box to the other."""
+        """Return whether edges inside a stage can lead from one box to another: (above, below)."""
         high, low = box_ends(above)[1], box_ends(below)[0]
         guards = np.uint64(self.inside.guards)
         possible: NDArray[np.bool_] = ((high[:, None] | guards) - low[None]) & guards == guards
         return possible
 
     def meeting(self, box: Box, low: Keys, high: Keys) -> NDArray[np.bool_]:
-        """(n,) whether a box has a place in common with those of these ends (n,)."""
+        """Return whether a box overlaps each of the boxes with these ends (n,)."""
         guards = np.uint64(self.inside.guards)
         leads = ((np.uint64(box.high) | guards) - low) & ((high | guards) - np.uint64(box.low))
         overlap: NDArray[np.bool_] = leads & guards == guards
@@ -184,21 +191,25 @@ class Stages:
 
 
 def box_ends(boxes: Sequence[Box]) -> tuple[Keys, Keys]:
-    """The ends of boxes, (n,) each."""
+    """Return the low and the high ends of boxes, (n,) each."""
     low, high = ([getattr(box, end) for box in boxes] for end in ("low", "high"))
     return np.array(low, np.uint64), np.array(high, np.uint64)
 
 
 @dataclass(frozen=True)
 class Stage:
-    """A box of a level, as far as it was asked for: n of its states, numbered by ascending key, and
-    others that they lead to, numbered on from n by stage and key.
+    """A box of a level, as far as it is needed.
 
-    own: its keys, in runs. states: in the sweep's order. patterns: what they share. loops:
-    int64 (k, 2), the place in the order and the members of each component that is a cycle.
-    requests: what it needs of other stages, (stage, runs, numbers), which go by ascending key.
-    edges: expanded. alike: the bits of keys that the level's functions `inside` do not read, 0 if
-    there are none.
+    Its n states are numbered by ascending key; children in other stages follow from n on, by stage
+    and key.
+
+    own: its keys, in runs.
+    states: in the sweep's order.
+    patterns: shared by states.
+    loops: int64 (k, 2), the position in the order and the size of each component that is a cycle.
+    requests: the keys needed from other stages, (stage, runs, numbers), numbers by ascending key.
+    edges: the number of edges expanded.
+    alike: the bits of keys that the functions `inside` do not read; 0 if there are none.
     """
 
     own: Runs
@@ -216,24 +227,26 @@ class Stage:
 
     @property
     def outside(self) -> int:
-        """How many keys of other stages it asks for."""
+        """The number of keys that it needs from other stages."""
         return sum(len(numbers) for _, _, numbers in self.requests)
 
 
 def first_edges(of_patterns: Ints, pattern_of: NDArray[np.int32]) -> Ints:
-    """int64 (n + 1,): where the edges of each of n states begin, from where those of the patterns
-    do (patterns + 1,)."""
+    """Return where the edges of each of n states begin, int64 (n + 1,).
+
+    of_patterns: the same for patterns (patterns + 1,).
+    """
     first = np.empty(len(pattern_of) + 1, np.int64)
     kernels.first_edges(np.diff(of_patterns), pattern_of, first)
     return first
 
 
 SAMPLED, STEPS = 1 << 11, 4
-"""States of a stage from which others are sampled at a step, and steps."""
+"""Sampling below a stage: states that are expanded in each step, and steps."""
 
 
 def sample_below(stages: Stages, stage: int, keys: Keys) -> Keys:
-    """Some keys (n,) of a stage, n > 0, and some states of the stage below them."""
+    """Return keys (n,) of a stage, n > 0, and a sample of the states of the stage below them."""
     game, sample, front = stages.game, [keys], keys
     for _ in range(STEPS):
         front = np.ascontiguousarray(front[:: max(1, len(front) // SAMPLED)])
@@ -250,10 +263,11 @@ def sample_below(stages: Stages, stage: int, keys: Keys) -> Keys:
 def cut(
     stages: Stages, keys: Keys, count: int, states: int = 0, box: Box = WHOLE
 ) -> list[tuple[Box, int]]:
-    """Cut a box of a stage into about `count` boxes, none of which leads to one before it, by some
-    of its keys (n,), n > 0.
+    """Cut a box of a stage into about `count` boxes, guided by some of its keys (n,), n > 0.
 
-    states: how many it has, about. Returns the boxes, each with its share of these.
+    states: its estimated number of states.
+
+    Returns the boxes with their shares of `states`, ordered so that none leads to an earlier one.
     """
     values = stages.inside.values(stages.inside.of(keys))
     in_order = np.sort(values, axis=0)
@@ -288,8 +302,8 @@ def cut(
 
 
 def _quantiles(in_order: Ints, parts: int) -> list[int]:
-    """Values that cut some values (n,), ascending, into so many parts; fewer where they have not
-    so many different ones."""
+    """Return bounds that cut ascending values (n,) into `parts` parts; fewer if values are
+    equal."""
     later = np.searchsorted(in_order, in_order[0], side="right")
     if later == len(in_order):
         return []

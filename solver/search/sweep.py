@@ -1,4 +1,5 @@
-"""A stage is solved (`solver.search.stages`), children first, once its requests are answered."""
+"""Solve a stage (`solver.search.stages`), children first, once the payoffs it requests are
+known."""
 
 from __future__ import annotations
 
@@ -51,15 +52,21 @@ _i, _f, _i1, _f1 = types.int64, types.float64, types.int64[::1], types.float64[:
 _n1, _u1, _f2 = types.int32[::1], types.uint64[::1], types.float64[:, ::1]
 _i2 = types.int64[:, ::1]
 PLACE, LOOP, STATUS = range(3)
-"""Where a sweep keeps its place: in the order, in the list of cycles; why it stopped."""
+"""Positions in a sweep's progress: the place in the order, in the list of cycles, why it
+stopped."""
 MEMBER = -1000
-"""In place of a best action: a member of the component that is being solved, less its number."""
+"""In place of a best action: a member of the component being solved is MEMBER minus its number."""
 
 
 class Sweep(NamedTuple):
-    """What is solved. values: float64 (numbers, 1 + players), keys of the n states in the first
-    column; best: int64, margins: float64, actors: int8 (n,); errors: float32 (numbers,), bounds on
-    the errors of the payoffs."""
+    """The arrays to solve.
+
+    values: float64 (numbers, 1 + players), with keys of the n states in the first column.
+    best: int64 (n,).
+    margins: float64 (n,).
+    actors: int8 (n,).
+    errors: float32 (numbers,), error bounds of the payoffs.
+    """
 
     values: Floats
     best: Ints
@@ -121,7 +128,7 @@ def solve_members(solve_component, patterns, states, out, limits, members):
 
 @njit(_n1(_n1))
 def ascending(members):
-    """Return members in ascending order, by key: the same bits whoever comes first."""
+    """Return members in ascending order: then the result's bits do not depend on who came first."""
     keys = np.empty(members.size, np.uint64)
     for i in range(members.size):
         keys[i] = np.uint64(members[i])
@@ -140,11 +147,11 @@ def ascending(members):
 def sweep_on(  # noqa: PLR0913  # arrays; one piece, for speed
     solve_game, solve_component, patterns, states, loops, out, scratch, local, at, budget
 ):
-    """Solve states in their order, from place at[PLACE] on: about so many, or until at[STATUS]
-    says what is in the way: UNEVEN, or why the next component is not solved.
+    """Solve about `budget` states in their order, from at[PLACE] on, or until at[STATUS] is UNEVEN
+    or tells why the next component is not solved.
 
-    loops: int64 (k, 2), the place and the members of each component. local: int32 (edges of
-    patterns, at least 1), scratch.
+    loops: int64 (k, 2), the place and the size of each component.
+    local: int32 (edges of patterns, at least 1), scratch.
     """
     values, best, margins = borrowed(out.values), borrowed(out.best), borrowed(out.margins)
     actors, errors, children = borrowed(out.actors), borrowed(out.errors), borrowed(states.children)
@@ -203,13 +210,14 @@ def solve_in_order(
 ) -> None:  # fmt: skip
     """Solve n states, keys (n,), in their order, children first.
 
-    loops: as of a `Stage`. out: written; the payoffs of other states are there, and all errors 0.
+    loops: as in `Stage`.
+    out: written; the payoffs of other states must be filled in, and all errors 0.
 
-    Raises StateError for a cycle that `solver.search.cycles` refuses, GameError for payoffs without
-    one sum where both choose at once, Stopped.
+    Raises StateError for a cycle that `solver.search.cycles` refuses, GameError if both choose at
+    once and payoffs do not have a constant sum, and Stopped.
     """
     solve_game, solve_component = matrix_game_solver(game), cycles.solve_component
-    if not len(loops):  # it is long to compile
+    if not len(loops):  # it is slow to compile
         solve_component = cycles.later
     scratch = scratch_of(game, int(np.diff(patterns.first).max(initial=1)), tolerance)
     local, at = np.empty(max(1, len(patterns.weights)), np.int32), np.zeros(3, np.int64)
@@ -244,15 +252,17 @@ def solve_in_order(
 
 @njit(_i(_u1, _f2, _n1, _f2))
 def join(requested, rows, numbers, out):
-    """Copy the payoffs of the keys `requested` (k,), ascending, from rows (m, 1 + players), by
-    ascending key, the first column, to those of their numbers in `out`; returns how many there are.
+    """Copy payoffs to `out` and return how many were found.
+
+    requested: uint64 (k,), ascending keys. rows: (m, 1 + players), by ascending key, which is the
+        first column. numbers: the rows of `out` to write.
     """
     keys = borrowed(rows.view(np.uint64))
     j, copied, count = 0, 0, rows.shape[0]
     for i in range(requested.size):
         step = 1
         while j + step < count and keys[j + step, 0] <= requested[i]:
-            j, step = j + step, 2 * step  # ever longer steps, then ever shorter ones
+            j, step = j + step, 2 * step  # gallop: double the steps, then halve them
         while step > 0:
             if j + step < count and keys[j + step, 0] <= requested[i]:
                 j += step
@@ -268,8 +278,9 @@ def join(requested, rows, numbers, out):
 class SolvedStage:
     """The n states of a stage, solved, by key.
 
-    values: float64 (n, 1 + players), the first column the keys. best, margins, actors: (n,), as
-    `Graph` has them. error: a bound on the errors of the payoffs, beside those of other stages.
+    values: float64 (n, 1 + players), the first column the keys.
+    best, margins, actors: (n,), as in `Graph`.
+    error: a bound on the errors of the payoffs, in addition to those of other stages.
     """
 
     values: Floats
@@ -295,8 +306,11 @@ class Sweeping:
         )  # fmt: skip
 
     def fill(self, request: int, rows: Floats, subset: NDArray[np.bool_] | None = None) -> int:
-        """Copy the payoffs of the keys of the stage's request of this number, or of a subset (k,)
-        of them, from rows (m, 1 + players) by key; returns how many of them are there."""
+        """Copy the payoffs for a request, or for a subset (k,) of its keys; return how many were
+        found.
+
+        rows: (m, 1 + players), by ascending key, the first column.
+        """
         keys, (_, _, numbers) = self.requested[request], self.stage.requests[request]
         if subset is not None:
             keys, numbers = keys[subset], numbers[subset]
@@ -304,10 +318,7 @@ class Sweeping:
         return copied
 
     def solve(self, tolerance: float, stop: Callable[[], bool] = lambda: False) -> SolvedStage:
-        """Solve the states.
-
-        Raises as `solve_in_order`.
-        """
+        """Solve the states. Raises the errors of `solve_in_order`."""
         game, stage, n = self.game, self.stage, len(self.stage.keys)
         solve_in_order(
             game, stage.keys, stage.patterns, stage.states, stage.loops, self._out, tolerance, stop

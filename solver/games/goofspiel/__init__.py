@@ -1,4 +1,4 @@
-"""Goofspiel, the Game of Pure Strategy: rules, patterns, the layers and their kernel."""
+"""Goofspiel, the Game of Pure Strategy: rules, patterns, layers and their kernel."""
 
 from luckbase.solver.board.registry import Entry
 

@@ -1,23 +1,23 @@
-"""Goofspiel's agents: those who follow a rule, and those who play optimally for one objective.
+"""Goofspiel's agents: some follow a rule, others play optimally for one objective.
 
-* `match` bids the card equal to the upcard; if it is gone the lowest card above it; if there is
-  none the lowest card. It looks at the cards, so the board must keep them (`keep_cards`).
+* `match` bids the card equal to the upcard; if it is gone, the lowest card above it; if there is
+  none, the lowest card. It needs the cards, so the board must keep them (`keep_cards`).
 * `high` and `low` bid their highest and their lowest card.
-* `one-then-points` and `one-then-win` bid the lowest card when the highest is the first to be
-  turned up, then play optimally: the published question what "always bid 1 against the 9" is worth.
+* `one-then-points` and `one-then-win` bid the lowest card if the highest upcard comes first, then
+  play optimally: the published question of the value of "always bid 1 against the 9".
 * `points-optimal` and `win-optimal` play optimally for the points ahead and for the chance to
-  finish ahead, whatever the board pays. They solve the game of that objective with as many cards in
-  memory, once a process, and a matrix game for every state in which they bid. Points need no lead:
-  on a board with objective = "win" it is left out; winning needs one, so `win-optimal` plays on
-  such a board only.
+  finish ahead, regardless of the board's objective. They solve the game of their objective with as
+  many cards in memory, once in each process, and a matrix game for every state in which they bid.
+  Points need no lead: on a board with objective = "win" it is left out. Winning needs a lead, so
+  `win-optimal` plays only on such a board.
 
-Optimal strategies need not be unique, and what one earns against who is not optimal, or for another
-objective, depends on which it is. These are the ones that `matrix_game.solve` comes to for the row
-player: the same for the same pattern of hands, deck, upcard and lead, in either seat (player 2 is
-asked as player 1 of the swapped state), whether or not the board keeps cards.
+Optimal strategies need not be unique, and their payoff against an opponent who is not optimal, or
+for another objective, depends on the choice. These are the ones that `matrix_game.solve` finds for
+the row player. They are the same for the same pattern of hands, deck, upcard and lead, in either
+seat (player 2 plays as player 1 of the swapped state), whether or not the board keeps cards.
 
 Sources: docs/sources.md#ross-1971 (bidding the upcard is optimal against an opponent who bids at
-random), docs/sources.md#rhoads-and-bartholdi-2012 (the 1 against the 9).
+    random), docs/sources.md#rhoads-and-bartholdi-2012 (the 1 against the 9).
 """
 
 from __future__ import annotations
@@ -47,24 +47,26 @@ from luckbase.solver.sentences import setting
 
 
 def match(game: Game, player: int, state: Ints, actions: list[int]) -> int:
-    """The upcard's equal, else the lowest card above it, else the lowest card."""
+    """Bid the upcard's equal, else the lowest card above it, else the lowest card."""
     high_enough = [k for k, action in enumerate(actions) if action + 1 >= state[UPCARD]]
     return high_enough[0] if high_enough else 0
 
 
 def high(game: Game, player: int, state: Ints, actions: list[int]) -> int:
-    """The highest card."""
+    """Bid the highest card."""
     return len(actions) - 1
 
 
 def low(game: Game, player: int, state: Ints, actions: list[int]) -> int:
-    """The lowest card."""
+    """Bid the lowest card."""
     return 0
 
 
 def strategies_at(table: InMemory[int], states: Ints) -> list[Floats]:
-    """Player 1's optimal lotteries over their bids, ascending, at canonical states (n, fields) of
-    the table's game whose upcard is turned."""
+    """Return player 1's optimal lotteries over their bids, ascending, at canonical states.
+
+    states: (n, fields), of the table's game, with the upcard turned.
+    """
     edges = expand(table.game, states)
     return strategies_of(evaluate(edges, table.lookup(edges.children)[0]), 0)
 
@@ -72,7 +74,7 @@ def strategies_at(table: InMemory[int], states: Ints) -> list[Floats]:
 def _decide(
     objective: str, game: Game, player: int, states: Ints, actions: list[Ints]
 ) -> list[Floats]:
-    """`Policy.decide` of the player who is optimal for `objective`."""
+    """`Policy.decide` for a player who is optimal for `objective`."""
     options = options_of(game)
     table = solved(options.cards, objective)
     own_view = as_seen_by(options, player, states)
@@ -86,7 +88,7 @@ def _decide(
 def _one_then(
     objective: str, game: Game, player: int, states: Ints, actions: list[Ints]
 ) -> list[Floats]:
-    """As `_decide`, but for the lowest card on the highest upcard of the first move."""
+    """As `_decide`, but bid the lowest card if the highest upcard comes first."""
     cards = options_of(game).cards
     strategies = _decide(objective, game, player, states, actions)
     first = states[:, DECK] == (1 << cards) - 1
@@ -96,8 +98,10 @@ def _one_then(
 
 
 def check(game: Game, name: str) -> None:
-    """Raises OptionError where a board can not have an agent: for what they look at, or for the
-    size of what they solve in memory."""
+    """Raise OptionError if a board cannot have an agent.
+
+    Either the board lacks fields that the agent needs, or its game is too large to solve in memory.
+    """
     options = options_of(game)
     if name == "match" and not options.keep_cards:
         raise OptionError(
@@ -114,7 +118,7 @@ def check(game: Game, name: str) -> None:
 
 
 def seconds(game: Game, name: str) -> float:
-    """About how long an agent that `check` lets pass works before their first bid."""
+    """Return roughly how long an agent that passes `check` works before their first bid."""
     if name not in SOLVES:
         return 0.0
     return SECONDS_A_GAME * _layers(options_of(game).cards, SOLVES[name])[1]
@@ -134,20 +138,19 @@ SOLVES = {
     "points-optimal": "points", "win-optimal": "win",
     "one-then-points": "points", "one-then-win": "win",
 }  # fmt: skip
-"""For which objective some of them solve the game in memory."""
+"""The objective for which each of these agents solves the game in memory."""
 OWN = Agents(AGENTS, check=check, seconds=seconds)
 
 MAX_GAMES = 400_000_000
-"""Matrix games that are solved without a word: half a minute of work and half a gigabyte."""
+"""The most matrix games to solve in memory: half a minute of work and half a gigabyte."""
 SECONDS_A_GAME = 7.5e-8
 _LOCK = threading.Lock()
 
 
 def solved(cards: int, objective: str) -> InMemory[int]:
-    """The whole game of so many cards for "points" or "win", solved once a process, whichever of
-    its threads asks.
+    """Return the solved game with this many cards for "points" or "win".
 
-    Raises OptionError where it is too large for that.
+    It is solved once in each process, for all threads. Raises OptionError if it is too large.
     """
     with _LOCK:
         return _solved(cards, objective)
@@ -159,8 +162,10 @@ def _solved(cards: int, objective: str) -> InMemory[int]:
 
 
 def _layers(cards: int, objective: str) -> tuple[Layers, int]:
-    """The layers, and how many matrix games they have. Raises OptionError for a game that is too
-    large to be solved in memory."""
+    """Return the layers and their number of matrix games.
+
+    Raises OptionError for a game that is too large to solve in memory.
+    """
     layers = layers_of(cards, objective)
     games = sum(layers.layer(tier).games for tier in layers.tiers())
     if games > MAX_GAMES:

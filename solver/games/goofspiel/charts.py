@@ -1,8 +1,8 @@
-"""The charts of Goofspiel, and a state as the game looks.
+"""The charts of Goofspiel, and the drawing of a state.
 
-``bids`` is the table of the paper, an optimal lottery over the bids for each upcard; ``upcard`` the
-picture. They are of the first move, or of any position before a card is turned up, in the fields of
-a state (`FirstBids`).
+``bids`` is the paper's table, an optimal lottery over the bids for each upcard; ``upcard`` is the
+picture. They show the first move, or any position before a card is turned up, given by the fields
+of a state (`FirstBids`).
 
 Source: docs/sources.md#rhoads-and-bartholdi-2012, section 4.
 """
@@ -67,14 +67,12 @@ KINDS = (
     ),
 )  # fmt: skip
 SEEN = 1e-6
-"""The chance above which a card is bid."""
+"""The chance above which a card counts as bid."""
 UNIQUE = 1e-4
-"""A card whose weight can change by more leaves room for another optimal strategy."""
+"""If the weight of a card can change by more, another strategy is optimal too."""
 
 
 class MoveCharts(Charts):
-    """The charts of a board (module docstring)."""
-
     kinds = KINDS
 
     def __init__(self, game: Game) -> None:
@@ -98,7 +96,7 @@ class MoveCharts(Charts):
         return f"Goofspiel with {self.options.cards} cards a hand, {goal}, both play optimally"
 
     def _picture(self, first: FirstBids, fields: Mapping[str, str]) -> Heatmap:
-        """The chance of each bid as colour, by upcard; blank where a card is not there."""
+        """Return the chance of each bid as colour, by upcard; blank for missing cards."""
         cards = np.arange(1, self.options.cards + 1)
         chances = np.full((len(cards), len(cards)), np.nan)
         at = np.ix_(np.array(first.deck) - 1, np.array(first.hand) - 1)
@@ -121,11 +119,11 @@ class MoveCharts(Charts):
 
 @dataclass(frozen=True, eq=False)
 class FirstBids:
-    """Optimal lotteries over the bids of a position, an upcard each.
+    """Optimal lotteries over the bids of a position, one for each upcard.
 
-    chances[i, k] is the chance to bid hand[i] when deck[k] is turned up; least and most, the least
-    and the greatest chance that an optimal lottery can give it (other things equal). At the start
-    both hands are equal, so the value of every upcard is that of a draw.
+    chances[i, k] is the chance to bid hand[i] when deck[k] is turned up. least and most are its
+    bounds over all optimal lotteries (other things equal). At the start both hands are equal, so
+    the value of every upcard is that of a draw.
     """
 
     hand: tuple[int, ...]
@@ -134,28 +132,28 @@ class FirstBids:
     least: Floats  # (bids, upcards)
     most: Floats  # (bids, upcards)
     values: Floats  # (upcards,): player one's payoff
-    gaps: Floats  # (upcards,): between the bounds that the two players' lotteries prove
+    gaps: Floats  # (upcards,): between the bounds proved by the two players' lotteries
     unique: NDArray[np.bool_]  # (upcards,): whether no other lottery is optimal
 
     @property
     def same_parity(self) -> Floats:
-        """(upcards,): the chance to bid an odd card on an odd one, an even one on an even one."""
+        """(upcards,): the chance that the bid is odd exactly if the upcard is."""
         same = np.subtract.outer(np.array(self.hand), np.array(self.deck)) % 2 == 0
         return np.where(same, self.chances, 0.0).sum(axis=0)
 
 
 def first_bids(game: Game, lookup: Lookup, words: Mapping[str, object] | None = None) -> FirstBids:
-    """The first move of a game, or that of the position in words (``mine``, ``theirs``, ``deck``,
+    """Return the bids of the first move, or of a position in words (``mine``, ``theirs``, ``deck``,
     ``lead``), from the payoffs of the states that it leads to.
 
-    Raises StateError for no position, for one with an upcard and for one without any card.
+    Raises StateError for an invalid position, for one with an upcard, and for one without cards.
     """
     plain = detailed(game)  # in the cards that were named
     values = plain.fields.read(words or game.describe(game.needed_start()))
     if values[UPCARD]:
         raise StateError("upcard: a chart is of every card of the deck; leave it out")
     if words:
-        game.parse(words)  # or its sentence
+        game.parse(words)  # raises for an invalid position
     hand, deck = (members(int(values[at])) for at in (MINE, DECK))
     if not deck:
         raise StateError("deck: no card is left to turn up")
@@ -174,8 +172,10 @@ def first_bids(game: Game, lookup: Lookup, words: Mapping[str, object] | None = 
 
 
 def bids_of(first: FirstBids) -> Listing:
-    """The table as the paper prints it: a line of upcards, then one a bid; 0 is a bid not made. A
-    star behind an upcard says that another lottery is optimal too."""
+    """Return the table as the paper prints it: a line of upcards, then one line for each bid.
+
+    0 is a bid that is not made. A star after an upcard means that another lottery is optimal too.
+    """
     stars = ["" if unique else "*" for unique in first.unique]
     lines = [["", *(f"{upcard}{star}" for upcard, star in zip(first.deck, stars, strict=True))]]
     for bid, chances in zip(first.hand, first.chances, strict=True):
@@ -193,18 +193,19 @@ def bids_of(first: FirstBids) -> Listing:
 
 
 CARD, HIGH, GAP, HEAD, ROW = 42.0, 60.0, 8.0, 34.0, 116.0
-"""A card, between cards, the words above a row, and from row to row, in units."""
+"""In units: the width and height of a card, the gap between cards, the height of the words above a
+row, the distance between rows."""
 MIN_CARDS = 9
-"""Cards that the sheet is wide enough for, however few there are."""
+"""The sheet is wide enough for this many cards, even if there are fewer."""
 
 
 def drawing(game: Game) -> Drawing:
-    """The drawing of a board's states."""
+    """Return the drawing of a board's states."""
     return Drawing(partial(draw, options_of(game)))
 
 
 def draw(options: Options, values: Ints) -> Scene:
-    """The other's hand on top, mine below; values (fields,)."""
+    """Draw the other's hand on top and mine below; values (fields,)."""
     mine, theirs, deck = (members(int(values[i])) for i in range(UPCARD))
     upcard, card_count = int(values[UPCARD]), options.cards
     width = max(card_count, MIN_CARDS) * (CARD + GAP) + GAP
@@ -238,7 +239,7 @@ def draw(options: Options, values: Ints) -> Scene:
 def _cards(
     field: str, cards: Sequence[int], count: int, left: float, y: float, upcard: int
 ) -> Iterator[Shape]:
-    """The cards 1 to `count`, the one that is turned up raised."""
+    """Yield the cards 1 to `count`, with the upcard raised."""
     for k in range(1, count + 1):
         is_in, up = k in cards, k == upcard
         role = UP if up else CHANCE if is_in and field == "deck" else "" if is_in else GONE

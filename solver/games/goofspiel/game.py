@@ -1,17 +1,17 @@
-"""The rules of Goofspiel, once: the boards, the transition, the fields, the rules on a board.
+"""The rules of Goofspiel: the boards, the transition, the fields, the rules on a board.
 
-A state is my hand, their hand, the deck with the upcard in it, the upcard (0 before it is turned)
-and, where the objective is winning, the lead. Bids are only compared, so hands are canonical on the
-lowest ranks that keep who beats whom (a pattern): a hand is a bit mask, bit i the i-th rank from
-below. A board with `keep_cards` leaves them as they are, bit i the card i + 1. The deck is a bit
-mask, bit k - 1 the card k. The lead is my points minus theirs, stored with the points of a full
-deck added, so that no number is negative. A canonical state does not say which cards were asked
-for; an answer in the cards of the person comes from `view`.
+A state is my hand, their hand, the deck including the upcard, the upcard (0 before it is turned)
+and, if the objective is winning, the lead. Bids are only compared, so canonical hands use the
+lowest ranks with the same comparisons (a pattern): a hand is a bit mask, with bit i for the i-th
+rank from below. A board with `keep_cards` leaves them unchanged, with bit i for card i + 1. The
+deck is a bit mask, with bit k - 1 for card k. The lead is my points minus theirs, stored plus the
+points of a full deck, so that no number is negative. A canonical state does not contain the cards
+that a person named; `view` answers in their cards.
 
-Row and column of a joint action are the ranks of the two cards, from 0. The higher one takes the
+Row and column of a joint action are the ranks of the two cards, from 0. The higher card takes the
 upcard's points, as a reward (points) or into the lead (winning). For winning, a lead of more than
-the deck's points decides the game, and then nothing else matters: such a state is the empty one
-with a lead of 1 or -1; at the end the payoff is 1, 1/2 or 0.
+the deck's points decides the game: such a state becomes the empty state with a lead of 1 or -1. At
+the end the payoff is 1, 1/2 or 0.
 
 Source: docs/sources.md#rhoads-and-bartholdi-2012, sections 2 and 3.
 """
@@ -56,9 +56,9 @@ HERE = __package__
 MAX_CARDS = 15
 """The most cards a side."""
 MINE, THEIRS, DECK, UPCARD, LEAD = 0, 1, 2, 3, 4
-"""Where the fields stand in a state; for points there is no LEAD."""
+"""The positions of the fields in a state; for points there is no LEAD."""
 CARDS, WIN, ALL_POINTS, KEEP_CARDS = 0, 1, 2, 3
-"""Where the board's whole numbers stand; ALL_POINTS is what stored leads are above the lead."""
+"""Positions in the board's whole numbers; a stored lead is the lead plus ALL_POINTS."""
 
 
 class Options(Section):
@@ -85,7 +85,7 @@ class Options(Section):
 
 
 class GoofspielBoard(Board):
-    """A board of Goofspiel: [rules] and nothing else."""
+    """A board of Goofspiel: only [rules]."""
 
     game: Literal["goofspiel"]
     rules: Options = Options()
@@ -93,7 +93,7 @@ class GoofspielBoard(Board):
 
 @njit(types.int64(types.int64))
 def points_of(deck):
-    """The points of all cards in a deck."""
+    """Return the points of all cards in a deck."""
     total, k = 0, 1
     while deck:
         total += k * (deck & 1)
@@ -104,8 +104,7 @@ def points_of(deck):
 
 @njit(types.void(types.int64[::1], types.int64[::1]))
 def make_canonical(ints, state):
-    """Hands on their lowest ranks, unless cards are kept; for winning, a decided game is the empty
-    one. In place."""
+    """Put hands on their lowest ranks, unless cards are kept; empty a decided game. In place."""
     if not ints[KEEP_CARDS]:
         state[MINE], state[THEIRS] = lowest_ranks(state[MINE], state[THEIRS])
     if ints[WIN]:
@@ -117,7 +116,7 @@ def make_canonical(ints, state):
 
 @njit(TRANSITION_TYPE)
 def transition(board, state, edges):  # noqa: C901  # the rules, in the order in which they are told
-    """The edges of a state, by the contract in `solver.game.rules`."""
+    """Write the edges of a state, by the contract in `solver.game.rules`."""
     ints = board.ints
     children, weights, actions, rewards, about = edges
     mine, theirs, deck, upcard = state[MINE], state[THEIRS], state[DECK], state[UPCARD]
@@ -168,13 +167,13 @@ def transition(board, state, edges):  # noqa: C901  # the rules, in the order in
 
 @njit(types.void(types.int64[::1], types.int64[:, ::1]))
 def make_all_canonical(ints, states):
-    """`make_canonical` of states (n, fields). In place."""
+    """Run `make_canonical` on states (n, fields), in place."""
     for i in range(states.shape[0]):
         make_canonical(ints, states[i])
 
 
 def as_seen_by(options: Options, player: int, states: Ints) -> Ints:
-    """States (…, fields) in the words of a player, from 0; the way back as well."""
+    """Return states (…, fields) as a player, from 0, sees them; its own inverse."""
     seen = np.array(states, np.int64)
     if player == 1:
         seen[..., [MINE, THEIRS]] = seen[..., [THEIRS, MINE]]
@@ -185,7 +184,7 @@ def as_seen_by(options: Options, player: int, states: Ints) -> Ints:
 
 @njit(types.UniTuple(types.int64, 2)(types.int64, types.int64))
 def lowest_ranks(mine, theirs):
-    """The same pattern on the lowest ranks: without the ranks that nobody holds."""
+    """Return the same pattern on the lowest ranks, without ranks that neither player holds."""
     low_mine = low_theirs = 0
     bit, both = 1, mine | theirs
     while both:
@@ -201,8 +200,10 @@ def lowest_ranks(mine, theirs):
 
 @cache
 def path_counts() -> Ints:
-    """D, int64 (a, b, r), a and b 0 to 16, r 0 to 15 (`kernel`): the last a and the last b
-    are a border of zeros, for an index of -1."""
+    """Return D, int64 (a, b, r), a and b 0 to 16, r 0 to 15 (`kernel`).
+
+    The last a and the last b are a border of zeros, for an index of -1.
+    """
     d = np.zeros((MAX_CARDS + 2, MAX_CARDS + 2, MAX_CARDS + 1), np.int64)
     d[0, 0] = 1
     for a, b in product(range(MAX_CARDS + 1), repeat=2):
@@ -212,7 +213,7 @@ def path_counts() -> Ints:
 
 
 def pattern_count(cards: int, size: int) -> int:
-    """How many canonical patterns two hands of `size` cards out of `cards` have."""
+    """Return the number of canonical patterns of two hands of `size` cards out of `cards`."""
     d = path_counts()
     return 1 + sum(
         int(d[size - m - 1, size - m, cards - m - 1]) for m in range(min(size, cards - 1))
@@ -220,7 +221,7 @@ def pattern_count(cards: int, size: int) -> int:
 
 
 def sizes_of(masks: Ints) -> Ints:
-    """How many cards each mask has, in the shape of `masks`."""
+    """Return the number of cards of each mask, in the shape of `masks`."""
     return sum((masks >> k & 1 for k in range(MAX_CARDS)), np.zeros_like(masks))
 
 
@@ -234,14 +235,14 @@ HELP = {
     "upcard": "The prize that is turned up; leave it out for the moment before it is turned.",
     "lead": "Points by which player 1 is ahead so far; below 0 if behind.",
 }
-"""What the fields are."""
+"""Help for the fields."""
 NO_CARDS = Unavailable(
     "keep_cards: tables leave the cards out, because they change no payoff; expected false"
 )
 
 
 def goofspiel(board: GoofspielBoard) -> Rules:
-    """The rules of Goofspiel on a board."""
+    """Return the rules of Goofspiel on a board."""
     options = board.rules
     cards, points, win = options.cards, options.points, options.objective == "win"
     few = ",".join(map(str, range(1, min(cards, 3) + 1)))
@@ -268,7 +269,7 @@ def goofspiel(board: GoofspielBoard) -> Rules:
         tie_tolerance=1e-9,
         payoff_range=(0.0, 1.0) if win else (-float(points), float(points)),
         payoff_name="chance to finish ahead" if win else "expected points ahead",
-        pays=not win,  # for winning the lead says all
+        pays=not win,  # for winning, the lead holds the points
         simultaneous=True,
         level=level(options),
         capabilities={
@@ -283,14 +284,15 @@ def goofspiel(board: GoofspielBoard) -> Rules:
 
 
 def options_of(game: Game) -> Options:
-    """The board's rule options."""
     assert isinstance(game.board, GoofspielBoard)
     return game.board.rules
 
 
 def view(game: Game) -> View:
-    """With the cards of the hands in its states, and with who beats whom alone; each player's own
-    hand is `mine`."""
+    """Return the view: states with the cards of the hands, and with only their comparisons.
+
+    Each player's own hand is `mine`.
+    """
     return View(
         partial(under, game, keep_cards=False), partial(under, game, keep_cards=True),
         partial(simplify, game), partial(as_seen_by, options_of(game)), choice_names,
@@ -298,30 +300,31 @@ def view(game: Game) -> View:
 
 
 def simplify(game: Game, states: Ints) -> Ints:
-    """States (n, fields) on their lowest ranks, from states that keep the cards."""
+    """Return states (n, fields) on their lowest ranks, from states that keep the cards."""
     simple = np.array(states, np.int64, order="C")
     make_all_canonical(game.numbers.ints, simple)
     return simple
 
 
 def choice_names(words: Mapping[str, object], player: int, count: int) -> list[str]:
-    """``bid 3``, in the cards of the hand that was asked about."""
+    """Return names such as ``bid 3``, in the cards of the hand that was named."""
     name = HANDS[player]
     return [f"bid {card}" for card in members(set_field(name, MAX_CARDS).read(words[name])[0])]
 
 
 def level(options: Options) -> Level:
-    """The cards in a hand; an upcard that is turned comes before the bids for it."""
+    """Return the level: the cards in a hand; an upcard that is turned comes before the bids for
+    it."""
     return Level(falls={"mine": options.cards + 1, "upcard": -1}, strict=True)
 
 
 def action_name(action: int) -> str:
-    """``3 against 5`` for a joint action, in the ranks of the canonical hands."""
+    """Return ``3 against 5`` for a joint action, in the ranks of the canonical hands."""
     return f"{action // JOINT + 1} against {action % JOINT + 1}"
 
 
 def canonical(options: Options, ints: Ints, states: Ints, refuse: Refuse) -> Ints:
-    """Canonical states: hands on their lowest ranks; a game that is decided is the empty one."""
+    """Return canonical states: hands on their lowest ranks; a decided game is the empty state."""
     sizes = sizes_of(states[:, :UPCARD])
     for i, name in ((THEIRS, "theirs"), (DECK, "deck")):
         refuse(
@@ -353,14 +356,14 @@ def canonical(options: Options, ints: Ints, states: Ints, refuse: Refuse) -> Int
 
 @njit(GROUP_TYPE)
 def group(board, state, actor, out, rest):
-    """The group of a state, by the contract in `solver.game.groups`."""
+    """Return the group of a state, by the contract in `solver.game.groups`."""
     cards = bits_in(state[MINE])
     out[2], out[3] = cards, points_of(state[DECK])
     return cards * board.ints[0] + state[UPCARD]
 
 
 def groups(game: Game) -> Groups:
-    """What people group its decisions by: cards left, and the upcard."""
+    """Return the groups: by cards left, and by the upcard."""
     options = options_of(game)
     cards = options.cards + 1
     return Groups(

@@ -1,7 +1,7 @@
 """The kernels of Goofspiel: they fill patterns of a layer from the layer below.
 
-With f the value of a state for player one, j cards, upcard k, and the bids r, c that differ
-(`bids`), for points and, with the lead d, for winning::
+With f the value of a state for player 1, j cards, upcard k, and r, c the distinct bids (`bids`),
+for points and, with the lead d, for winning::
 
     A[r, c] = k wins[r, c] + f(children[r, c], P - k)           f of the swapped: -f
     A[r, c] = f(children[r, c], P - k, d + k wins[r, c])        f of the swapped: 1 - f(.., -d)
@@ -12,39 +12,40 @@ A lead beyond the deck's points counts 1, or 0 on the other side.
 **Patterns.** Bids are compared and never added, so two hands V (mine) and Y (theirs) of j cards
 each matter only through their pattern: the ranks that occur, from low to high, each "mine only"
 (A), "theirs only" (B) or "both" (C). It is a Delannoy path from (0, 0) to (j, j). With t ties it
-has 2j - t steps, and needs as many ranks: it occurs if 2j - t <= N. A pattern is a pair of bit
-masks, bit i for the i-th rank from below; gaps, ranks that nobody holds, are skipped everywhere.
+has 2j - t steps and needs as many ranks: it occurs if 2j - t <= N. A pattern is a pair of bit
+masks, with bit i for the i-th rank from below. Gaps, ranks that neither player holds, are skipped
+everywhere.
 
-Swapping the players turns A into B and back. The **canonical** one of the two has A as its first
-step that is no tie; only the pattern of j ties is its own swap. Canonical patterns of a layer are
-numbered from 0: the j ties first, then by the number m = 0, 1, … of leading ties, then what follows
-the first A in lexicographic order, C before A before B. With::
+Swapping the players exchanges A and B. The **canonical** one of the two has A as its first step
+that is not a tie; only the pattern of j ties is its own swap. Canonical patterns of a layer are
+numbered from 0: the j ties first, then by the number m = 0, 1, … of leading ties, then by the steps
+after the first A in lexicographic order, C before A before B. With::
 
     D(a, b, r) = number of paths of a my cards and b their cards in at most r steps
                = D(a-1, b-1, r-1) + D(a-1, b, r-1) + D(a, b-1, r-1),    D(0, 0, r >= 0) = 1
 
 the number of a pattern is the sum of the D of the branches passed by. A number with its sign bit
-says both: ``x >= 0`` the canonical pattern x, ``x < 0`` the swap of the pattern ``~x``.
+stands for either: ``x >= 0`` is the canonical pattern x, ``x < 0`` the swap of pattern ``~x``.
 
-A **deck** is a set of cards, bit k - 1 for the card k. Decks of one size are numbered in the
+A **deck** is a set of cards, with bit k - 1 for card k. Decks of one size are numbered in the
 ascending order of their masks.
 
-Two of my cards with neither a tie nor one of theirs between them win, lose and leave the same: rows
-of a game are **classes**, runs of A or single C, and columns runs of B or single C.
+Two of my cards with neither a tie nor one of their cards between them win, lose and leave the same.
+So rows of a game are **classes**, runs of A or a single C, and columns are runs of B or a single C.
 
 **Sixteens.** For points a lane is a deck: each of sixteen neighbouring decks Q = P - k turns up the
-i-th card from above that it lacks. For winning a lane is a lead, of one Q and one k; the values of
-Q's children are copied once with enough ones and zeros on both sides, and a card shifts them.
+i-th card from above that it lacks. For winning a lane is a lead, of one Q and one k. The values of
+Q's children are copied once, with enough ones and zeros on both sides, and a card shifts them.
 
 **Remembered supports.** Most neighbours of a game, with the same pattern and nearly the same deck,
 have the same optimal support. The last supports are remembered and tried on all sixteen games, best
 first (`sixteen_games.try_support`). A game that none of them solves is solved alone by
-`simplex.solve_game`; its support is remembered and tried on the games that are left. For points the
+`simplex.solve_game`; its support is remembered and tried on the remaining games. For points the
 i-th card of all decks comes before the next one, and a pattern has one memory of supports. For
 winning each **place**, an upcard and sixteen leads, has one.
 
-Every value comes with its gap, computed on the game itself. Which supports are tried depends only
-on the pattern, so the bits of a pattern do not depend on who solves it.
+Every value comes with its gap, computed on the game itself. The supports that are tried depend only
+on the pattern, so the bits of a pattern do not depend on the worker.
 """
 
 from __future__ import annotations
@@ -69,17 +70,17 @@ from luckbase.solver.matrix_game.sixteen_games import (
 )
 
 MEMORY = 9
-"""Supports remembered a place."""
+"""Supports remembered for each place."""
 
 _0, _1 = np.uint64(0), np.uint64(1)
 _GAP, _SUMS = NUMBERS, NUMBERS + W
 """In the workspace f, after the numbers of `sixteen_games`: the largest gap of a game that was
 solved alone; the sums."""
 _KEY, _SCORE, _SUPPORT, _RECORD = _0, _1, _1 + _1, _1 + _1 + SUPPORT
-"""A remembered support: the bits of its rows and columns; how many games it solved, the last ones
-counting most; itself."""
+"""A remembered support: the bits of its rows and columns; the number of games that it solved,
+recent ones weighted more; the support."""
 _PLACE = _1 + np.uint64(MEMORY) * _RECORD
-"""In the workspace z, for each place: how many supports it remembers, and these."""
+"""In the workspace z, for each place: the number of remembered supports, and the supports."""
 
 _n, _f, _u = types.int64, types.float64, types.uint64
 _i1, _i2, _i3 = types.int64[::1], types.int64[:, ::1], types.int64[:, :, ::1]
@@ -94,7 +95,8 @@ ALONE_TYPE, TRY_TYPE = types.FunctionType(SOLVE_GAME), types.FunctionType(TRY_SU
 
 @njit(_n(_i3, _n, _n, _n, _n))
 def rank_pattern(d, cards, size, mine, theirs):
-    """The number of the pattern of two hands of `size` cards; ``~number`` if it is the swap."""
+    """Return the number of the pattern of two hands of `size` cards; ``~number`` if it is the
+    swap."""
     a = b = size
     left, index, swapped, tied = cards, 1, False, True
     both = mine | theirs
@@ -123,7 +125,7 @@ def rank_pattern(d, cards, size, mine, theirs):
 
 @njit(_pair(_i3, _n, _n, _n))
 def unrank_pattern(d, cards, size, index):
-    """(mine, theirs): the lowest ranks that have the canonical pattern `index`."""
+    """Return (mine, theirs) on the lowest ranks with the canonical pattern `index`."""
     full = (1 << size) - 1
     if index == 0:
         return full, full
@@ -152,7 +154,7 @@ def unrank_pattern(d, cards, size, index):
 
 @njit(_n(_n, _n, _i1))
 def classes(own, rival, bits):
-    """Write the lowest bit of each class of `own` cards into `bits`; returns how many."""
+    """Write the lowest bit of each class of `own` cards into `bits`; return their number."""
     count, joins = 0, False
     both = own | rival
     while both:
@@ -173,10 +175,11 @@ def classes(own, rival, bits):
     _pair(_i3, _n, _n, _n, _n, _i2, _i2),
 )
 def bids(d, cards, size, mine, theirs, children, wins):
-    """The game of distinct bids: (rows, columns).
+    """Write the game of distinct bids; return (rows, columns).
 
-    children[r, c] is the pattern left in the layer below, with its sign bit; wins[r, c] is 1 where
-    my bid is higher, 0 at a tie, -1 where theirs is. Both int64, (15, 15) at least; written.
+    children: int64 (15, 15) or more, written: the pattern left in the layer below, with its sign
+        bit.
+    wins: int64 (15, 15) or more, written: 1 if my bid is higher, 0 for a tie, -1 if theirs is.
     """
     my_bits, their_bits = np.empty(MAX_CARDS, np.int64), np.empty(MAX_CARDS, np.int64)
     rows, columns = classes(mine, theirs, my_bits), classes(theirs, mine, their_bits)
@@ -190,8 +193,10 @@ def bids(d, cards, size, mine, theirs, children, wins):
 
 @njit(types.UniTuple(_i1, 2)(_i3, _n, _i2))
 def pattern_numbers(d, cards, states):
-    """int64 (n,), (n,): how many cards the hands of states (n, fields) have, and their pattern,
-    with its sign bit."""
+    """Return the sizes of the hands of states (n, fields), and their patterns with the sign bit.
+
+    int64 (n,) each.
+    """
     sizes, numbers = np.empty(len(states), np.int64), np.empty(len(states), np.int64)
     for i in range(len(states)):
         mine, theirs = states[i, MINE], states[i, THEIRS]
@@ -202,7 +207,7 @@ def pattern_numbers(d, cards, states):
 
 @njit(_i2(_i3, _n, _n, _i1))
 def hands_of(d, cards, size, numbers):
-    """int64 (n, 2): my hand and theirs of canonical patterns (n,)."""
+    """Return my hand and theirs of canonical patterns (n,): int64 (n, 2)."""
     hands = np.empty((numbers.size, 2), np.int64)
     for i in range(numbers.size):
         hands[i, 0], hands[i, 1] = unrank_pattern(d, cards, size, numbers[i])
@@ -214,14 +219,14 @@ def hands_of(d, cards, size, numbers):
 
 @typed
 def new_workspace(places, sums):
-    """Return the workspace (a, f, z): games; numbers and sums; supports of so many places."""
+    """Return the workspace (a, f, z): games; numbers and sums; supports of this many places."""
     sizes = _SUMS + np.uint64(sums), np.uint64(places) * _PLACE
     return np.zeros(MAX_SIDE * ROW), np.zeros(sizes[0]), np.zeros(sizes[1], np.uint64)
 
 
 @typed
 def forget(f, z):
-    """Begin another pattern: no supports are known, and all sums are 0."""
+    """Begin another pattern: forget all supports and set all sums to 0."""
     for place in range(_0, np.uint64(z.size), _PLACE):
         z[place] = _0
     for at in range(_SUMS, np.uint64(f.size)):
@@ -230,8 +235,10 @@ def forget(f, z):
 
 @typed
 def repeat_bids(children, wins, rows, columns):
-    """Repeat the last row and the last column until the game has four of each (`try_support`);
-    return how many it has."""
+    """Repeat the last row and column until the game has at least four of each (`try_support`).
+
+    Returns the new numbers of rows and columns.
+    """
     m, n = max(rows, 4), max(columns, 4)
     for r in range(m):
         for c in range(n):
@@ -242,8 +249,10 @@ def repeat_bids(children, wins, rows, columns):
 
 @typed
 def remember(z, place, game, m, n, labels, x, y):
-    """Return the record of the support of a game, the last one of its place; 0 if it is too large
-    or the place knows it."""
+    """Record the support of a game as the last one of its place; return the record.
+
+    Returns 0 if the support is too large or already known.
+    """
     key = _0
     for c in range(n):
         if labels[1, c] >= n:
@@ -267,8 +276,10 @@ def remember(z, place, game, m, n, labels, x, y):
 
 @typed
 def add_solved(try_support, a, m, n, f, z, known, missing, slot, tolerance, w):  # noqa: PLR0913  # as `solve_sixteen`
-    """Try a remembered support on the games `missing`, and add the values of the games that it
-    solves to f[slot], …; return the bits of the games that are left."""
+    """Try a remembered support on the games `missing`; return the bits of the unsolved games.
+
+    The values of solved games are added to f[slot], ….
+    """
     solved, hits = try_support(a, m, n, f, z, known + _SUPPORT, missing, tolerance, w), _0
     if solved:
         for lane in range(w & W):
@@ -281,8 +292,8 @@ def add_solved(try_support, a, m, n, f, z, known, missing, slot, tolerance, w): 
 
 @typed
 def solve_sixteen(alone, try_support, a, f, z, m, n, place, games, slot, tolerance, w):  # noqa: PLR0913  # a workspace and sixteen games
-    """Solve the first `games` of the sixteen games in `a`; add the value of the game in lane l to
-    f[slot + l]."""
+    """Solve the first `games` of the sixteen games in `a`; add the value of lane l to f[slot +
+    l]."""
     missing, place = (_1 << min(W, np.uint64(games))) - _1, np.uint64(place) * _PLACE
     known = place + _1
     for guess in range(z[place]):
@@ -326,14 +337,14 @@ def solve_for_points(  # noqa: C901, PLR0913  # a kernel: in tuples its arrays c
     alone, try_support, d, cards, size, first, below, starts, width, upcards, slots, out, tolerance,
     w,
 ):  # fmt: skip
-    """Add to `out`, of patterns first, first + 1, … of a tier of `size` cards, the part of their
-    values that comes from a tier below. Return the largest gap.
+    """Add to `out` the part of the values of a tier's patterns that comes from the tier below.
 
-    below: of the tier below, `width` decks of each pattern from starts[pattern] on.
-    upcards: see `layout.upcards_of`.
-    slots: int64 (decks, cards), where in them the cards of each deck are that lead to the tier
-    below.
-    out: (patterns, decks), raised.
+    The patterns are first, first + 1, … of a tier of `size` cards. Returns the largest gap.
+
+    below: the tier below, with `width` decks of each pattern from starts[pattern] on.
+    upcards: as in `layout.upcards_of`.
+    slots: int64 (decks, cards), the positions in `upcards` of the cards of each deck.
+    out: (patterns, decks), added to.
     w: 16 (see `sixteen_games`).
     """
     children = np.empty((MAX_SIDE, MAX_SIDE), np.int64)
@@ -362,7 +373,7 @@ def solve_for_points(  # noqa: C901, PLR0913  # a kernel: in tuples its arrays c
                             for lane in range(w & W):
                                 v = below[start + q + lane] * side
                                 a[to + lane] = v + flat_upcards[k + lane] * won
-                        else:  # the last decks; the lanes that are left over repeat the last one
+                        else:  # the last decks; unused lanes repeat the last one
                             for lane in range(W):
                                 v = below[start + min(q + lane, last)] * side
                                 a[to + lane] = v + flat_upcards[k + lane] * won
@@ -385,10 +396,10 @@ def solve_for_winning(  # noqa: C901, PLR0913  # a kernel: in tuples its arrays 
     alone, try_support, d, cards, size, first, below, starts, upcards, targets, under, layer, out,
     tolerance, w,
 ):  # fmt: skip
-    """The same for winning: below and out have a column for each deck and lead.
+    """As `solve_for_points`, for winning: below and out have a column for each deck and lead.
 
     under, layer: int64 (decks, 2) of the tier below and this one, first column and reach, as in
-    `layout`.
+        `layout`.
     """
     children = np.empty((MAX_SIDE, MAX_SIDE), np.int64)
     wins = np.empty((MAX_SIDE, MAX_SIDE), np.int64)

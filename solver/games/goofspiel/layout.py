@@ -1,20 +1,20 @@
 """The full table of Goofspiel: layers of hands of one size, filled by the kernels.
 
-A tier is a layer: all states with hands and deck of j cards and no upcard, j = 1 .. n. It reads the
-layer j - 1 only. Its rows are::
+A tier is a layer: all states with hands and deck of j cards and no upcard, j = 1 .. n. It reads
+only the layer j - 1. Its rows are::
 
     row = canonical pattern * width + column,    column = first column of the deck + lead + reach
 
-with a column for each deck (points), or for each deck P and each lead d, |d| <= reach(P)
-(winning). Leads are undecided up to the points of P and can be reached up to the points gone, so
-reach(P) = min(points of P, points of all cards - points of P).
+There is a column for each deck (points), or for each deck P and each lead d, |d| <= reach(P)
+(winning). Undecided leads are at most the points of P, and possible leads at most the points gone,
+so reach(P) = min(points of P, points of all cards - points of P).
 
-Only canonical patterns have rows: swapping the players turns the payoffs (f, g) of a state into
-(g, f) and its lead into its negative. The pattern of j ties, its own swap, is number 0; its rows
-are all there (for points their value is 0), which costs next to nothing.
+Only canonical patterns have rows: swapping the players turns the payoffs (f, g) of a state into (g,
+f) and negates its lead. The pattern of j ties, which is its own swap, is number 0. It keeps all its
+rows, which costs next to nothing (for points their value is 0).
 
-Decks are innermost, because sixteen neighbouring decks of one pattern are solved at once; patterns
-outermost, because ranges of patterns are the parts: whatever the parts, a row is summed in the same
+Decks are innermost, because sixteen neighbouring decks of one pattern are solved at once. Patterns
+are outermost, because ranges of patterns are the parts: for any parts, a row is summed in the same
 order and has the same bits.
 """
 
@@ -62,18 +62,21 @@ from luckbase.solver.matrix_game.sixteen_games import LANES, try_support
 from luckbase.solver.sentences import many
 
 GAMES_A_CALL = 5_000_000
-"""Matrix games solved between two looks at `stop`: about a second."""
+"""Matrix games solved between two calls of `stop`: about a second."""
 CLOSED_POINTS, CLOSED_WINNING = 1e-12, 2e-14
-"""The gap at which a game is solved; one that keeps a larger one is tried in other ways."""
+"""The gap at which a game is solved; with a larger gap other methods are tried."""
 GAME_NS = (75, 90, 90, 55, 60, 75, 110, 150, 290, 620, 1300, 2600, 3800, 5300, 7500, 10500)
-"""Nanoseconds a matrix game, by the hands' size, one core of a Zen 3; above 13 extrapolated."""
+"""Nanoseconds for each matrix game, by the hands' size, on one core of a Zen 3; extrapolated above
+13."""
 ERROR_A_LAYER = 10
-"""How many times that a gap can be at most: `solve_tier` fails where one is larger. The value of a
-game moves by no more than its entries, so errors add up over the layers and no faster."""
+"""The largest gap allowed, as a multiple of CLOSED_…; `solve_tier` fails if a gap is larger.
+
+The value of a game changes by no more than its entries, so errors at most add up over the layers.
+"""
 
 
 class Layers(Layout[int]):
-    """Two players; a tier is the layer of hands of so many cards."""
+    """Two players; a tier is the layer of hands of one size."""
 
     payoff_type: type[np.floating[Any]] = np.float64
     best_names: ClassVar[tuple[str, ...]] = ()
@@ -88,7 +91,7 @@ class Layers(Layout[int]):
         self.layer_error = ERROR_A_LAYER * (CLOSED_WINNING if self.win else CLOSED_POINTS)
 
     def layer(self, tier: int) -> Layer:
-        """The layer that a tier is: the size of the hands."""
+        """Return the layer of a tier: of hands of this size."""
         return layer_of(self.cards, self.win, tier)
 
     def tiers(self) -> Sequence[int]:
@@ -193,10 +196,11 @@ class Layers(Layout[int]):
         return np.zeros(stop - start, np.int8)
 
     def locate(self, states: Ints) -> tuple[Ints, Ints]:
-        """(tier number, row): -1 where a state is over, 0 where its upcard is turned.
+        """Return (tier number, row); the tier is -1 for a terminal state, 0 if its upcard is
+        turned.
 
-        A state and its swap have one row, which holds the payoffs of the canonical one: those of
-        the other are the same two in the other order (`swapped`).
+        A state and its swap share one row, which holds the payoffs of the canonical one. The
+        other's are the same two in the other order (`swapped`).
         """
         states, sizes, pattern = self._patterns(states)
         deck, upcard = states[:, DECK], states[:, UPCARD]
@@ -214,16 +218,18 @@ class Layers(Layout[int]):
         return tier, row
 
     def swapped(self, states: Ints) -> NDArray[np.bool_]:
-        """(n,) whether the row of a state (`locate`) holds the payoffs of its players swapped."""
+        """Return whether the row of each state (`locate`) holds the payoffs of its players swapped:
+        (n,)."""
         return self._patterns(states)[2] < 0
 
     def _patterns(self, states: Ints) -> tuple[Ints, Ints, Ints]:
-        """States (n, fields), the size of their hands and their pattern with its sign bit (n,)."""
+        """Return states (n, fields), the size of their hands and their pattern with its sign bit
+        (n,)."""
         states = np.ascontiguousarray(states, np.int64).reshape(-1, self.game.field_count)
         return states, *pattern_numbers(path_counts(), self.cards, states)
 
     def _hands(self, tier: int, numbers: Ints) -> Ints:
-        """The hands (n, 2) of canonical patterns (n,) of a layer."""
+        """Return the hands (n, 2) of canonical patterns (n,) of a layer."""
         numbers = np.ascontiguousarray(numbers)
         return hands_of(path_counts(), self.cards, tier, numbers)
 
@@ -251,7 +257,7 @@ class Layers(Layout[int]):
 
 
 def layers_of(cards: int, objective: str) -> Layers:
-    """The layers of the game of so many cards, for "points" or "win"."""
+    """Return the layers of the game with this many cards, for "points" or "win"."""
     rules = {"cards": cards, "objective": objective}
     board = GoofspielBoard.model_validate({"game": "goofspiel", "name": objective, "rules": rules})
     return Layers(load_game(board))
@@ -259,15 +265,15 @@ def layers_of(cards: int, objective: str) -> Layers:
 
 GAMES_A_PART = 40_000_000
 PART_NS = 24e9
-"""Matrix games, and about the nanoseconds of one core by `GAME_NS`, that a part has at most. Up to
-13 cards the games say how many parts there are."""
+"""The most matrix games of a part, and the most core time by `GAME_NS`. Up to 13 cards the number
+of games determines the number of parts."""
 ROWS_A_PART = 32 << 20
-"""Rows that a part has at most: 256 MB of payoffs."""
+"""The most rows of a part: 256 MB of payoffs."""
 
 
 @dataclass(frozen=True)
 class Layer:
-    """The layer of `size` cards: see the module docstring."""
+    """The layer of `size` cards (module docstring)."""
 
     size: int
     patterns: int
@@ -282,27 +288,27 @@ class Layer:
 
     @property
     def width(self) -> int:
-        """Columns: rows a pattern."""
+        """The number of columns: rows of each pattern."""
         return int(self.first[-1])
 
     @property
     def rows(self) -> int:
-        """States."""
+        """The number of states."""
         return self.patterns * self.width
 
     @property
     def games(self) -> int:
-        """Matrix games to be solved, those of swapped patterns left out."""
+        """The number of matrix games to solve, without swapped patterns."""
         return self.rows * self.size
 
     @property
     def work(self) -> float:
-        """Nanoseconds of one core, about."""
+        """Estimated nanoseconds on one core."""
         return self.games * GAME_NS[min(self.size, len(GAME_NS)) - 1]
 
     @cached_property
     def parts(self) -> tuple[tuple[int, int], ...]:
-        """Rows [start, stop) of each part: whole patterns, as equal as they can be."""
+        """Rows [start, stop) of each part: whole patterns, divided as evenly as possible."""
         fewest = max(
             -(-self.games // GAMES_A_PART),
             -(-self.rows // ROWS_A_PART),
@@ -314,7 +320,7 @@ class Layer:
 
 @lru_cache(maxsize=64)
 def layer_of(cards: int, win: bool, size: int) -> Layer:
-    """The layer of hands and decks of `size` out of `cards` cards, 0 included."""
+    """Return the layer of hands and decks of `size` out of `cards` cards; the size may be 0."""
     decks = decks_of(cards, size)
     points = np.array([points_of(deck) for deck in decks], np.int64)
     reach = np.minimum(points, cards * (cards + 1) // 2 - points) * win
@@ -323,13 +329,13 @@ def layer_of(cards: int, win: bool, size: int) -> Layer:
 
 
 def decks_of(cards: int, size: int) -> Ints:
-    """The masks of all decks of `size` cards, ascending."""
+    """Return the masks of all decks of `size` cards, ascending."""
     return np.flatnonzero(sizes_of(np.arange(1 << cards)) == size)
 
 
 @lru_cache(maxsize=4)
 def deck_ranks(cards: int) -> Ints:
-    """int64 (2 ** cards,): the number of each deck among those of its size."""
+    """Return the number of each deck among those of its size: int64 (2 ** cards,)."""
     ranks = np.empty(1 << cards, np.int64)
     for size in range(cards + 1):
         decks = decks_of(cards, size)
@@ -339,10 +345,11 @@ def deck_ranks(cards: int) -> Ints:
 
 @lru_cache(maxsize=32)
 def upcards_of(cards: int, size: int) -> tuple[Floats, Ints]:
-    """The cards that may be turned up above each deck of `size` cards: those that it does not have.
+    """Return the cards that may be turned up above each deck of `size` cards: those that it lacks.
 
-    The cards, float64 (cards a deck, decks padded to sixteens), from the highest down, so that
-    neighbouring decks mostly have the same one; and the deck with that card, int64, -1 in padding.
+    The cards are float64 (cards a deck, decks padded to sixteens), from the highest down, so that
+    neighbouring decks mostly have the same one. Also returns the deck with that card, int64, -1 in
+    padding.
     """
     decks = decks_of(cards, size)
     turned = np.ascontiguousarray(np.array([
@@ -357,6 +364,7 @@ def upcards_of(cards: int, size: int) -> tuple[Floats, Ints]:
 
 
 def slots_of(targets: Ints, decks: int) -> Ints:
-    """Where so many decks stand among flat `targets`, ascending: int64 (decks, cards of each)."""
+    """Return the positions of each deck in flat `targets`, ascending: int64 (decks, cards of
+    each)."""
     order: Ints = np.argsort(targets, axis=None, kind="stable")
     return np.ascontiguousarray(order[np.count_nonzero(targets < 0) :].reshape(decks, -1))

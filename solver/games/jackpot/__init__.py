@@ -1,4 +1,4 @@
-"""Jackpot and Shut the Box: one player, tiles 1 to 9 down, two dice, flip what a roll allows."""
+"""Jackpot and Shut the Box: one player flips tiles 1 to 9 as the dice allow."""
 
 from luckbase.solver.board.registry import Entry
 

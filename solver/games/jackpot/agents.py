@@ -1,9 +1,9 @@
-"""Jackpot's agents: what one flips is one short function, and `AGENTS` is where it is found.
+"""Jackpot's agents: each is one short function, listed in `AGENTS`.
 
-An agent is asked ``choose(game, player, state, actions)`` (`solver.game.rules`) and answers with an
-index into `actions`, which is what `choices` lists (`solver.games.jackpot.game`): sets of tiles as
-bits, so the number of a set is higher the higher its tiles are, and rolling more dice is higher
-than rolling fewer.
+An agent is called as ``choose(game, player, state, actions)`` (`solver.game.game`) and returns an
+index into `actions`, the list from `choices` (`solver.games.jackpot.game`). Actions are sets of
+tiles as bits, so a set with higher tiles has a higher number, and rolling more dice has a higher
+number than rolling fewer.
 
 Source: docs/sources.md#french-2022 (the six agents).
 """
@@ -20,27 +20,28 @@ from luckbase.solver.games.jackpot.game import choices, options_of
 
 
 def min_(game: Game, player: int, state: Ints, actions: list[int]) -> int:
-    """The lowest tile; of sets of tiles the one whose highest is lowest."""
+    """Take the lowest tile; of sets of tiles the one whose highest is lowest."""
     return actions.index(min(actions))
 
 
 def max_(game: Game, player: int, state: Ints, actions: list[int]) -> int:
-    """The highest tile."""
+    """Take the highest tile."""
     return actions.index(max(actions))
 
 
 def first(game: Game, player: int, state: Ints, actions: list[int]) -> int:
-    """The first of the list: the first die's tile if it is open."""
+    """Take the first of the list: the first die's tile if it is open."""
     return 0
 
 
 def last(game: Game, player: int, state: Ints, actions: list[int]) -> int:
-    """The last of the list: the tile of the sum if it is open."""
+    """Take the last of the list: the tile of the sum if it is open."""
     return len(actions) - 1
 
 
 def hilo(game: Game, player: int, state: Ints, actions: list[int]) -> int:
-    """By priority: the tiles that no single die shows, highest first, then 1 up: 9 8 7 1 2 … 6."""
+    """Take by priority: the tiles that no single die shows, highest first, then 1 up: 9 8 7 1 2 …
+    6."""
     sides = options_of(game).sides
 
     def priorities(tiles: int) -> list[int]:
@@ -50,7 +51,7 @@ def hilo(game: Game, player: int, state: Ints, actions: list[int]) -> int:
 
 
 def hilo2(game: Game, player: int, state: Ints, actions: list[int]) -> int:
-    """The highest tile if no single die shows it (7 or more), else the lowest."""
+    """Take the highest tile if no single die shows it (7 or more), else the lowest."""
     above_die = max(actions) >> options_of(game).sides
     return (max_ if above_die else min_)(game, player, state, actions)
 
@@ -62,5 +63,5 @@ AGENTS: Mapping[str, Agent] = {
 
 
 def own(game: Game) -> Agents:
-    """The six agents, and what they choose from."""
+    """Return the six agents, and the list that they choose from."""
     return Agents(AGENTS, lambda state, actions: choices(game, state))

@@ -1,9 +1,8 @@
-"""The charts of Jackpot and Shut the Box, as `solver.charts` has them.
+"""The charts of Jackpot and Shut the Box, for `solver.charts`.
 
-``flip`` says for every roll at a position what to flip, what that is worth and what the next best
-would cost: all tiles open, or ``open=1,2,3,9``.
-
-They need what lies below the game's start, and no more.
+``flip`` lists for every roll at a position what to flip, its payoff and the loss of the next best
+flip. The position is all tiles open, or ``open=1,2,3,9``. It needs only the states below the game's
+start.
 """
 
 from __future__ import annotations
@@ -61,8 +60,6 @@ NOTE = (
 
 
 class TileCharts(Charts):
-    """The charts of a board (module docstring)."""
-
     kinds = KINDS
 
     def __init__(self, game: Game) -> None:
@@ -84,7 +81,7 @@ class TileCharts(Charts):
         edges = expand(self.game, rolls.children)
         q = evaluate(edges, lookup(edges.children))
         tolerance = self.game.tie_tolerance + 2 * request.error
-        chances: dict[Row, float] = {}  # rolls that differ in the order of the dice alone are one
+        chances: dict[Row, float] = {}  # the order of the dice does not count
         for x, state in enumerate(rolls.children):
             span = slice(int(q.first[x]), int(q.first[x + 1]))
             tiles = () if edges.terminal[x] else q.actions[span]
@@ -100,7 +97,7 @@ class TileCharts(Charts):
         return Listing(aligned(cells), COLUMNS, tuple(rows), NOTE)
 
     def _faces(self, state: Ints, action: int) -> str:
-        """The roll: its sum where only that counts, else the faces, ascending."""
+        """Return the roll: its sum if only that counts, else the faces, ascending."""
         faces = [int(face) for face in state[FACES:] if face]
         if self.options.allowed != "sum":
             return ",".join(map(str, sorted(faces)))
@@ -109,7 +106,7 @@ class TileCharts(Charts):
 
 
 def _best(named: list[str], values: Floats, tolerance: float) -> Row:
-    """What is best, first of those that are level, what it is worth, the next best and its cost."""
+    """Return the best flip (the first of tied ones), its payoff, the next best and its loss."""
     value = round(float(values.max()), DECIMALS)
     if len(named) < 2:
         return (named[0] if named else "-"), value, "-", ""
@@ -121,13 +118,13 @@ def _best(named: list[str], values: Floats, tolerance: float) -> Row:
 
 
 TILE, HIGH, SHUT, GAP, DIE = 54.0, 84.0, 30.0, 8.0, 58.0
-"""A tile, how much of it is left where it is shut, between tiles, and a die, in units."""
+"""In units: the width and height of a tile, its height when shut, the gap between tiles, a die."""
 MIN_TILES = 7
-"""Tiles that the sheet is wide enough for, however few there are."""
+"""The sheet is wide enough for this many tiles, even if there are fewer."""
 
 
 def drawing(game: Game) -> Drawing:
-    """Tiles and dice, the names of rolls, and every position before a roll."""
+    """Return the drawing: tiles and dice, the names of rolls, and every position before a roll."""
     options = options_of(game)
     return Drawing(
         partial(draw, options), partial(outcome_names, options), partial(positions, game),
@@ -136,7 +133,7 @@ def drawing(game: Game) -> Drawing:
 
 
 def draw(options: Options, values: Ints) -> Scene:
-    """The tiles in a row, the dice below; values (fields,)."""
+    """Draw the tiles in a row and the dice below; values (fields,)."""
     open_tiles = members(int(values[OPEN]))
     faces = [face for face in values[FACES:].tolist() if face]
     n = options.tiles

@@ -1,25 +1,26 @@
 """Jackpot and Shut the Box: the transition, the fields, the rules on a board.
 
-A state is ``open=1,2,3,9 dice=3,4``: the open tiles (not yet flipped) as bits, tile t being bit
-t - 1, and one face a die in the order of the dice; there is no `dice`, all faces are 0, before the
-roll.
+A state is ``open=1,2,3,9 dice=3,4``: the open tiles (not yet flipped) as bits, with bit t - 1 for
+tile t, and one face for each die, in the order of the dice. Before the roll there is no `dice`; all
+faces are 0.
 
-* Before the roll nothing is chosen: every roll is equally likely. Only with ``one_die`` and all
-  tiles above the faces of one die flipped is one die rolled ("must"), or the player says how many
-  ("may"): two actions, each a lottery over its rolls.
-* After the roll the player flips one of the choices: for Jackpot one open tile, listed as first
-  die, second die, …, their sum; for Shut the Box a set of open tiles that adds up to the roll, the
-  set with the highest tile first, then with the next highest. Where a single thing can be flipped
-  nothing is chosen.
-* Over when all tiles are flipped, or a roll allows none. The payoff is 1 if all are flipped and 0
-  otherwise, or minus the sum of the open tiles (payoffs are better when they are more).
+* Before the roll there is no choice: every roll is equally likely. The exception is ``one_die``
+  when all tiles above the faces of one die are flipped: then one die is rolled ("must"), or the
+  player chooses the number of dice ("may"): two actions, each a lottery over its rolls.
+* After the roll the player flips one of the choices. In Jackpot these are single open tiles, listed
+  as first die, second die, …, their sum. In Shut the Box they are sets of open tiles that add up to
+  the roll, the set with the highest tile first, then with the next highest. If only one thing can
+  be flipped there is no choice.
+* The game is over when all tiles are flipped, or if a roll allows none. The payoff is 1 if all are
+  flipped and 0 otherwise, or minus the sum of the open tiles (higher payoffs are better).
 
-Ties between actions: the order of the choices, and two dice before one; a later one must be better
-by more than the tolerance.
+Ties between actions: the order of the choices, and two dice before one; a later action must be
+better by more than the tolerance.
 
-Merging: Jackpot's dice keep their order, for `first` and `last` are agents. Shut the Box asks for
-the sum of a roll only, so all rolls of one sum are one state: shown as one die where one may be
-rolled and can show the sum, else as the most even dice, low ones first (7 is 3,4 and 12 is 6,6).
+Merging: Jackpot's dice keep their order, because the agents `first` and `last` need it. Shut the
+    Box uses only the sum of a roll, so all rolls with the same sum are one state. It is shown as
+    one die if one may be rolled and can show the sum, and otherwise as the most even dice, low ones
+    first (7 is 3,4 and 12 is 6,6).
 
 Sources: docs/sources.md#french-2022, docs/sources.md#shut-the-box.
 """
@@ -52,22 +53,22 @@ from luckbase.solver.sentences import many, show
 
 HERE = __package__
 OPEN, FACES = 0, 1
-"""Where the fields start in a state."""
+"""The positions of the fields in a state."""
 
 ROLL = 1 << 16
-"""Rolling k dice is the action k * ROLL; an action below is the set of tiles flipped, as bits."""
+"""Rolling k dice is the action k * ROLL; a smaller action is the set of tiles flipped, as bits."""
 
 TILES, DICE, SIDES, ADD_UP, ONE_DIE, MIN_SUM, FIRST = 0, 1, 2, 3, 4, 5, 6
-"""Where the board's whole numbers stand. From FIRST on, for Shut the Box: where the sets of tiles
-that add up to 0, 1, …, dice * sides begin, and where the last ones end; then the sets."""
+"""Positions in the board's whole numbers. From FIRST on, for Shut the Box: where the sets of tiles
+that add up to 0, 1, …, dice * sides begin, and the end; then the sets."""
 NEVER, MAY, MUST = 0, 1, 2
 """The values of ONE_DIE."""
 _i, _i1, _f1 = types.int64, types.int64[::1], types.float64[::1]
 
 MAX_ROLLS = 1296
-"""Ordered rolls: four dice of six sides."""
+"""The most ordered rolls: four dice of six sides."""
 MAX_STATES = 1 << 24
-"""Sets of tiles times ordered rolls: 16 tiles with two dice of 16 sides."""
+"""The most sets of tiles times ordered rolls: 16 tiles with two dice of 16 sides."""
 
 
 class Options(Section):
@@ -92,7 +93,7 @@ class Options(Section):
 
     @property
     def rolls(self) -> int:
-        """How many ordered rolls there are: all equally likely."""
+        """The number of ordered rolls, all equally likely."""
         return int(self.sides**self.dice)
 
     @model_validator(mode="after")
@@ -112,17 +113,17 @@ class Options(Section):
         return self
 
     def _never_flipped(self) -> int | None:
-        """The lowest tile that no roll allows, even with all tiles down; None if there is none."""
+        """Return the lowest tile that no roll allows, even with all tiles down, or None."""
         tiles, largest = range(1, self.tiles + 1), self.dice * self.sides
         if self.allowed == "jackpot":
             flipped = {*range(1, self.sides + 1), *range(self.dice, largest + 1)}
-        else:  # alone, or a lower one with others that lift it to the least roll
+        else:  # alone, or with other tiles that lift a low one to the least roll
             flipped = {*range(1, largest + 1)} if sum(tiles) >= self.dice else set()
         return min({*tiles} - flipped, default=None)
 
 
 class JackpotBoard(Board):
-    """A board of Jackpot or Shut the Box: [rules] and nothing else."""
+    """A board of Jackpot or Shut the Box: only [rules]."""
 
     game: Literal["jackpot"]
     rules: Options = Options()
@@ -130,7 +131,7 @@ class JackpotBoard(Board):
 
 @njit(_i(_i1))
 def roll_sum(state):
-    """The sum of the roll; 0 before it."""
+    """Return the sum of the roll; 0 before it."""
     total = 0
     for i in range(FACES, state.size):
         total += state[i]
@@ -139,13 +140,13 @@ def roll_sum(state):
 
 @njit(types.boolean(_i1, _i))
 def one_die_here(ints, open_tiles):
-    """Whether one die may or must be rolled with these tiles open."""
+    """Return whether one die may or must be rolled with these tiles open."""
     return ints[ONE_DIE] != NEVER and open_tiles >> ints[SIDES] == 0
 
 
 @njit(types.void(_i1, _i, _i1))
 def show_sum(ints, total, state):
-    """Write the faces that stand for all rolls of this sum (module docstring) into `state`."""
+    """Write the faces that represent all rolls of this sum (module docstring) into `state`."""
     dice = ints[DICE]
     if one_die_here(ints, state[OPEN]) and total <= ints[SIDES]:
         state[FACES] = total
@@ -157,8 +158,10 @@ def show_sum(ints, total, state):
 
 @njit(_i(_i1, _i1, _i1))
 def list_flips(ints, state, listed):
-    """Write what may be flipped after the roll, as sets of tiles, first die, second, sum; a tile
-    that two dice show is there twice. Returns how many."""
+    """Write the sets of tiles that may be flipped after the roll; return their number.
+
+    The order is first die, second die, sum; a tile that two dice show is listed twice.
+    """
     open_tiles, total, n = state[OPEN], roll_sum(state), 0
     if ints[ADD_UP]:
         for at in range(ints[FIRST + total], ints[FIRST + total + 1]):
@@ -176,7 +179,7 @@ def list_flips(ints, state, listed):
 
 @njit(_i(_i1, _f1, _i1, _i, types.int64[:, ::1], _f1, _i1, _i))
 def roll(ints, reals, state, dice, children, weights, actions, edge):
-    """Write the edges of rolling so many dice; returns the next free edge."""
+    """Write the edges of rolling some dice; return the next free edge."""
     sides = ints[SIDES]
     if ints[ADD_UP]:
         chances = 0 if dice == ints[DICE] else ints[DICE] * sides + 1
@@ -199,9 +202,9 @@ def roll(ints, reals, state, dice, children, weights, actions, edge):
 
 @njit(rules.TRANSITION_TYPE)
 def transition(board, state, edges):  # noqa: C901  # the rules, in the order in which they are told
-    """The edges of a state, by the contract in `solver.game.rules`.
+    """Write the edges of a state, by the contract in `solver.game.rules`.
 
-    `reals` holds, for Shut the Box, the chance of each sum from 0 on of all dice, then of one.
+    For Shut the Box, `reals` holds the chance of each sum from 0 on, of all dice, then of one.
     """
     ints, reals = board
     children, weights, actions, rewards, about = edges
@@ -218,7 +221,7 @@ def transition(board, state, edges):  # noqa: C901  # the rules, in the order in
                 about[0] = rules.DECISION
     elif open_tiles:
         listed = list_flips(ints, state, actions)
-        for k in range(listed):  # each set of tiles once, at its first place
+        for k in range(listed):  # each set of tiles once, at its first position
             tiles, seen = actions[k], False
             for edge in range(n):
                 seen = seen or actions[edge] == tiles
@@ -241,7 +244,7 @@ def transition(board, state, edges):  # noqa: C901  # the rules, in the order in
 
 @njit(types.void(_i1, types.int64[:, ::1]))
 def merge_sums(ints, states):
-    """Make states canonical: for Shut the Box, faces that stand for the sum. In place."""
+    """Make states canonical in place: for Shut the Box, faces that represent the sum."""
     for x in range(states.shape[0]):
         total = roll_sum(states[x])
         if ints[ADD_UP] and total:
@@ -249,7 +252,7 @@ def merge_sums(ints, states):
 
 
 def numbers(options: Options) -> Numbers:
-    """The board as `transition` reads it."""
+    """Return the board as `transition` reads it."""
     add_up, largest = options.allowed == "sum", options.dice * options.sides
     one_die = ("never", "may", "must").index(options.one_die)
     ints = [options.tiles, options.dice, options.sides, add_up, one_die, options.objective == "sum"]
@@ -268,7 +271,7 @@ def numbers(options: Options) -> Numbers:
 
 
 def most_edges(options: Options, ints: Ints) -> int:
-    """The most edges that a state has on this board, or choices listed for one."""
+    """Return the most edges of a state on this board, or choices listed for one."""
     if options.allowed == "jackpot":
         return max(options.rolls, options.dice + 1)
     largest = options.dice * options.sides
@@ -278,7 +281,7 @@ def most_edges(options: Options, ints: Ints) -> int:
 
 
 def jackpot(board: JackpotBoard) -> Rules:
-    """The rules of Jackpot, or of Shut the Box, on a board."""
+    """Return the rules of Jackpot, or of Shut the Box, on a board."""
     options = board.rules
     board_numbers, left = numbers(options), options.objective == "sum"
     tiles = set_field(
@@ -313,8 +316,10 @@ def jackpot(board: JackpotBoard) -> Rules:
 
 
 def outcome_names(options: Options, state: Ints, action: int, after: Ints) -> list[str | None]:
-    """What people call the rolls after a state: ``6 and 1``; ``a total of 7`` where only that
-    counts. What is flipped has no other name than the action."""
+    """Return people's names of rolls: ``6 and 1``, or ``a total of 7`` if only that counts.
+
+    None for flips: the name of the action serves.
+    """
     if state[FACES:].any():
         return [None] * len(after)
     alone = options.dice == 1 or action == ROLL  # one die
@@ -329,29 +334,28 @@ def outcome_names(options: Options, state: Ints, action: int, after: Ints) -> li
 
 
 def options_of(game: Game) -> Options:
-    """The board's rule options."""
     assert isinstance(game.board, JackpotBoard)
     return game.board.rules
 
 
 def before_roll(game: Game, tiles: Sequence[int]) -> Ints:
-    """The states (n, fields) with these tiles open, as bits, before the roll."""
+    """Return the states (n, fields) with these tiles open, as bits, before the roll."""
     states = np.zeros((len(tiles), game.field_count), np.int64)
     states[:, OPEN] = tiles
     return states
 
 
 def positions(game: Game) -> Ints:
-    """Every set of tiles before the roll, all of them open first."""
+    """Return every set of tiles before the roll, from all open to none."""
     return before_roll(game, range((1 << options_of(game).tiles) - 1, -1, -1))
 
 
 def choices(game: Game, state: Ints) -> list[int]:
-    """What an agent is asked to choose from: the actions of a state in the order of the dice.
+    """Return the list from which an agent chooses: the actions of a state in the order of the dice.
 
-    After a roll of Jackpot that is first die, second die, their sum, as far as those tiles are
-    open, doubles twice; the transition holds the same tiles in the same order, each once. Empty
-    where the game is over.
+    After a roll of Jackpot these are first die, second die, their sum, if those tiles are open,
+    with doubles twice. The transition has the same tiles in the same order, each once. Empty at a
+    terminal state.
     """
     if not state[FACES:].any():
         actions = expand(game, state.reshape(1, -1)).actions.tolist()
@@ -362,14 +366,14 @@ def choices(game: Game, state: Ints) -> list[int]:
 
 
 def action_name(action: int) -> str:
-    """``roll 2 dice``, ``flip 1+6``."""
+    """Return ``roll 2 dice`` or ``flip 1+6``."""
     if action >= ROLL:
         return f"roll {_dice(action // ROLL)}"
     return "flip " + "+".join(map(str, members(action)))
 
 
 def canonical(options: Options, ints: Ints, states: Ints, refuse: Refuse) -> Ints:
-    """Canonical states: where only the sum of the dice counts, the dice are the sum."""
+    """Return canonical states: if only the sum of the dice counts, the dice represent it."""
     tiles, faces = states[:, OPEN], states[:, FACES:]
     rolled: Ints = (faces != 0).sum(axis=1)
     gap = (faces != 0) & (np.cumsum(faces == 0, axis=1) > 0)
@@ -387,7 +391,7 @@ def canonical(options: Options, ints: Ints, states: Ints, refuse: Refuse) -> Int
 
 
 def _wrong_count(options: Options, rolled: int, tiles: int) -> str:
-    """Why so many dice can not have been rolled with these tiles open, one sentence."""
+    """Return why these dice cannot have been rolled with these tiles open, in one sentence."""
     sides, above = options.sides, members(tiles >> options.sides << options.sides)
     if options.one_die == "must" and not above:
         return f"dice: no tile above {sides} is open, so one die is rolled; write one face"
@@ -403,14 +407,14 @@ def _dice(count: int) -> str:
 
 @njit(GROUP_TYPE)
 def group(board, state, actor, out, rest):
-    """The group of a state, by the contract in `solver.game.groups`."""
+    """Return the group of a state, by the contract in `solver.game.groups`."""
     count = bits_in(state[OPEN])
     out[2], out[3] = count, roll_sum(state)
     return count * 2 + (1 if state[FACES] > 0 else 0)
 
 
 def groups(game: Game) -> Groups:
-    """What people group its decisions by: how many tiles are open, and what is chosen."""
+    """Return the groups: the number of open tiles, and the kind of choice."""
     options = options_of(game)
     return Groups(
         columns=(

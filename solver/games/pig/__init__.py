@@ -1,4 +1,4 @@
-"""Pig: one die, as often as one dares; a race to a goal, or so many rounds."""
+"""Pig with one die, as a race to a goal or over a number of rounds."""
 
 from luckbase.solver.board.registry import Entry
 

@@ -1,8 +1,8 @@
-"""The n-round Pig between any two agents: the exact chances to win, to draw and to lose.
+"""Pig by rounds between any two agents: the exact chances to win, to draw and to lose.
 
-Agents by name: ``hold-at-k``, ``computer`` (`solver.games.skunk.agents`), ``optimal`` (as in the
-table, also against somebody who is not) and ``best-response`` (to the other agent). Turn by turn
-from the last, each sticks by a policy, or where a guide says so: the table's values, or these very
+Agents by name: ``hold-at-k`` and ``computer`` (`solver.games.skunk.agents`), ``optimal`` (plays as
+in the table, even if the opponent does not) and ``best-response`` (to the other agent). Turn by
+turn from the last, each sticks by a policy, or by a guide: the table's values, or these same
 chances (`kernel.follow`). A lead of the cut counts as won, as in the table.
 
     >>> win, draw, loss = chances(game, "optimal", "computer")
@@ -27,14 +27,17 @@ from luckbase.solver.policy.agents import BEST_RESPONSE, OPTIMAL
 Sticks = Callable[[int, int], float]
 """(points of the turn, its rolls) -> the chance to stick, for an agent who ignores the scores."""
 NOT_BEHIND = "not-behind"
-"""As player 2 plays, but they never stick while behind."""
+"""Play as player 2 does, but never stick while behind."""
 MAX_BEHIND = 200
 
 
 def visits(sticks: Sticks, rules: Options, limit: int) -> tuple[Floats, Floats]:
-    """float64 (limit + 1,) each: the chance that a turn without end of the game comes to so many
-    points, and to hold there. `limit` is as far as it is followed."""
-    chances = np.zeros((limit + 1, limit + 2))  # turn, rolls: each roll is worth a point or more
+    """Return the chances that a turn reaches each number of points, and that it holds there.
+
+    float64 (limit + 1,) each. The game does not end the turn, which is followed up to `limit`
+    points.
+    """
+    chances = np.zeros((limit + 1, limit + 2))  # turn, rolls: each roll is worth at least a point
     chances[0, 0] = 1.0
     reached, holds = np.zeros(limit + 1), np.zeros(limit + 1)
     tables = rules.rolls(False), rules.rolls(True)
@@ -55,16 +58,19 @@ def visits(sticks: Sticks, rules: Options, limit: int) -> tuple[Floats, Floats]:
 
 
 def holds_by_turn(sticks: Sticks, rules: Options, limit: int) -> Floats:
-    """float64 (limit + 1,): the chance to hold at each turn's points, averaged over the rolls; 1
-    where they never come."""
+    """Return the chance to hold at each turn's points, averaged over the rolls: float64 (limit +
+    1,).
+
+    It is 1 at points that are never reached.
+    """
     reached, holds = visits(sticks, rules, limit)
     return np.divide(holds, reached, out=np.ones(limit + 1), where=reached > 0)
 
 
 def turn_points(sticks: Sticks, rules: Options, limit: int) -> Floats:
-    """float64 (limit + 1,): the chance that a turn brings so many points, 0 when a roll takes them.
+    """Return the chance that a turn brings each number of points: float64 (limit + 1,).
 
-    Turns are followed up to `limit` points; what goes on above counts as 0.
+    A turn lost to a roll brings 0. Turns are followed up to `limit` points; more counts as 0.
     """
     points = visits(sticks, rules, limit)[1]
     points[0] = 1.0 - points[1:].sum()
@@ -72,32 +78,31 @@ def turn_points(sticks: Sticks, rules: Options, limit: int) -> Floats:
 
 
 def stationary(game: Game, name: str) -> HoldAt | Computer:
-    """A game's agent of this name."""
+    """Return a game's agent of this name."""
     agent = agents_of(game)[name]
     assert isinstance(agent, HoldAt | Computer)
     return agent
 
 
 def payoffs(game: Game, one: str, two: str, last_turn: str | None = None) -> tuple[float, float]:
-    """Both players' payoffs by the board's objective, as `chances`."""
+    """Return both players' payoffs by the board's objective, for the profile of `chances`."""
     first, second = game.numbers.reals.reshape(2, 3) @ chances(game, one, two, last_turn)
     return float(first), float(second)
 
 
 def points_of_turns(game: Game, name: str) -> Floats:
-    """The chance that a turn of an agent who does not look at the scores brings 0, 1, … points."""
+    """Return the chance that a turn of an agent who ignores the scores brings 0, 1, … points."""
     rounds = _rounds(game)
     return turn_points(stationary(game, name).sticks, rounds.options.race(), rounds.cut)
 
 
 def last_turn_cost(game: Game, one: str, two: str) -> tuple[float, float]:
-    """The blog's "final round problem": what the last turn of the game costs agent `two`, who is
-    player 2 and does not look at the scores, in payoffs.
+    """Return the loss of agent `two`, player 2, in the last turn: the blog's "final round problem".
 
-    First what they lose by sticking while behind, and so losing for certain; then what they lose
-    against the best last turn, which also sticks as soon as player 2 is ahead. Where they are more
-    than `MAX_BEHIND` points behind nothing is mended; that they come back from there in one turn
-    has a chance of 1e-4, with one die of six sides.
+    The agent must ignore the scores. The first number is the loss from sticking while behind, which
+    loses for certain. The second is the loss against the best last turn, which also sticks as soon
+    as player 2 is ahead. More than `MAX_BEHIND` points behind nothing is corrected: coming back
+    from there in one turn has a chance of 1e-4, with one die of six sides.
     """
     whole, behind, best = (
         payoffs(game, one, two, last)[1] for last in (None, NOT_BEHIND, BEST_RESPONSE)
@@ -106,18 +111,20 @@ def last_turn_cost(game: Game, one: str, two: str) -> tuple[float, float]:
 
 
 def chances(game: Game, one: str, two: str, last_turn: str | None = None) -> Floats:
-    """float64 (3,): that agent `one`, who is player 1, wins, draws and loses against agent `two`,
-    whose last turn `last_turn` plays, if given."""
+    """Return the chances that agent `one`, as player 1, wins, draws and loses against agent `two`.
+
+    last_turn: an agent that plays the last turn of `two`, if given. Returns float64 (3,).
+    """
     names, rounds = (one, two), _rounds(game)
     policies = {name: _policy(rounds, name, two) for name in (one, two, last_turn or two)}
     cut, ints, reals = rounds.cut, game.numbers.ints, game.numbers.reals
     leads, by_guide = np.arange(1 - cut, cut), np.empty((0, 0))
     total = reals[0] + reals[3]
-    # Of who acts next, by their lead: their chances to win and to draw, and the table's payoff of
-    # player 1. After the last turn player 1 would act.
+    # By the lead of the player who acts next: their chances to win and to draw, and the table's
+    # payoff of player 1. After the last turn player 1 would act.
     real, ideal = np.array([leads > 0, leads == 0], float), rounds.turn_starts()
     for turn, player in enumerate((2, 1) * rounds.rounds):  # the last one first
-        won, drawn = 1 - real[0] - real[1], real[1]  # by the lead of who is next
+        won, drawn = 1 - real[0] - real[1], real[1]  # by the lead of the next player
         payoffs = reals[:3] if player == 1 else reals[:2:-1]  # of a win, a draw, a loss
         expected = payoffs[0] * won + payoffs[1] * drawn + payoffs[2] * (1 - won - drawn)
         guide = ideal if player == 1 else total - ideal
@@ -139,7 +146,7 @@ def _rounds(game: Game) -> Rounds:
 
 
 def _policy(rounds: Rounds, name: str, two: str) -> Floats:
-    """The chance to stick, as `follow` takes it; two: player 2."""
+    """Return the chance to stick, as `follow` expects it; two: player 2."""
     if name in (OPTIMAL, BEST_RESPONSE):
         return np.empty((0, 0))
     rules, leads = rounds.options.race(), 2 * rounds.cut - 1
@@ -157,7 +164,7 @@ def _policy(rounds: Rounds, name: str, two: str) -> Floats:
 
 
 def rounds_agents(game: Game) -> Agents:
-    """The agents of a board."""
+    """Return the agents of a board."""
     board = game.board
     assert isinstance(board, PigRoundsBoard)
     return Agents(TurnAgents(100, board.rules.sides), from_start=from_start, facts=facts)
@@ -172,8 +179,8 @@ def from_start(game: Game, names: Sequence[str]) -> tuple[float, float] | None:
 
 
 def facts(game: Game, names: Sequence[str]) -> list[Fact]:
-    """Return how often player 1 wins, draws and loses, the points of a turn of each agent, and what
-    the last turn costs player 2."""
+    """Return how often player 1 wins, draws and loses, the points of a turn of each agent, and the
+    loss of player 2 in the last turn."""
     game = plain(game)
     named, (one, two) = agents_of(game), names
     three = chances(game, one, two).tolist()

@@ -1,31 +1,32 @@
-"""Pig in rounds, and as a race: their rules on a board.
+"""Pig by rounds, and as a race: their rules on a board.
 
-**In rounds**, a state is ``mine=40 yours=55 turn=12 round=9 player=2``: the totals of the player to
-act and of the other, the turn's points, the round, from 1 (if not said), and who acts, 1 (if not
-said) or 2; with `count_rolls` the rolls of this turn behind them, and no table. Only the difference
-of the totals matters, so the lower one is always 0. Payoffs are player 1's first, whoever acts.
+**By rounds**, a state is ``mine=40 yours=55 turn=12 round=9 player=2``: the totals of the player
+who acts and of the other, the turn's points, the round, from 1 (the default), and the player who
+acts, 1 (the default) or 2. With `count_rolls` the rolls of this turn come last, and there is no
+table. Only the difference of the totals matters, so the lower one is always 0. Payoffs are in the
+order player 1, player 2, whoever acts.
 
-* Stick (not before the first roll, with `first_roll_forced`): the turn is banked, the other acts;
-  after player 2's turn the next round begins, after the last the game is over.
-* Roll: the sum is added to the turn, or a 1 ends the turn with nothing (`first_roll_safe`: not on
-  its first roll, which is the one at turn = 0).
-* Over after the last round, or as soon as somebody's lead, the points of the turn included, reaches
-  the **cut**. All such states that end alike are one: (1, 0), (0, 0) or (0, 1), round n + 1,
-  player 1.
+* Stick (with `first_roll_forced` not before the first roll): the turn is banked and the other
+  player acts. After player 2's turn the next round begins; after the last round the game is over.
+* Roll: the sum is added to the turn, or a 1 ends the turn without points (with `first_roll_safe`
+  not on the first roll, the roll at turn = 0).
+* The game is over after the last round, or when a lead, including the points of the turn, reaches
+  the **cut**. All terminal states with the same result are one: (1, 0), (0, 0) or (0, 1), round n +
+  1, player 1.
 
 Ties between actions: sticking comes first; rolling must be better by more than the tolerance.
 
-**The cut.** Totals have no bound and a table has. Let q_k(x) be the largest chance, over all
-policies, to make x points in k turns, or more (`chance_to_gain`). A player with a lead of the cut
-D, the turn's points included, can bank it, and is caught only if the other makes D points or more
-in the turns they have left, at most n: so their payoff is within q_n(D) times the range of payoffs
-of a win. Backing up stretches no error, so every state of the cut game is that close to the game
-without a cut. With n = 10 and D = 600 it is 2e-9, and at the start of the game, from where hardly
-anybody comes near the cut, the values are certain to far more.
+**The cut.** Totals have no bound, but a table does. Let q_k(x) be the largest chance, over all
+policies, to make at least x points in k turns (`chance_to_gain`). A player whose lead, including
+the turn's points, is the cut D can bank it. They are caught only if the other player makes at least
+D points in their remaining turns, at most n. So their payoff differs from a win by at most q_n(D)
+times the range of payoffs. Backing up does not increase errors, so every state of the cut game is
+within that bound of the game without a cut. With n = 10 and D = 600 it is 2e-9; at the start of the
+game, from where the cut is hardly ever reached, the error is much smaller.
 
-**The race** has Skunk's rules with other dice (`solver.games.skunk`). A turn lost leaves both
-scores as they are, so cycles go only through {(m, y), (y, m)}: the pair of banked scores and who
-has the dice. The kernel solves each such pair after those of a higher sum, and one sweep is enough.
+**The race** has Skunk's rules with other dice (`solver.games.skunk`). A lost turn leaves both
+scores unchanged, so cycles involve only {(m, y), (y, m)}: the pair of banked scores and who acts.
+The kernel solves each such pair after those with a higher sum, and one sweep is enough.
 
 Source: docs/sources.md#pig-blog.
 """
@@ -70,21 +71,24 @@ from luckbase.solver.scene import Scene
 
 HERE = __package__
 MINE, YOURS, TURN, ROUND, PLAYER, ROLLED = 0, 1, 2, 3, 4, 5
-"""Where the fields stand in a state."""
+"""The positions of the fields in a state."""
 
 HOLD, ROLL = 0, 1
 """The actions; HOLD is to stick."""
 
 ROUNDS, CUT, FORCED, TOTAL, MAX_POINTS, TABLES = 0, 1, 2, 3, 4, 5
-"""Where the board's whole numbers stand. From TABLES on, first for the first roll of a turn, then
-for the others: how many of the TOTAL rolls take the turn, and are worth 0 to MAX_POINTS."""
+"""Positions in the board's whole numbers. From TABLES on, first for the first roll of a turn, then
+for the others: how many of the TOTAL rolls end the turn, and are worth 0 to MAX_POINTS."""
 
 _i, _i1 = types.int64, types.int64[::1]
 
 
 class PigRules(Section):
-    """The rule options of the race, as Skunk's. Two-dice Pig has ``dice = 2`` and ``all_ones =
-    "score"`` and is Skunk; Piglet is a coin, ``sides = 2``, ``goal = 10``, ``count = "rolls"``."""
+    """The rule options of the race, as Skunk's.
+
+    Two-dice Pig has ``dice = 2`` and ``all_ones = "score"`` and is Skunk. Piglet is a coin: ``sides
+    = 2``, ``goal = 10``, ``count = "rolls"``.
+    """
 
     goal: int = option(100, 1, 200, RULE_HELP["goal"])
     dice: int = option(1, 1, 4, RULE_HELP["dice"])
@@ -97,7 +101,7 @@ class PigRules(Section):
     count_rolls: bool = option(False, help=RULE_HELP["count_rolls"])
 
     def race(self) -> Options:
-        """The same in Skunk's words."""
+        """Return the same options in Skunk's terms."""
         options = self.model_dump()
         return Options(must_roll=options.pop("first_roll_forced"), **options)
 
@@ -108,14 +112,14 @@ class PigRules(Section):
 
 
 class PigBoard(Board):
-    """A board of the race: [rules] and nothing else."""
+    """A board of the race: only [rules]."""
 
     game: Literal["pig"]
     rules: PigRules = PigRules()
 
 
 class RoundsRules(Section):
-    """The rule options of the n-round game."""
+    """The rule options of Pig by rounds."""
 
     rounds: int = option(10, 1, 50, "Rounds; in each, player 1 takes a turn and then player 2.")
     dice: int = option(
@@ -134,14 +138,14 @@ class RoundsRules(Section):
     count_rolls: bool = option(False, help=RULE_HELP["count_rolls"])
 
     def race(self) -> Options:
-        """What the dice do, in Skunk's words."""
+        """Return the rules of the dice in Skunk's terms."""
         return Options(
             dice=self.dice, sides=self.sides, some_ones="turn", all_ones="turn",
             first_roll_safe=self.first_roll_safe,
         )  # fmt: skip
 
     def payoffs(self) -> tuple[tuple[float, float, float], tuple[float, float, float]]:
-        """What each player gets where player 1 has won, nobody, player 2."""
+        """Return each player's payoff if player 1 wins, if it is a draw, and if player 2 wins."""
         drawn = {"half": 0.5, "first": 1.0, "second": 0.0}[self.draw]
         first = (1.0, drawn, 0.0)
         if self.objective == "difference":
@@ -156,7 +160,7 @@ class RoundsRules(Section):
 
 
 class RoundsSolve(Section):
-    """The solve options of the n-round game."""
+    """The solve options of Pig by rounds."""
 
     cut: int = option(
         600, 10, 2000,
@@ -166,7 +170,7 @@ class RoundsSolve(Section):
 
 
 class PigRoundsBoard(Board):
-    """A board of the n-round game: [rules] and [solve]."""
+    """A board of Pig by rounds: [rules] and [solve]."""
 
     game: Literal["pig-rounds"]
     rules: RoundsRules = RoundsRules()
@@ -183,7 +187,7 @@ class PigRoundsBoard(Board):
 
 @njit(types.void(_i1, _i, _i1))
 def _over(ints, lead, child):
-    """Write the state that is over, with this lead of player 1."""
+    """Write the terminal state with this lead of player 1."""
     child[:] = 0
     child[MINE], child[YOURS] = 1 if lead > 0 else 0, 1 if lead < 0 else 0
     child[ROUND], child[PLAYER] = ints[ROUNDS] + 1, 1
@@ -191,7 +195,7 @@ def _over(ints, lead, child):
 
 @njit(types.void(_i1, _i, _i, _i, _i1))
 def _pass_on(ints, lead, round_, player, child):
-    """Write the state after a turn that leaves `player` this lead."""
+    """Write the state after a turn that leaves `player` with this lead."""
     last = player == 2 and round_ == ints[ROUNDS]
     if last or abs(lead) >= ints[CUT]:
         _over(ints, lead if player == 1 else -lead, child)
@@ -203,8 +207,11 @@ def _pass_on(ints, lead, round_, player, child):
 
 @njit(rules.TRANSITION_TYPE)
 def transition(board, state, edges):
-    """The edges of a state, by the contract in `solver.game.rules`. `reals` holds the payoffs
-    of player 1 and then of player 2 where player 1 has won, nobody, player 2."""
+    """Write the edges of a state, by the contract in `solver.game.rules`.
+
+    `reals` holds the payoffs of player 1, then of player 2, if player 1 wins, for a draw, and if
+    player 2 wins.
+    """
     ints, reals = board
     children, weights, actions, rewards, about = edges
     lead, turn = state[MINE] - state[YOURS], state[TURN]
@@ -247,7 +254,8 @@ def transition(board, state, edges):
 
 @njit(types.float64[::1](_i1, _i, _i))
 def chance_to_gain(ints, turns, most_points):
-    """q_turns(x) for x = 0 .. most_points: the largest chance to make x points in so many turns."""
+    """Return q_turns(x) for x = 0 .. most_points: the largest chance to make x points in `turns`
+    turns."""
     max_points, total = ints[MAX_POINTS], ints[TOTAL]
     q = np.zeros(most_points + 1)
     q[0] = 1.0
@@ -267,7 +275,7 @@ def chance_to_gain(ints, turns, most_points):
 
 
 def numbers(board: PigRoundsBoard) -> Numbers:
-    """The board as `transition` reads it."""
+    """Return the board as `transition` reads it."""
     options = board.rules
     first, later = options.race().rolls(True), options.race().rolls(False)
     ints = [options.rounds, board.solve.cut, options.first_roll_forced, first.total]
@@ -278,17 +286,17 @@ def numbers(board: PigRoundsBoard) -> Numbers:
 
 
 def cut_error(ints: Ints, spread: float = 1.0) -> float:
-    """What the cut can change of any payoff; spread: between a win and a loss."""
+    """Return a bound on the effect of the cut on any payoff; spread: between a win and a loss."""
     return float(chance_to_gain(ints, int(ints[ROUNDS]), int(ints[CUT]))[-1]) * (1 + 1e-9) * spread
 
 
 def pig(board: PigBoard) -> Rules:
-    """The rules of the race on a board."""
+    """Return the rules of the race on a board."""
     return race(board.rules.race(), f"{HERE}.kernel:PigRace")
 
 
 def pig_rounds(board: PigRoundsBoard) -> Rules:
-    """The rules of the n-round Pig on a board."""
+    """Return the rules of Pig by rounds on a board."""
     options, cut = board.rules, board.solve.cut
     lead, points = cut.bit_length(), (2 * cut).bit_length()
     fields = [
@@ -330,7 +338,8 @@ def pig_rounds(board: PigRoundsBoard) -> Rules:
 
 
 def canonical(rounds: int, cut: int, states: Ints, refuse: Refuse) -> Ints:
-    """Canonical states: the lower total is 0; all that are over with one winner are one."""
+    """Return canonical states: the lower total is 0; all terminal states with one winner are
+    one."""
     mine, yours, turn, round_, player = (states[:, i].copy() for i in range(5))
     over = round_ == rounds + 1
     refuse(
@@ -355,8 +364,10 @@ def canonical(rounds: int, cut: int, states: Ints, refuse: Refuse) -> Ints:
 def outcome_names(
     names: RollNames, cut: int, state: Ints, action: int, children: Ints
 ) -> list[str | None]:
-    """What each state (n, fields) is called that an action leads to; None near the cut, where a
-    state that is over does not say whether the turn was lost."""
+    """Return the names of the states (n, fields) that an action leads to.
+
+    None near the cut, where a terminal state does not show whether the turn was lost.
+    """
     largest = names.options.dice * names.options.sides
     if action != ROLL or state[MINE] - state[YOURS] + state[TURN] + largest >= cut:
         return [None] * len(children)
@@ -370,11 +381,11 @@ def outcome_names(
 
 
 MIN_END = 50
-"""Points that the tracks show, however few there are."""
+"""The least number of points that the tracks show."""
 
 
 def drawing(game: Game) -> Drawing:
-    """The drawing of a board's states."""
+    """Return the drawing of a board's states."""
     board = game.board
     assert isinstance(board, PigRoundsBoard)
     names = RollNames(board.rules.race())

@@ -1,10 +1,10 @@
-"""The tiers of the n-round Pig, a player's turn in a round, and the kernel that fills them.
+"""The tiers of Pig by rounds, one player's turn in a round each, and the kernel that fills them.
 
-Every tier (round, player) is solved once the next one is: with d = mine - yours, V' the payoff of
-player 1 at the next turn start, v(t) = best of V'(-(d + t)) and
-(B V'(-d) + sum of c(s) v(t + s)) / N; player 1 maximises, player 2 minimises. A loop over t
-downwards for each d. No cycles. A lead of `cut` counts as won; what that can change is in the bound
-on the table's error (`solver.games.pig.game`).
+Every tier (round, player) is solved after the next one. With d = mine - yours and V' the payoff of
+player 1 at the next turn start, v(t) is the best of V'(-(d + t)) and (B V'(-d) + sum of c(s) v(t +
+s)) / N. Player 1 maximises, player 2 minimises. The kernel loops over t downwards for each d; there
+are no cycles. A lead of `cut` counts as won; the table's error bound includes the effect
+(`solver.games.pig.game`).
 
 Rows of a tier: (d, t) ascending, -cut < d < cut, 0 <= t < cut - d.
 """
@@ -40,19 +40,21 @@ _f2 = types.float64[:, ::1]
 
 @njit(_i(_i, _i, _i))
 def row_of(cut, lead, turn):
-    """The row of a state in its tier."""
+    """Return the row of a state in its tier."""
     i = lead + cut - 1
     return i * (2 * cut - 1) - i * (i - 1) // 2 + turn
 
 
 @njit(types.void(_i1, _f1, _i, _f, _f1, _f, types.int8[::1]))
 def solve(ints, starts, player, won, out, tolerance, best):
-    """Fill a tier, the payoffs of player 1.
+    """Fill a tier with the payoffs of player 1.
 
-    starts: float64 (2 cut - 1,), their payoffs at the next turn start by the lead of the player who
-    then acts, from 1 - cut on. player: who acts here; won: player 1's payoff where they have won
-    for good. best: as `Decisions` has it, or of size 0 if not wanted; sticking is best
-    unless rolling is better by more than the tolerance.
+    starts: float64 (2 cut - 1,), their payoffs at the next turn start, by the lead of the player
+        who then acts, from 1 - cut on.
+    player: who acts in this tier.
+    won: player 1's payoff if the player who acts has won for good.
+    best: as in `Decisions`, or of size 0 if not wanted. Sticking is best unless rolling is better
+        by more than the tolerance.
     """
     sign = 1.0 if player == 1 else -1.0
     cut, max_points, total = ints[CUT], ints[MAX_POINTS], ints[TOTAL]
@@ -72,7 +74,7 @@ def solve(ints, starts, player, won, out, tolerance, best):
             if t > 0 or not ints[FORCED]:
                 stick = starts[-(lead + t) + cut - 1]
                 if best.size:
-                    more = sign * (q - stick)  # what rolling gains the player who acts
+                    more = sign * (q - stick)  # gain of rolling for the player who acts
                     best[at + t] = ROLL if more > tolerance else HOLD
                 q = max(q, stick) if player == 1 else min(q, stick)
             elif best.size:
@@ -83,19 +85,21 @@ def solve(ints, starts, player, won, out, tolerance, best):
 
 @njit(_f2(_i1, _f2, _f2, _f, _f))
 def follow(ints, starts, policy, won, tolerance):
-    """What comes of a turn of one who plays by a policy, or by a guide's values: for all leads.
+    """Return the result of a turn, for all leads, of a player with a policy or a guide's values.
 
-    starts: float64 (3, 2 cut - 1), at the next turn start by the lead of who then acts: the guide's
-    payoff for the player of this turn, the chance that they win, and that nobody does. policy:
-    float64 (1 or 2 cut - 1, 2 cut), the chance to stick, for all leads or by their lead, and the
-    turn's points; empty for who sticks unless the guide says that rolling is better by more than
-    the tolerance. won: the guide's payoff of a win (nobody loses by a roll at once).
+    starts: float64 (3, 2 cut - 1), at the next turn start by the lead of the player who then acts:
+        the guide's payoff to the player of this turn, the chance that they win, and the chance of a
+        draw.
+    policy: float64 (1 or 2 cut - 1, 2 cut), the chance to stick, for all leads or by lead, and by
+        the turn's points; empty to stick unless, by the guide, rolling is better by more than the
+        tolerance.
+    won: the guide's payoff of a win (a roll never loses the game at once).
 
-    Returns the same as starts, at this turn's start by their lead.
+    Returns the same three numbers as `starts`, at this turn's start by the player's lead.
     """
     cut, max_points, total = ints[CUT], ints[MAX_POINTS], ints[TOTAL]
     v, out = np.zeros((2 * cut + max_points, 3)), np.empty_like(starts)
-    for i in range(2 * cut - 1):  # their lead is i + 1 - cut
+    for i in range(2 * cut - 1):  # the player's lead is i + 1 - cut
         left, nothing = 2 * cut - 1 - i, 2 * cut - 2 - i
         for t in range(left, left + max_points + 1):
             v[t, 0], v[t, 1], v[t, 2] = won, 1.0, 0.0
@@ -128,7 +132,7 @@ Tier = tuple[int, int]
 
 
 class Rounds(Layout[Tier]):
-    """A turn a tier (module docstring)."""
+    """One tier for each turn (module docstring)."""
 
     payoff_type: type[np.floating[Any]] = np.float64
     best_names: ClassVar[tuple[str, ...]] = ("stick", "roll")
@@ -163,15 +167,22 @@ class Rounds(Layout[Tier]):
 
     @cached_property
     def rounding(self) -> float:
-        """What float64 sums lose from the start of the game to its end: for each of its turns the
-        rolls of the longest one, on average, times the terms of a roll and 2 for the quotient."""
+        """Bound on the rounding of float64 sums from the start of the game to its end.
+
+        For each turn it counts the average rolls of the longest turn, times the terms of a roll
+        plus 2 for the quotient.
+        """
         max_points = int(self.ints[MAX_POINTS])
         rolls = 2 + self.ints[TOTAL] / self.ints[TABLES + max_points + 2]
         return float(2 * self.rounds * rolls * (max_points + 4) * 2.0**-53)
 
     def turn_starts(self, payoffs: Floats | None = None) -> Floats:
-        """Player 1's payoffs (2 cut - 1,) at the starts of a turn by the lead of who acts, 1 - cut
-        first; payoffs: of its tier, or None after the last turn, when it would be player 1's."""
+        """Return player 1's payoffs (2 cut - 1,) at turn starts, by the lead of the player who
+        acts.
+
+        payoffs: of the tier; None for the end of the game, where player 1 would act next. Leads
+            begin at 1 - cut.
+        """
         leads = np.arange(1 - self.cut, self.cut)
         if payoffs is None:
             won, drawn, lost = self.game.numbers.reals[:3]
@@ -233,7 +244,7 @@ class Rounds(Layout[Tier]):
 
 
 class PigRace(Race):
-    """The one tier of the Pig that is a race."""
+    """The single tier of Pig as a race."""
 
     questions = (
         ("the start", (0.0, 0.0, 0.0)),

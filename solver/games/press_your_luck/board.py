@@ -1,19 +1,22 @@
-"""Press Your Luck boards: the models of the file, and what a spin can come to.
+"""Press Your Luck boards: the models of the file, and the outcomes of a spin.
 
-Squares are numbered clockwise from the top left; every square and every slide of one is equally
-likely. (docs/reference/boards.md lists slides, `outcomes` reads them.) With `choices = "random"`
-every square that a slide offers is equally likely, and landing on it draws one of its slides. So
-the chance a[n] that one spin visits square n satisfies
+Squares are numbered clockwise from the top left; every square, and every slide of a square, is
+equally likely. (docs/reference/boards.md lists slides, `outcomes` reads them.) With `choices =
+"random"` every square that a slide offers is equally likely, and landing on it draws one of its
+slides. So the chance a[n] that one spin visits square n satisfies
 
     a[n] = 1/squares + sum over the slides that lead to n of
                        a[its square] / the slides there / the squares it offers
 
-which is solved in the order of travel, as no square may lead back to itself; every slide is the
-outcome with chance a[its square] / the slides there. With `choices = "best"` the board has stopped,
-every square shows one of its slides, and the player up takes one of those that are offered: a spin
-comes to a list of slides to choose from, clockwise from the square that is lit, an offered slide
-that leads on standing for those that it offers (`PressYourLuckBoard.landings`). All of it is in
-exact fractions. `outcomes` makes of either what a spin can be in units of a score.
+It is solved in the order of travel, since no square may lead back to itself. Every slide is the
+outcome with chance a[its square] / the slides there.
+
+With `choices = "best"` the board has stopped, every square shows one of its slides, and the player
+up takes one of those that are offered. So a spin leads to a list of slides to choose from,
+clockwise from the lit square; an offered slide that leads on is replaced by the slides that it
+offers (`PressYourLuckBoard.landings`).
+
+All chances are exact fractions. `outcomes` converts either kind to outcomes in units of a score.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -70,14 +73,14 @@ Dollars = Annotated[StrictInt, Field(ge=1, le=MAX_DOLLARS)]
 
 
 def later(default: Any, help: str, **bounds: Any) -> Any:
-    """An option that boards of old do not have: at its default it is left out of the identity."""
+    """Declare an option that older boards lack: at its default it is left out of the identity."""
     return Field(
         default=default, exclude_if=lambda kept: kept == default, description=help, **bounds
     )  # fmt: skip
 
 
 class Places(Section):
-    """Where the directional slides lead; only the ones that some slide needs must be given."""
+    """The targets of directional slides; only those that some slide needs must be given."""
 
     big_bucks: Number | None = None
     corners: tuple[Number, ...] | None = None
@@ -146,7 +149,7 @@ class Rules(Section):
 
     @model_validator(mode="after")
     def _money_counts(self) -> Self:
-        """Refuse what would change nothing, and a sum of dollars and wins without a rate."""
+        """Refuse options without an effect, and dollars plus wins without a rate."""
         if self.objective == "win+money" and self.win_value is None:
             said = "is missing, and objective = 'win+money' adds wins to dollars"
             raise mistake(f"{said}; write win_value = 10000, or another number", "rules",
@@ -213,7 +216,7 @@ class Solve(Section):
 
 @dataclass(frozen=True)
 class Leaf:
-    """A slide on which a spin can end: where it stands in the file, and its exact chance."""
+    """A slide on which a spin can end: its location in the file, and its exact chance."""
 
     at: Location
     slide: Slide
@@ -222,7 +225,10 @@ class Leaf:
 
 class PressYourLuckBoard(Board):
     """A board of Press Your Luck, round 2: [squares] or [outcomes], [places], [start], [rules],
-    [solve]. How a round begins changes no payoff, and is left out of the canonical form."""
+    [solve].
+
+    The start of a round changes no payoff and is left out of the canonical form.
+    """
 
     reach: ClassVar[frozenset[str]] = frozenset({"frontier", "decisions"})
 
@@ -267,19 +273,23 @@ class PressYourLuckBoard(Board):
 
     @property
     def depth(self) -> int:
-        """The most spins of which a table has the best actions."""
+        """The most spins for which a table has the best actions."""
         return max(self.solve.frontier, self.solve.decisions or 0)
 
     def leaves(self) -> tuple[Leaf, ...]:
-        """Every slide on which a spin can end, in the order of the file; chances sum to 1."""
+        """Return every slide on which a spin can end, in the order of the file; chances sum to
+        1."""
         if self.outcomes is not None:
             return tuple(Leaf(("outcomes", str(s)), s, chance) for s, chance in self.outcomes)
         assert self.squares is not None
         return _leaves(self.squares, self.places)
 
     def landings(self) -> Mapping[tuple[Slide, ...], Fraction]:
-        """The chance of every list of slides that a spin comes to, from which the player up takes
-        one; with `choices = "random"` each is one slide. Chances sum to 1."""
+        """Return the chance of every list of slides from which the player up takes one after a
+        spin.
+
+        With `choices = "random"` each list has one slide. Chances sum to 1.
+        """
         if self.rules.choices == "random" or self.squares is None:
             chances: dict[tuple[Slide, ...], Fraction] = {}
             for leaf in self.leaves():
@@ -288,19 +298,20 @@ class PressYourLuckBoard(Board):
         return _landings(self.squares, self.places)
 
     def starts(self) -> Iterator[tuple[Fraction, dict[str, tuple[int, ...]]]]:
-        """(chance, state in words), whose scores are on the grid: where the questions lead to."""
+        """Yield (chance, state in words) of each possible start, with scores rounded to the
+        grid."""
         unit, cap = self.solve.score_unit, self.solve.score_cap
         for chance, state in () if self.start is None else self.start.states():
             scores = (min(round_half_up(score, unit) * unit, cap) for score in state["scores"])
             yield chance, {**state, "scores": tuple(scores)}
 
     def dollars(self, slide: Slide) -> int:
-        """What a money or prize slide is worth."""
+        """Return the dollars of a money or prize slide."""
         return slide.number if slide.kind.startswith("money") else self.prize_value or 0
 
     def paid(self, leaves: Iterable[Leaf]) -> list[Paid]:
-        """(dollars, chance) of the leaves that pay and use the spin, and of those that pay and give
-        one back."""
+        """Return (dollars, chance) of the leaves that pay and use the spin, and of those that pay
+        and return it."""
         paying = [leaf for leaf in leaves if leaf.slide.kind in ("money", "prize")]
         return [
             [(self.dollars(hit.slide), hit.chance) for hit in paying if hit.slide.spins == back]
@@ -333,7 +344,7 @@ class PressYourLuckBoard(Board):
         return self
 
     def _decisions_can_be_kept(self, leaves: tuple[Leaf, ...]) -> None:
-        """Refuse decisions beyond the frontier if their tiers would read others whole."""
+        """Refuse decisions beyond the frontier if their tiers would read others in full."""
         if self.depth == self.solve.frontier:
             return
         takes = ["lose a whammy"]
@@ -347,7 +358,7 @@ class PressYourLuckBoard(Board):
                 raise mistake(f"{said}; leave it out", "solve", "decisions")
 
     def _spins_are_capped(self, leaves: tuple[Leaf, ...]) -> None:
-        """Refuse slides that bring several spins where these could grow for ever."""
+        """Refuse slides that bring several spins if the number of spins could grow for ever."""
         for leaf in leaves:
             if leaf.slide.spins > 1 and self.rules.spin_cap is None:
                 said = f"is missing, and {self.place(leaf.at)} brings more than one spin"
@@ -356,7 +367,8 @@ class PressYourLuckBoard(Board):
                 )
 
     def _can_be_mixed(self, leaves: tuple[Leaf, ...]) -> None:
-        """Refuse few outcomes, which keep means of money, beside what is none."""
+        """Refuse a reduced number of outcomes, which keeps means of money, with outcomes of other
+        kinds."""
         if self.solve.outcomes == "all":
             return
         said = f"{show(self.solve.outcomes)} cannot be mixed with"
@@ -369,7 +381,7 @@ class PressYourLuckBoard(Board):
                 raise mistake(said, "solve", "outcomes")
 
     def _every_spin_pays(self, leaves: tuple[Leaf, ...]) -> None:
-        """Refuse money plus a spin of 0 units: the state would come back unchanged, for ever."""
+        """Refuse money plus a spin of 0 units: the state would never change."""
         unit, for_ever = self.solve.score_unit, "a spin that changes nothing would never end"
         paying = [leaf for leaf in leaves if leaf.slide.spins and leaf.slide.kind != "double"]
         if self.solve.outcomes != "all":
@@ -393,10 +405,10 @@ class PressYourLuckBoard(Board):
 
 @lru_cache(maxsize=256)
 def _leaves(squares: Squares, places: Places) -> tuple[Leaf, ...]:
-    """The slides on which a spin can end; a board's are asked for several times, by equal boards
-    too, and all their fractions take a millisecond.
+    """Return the slides on which a spin can end.
 
-    Raises a mistake where a slide leads nowhere or slides lead in a circle.
+    It is cached, because equal boards need it several times and the fractions take a millisecond.
+    Raises a mistake if a slide leads nowhere or slides lead in a circle.
     """
     leads: dict[int, list[list[int]]] = {n: [] for n in range(1, len(squares) + 1)}
     ends: list[tuple[int, Location, Slide]] = []
@@ -419,10 +431,10 @@ def _leaves(squares: Squares, places: Places) -> tuple[Leaf, ...]:
 
 @lru_cache(maxsize=64)
 def _landings(squares: Squares, places: Places) -> Mapping[tuple[Slide, ...], Fraction]:
-    """The lists of slides that a spin comes to on a board that has stopped, with their chances: an
-    offered slide that leads on stands for those that it offers, the first clockwise first.
+    """Return the lists of slides that a spin can offer on a board that has stopped, with chances.
 
-    Raises a mistake where there are too many.
+    An offered slide that leads on is replaced by the slides that it offers, in clockwise order.
+    Raises a mistake if there are too many lists.
     """
     chances: dict[tuple[Slide, ...], Fraction] = {}
     todo: list[tuple[tuple[int, ...], dict[int, Slide], tuple[Slide, ...], Fraction]] = [
@@ -452,7 +464,7 @@ def _landings(squares: Squares, places: Places) -> Mapping[tuple[Slide, ...], Fr
 def _offered(
     at: Location, square: int, slide: Slide, squares: Squares, places: Places
 ) -> list[int]:
-    """The squares, from 1, that a slide that moves leads to, the first clockwise first."""
+    """Return the squares, from 1, that a moving slide leads to, in clockwise order."""
     count = len(squares)
     steps = {"go back": (-slide.number,), "advance": (slide.number,), "move one": (-1, 1)}
     if slide.kind in steps:
@@ -473,7 +485,7 @@ def _offered(
 
 
 def _order_of_travel(leads: dict[int, list[list[int]]]) -> list[int]:
-    """Each square before all that it leads to."""
+    """Return the squares, each before all squares that it leads to."""
     targets = {square: {n for offered in leads[square] for n in offered} for square in leads}
     try:
         return [*TopologicalSorter(targets).static_order()][::-1]
@@ -486,8 +498,10 @@ def _order_of_travel(leads: dict[int, list[list[int]]]) -> list[int]:
 
 
 def outcome_distribution(board: PressYourLuckBoard) -> Outcomes:
-    """What one spin of the board can be. With `outcomes = K` at most K, as `outcomes.coarsened`
-    makes them, the whammy included."""
+    """Return the outcomes of one spin of the board.
+
+    With `outcomes = K` there are at most K, including the whammy, made by `outcomes.coarsened`.
+    """
     grid = board.solve.score_unit, board.cap_units
     plain: dict[Effect, Fraction] = {}
     others: dict[tuple[Effect, ...], Fraction] = {}
@@ -511,7 +525,7 @@ def outcome_distribution(board: PressYourLuckBoard) -> Outcomes:
 
 
 def _effects(board: PressYourLuckBoard, slide: Slide) -> Iterator[Effect]:
-    """What a slide does; of several the player up takes one."""
+    """Yield the effects of a slide; of several the player up takes one."""
     units = min(round_half_up(board.dollars(slide), board.solve.score_unit), board.cap_units)
     if slide.kind in ("money", "prize", "money or lose a whammy"):
         yield Effect(PAYS, units, slide.spins)

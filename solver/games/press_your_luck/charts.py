@@ -1,9 +1,9 @@
-"""The charts of Press Your Luck, as `solver.charts` has them.
+"""The charts of Press Your Luck, for `solver.charts`.
 
-``leads`` says at what lead to pass, over the rival's score, by spins left; ``decide`` is play or
-pass over both scores. You can choose what is fixed in each (`setting`).
+``leads`` shows the lead from which to pass, over the rival's score, by spins left. ``decide`` shows
+play or pass over both scores. The fixed parts can be chosen (`setting`).
 
-A score at the cap counts as no more than the cap, so near it a lead is worth less than on the show.
+Scores above the cap count as the cap, so near it a lead is worth less than on the show.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ THIRD = ChartField("third", "Dollars of the other opponent. 0 by default.")
 
 
 def kinds_of(players: int) -> tuple[Kind, ...]:
-    """The charts of so many players."""
+    """Return the charts for this number of players."""
     up = ChartField(
         "up", f"The player who is up: {spoken(players, 'or')}. Player 2 if you do not say."
     )
@@ -84,7 +84,7 @@ def kinds_of(players: int) -> tuple[Kind, ...]:
 
 
 def searches_of(players: int) -> tuple[Search, ...]:
-    """Rows that are worth looking for, of so many players."""
+    """Return rows that are worth looking for, for this number of players."""
     up, to = (1, 2) if players == 2 else (2, 3)
     others = [to, *(i for i in range(1, players + 1) if i not in (up, to))]
     ahead = " ".join(f"scores_{up}>scores_{i}" for i in others)
@@ -105,8 +105,6 @@ PROBABILITY, MONEY = "my chance to win (probability)", "my expected dollars"
 
 
 class LuckCharts(Charts):
-    """The charts of a board (module docstring)."""
-
     def __init__(self, game: Game) -> None:
         assert isinstance(game.board, PressYourLuckBoard)
         self.kinds, self.searches = kinds_of(game.players), searches_of(game.players)
@@ -123,14 +121,14 @@ class LuckCharts(Charts):
         self.every = tuple(range(1, game.board.depth + 1))
         """All numbers of spins that the table covers."""
         self.scores = np.arange(0, self.solve.score_cap, self.solve.score_unit, dtype=np.int64)
-        """Below the cap."""
+        """The scores below the cap."""
 
     def make(self, name: str, lookup: Lookup, request: ChartRequest) -> Chart:
         choose = partial(self._choose, lookup, request)
         return (self._leads if name == "leads" else self._decide)(choose, request)
 
     def _choose(self, lookup: Lookup, request: ChartRequest, values: Ints) -> Choice:
-        """By the payoffs, and beyond the frontier by the stored best actions."""
+        """Choose by payoffs, and beyond the frontier by the stored best actions."""
         _, earned, passed, _ = by_field(values)
         stored = (earned + passed).sum(axis=1) > self.solve.frontier
         if request.best is None or not stored.any():
@@ -157,8 +155,8 @@ class LuckCharts(Charts):
             Curve(difference(setting, chosen), difference(setting, chosen, column=True), line)
             for setting, line in zip(chosen, ends, strict=True)
         )
-        # The title is of the usual score of the rival, or the least above that is not blank: blank
-        # are the lowest scores.
+        # The title uses the usual score of the rival, or the least higher one that is not blank;
+        # the lowest scores are blank.
         usual = min(share_of_cap(self.game, RIVAL_SHARE), int(scores[-1]))
         titled = []
         for setting, line, blank in zip(chosen, ends, outdone.sum(axis=1), strict=True):
@@ -175,7 +173,7 @@ class LuckCharts(Charts):
         )  # fmt: skip
 
     def _outdone_band(self, outdone: NDArray[np.bool_]) -> tuple[Band, ...]:
-        """Where the other opponent has more than the rival, of any curve (curves, scores)."""
+        """Return the band of scores at which the third has more than the rival, in any curve."""
         blank = int(outdone.sum(axis=1).max())
         if not blank:
             return ()
@@ -224,7 +222,7 @@ class LuckCharts(Charts):
 
 
 def _from_zero(numbers: Floats) -> tuple[float, float] | None:
-    """Limits of an axis with 0 on it and room above; None where there is no number."""
+    """Return limits of an axis with 0 on it and room above; None if there are no numbers."""
     known = numbers[~np.isnan(numbers)]
     return (min(0.0, known.min()), 1.05 * known.max()) if len(known) and known.max() > 0 else None
 
@@ -233,7 +231,7 @@ def _from_zero(numbers: Floats) -> tuple[float, float] | None:
 
 
 def spin_count(count: int) -> str:
-    """``one spin``, ``7 spins``."""
+    """Return ``one spin`` or ``7 spins``."""
     number = NUMBERS[count] if count < 7 else str(count)
     return f"{number} spin{'s' * (count != 1)}"
 
@@ -242,7 +240,8 @@ def spin_count(count: int) -> str:
 
 
 def pass_from_title(ends: Sequence[tuple[int, float]], gone: str) -> str:
-    """Of (spins left, the lead from which to pass, NaN for none); gone: where there is no end."""
+    """Return the title for (spins left, lead from which to pass, NaN for none); gone: if `ends` is
+    empty."""
     if not ends:
         return gone
     known = {count: end for count, end in reversed(ends) if not math.isnan(end)}
@@ -255,7 +254,7 @@ def pass_from_title(ends: Sequence[tuple[int, float]], gone: str) -> str:
 
 
 def decide_title(where: Setting, leads: Sequence[int | None]) -> str:
-    """Of the leads from which to pass, over the rival's scores in the middle."""
+    """Return the title for the leads from which to pass, over the rival's middle scores."""
     known = [lead for lead in leads if lead is not None]
     left = f"{spin_count(where.spins).capitalize()} left"
     if not known:
@@ -269,7 +268,7 @@ def decide_title(where: Setting, leads: Sequence[int | None]) -> str:
 
 
 def setting_words(where: Setting) -> str:
-    """Who is up, and what the opponents have beside the score of the last one."""
+    """Return who is up, and the holdings of the opponents except the score of the last one."""
     said = [f"player {where.up + 1} up"]
     for player in (where.last, *where.beside):
         if not where.is_in(player):
@@ -285,13 +284,12 @@ def setting_words(where: Setting) -> str:
 
 
 def why_blank(cases: Sequence[Setting], blank: NDArray[np.bool_]) -> str:
-    """Why a chart over the rival's score is blank where another opponent has more; blank: bool
-    (settings, scores)."""
+    """Return why scores are blank: another opponent has more. blank: bool (settings, scores)."""
     return f"; blank where {who_has_less(cases)}, who then gets the spins" if blank.any() else ""
 
 
 def who_has_less(cases: Sequence[Setting]) -> str:
-    """``player 3 has less than player 1``: of the opponents, who gets no spins."""
+    """Return ``player 3 has less than player 1``: the opponent who gets no spins."""
     who = {(case.last, case.beside) for case in cases}
     if len(who) > 1:
         return "the rival has less than the third"
@@ -300,7 +298,7 @@ def who_has_less(cases: Sequence[Setting]) -> str:
 
 
 def _parts(where: Setting) -> dict[str, tuple[str, str]]:
-    """What a setting is, part by part: (for people, as a column)."""
+    """Return the parts of a setting: (for people, as a column)."""
     third = [where.scores[i] for i in where.beside]
     whammies = ",".join(map(str, where.whammies))
     of_others = [(where.earned[i], where.passed[i]) for i in where.others]
@@ -317,7 +315,10 @@ def _parts(where: Setting) -> dict[str, tuple[str, str]]:
 
 
 def difference(where: Setting, cases: Sequence[Setting], column: bool = False) -> str:
-    """What of a setting differs among several, or the spins left; column: as a column's name."""
+    """Return the parts of a setting that differ among several, or the spins left.
+
+    column: whether to return it as a column's name.
+    """
     parts, all_parts = _parts(where), [_parts(case) for case in cases]
     apart = [name for name in parts if len({case[name] for case in all_parts}) > 1] or ["spins"]
     return ("_" if column else ", ").join(parts[name][column] for name in apart)

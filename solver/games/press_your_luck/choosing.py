@@ -1,23 +1,23 @@
-"""What a spin leaves to choose, and all that is not plain money, in the kernel of Press Your Luck.
+"""Choices after a spin, and all outcomes except plain money, in the kernel of Press Your Luck.
 
-A spin comes to a list of effects with its chance (`outcomes.Outcomes.others`), and the player up
-takes the best for them, the first of those that are tied. So playing is, beside the sum over plain
-outcomes that `kernel` streams,
+With its chance, a spin leads to a list of effects (`outcomes.Outcomes.others`). The player up takes
+the best effect for them; if several are tied, the first. So playing is the sum over plain outcomes
+that `kernel` streams, plus
 
-    sum over lists  p  (payoffs of the effect of the list that is best for the slot up)
+    sum over lists  p  (payoffs of the list's effect that is best for the slot up)
 
-The payoffs of each different effect are copied once a state, many states at a time, from where it
-leads: `SPENT` the tier of T - 1, `BACK` the same tier, `LOST` the face of a whammy, `LESS` the tier
-of T - 1 with a whammy less. Then the lists are folded, one option after the other; what two lists
-begin with is folded once.
+For many states at a time, the payoffs of each different effect are copied once from its source:
+`SPENT`, the tier of T - 1; `BACK`, the same tier; `LOST`, the face of a whammy; `LESS`, the tier of
+T - 1 with a whammy less. Then the lists are folded, one option after another. A beginning shared by
+two lists is folded once.
 
-Kept are the payoff of the slot up and one other slot's: B's where A is up, else A's. Where C is up,
-its payoff stands less 1, as -(A's + B's).
+Two payoffs are kept: the slot up's and one other's, B's if A is up, else A's. If C is up, its
+payoff is stored minus 1, as -(A's + B's).
 
-Doubling nothing, plus a spin, comes back to the same score, as plus a spin does at the cap; who has
-such a score is **stuck**. One stuck slot that decides leans on itself, two or more lead back to one
-another, and what they take hangs on it: those states are iterated until nothing moves
-(`kernel.sweep_stuck_row`), in the orders of `tiers.make_caps`.
+Doubling a score of 0 plus a spin returns to the same score, as plus a spin does at the cap. A slot
+at such a score is **stuck**. If one stuck slot decides, its state depends on itself; two or more
+lead back to one another, and their choices depend on each other. Such states are iterated until
+they converge (`kernel.sweep_stuck_row`), in the orders of `tiers.make_caps`.
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ from luckbase.solver.games.press_your_luck.outcomes import (
 )
 
 SPENT, BACK, LOST, LESS = range(4)
-"""Where an effect leads."""
+"""The sources of effects."""
 BLOCK = 128
 """States whose effects are copied at a time: with a dozen effects they fill the first-level
 cache."""
 
 
 class Folds(NamedTuple):
-    """f folds: the payoffs of one row, replaced by those of another where these are better."""
+    """f folds: the payoffs of one row, replaced by those of another wherever these are better."""
 
     first: NDArray[np.uint64]
     """(f,): a row."""
@@ -58,30 +58,33 @@ class Folds(NamedTuple):
     into: NDArray[np.uint64]
     """(f,): the row for the outcome."""
     alone: NDArray[np.bool_]
-    """(f,): whether a later fold needs the outcome. The others stand in pairs of one `first`."""
+    """(f,): whether a later fold needs the outcome. The others come in pairs with the same
+    `first`."""
     chances: Floats
-    """(f,): of the lists that end here, 0 for none."""
+    """(f,): the chance of the list that ends here, or 0."""
 
 
 class Choosing(NamedTuple):
-    """The lists of effects of a board: e effects, and folds of two payoffs that share the
-    beginnings of lists. What is best of a, b, c is folded from what is best of a, b."""
+    """A board's lists of effects: e effects, and folds of two payoffs that share list beginnings.
+
+    The best of a, b, c is folded from the best of a, b.
+    """
 
     sources: Ints
-    """(e,): where each leads."""
+    """(e,): the source of each effect."""
     to: Ints
     """(e, cap + 1): the score after it, from each score."""
     folds: tuple[Folds, Folds]
-    """Of a slot without and with a whammy."""
+    """For a slot without and with a whammy."""
     rows: int
-    """Of payoffs in all: those of the effects, what is best of lists' beginnings, a spare one."""
+    """The number of rows of payoffs: effects, the best of list beginnings, and a spare row."""
     returns: bool
-    """Whether a spin may come back at a score of 0."""
+    """Whether a spin can return to a score of 0."""
 
 
 @lru_cache(maxsize=16)
 def make_choosing(outcomes: Outcomes, cap: int) -> Choosing:
-    """The lists of an outcome distribution, whose effects bring at most one spin."""
+    """Return the lists of an outcome distribution whose effects bring at most one spin."""
     effects = sorted({effect for listed, _ in outcomes.others for effect in listed})
     scores = np.arange(cap + 1)
     to = np.array([np.minimum(_after(effect, scores), cap) for effect in effects], np.int64)
@@ -92,7 +95,7 @@ def make_choosing(outcomes: Outcomes, cap: int) -> Choosing:
         for listed, chance in outcomes.others:
             options = [e for e in listed if has_whammy or e.kind != MAY_LOSE]
             key = tuple(effects.index(e) for e in options)
-            key = key if len(key) > 1 else key * 2  # the best of one, folded from it and itself
+            key = key if len(key) > 1 else key * 2  # fold the best of one from itself twice
             chances[key] = chances.get(key, Fraction(0)) + chance
         folds.append(_make_folds(chances, len(effects), rows - 1))
     return Choosing(
@@ -103,7 +106,7 @@ def make_choosing(outcomes: Outcomes, cap: int) -> Choosing:
 
 
 def _make_folds(chances: dict[tuple[int, ...], Fraction], effects: int, spare: int) -> Folds:
-    """The folds of lists of effects, each of two or more, with their chances."""
+    """Return the folds of lists of at least two effects, with their chances."""
     begun = {each[:n] for each in chances for n in range(2, len(each))}
     of = {each: i + effects for i, each in enumerate(sorted(begun))}  # rows
     of |= {each[:1]: each[0] for each in chances}
@@ -135,19 +138,20 @@ def _source(effect: Effect) -> int:
 
 @jitable()
 def copy(source, at, own, x, n):
-    """own[x : x + n] = source[at : at + n]; places are unsigned, as in `kernel.take_if_better`."""
+    """own[x : x + n] = source[at : at + n]; indices are unsigned, as in `kernel.take_if_better`."""
     for k in range(n):
         own[x + k] = source[at + k]
 
 
 @jitable()
 def add_best(own, other, n, folds, to_own, to_other, at):
-    """Add the best of every list, times its chance, to n elements from `at` on of `to_own` and
-    `to_other`.
+    """Add the best of every list, times its chance, to n elements of `to_own` and `to_other` from
+    `at`.
 
-    own, other: rows of BLOCK, flat, the payoffs of the slot up and of the other one; those of the
-    effects are filled. Places are unsigned, and all is read before it is chosen from, which gives
-    the loops their vectors.
+    own, other: rows of BLOCK, flat: payoffs of the slot up and of the other; the effects' are
+        filled.
+
+    Indices are unsigned and all operands are read before the choice, so that the loops vectorise.
     """
     i, size = 0, np.uint64(BLOCK)
     while i < folds.chances.size:
@@ -177,7 +181,7 @@ def add_best(own, other, n, folds, to_own, to_other, at):
 
 @jitable()
 def choose_streams(up, first, last, spend, gain, b, a, arrays, start_b, choices):  # noqa: PLR0913  # a kernel: in tuples its arrays count references
-    """Add to playing what slot A (up = 0) or B (1) may choose: row (b, a), as
+    """Add to playing the choices of slot A (up = 0) or B (1): row (b, a), as
     `kernel.play_streams`."""
     v, d, wa, wb, _ = arrays
     less, has_whammy, choosing = choices
@@ -210,7 +214,7 @@ def choose_streams(up, first, last, spend, gain, b, a, arrays, start_b, choices)
 
 @jitable()
 def choose_row(v0, v1, d0, d1, lost, c, moves, choices):
-    """Add to playing what slot C may choose, who must spin: configuration c of one row."""
+    """Add to playing the choices of slot C, who must spin: configuration c of one row."""
     less, has_whammy, choosing = choices
     n_c = choosing.to.shape[1]
     size, folds = choosing.rows * BLOCK, choosing.folds[has_whammy]
@@ -237,8 +241,10 @@ def choose_row(v0, v1, d0, d1, lost, c, moves, choices):
 
 @jitable()
 def choose_at(up, at, c, lost, arrays, moves, choices, values):
-    """What choosing adds to the payoffs of A and B at one state, at = (b, a, s). lost: those after
-    a whammy; values: scratch (2, rows)."""
+    """Return the contribution of choices to the payoffs of A and B at one state, at = (b, a, s).
+
+    lost: the payoffs after a whammy. values: scratch (2, rows).
+    """
     v, d, _, _, _ = arrays
     less, has_whammy, choosing = choices
     n_c = choosing.to.shape[1]
@@ -259,7 +265,7 @@ def choose_at(up, at, c, lost, arrays, moves, choices, values):
         values[0, e] = p0 if up == 0 else (p1 if up == 1 else -(p0 + p1))
         values[1, e] = p1 if up == 0 else p0
     folds, own, other = choosing.folds[has_whammy[up]], 0.0, 0.0
-    for i in range(folds.chances.size):  # no branches: they are not to be foreseen
+    for i in range(folds.chances.size):  # no branches: they are unpredictable
         p0, p1 = values[0, folds.first[i]], values[1, folds.first[i]]
         q0, q1 = values[0, folds.second[i]], values[1, folds.second[i]]
         better = q0 > p0 + TIE_TOLERANCE

@@ -1,14 +1,14 @@
-"""Press Your Luck beyond the frontier, solved for its decisions alone: two levels of spins and
-faces in memory.
+"""Press Your Luck beyond the frontier, solved for its decisions alone.
 
-One whammy vector after another goes up through all spins (`tiers.by_whammies`). A tier reads the
-one of a spin less and the same whammies whole; of all others only what a whammy leads to: a score
-of 0, the passed spins of whoever was up gone (`tiers.face_of`). So of T spins and n scores a face
-of slot A has C(T + 4, 4) n^2 states where the tier has C(T + 5, 5) n^3.
+Only two levels of spins, and faces, are in memory. The solve takes one whammy vector after another
+and goes up through all spins (`tiers.by_whammies`). A tier reads in full only the tier with one
+spin less and the same whammies. Of all others it reads the states after a whammy: a score of 0 and
+no passed spins for the player who was up (`tiers.face_of`). With T spins and n scores, a face of
+slot A has C(T + 4, 4) n^2 states while the tier has C(T + 5, 5) n^3.
 
-Payoffs in memory are float32 if the bound of `Planes.decision_error` holds: no slide leaves a
+Payoffs in memory are float32 if the bound of `Planes.decision_error` holds: if no slide offers a
 choice, and no passer chooses between two level rivals. The two passes of such a choice are often
-closer than float32 can tell, and the one that is taken changes the payoffs of the others.
+closer than float32 resolution, and the choice changes the other players' payoffs.
 """
 
 from __future__ import annotations
@@ -27,8 +27,6 @@ from luckbase.solver.games.press_your_luck.tiers import PAIR, A, B, C, Tier
 
 
 class PlaneDecisions(DecisionLayout[Tier]):
-    """The decisions of round 2 of two or three players, beyond the frontier."""
-
     layout: Planes
 
     def __init__(self, game: Game) -> None:
@@ -59,7 +57,7 @@ class PlaneDecisions(DecisionLayout[Tier]):
         return [child for child in self.layout.children(tier) if child != below]
 
     def _face_shapes(self, tier: Tier) -> dict[int, tuple[int, ...]]:
-        """By slot, the shapes of what `tiers.face_of` gives of a tier."""
+        """Return the shapes of `tiers.face_of` for a tier, by slot."""
         n, three = self.size, self.three(tier)
         lost = tiers.lost_configurations(tier.spins + 1, three)
         n_b = n if three else 1

@@ -1,26 +1,28 @@
-"""The rules of Press Your Luck, round 2, once: the transition, the fields, the rules on a board.
-docs/games/press-your-luck.md tells them to people.
+"""The rules of Press Your Luck, round 2: the transition, the fields, the rules on a board.
 
-A state is four numbers a player: scores (in units of the board's `score_unit`), earned spins,
-passed spins, whammies, each for the two or three players in turn order (`by_field`).
-`max_whammies` whammies: out, with nothing. The player **up** is the first in turn order who has a
-spin. On boards where a spin may leave them something to choose there is one number more, `offer`:
-0, or which of the board's lists of slides they have spun and take one of.
+docs/games/press-your-luck.md explains them to people.
 
-* Of an offer they take what is best for them; of those that are tied the first as the board has
-  them, which is clockwise, and money before a whammy less.
+A state has four numbers for each player: scores (in units of the board's `score_unit`), earned
+spins, passed spins and whammies, each for the two or three players in turn order (`by_field`). A
+player with `max_whammies` whammies is out, with nothing left. The player **up** is the first in
+turn order who has a spin. On boards where a spin can offer a choice there is one more number,
+`offer`: 0, or the index of the list of slides that was spun.
+
+* The player up takes the best effect of an offer; if several are tied, the first in the order of
+  the board, which is clockwise, and money before a whammy less.
 * At the cap a player passes whenever they may, to the next in turn order if the others are level;
-  scores saturate there.
-* Over when nobody has a spin or one player is left in. The payoff is each player's chance to win,
-  which ties share; or the dollars that they take home, all of the score for everybody who has won,
-  else 0; or these and `win_value` times their share of the win (`objective`).
+  scores stay at the cap.
+* The game is over when no player has a spin or one player is left in. The payoff is each player's
+  chance to win, which ties share; or the dollars that they take home, which are the full score for
+  every player who has won and 0 for the others; or these plus `win_value` times their share of the
+  win (`objective`).
 
-Ties between actions: playing comes before passing, passing to who is next in turn order before
-passing to one after them; a later one must be better by more than the tolerance.
+Ties between actions: playing comes before passing, and passing to the next in turn order before
+passing to a later player. A later action must be better by more than the tolerance.
 
-Merging: with T spins left in all, a player with w whammies and w + T < max_whammies can not be put
-out any more; w is written as 0. Not so where a player may choose to lose a whammy, for they may do
-so to stay level, nor where a slide brings several spins.
+Merging: with T spins left in all, a player with w whammies and w + T < max_whammies cannot be put
+    out any more, so w is written as 0. This does not hold if a player may choose to lose a whammy,
+    because they may do so to stay level, or if a slide brings several spins.
 
 Sources: docs/sources.md#pressorpass, docs/sources.md#fan-pages-of-press-your-luck.
 """
@@ -76,32 +78,34 @@ from luckbase.solver.sentences import NUMBERS, many
 
 _i, _i1 = types.int64, types.int64[::1]
 SCORES, EARNED, PASSED, WHAMMIES = range(4)
-"""The fields of n players in a state: number i of a field stands at its own times n, plus i."""
+"""The fields of n players in a state: field f of player i is number f * n + i."""
 FIELDS = 4
-"""Fields of the players, which the offer stands behind."""
+"""The number of the players' fields; the offer comes after them."""
 
 PLAY = 0
-"""The action of spinning; passing to player i (from 0) is the action i + 1, and those after the
-last player are of taking what a slide does, and of stopping behind these."""
+"""The action of spinning. Passing to player i (from 0) is action i + 1. After those come taking
+each effect of a slide, and last stopping."""
 
 TIE_TOLERANCE = 1e-12
 """Two actions closer than this share of the largest payoff are tied: far above float64 noise
-(1e-15), far below a real gap."""
+(1e-15), far below a real difference."""
 
 CAP, MAX_WHAMMIES, THIRD_PLACE_SPINS, PASSER_PICKS, MONEY, OUTCOMES, UNITS = 0, 1, 2, 3, 4, 5, 10
 MERGES, SPIN_CAP, OFFERS, STOP = 6, 7, 8, 9
-"""Where the board's whole numbers stand: MONEY how many outcomes are money, OUTCOMES how many are
-money or money plus a spin, MERGES whether whammies that can put nobody out are 0, SPIN_CAP that or
--1, OFFERS how many other outcomes there are, STOP the action of stopping against the house, 0 if
-nobody plays against it. From UNITS on, the units of the outcomes, money first;
-then where each of the others begins and the last one ends; there, kind, units and spins of each
-effect (`outcomes.Effect`), and the action of taking it."""
+"""Positions in the board's whole numbers.
+
+MONEY: how many outcomes are money; OUTCOMES: how many are money or money plus a spin; MERGES:
+    whether harmless whammies become 0; SPIN_CAP: the cap or -1; OFFERS: how many other outcomes
+    there are; STOP: the action of stopping against the house, or 0. From UNITS on: the units of the
+    outcomes, money first; then where each of the other outcomes begins, and the end; then for each
+    of their effects kind, units, spins (`outcomes.Effect`) and the action of taking it.
+"""
 ROW = 4
-"""Numbers that stand there of an effect."""
+"""The numbers for each effect."""
 
 
 def by_field(states: Ints) -> tuple[Ints, Ints, Ints, Ints]:
-    """Views of scores, earned, passed and whammies (…, players) of states (…, columns)."""
+    """Return views of scores, earned, passed and whammies (…, players) of states (…, columns)."""
     p = states.shape[-1] // FIELDS
     return (
         states[..., :p], states[..., p : 2 * p], states[..., 2 * p : 3 * p],
@@ -111,7 +115,7 @@ def by_field(states: Ints) -> tuple[Ints, Ints, Ints, Ints]:
 
 @njit(_i(_i1))
 def player_up(state):
-    """The first in turn order who has a spin; -1 if nobody has."""
+    """Return the first player in turn order who has a spin, or -1."""
     players = state.size // FIELDS
     for i in range(players):
         if state[EARNED * players + i] + state[PASSED * players + i] > 0:
@@ -121,8 +125,10 @@ def player_up(state):
 
 @njit(types.void(_i1, _i, types.float64, types.float64, types.float64[::1]))
 def pay_winners(state, max_whammies, win, dollars, payoff):
-    """The payoff of a game that is over: the highest score among the players in wins. Ties share
-    what a win counts, and each has all the dollars of their units."""
+    """Write the payoff of a terminal state: the highest score of the players still in wins.
+
+    Tied winners share `win`, and each gets the dollars of their units.
+    """
     best, winners, players = -1, 0, payoff.size
     for i in range(players):
         if state[WHAMMIES * players + i] < max_whammies:
@@ -137,12 +143,12 @@ def pay_winners(state, max_whammies, win, dollars, payoff):
 
 @njit(types.void(_i1, _i1, _i, types.UniTuple(_i, 3), _i1))
 def spin(ints, state, up, effect, child):  # noqa: C901  # the rules, in the order in which they are told
-    """Write the state after a spin of `up` that has come to an effect (kind, units, spins)."""
+    """Write the state after a spin of `up` with an effect (kind, units, spins)."""
     kind, units, brings = effect
     players = state.size // FIELDS
     earned, passed, whammies = EARNED * players, PASSED * players, WHAMMIES * players
     last = FIELDS * players
-    for i in range(last):  # to assign a slice would compile what it may raise
+    for i in range(last):  # by element: a slice would compile its errors too
         child[i] = state[i]
     if state.size > last:
         child[last] = 0
@@ -173,7 +179,7 @@ def spin(ints, state, up, effect, child):  # noqa: C901  # the rules, in the ord
 
 @njit(_i(_i1, _i1, _i, _i, types.int64[:, ::1], _i1))
 def take(ints, state, up, offer, children, actions):
-    """Write the states that `up` may come to of an offer, and the actions; returns how many."""
+    """Write the states that `up` can choose from an offer, and the actions; return their number."""
     starts = UNITS + ints[OUTCOMES] + offer - 1
     n, at = 0, ints[starts]
     while at < ints[starts + 1]:
@@ -187,7 +193,7 @@ def take(ints, state, up, offer, children, actions):
 
 @njit(types.void(_i1, _i1, _i, _i1))
 def stop(ints, state, up, child):
-    """Write the state in which `up`, the last one in, has given their earned spins away."""
+    """Write the state in which `up`, the last player in, has given up their earned spins."""
     for i in range(state.size):
         child[i] = state[i]
     players = state.size // FIELDS
@@ -198,10 +204,10 @@ def stop(ints, state, up, child):
 
 @njit(TRANSITION_TYPE)
 def transition(board, state, edges):  # noqa: C901, PLR0915  # the rules, in the order of telling
-    """The edges of a state, by the contract in `solver.game.rules`.
+    """Write the edges of a state, by the contract in `solver.game.rules`.
 
-    `reals` holds the chance of a whammy, then the outcomes' in the order of their units, then those
-    of the others; last what a win counts and what a unit of a winner's score does.
+    `reals` holds the chance of a whammy, those of the outcomes in the order of their units and of
+    the others; then the value of a win, and of a unit of a winner's score.
     """
     ints, reals, state = borrowed(board[0]), borrowed(board[1]), borrowed(state)
     children, weights = borrowed(edges.children), borrowed(edges.weights)
@@ -236,7 +242,7 @@ def transition(board, state, edges):  # noqa: C901, PLR0915  # the rules, in the
             if outcome in (0, ints[MONEY]):
                 brings = 1 if outcome >= ints[MONEY] else 0
                 spin(ints, state, up, (PAYS, ints[UNITS + outcome], brings), children[n])
-            else:  # like the outcome before it but for the score
+            else:  # as the outcome before it, except for the score
                 for i in range(state.size):
                     children[n, i] = children[n - 1, i]
                 children[n, up] = min(score + ints[UNITS + outcome], ints[CAP])
@@ -278,11 +284,12 @@ def transition(board, state, edges):  # noqa: C901, PLR0915  # the rules, in the
 HERE = __package__
 WHOLE = "has slides that take whammies away, so its tiers read others whole"
 MAX_SPINS = 31
-"""Spins that a state may hold; a game's questions give 20."""
+"""The most spins of a state; a game's questions bring at most 20."""
 
 
 def level_of(players: int) -> Level:
-    """The spins left; while they stay the same, so do the whammies, and no score falls."""
+    """Return the level: the spins left; if they stay the same, so do whammies, and no score
+    falls."""
     each = range(1, players + 1)
     return Level(
         falls={"earned": 1, "passed": 1},
@@ -292,7 +299,7 @@ def level_of(players: int) -> Level:
 
 
 def start_of(board: PressYourLuckBoard) -> Unavailable | Callable[[], Start | None]:
-    """What a board says of how a round begins; of another number of players: why not."""
+    """Return the start of a round; Unavailable if the board's is for another number of players."""
     start, players = board.start, board.rules.players
     if start is not None and len(start.scores) != players:
         said = f"[start] has scores of {many(len(start.scores), 'player')}, and players is"
@@ -301,7 +308,7 @@ def start_of(board: PressYourLuckBoard) -> Unavailable | Callable[[], Start | No
 
 
 def press_your_luck(board: PressYourLuckBoard) -> Rules:
-    """The rules of round 2 on a board."""
+    """Return the rules of round 2 on a board."""
     options, unit, players = board.rules, board.solve.score_unit, board.rules.players
     outcomes, limit = outcome_distribution(board), options.max_whammies
     either, others = outcomes.money + outcomes.spin, outcomes.others
@@ -353,7 +360,7 @@ def press_your_luck(board: PressYourLuckBoard) -> Rules:
 
 
 def statistics(limit: int, unit: int, game: Game) -> Statistics:
-    """Numbers of a game: `limit` whammies put a player out, scores count `unit` dollars."""
+    """Return the statistics: `limit` whammies put a player out, scores count `unit` dollars."""
 
     def won(states: Ints) -> NDArray[np.bool_]:
         scores, _, _, whammies = by_field(states)
@@ -385,8 +392,10 @@ def statistics(limit: int, unit: int, game: Game) -> Statistics:
 
 
 def fields(board: PressYourLuckBoard, offers: int) -> list[Field]:
-    """The fields of a state on a board; with so many offers there is a field for them, and as much
-    room for spins as a key has left."""
+    """Return the fields of a state on a board.
+
+    With offers there is a field for them, and only as much room for spins as a key has left.
+    """
     unit, cap, whammies = board.solve.score_unit, board.solve.score_cap, board.rules.max_whammies
     players = board.rules.players
 
@@ -417,10 +426,10 @@ def fields(board: PressYourLuckBoard, offers: int) -> list[Field]:
 
 
 def room_for_spins(board: PressYourLuckBoard, offers: int) -> int:
-    """The spins that a state of a board may hold: as many as each field of them has room for in a
-    key, for all may come to be those that were passed to one player.
+    """Return the most spins that a state of a board can hold.
 
-    Raises OptionError where that is none, or not as many as slides may bring.
+    Each field of spins must have room for all of them in the key, because all may be passed to one
+    player. Raises OptionError if there is no room, or not for as many as slides may bring.
     """
     players, units = board.rules.players, board.cap_units
     states = ((units + 1) * (board.rules.max_whammies + 1)) ** players * (offers + 1)
@@ -438,19 +447,19 @@ def room_for_spins(board: PressYourLuckBoard, offers: int) -> int:
 
 
 def spoken(players: int, last: str = "and") -> str:
-    """``1, 2 and 3``."""
+    """Return ``1, 2 and 3``."""
     return f"{', '.join(map(str, range(1, players)))} {last} {players}"
 
 
 def action_name(players: int, takes: Sequence[str], action: int) -> str:
-    """``play``, ``pass to 3``, ``take $1,750``, ``stop``."""
+    """Return ``play``, ``pass to 3``, ``take $1,750`` or ``stop``."""
     if action > players:
         return takes[action - players - 1]
     return "play" if action == PLAY else f"pass to {action}"
 
 
 def effect_name(effect: Effect, unit: int, more: str = "") -> str:
-    """What a person calls what a slide does; more: behind an amount."""
+    """Return a person's name for the effect of a slide; more: written after an amount."""
     names = {
         PAYS: f"${effect.units * unit:,}{more}", WHAMMY: "whammy", DOUBLES: "the score again",
         LOSES: "a whammy less", MAY_LOSE: "a whammy less",
@@ -464,8 +473,8 @@ def effect_name(effect: Effect, unit: int, more: str = "") -> str:
 def canonical(
     limit: int, merges: bool, house: bool, room: int, states: Ints, refuse: Refuse
 ) -> Ints:
-    """Canonical states: whammies that can put nobody out any more are 0, where that `merges`; room:
-    for spins."""
+    """Return canonical states: harmless whammies become 0 if the board `merges`; room: for
+    spins."""
     scores, earned, passed, whammies = by_field(states)
     players = scores.shape[1]
     out = whammies == limit
@@ -495,8 +504,10 @@ def canonical(
 
 
 def no_tiers(board: PressYourLuckBoard, grows: bool) -> str | None:
-    """Why the board has no full table, in a sentence; None where it has one. grows: whether a slide
-    brings several spins."""
+    """Return why the board has no full table, in a sentence; None if it has one.
+
+    grows: whether a slide brings several spins.
+    """
     players, objective = board.rules.players, board.rules.objective
     scores, spins = ",".join("0" * players), ",".join("1" * players)
     for beyond, what in (
@@ -516,19 +527,22 @@ def no_tiers(board: PressYourLuckBoard, grows: bool) -> str | None:
 
 
 SPINS = 20
-"""Spins left that are told apart; beyond, they are one group."""
+"""Numbers of spins left with a group each; more form one group."""
 STEPS = 4
-"""Steps of a lead, and as many of a deficit; the last is open."""
+"""Steps of a lead, and of a deficit; the last has no bound."""
 PLACES = ("leader", "second", "third")
 UNIT, STEP = 3, 4
-"""Where the numbers of `group` stand, after CAP, MAX_WHAMMIES and THIRD_PLACE_SPINS; the step of a
-lead in dollars."""
+"""Positions in the numbers of `group`, after CAP, MAX_WHAMMIES and THIRD_PLACE_SPINS; STEP: the
+step of a lead in dollars."""
 
 
 @njit(GROUP_TYPE)
 def group(board, state, actor, out, rest):
-    """The group of a state, by the contract in `solver.game.groups`; who decides follows from the
-    rules: who is up with earned spins, below the cap, not bound to play in last place."""
+    """Return the group of a state, by the contract in `solver.game.groups`.
+
+    The player who decides is up with earned spins, below the cap, and not bound to play in last
+    place.
+    """
     ints, players = board.ints, state.size // FIELDS
     earned, passed, whammies = EARNED * players, PASSED * players, WHAMMIES * players
     up = player_up(state)
@@ -557,7 +571,7 @@ def group(board, state, actor, out, rest):
 
 
 def groups(game: Game) -> Groups:
-    """The groups of a board."""
+    """Return the groups of a board."""
     board = game.board
     assert isinstance(board, PressYourLuckBoard)
     unit, cap = board.solve.score_unit, board.solve.score_cap
@@ -567,7 +581,7 @@ def groups(game: Game) -> Groups:
     ahead = [f"${a:,} to ${b:,}" if a < b else f"${a:,}" for a, b in ends]
     ahead.append(f"above ${(STEPS - 1) * step:,}")
     leads = [f"behind {x}" for x in reversed(ahead)] + ["level"] + [f"ahead {x}" for x in ahead]
-    several = [*NUMBERS[2:], *range(len(NUMBERS), SPINS + 1)]  # all theirs who is up
+    several = [*NUMBERS[2:], *range(len(NUMBERS), SPINS + 1)]  # all held by the player up
     score = {"low": 0, "step": unit, "cells": board.cap_units + 1}
 
     def lead(states: Ints, up: int) -> Ints:
@@ -602,7 +616,8 @@ def groups(game: Game) -> Groups:
 
 
 def leads_in(states: Ints, up: int) -> Ints:
-    """(n,) how far the player up is ahead of the best other one, in units; who is out has 0."""
+    """Return the lead of the player up over the best other player, in units, (n,); players out have
+    0."""
     scores = by_field(states)[SCORES]
     score, others = scores[:, up], scores.copy()
     others[:, up] = 0
@@ -611,7 +626,7 @@ def leads_in(states: Ints, up: int) -> Ints:
 
 
 def say_lead(lead: int) -> str:
-    """``$5,500 ahead``."""
+    """Return ``$5,500 ahead``."""
     return f"${abs(lead):,} {'ahead' if lead > 0 else 'behind'}" if lead else "level"
 
 
@@ -620,23 +635,23 @@ def is_pass(action: str) -> bool:
 
 
 def never_pass(game: Game, player: int, state: Ints, actions: list[int]) -> int:
-    """Plays every spin, as long as the rules let them."""
+    """Play every spin, as long as the rules allow."""
     return actions.index(PLAY) if PLAY in actions else 0
 
 
 def always_pass(game: Game, player: int, state: Ints, actions: list[int]) -> int:
-    """Passes whenever they may."""
+    """Pass whenever allowed."""
     return next(i for i, action in enumerate(actions) if action != PLAY)
 
 
 def always_pass_ahead(game: Game, player: int, state: Ints, actions: list[int]) -> int:
-    """Passes whenever they are ahead of every opponent still in, else plays."""
+    """Pass if ahead of every opponent still in, else play."""
     choose = always_pass if leads_in(state[None], player)[0] > 0 else never_pass
     return choose(game, player, state, actions)
 
 
 def play_until_ahead(game: Game, player: int, state: Ints, actions: list[int]) -> int:
-    """Plays until they lead by more than the least amount that a spin pays, then passes."""
+    """Play until ahead by more than the least amount that a spin pays, then pass."""
     ints = game.numbers.ints
     smallest = ints[UNITS : UNITS + ints[OUTCOMES]].min(initial=ints[CAP])
     choose = always_pass if leads_in(state[None], player)[0] > smallest else never_pass

@@ -6,28 +6,28 @@ Symbols (see `tiers` for slots, regions and the row order):
   at scores a, b, s (units) of A, B, C and configuration c; slot C has 1 - V[0] - V[1].
 * D: the same for the tier of T - 1 spins and the same whammies.
 * WA[x, b, k * nC + s], WB[x, a, k * nC + s], WC[x, b, a]: the payoff after a whammy of the slot up,
-  their score now 0, for the k-th configuration in which A (B) is up; with C up every configuration
-  leads to the same one.
+  whose score is now 0, for the k-th configuration in which A (B) is up; with C up every
+  configuration leads to the same one.
 * pw; (m, pm); (m, pp): the chance of a whammy, of money m, of m plus a spin.
 
-With A up (the others alike, each along its own axis, scores saturating at the cap)::
+With A up (the others are alike, each along its own axis, with scores saturating at the cap)::
 
     play(b, a, c, s) = pw WA(b, c, s) + sum_m pm D(b, a + m, spend c, s)
                                       + sum_m pp V(b, a + m, gain c, s)
     V = play                               where A must spin,
         the better of play and V(pass c)   where A decides (ties: the earlier action).
 
-Every plus-a-spin raises a score and every pass turns earned spins into passed ones, so the order
-b down, a down, and inside a row (b, a): A and B forced, C, B decides, A decides, is a topological
-order — except with a player at the cap, where plus a spin raises nothing. Those rows are swept
-state by state in an order of their own (`tiers.Caps`), and the loops that two or three players at
-the cap make are opened at a pivot: its value is linear in itself with the known factor (chance of
-plus a spin) ** (players at the cap * spins in the loop), because at the cap nothing is chosen.
+Every plus-a-spin raises a score and every pass turns earned spins into passed ones. So this order
+is topological: b down, a down, and inside a row (b, a): A and B forced, C, B decides, A decides.
+The exception is a player at the cap, where plus a spin raises nothing. Those rows are swept state
+by state in their own order (`tiers.Caps`). The loops that two or three players at the cap make are
+opened at a pivot: its value is linear in itself with the known factor (chance of plus a spin) **
+(players at the cap * spins in the loop), because at the cap there is no choice.
 
 Work: with t outcomes about 2 t multiply-adds a state, streamed from rows that were just written:
-b outermost and a next keeps the rows a + m of one b in the second-level cache. No gathers, no
-``fastmath``: every sum has one order, so the bits do not depend on the processor's vectors. Noting
-the best actions takes 4 % more ($500, three spins).
+    with b outermost and a next, the rows a + m of one b stay in the second-level cache. There are
+    no gathers and no ``fastmath``: every sum has a fixed order, so the bits do not depend on the
+    processor's vectors. Recording the best actions takes 4 % more ($500, three spins).
 """
 
 from __future__ import annotations
@@ -39,19 +39,19 @@ from luckbase.solver.games.press_your_luck.choosing import choose_at, choose_row
 from luckbase.solver.games.press_your_luck.game import PLAY, TIE_TOLERANCE
 
 STILL = 1e-15
-"""Payoffs that move by less stand still."""
+"""Payoffs that change by less have converged."""
 REPLIES = 20_000
-"""Sweeps after which best replies are given up."""
+"""The most sweeps to find best replies."""
 CHUNK = 512
 """Elements summed at a time: the sum stays in the first-level cache while the taps stream by."""
 
 
 @jitable()
 def pass_targets(up, a, b, s, options, cap):
-    """The slots that `up` may pass to, in the order in which ties fall; -1 where there is none.
+    """Return the slots that `up` may pass to, in the order of ties; -1 for none.
 
-    (-1, -1): they must play (third place). `b` counts only with three players in. The next after a
-    slot is the next in turn order, so the slots are cyclic.
+    (-1, -1): they must play (third place). `b` counts only with three players in. The slot after C
+    is A, as in turn order.
     """
     three, third_place_spins, passer_picks = options
     if not three:
@@ -75,12 +75,15 @@ def pass_targets(up, a, b, s, options, cap):
 
 @jitable()
 def take_if_better(own, other, x, y, n, code, best, tolerance):
-    """Take a later action where it is better for the slot up by more than the tolerance: replace n
-    payoffs from x on by those from y on. `own`, `other`: the payoffs of the slot up and of the
-    other one that is kept.
+    """Replace n payoffs from x on by those from y on where these are better for the slot up.
 
-    If `best` is wanted (not of size 0), `code` is noted in it. Places are unsigned: signed ones
-    might count from the end, which costs the loop its vectors, and slices cost atomic counts.
+    They must be better by more than the tolerance, because they belong to a later action.
+
+    own, other: the payoffs of the slot up and of the other that is kept.
+    best: gets `code` for replaced payoffs, unless its size is 0.
+
+    Indices are unsigned: signed ones could count from the end, which prevents vectorising, and
+    slices cost atomic reference counts.
     """
     if best.size:
         for i in range(n):
@@ -93,15 +96,15 @@ def take_if_better(own, other, x, y, n, code, best, tolerance):
 
 @jitable()
 def decide_region(up, first, last, v0, v1, n_c, a, b, options, passes, notes):  # noqa: PLR0913  # a kernel: in tuples its arrays count references
-    """Slot A or B, below the cap, decides: in row (b, a), configurations first .. last - 1.
+    """Let slot A or B, below the cap, decide: row (b, a), configurations first .. last - 1.
 
-    `v0`, `v1` hold the row with the payoffs of playing in it; `notes` as in `sweep`, playing noted
-    as best; modified in place.
+    v0, v1: the row with the payoffs of playing in it; modified in place.
+    notes: as in `sweep`, with playing already recorded as best.
     """
     best, codes, tolerance = notes
     own, other = (v0, v1) if up == 0 else (v1, v0)
     cap = n_c - 1
-    s = np.int64(0)  # not a literal: `pass_targets` would be compiled twice
+    s = np.int64(0)  # a literal would compile `pass_targets` twice
     while s < n_c:
         targets = pass_targets(up, a, b, s, options, cap)
         e = s + 1
@@ -145,24 +148,30 @@ def add_taps(out, source, start, stride, rows, weights, first, last):
 
 @jitable()
 def add_up(out, lost, d, v, from_d, from_v, outcomes):
-    """out (n,) = the payoffs of playing; lost (n,): those after a whammy; from_d, from_v: where
-    those with the score of no win begin in d and v, and the step of a unit; outcomes: the chance of
-    a whammy, the rows and chances of others, how many of them are of money, and of all."""
+    """Write the payoffs of playing to out (n,).
+
+    lost: (n,), the payoffs after a whammy.
+    from_d, from_v: where payoffs with unchanged score begin in d and v, and the step of a unit.
+    outcomes: the chance of a whammy, rows and chances of the others, how many are money, and how
+        many there are.
+    """
     whammy, rows, weights, money, chances = outcomes
     for k in range(out.size):
         out[k] = whammy * lost[k]
-    none = np.int64(0)  # not a literal, for each of which numba compiles the callee again
+    none = np.int64(0)  # a literal would compile the callee again
     add_taps(out, d, from_d[0], from_d[1], rows, weights, none, money)
     add_taps(out, v, from_v[0], from_v[1], rows, weights, money, chances)
 
 
 @jitable()
 def play_streams(up, first, last, spend, gain, b, a, arrays, start_b, taps, choices, sums):  # noqa: PLR0913  # a kernel: in tuples its arrays count references
-    """Playing, slot A (up = 0) or B (1): row (b, a), configurations first .. last - 1, into V.
+    """Write playing by slot A (up = 0) or B (1) to V: row (b, a), configurations first .. last - 1.
 
-    They map to `spend`, `spend` + 1, … of T - 1 and to `gain`, `gain` + 1, … of T. Summed in
-    chunks: whammy, money taps, plus taps. start_b: the first configuration in which B is up.
-    sums: as of `solve_plane`.
+    They map to `spend`, `spend` + 1, … of T - 1 and to `gain`, `gain` + 1, … of T. Chunks are
+    summed in this order: whammy, money taps, plus taps.
+
+    start_b: the first configuration in which B is up.
+    sums: as in `solve_plane`.
     """
     v, d, wa, wb, _ = arrays
     n_a, n_c = v.shape[2], taps.rows.shape[0]
@@ -180,7 +189,7 @@ def play_streams(up, first, last, spend, gain, b, a, arrays, start_b, taps, choi
             from_d, from_v = (d_start + i, step * width_d), (v_start + i, step * width)
             if sums is None:
                 add_up(row, lost, flat_d, flat_v, from_d, from_v, outcomes)
-            else:  # not in one variable: it would be of two types
+            else:  # not one variable: it would have two types
                 out = sums[0, : row.size]
                 add_up(out, lost, flat_d, flat_v, from_d, from_v, outcomes)
                 for k in range(row.size):
@@ -191,25 +200,27 @@ def play_streams(up, first, last, spend, gain, b, a, arrays, start_b, taps, choi
 
 @jitable()
 def payoff_of(up, p0, p1):
-    """The payoff to the slot up, for C less 1, from those of A and B."""
+    """Return the payoff to the slot up, for C minus 1, from those of A and B."""
     return p0 if up == 0 else (p1 if up == 1 else -(p0 + p1))
 
 
-@njit(cache=False)  # a part of its two callers, which numba would compile for each of them
+@njit(cache=False)  # inlined in two callers; otherwise numba would compile it for each
 def sweep(  # noqa: C901, PLR0913, PLR0915  # a kernel: in tuples its arrays count references
     order, pivot_of, constant, b, a, s_last, s_first, arrays, options, moves, taps, choices, notes
 ):
     """Fill the states of row (b, a) one by one: s from s_last down to s_first, each in `order`.
-    Returns by how much a payoff moved at most, which says nothing where V was not yet filled; -1
-    where the best reply of a state that leans on itself did not settle.
 
-    The scalar twin of the streams, for the rows where somebody is stuck and for the one
-    configuration that leans on itself. A pivot's payoff goes to ``constant[:, pivot_of[c]]``, not
-    to V; `pivot_of` is -1 elsewhere. One call does a whole row: calls are dear, their arguments
-    being twenty arrays.
+    The scalar counterpart of the streams, for rows in which a slot is stuck and for the one
+    configuration that depends on itself. One call does a whole row, because a call with twenty
+    arrays is expensive.
 
-    `notes`: the row of `Decisions.best`, of size 0 if not wanted; for each slot the action of
-    passing to it; by how much a later action must be better.
+    pivot_of: configuration -> pivot, or -1. A pivot's payoff goes to ``constant[:, pivot_of[c]]``,
+        not to V.
+    notes: the row of `Decisions.best`, of size 0 if not wanted; for each slot the action of passing
+        to it; by how much a later action must be better.
+
+    Returns the largest change of a payoff, which is meaningless if V was not filled before; -1 if
+    the best reply of a state that depends on itself did not converge.
     """
     v, d, wa, wb, wc = arrays
     best, codes, tolerance = notes
@@ -254,7 +265,7 @@ def sweep(  # noqa: C901, PLR0913, PLR0915  # a kernel: in tuples its arrays cou
                         plain0 += w * v[0, bb, aa, x]
                         plain1 += w * v[1, bb, aa, x]
             place = c * n_c + s
-            leans = returns and not forced and own == 0  # on itself
+            leans = returns and not forced and own == 0  # the state depends on itself
             old0, old1, change = v[0, b, a, place], v[1, b, a, place], 1.0
             if leans:
                 v[0, b, a, place], v[1, b, a, place] = 0.0, 0.0
@@ -291,8 +302,11 @@ def sweep(  # noqa: C901, PLR0913, PLR0915  # a kernel: in tuples its arrays cou
 
 @jitable()
 def settle(order, pivot_of, none, b, a, s, kernel):
-    """Sweep the states of row (b, a) with score s of C until nothing moves, from two first guesses.
-    Returns whether both came to rest, and at one place."""
+    """Sweep the states of row (b, a) with score s of C until they converge, from two initial
+    guesses.
+
+    Returns whether both converged to the same payoffs.
+    """
     v, n_c = kernel[0][0], kernel[3].rows.shape[0]
     rests = np.zeros((2, order.size))
     apart = 0.0
@@ -315,12 +329,13 @@ def settle(order, pivot_of, none, b, a, s, kernel):
 
 @jitable()
 def sweep_stuck_row(b, a, arrays, options, moves, taps, choices, caps, notes):  # noqa: C901, PLR0913  # a kernel: in tuples its arrays count references
-    """Fill row (b, a), A or B stuck (A's configurations only with A stuck). Returns whether best
-    replies settled.
+    """Fill row (b, a) with A or B stuck (A's configurations only if A is stuck).
 
-    With all pivots taken as 0, sweeping a loop once gives its constant k; the value of the pivot is
-    k / (1 - again ** power), the sum of the geometric series of going round for ever. That holds
-    where nothing is chosen; else a loop is swept until nothing moves, from two first guesses.
+    With all pivots taken as 0, sweeping a loop once gives its constant k. The value of the pivot is
+    k / (1 - again ** power), the sum of the geometric series of going around for ever. This holds
+    if there is no choice; otherwise a loop is swept until it converges, from two initial guesses.
+
+    Returns whether best replies converged.
     """
     v, kernel = arrays[0], (arrays, options, moves, taps, choices, notes)
     n_c = taps.rows.shape[0]
@@ -359,7 +374,8 @@ def sweep_stuck_row(b, a, arrays, options, moves, taps, choices, caps, notes):  
 
 @jitable()
 def shift(p0, p1, v, d, lost, c, moves, taps):
-    """p0, p1 (nC,) = the payoffs of playing in configuration c of one row, in which C must spin."""
+    """Write the payoffs of playing in configuration c of one row, in which C must spin, to p0, p1
+    (nC,)."""
     n_c = taps.rows.shape[0]
     for i in range(n_c):
         p0[i] = taps.whammy * lost[0]
@@ -385,9 +401,13 @@ def shift(p0, p1, v, d, lost, c, moves, taps):
 
 @jitable()
 def play_c(v0, v1, d0, d1, lost, moves, taps, choices, sums):  # noqa: PLR0913  # a kernel: in tuples its arrays count references
-    """Slot C must spin, the last configuration down to the first of one row: shifts along s, the
-    board's outcomes unmerged; scores saturate. lost: the payoffs after a whammy; choices, sums: as
-    of `solve_plane`, of slot C and the row."""
+    """Let slot C spin, from the last configuration down to the first of one row: shifts along s.
+
+    The board's outcomes are unmerged, and scores saturate.
+
+    lost: the payoffs after a whammy.
+    choices, sums: as in `solve_plane`, for slot C and the row.
+    """
     n_c = taps.rows.shape[0]
     for c in range(moves.regions[5] - 1, moves.regions[4] - 1, -1):
         row0, row1 = v0[c * n_c : (c + 1) * n_c], v1[c * n_c : (c + 1) * n_c]
@@ -403,17 +423,21 @@ def play_c(v0, v1, d0, d1, lost, moves, taps, choices, sums):  # noqa: PLR0913  
 
 @njit()
 def solve_plane(b, span, v, d, faces, options, moves, taps, choices, caps, notes, sums):  # noqa: C901, PLR0913  # a kernel: in tuples its arrays count references
-    """Fill V[:, b, first:stop], span = (first, stop): every state with score b of slot B and such
-    scores of A. Filled must be the rows of b with an a from `stop` on, and of each a those above b.
-    Returns whether best replies settled, where slots are stuck.
+    """Fill V[:, b, first:stop], span = (first, stop): the states with these scores of A and b of B.
 
-    Shapes: v (2, nB, nA, K nC), d (2, nB, nA, K' nC), faces: wa (2, nB, K_A nC), wb (2, nA, K_B
-    nC), wc (2, nB, nA), all float64 but v and d, which both may be float32, C order; `v` is
-    modified in place. options: whether three are in, `third_place_spins`, whether the passer picks.
-    moves, taps, caps: as in `tiers`. choices: by
-    slot the tier with a whammy less (as d) and whether it has one, and what a spin leaves to choose
-    (`choosing`); None where it leaves nothing, compiled apart and in half the time. `notes` as in
-    `sweep`, of all rows of the tier. sums: float64 (2, CHUNK or more) where v is float32, or None.
+    The rows of b with an a from `stop` on must be filled, and so must those above b for each a.
+
+    v: (2, nB, nA, K nC), modified in place.
+    d: (2, nB, nA, K' nC). v and d are float64 or both float32, C order.
+    faces: wa (2, nB, K_A nC), wb (2, nA, K_B nC), wc (2, nB, nA), float64.
+    options: whether three are in, `third_place_spins`, whether the passer picks.
+    moves, taps, caps: as in `tiers`.
+    choices: by slot the tier with a whammy less (as d), whether it has one, and the `choosing`;
+        None if there are no choices, which compiles separately and in half the time.
+    notes: as in `sweep`, for all rows of the tier.
+    sums: float64 (2, CHUNK or more) if v is float32, else None.
+
+    Returns whether best replies converged.
     """
     wa, wb, wc = faces
     arrays = (v, d, wa, wb, wc)
@@ -421,20 +445,20 @@ def solve_plane(b, span, v, d, faces, options, moves, taps, choices, caps, notes
     n_c = taps.rows.shape[0]
     cap = n_c - 1
     score_b = b if options[0] else -1
-    at_zero = -2  # the score, besides the cap, at which slots are stuck
+    at_zero = -2  # the score, other than the cap, at which slots are stuck
     if choices is not None and choices[2].returns:
         at_zero = 0
     b_stuck, settled = score_b in (cap, at_zero), True
     only_c = regions[5:6]
     nowhere, none = np.empty(regions[6], np.int64), np.zeros((2, 1))
-    for i in range(nowhere.size):  # `np.full` takes a twentieth of what this compiles in
+    for i in range(nowhere.size):  # `np.full` takes 20 times as long to compile
         nowhere[i] = -1
-    slot_a, slot_b, lowest = np.int64(0), np.int64(1), np.int64(0)  # not literals: `play_streams`
+    slot_a, slot_b, lowest = np.int64(0), np.int64(1), np.int64(0)  # no literals (`play_streams`)
     for a in range(span[1] - 1, span[0] - 1, -1):
         v0, v1 = v[0, b, a], v[1, b, a]
         a_stuck = a in (cap, at_zero)
         start = (b * v.shape[2] + a) * v0.size
-        best = notes[0][start : start + v0.size]  # of size 0 where not wanted
+        best = notes[0][start : start + v0.size]  # of size 0 if not wanted
         for i in range(best.size):
             best[i] = PLAY
         note = (best, notes[1], notes[2])
@@ -448,7 +472,7 @@ def solve_plane(b, span, v, d, faces, options, moves, taps, choices, caps, notes
             row = (b, a, arrays, options, moves, taps, choices, caps, note)
             settled = sweep_stuck_row(*row) and settled
         else:
-            # C decides: one configuration, which leans on itself along s; then C must spin.
+            # C decides: one configuration, which depends on itself along s; then C must spin.
             kernel = (arrays, options, moves, taps, choices, note)
             moved = sweep(only_c, nowhere, none, b, a, cap, lowest, *kernel)
             settled = settled and not moved < 0.0

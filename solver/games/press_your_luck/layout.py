@@ -1,6 +1,6 @@
 """The full table of Press Your Luck: tiers as planes of payoffs, filled by the kernel.
 
-See `tiers` for the order of the states in a tier, `kernel` for how one is filled.
+See `tiers` for the order of the states in a tier and `kernel` for the algorithm.
 """
 
 from __future__ import annotations
@@ -35,28 +35,29 @@ from luckbase.solver.sentences import many, option, setting
 
 @njit(types.void(*[types.float64[::1]] * 2, *[types.float32[::1]] * 3))
 def _narrow(v0, v1, a, b, c):  # type: ignore[no-untyped-def]
-    """float64 payoffs of slots A and B -> float32 of A, B and C (never below 0)."""
+    """Convert float64 payoffs of slots A and B to float32 of A, B and C (never below 0)."""
     for i in range(v0.size):
         a[i], b[i] = v0[i], v1[i]
         c[i] = max(1.0 - v0[i] - v1[i], 0.0)
 
 
 BIG_ROWS = 1 << 24
-"""A tier of so many states is solved by several threads, should the machine have the cores."""
+"""Tiers with this many states are solved by several threads if there are cores."""
 BLOCK_ROWS = 1 << 16
-"""States that a thread is handed at a time: some 0.8 ms, for 0.05 ms of Python."""
+"""States that a thread gets at a time: about 0.8 ms of work for 0.05 ms of Python."""
 THREADS = 16
 WAYS = np.array([[math.comb(n, k) for n in range(64)] for k in range(6)])
-"""[k, n]: in how many ways k of n are chosen."""
+"""[k, n]: the binomial coefficient n over k."""
 
 
 def sweep_planes(
     fill: Callable[[int, int, int], None], size: tuple[int, int], edge: int, threads: int
 ) -> None:
-    """Fill size[0] planes of size[1] rows, from the highest scores down: ``fill(b, first, stop)``
-    the rows first to stop - 1 of plane b, once those above it are filled.
+    """Fill size[0] planes of size[1] rows, from the highest scores down.
 
-    With several threads in square blocks, all those of a diagonal at once: none reads another.
+    fill: ``fill(b, first, stop)`` fills rows first to stop - 1 of plane b, after those above it.
+
+    Several threads fill square blocks, all blocks of a diagonal at once: none reads another.
     """
     planes, rows = size
     if threads == 1:
@@ -75,15 +76,16 @@ def sweep_planes(
 
 
 def diagonals(planes: int, rows: int) -> Iterator[list[tuple[int, int]]]:
-    """(b, a) in the order of their sums, the highest first."""
+    """Yield the lists of (b, a) with equal sums, the highest sum first."""
     for total in range(planes + rows - 2, -1, -1):
         yield [(b, total - b) for b in range(max(0, total - rows + 1), min(planes, total + 1))]
 
 
 class Planes(Layout[Tier]):
-    """Round 2 of two or three players; see `game` for the rules, `tiers` for the order of states.
+    """Round 2 for two or three players; see `game` for the rules, `tiers` for the order of states.
 
-    Rows are states without an offer; what is taken of one is a step of the rules above them.
+    Rows are states without an offer. States with an offer are computed from them by one step of the
+    rules.
     """
 
     best_names: ClassVar[tuple[str, ...]] = ("play", "pass to 1", "pass to 2", "pass to 3")
@@ -93,7 +95,7 @@ class Planes(Layout[Tier]):
     }
 
     def __init__(self, game: Game, spins: int | None = None) -> None:
-        """spins: of the highest tiers; if not given, the frontier."""
+        """spins: of the highest tiers; by default the frontier."""
         super().__init__(game)
         assert isinstance(game.board, PressYourLuckBoard)
         self.board: PressYourLuckBoard = game.board
@@ -116,7 +118,7 @@ class Planes(Layout[Tier]):
         return self._number(tier.spins, tier.whammies)
 
     def _number(self, spins: Any, whammies: Iterable[Any]) -> Any:
-        """Mixed radix of spins and whammies, the same for every frontier."""
+        """Return spins and whammies in mixed radix, the same for every frontier."""
         for w in whammies:
             spins = spins * (self.most + 1) + w
         return spins
@@ -128,12 +130,12 @@ class Planes(Layout[Tier]):
         return f"spins {tier.spins}, whammies {','.join(map(str, tier.whammies))}"
 
     def three(self, tier: Tier) -> bool:
-        """Whether three players are in, not two."""
+        """Return whether three players are in, not two."""
         return tier.slots(self.most)[tiers.B] >= 0
 
     def _count(self, tier: Tier) -> int:
-        """How many configurations a tier has."""
-        last = 3 + 2 * self.three(tier)  # of the numbers that its spins are parted into
+        """Return the number of configurations of a tier."""
+        last = 3 + 2 * self.three(tier)  # numbers that its spins are divided into
         return math.comb(tier.spins + last, last)
 
     def shape(self, tier: Tier) -> tuple[int, ...]:
@@ -150,19 +152,19 @@ class Planes(Layout[Tier]):
         return THREADS if self.three(tier) and self.rows(tier) >= BIG_ROWS else 1
 
     def edge(self, tier: Tier) -> int:
-        """Of the square blocks of rows that threads are handed."""
+        """Return the edge of the square blocks of rows that threads get."""
         return math.ceil(math.sqrt(BLOCK_ROWS / self.block_rows(tier)))
 
     def compile(self, kind: type[np.floating[Any]] = np.float64) -> None:
-        """kind: of the payoffs in memory."""
-        # The smallest board there is: the compiled types do not depend on sizes.
+        """kind: the type of payoffs in memory."""
+        # The smallest possible board: the compiled types do not depend on sizes.
         small = {"score_cap": self.unit, "frontier": 1, "outcomes": "all"}
         solve = self.board.solve.model_copy(update=small)
         layout = Planes(Game(self.board.model_copy(update={"solve": solve}), self.game.rules))
         tier = layout.tiers()[-1]
         payoffs, below = (np.empty(layout.shape(tier), kind) for _ in range(2))
         layout.solve_tier(tier, payoffs, lambda child: below, lambda: False)
-        if kind is np.float64:  # else none are stored
+        if kind is np.float64:  # otherwise none are stored
             layout.payoff_rows(tier, payoffs, 0, layout.rows(tier))
 
     def solve_tier(
@@ -190,9 +192,13 @@ class Planes(Layout[Tier]):
         face: Callable[[Tier, int], Floats], stop: Callable[[], bool],
         decisions: Decisions | None = None,
     ) -> float:  # fmt: skip
-        """As `solve_tier`. child: the payoffs of the tier of a spin less, where a slide takes
-        whammies away those of others too; face: of all others, as `tiers.face_of`; both also of
-        0 spins."""
+        """As `solve_tier`, with other ways to read child tiers.
+
+        child: returns the payoffs of the tier with one spin less; if a slide takes whammies away,
+            also those of other players.
+        face: returns the face of any other tier, as `tiers.face_of`. Both also accept tiers of 0
+            spins.
+        """
         three, options = self.three(tier), self.board.rules
         below = child(self.whammies.tier(tier.spins - 1, tier.whammies))
         slots = tier.slots(self.most)
@@ -206,7 +212,7 @@ class Planes(Layout[Tier]):
                 for slot, has in zip(slots, has_whammy, strict=True)
             )
             choices = less, np.array(has_whammy, np.int64), make_choosing(outcomes, self.cap)
-        passing = np.array(slots, np.int8) + np.int8(1)  # to player i is i + 1
+        passing = np.array(slots, np.int8) + np.int8(1)  # passing to player i is action i + 1
         narrow = out.dtype == np.float32
         tolerance = self.decision_error(tier) / 2 if narrow else TIE_TOLERANCE
         kernel = (
@@ -232,13 +238,13 @@ class Planes(Layout[Tier]):
         return self.decision_error(tier) / 4 if narrow else FLOAT64_ERROR
 
     def decision_error(self, tier: Tier) -> float:
-        """With payoffs of float32 in memory, return how much less than the best action a decision
-        may be worth, if all that follows is played as decided.
+        """Return a bound on the loss of a decision, with payoffs of float32 in memory.
 
-        A spin adds at most the rounding u = 2^-24 of what is stored, twice where a loop is closed,
-        and the chance p of plus a spin hands on what this tier has of it already: e(T) = e(T - 1) +
-        u / (1 - p), from e(0) = u on. Slot C has what A and B leave: its payoffs are within 2 e and
-        differences within 4 e. So much apart are ties, which then are within 8 e.
+        It compares with the best action if all later decisions are taken as stored. A spin adds at
+        most the rounding u = 2^-24 of a stored payoff, twice if a loop is closed, and with the
+        chance p of plus a spin it passes on the error of this tier: e(T) = e(T - 1) + u / (1 - p),
+        starting at e(0) = u. Slot C gets the remainder of A and B, so its payoffs are within 2 e
+        and differences within 4 e. Actions closer than that count as tied, which loses at most 8 e.
         """
         again = float(sum(chance for _, chance in self.outcomes.spin))
         return float(8 * 2.0**-24 * (1 + tier.spins / (1 - again)))
@@ -268,7 +274,7 @@ class Planes(Layout[Tier]):
         )
         names = [name for name in self.game.columns if not name.startswith("whammies")]
         columns: dict[str, NDArray[np.int32] | Runs]
-        columns = dict.fromkeys(names, repeated[7])  # 0: for a player who is out, and no offer
+        columns = dict.fromkeys(names, repeated[7])  # 0: for a player who is out, and for no offer
         for slot, player in enumerate(tier.slots(self.most)):
             if player < 0:
                 continue
@@ -304,15 +310,17 @@ class Planes(Layout[Tier]):
     def _rows_of(
         self, spins: Ints, three: NDArray[np.bool_], inside: NDArray[np.bool_], states: Ints
     ) -> Ints:
-        """Where states (n, fields) of so many spins (n,) stand in their tiers; three: of three
-        players, not of two. inside: bool (n, players), who is."""
+        """Return the rows of states (n, fields) with these spins (n,) in their tiers.
+
+        three: bool (n,), whether three players are in. inside: bool (n, players), who is in.
+        """
         at = np.arange(len(states))
         a, c = inside.argmax(axis=1), inside.shape[1] - 1 - inside[:, ::-1].argmax(axis=1)
         (score_a, ea, pa), (score_c, _, pc) = (
             [field[at, player] for field in by_field(states)[:3]] for player in (a, c)
         )
         score_b, eb, pb = (field[:, 1] * three for field in by_field(states)[:3])
-        # How many stand before: those with more of the first number that differs.
+        # The number of rows before: those with more of the first number that differs.
         last = 3 + 2 * three
         left = spins - pa
         before = WAYS[last, left + last - 1]
@@ -364,12 +372,12 @@ class Planes(Layout[Tier]):
         questions: list[dict[str, object]] = []
         for title, of_three, spins in shares:
             parts, earned = list(of_three), spins[: self.game.players]
-            if self.game.players == 2:  # the higher of the others is the other one
+            if self.game.players == 2:  # the higher opponent is the only one
                 up = int(not earned[0])
                 parts[1 - up] = max(parts[:up] + parts[up + 1 :])
             if sum(earned) <= self.frontier:
                 parts = [round(part * cap / self.unit) * self.unit for part in parts[: len(earned)]]
                 state: dict[str, object] = {"scores": parts, "earned": earned}
-                if state not in questions:  # few scores: two may be rounded to one
+                if state not in questions:  # with few scores two may round to one
                     questions.append(state)
                     yield title, state

@@ -1,33 +1,32 @@
-"""What chance brings, in exact fractions: the slides of a board as the file has them and as they
-are read (`Slide`), what one spin of it comes to (`Outcomes`), and how a round begins (`Start`).
+"""Chance in Press Your Luck, in exact fractions: slides (`Slide`), the outcomes of one spin
+(`Outcomes`) and the start of a round (`Start`).
 
 Amounts are rounded, halves up, to units of `score_unit` dollars. With `outcomes = K`, at most K
-outcomes replace those of the board. The odds of a whammy and of plus a spin stay, and so does the
-mean amount of either kind, if it has two amounts or more. A kind with one amount has its mean,
-rounded: with `outcomes = 3` a spin is a whammy, the mean amount, or that plus a spin.
+outcomes replace the board's. The odds of a whammy and of plus a spin stay the same, and so does the
+mean amount of either kind if it keeps at least two amounts. A kind with one amount has its mean,
+rounded: with `outcomes = 3` a spin is a whammy, the mean amount, or the mean amount plus a spin.
 
-Money and money plus a spin are coarsened apart. Given amounts x[i] with chances p[i], and the whole
-numbers of units y[1] < … < y[k] that are kept, every chance moves to the next kept amount below or
-above it (below y[1] to y[1], above y[k] to y[k]). Of all the ways to do so that keep the mean,
+Money and money plus a spin are coarsened separately. Given amounts x[i] with chances p[i] and kept
+whole numbers of units y[1] < … < y[k], every chance moves to the next kept amount below or above
+(below y[1] to y[1], above y[k] to y[k]). Of all ways to do so that keep the mean,
 
     sum of p[i] x[i]  =  sum of q[j] y[j],
 
-the code takes the one that moves least: the least sum of chance times distance. That is
-Wasserstein's distance of the two spins, the area between their distribution functions; so, with one
-spin left, it is also the sum over all leads of how far the chance to pass that lead is off. The
-least is found without a search: with r[i] = (x[i] - below) / (above - below), amounts go up in the
-order of r, the greatest first, until the mean is reached, and one of them is shared. (A chance p
-that goes up and not down adds p (above - below) to the mean, and p (above - below) (1 - 2 r) to the
-sum that is moved.)
+the code takes the one with the least sum of chance times distance. This is the Wasserstein distance
+of the two spins, the area between their distribution functions. With one spin left it is also the
+sum over all leads of the error of the chance to pass that lead. No search is needed to find the
+least: with r[i] = (x[i] - below) / (above - below), amounts go up in descending order of r until
+the mean is reached, and one of them is split. (A chance p that goes up and not down adds p (above -
+below) to the mean, and p (above - below) (1 - 2 r) to the distance moved.)
 
-Money plus a spin is one unit at least, for with nothing won and the spin back a game would never
-end. If amounts below a unit had to be raised to it, chance of the next ones comes down to it.
+Money plus a spin is at least one unit, because a game that pays 0 and returns the spin would never
+end. If amounts below a unit had to be raised to it, chance from the next amounts moves down to it.
 
-At first all whole units beside an amount are kept; then one at a time is given up, each time the
-one without which least is moved.
+At first all whole units next to an amount are kept. Then one at a time is dropped, each time the
+one whose removal moves least.
 
-What comes of it decides payoffs, and only `outcomes = K` stands in the rules identity: whoever
-makes it give another spin for the same board raises the rules' version.
+The result determines payoffs, but only `outcomes = K` is in the rules identity. So a change that
+gives another spin for the same board must raise the rules' version.
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ SQUARES = 60
 SLIDES = 6
 MAX_BROUGHT = 9  # spins that one slide brings
 MAX_DOLLARS = 1_000_000  # an amount beyond this is a typing mistake
-MAX_OUTCOMES = 200  # listed in [outcomes]
+MAX_OUTCOMES = 200  # in [outcomes]
 
 _PLAIN = ("prize", "whammy", "double", "lose a whammy")
 _LEADING = ("move one", "pick a corner", "big bucks", "across")
@@ -62,12 +61,12 @@ _RIGHT = f"write whole dollars up to {MAX_DOLLARS}, 'N + spin', 'prize', 'whammy
 
 @dataclass(frozen=True, order=True)
 class Slide:
-    """One slide, or one outcome of [outcomes]; `str` gives it as the file has it."""
+    """One slide, or one outcome of [outcomes]; `str` returns it as the file has it."""
 
     kind: str  # one of _PLAIN or _LEADING, or money, money or lose a whammy, go back, advance, to
     number: int = 0  # dollars of the two money kinds, squares of "go back" and "advance", else 0
-    spins: int = 0  # how many come back
-    squares: tuple[int, ...] = ()  # that "to" offers
+    spins: int = 0  # spins that it brings
+    squares: tuple[int, ...] = ()  # squares that "to" offers
 
     def __str__(self) -> str:
         if self.kind.startswith("money"):
@@ -85,7 +84,7 @@ class Slide:
 
 
 def read_slide(written: object, at: Location = ()) -> Slide:
-    """The slide for what stands in the file, a whole number or text; spaces and case do not matter.
+    """Return the slide for a value of the file, a number or text; spaces and case do not matter.
 
     Raises a mistake at its location.
     """
@@ -108,7 +107,7 @@ def read_slide(written: object, at: Location = ()) -> Slide:
 
 
 def _paying(text: str) -> Slide | None:
-    """The slide on which a spin can end; None for another one."""
+    """Return the slide on which a spin can end, or None."""
     match = re.fullmatch(rf"(.*?)( \+ spin| \+ ([1-{MAX_BROUGHT}]) spins?)?", text)
     assert match is not None
     base, spins = match[1], int(match[3] or 1) if match[2] else 0
@@ -123,7 +122,7 @@ def _paying(text: str) -> Slide | None:
 
 
 def _leading(text: str, written: object, at: Location) -> Slide | None:
-    """The slide that leads to another square; None for another one. Raises a mistake."""
+    """Return the slide that leads to another square, or None. Raises a mistake."""
     if text in _LEADING:
         return Slide(text)
     if match := re.fullmatch(r"(go back|advance) ([0-9]{1,2})", text):
@@ -138,12 +137,13 @@ def _leading(text: str, written: object, at: Location) -> Slide | None:
     return None
 
 
-Squares = tuple[tuple[Slide, ...], ...]  # square n stands at n - 1
+Squares = tuple[tuple[Slide, ...], ...]  # square n is at n - 1
 Chances = tuple[tuple[Slide, Fraction], ...]  # in the order of Slide
 
 
 def read_squares(section: object) -> Squares:
-    """The squares from the file's [squares]. Raises a mistake naming the square and the slide."""
+    """Return the squares of the file's [squares]. Raises a mistake with the square and the
+    slide."""
     if not isinstance(section, Mapping):
         raise mistake(f"{show(section)} is not a section; write [squares] and 1 = [...] below it")
     for key in section:
@@ -172,7 +172,7 @@ def read_squares(section: object) -> Squares:
 
 
 def read_chances(section: object) -> Chances:
-    """The outcomes from the file's [outcomes]. Raises a mistake naming the outcome."""
+    """Return the outcomes of the file's [outcomes]. Raises a mistake with the outcome."""
     if not isinstance(section, Mapping) or not section:
         said = f"{show(section)} is not a section" if section != {} else "is empty"
         raise mistake(f'{said}; write [outcomes] and lines such as "whammy" = "1/6" below it')
@@ -194,7 +194,7 @@ def read_chances(section: object) -> Chances:
 
 
 def read_chance(written: object, at: Location, *, zero: bool = False) -> Fraction:
-    """A chance from the file: a fraction as text, or the whole number 1; 0 where that may be."""
+    """Return a chance from the file: a fraction as text, or the whole number 1; 0 if `zero`."""
     text = str(written) if written in (0, 1) and type(written) is int else written
     match = isinstance(text, str) and re.fullmatch(r" *([0-9]{1,9})( */ *([0-9]{1,9}))? *", text)
     if not match or (match[3] and int(match[3]) == 0):
@@ -207,7 +207,7 @@ def read_chance(written: object, at: Location, *, zero: bool = False) -> Fractio
 
 
 def squares_as_written(squares: Squares | None) -> dict[str, list[int | str]] | None:
-    """[squares] of the canonical form."""
+    """Return [squares] of the canonical form."""
     if squares is None:
         return None
     return {
@@ -217,11 +217,11 @@ def squares_as_written(squares: Squares | None) -> dict[str, list[int | str]] | 
 
 
 def chances_as_written(chances: Chances | None) -> dict[str, str] | None:
-    """[outcomes] of the canonical form."""
+    """Return [outcomes] of the canonical form."""
     return None if chances is None else {str(slide): str(chance) for slide, chance in chances}
 
 
-# --- few amounts in the place of many ---
+# --- coarser amounts ---
 
 Amount = TypeVar("Amount", int, Fraction)
 Amounts = tuple[tuple[Fraction, Fraction], ...]
@@ -233,7 +233,8 @@ Paid = Sequence[tuple[int | Fraction, Fraction]]
 
 
 class Coarse(NamedTuple):
-    """Chances on a few whole amounts. moved: chance times units, in all; exact: the mean stays."""
+    """Chances on a few whole amounts. moved: the sum of chance times distance; exact: the mean
+    stays."""
 
     moved: Fraction
     kept: Kept
@@ -241,10 +242,12 @@ class Coarse(NamedTuple):
 
 
 def with_mean_kept(amounts: Amounts, units: Sequence[int]) -> Coarse | None:
-    """Return the chances of `amounts` on `units` (ascending), the mean kept and least moved; None
-    if the mean cannot be kept so. Units that no chance came to are left out."""
+    """Return the chances of `amounts` on `units` (ascending) with the mean kept and least moved.
+
+    None if the mean cannot be kept. Units without a chance are left out.
+    """
     chances = dict.fromkeys(units, Fraction(0))
-    missing = moved = Fraction(0)  # missing: of the mean
+    missing = moved = Fraction(0)  # missing: from the mean
     steps: list[tuple[Fraction, int, int, Fraction]] = []
     for amount, chance in amounts:
         place = bisect_right(units, amount)
@@ -271,7 +274,7 @@ def with_mean_kept(amounts: Amounts, units: Sequence[int]) -> Coarse | None:
 
 @lru_cache(maxsize=64)
 def by_size(amounts: Amounts, smallest: int) -> dict[int, Coarse]:
-    """Return the coarse chances, `smallest` units or more, by how many amounts they have.
+    """Return the coarse chances, of at least `smallest` units, by the number of amounts.
 
     One amount is the mean, rounded half up. The result is empty if that is below `smallest`.
     """
@@ -296,8 +299,11 @@ def by_size(amounts: Amounts, smallest: int) -> dict[int, Coarse]:
 
 
 def coarsened(money: Amounts, spin: Amounts, count: int) -> tuple[Kept, Kept] | None:
-    """Return money and money plus a spin on at most `count` amounts in all: with the means kept if
-    that is possible, then least moved, then fewest. None if `count` is too small."""
+    """Return money and money plus a spin on at most `count` amounts in all.
+
+    The choice prefers means that are kept, then least moved, then fewest amounts. None if `count`
+    is too small.
+    """
     either = [
         (2 - m.exact - s.exact, m.moved + s.moved, i + j, j, (m.kept, s.kept))
         for (i, m), (j, s) in product(by_size(money, 0).items(), by_size(spin, 1).items())
@@ -306,11 +312,11 @@ def coarsened(money: Amounts, spin: Amounts, count: int) -> tuple[Kept, Kept] | 
     return min(either)[-1] if either else None
 
 
-# --- of a board ----------------------------------------------------------------------------------
+# --- the outcomes of a board ---------------------------------------------------------------------
 
 
 def round_half_up(dollars: int | Fraction, unit: int) -> int:
-    """The whole number of units nearest to an amount, halves up (Python's `round` goes to even)."""
+    """Return the nearest whole number of units, halves up (Python's `round` goes to even)."""
     return int((2 * dollars + unit) // (2 * unit))
 
 
@@ -322,7 +328,7 @@ def mean_amount(paid: Paid) -> Fraction:
 
 
 def merged(amounts: Iterable[tuple[Amount, Fraction]]) -> tuple[tuple[Amount, Fraction], ...]:
-    """(amount, chance), ascending, each amount once."""
+    """Return (amount, chance), ascending, each amount once."""
     chances: dict[Amount, Fraction] = {}
     for amount, chance in amounts:
         chances[amount] = chances.get(amount, Fraction(0)) + chance
@@ -330,8 +336,7 @@ def merged(amounts: Iterable[tuple[Amount, Fraction]]) -> tuple[tuple[Amount, Fr
 
 
 def in_units(paid: Paid, unit: int, cap: int) -> Amounts:
-    """The amounts in units, not rounded; the cap's where they are beyond it, for from any score
-    that does the same."""
+    """Return the amounts in units, not rounded; amounts beyond the cap become the cap."""
     return merged((min(Fraction(dollars, unit), Fraction(cap)), chance) for dollars, chance in paid)
 
 
@@ -340,8 +345,12 @@ PAYS, WHAMMY, DOUBLES, LOSES, MAY_LOSE = range(5)
 
 
 class Effect(NamedTuple):
-    """What a slide does to the player up: it pays so many units, is a whammy, doubles the score, or
-    takes a whammy away (`MAY_LOSE`: only from who has one). spins: how many it brings back."""
+    """The effect of a slide on the player up.
+
+    kind: it pays `units`, is a whammy, doubles the score, or takes a whammy away (`MAY_LOSE`: only
+        from a player who has one).
+    spins: spins that it brings back.
+    """
 
     kind: int
     units: int = 0
@@ -355,12 +364,12 @@ class Effect(NamedTuple):
 
 @dataclass(frozen=True)
 class Outcomes:
-    """What one spin can be, with exact chances that sum to 1.
+    """The outcomes of one spin, with exact chances that sum to 1.
 
-    `money` and `spin` hold (units, chance), units ascending and each once: money that uses the
-    spin, and money plus a spin. `others` hold (effects, chance): all else, and of several effects
-    the player up takes one, the first of those that are tied. A unit is `score_unit` dollars;
-    nothing is above the cap, where scores saturate.
+    money, spin: (units, chance), units ascending and each once: money that uses the spin, and money
+        plus a spin. A unit is `score_unit` dollars; amounts are at most the cap.
+    others: (effects, chance) of everything else. Of several effects the player up takes one, the
+        first of those that are tied.
     """
 
     whammy: Fraction
@@ -370,11 +379,12 @@ class Outcomes:
 
     @property
     def distinct(self) -> int:
-        """How many different outcomes there are, the whammy included."""
+        """The number of different outcomes, including the whammy."""
         return len(self.money) + len(self.spin) + (self.whammy > 0) + len(self.others)
 
     def without_spins(self) -> Outcomes:
-        """The same where no spin comes back, as there are more of them than `spin_cap`."""
+        """Return the outcomes of a spin that brings no spins back, because there are more than
+        `spin_cap`."""
         others = tuple(
             (tuple(dict.fromkeys(effect._replace(spins=0) for effect in effects)), chance)
             for effects, chance in self.others
@@ -382,14 +392,14 @@ class Outcomes:
         return Outcomes(self.whammy, merged(self.money + self.spin), (), others)
 
 
-# --- how a round begins ---
+# --- the start of a round ---
 
 MAX_QUESTIONS = 6  # the show had four, its pilot five
-MAX_SPINS = 5  # that an answer brings
-MAX_EARNED = 20  # that a player begins with; so many a game's questions give in all
+MAX_SPINS = 5  # spins that one answer brings
+MAX_EARNED = 20  # spins that a player begins with, and that all questions bring
 
 Spins = tuple[int, ...]
-"""Of each player."""
+"""Spins of each player."""
 
 
 def _chance(written: object) -> Fraction:
@@ -401,15 +411,17 @@ Answer = Annotated[StrictInt, Field(ge=0, le=MAX_SPINS)]
 
 
 class Start(Section):
-    """[start]: scores, whammies; and the spins as they are, or the questions that give them.
+    """[start]: scores, whammies; and the spins, or the questions that bring them.
 
-    Four questions come before round 2 of the show. Who buzzes in first answers; that answer and two
-    others are then offered to the other players, and each chooses one. The right answer brings
-    `buzz_spins` to who buzzed in, `choice_spins` to each who chose it; a wrong one costs nothing.
-    Where nobody buzzes in, all players choose. Every player is as likely to buzz in first, unless
-    `buzzes` says otherwise, and every answer is right or wrong by itself. The players stand in turn
-    order, the lowest score first; of equal scores the one with fewer spins is first, then the one
-    on the left. Sources: docs/sources.md#fan-pages-of-press-your-luck, docs/sources.md#pyl-ml.
+    Four questions come before round 2 of the show. The player who buzzes in first answers. That
+    answer and two others are then offered to the other players, and each chooses one. The right
+    answer brings `buzz_spins` to the player who buzzed in and `choice_spins` to each player who
+    chose it; a wrong one costs nothing. If no player buzzes in, all choose. Every player is equally
+    likely to buzz in first, unless `buzzes` sets it, and all answers are independent. Players are
+    in turn order, the lowest score first; of equal scores the player with fewer spins is first,
+    then the one on the left.
+
+    Sources: docs/sources.md#fan-pages-of-press-your-luck, docs/sources.md#pyl-ml.
     """
 
     scores: tuple[Annotated[StrictInt, Field(ge=0, le=MAX_DOLLARS)], ...]
@@ -447,14 +459,14 @@ class Start(Section):
             raise mistake(f"{said}; expected one a player", "start", name)
 
     def check(self, max_whammies: int) -> None:
-        """Raise a mistake for who would be out by the rules of the board."""
+        """Raise a mistake if a player would be out by the rules of the board."""
         for whammies in self.whammies or ():
             if whammies >= max_whammies:
                 said = f"{whammies} put a player out; expected fewer than max_whammies"
                 raise mistake(f"{said}, {max_whammies}", "start", "whammies")
 
     def states(self) -> Iterator[tuple[Fraction, dict[str, Spins]]]:
-        """(chance, scores in dollars, earned and whammies in turn order), each state once."""
+        """Yield (chance, scores in dollars, earned and whammies in turn order), each state once."""
         states: dict[tuple[Spins, ...], Fraction] = {}
         whammies = self.whammies or (0,) * len(self.scores)
         for spins, chance in self.earned().items():
@@ -465,7 +477,7 @@ class Start(Section):
             yield chance, dict(zip(("scores", "earned", "whammies"), state, strict=True))
 
     def earned(self) -> dict[Spins, Fraction]:
-        """The chance of the spins that the players earn, in the order of [start]."""
+        """Return the chances of the spins that the players earn, in the order of [start]."""
         if self.spins is not None:
             return {self.spins: Fraction(1)}
         players = len(self.scores)
@@ -485,14 +497,15 @@ class Start(Section):
 
 
 QUIZ = ("questions", "buzz_spins", "choice_spins", "buzzes", "buzz_right", "choice_right")
-"""The keys that say what the questions give."""
+"""The keys that describe the questions."""
 
 
 @lru_cache(maxsize=8)
 def _convolved(
     draw: Sequence[tuple[Spins, Fraction]], times: int, players: int
 ) -> dict[Spins, Fraction]:
-    """The sum of so many independent draws of `draw`; in whole numbers, which are quick."""
+    """Return the sum of `times` independent draws of `draw`, computed in whole numbers for
+    speed."""
     scale = lcm(*(chance.denominator for _, chance in draw))
     weights = [(spins, int(chance * scale)) for spins, chance in draw]
     sums: dict[Any, int] = {(0,) * players: 1}

@@ -1,22 +1,21 @@
-"""The setting of a chart of Press Your Luck: who is up, what the others have; play or pass there.
+"""The setting of a chart of Press Your Luck: who is up, the others' holdings, and play or pass.
 
-The player up holds earned spins and nobody before them holds any. A chart is over their score and
-that of the rival. The rest may be chosen, in the words of a table's columns::
+The player up holds earned spins, and no player before them holds any. A chart is over their score
+and the rival's. The rest can be chosen, by the columns of a table::
 
     up=2 spins=1 third=0 whammies_3=3 earned_3=1
 
-``up`` is who is up (2 unless chosen), ``spins`` how many spins are left in all: those that the
-others do not hold are theirs. ``third`` is the dollars of the opponent beside the last one;
-``scores_1=6000`` does as well, or a whole field, ``whammies=0,0,3``. One who is out has as many
-whammies as put a player out, ``whammies_1=4``.
+``up`` is the player up (2 by default) and ``spins`` the spins left in all: the player up has those
+that the others do not hold. ``third`` is the dollars of the opponent other than the last one;
+``scores_1=6000`` works as well, or a whole field, ``whammies=0,0,3``. A player is out with the
+maximum of whammies, ``whammies_1=4``.
 
 The **rival** is the opponent who has more: they get the spins. A **lead** is the score of the
-player up less the rival's.
+player up minus the rival's.
 
-At what lead to pass: `leads_of` looks at every score of the player up below the cap, where they may
-still choose, and says from which lead on they pass (`Lead.pass_from`), from which they play
-(`Lead.play_from`), and at which leads below that they pass too: far behind they would rather have
-the rival spin and whammy.
+`leads_of` computes play or pass for every score of the player up below the cap, where they may
+still choose. `Lead.pass_from` is the lead from which they always pass. Far behind they may pass
+too, to let the rival spin and whammy.
 """
 
 from __future__ import annotations
@@ -41,15 +40,15 @@ from luckbase.solver.search.expand import expand
 from luckbase.solver.sentences import many, nearest, setting
 
 MAX_SETTINGS = 500
-"""Settings of one chart; more than a person reads."""
+"""The most settings of one chart; more than a person can read."""
 RIVAL_SHARE = 0.3
-"""Of the cap: the score of the rival in titles, 6000 of 20000 dollars."""
+"""The score of the rival in titles, as a share of the cap: 6000 of 20000 dollars."""
 WORDS = ("up", "spins", "own", "rival", "third")
 
 
 @dataclass(frozen=True)
 class Setting:
-    """A state in which the player up has a choice, but for their score; players from 0."""
+    """A state in which the player up has a choice, except for their score; players from 0."""
 
     scores: tuple[int, ...]  # dollars
     earned: tuple[int, ...]
@@ -57,11 +56,11 @@ class Setting:
     whammies: tuple[int, ...]
     up: int
     last: int  # the opponent whose score is called ``rival``
-    out: int  # the whammies that put a player out
+    out: int  # the number of whammies that put a player out
 
     @property
     def spins(self) -> int:
-        """Spins left in all."""
+        """The spins left in all."""
         return sum(self.earned + self.passed)
 
     @property
@@ -72,37 +71,36 @@ class Setting:
 
     @property
     def rival(self) -> int:
-        """The opponent who gets the spins: they are in and have more, or else come next."""
+        """The opponent who gets the spins: the one still in with the higher score, or the next."""
         return max(self.others, key=lambda i: (self.is_in(i), self.scores[i]))
 
     @property
     def beside(self) -> tuple[int, ...]:
-        """The opponents beside `last`."""
+        """The opponents other than `last`."""
         return tuple(i for i in self.others if i != self.last)
 
     @property
     def outdone(self) -> bool:
-        """Whether an opponent beside `last` is in and has more, so that they get the spins."""
+        """Whether an opponent other than `last` is in and has more, so that they get the spins."""
         return any(self.is_in(i) and self.scores[i] > self.scores[self.last] for i in self.beside)
 
     def is_in(self, player: int) -> bool:
-        """Whether a player is still in."""
         return self.whammies[player] < self.out
 
     def with_scores(self, player: int, dollars: Ints) -> Ints:
-        """Values (n, 4 players): this setting with each of n scores of a player."""
+        """Return values (n, 4 players): this setting with each of n scores of a player."""
         state = [*self.scores, *self.earned, *self.passed, *self.whammies]
         values = np.tile(np.array(state, np.int64), (len(dollars), 1))
         values[:, player] = dollars
         return values
 
     def in_words(self) -> dict[str, str]:
-        """The state as fields, as text."""
+        """Return the state as fields, as text."""
         names = ("scores", "earned", "passed", "whammies")
         return {name: ",".join(map(str, getattr(self, name))) for name in names}
 
     def over_rival(self, dollars: Ints) -> list[Setting]:
-        """This setting with each of n scores of the last opponent."""
+        """Return this setting with each of n scores of the last opponent."""
         rows = self.with_scores(self.last, dollars)[:, : len(self.scores)]
         return [replace(self, scores=tuple(scores)) for scores in rows.tolist()]
 
@@ -111,7 +109,7 @@ class Choice(NamedTuple):
     """Play or pass at n states."""
 
     play: Floats
-    """(n,): the chance of the player up to win after it, NaN where they may not."""
+    """(n,): the payoff to the player up after playing, NaN if they may not play."""
     passed: Floats
     """(n,): the same after passing."""
     passing: NDArray[np.bool_]
@@ -119,7 +117,7 @@ class Choice(NamedTuple):
 
 
 Choose = Callable[[Ints], Choice]
-"""choose(states in people's units (n, 4 players)) -> play or pass there."""
+"""choose(states in people's units (n, 4 players)) -> play or pass."""
 
 
 def _states(game: Game, values: Ints) -> Ints:
@@ -128,17 +126,16 @@ def _states(game: Game, values: Ints) -> Ints:
 
 
 def stored_choices(game: Game, best: Best, values: Ints) -> Choice:
-    """As `choices`, from the best actions that a table stores: the chances are NaN."""
+    """As `choices`, from the best actions that a table stores: the payoffs are NaN."""
     passing = np.array([str(name).startswith("pass") for name in best(_states(game, values))])
     none = np.full(len(values), np.nan)
     return Choice(none, none, passing)
 
 
 def choices(game: Game, lookup: Lookup, error: float, values: Ints) -> Choice:
-    """Play or pass at states in people's units (n, 4 players), one step ahead of what `lookup`
-    gives.
+    """Return play or pass at states in people's units (n, 4 players), by one step of the rules.
 
-    error: the bound on each payoff. Raises StateError for what is no state.
+    lookup: payoffs of the children. error: bound on each. Raises StateError for an invalid state.
     """
     states = _states(game, values)
     edges = expand(game, states)
@@ -152,16 +149,16 @@ def choices(game: Game, lookup: Lookup, error: float, values: Ints) -> Choice:
     return Choice(play, passed, (passed - play > tolerance) | np.isnan(play))
 
 
-# --- what is chosen ------------------------------------------------------------------------------
+# --- settings ------------------------------------------------------------------------------------
 
 
 def settings(
     game: Game, fields: Mapping[str, str], spins: Sequence[int] | None = None
 ) -> list[Setting]:
-    """The settings that fields ask for, the first field slowest. Raises StateError.
+    """Return the settings that fields describe, the first field slowest. Raises StateError.
 
-    spins: the numbers of spins of a chart that takes several of each field; None for a chart of
-    one setting.
+    spins: the numbers of spins of a chart that allows several values of each field; None for a
+        chart of one setting.
     """
     columns = _columns(game, fields)
     up = columns.pop("up", [2])
@@ -171,7 +168,7 @@ def settings(
     for name, listed in {"up": up, "spins": counts, **columns}.items():
         if len(listed) > 1 and spins is None:
             raise StateError(f"{name}: this chart is of one value; write {name}={listed[0]}")
-    if "spins" not in fields and spins is not None:  # as many as the others leave them one of
+    if "spins" not in fields and spins is not None:  # skip counts that leave the player up none
         of_others = sum(
             min(listed) for name, listed in columns.items() if name.startswith(("earned", "passed"))
         )
@@ -186,7 +183,7 @@ def settings(
 
 
 def _columns(game: Game, fields: Mapping[str, str]) -> dict[str, list[int]]:
-    """Column -> the numbers that are chosen; whole fields by column."""
+    """Return column -> the chosen numbers; whole fields by column."""
     columns: dict[str, list[int]] = {}
     for name, text in fields.items():
         parts = [column for column in game.columns if column.rpartition("_")[0] == name]
@@ -207,7 +204,7 @@ def _columns(game: Game, fields: Mapping[str, str]) -> dict[str, list[int]]:
 
 
 def _numbers(name: str, text: str) -> list[int]:
-    """Numbers as ``1,2,5`` or ``1-12``. Raises StateError."""
+    """Return the numbers of ``1,2,5`` or ``1-12``. Raises StateError."""
     numbers: list[int] = []
     for part in text.replace("$", "").replace(" ", "").split(","):
         ends = re.fullmatch(r"([0-9]{1,9})(?:-([0-9]{1,9}))?", part)
@@ -223,7 +220,7 @@ def _numbers(name: str, text: str) -> list[int]:
 
 
 def _setting(game: Game, up: int, spins: int, columns: Mapping[str, int]) -> Setting:
-    """Raises StateError for what is no state in which the player up has a choice."""
+    """Return a setting. Raises StateError unless the player up has a choice."""
     assert isinstance(game.board, PressYourLuckBoard)
     limit, most = game.board.rules.max_whammies, game.board.depth
     others = [i for i in reversed(range(game.players)) if i != up]
@@ -257,10 +254,10 @@ def _setting(game: Game, up: int, spins: int, columns: Mapping[str, int]) -> Set
 
 
 def _state(game: Game, words: Mapping[str, str], columns: Mapping[str, int]) -> dict[str, int]:
-    """The columns of a state, all but the spins of the player up: chosen, or as the chart has them.
+    """Return the columns of a state except the spins of the player up: chosen, or the defaults.
 
-    words: the columns of the scores. Raises StateError for a column that is not a person's to
-    choose, and for one that is chosen twice.
+    words: the columns of the scores. Raises StateError for a column that cannot be chosen, or that
+        is chosen twice.
     """
     player = words["own"].removeprefix("scores_")
     why = {
@@ -285,7 +282,7 @@ def _state(game: Game, words: Mapping[str, str], columns: Mapping[str, int]) -> 
 
 
 def share_of_cap(game: Game, share: float) -> int:
-    """Dollars on the board's grid."""
+    """Return a share of the cap in dollars on the board's grid."""
     assert isinstance(game.board, PressYourLuckBoard)
     solve = game.board.solve
     return round(share * solve.score_cap / solve.score_unit) * solve.score_unit
@@ -299,24 +296,25 @@ class Lead:
     """Play or pass by lead."""
 
     setting: Setting
-    leads: Ints  # (n,): dollars ahead of the rival, every score below the cap
+    leads: Ints  # (n,): dollars ahead of the rival, for every score below the cap
     choice: Choice
 
     @property
     def pass_from(self) -> int | None:
-        """The least lead from which on passing is always best; None where there is none."""
+        """The least lead from which passing is always best; None if there is none."""
         at = _last_run(self.choice.passing)
         return None if at == len(self.leads) else int(self.leads[at])
 
 
 def _last_run(yes: NDArray[np.bool_]) -> int:
-    """Where the run of True begins that lasts to the end; the length where the last is False."""
+    """Return the begin of the run of True that lasts to the end; the length if the last is
+    False."""
     no = np.flatnonzero(~yes)
     return int(no[-1]) + 1 if len(no) else 0
 
 
 def leads_of(game: Game, choose: Choose, settings: list[Setting]) -> list[Lead]:
-    """Play or pass by lead in each setting; all are looked up at once."""
+    """Return play or pass by lead in each setting, with one look-up for all."""
     assert isinstance(game.board, PressYourLuckBoard)
     solve = game.board.solve
     scores = np.arange(0, solve.score_cap, solve.score_unit, dtype=np.int64)

@@ -1,28 +1,28 @@
-"""The tiers of Press Your Luck, the order of the states in them, and what the kernel takes.
+"""The tiers of Press Your Luck, the order of the states in them, and the kernel's inputs.
 
-A tier is (total spins T, whammy vector). A whammy vector has one entry a player; ``max_whammies``
-means that the player is out, so the vector also says who is in. Inside a tier the whammies never
-change; the tier needs
+A tier is (total spins T, whammy vector). A whammy vector has one entry for each player;
+``max_whammies`` means that the player is out, so the vector also tells who is in. Whammies never
+change inside a tier. A tier needs
 
 * the tier (T - 1, same whammies) after a money spin,
 * the face ``score = 0`` of (T - 1, one whammy more) after a whammy,
-* a two-player tier of at most T - 1 spins where that whammy was the last one,
-* where a slide takes whammies away, the tier (T - 1, one whammy less).
+* a two-player tier of at most T - 1 spins if that whammy was the last one,
+* the tier (T - 1, one whammy less) if a slide takes whammies away.
 
-**Merging.** With T spins left a player with w whammies and w + T < max_whammies can not whammy
-out any more; all such w are the class 0 (`Whammies.tier`), but on boards where a player may choose
-to lose one.
+**Merging.** With T spins left, a player with w whammies and w + T < max_whammies cannot be put out
+any more. All such w are the class 0 (`Whammies.tier`), except on boards where a player may choose
+to lose a whammy.
 
-**Slots.** The players in, in turn order, take the slots A, B, C; with two players in they are A
-and C and slot B is empty (its axis has length 1). Kernels know slots only.
+**Slots.** The players who are in take the slots A, B, C in turn order. If two players are in, they
+are A and C, and slot B is empty (its axis has length 1). Kernels use only slots.
 
 **Row order.** The states of a tier are laid out as ``[score B][score A][configuration][score C]``,
-C order. A configuration is who holds which spins: (earned, passed) of A, B and C, with sum T. The
-configurations are sorted descending by (passed A, earned A, passed B, earned B, passed C), which
-puts them in six regions: A must spin, A decides, B must spin, B decides, C must spin, C decides.
-In that order "spend a spin" maps each region onto a contiguous piece of the configurations of
-T - 1, and "gain a spin" maps each block of equal passed spins onto a contiguous piece of the next
-block: a kernel streams, and gathers nothing. The row number is the state's key inside its tier.
+C order. A configuration is the distribution of spins: (earned, passed) of A, B and C, with sum T.
+Configurations are sorted descending by (passed A, earned A, passed B, earned B, passed C), which
+gives six regions: A must spin, A decides, B must spin, B decides, C must spin, C decides. In that
+order "spend a spin" maps each region onto a contiguous piece of the configurations of T - 1, and
+"gain a spin" maps each block of equal passed spins onto a contiguous piece of the next block: so a
+kernel streams and never gathers. The row number is the state's key inside its tier.
 
 Source: docs/sources.md#gamescrafters (the word tier); the order is this project's own.
 """
@@ -45,7 +45,7 @@ from luckbase.solver.games.press_your_luck.outcomes import Outcomes, merged
 T = TypeVar("T")
 
 A, B, C = 0, 1, 2
-"""Slots."""
+"""The slots."""
 
 Configuration = tuple[int, ...]
 """(earned A, passed A, earned B, passed B, earned C, passed C)."""
@@ -53,16 +53,16 @@ Configuration = tuple[int, ...]
 
 @dataclass(frozen=True, order=True)
 class Tier:
-    """All states with `spins` spins in all and one whammy class a player.
+    """All states with `spins` spins in all and one whammy class for each player.
 
-    `whammies[i] == max_whammies` says that player i is out (score 0, no spins).
+    If `whammies[i] == max_whammies`, player i is out (score 0, no spins).
     """
 
     spins: int
     whammies: tuple[int, ...]
 
     def slots(self, max_whammies: int) -> tuple[int, int, int]:
-        """The player, from 0, in slot A, B, C; -1 for the empty slot B of two players."""
+        """Return the player, from 0, in slot A, B, C; -1 for the empty slot B of two players."""
         a, *b, c = (i for i, w in enumerate(self.whammies) if w < max_whammies)
         return a, b[0] if b else -1, c
 
@@ -71,8 +71,13 @@ class Tier:
 
 
 class Whammies(NamedTuple):
-    """The whammies of a board: of how many players, how many put one out, whether those that can
-    put nobody out any more are 0, whether a slide takes one away."""
+    """The whammies of a board.
+
+    players: the number of players.
+    most: the number that puts a player out.
+    merge: whether harmless whammies become 0.
+    less: whether a slide takes one away.
+    """
 
     players: int
     most: int
@@ -80,25 +85,27 @@ class Whammies(NamedTuple):
     less: bool
 
     def tier(self, spins: int, whammies: Sequence[int]) -> Tier:
-        """The tier that holds the states with these whammies; those of a player out are kept."""
+        """Return the tier of the states with these whammies; those of players who are out are
+        kept."""
         merged = (w if w + spins >= self.most or not self.merge else 0 for w in whammies)
         return Tier(spins, tuple(merged))
 
     def after(self, tier: Tier, player: int, more: int) -> tuple[int, ...]:
-        """The whammies of a tier's players after so many more of a player, from 0."""
+        """Return the whammies of a tier's players after `more` of a player, from 0."""
         return tuple(w + more * (i == player) for i, w in enumerate(tier.whammies))
 
     def tier_with_less(self, tier: Tier, player: int) -> Tier:
-        """The tier of one spin fewer in which a player has lost a whammy, if they had any."""
+        """Return the tier of one spin fewer in which a player has lost a whammy, if they had
+        any."""
         less = self.less and tier.whammies[player] > 0
         return self.tier(tier.spins - 1, self.after(tier, player, -less))
 
 
 def tiers_with(spins: int, whammies: Whammies) -> list[Tier]:
-    """Every tier of `spins` spins: two players in first, then three; high whammies first.
+    """Return every tier of `spins` spins: two players in first, then three; high whammies first.
 
-    Children of a tier that have as many spins do not exist; with high whammies first a depth-first
-    sweep needs few tiers at once.
+    Tiers never read tiers of equal spins. With high whammies first, a depth-first sweep needs few
+    tiers at once.
     """
     out = whammies.most
     classes = [w for w in reversed(range(out)) if whammies.tier(spins, [w]).whammies[0] == w]
@@ -111,7 +118,7 @@ def tiers_with(spins: int, whammies: Whammies) -> list[Tier]:
 
 @lru_cache(maxsize=4096)
 def children(tier: Tier, whammies: Whammies) -> tuple[Tier, ...]:
-    """Every tier that `tier` reads, none with 0 spins (those are `terminal`)."""
+    """Return every tier that `tier` reads, except those of 0 spins (`terminal`)."""
     tiers = {whammies.tier(tier.spins - 1, tier.whammies)}
     inside = [player for player in tier.slots(whammies.most) if player >= 0]
     for player in inside:
@@ -125,8 +132,11 @@ def children(tier: Tier, whammies: Whammies) -> tuple[Tier, ...]:
 
 
 def below_first(roots: Iterable[T], below: Callable[[T], Iterable[T]]) -> list[T]:
-    """All that is at or below roots, each once, after what is below it, but where that leads back
-    to it; what is above soon after."""
+    """Return all nodes at and below roots, each once and after everything below it, except in
+    cycles.
+
+    A node follows soon after the nodes that it needs.
+    """
     ordered: dict[T, None] = {}
     visited: set[T] = set()
 
@@ -144,7 +154,7 @@ def below_first(roots: Iterable[T], below: Callable[[T], Iterable[T]]) -> list[T
 
 @lru_cache(maxsize=8)
 def depth_first(frontier: int, whammies: Whammies) -> tuple[Tier, ...]:
-    """All tiers, each after its children, parents soon after: few are needed at any time."""
+    """Return all tiers, children first and parents soon after: few are needed at any time."""
     spins = (frontier, *range(1, frontier))
     roots = (tier for left in spins for tier in tiers_with(left, whammies))
     return tuple(below_first(roots, lambda tier: children(tier, whammies)))
@@ -152,8 +162,10 @@ def depth_first(frontier: int, whammies: Whammies) -> tuple[Tier, ...]:
 
 @lru_cache(maxsize=8)
 def by_whammies(frontier: int, whammies: Whammies) -> tuple[Tier, ...]:
-    """All tiers, each after its children: one whammy vector after another up through all spins, so
-    that of a tier only the one of a spin more reads more than a face (`face_of`)."""
+    """Return all tiers, children first, one whammy vector after another through all spins.
+
+    Then only the tier of one spin more reads more of a tier than a face (`face_of`).
+    """
 
     def after_one(vector: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
         for player, had in enumerate(vector):
@@ -170,20 +182,21 @@ def by_whammies(frontier: int, whammies: Whammies) -> tuple[Tier, ...]:
 
 
 class Moves(NamedTuple):
-    """The K configurations of T spins, and where a move leads from each; all int64."""
+    """The K configurations of T spins, and the target of each move; all int64."""
 
     configurations: Ints
     """(K, 6): as `Configuration`, in row order."""
     regions: Ints
-    """(7,): the six regions are [regions[i], regions[i + 1]); region 2 * slot + (who decides)."""
+    """(7,): the six regions are [regions[i], regions[i + 1]); region 2 * slot + (whether they
+    decide)."""
     spend: Ints
     """(K,): the configuration of T - 1 spins after the slot up has used a spin."""
     whammy: Ints
-    """(K,): the same, after a whammy: the passed spins left are earned."""
+    """(K,): the same after a whammy, which turns the remaining passed spins into earned ones."""
     gain: Ints
     """(K,): the configuration after money plus a spin."""
     passes: Ints
-    """(K, 3): the configuration after passing all to a slot; -1 where that can not be."""
+    """(K, 3): the configuration after passing all spins to a slot; -1 if that is impossible."""
     runs: Ints
     """(R, 4): the forced configurations of A and B in pieces (start, stop, start of spend, start of
     gain), contiguous in all three."""
@@ -191,8 +204,7 @@ class Moves(NamedTuple):
 
 @cache
 def configurations(spins: int, three: bool) -> dict[Configuration, int]:
-    """The configurations of so many spins over three players in (or two), in row order, each with
-    its number."""
+    """Return the configurations of spins over three players in (or two), in row order, numbered."""
     rows: list[Configuration] = []
     for pa in range(spins, -1, -1):
         for ea in range(spins - pa, -1, -1):
@@ -210,7 +222,7 @@ def _with_spins(configuration: Configuration, slot: int, earned: int, passed: in
 
 @cache
 def moves_of(spins: int, three: bool) -> Moves:
-    """The moves of T = `spins` >= 1 spins over three players in (or two)."""
+    """Return the moves of T = `spins` >= 1 spins over three players in (or two)."""
     numbers, below = configurations(spins, three), configurations(spins - 1, three)
     spend, whammy, gain, region = np.empty((4, len(numbers)), np.int64)
     passes = np.full((len(numbers), 3), -1, np.int64)
@@ -240,8 +252,10 @@ def moves_of(spins: int, three: bool) -> Moves:
 
 @lru_cache(maxsize=8)
 def block_columns(spins: int, three: bool, size: int, unit: int, blocks: int) -> NDArray[np.int32]:
-    """int32 (8, blocks * K * size): earned, passed of A, B, C; the dollars of C; zeros.
-    Read-only."""
+    """Return int32 (8, blocks * K * size): earned, passed of A, B, C; the dollars of C; zeros.
+
+    Read-only.
+    """
     table = moves_of(spins, three).configurations.astype(np.int32)
     columns = [np.repeat(table[:, i], size) for i in range(6)]
     columns.append(np.tile(np.arange(size, dtype=np.int32) * np.int32(unit), len(table)))
@@ -255,19 +269,18 @@ def block_columns(spins: int, three: bool, size: int, unit: int, blocks: int) ->
 def acting_column(
     spins: int, slots: tuple[int, int, int], size: int, blocks: int
 ) -> NDArray[np.int8]:
-    """int8 (blocks * K * size): the player who is up, from 1; slots as `Tier.slots`.
-    Read-only."""
+    """Return the player up, from 1: int8 (blocks * K * size), read-only; slots as `Tier.slots`."""
     up = np.repeat((A, B, C), np.diff(moves_of(spins, slots[B] >= 0).regions[::2]))
     column = np.tile(np.repeat(np.array(slots, np.int8)[up] + np.int8(1), size), blocks)
     column.setflags(write=False)
     return column
 
 
-# --- what the kernel takes -----------------------------------------------------------------------
+# --- inputs of the kernel ------------------------------------------------------------------------
 
 
 class Taps(NamedTuple):
-    """The outcomes of a spin from each score v in 0..cap, those that reach the cap merged."""
+    """The outcomes of a spin from each score v in 0..cap, with those that reach the cap merged."""
 
     whammy: float
     """The chance of a whammy."""
@@ -278,20 +291,20 @@ class Taps(NamedTuple):
     weights: Floats
     """(cap + 1, k): its chance."""
     money: Ints
-    """(cap + 1,): how many of a row are money."""
+    """(cap + 1,): the number of money outcomes in a row."""
     outcomes: Ints
-    """(cap + 1,): how many there are in a row."""
+    """(cap + 1,): the number of outcomes in a row."""
     moves: Ints
     """(k,): the same unmerged, as units won, for shifts along a row."""
     chances: Floats
-    """(k,): of the moves."""
+    """(k,): the chances of the moves."""
     plain_money: int
-    """How many of the moves are money."""
+    """The number of moves that are money."""
 
 
 @lru_cache(maxsize=4)
 def make_taps(outcomes: Outcomes, cap: int) -> Taps:
-    """The taps of an outcome distribution; chances are summed as exact fractions first."""
+    """Return the taps of an outcome distribution; chances are first summed as exact fractions."""
     plain = outcomes.money + outcomes.spin
     rows, weights = np.zeros((cap + 1, len(plain)), np.int64), np.zeros((cap + 1, len(plain)))
     money, count = np.zeros((2, cap + 1), np.int64)
@@ -310,27 +323,29 @@ def make_taps(outcomes: Outcomes, cap: int) -> Taps:
 
 
 class Caps(NamedTuple):
-    """How to sweep a score triple with some slot stuck, mostly at the cap; all int64.
+    """How to sweep scores with a stuck slot, mostly at the cap; all int64.
 
     The first index is the mask of the slots that are stuck (A 1, B 2, C 4).
     """
 
     orders: Ints
-    """(8, K): the configurations to fill, each after those that it leans on. With A not stuck
-    their configurations are left out: the streams fill them."""
+    """(8, K): the configurations to fill, each after those that it depends on. If A is not stuck,
+    its configurations are left out: the streams fill them."""
     counts: Ints
-    """(8,): how many of them there are."""
+    """(8,): their number."""
     pivot_of: Ints
-    """(8, K): of a configuration, the pivot where a loop is opened, or -1."""
+    """(8, K): the pivot at which a configuration's loop is opened, or -1."""
     powers: Ints
-    """(8, K): by pivot, the power of the chance of plus a spin that one round of its loop
+    """(8, K): by pivot, the power of the chance of plus a spin by which one round of its loop
     multiplies; padded with -1."""
 
 
 @lru_cache(maxsize=64)
 def make_caps(spins: int, three: bool, chooses: bool = False) -> Caps:
-    """Orders and pivots for T = `spins`; the dependencies come from the moves. No pivots where the
-    board leaves something to choose: there loops are swept until they are still."""
+    """Return orders and pivots for T = `spins`; the dependencies come from the moves.
+
+    If the board offers choices there are no pivots: loops are swept until they converge.
+    """
     moves = moves_of(spins, three)
     orders, pivot_of, powers = np.full((3, 8, len(moves.spend)), -1, np.int64)
     counts = np.zeros(8, np.int64)
@@ -351,11 +366,13 @@ def make_caps(spins: int, three: bool, chooses: bool = False) -> Caps:
 
 
 def _pivots(moves: Moves, mask: int) -> dict[int, int]:
-    """Configuration -> power: the first slot at the cap must spin all K spins of the capped slots.
+    """Return configuration -> power: the first slot at the cap must spin all K spins of the capped
+    slots.
 
     Playing plus a spin K times and passing hands all K to the next slot at the cap, and so on
-    round: one round multiplies by (chance of plus a spin) ** (slots at the cap * K). A slot below
-    the cap takes no part; where it holds spins and comes before one of the others, it breaks in.
+    around: one round multiplies by (chance of plus a spin) ** (slots at the cap * K). A slot below
+    the cap takes no part; but if it holds spins and comes before one of the others, it interrupts
+    the loop.
     """
     first, *others = (slot for slot in (A, B, C) if mask >> slot & 1)
     pivots = {}
@@ -370,8 +387,10 @@ def _pivots(moves: Moves, mask: int) -> dict[int, int]:
 
 
 def _leans_on(moves: Moves, mask: int, c: int, chooses: bool) -> set[int]:
-    """The configurations at the same scores that configuration c may need first; all that there
-    may be where the board leaves something to choose, for then slots are stuck at nothing too."""
+    """Return the configurations at the same scores that configuration c may need first.
+
+    If the board offers choices, these are all possible ones, because slots can also be stuck at 0.
+    """
     up, decides = divmod(int(np.searchsorted(moves.regions, c, side="right")) - 1, 2)
     if not decides:
         return {int(moves.gain[c])} if mask >> up & 1 else set()
@@ -380,12 +399,12 @@ def _leans_on(moves: Moves, mask: int, c: int, chooses: bool) -> set[int]:
     if chooses:
         at_cap = others
     elif mask >> up & 1:
-        at_cap = at_cap[:1]  # two level at the cap: a passer at the cap passes to the next
+        at_cap = at_cap[:1]  # two level at the cap: the passer takes the next
     return {int(moves.passes[c, slot]) for slot in at_cap or others}
 
 
 def terminal(three: bool, size: int) -> Floats:
-    """The game is over with no spins left: (2, nB, nA, nC); the highest wins, ties share."""
+    """Return the payoffs with no spins left: (2, nB, nA, nC); the highest wins, ties share."""
     a = np.arange(size)[None, :, None]
     s = np.arange(size)[None, None, :]
     b = np.arange(size)[:, None, None] if three else np.full((1, 1, 1), -1)
@@ -395,13 +414,17 @@ def terminal(three: bool, size: int) -> Floats:
 
 
 PAIR = 3
-"""Beside the slots: what of a tier of two players one of three reads, where a third one is out."""
+"""In place of a slot: the part of a two-player tier that a three-player tier reads when a third
+player is put out."""
 
 
 @cache
 def lost_configurations(spins: int, three: bool) -> tuple[tuple[Ints, Ints], ...]:
-    """By slot, where it is up: the configurations of `spins` - 1 spins that a whammy leads to,
-    ascending, and which of them it is from each of the configurations of `spins`."""
+    """Return, for each slot up, the targets of a whammy, and each configuration's index among them.
+
+    The targets are configurations of `spins` - 1 spins, ascending; the indices are for the
+    configurations of `spins`.
+    """
     moves = moves_of(spins, three)
     ends = moves.regions[::2]
     ups = (moves.whammy[ends[slot] : ends[slot + 1]] for slot in (A, B, C))
@@ -409,10 +432,10 @@ def lost_configurations(spins: int, three: bool) -> tuple[tuple[Ints, Ints], ...
 
 
 def face_of(slot: int, payoffs: Floats, spins: int, three: bool, size: int) -> Floats:
-    """What tiers of other whammies read of one of `spins` spins: a slot's score is 0, and the
-    configurations (f) are those of `lost_configurations`.
+    """Return the part of a tier of `spins` spins that tiers of other whammies read.
 
-    A: (2, nB, f, nC), B: (2, nA, f, nC), C: (2, nB, nA); PAIR: all payoffs of slot A, (nA, K, nC).
+    A slot's score is 0 and the configurations (f) are those of `lost_configurations`. A: (2, nB, f,
+    nC), B: (2, nA, f, nC), C: (2, nB, nA); PAIR: all payoffs of slot A, (nA, K, nC).
     """
     if slot == PAIR:
         return payoffs.reshape(2, size, -1, size)[0]
@@ -426,9 +449,10 @@ def face_of(slot: int, payoffs: Floats, spins: int, three: bool, size: int) -> F
 def whammy_faces(
     tier: Tier, whammies: Whammies, size: int, face: Callable[[Tier, int], Floats]
 ) -> tuple[Floats, Floats, Floats]:
-    """WA, WB, WC of the kernel: the payoffs after a whammy of the slot up, by configuration.
+    """Return WA, WB, WC of the kernel: the payoffs after a whammy of the slot up, by configuration.
 
-    `face(tier, slot)` gives a child's, as `face_of`, also for 0 spins; `size` is cap + 1.
+    face: ``face(tier, slot)`` returns a child's, as `face_of`, also for 0 spins.
+    size: cap + 1.
     """
     slots = tier.slots(whammies.most)
     three = slots[B] >= 0
@@ -445,7 +469,7 @@ def whammy_faces(
             of = lost_configurations(tier.spins, three)[slot][1]
             faces[:] = payoffs if slot == C else payoffs[:, :, of]
         elif not three:
-            wc[0] = 1.0  # C out: A is the last one in; A out leaves wa = 0
+            wc[0] = 1.0  # C out: A is the last one in; A out: wa stays 0
         elif slot == C:
             wc[0] = face(whammies.tier(0, after), PAIR)[:, 0].T
             wc[1] = 1.0 - wc[0]

@@ -1,4 +1,4 @@
-"""Skunk: two players, dice rolled as often as one dares, a 1 takes the turn, all 1s the score."""
+"""Skunk: two players roll dice; a 1 loses the points of the turn, all 1s lose the score."""
 
 from luckbase.solver.board.registry import Entry
 

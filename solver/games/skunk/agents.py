@@ -1,9 +1,9 @@
 """The agents of Skunk and Pig.
 
-`hold-at-k`, for any k: hold once the turn has k points or more. `computer`: the opponent in Pig
-by rounds, who after each roll sticks with the chance min(1, rolls ** (4 v) / 50), where
-v = (turn / rolls) / sides; they always roll first, and have to see the rolls of the turn.
-``optimal`` plays as in the table, also against somebody who is not; ``best-response`` to the other.
+`hold-at-k`, for any k: hold once the turn has at least k points. `computer`: the opponent in Pig by
+rounds. After each roll they stick with the chance min(1, rolls ** (4 v) / 50), where v = (turn /
+rolls) / sides. They always roll first, and need the rolls of the turn. ``optimal`` plays as in the
+table, even if the opponent does not; ``best-response`` plays best against the other.
 
 Source: docs/sources.md#pig-blog.
 """
@@ -29,7 +29,7 @@ class HoldAt:
     k: int
 
     def sticks(self, turn: int, rolls: int) -> float:
-        """The chance to hold after so many rolls worth `turn`."""
+        """Return the chance to hold after this many rolls worth `turn`."""
         return float(turn >= self.k)
 
     def __call__(self, game: Game, player: int, state: Ints, actions: list[int]) -> int:
@@ -43,7 +43,7 @@ class Computer:
     sides: int
 
     def sticks(self, turn: int, rolls: int) -> float:
-        """The chance to hold after so many rolls worth `turn`."""
+        """Return the chance to hold after this many rolls worth `turn`."""
         v = turn / max(rolls, 1) / self.sides
         return float(min(1.0, rolls ** (4 * v) / 50)) if rolls else 0.0
 
@@ -53,7 +53,7 @@ class Computer:
 
 
 class TurnAgents(Mapping[str, Agent]):
-    """The agents by name; ``hold-at-k`` is found for any k >= 1 and listed up to `most`."""
+    """The agents by name; ``hold-at-k`` exists for any k >= 1 and is listed up to `most`."""
 
     def __init__(self, most: int, sides: int) -> None:
         self.most, self.sides = most, sides
@@ -76,7 +76,7 @@ class TurnAgents(Mapping[str, Agent]):
 
 
 def race_agents(game: Game) -> Agents:
-    """The agents of a race."""
+    """Return the agents of a race."""
     options = race_options(game)
     return Agents(TurnAgents(options.goal, options.sides), check=check_rolls)
 

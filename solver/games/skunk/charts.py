@@ -1,4 +1,4 @@
-"""The charts of Skunk, and of the Pig that is a race, as `solver.charts` has them.
+"""The charts of Skunk, and of Pig as a race, for `solver.charts`.
 
 **The list.** A line is ``(mine,yours) chance - toggles``, at the start of a turn, as first printed
 in 1998::
@@ -7,10 +7,10 @@ in 1998::
     (0,87) .0661453 - 33 44 100
 
 The toggles: roll while the turn is below the first number, hold below the second, roll below the
-third, and so on. At goal - mine the turn has won; the list ends there if the last word is roll.
+third, and so on. At goal - mine the turn has won; the list ends there if its last stretch is roll.
 
-A turn is **uncertain** if rolling and holding differ by less than the table's error can account
-for: it is marked, and the chart says hold there.
+A turn is **uncertain** if the difference between rolling and holding is within the table's error.
+It is marked, and the chart holds there.
 
 Source: docs/sources.md#gottahack-1998.
 """
@@ -68,8 +68,6 @@ NOTE = (
 
 
 class RaceCharts(Charts):
-    """The charts of a race (module docstring)."""
-
     kinds = KINDS
     searches = (
         Search("holding is best though behind", "best=hold mine<yours"),
@@ -88,9 +86,9 @@ class RaceCharts(Charts):
             )
         race = race_of(self.game)
         chosen = _chosen(race, fields)
-        first = np.arange(race.rows(0) // 2)  # player 1's rows say all
+        first = np.arange(race.rows(0) // 2)  # player 1's rows suffice
         payoffs = np.ascontiguousarray(lookup(race.states_at(0, first))[:, 0])
-        # Two payoffs may each be off by the error; below that no choice is called.
+        # Two payoffs may each be off by the error; closer choices are uncertain.
         strategy = Strategy(race, payoffs, max(race.game.tie_tolerance, 2 * request.error))
         if name == "chart":
             mine, yours = (chosen.get(field, range(race.goal)) for field in SCORES)
@@ -100,7 +98,7 @@ class RaceCharts(Charts):
 
 
 def _chosen(race: Race, fields: Mapping[str, str]) -> dict[str, Sequence[int]]:
-    """Return the scores that a person wants to see, ascending, by field."""
+    """Return the scores to show, ascending, by field."""
     for name in fields:
         if name in race.game.columns and name not in SCORES:
             raise StateError(f"{name}: a line is for the start of a turn, by mine and yours only")
@@ -124,8 +122,12 @@ def _chosen(race: Race, fields: Mapping[str, str]) -> dict[str, Sequence[int]]:
 
 @dataclass(frozen=True)
 class Entry:
-    """A line of the chart. value: the chance to win at the start of the turn. toggles: turn's
-    points, ascending. uncertain: turns whose choice hangs on less than the tolerance."""
+    """A line of the chart.
+
+    value: the chance to win at the start of the turn.
+    toggles: the turn's points, ascending.
+    uncertain: turns whose choice depends on less than the tolerance.
+    """
 
     mine: int
     yours: int
@@ -134,14 +136,14 @@ class Entry:
     uncertain: tuple[int, ...]
 
     def __str__(self) -> str:
-        """The line; the turns that are uncertain follow a question mark."""
+        """Return the line; uncertain turns follow a question mark."""
         line = f"({self.mine},{self.yours}) {self.value:.7f}".replace(" 0.", " .")
         line += " - " + _spaced(self.toggles)
         return line + (f" ? {_spaced(self.uncertain)}" if self.uncertain else "")
 
     @property
     def hold(self) -> int:
-        """The hold point: where the first stretch of rolling ends."""
+        """The hold point: the end of the first stretch of rolling."""
         return self.toggles[0]
 
 
@@ -151,32 +153,36 @@ def _spaced(turns: tuple[int, ...]) -> str:
 
 @dataclass(frozen=True)
 class Strategy:
-    """Where to roll and where to hold. payoffs: float64 (rows // 2,), player 1's rows of the table;
-    tolerance: differences below it are uncertain."""
+    """When to roll and when to hold.
+
+    payoffs: float64 (rows // 2,), player 1's rows of the table.
+    tolerance: smaller differences are uncertain.
+    """
 
     race: Race
     payoffs: Floats
     tolerance: float
 
     def entries(self, mine: Sequence[int], yours: Sequence[int]) -> list[Entry]:
-        """The lines of these scores, mine slowest."""
+        """Return the lines for these scores, mine slowest."""
         return [self.entry(m, y) for m in mine for y in yours]
 
     def entry(self, mine: int, yours: int) -> Entry:
-        """One of these lines."""
         hold, roll = action_values(self.race.ints, self.payoffs, mine, yours)
         rolls, uncertain = roll > hold + self.tolerance, np.abs(roll - hold) <= self.tolerance
-        turns = np.flatnonzero(np.diff(rolls)) + 1  # where a stretch of equal choices begins
+        turns = np.flatnonzero(np.diff(rolls)) + 1  # where the choice changes
         toggles = turns.tolist()
-        if len(toggles) % 2 == 0:  # the last word is roll
+        if len(toggles) % 2 == 0:  # the last stretch is roll
             toggles.append(self.race.goal - mine)
         value = float(self.payoffs[row_of(self.race.goal, mine, yours, 0)])
         return Entry(mine, yours, value, tuple(toggles), tuple(np.flatnonzero(uncertain).tolist()))
 
 
 def hold_points(strategy: Strategy) -> Floats:
-    """For the picture, (goal, goal) by mine and yours: the hold point; goal - mine if they roll to
-    the end; NaN if it is uncertain."""
+    """Return the hold points for the picture, (goal, goal) by mine and yours.
+
+    goal - mine means rolling to the end; NaN is uncertain.
+    """
     goal = strategy.race.goal
     points = np.empty((goal, goal))
     for line in strategy.entries(range(goal), range(goal)):
@@ -209,8 +215,11 @@ def _listing(entries: Sequence[Entry], tolerance: float) -> Listing:
 
 
 def all_or_nothing_from(points: Floats) -> list[int]:
-    """For each score of mine the least score of yours from which on every hold point is the whole
-    way to the goal; the goal where there is none. points: float64 (goal, goal)."""
+    """Return, for each score of mine, the least score of yours from which all hold points are goal
+    - mine.
+
+    The goal if there is none. points: float64 (goal, goal).
+    """
     goal = len(points)
     short = points != goal - np.arange(goal)[:, None]
     last = goal - np.argmax(short[:, ::-1], axis=1)
@@ -231,7 +240,7 @@ def _hold(points: Floats, about: str) -> Heatmap:
     if unsure:
         about += f"; blank below the line: too close to call ({unsure})"
     words = []
-    across = [mine for mine in range(goal) if jump[mine] <= mine]  # beyond, on the diagonal
+    across = [mine for mine in range(goal) if jump[mine] <= mine]  # on the diagonal
     if across:
         middle = min((across[0] + goal - 1) / 2, 0.88 * goal - 0.5)  # words are wide
         words.append(charts.Words(f"all or nothing:\nroll to {goal}", middle, middle))
@@ -243,8 +252,11 @@ def _hold(points: Floats, about: str) -> Heatmap:
 
 
 def _steps(jump: list[int], goal: int) -> tuple[charts.Line, ...]:
-    """The line: over each score of mine the lower edge of its first score of yours, steps joined;
-    none where it is all or nothing everywhere, or never."""
+    """Return the line: over each score of mine the lower edge of its first score of yours, steps
+    joined.
+
+    Empty if it is all or nothing everywhere, or never.
+    """
     inside = [mine for mine in range(goal) if 0 < jump[mine] < goal]
     if not inside:
         return ()

@@ -1,14 +1,15 @@
-"""Skunk, and the Pig that is a race: the boards, the transition, the fields, the rules on a board.
+"""Skunk, and Pig as a race: the boards, the transition, the fields, the rules on a board.
 
-A state is ``mine=0 yours=87 turn=32``: the banked points of the player to act and of the other, the
-points of the turn, and `player`, who acts: 1 (if not said) or 2. A board with `count_rolls` has one
-more field, `rolls`, the rolls of the turn, and no table. Payoffs are the two players' chances to
-win, player 1's first, whoever acts. Over as soon as mine + turn >= goal; all such states of a
-player are one, (goal, 0, 0, player), and they have 1, the other 0.
+A state is ``mine=0 yours=87 turn=32``: the banked points of the player who acts and of the other,
+the points of the turn, and `player`, who acts: 1 (the default) or 2. A board with `count_rolls` has
+one more field, `rolls`, the rolls of the turn, and no table. Payoffs are the players' chances to
+win, in the order player 1, player 2. The game is over as soon as mine + turn >= goal. All such
+states of a player are one, (goal, 0, 0, player), in which they have 1 and the other 0.
 
-Whoever has rolled has at least a point, so turn = 0 is before the first roll: `first_roll_safe` and
-`must_roll` need no field of their own. What the dice do is in the board as whole numbers of rolls.
-Ties between actions: holding comes first; rolling must be better by more than the tolerance.
+A player who has rolled has at least a point, so turn = 0 is before the first roll:
+`first_roll_safe` and `must_roll` need no field of their own. The board holds the effects of the
+dice as whole numbers of rolls. Ties between actions: holding comes first; rolling must be better by
+more than the tolerance.
 
 Sources: docs/sources.md#gottahack-1998, docs/sources.md#neller-and-presser-2004.
 """
@@ -45,11 +46,11 @@ from luckbase.solver.sentences import many
 
 HERE = __package__
 MINE, YOURS, TURN, PLAYER, ROLLED = 0, 1, 2, 3, 4
-"""Where the fields stand in a state."""
+"""The positions of the fields in a state."""
 HOLD, ROLL = 0, 1
 """The actions."""
 GOAL, MUST_ROLL, TOTAL, MAX_POINTS, TABLES = 0, 1, 2, 3, 4
-"""Where the board's whole numbers stand; MAX_POINTS is the most of a roll. From TABLES on, first
+"""Positions in the board's whole numbers; MAX_POINTS is the most of a roll. From TABLES on, first
 for the first roll of a turn and then for the others: how many of the TOTAL rolls lose the turn,
 lose the score, and are worth 0, 1, …, MAX_POINTS points."""
 
@@ -61,11 +62,11 @@ HELP = {
     "player": "The player up, 1 or 2.",
     "rolls": "Rolls made in this turn so far.",
 }
-"""What the fields are."""
+"""Help for the fields."""
 
 
 MAX_ROLLS = 10_000
-"""Ordered rolls: four dice of ten sides."""
+"""The most ordered rolls: four dice of ten sides."""
 
 Penalty = Literal["turn", "score", "points"]
 
@@ -81,12 +82,12 @@ RULE_HELP = {
     "count_rolls": "States keep how many rolls the turn has had, for agents who look at it; the "
     "values are the same, and such a board has no full table.",
 }
-"""What the options are, here and in Pig."""
+"""Help for the options, here and in Pig."""
 
 
 class Options(Section):
-    """The rule options. Without `must_roll` there is no full table; no player who may pass is
-    better off."""
+    """The rule options. Without `must_roll` there is no full table; passing never helps a
+    player."""
 
     goal: int = option(100, 1, 200, RULE_HELP["goal"])
     dice: int = option(2, 1, 4, RULE_HELP["dice"])
@@ -110,12 +111,11 @@ class Options(Section):
         return self
 
     def race(self) -> Options:
-        """The options of a race in Skunk's words, which are these."""
+        """Return the options of a race in Skunk's terms: these."""
         return self
 
     def every_roll(self, first: bool) -> Iterator[tuple[tuple[int, ...], Penalty, int]]:
-        """(faces, what the roll does, its points) of every ordered roll, of a turn's first or a
-        later one."""
+        """Yield (faces, effect, points) of every ordered roll; first: of a turn's first roll."""
         for faces in map(tuple, rolls_in_order(self.dice, self.sides).tolist()):
             ones = faces.count(1)
             penalty: Penalty = "points"
@@ -125,7 +125,7 @@ class Options(Section):
             yield faces, penalty, points if penalty == "points" else 0
 
     def rolls(self, first: bool) -> Rolls:
-        """The ordered rolls by what they do, the first of a turn or a later one."""
+        """Return the ordered rolls by effect; first: for a turn's first roll."""
         counts = Counter((penalty, points) for _, penalty, points in self.every_roll(first))
         points = [counts["points", k] for k in range(self.dice * self.sides + 1)]
         return Rolls(counts["turn", 0], counts["score", 0], points, counts.total())
@@ -133,7 +133,8 @@ class Options(Section):
 
 @dataclass(frozen=True)
 class Rolls:
-    """How many rolls lose the turn, lose the score, are worth each number of points; all."""
+    """The numbers of rolls that lose the turn, lose the score, are worth each number of points;
+    all."""
 
     turn: int
     score: int
@@ -142,7 +143,7 @@ class Rolls:
 
 
 class SkunkBoard(Board):
-    """A board of Skunk: [rules] and nothing else."""
+    """A board of Skunk: only [rules]."""
 
     game: Literal["skunk"]
     rules: Options = Options()
@@ -150,7 +151,7 @@ class SkunkBoard(Board):
 
 @njit(rules.TRANSITION_TYPE)
 def transition(board, state, edges):
-    """The edges of a state, by the contract in `solver.game.rules`."""
+    """Write the edges of a state, by the contract in `solver.game.rules`."""
     ints = board.ints
     children, weights, actions, rewards, about = edges
     mine, yours, turn, player = state[MINE], state[YOURS], state[TURN], state[PLAYER]
@@ -198,11 +199,11 @@ STATISTICS = Statistics(
         "turns": lambda states, actions, children: states[:, TURN] == 0,
     },
 )
-"""A turn begins with no points. No state says by how much a game was won."""
+"""A turn begins without points. Terminal states do not show the margin of the win."""
 
 
 def numbers(options: Options) -> Numbers:
-    """The board as `transition` reads it."""
+    """Return the board as `transition` reads it."""
     first, later = options.rolls(True), options.rolls(False)
     ints = [options.goal, options.must_roll, first.total, len(first.points) - 1]
     for table in (first, later):
@@ -211,12 +212,12 @@ def numbers(options: Options) -> Numbers:
 
 
 def skunk(board: SkunkBoard) -> Rules:
-    """The rules of Skunk on a board."""
+    """Return the rules of Skunk on a board."""
     return race(board.rules, f"{HERE}.kernel:Race")
 
 
 def race(options: Options, layout: str) -> Rules:
-    """The rules of a race under options in Skunk's words; layout: where its `Layout` is."""
+    """Return the rules of a race under options in Skunk's terms; layout: names its `Layout`."""
     goal, counted = options.goal, options.count_rolls
     table = NO_ROLLS if counted else layout if options.must_roll else NO_END
     turn = goal // 5
@@ -253,7 +254,7 @@ def race(options: Options, layout: str) -> Rules:
 
 
 def race_options(game: Game) -> Options:
-    """The options of a race's board, in Skunk's words."""
+    """Return the options of a race's board, in Skunk's terms."""
     board: Any = game.board
     return board.rules.race()
 
@@ -268,12 +269,12 @@ NO_END = rules.Unavailable(
 
 
 def two_forms(game: Game) -> View:
-    """With the rolls of the turn in its states, and without."""
+    """Return the view: states with the rolls of the turn, and without."""
     return View(partial(under, game, count_rolls=False))
 
 
 def canonical(goal: int, states: Ints, refuse: Refuse) -> Ints:
-    """Canonical states: all that are won by one player are one."""
+    """Return canonical states: all states won by one player are one."""
     mine, yours, turn, player = (states[:, i] for i in range(4))
     refuse(
         (mine >= goal) & (yours >= goal),
@@ -296,7 +297,7 @@ def canonical(goal: int, states: Ints, refuse: Refuse) -> Ints:
 
 
 def refuse_rolls(rolls: Ints, turn: Ints, refuse: Refuse) -> None:
-    """Refuse rolls (n,) that can not have made the points of the turn (n,)."""
+    """Refuse rolls (n,) that cannot have made the points of the turn (n,)."""
     refuse(
         (turn > 0) != (rolls > 0),
         lambda x: f"rolls: {rolls[x]}, and turn: {turn[x]}; both are 0 before "
@@ -309,12 +310,12 @@ def refuse_rolls(rolls: Ints, turn: Ints, refuse: Refuse) -> None:
 
 
 STEPS, TURNS = 3, 6
-"""Steps of a lead, and as many of a deficit, the last one open; spans of a turn, the last open."""
+"""The number of steps of a lead, and of a deficit; of spans of a turn. The last has no bound."""
 
 
 @njit(GROUP_TYPE)
 def group(board, state, actor, out, rest):
-    """The group of a state, by the contract in `solver.game.groups`."""
+    """Return the group of a state, by the contract in `solver.game.groups`."""
     points = board.ints[0]  # of a step of the lead, and of a span of the turn
     lead, turn = state[MINE] - state[YOURS], state[TURN]
     step = min((abs(lead) + points - 1) // points, STEPS)
@@ -328,8 +329,10 @@ def group(board, state, actor, out, rest):
 
 
 def groups_of_scores(goal: int, max_score: int, hold: str, name: str, doing: str) -> Groups:
-    """Groups of a game to about `goal` points, with scores up to `high` and the action `hold`,
-    which a sentence calls `name` or `doing`."""
+    """Return groups of a game to about `goal` points, with scores up to `max_score`.
+
+    hold: the action's name; sentences call it `name` or `doing`.
+    """
     points = max(1, goal // 10)
     ahead, turns = spans(points, STEPS), ["before the first roll", *spans(points, TURNS)]
     leads = [f"behind by {x}" for x in reversed(ahead)] + ["level"]
@@ -355,6 +358,6 @@ def groups_of_scores(goal: int, max_score: int, hold: str, name: str, doing: str
 
 
 def spans(step: int, count: int) -> Sequence[str]:
-    """``1 to 10``, …, and an open one."""
+    """Return ``1 to 10``, …, and a last one without an upper bound."""
     ends = [((k - 1) * step + 1, k * step) for k in range(1, count)]
     return [*(f"{a} to {b}" if a < b else f"{a}" for a, b in ends), f"above {(count - 1) * step}"]

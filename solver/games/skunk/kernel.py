@@ -1,35 +1,33 @@
-"""The one tier of Skunk, or of the Pig that is a race, and its kernel: every state's chance to win,
-certified.
+"""The single tier of Skunk, or of Pig as a race, and its kernel: certified chances to win.
 
 A score can fall back to 0 and every state can reach every other, so there is one tier. It has a row
-for every state with mine + turn < goal, also for those that no play comes to (a turn of 1 point
-with two dice), in the order of (player, mine, yours, turn); player 2's half is 1 minus player 1's.
+for every state with mine + turn < goal, even if no play reaches it (a turn of 1 point with two
+dice), in the order (player, mine, yours, turn). Player 2's half is 1 minus player 1's.
 
-Let V(m, y) be the chance of the player to act at the start of a turn, m banked and y the other's,
-and v(t) = v(m, y, t) with t points in the turn; N rolls are equally likely, B lose the turn, C lose
-the score and c(s) are worth s points::
+Let V(m, y) be the chance of the player who acts at the start of a turn, with m banked and y the
+other's score, and v(t) = v(m, y, t) with t points in the turn. N rolls are equally likely: B lose
+the turn, C lose the score and c(s) are worth s points::
 
     v(t) = 1                                                           if m + t >= goal
          = max(1 - V(y, m + t), (B x + C z + sum of c(s) v(t + s)) / N),  V(m, y) = v(0)
     x = 1 - V(y, m),  z = 1 - V(y, 0)
 
-1. **A turn** given V is a loop over t downwards. Beside v goes its slope dv/dx: v is convex and
+1. **A turn** given V is a loop over t downwards. It also computes the slope dv/dx: v is convex and
    piecewise linear in x.
 2. **A block** {(m, y), (y, m)}: V(m, y) and V(y, m) as functions of each other, solved by Newton's
    method with the slopes, which is policy iteration on the block.
 3. **A sweep** goes over the blocks by descending m + y. Everything else that a block reads has a
-   higher sum, but for z. So where no roll loses the score one sweep solves the game; Skunk takes
-   14. Sweeps stop when V stands still.
-4. **The certificate** (`certify`) reads only the finished values. s(m, t) bounds the actions that
-   a player alone can make before they win, however they play: s >= 1 + s(m + t, 0) and
-   s >= 1 + (B s(m, 0) + C s(0, 0) + sum of c(s') s(m, t + s')) / N. Then w = s(m, t) + s(y, 0)
-   bounds the actions of both from (m, y, t) on, and satisfies w >= 1 + the mean of w after any
-   action. So if |out - T out| <= eps everywhere, T the Bellman operator, then
-   |out - exact| <= eps max(w) (the argument of `solver.search.cycles`, step 3). eps is
-   the residual as computed plus the rounding of computing it: sums here are compensated, so 3 u, u
-   = 2 ** -53.
+   higher sum, except z. So if no roll loses the score, one sweep solves the game; Skunk takes 14.
+   Sweeps stop when V converges.
+4. **The certificate** (`certify`) reads only the finished values. s(m, t) bounds the number of
+   actions of one player before they win, for any play: s >= 1 + s(m + t, 0) and s >= 1 + (B s(m, 0)
+   + C s(0, 0) + sum of c(s') s(m, t + s')) / N. Then w = s(m, t) + s(y, 0) bounds the actions of
+   both players from (m, y, t) on, and satisfies w >= 1 + the mean of w after any action. So if |out
+   - T out| <= eps everywhere, with T the Bellman operator, then |out - exact| <= eps max(w) (the
+   argument of `solver.search.policies`, step 4). eps is the computed residual plus the rounding of
+   computing it: sums here are compensated, so 3 u, u = 2 ** -53.
 
-Goal 100, one core: 0.32 s, of which 0.03 s are the certificate.
+Goal 100 takes 0.32 s on one core, 0.03 s of it for the certificate.
 """
 
 from __future__ import annotations
@@ -59,10 +57,10 @@ from luckbase.solver.games.skunk.game import (
 MAX_SWEEPS = 1000
 _NEWTON_STEPS = 4
 _STILL = 1e-15
-_NEWTON_STILL = 1e-7  # a step this small came to no other policy, or the next sweep finds out
+_NEWTON_STILL = 1e-7  # so small a step changed no policy, or the next sweep corrects it
 _ROUNDING = 3 * 2.0**-53
 TOLERANCE = 1e-9
-"""A table whose bound on the error is larger is refused; goal 200 has 1e-10."""
+"""The largest error bound of a table that is accepted; goal 200 has 1e-10."""
 
 _i, _f, _i1, _f1 = types.int64, types.float64, types.int64[::1], types.float64[::1]
 _f2 = types.float64[:, ::1]
@@ -70,17 +68,17 @@ _f2 = types.float64[:, ::1]
 
 @inlined
 def row_of(goal, mine, yours, turn):
-    """The row of a state in a player's half."""
+    """Return the row of a state in a player's half."""
     return goal * (mine * goal - mine * (mine - 1) // 2) + yours * (goal - mine) + turn
 
 
 @njit(types.UniTuple(_f, 2)(_i1, _f1, _f, _f, _f, _f1, _f1))
 def turn(ints, holding, x, z, cost, v, slope):
-    """Write v(t), t < goal - m, and dv/dx, and return both at t = 0.
+    """Write v(t), t < goal - m, and dv/dx; return both at t = 0.
 
-    holding: float64 (goal - m,), the value of holding at each t. cost: what each roll adds to v: 0
-    for a chance to win, 1 to count rolls. v and slope have MAX_POINTS more places, for the values
-    once the game is won.
+    holding: float64 (goal - m,), the value of holding at each t.
+    cost: added to v by each roll: 0 for a chance to win, 1 to count rolls.
+    v, slope: with MAX_POINTS more places, for the values after the game is won.
     """
     left, max_points, total = holding.size, ints[MAX_POINTS], ints[TOTAL]
     z_slope = 0.0
@@ -106,7 +104,7 @@ def turn(ints, holding, x, z, cost, v, slope):
 
 @njit(_f(_i1, _f2, _i, _i))
 def block(ints, V, m, y):
-    """Solve the block of V(m, y) and V(y, m) in place; return by how much they changed."""
+    """Solve the block of V(m, y) and V(y, m) in place; return the larger change."""
     goal = ints[GOAL]
     room = np.empty((2, goal + ints[MAX_POINTS] + 1))
     v, slope = room[0], room[1]
@@ -130,7 +128,7 @@ def block(ints, V, m, y):
 
 @njit(_f(_i1, _f2))
 def sweep(ints, V):
-    """One sweep over the blocks; returns the largest change."""
+    """Run one sweep over the blocks; return the largest change."""
     goal, change = ints[GOAL], 0.0
     for both in range(2 * goal - 2, -1, -1):
         for m in range(max(0, both - goal + 1), both // 2 + 1):
@@ -139,8 +137,11 @@ def sweep(ints, V):
 
 
 def solve(ints: Ints, V: Floats, stop: Callable[[], bool]) -> None:
-    """Sweep V, float64 (goal, goal), the chances to win at the starts of turns, in place, until it
-    stands still. Raises Stopped after the sweep in which `stop()` turned true."""
+    """Sweep V in place until it converges.
+
+    V: float64 (goal, goal), the chances to win at the starts of turns. Raises Stopped after the
+        sweep during which `stop()` became true.
+    """
     last = np.inf
     for _ in range(MAX_SWEEPS):
         change = sweep(ints, V)
@@ -153,10 +154,10 @@ def solve(ints: Ints, V: Floats, stop: Callable[[], bool]) -> None:
 
 @njit(_f(_i1, _f1, _i, _i, _i))
 def roll_value(ints, out, m, y, t):
-    """The chance to win after rolling at (m, y, t), by the table; off by at most 2.5 u.
+    """Return the chance to win after rolling at (m, y, t), from the table; off by at most 2.5 u.
 
-    Products are exact (14 bits of ways, 39 of the value, the rest apart), their sum is compensated
-    (Knuth's TwoSum).
+    Products are exact (14 bits of ways, 39 of the value, the rest separately), and their sum is
+    compensated (Knuth's TwoSum).
     """
     goal, max_points = ints[GOAL], ints[MAX_POINTS]
     table = TABLES + (max_points + 3 if t > 0 else 0)
@@ -184,8 +185,11 @@ def roll_value(ints, out, m, y, t):
 
 @njit(_f2(_i1, _f1, _i, _i))
 def action_values(ints, out, m, y):
-    """float64 (2, goal - m): the chance to win after holding, minus infinity before the first roll,
-    and after rolling, by the turn's points and the table."""
+    """Return the chances to win after holding and after rolling, by the turn's points: (2, goal -
+    m).
+
+    Before the first roll, holding has minus infinity.
+    """
     goal = ints[GOAL]
     q = np.empty((2, goal - m))
     for t in range(goal - m):
@@ -196,7 +200,7 @@ def action_values(ints, out, m, y):
 
 @jitable()
 def repeat(column):
-    """Its first half is its second half too. (Copying slices takes two seconds to compile.)"""
+    """Copy the first half to the second, in a loop: slices take two seconds to compile."""
     half = column.size // 2
     for i in range(half):
         column[half + i] = column[i]
@@ -204,10 +208,10 @@ def repeat(column):
 
 @njit(types.void(_i1, _f2, _f1, _f, types.int8[::1]))
 def fill(ints, V, out, tolerance, best):
-    """Write every row of both halves from the turn starts, the sums compensated.
+    """Write every row of both halves from the turn starts, with compensated sums.
 
-    best: as `Decisions` has it, or of size 0 if not wanted; the first action, to hold, is taken
-    unless rolling is better by more than the tolerance.
+    best: as in `Decisions`, or of size 0 if not wanted. Holding, the first action, is taken unless
+        rolling is better by more than the tolerance.
     """
     goal = ints[GOAL]
     half = out.size // 2
@@ -224,7 +228,7 @@ def fill(ints, V, out, tolerance, best):
                 if noted:
                     best[at + t] = ROLL if roll > hold + tolerance else HOLD
             if noted:
-                best[at] = ROLL  # the first roll of a turn is not refused
+                best[at] = ROLL  # the first roll of a turn is forced
     for row in range(half):
         out[half + row] = 1.0 - out[row]
     repeat(best)
@@ -232,22 +236,25 @@ def fill(ints, V, out, tolerance, best):
 
 @njit(_f(_i1, _f1))
 def residual(ints, out):
-    """max |out - T out| over the rows of player 1, the rounding of computing it included."""
+    """Return max |out - T out| over the rows of player 1, including the rounding of computing
+    it."""
     goal, worst = ints[GOAL], 0.0
     for m in range(goal):
         for y in range(goal):
             q, at = action_values(ints, out, m, y), row_of(goal, m, y, 0)
             for t in range(goal - m):
                 off = abs(out[at + t] - max(q[HOLD, t], q[ROLL, t]))
-                if not off <= worst:  # what is not a number is the worst
+                if not off <= worst:  # true for NaN
                     worst = off
     return worst + _ROUNDING
 
 
 @njit(_f(_i1))
 def most_actions(ints):  # noqa: C901  # one check, step by step
-    """A checked bound on w over all states: the actions of both players, however they play; inf if
-    none was found."""
+    """Return a checked bound on w over all states: the actions of both players, for any play.
+
+    inf if none was found.
+    """
     goal, max_points, total = ints[GOAL], ints[MAX_POINTS], ints[TOTAL]
     w, slope = np.empty(goal + max_points + 1), np.empty(goal + max_points + 1)
     s = np.zeros((goal + 1, goal + 1))
@@ -268,7 +275,7 @@ def most_actions(ints):  # noqa: C901  # one check, step by step
         f = s[0, 0]
         if abs(f - z) <= 1e-6 * f:
             break
-        # The secant; it solves f(z) = z, and the check below forgives what it leaves.
+        # The secant method solves f(z) = z; the check below tolerates its remaining error.
         following = f
         if step > 0 and abs((f - last_f) - (z - last_z)) > 0:
             rate = (f - last_f) / (z - last_z)
@@ -292,9 +299,10 @@ def most_actions(ints):  # noqa: C901  # one check, step by step
 
 
 def certify(ints: np.ndarray, out: np.ndarray) -> float:
-    """A bound on |out - exact| over all rows, from the table alone, whatever made it (step 4).
+    """Return a bound on |out - exact| over all rows, from the table alone (step 4).
 
-    ints: the board (`game.numbers`), must_roll true; out: float64 (rows,).
+    ints: the board (`game.numbers`), must_roll true.
+    out: float64 (rows,), by any method.
     """
     half = len(out) // 2
     mirrored = float(np.abs((1.0 - out[:half]) - out[half:]).max()) + 2.0**-53
@@ -314,7 +322,7 @@ class Race(Layout[int]):
         ("the other is nearly there", (0.0, 0.87, 0.32)),
         ("a great turn, the other nearly there", (0.0, 0.87, 0.44)),
     )
-    """What it shows; mine, yours and turn as shares of the goal."""
+    """(title, (mine, yours, turn) as shares of the goal)."""
 
     def __init__(self, game: Game) -> None:
         super().__init__(game)
@@ -331,7 +339,7 @@ class Race(Layout[int]):
         return 0
 
     def tier_fields(self, tier: int) -> dict[str, int]:
-        return {}  # no field of a state is constant in the one tier there is
+        return {}  # no field of a state is constant in the only tier
 
     def tier_name(self, tier: int) -> str:
         return f"goal {self.goal}"
@@ -398,7 +406,8 @@ class Race(Layout[int]):
 
 
 def race_of(game: Game) -> Race:
-    """The layout of a game's race. Raises OptionError for a board whose plays may not end."""
+    """Return the layout of a game's race. Raises OptionError for a board whose plays may not
+    end."""
     layout = game.need(Layout)
     assert isinstance(layout, Race)
     return layout
