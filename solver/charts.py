@@ -153,7 +153,6 @@ class Listing(_Chart):
         ]
 
     def _repr_html_(self) -> str:
-        """Return the first `SHOWN_ROWS` rows for a notebook."""
         more = len(self.rows) - SHOWN_ROWS
         left = f"<small>{many(more, 'more row')}</small>" if more > 0 else ""
         return html_table(self.columns, self.cells(SHOWN_ROWS), [self.note]) + left

@@ -119,7 +119,6 @@ class InMemory(Generic[T]):
         return payoffs, answered | in_table
 
     def _rows(self, tier: T, rows: Ints) -> Floats:
-        """Return the float64 payoffs (n, players) in rows (n,) of a tier."""
         block, total = self.layout.block_rows(tier), self.layout.rows(tier)
         order = np.argsort(rows, kind="stable")
         of = rows[order] // block

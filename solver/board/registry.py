@@ -156,7 +156,6 @@ def find(name: str) -> Entry:
 
 @cache
 def _here() -> dict[str, Entry]:
-    """Return the games of this package, found in its folders."""
     home = importlib.import_module(HOME)
     games = {}
     for folder in pkgutil.iter_modules(home.__path__):

@@ -66,7 +66,6 @@ class Decisions:
     best: NDArray[np.int8]
 
     def between(self, start: int, stop: int) -> Decisions:
-        """Return the decisions of rows [start, stop)."""
         return Decisions(self.best[start:stop])
 
     @staticmethod

@@ -670,7 +670,6 @@ def _typed(field: Field, numbers: bytes) -> str:
 
 
 def _cells(field: Field, cells: Any, refuse: Refuse) -> Ints:
-    """Return the values (rows, length) of a column's cells."""
     if isinstance(cells, np.ndarray) and cells.dtype.kind in "iu":
         if field.length == 1 and not field.is_text and cells.dtype != np.uint64:  # may be 2**64 - 1
             return cells.astype(np.int64).reshape(-1, 1)

@@ -178,7 +178,6 @@ class Game:
 
     @property
     def payoff_name(self) -> str:
-        """The name of a payoff for people."""
         if self.rules.payoff_name:
             return self.rules.payoff_name
         return "chance to win" if self.pays_chances else "payoff"
@@ -279,7 +278,6 @@ class Game:
         return [(chance, np.frombuffer(key, np.int64).copy()) for key, chance in ordered]
 
     def _breaks(self, said: str) -> GameError:
-        """Return an error for game code that breaks the contract of games."""
         return GameError(f"{registry.said(self.board.game)}: {said}")
 
     def needed_start(self) -> Ints:

@@ -323,7 +323,6 @@ class Rules:
 
 
 def _is_function(level: object) -> bool:
-    """Return whether `level` is a mapping of factors by field or column."""
     return isinstance(level, Mapping) and all(
         isinstance(name, str) and isinstance(factor, int | np.integer)
         for name, factor in level.items()

@@ -277,7 +277,6 @@ def _push(heap, count, item):
 
 @part
 def _pop(heap, count):
-    """Take the least of `count` items off the heap."""
     least, item, at = heap[0], heap[count - 1], 0
     while 2 * at + 1 < count - 1:
         child = 2 * at + 1

@@ -187,7 +187,6 @@ def _refuse_at(room, state):
 
 @njit(_i(TRANSITION, NUMBERS_TYPE, _i1, EDGES_TYPE, ROOM_TYPE))
 def _expand_checked(transition, board, state, edges, room):
-    """`expand_one` with the rules checked."""
     rewards, about = edges.rewards, edges.about
     at, span, kinds = room.at, room.span, room.kinds
     players = rewards.shape[1]

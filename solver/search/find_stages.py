@@ -103,7 +103,6 @@ class BoxSearch:
         )  # fmt: skip
 
     def _enter(self) -> None:
-        """Enter the requested states."""
         for runs in self.requested:
             entered = 0
             while entered < len(runs.keys):
@@ -148,7 +147,6 @@ class BoxSearch:
                 limit = self.most
 
     def _too_large(self) -> MemoryLimitError:
-        """Return the error for a stage that does not fit in memory."""
         return MemoryLimitError(
             f"memory: a stage of level {self.stages.level} has more than {self.count:,} states; "
             f"allow more with {option('memory')}, or give the level functions `inside`, by which "
@@ -163,7 +161,6 @@ class BoxSearch:
         return [box for box, _ in cut(self.stages, sample, PARTS, box=self.box)]
 
     def _rose(self, number: int) -> StateError:
-        """Return the error for a state with a forbidden edge."""
         parent = kernels.keys_of(self.place, self.nodes.runs, np.array([number], np.int32))
         state = unpack_all(self.game.strides, parent)
         children = expand(self.game, state).children
@@ -175,7 +172,6 @@ class BoxSearch:
         )
 
     def _grow_nodes(self, runs: int, states: int) -> None:
-        """Make room for more runs and more states of the stage."""
         count, own = int(self.at[kernels.RUNS]), int(self.at[kernels.OWN])
         if count + runs > len(self.nodes.runs):
             nodes = self._nodes(_power(count + runs), 0)
@@ -245,7 +241,6 @@ class BoxSearch:
         return Stage(own, states, patterns, cycles, self.requests, edges, self.stages.alike)
 
     def _ordered(self, which: Ints) -> NDArray[np.int32]:
-        """Return runs sorted by key."""
         ordered: Ints = which[hashing.order_of(self.nodes.runs[which, 0])]
         return ordered.astype(np.int32)
 
@@ -282,7 +277,6 @@ class BoxSearch:
 
 
 def _power(length: int) -> int:
-    """Return the least power of two that is at least `length`."""
     return 1 << max(0, length - 1).bit_length()
 
 

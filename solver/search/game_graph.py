@@ -820,7 +820,6 @@ class Graph:
             self._path = self._path._replace(frames=np.tile(self._path.frames, 2))
 
     def _make_room(self, more: int) -> None:
-        """Make room for more states."""
         numbering, old = self._numbering, self._store
         numbering.count = self.count
         numbering.reserve(numbering.count + more)

@@ -293,7 +293,6 @@ class Numbering:
         return self.rows[: self.count, 0].copy()
 
     def keys_at(self, numbers: NDArray[np.integer[Any]]) -> Keys:
-        """Return the keys (m,) of numbers (m,)."""
         return np.ascontiguousarray(self.rows[numbers, 0])
 
     def enter(self, keys: Keys) -> NDArray[np.int32]:
@@ -379,7 +378,6 @@ def words(fields: Fields, functions: Sequence[Factors]) -> Words:
 
 
 def _table(fields: Fields, sets: NDArray[np.bool_]) -> NDArray[np.uint64]:
-    """Return a table of no functions."""
     if (fields.strides[1] >= 0).all():
         return np.zeros((8, 256), np.uint64)
     table = np.zeros((len(sets) + 1, 3), np.uint64)
@@ -423,7 +421,6 @@ def scatter() -> NDArray[np.uint64]:
 
 @njit(_u(u2, _u))
 def _word_by_number(table, key):
-    """Return the word of a key of mixed radices."""
     last = table.shape[0] - 1
     word = table[last, 1]
     for i in range(last):
@@ -438,7 +435,6 @@ def _word_by_number(table, key):
 
 @inlined
 def word_of(table, key):
-    """Return the word of a key (module docstring)."""
     if table.shape[1] != 256:
         return _word_by_number(table, key)
     eight = np.uint64(8)
@@ -452,7 +448,6 @@ def word_of(table, key):
 
 @njit(u1(u2, u1))
 def words_of(table, keys):
-    """Return the words (n,) of keys (n,)."""
     words = np.empty(keys.size, np.uint64)
     for i in range(keys.size):
         words[i] = word_of(table, keys[i])

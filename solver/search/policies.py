@@ -168,7 +168,6 @@ def _most(values):
 
 @part
 def _scale(g, k):
-    """Return the largest magnitude of a reward, a child's value or a value."""
     return max(_outcome_scale(g), _value_scale(k))
 
 

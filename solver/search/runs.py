@@ -47,7 +47,6 @@ class Runs(NamedTuple):
         return keys
 
     def all_keys(self) -> Keys:
-        """Return the keys, ascending."""
         keys: Keys = keys_in(self)
         return keys
 
@@ -172,7 +171,6 @@ def number_runs(some, keys, runs, order, numbers, begin):
 
 @njit(_u1(RUNS_TYPE))
 def keys_in(runs):
-    """Return the keys of runs, ascending."""
     count = 0
     for x in range(runs.members.size):
         count += bits_in(runs.members[x])

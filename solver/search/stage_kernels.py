@@ -193,14 +193,12 @@ def members_within(place, runs, in_line):
 
 @inlined
 def _key_of(place, runs, number):
-    """Return the key of a state by its number."""
     offset = number & ((np.int64(1) << place.run_bits) - 1)
     return runs[number >> place.run_bits, 0] | np.uint64(offset) << place.run_low
 
 
 @njit(_u1(_place, _u2, _n1))
 def keys_of(place, runs, numbers):
-    """Return the keys (n,) of states by their numbers."""
     keys = np.empty(numbers.size, np.uint64)
     for i in range(numbers.size):
         keys[i] = _key_of(place, runs, np.int64(numbers[i]))

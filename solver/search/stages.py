@@ -63,7 +63,6 @@ class Box:
 
     @property
     def whole(self) -> bool:
-        """Whether it is the whole level."""
         return (self.low, self.high) == (0, EVERY)
 
 

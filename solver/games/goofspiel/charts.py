@@ -239,7 +239,6 @@ def draw(options: Options, values: Ints) -> Scene:
 def _cards(
     field: str, cards: Sequence[int], count: int, left: float, y: float, upcard: int
 ) -> Iterator[Shape]:
-    """Yield the cards 1 to `count`, with the upcard raised."""
     for k in range(1, count + 1):
         is_in, up = k in cards, k == upcard
         role = UP if up else CHANCE if is_in and field == "deck" else "" if is_in else GONE

@@ -91,7 +91,6 @@ class Layers(Layout[int]):
         self.layer_error = ERROR_A_LAYER * (CLOSED_WINNING if self.win else CLOSED_POINTS)
 
     def layer(self, tier: int) -> Layer:
-        """Return the layer of a tier: of hands of this size."""
         return layer_of(self.cards, self.win, tier)
 
     def tiers(self) -> Sequence[int]:

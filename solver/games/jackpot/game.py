@@ -131,7 +131,6 @@ class JackpotBoard(Board):
 
 @njit(_i(_i1))
 def roll_sum(state):
-    """Return the sum of the roll; 0 before it."""
     total = 0
     for i in range(FACES, state.size):
         total += state[i]

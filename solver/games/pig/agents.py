@@ -164,7 +164,6 @@ def _policy(rounds: Rounds, name: str, two: str) -> Floats:
 
 
 def rounds_agents(game: Game) -> Agents:
-    """Return the agents of a board."""
     board = game.board
     assert isinstance(board, PigRoundsBoard)
     return Agents(TurnAgents(100, board.rules.sides), from_start=from_start, facts=facts)

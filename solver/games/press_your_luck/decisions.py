@@ -57,7 +57,6 @@ class PlaneDecisions(DecisionLayout[Tier]):
         return [child for child in self.layout.children(tier) if child != below]
 
     def _face_shapes(self, tier: Tier) -> dict[int, tuple[int, ...]]:
-        """Return the shapes of `tiers.face_of` for a tier, by slot."""
         n, three = self.size, self.three(tier)
         lost = tiers.lost_configurations(tier.spins + 1, three)
         n_b = n if three else 1

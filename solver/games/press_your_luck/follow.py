@@ -224,7 +224,6 @@ class LuckWords(Follow):
             raise StateError(f"{name} has no such choice; expected {takes}") from None
 
     def _slide(self, at: Position, text: str) -> tuple[Slide, int]:
-        """Return the slide that a player hit, and its dollars."""
         match = re.fullmatch(VERBS + SLIDE.pattern, text)
         if match is None:
             said = f"'{shorten(text, 40)}': " if text else ""
@@ -261,7 +260,6 @@ class LuckWords(Follow):
         return Effect(_KIND.get(slide.kind, PAYS), dollars, slide.spins)
 
     def _no_such(self, name: str, slide: Slide, on_board: Sequence[Slide]) -> str:
-        """Return a sentence that the board has no such slide, with the nearest ones."""
         said = f"no slide of this board is {_called(slide)}"
         near = [item for item in on_board if (item.kind, item.number) == (slide.kind, slide.number)]
         if not near and slide.kind == MONEY:

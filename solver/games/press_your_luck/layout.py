@@ -134,7 +134,6 @@ class Planes(Layout[Tier]):
         return tier.slots(self.most)[tiers.B] >= 0
 
     def _count(self, tier: Tier) -> int:
-        """Return the number of configurations of a tier."""
         last = 3 + 2 * self.three(tier)  # numbers that its spins are divided into
         return math.comb(tier.spins + last, last)
 

@@ -142,7 +142,6 @@ Place = tuple[float, float]
 
 @lru_cache(4096)
 def _desk(player: int, at: Place, role: str, desk: tuple[int, ...], out: int) -> tuple[Group, str]:
-    """Return the desk of a player, and its description."""
     (x, y), (score, earned, passed, whammies) = at, desk
     text = _said(player, desk, whammies < out)
     return Group((

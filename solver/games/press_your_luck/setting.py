@@ -60,7 +60,6 @@ class Setting:
 
     @property
     def spins(self) -> int:
-        """The spins left in all."""
         return sum(self.earned + self.passed)
 
     @property

@@ -76,7 +76,6 @@ class TurnAgents(Mapping[str, Agent]):
 
 
 def race_agents(game: Game) -> Agents:
-    """Return the agents of a race."""
     options = race_options(game)
     return Agents(TurnAgents(options.goal, options.sides), check=check_rolls)
 
