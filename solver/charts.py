@@ -2,7 +2,7 @@
 
 The capability `solver.game.capabilities.Charts` lists a game's charts and makes them from payoffs
 that it looks up. A `Listing` is text, a `Heatmap` a picture of numbers over two axes, `Curves` a
-picture of numbers over one. Each also has its numbers as rows. Nothing in this module draws.
+picture of numbers over one. Each also has its numbers as rows. Other modules draw them.
 """
 
 from __future__ import annotations
@@ -266,8 +266,7 @@ class Curve(Result):
 
 @dataclass(frozen=True)
 class Band(Result):
-    """A marked stretch of the x axis, from first to last in its units; text: the reason, on the
-    picture."""
+    """A marked stretch of the x axis, from first to last in its units; text: on the picture."""
 
     first: float
     last: float
@@ -383,8 +382,7 @@ def outline(
 
 
 def middle_of(inside: NDArray[np.bool_]) -> tuple[int, int] | None:
-    """Return the cell of a region (n, m) farthest from its edge, to place words; None if it is
-    empty."""
+    """Return the cell of a region (n, m) farthest from its edge, to place words; None if empty."""
     left, middle = np.pad(inside, 1), None
     while left.any():
         cells = np.argwhere(left)

@@ -56,8 +56,7 @@ def check_game(
 
 
 def check_below(game: Game, roots: Ints, *, max_states: int, max_width: int, seed: int = 0) -> int:
-    """Check canonical roots (m, fields) and states below them, at most `max_width` of each
-    level."""
+    """Check roots (m, fields) and states below them, at most `max_width` of each level."""
     looked, level_of = 0, game.level
     stages = None if level_of is None else Stages(game, level_of)
     for level in _levels(game, roots, max_states, max_width, np.random.default_rng(seed)):

@@ -53,7 +53,7 @@ class Later:
 
     @property
     def made(self) -> Any:
-        """Return numba's type."""
+        """The numba type."""
         with _types_lock:
             if "_made" not in self.__dict__:
                 self.__dict__["_made"] = self._make()
@@ -244,8 +244,7 @@ def compiled(function: Callable[..., Any], signature: Any = None, **options: Any
 
 
 def tell_numba() -> None:
-    """Register the declared functions with numba, so that functions compiled later may call
-    them."""
+    """Register the declared functions with numba, so that compiled functions may call them."""
     from numba import extending, typeof
 
     with _types_lock:
@@ -354,8 +353,7 @@ def cache_folder() -> Path | None:
 
 
 def version_hash(sources: list[Path]) -> str:
-    """Return a hash of the source files of `solver/` and of the versions of numba, numpy and
-    Python."""
+    """Return a hash of the sources in `solver/` and of the versions of numba, numpy and Python."""
     import numba
     import numpy as np
 

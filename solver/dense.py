@@ -77,8 +77,7 @@ class InMemory(Generic[T]):
     def __init__(
         self, layout: Layout[T], tiers: Iterable[T] | None = None, *, best: bool = False
     ) -> None:
-        """Solve `tiers` (by default all), listed children first. best: keep the best actions
-        too."""
+        """Solve `tiers`, by default all, children first. best: keep the best actions too."""
         self.layout, self.game = layout, layout.game
         self.payoffs: dict[T, Floats] = {}
         self.best: dict[T, NDArray[np.int8]] = {}
@@ -97,11 +96,10 @@ class InMemory(Generic[T]):
         return max(self.errors.values(), default=0.0)
 
     def lookup(self, states: Ints) -> tuple[Floats, NDArray[np.bool_]]:
-        """Return float64 payoffs (n, players) of canonical states (n, fields), and which exist
-        (n,).
+        """Return payoffs, float64 (n, players), of canonical states (n, fields), and a mask (n,).
 
         Payoffs are rounded to `payoff_type`, as in a stored table; terminal states follow the
-        rules.
+        rules. The mask is true for states that have a payoff.
         """
         states = np.ascontiguousarray(np.asarray(states, np.int64))
         numbers, rows = self.layout.locate(states)

@@ -86,11 +86,11 @@ class CorruptTableError(TableError):
 
 
 class ForeignTableError(CorruptTableError):
-    """The folder holds a valid table of other rules than its name says, or of a later format."""
+    """The folder holds a valid table, but of rules other than its name, or of a later format."""
 
 
 class StaleTableError(TableError):
-    """The board has changed since the table was solved, and only a fresh table was allowed."""
+    """The board has changed since the table was solved, and the user required a fresh table."""
 
 
 class WorkerError(LuckbaseError):

@@ -23,8 +23,8 @@ or hurts a player; CHANCE: came from dice or the deck, or is still uncertain; QU
 here; "": everything else."""
 
 KINDS = ("card", "tile", "square", "slide", "light", "desk", "track", "bar", "plate")
-"""Kinds of boxes: the things on the table. A bar lies on a track; a light frames a square of a
-board; a plate is for anything else."""
+"""Kinds of boxes: the things on the table. A bar fills part of a track; a light frames a square of
+a board; a plate is for anything else."""
 
 
 @dataclass(frozen=True)

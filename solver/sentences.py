@@ -42,7 +42,7 @@ class Help(NamedTuple):
 
 @contextmanager
 def command_line() -> Iterator[None]:
-    """Word sentences for the command line inside this context."""
+    """Phrase sentences for the command line inside this context."""
     global _typed
     before, _typed = _typed, True
     try:
@@ -67,8 +67,7 @@ def setting(name: str, value: object) -> str:
 
 
 def named(text: str) -> str:
-    """Return a prepared text with its options in braces, such as ``{start}``, replaced by
-    `option`."""
+    """Return a text with its options in braces, such as ``{start}``, replaced by `option`."""
     return re.sub(r"\{(\w+)\}", lambda match: option(match[1]), text)
 
 
@@ -179,8 +178,7 @@ BARE_NOUN = re.compile(r"[a-z]+(,? and .*)?")
 
 
 def noun(name: str) -> str:
-    """Return an outcome's name inside a sentence: ``a whammy and out``; ``a 1 (the turn is
-    lost)``."""
+    """Return an outcome's name in a sentence: ``a whammy and out``; ``a 1 (the turn is lost)``."""
     what, _, more = name.replace(", and ", " and ").partition(": ")
     return f"{'a ' * bool(BARE_NOUN.fullmatch(what))}{what}{f' ({more})' if more else ''}"
 

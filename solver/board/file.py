@@ -91,7 +91,7 @@ def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
     """Return the changes between two canonical forms, one sentence each; empty if they are equal.
 
     Examples: "squares 4, slide 1: was '3000 + spin', now '3500 + spin'", "score_unit: was 250, now
-        500". A section that was added or removed is one sentence.
+    500". A section that was added or removed is one sentence.
     """
     try:
         model = _model(new)
@@ -153,8 +153,7 @@ def _with_setting(
 
 
 def _validated(model: type[Board], name: str, data: Mapping[str, Any]) -> Board:
-    """Return the board. Raises _Fault for the first fault; misspelt keys come before missing
-    ones."""
+    """Return the board. Raises _Fault for its first fault, misspelt keys before missing keys."""
     if "name" in data:
         raise _Fault("unknown key 'name'; a board is named after its file", ("name",))
     try:
@@ -239,8 +238,7 @@ def packaged() -> tuple[str, ...]:
 
 
 def located(name: str | os.PathLike[str]) -> Path:
-    """Return the path that a person means: theirs if it exists, else that of the packaged board
-    with this name, else theirs."""
+    """Return the path if it exists, else the path of the packaged board with this name, if any."""
     path = Path(name)
     if path.as_posix() not in packaged() or os.path.exists(path):
         return path

@@ -140,17 +140,16 @@ def _digest(form: Any) -> str:
 
 
 def mistake(sentence: str, *location: str | int) -> PydanticCustomError:
-    """Return an error for a model's validator to raise: `sentence` describes the fault at
-    `location`.
+    """Return an error for a model's validator to raise.
 
-    location: from the top of the file; by default the value that pydantic is validating.
+    location: of the fault, from the top of the file; by default the value that pydantic is
+        validating.
     """
     return PydanticCustomError("board", "{sentence}", {"sentence": sentence, "at": location})
 
 
 def fields_of(model: type[BaseModel], location: Location) -> dict[str, FieldInfo]:
-    """Return the keys that the section at `location` may have; empty if there is no such
-    section."""
+    """Return the keys that the section at `location` may have; empty for an unknown section."""
     for part in location:
         field = model.model_fields.get(str(part))
         kind = field.annotation if field else None
@@ -204,8 +203,7 @@ def rules_identity(game: _OnBoard) -> str:
 
 
 def changed_options(board: Board) -> dict[str, Any]:
-    """Return the options that differ from their game's defaults, by name, without those of
-    reach."""
+    """Return the options that differ from their defaults, by name, except options of reach."""
     changed = {
         option: value for option, (value, field) in options_of(board).items()
         if option not in type(board).reach and value != field.default
@@ -227,8 +225,7 @@ def options_of(board: Board) -> dict[str, tuple[Any, FieldInfo]]:
 
 
 def values_of(field: FieldInfo) -> list[str | bool | range]:
-    """Return the values that an option accepts: texts, truth values, ranges of whole numbers; for
-    fractions a text with the range."""
+    """Return the values that an option accepts: texts, truth values, ranges; text for fractions."""
     kind = field.annotation
     kinds = get_args(kind) if get_origin(kind) in (Union, types.UnionType) else (kind,)
     values: list[str | bool | range] = []

@@ -65,8 +65,7 @@ class Entry:
         return load(self.board)
 
     def rules(self, board: Board) -> Rules:
-        """Return its rules on a board. Raises BoardError or OptionError for a board that it
-        refuses."""
+        """Return its rules on a board. Raises BoardError or OptionError if it refuses the board."""
         return load(self.make)(board)
 
 

@@ -52,8 +52,7 @@ class Layout(Capability, ABC, Generic[T]):
     """What makes a board need less memory and disk; completes "… would take less"."""
 
     left_out: ClassVar[Mapping[str, str]] = {}
-    """Columns of states that are 0 in every row -> a sentence on where other values are
-    answered."""
+    """Columns that are 0 in every row -> a sentence on where other values are answered."""
 
     payoff_type: type[np.floating[Any]] = np.float32
     """The type in which a table stores payoffs: float32 or float64."""
@@ -63,8 +62,7 @@ class Layout(Capability, ABC, Generic[T]):
 
     @abstractmethod
     def tiers(self) -> Sequence[T]:
-        """Return every tier of the full table, children first, ordered so that few are needed at
-        once."""
+        """Return every tier of the full table, children first, so that few are needed at once."""
 
     @abstractmethod
     def children(self, tier: T) -> Sequence[T]:
@@ -95,8 +93,7 @@ class Layout(Capability, ABC, Generic[T]):
         return (self.rows(tier),)
 
     def block_rows(self, tier: T) -> int:
-        """Return the number that the rows of a row group should be a multiple of (columns repeat in
-        it)."""
+        """Return after how many rows columns repeat; row groups hold a multiple of it."""
         return 1
 
     @abstractmethod
@@ -122,8 +119,7 @@ class Layout(Capability, ABC, Generic[T]):
     def payoff_rows(
         self, tier: T, payoffs: Floats, start: int, stop: int
     ) -> list[NDArray[np.floating[Any]]]:
-        """Return rows [start, stop) of the `out` of `solve_tier`, one column of `payoff_type` a
-        player.
+        """Return rows [start, stop) of the `out` of `solve_tier`, one column for each player.
 
         start and stop are on block bounds and count from the part's first row.
         """
@@ -157,8 +153,7 @@ class Layout(Capability, ABC, Generic[T]):
         return {self.tier_number(tier): tier for tier in self.tiers()}
 
     def tier_seconds(self, tier: T) -> float:
-        """Return the predicted core seconds of `solve_tier` for all parts; by default 18 ns a
-        row."""
+        """Return the predicted core seconds of `solve_tier`, all parts; by default 18 ns a row."""
         return 18e-9 * self.rows(tier)
 
     def compile(self) -> None:
@@ -206,13 +201,11 @@ class Layout(Capability, ABC, Generic[T]):
         return {name: column for name, column in columns.items() if name not in constant}
 
     def swapped(self, states: Ints) -> NDArray[np.bool_]:
-        """Return whether the row of each state (`locate`) holds the payoffs of two players swapped:
-        (n,)."""
+        """Return whether each state's row (`locate`) has two players' payoffs swapped: (n,)."""
         return np.zeros(len(states), bool)
 
     def why_outside(self, state: Ints) -> str | None:
-        """Return why the full table lacks a canonical state, to follow "is"; None if it holds
-        it."""
+        """Return why the full table lacks a canonical state, to follow "is"; None if it has it."""
         return None
 
     def opening_questions(self) -> Iterator[tuple[str, dict[str, object]]]:
@@ -274,8 +267,7 @@ class DecisionLayout(Capability, ABC, Generic[T]):
 
     @abstractmethod
     def decision_error(self, tier: T) -> float:
-        """Return a bound on the loss of a stored decision against the best action; 0 for
-        float64."""
+        """Return a bound on the loss of stored decisions against best actions; 0 for float64."""
 
 
 Fact = tuple[str, str, float]
@@ -339,14 +331,13 @@ class Charts(Capability, ABC):
 
     @abstractmethod
     def make(self, name: str, lookup: Lookup, request: ChartRequest) -> Chart:
-        """Return the chart of this name, one of `kinds`: a picture (`Heatmap` or `Curves`) or a
-        `Listing`.
+        """Return the chart of this name, one of `kinds`.
 
         lookup: function from canonical states (n, fields) of the full table to payoffs (n,
-            players). For a kind that needs only part of the table, it raises MissingTableError for
+            players). If the kind needs only part of the table, it raises MissingTableError for
             missing states.
 
-        Raises OptionError for a request that this chart does not support, StateError for unknown
+        Raises OptionError for a request that the chart does not support, StateError for unknown
         fields.
         """
 
@@ -407,8 +398,8 @@ class Event(NamedTuple):
 class Follow(Capability, ABC):
     """Reads a game that people describe line by line.
 
-    A game implements the abstract members. All raise StateError for impossible input, with what
-    would be right.
+    A game implements the abstract members. All raise StateError for impossible input, with a
+    correction.
     """
 
     missing: ClassVar[str] = "cannot be followed in words; luckbase query answers by state"
@@ -428,8 +419,7 @@ class Follow(Capability, ABC):
 
     @abstractmethod
     def next(self, at: Position, player: int, text: str) -> tuple[Event, Position]:
-        """Return the event of a player, from 0, and the position after it; text: without their
-        name."""
+        """Return the event of a player, from 0, and the position after it; text: the rest."""
 
     @abstractmethod
     def desk(self, at: Position, player: int) -> str:
@@ -510,8 +500,7 @@ def best_array(decisions: Decisions | None) -> NDArray[np.int8]:
 
 
 def rounding(layout: Layout[Any]) -> float:
-    """Return the largest error of storing a payoff in the layout's type: half a unit in the last
-    place."""
+    """Return the largest error of storing a payoff: half a unit in the last place of the type."""
     known = layout.game.known_range
     if known is None and layout.payoff_type is not np.float64:
         raise GameError(
@@ -548,8 +537,7 @@ def simplify(game: Game, states: Ints) -> Ints:
 def choice_names(
     game: Game, words: Mapping[str, object], player: int, numbers: Sequence[int]
 ) -> list[str]:
-    """Return the names of a player's choices, by ascending number, at a simultaneous state in
-    words."""
+    """Return the names of a player's choices, ascending, at a simultaneous state in words."""
     own, actions = game.own(View).choice_names, game.rules.actions
     if own is not None:
         return own(words, player, len(numbers))
@@ -569,8 +557,7 @@ def first_state(game: Game) -> Ints:
 
 
 def states_to_copy(game: Game) -> str:
-    """Return the option `start` with a few states of a full table, for an error; "" if there are
-    none."""
+    """Return the option `start` with a few states of a full table, for an error, or ""."""
     layout, examples = game.get(Layout), []
     for title, state in [] if layout is None else islice(layout.opening_questions(), EXAMPLES):
         in_python = str({name: listed(value) for name, value in state.items()})
@@ -580,8 +567,7 @@ def states_to_copy(game: Game) -> str:
 
 
 def choose_chart(game: Game, name: str | None) -> Kind:
-    """Return the game's chart of that name, the default for None. Raises OptionError with the
-    list."""
+    """Return the game's chart of that name, or the default. Raises OptionError with the list."""
     kinds = game.need(Charts).kinds
     for kind in kinds:
         if name in (None, kind.name):
@@ -612,8 +598,7 @@ def scene_at(game: Game, values: Ints) -> Scene:
 
 
 def position_of(game: Game, text: str) -> Position | None:
-    """Return the position that a sentence describes, such as ``Ed 5000, 2 spins; Peter 8000;
-    Michael 3000``.
+    """Return the position that a sentence such as ``Ed 5000, 2 spins; Peter 8000`` describes.
 
     None for fields (``mine=0``), or if the game reads no sentences. Raises StateError.
     """

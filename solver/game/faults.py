@@ -1,4 +1,4 @@
-"""Errors about states that break the contract of games: the game, the state, what would be right.
+"""Errors about states that break the contract of games: the game, the state, the expectation.
 
 The engines check every state that they expand against `solver.game.rules` (`solver.search.expand`),
 but report only which state failed. These functions find out why. `check_game` checks more, and each
@@ -56,8 +56,7 @@ def fault_at(game: Game, state: Ints, error: Exception | None = None) -> GameErr
 
 
 def _counts(game: Game) -> str:
-    """Explain a ValueError without text: the transition unpacks more or fewer numbers than
-    exist."""
+    """Explain a ValueError without text: the transition unpacks too many or too few numbers."""
     ints, reals = map(len, game.numbers)
     has_reals = isinstance(game.rules.numbers, Numbers)  # otherwise only whole numbers
     fractions = f", {many(reals, 'fraction')} (board.reals)" * has_reals
@@ -89,8 +88,7 @@ Fault = tuple[str, str]
 
 
 def _faults(game: Game, edges: Edges, count: int) -> Iterator[Fault]:
-    """Yield the faults of a state's edges. Only the first is reliable: later checks assume that the
-    earlier ones passed."""
+    """Yield the faults of a state's edges; each check assumes that the earlier ones passed."""
     (kind, actor), rewards = edges.about[:2].tolist(), edges.rewards
     if kind not in (TERMINAL, CHANCE, DECISION, SIMULTANEOUS):
         expected = "expected 0 to 3 (end in over, chance, decision or simultaneous)"

@@ -43,7 +43,7 @@ from luckbase.solver.sentences import FIELD, listed, many, nearest, pairs, setti
 MAX_VALUE = 10**9 - 1
 """The largest value of a field that declares no other."""
 NEAR = 2_000
-"""How many names of a field's values are searched for the one that was meant."""
+"""How many names of a field's values are searched for a misspelled one."""
 FEW = 12
 """How many names of a field's values an error lists."""
 _WHOLE = re.compile(r"[+-]?[0-9]{1,9}")
@@ -57,8 +57,7 @@ _NO_NUMBERS = (bool, np.timedelta64)
 
 
 def word(text: str) -> str:
-    """Return a text as one word of a state: ``_`` for spaces, ``/`` for line breaks, accents
-    composed with their letters (NFC)."""
+    """Return a text as one word of a state: ``_`` for a space, ``/`` for a new line, in NFC."""
     text = normalize("NFC", text)
     said = "/".join(text.strip("\n").splitlines()).replace(" ", "_")
     return "".join(char if char.isprintable() else "?" for char in said)
@@ -113,8 +112,7 @@ class Field:
     sample: str = ""
 
     def __post_init__(self) -> None:
-        """Raise ValueError for impossible bounds, or for a name that commands, columns or keys
-        cannot use."""
+        """Raise ValueError for impossible bounds or an unusable name."""
         named = isinstance(self.name, str) and self.name.isidentifier()
         if not named or _TAKEN.fullmatch(self.name):
             raise ValueError(
@@ -333,8 +331,7 @@ State = str | Row
 
 
 def is_state(value: object) -> bool:
-    """Return whether it is one state: text, a mapping, or a row of a frame; not a frame or a
-    list."""
+    """Return whether it is a single state: text, a mapping or a row of a frame."""
     return isinstance(value, str | Mapping) or _is_row(value)
 
 
@@ -471,7 +468,7 @@ class Fields(Sequence[Field]):
         cached = [lru_cache(1 << 14)(partial(_typed, field)) for field in fields]
         self.typed = [*zip(cached, [0, *stops[:-1]], stops, strict=True)]
         """For each field: a cached function from its bytes in a state's numbers to text ("" if
-        blank), because many states share them; and the begin and end of these bytes."""
+        blank), because many states share them; and the first and last of these bytes."""
         self._shifts = np.array([field.shift for field in owner])
         self._units = np.array([field.unit for field in owner])
         self._low = np.array([field.low for field in owner])
@@ -576,8 +573,7 @@ class Fields(Sequence[Field]):
         return np.ascontiguousarray(np.hstack(parts).astype(np.int64))
 
     def _check_slips(self, cells: Iterable[str], field: Field) -> None:
-        """Raise StateError for a misspelled column, which would silently give `field` its
-        default."""
+        """Raise StateError for a misspelled column, which would give `field` its default."""
         for name in cells:
             meant = nearest(name, dict.fromkeys((field.name, *field.columns)), "")
             if name not in self._known and meant.startswith("did you mean"):
@@ -691,8 +687,7 @@ def _cells(field: Field, cells: Any, refuse: Refuse) -> Ints:
 
 
 def _key(said: object) -> object:
-    """Return a key that is equal only for cells that read the same; None for other types, because
-    True equals 1."""
+    """Return a key equal only for cells that read the same; None for other types (True == 1)."""
     if type(said) in (str, int, float):
         return said
     if type(said) is list and all(type(member) is int for member in said):

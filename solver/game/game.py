@@ -110,11 +110,7 @@ class Game:
 
     @cached_property
     def turn(self) -> Ints:
-        """int64 (2, k): the columns that are used only within a turn, and their numbers between
-        turns.
-
-        k is 0 if the game names none.
-        """
+        """int64 (2, k): the columns used only within a turn, and their numbers between turns."""
         columns, at = list[tuple[int, int]](), 0
         for field in self.fields:
             if field.name in self.rules.within_turn and field.default is not None:
@@ -214,14 +210,12 @@ class Game:
 
     @cached_property
     def cut_error(self) -> float:
-        """Bound on the difference between payoffs and those without the cut; 0 if nothing is
-        cut."""
+        """Bound on the difference to payoffs without the cut; 0 if nothing is cut."""
         return 0.0 if self.rules.cut_error is None else self.rules.cut_error()
 
     @cached_property
     def is_checked(self) -> bool:
-        """Whether every expanded state is checked against the contract: true for users' games. The
-        games here are checked by tests instead."""
+        """Whether each expanded state is checked against the contract, as for users' games."""
         return not registry.is_here(self.board.game)
 
     def action_name(self, action: int) -> str:
@@ -306,16 +300,14 @@ class Game:
     # --- states ------------------------------------------------------------------------------
 
     def parse(self, state: State) -> Ints:
-        """Return the canonical state, int64 (fields,), of a mapping of fields, a row of a frame, or
-        text (`solver.game.fields`).
+        """Return the canonical state, int64 (fields,), of a mapping, a row of a frame, or text.
 
         Raises StateError in one sentence: the field, the value and what would be right.
         """
         return self.canonical_states(self.fields.read(state))[0]
 
     def canonical_states(self, values: Ints) -> Ints:
-        """Return canonical states (n, fields) from values in people's units, in the order of
-        `columns`.
+        """Return canonical states (n, fields) from values in people's units, ordered as `columns`.
 
         Raises StateError as `parse` does, with the row (from 1) if there are several.
         """
@@ -329,11 +321,7 @@ class Game:
         return found
 
     def known_states(self, values: Ints) -> tuple[Ints, NDArray[np.bool_]]:
-        """Return the canonical states (m, fields) of the rows that are states, and a mask of them
-        (n,).
-
-        values: (n, fields), as for `canonical_states`.
-        """
+        """Return the canonical states (m, fields) of valid rows of values, and a mask (n,)."""
         values = np.asarray(values, np.int64).reshape(-1, self.field_count)
         known = np.ones(len(values), bool)
         while known.any():
@@ -366,8 +354,7 @@ class Game:
         return columns
 
     def table_columns(self, states: Ints) -> dict[str, NDArray[np.integer[Any]] | Coded]:
-        """Return the columns of states (n, fields) for a table: as `state_columns`, but sets and
-        named values as text."""
+        """Return the columns of states (n, fields) for a table, with sets and names as text."""
         texts = {field.name: field.text for field in self.fields if field.is_text}
         return {
             name: coded(column, texts[name]) if name in texts else column
@@ -534,8 +521,7 @@ def _reduced(board: Board) -> tuple[Any, ...]:
 
 
 def revive(file: GameFile, name: str, form: dict[str, Any], source: Source | None) -> Board:
-    """Restore a pickled board, even if this process does not know its game or the machine lacks the
-    file."""
+    """Restore a pickled board, even if the process lacks its game or the machine its file."""
     if not registry.of_file(file):
         where = Path(file.path)
         if not where.is_file() or where.read_text(encoding="utf-8") != file.text:

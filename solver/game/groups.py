@@ -165,8 +165,7 @@ PLAIN, DOUBLED, MEMBERS = 0, 1, 2
 
 @njit(GROUP_TYPE)
 def _by_columns(board, state, actor, out, rest):  # type: ignore[no-untyped-def]
-    """Group by the columns in board.ints: (position, how it is counted, number of codes) of
-    each."""
+    """Group by the columns in board.ints: (position, how to count it, number of codes) of each."""
     code = 0
     for k in range(board.ints.size // 3):
         at, how, size = board.ints[3 * k], board.ints[3 * k + 1], board.ints[3 * k + 2]

@@ -36,10 +36,9 @@ class Sums(NamedTuple):
 
 @cache
 def rolls(dice: int, sides: int = 6) -> Outcomes:
-    """Return the rolls of some dice whose order does not matter; column k counts the dice showing k
-    + 1.
+    """Return the unordered rolls of some dice; column k counts the dice that show k + 1.
 
-    No dice have one roll.
+    There is one roll of no dice.
     """
     counts = list(_parts(dice, [dice] * sides))
     ways = [factorial(dice) // prod(map(factorial, row)) for row in counts]
@@ -47,8 +46,7 @@ def rolls(dice: int, sides: int = 6) -> Outcomes:
 
 
 def rolls_in_order(dice: int, sides: int = 6) -> Ints:
-    """Return the ordered rolls (sides ** dice, dice), the first die slowest; all are equally
-    likely."""
+    """Return the equally likely ordered rolls (sides ** dice, dice), the first die slowest."""
     faces = list(product(range(1, sides + 1), repeat=dice))
     return np.array(faces, np.int64).reshape(-1, dice)
 
@@ -66,10 +64,9 @@ def sums(dice: int, sides: int = 6) -> Sums:
 
 
 def draws(deck: Sequence[int], cards: int) -> Outcomes:
-    """Return the possible draws of `cards` cards from a deck; deck: the number of cards of each
-    kind.
+    """Return the possible draws of `cards` cards.
 
-    Raises ValueError for more cards than the deck has.
+    deck: the number of cards of each kind. Raises ValueError for more cards than the deck has.
     """
     deck = [int(count) for count in deck]
     if not 0 <= cards <= sum(deck):

@@ -26,8 +26,7 @@ method x and y were found, so a mistake shows as a gap.
    entry), the tableau of the last basis is computed again from the matrix, with complete pivoting.
 5. While the gap is above it, a pivot of the criss-cross method follows (Terlaky 1985: Bland's rule
    of the least index, from any basis, so that it cannot cycle), and then step 4. The strategies
-   with
-   the smallest gap are kept, with this gap.
+   with the smallest gap are kept, with this gap.
 """
 
 from __future__ import annotations
@@ -108,8 +107,7 @@ def drop_dominated(a, sign, m, n, rows, columns):
 
 @typed(types.UniTuple(_n, 2)(_f2, _n, _n, _i1, _i1))
 def undominated(a, rows, columns, keep_rows, keep_columns):
-    """Remove rows and columns from 0, 1, … that others dominate, iterated; return how many
-    remain."""
+    """Remove dominated rows and columns from 0, 1, …, repeatedly; return how many remain."""
     m, n, before = rows, columns, 0
     while m + n != before:
         before = m + n
@@ -205,8 +203,8 @@ def rebuild(a, m, n, t, labels):
 def least_index_pivot(m, n, t, labels):  # noqa: C901  # rows, columns, and the other side of the pivot
     """Make one pivot of the criss-cross method; return False if the tableau has none.
 
-    Of the variables with a negative right side or a positive cost, the one of least label is
-    exchanged with the one of least label that corrects it.
+    A variable with a negative right side or a positive cost is exchanged with a variable that
+    corrects it; both are chosen by the least label.
     """
     p, q, least = -1, -1, np.inf
     for r in range(m):

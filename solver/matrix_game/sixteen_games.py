@@ -52,7 +52,7 @@ _0, _1, _2, _3, _4, _5, _6, _7 = (np.uint64(i) for i in range(8))
 VALUE, WORST, _SUM_X, _SUM_Y, _HIGH, _LOW, _X, _Y, _BLOCK, NUMBERS = (
     np.uint64(LANES * i) for i in (0, 1, 2, 3, 4, 5, 6, 14, 22, 22 + LARGEST_SUPPORT**2)
 )
-"""The begin of each line of the workspace f (float64): the value, the largest accepted gap; the
+"""The start of each line of the workspace f (float64): the value, the largest accepted gap; the
 sums of the weights, the bounds; x with its sign turned, y; scratch. Last, its length."""
 
 typed = jitable(error_model="numpy", boundscheck=False)
@@ -136,7 +136,7 @@ def weights_of(size):  # noqa: C901  # the steps of `weights`
 
 @typed
 def starts(z, first, step):
-    """Return the begins of the eight rows (columns) z[first], … of the games."""
+    """Return where the eight rows (columns) z[first], … of the games start."""
     return (
         z[first] * step, z[first + _1] * step, z[first + _2] * step, z[first + _3] * step,
         z[first + _4] * step, z[first + _5] * step, z[first + _6] * step, z[first + _7] * step,
@@ -148,7 +148,7 @@ def best_payoff_of(size, step, weights, best):
 
     size: the number of its weights.
     step: the distance between rows (columns) that are compared.
-    weights: the begin of its weights.
+    weights: where its weights start.
     """
     y0, y1, y2, y3, y4, y5, y6, y7 = (weights + np.uint64(k * LANES) for k in range(8))
 
@@ -251,10 +251,9 @@ def try_support(a, m, n, f, z, support, wanted, tolerance, w):  # noqa: C901, PL
 
 @typed
 def collect(z, to, weights, labels, count, low, size):
-    """Write the `size` variables from `low` on that are among `count` labels to z[to], …; return
-    how many.
+    """Write the `size` variables from `low` on that are among `count` labels to z[to], ….
 
-    The variable of the greatest weight comes last, followed by zeros.
+    The variable of the greatest weight comes last, followed by zeros. Returns how many there are.
     """
     found, best = _0, _0
     for i in range(np.uint64(MAX_SIDE)):

@@ -14,7 +14,7 @@ states, and forgotten if it grows too large. mean = sum of the returns / n, stan
 sqrt(sample variance / n). The numbers that a game names (`Statistics`) are counted like rewards.
 
 Sources: Puterman, Markov Decision Processes, 4.2 and 5.1; Steele, Lea, Flood, Fast splittable
-    pseudorandom number generators (2014), for the hash.
+pseudorandom number generators (2014), for the hash.
 """
 
 from __future__ import annotations
@@ -149,8 +149,7 @@ def evaluate_profile(
 def fixed_deciders(
     game: Game, agents: Sequence[str | Agent | Policy], roots: Ints, max_states: int = MAX_STATES
 ) -> list[Decider]:
-    """Return a decider for each player, as `deciders_of`; `best-response` is solved below the
-    roots.
+    """Return a decider for each player, as `deciders_of`, after solving for `best-response`.
 
     Raises the errors of `evaluate_profile`.
     """
@@ -179,8 +178,7 @@ def mix(x):
 
 @njit(types.int64(_f1, types.int64, types.int64, types.uint64, types.int64))
 def pick(cumulated, low, high, stream, step):
-    """Return the edge, of low .. high by their cumulated chances, that a game takes in this
-    step."""
+    """Return the edge, of low .. high by their cumulated chances, that a game takes in a step."""
     draw = mix(stream + np.uint64(step) * np.uint64(0xD1342543DE82EF95))
     u = np.float64(draw >> np.uint64(11)) * 2.0**-53
     while low < high:
@@ -267,8 +265,7 @@ class _Counters:
         self.names += [(name, None) for name in statistics.events]
 
     def at_ends(self, states: Ints) -> Floats:
-        """Return the numbers of games that end in these states (n, fields): float64 (n,
-        of_ends)."""
+        """Return the numbers of games that end in states (n, fields): float64 (n, of_ends)."""
         columns = [count(states) for count in self.statistics.ends.values()]
         return np.column_stack([np.empty((len(states), 0)), *columns]).astype(np.float64)
 
@@ -404,8 +401,8 @@ def simulate(
 ) -> Simulation:  # fmt: skip
     """Play `games` games from `root` (fields,) or from starts, and count the numbers of the game.
 
-    States are expanded when games reach them. If `known` is given, games end at known payoffs and
-    nothing is counted.
+    States are expanded when games reach them. If `known` is given, games end at known payoffs
+    without counts.
 
     Raises StateError if a game does not end.
     """

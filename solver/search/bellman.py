@@ -1,20 +1,19 @@
-"""One step of the Bellman equation, shared by all of luckbase: compiled for one state, and for
-many.
+"""One step of the Bellman equation, compiled for one state and for many; all engines share it.
 
 For a state x with actions a, each a lottery over edges with weight w, reward r and child y::
 
     q(x, a) = sum over the edges of a  w (r + V(y))
     V(x)    = q(x, a*),  a* the acting player's best action; of tied ones the earliest
 
-Every engine uses these functions, and so does `evaluate`, which returns the q of all actions. Sums
-are always taken in the order of the edges, so a payoff has the same bits whichever engine computes
-it. Functions without a signature become part of the function that calls them.
+`evaluate` returns the q of all actions. Sums are always taken in the order of the edges, so a
+payoff has the same bits whichever engine computes it. Functions without a signature become part of
+the function that calls them.
 
 **Errors.** Every step also bounds the error of its result: the worst child's error, the rounding of
 the sums (Higham, 3.1), and the loss if the errors leave a decision open.
 
 Sources: Puterman, Markov Decision Processes, 4.3 (the equations); Higham, Accuracy and stability of
-    numerical algorithms (rounding of sums).
+numerical algorithms (rounding of sums).
 """
 
 from __future__ import annotations
@@ -119,9 +118,9 @@ def borrowed_scratch(scratch):
 
 @inlined
 def action_value(edges, k, stop, values, skip, q, g):
-    """Write q(x, a) of the action whose edges begin at k to row g of q; return where the action
-    ends, at most `stop`.
+    """Write q(x, a) of the action whose edges begin at k to row g of q; return where it ends.
 
+    stop: the end of the state's edges.
     values: float64 (states, skip + columns); the first `skip` columns are not values.
     """
     children, weights, actions, rewards = edges
@@ -223,8 +222,7 @@ def step_error(edges, span, groups, values, errors, scratch):
 
 @njit(_f(_i, _i, _i, _f, _f, _f2))
 def undecided_error(groups, taken, actor, error, tolerance, q):
-    """Return how much further the payoffs of the action taken may be off than `error`, the bound
-    for each action.
+    """Return how much further than `error` the payoffs of the action taken may be off.
 
     This is the actor's loss by a tie and, if the errors leave open which action is best, the
     differences between the payoffs of the possible ones.
@@ -294,8 +292,7 @@ def joint_value(solve_game, groups, base, actions, q, out):
 
 @inlined
 def back_up(solve_game, edges, span, actor, values, errors, scratch):
-    """Take the step for a state with edges span[0] .. span[1] - 1; write its payoffs to
-    scratch.out.
+    """Take the step for a state, with edges span[0] .. span[1] - 1; write payoffs to scratch.out.
 
     actor: from 0; -1 for chance, JOINTLY for both.
     values: float64 (any, 1 + players); the first column is skipped.
@@ -347,8 +344,7 @@ def refuse_uneven(game: Game, state: Ints, payoffs: Floats) -> None:
 
 
 def refuse_sums(game: Game, state: Ints, q: ActionValues, x: int) -> None:
-    """Raise GameError for a simultaneous state (fields,), number x of `q`, as `refuse_uneven`
-    does."""
+    """Raise GameError as `refuse_uneven` does, for state (fields,), number x of `q`."""
     from luckbase.solver.game.faults import broken
 
     at = slice(q.first[x], q.first[x + 1])
@@ -446,8 +442,7 @@ def chosen(q: ActionValues, actors: Ints, tolerance: float) -> Ints:
 
 
 def choose(values: Floats, actor: int, tolerance: float) -> int:
-    """Return the row of `values` (actions, players) that `actor` takes: a later one if better by
-    more."""
+    """Return the row of `values` (actions, players) that `actor` takes, as `best_of`."""
     taken, first = np.empty(1, np.int64), np.array([0, len(values)])
     _choose(first, np.array([actor]), np.ascontiguousarray(values), tolerance, taken)
     return int(taken[0])
@@ -486,8 +481,7 @@ def strategies_of(q: ActionValues, player: int) -> list[Floats]:
 
 
 def payoffs_of(kinds: Ints, actors: Ints, q: ActionValues, tolerance: float) -> Floats:
-    """Return the payoffs (n, players) of n expanded states of any kind, from their actions'
-    payoffs."""
+    """Return the payoffs (n, players) of n expanded states, from their actions' payoffs."""
     payoffs = np.empty((len(kinds), q.values.shape[1]))
     both = kinds == SIMULTANEOUS
     if not both.all():
@@ -510,8 +504,7 @@ def most_residual(game: Game, error: Floats | float) -> Floats:
 
 
 def final_payoffs(game: Game, states: Ints) -> Floats:
-    """Return the payoffs (n, players) of terminal states. Raises ValueError if one is not
-    terminal."""
+    """Return the payoffs (n, players) of terminal states. Raises ValueError for others."""
     edges = expand(game, states)
     if not edges.terminal.all():
         raise ValueError(f"not over: {game.say(states[np.flatnonzero(~edges.terminal)[0]])}")
@@ -527,7 +520,7 @@ def final_payoffs(game: Game, states: Ints) -> Floats:
 
 
 def error_of_actions(edges: Expanded, off: Floats) -> Floats:
-    """Return an error bound of every action's payoffs (k,), from those of the children.
+    """Return an error bound of every action's payoffs, (k,), from bounds of the children.
 
     off: (m,), in the edges' order.
     """
@@ -539,7 +532,7 @@ def error_of_actions(edges: Expanded, off: Floats) -> Floats:
 
 
 def error_of_taken(q: ActionValues, actors: Ints, off: Floats, taken: Ints, tie: float) -> Floats:
-    """Return error bounds (n,) of states' payoffs, which are those of the actions taken.
+    """Return error bounds (n,) of states' payoffs, which are the payoffs of the actions taken.
 
     Other actions may be better, given the actions' error bounds.
 

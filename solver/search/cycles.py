@@ -4,8 +4,8 @@
 for one component after another, without returning to Python:
 
 * **No choice**: a linear system for each player.
-* **One player, or two of constant sum**: policy iteration (`solver.search.policies`). The payoffs
-  of the second player are the sum minus those of the first.
+* **One player, or two of constant sum**: policy iteration (`solver.search.policies`). The second
+  player's payoffs are the sum minus the first player's.
 * **Three players or more**: each player takes their own best action, sweep by sweep, once from the
   least payoffs and once from the greatest. This need not converge, or converge to a single
   equilibrium, so it is checked: both must reach actions with the same payoffs, within 1e-12 of the
@@ -441,8 +441,7 @@ def _columns(names: Ints) -> int:
 
 
 def _fixed(c: Component, view: View, player: int, shares: Floats) -> tuple[Floats, Floats]:
-    """Return the values (n,) and errors if a player keeps to their strategy and the other replies
-    optimally."""
+    """Return the values (n,) and errors if a player's strategy is fixed and the other replies."""
     n, number = len(c.actors), np.arange(len(c.names))
     for x in np.flatnonzero(c.actors == JOINTLY).tolist():
         at = slice(c.action_first[x], c.action_first[x + 1])

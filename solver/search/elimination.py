@@ -17,7 +17,7 @@ test.
   makes the error from a chance proportional to a difference.
 
 Sources: Grassmann, Taksar and Heyman, Regenerative analysis and steady state distributions (1985);
-    Dekker, A floating-point technique for extending the available precision (1971).
+Dekker, A floating-point technique for extending the available precision (1971).
 """
 
 from __future__ import annotations
@@ -244,8 +244,7 @@ def arrange(g, k):
 
 @part
 def in_order(g, k):
-    """Return the component renumbered in the order of `arrange`, so that neighbours share cache
-    lines."""
+    """Return the component renumbered in the order of `arrange`, for locality in the cache."""
     n, actions, outcomes = g.actors.size, g.first.size - 1, g.weights.size
     action_first, first, actors = _ints(n + 1), _ints(actions + 1), _ints(n)
     weights, children = _floats(outcomes), _ints(outcomes)

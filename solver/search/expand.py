@@ -6,7 +6,7 @@ only the groups of states. No code here depends on the game.
 The games of this package are checked by tests. For a user's game, each expanded state is checked
 against `solver.game.rules` before its edges are used: their number, chances, who acts, rewards, and
 that children are within the bounds of their fields. After a failed check, `solver.game.faults`
-finds and words the fault.
+describes the fault.
 """
 
 from __future__ import annotations
@@ -82,8 +82,7 @@ def room_of(game: Game, edges: int = 0) -> Room:
 
 
 def some_state(game: Game) -> Ints:
-    """Return a state (1, fields) of the right shape, which need not be valid and is not
-    expanded."""
+    """Return a state (1, fields) of the right shape; it need not be valid and is not expanded."""
     start = game.start()
     fields = np.zeros(game.field_count, np.int64) if start is None else start
     return np.ascontiguousarray(fields).reshape(1, -1)
@@ -135,7 +134,7 @@ def refuse_beyond(game: Game, states: Ints | Keys, values: Floats) -> None:
     """Raise GameError if one of n states, or keys, has a payoff out of range.
 
     values: (n, players), or lower and upper bounds. Needed only if edges pay: otherwise payoffs
-        follow from those of terminal states.
+        follow from the terminal ones.
     """
     if not (game.is_checked and game.pays):
         return
@@ -152,8 +151,7 @@ def refuse_beyond(game: Game, states: Ints | Keys, values: Floats) -> None:
 
 @inlined
 def borrowed_room(room):
-    """Return room whose arrays are `borrowed`, so `expand_one` takes it without counting
-    references."""
+    """Return room with `borrowed` arrays, for `expand_one` without counting references."""
     edges = Edges(
         borrowed(room.edges.children), borrowed(room.edges.weights), borrowed(room.edges.actions),
         borrowed(room.edges.rewards), borrowed(room.edges.about),
@@ -215,8 +213,7 @@ def _expand_checked(transition, board, state, edges, room):
 
 @inlined
 def _lies_within(n, children, bounds):
-    """Return whether the numbers of n children are within bounds. Checks all: faster without
-    branches."""
+    """Return whether n children are within bounds. Checks all: faster without branches."""
     beyond = np.int64(0)
     for k in range(n):
         for i in range(children.shape[1]):
@@ -273,8 +270,8 @@ def _is_full(n, actions):
 def _expand(transition, board, states, room, x, max_edges, first, kinds, actors):  # noqa: PLR0913  # a kernel: in tuples its arrays count references
     """Expand states (n, fields) from number x on while there is room for `max_edges` edges.
 
-    Edges are written one after another, those of state x from first[x] on (n + 1,). If `first` is
-    empty, each state's edges overwrite the last one's. Returns the number of the first state
+    Edges are written one after another; state x has its edges from first[x] on (n + 1,). If `first`
+    is empty, each state's edges overwrite the last one's. Returns the number of the first state
     without room, n at the end, or BROKEN with the state in room.at.
     """
     children, weights, actions, rewards, about = room.edges

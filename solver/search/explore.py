@@ -152,8 +152,7 @@ class Count:
 
 
 def count_below(game: Game, roots: Ints) -> Count:
-    """Count the states below canonical roots (m, fields), roots included, up to the limits of a
-    plan.
+    """Count the states at and below canonical roots (m, fields), up to the limits of a plan.
 
     Raises the errors of `Explorer` except SearchLimitError.
     """

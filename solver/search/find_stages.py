@@ -31,8 +31,7 @@ from luckbase.solver.search.stages import (
 from luckbase.solver.sentences import option
 
 CACHED = 400_000
-"""Approximate most states of a box: with more, the tables no longer fit in the processor's
-cache."""
+"""The most states of a box, roughly: with more, tables leave the processor's cache."""
 PARTS, SAMPLE = 8, 1 << 13
 """Boxes into which a box with too many states is cut, and states sampled for the cut."""
 
@@ -211,8 +210,7 @@ class BoxSearch:
         return int(self.at[kernels.EDGES])
 
     def number(self) -> None:
-        """Number the states of the box by key, then the children that it needs from other
-        stages."""
+        """Number the states of the box by key, then the children needed from other stages."""
         runs = self.nodes.runs[: self.at[kernels.RUNS]]
         at = self._ordered(np.flatnonzero(runs[:, 2]))
         self.own = Runs(runs[at, 0], runs[at, 2], self.stages.run_low)

@@ -29,7 +29,7 @@ together before the first is visited, because they share most of their own child
 
 If a game names the fields of a turn (`Rules.within_turn`), states inside a turn need not be kept.
 When a state between turns is solved, all states met since its visit are solved too, and the path
-leads only to those between turns: `forget_turn` drops the others. States between turns are not
+leads only to states between turns: `forget_turn` drops the others. States between turns are not
 expanded ahead, so that few states of other turns are met before.
 
 Source: Tarjan, Depth-first search and linear graph algorithms (1972).
@@ -141,9 +141,14 @@ visits."""
 
 
 class Task(NamedTuple):
-    """The subject of a search: the board, room for the edges of a state, `Game.strides`, scratch
-    for a step, scratch for a state int64 (fields,), and `Game.turn`, empty if states inside turns
-    are kept.
+    """The subject of a search.
+
+    board: the board as numbers.
+    room: for the edges of a state.
+    strides: `Game.strides`.
+    scratch: for a step.
+    state: int64 (fields,), scratch.
+    turn: `Game.turn`; empty if states inside turns are kept.
     """
 
     board: Numbers
@@ -313,8 +318,7 @@ def solve_members(transition, solve, task, store, members):
 
 @inlined
 def is_between_turns(turn, state):
-    """Return whether the fields of a turn have their numbers between turns; False without such
-    fields."""
+    """Return whether a turn's fields have their numbers between turns; False without fields."""
     between = turn.shape[1] > 0
     for i in range(turn.shape[1]):
         between &= state[turn[0, i]] == turn[1, i]
@@ -359,10 +363,10 @@ def search(  # noqa: C901, PLR0913, PLR0915  # one piece, for speed: module docs
     """Continue a search from `path` until all roots are solved, or until:
 
     GROW: states or frames may not have room. COMPONENT: the states on the stack from the last
-        frame's state up are a component that could not be solved; at[STATUS] is the reason. PAUSE:
-        `budget` states were expanded. REFUSED: the edges of the state room.at break the rules.
-        BEYOND: the payoffs of the last frame's state, in scratch.out, are out of range. SUMS: both
-        choose at once in the last frame's state, and the payoffs do not have a constant sum.
+    frame's state up are a component that could not be solved; at[STATUS] is the reason. PAUSE:
+    `budget` states were expanded. REFUSED: the edges of the state room.at break the rules. BEYOND:
+    the payoffs of the last frame's state, in scratch.out, are out of range. SUMS: both choose at
+    once in the last frame's state, and the payoffs do not have a constant sum.
     """
     board, room = task.board, borrowed_room(task.room)
     strides, turn = borrowed(task.strides), borrowed(task.turn)
@@ -631,8 +635,7 @@ class Graph:
 
     @property
     def margins(self) -> Floats:
-        """float64 (count,): the loss of the second best action to the player who decides, at least
-        0.
+        """float64 (count,): the loss by the actor's second best action, at least 0.
 
         NaN if there is no choice, if both players choose at once, and for unsolved and given
         states.
@@ -699,8 +702,7 @@ class Graph:
     # --- what it does --------------------------------------------------------------------------
 
     def know(self, keys: Keys, values: Floats, errors: Floats | float = 0.0) -> None:
-        """Take the payoffs (m, players) of states that need not be expanded, with error bounds
-        (m,).
+        """Take the payoffs (m, players) of states that need no expansion, and error bounds (m,).
 
         States that are already solved keep their payoffs.
         """

@@ -56,8 +56,7 @@ def pack(strides, state):
 
 @inlined
 def pack_row(strides, states, row):
-    """Return the key of a row of states (n, fields), without a view, which would count
-    references."""
+    """Return the key of a row of states (n, fields); a view would count references."""
     key = np.uint64(0)
     for i in range(states.shape[1]):
         key += np.uint64(strides[0, i]) * np.uint64(states[row, i])
@@ -108,7 +107,7 @@ def unpack_columns(strides, keys, columns):
 
 @njit(u1(_i2, _i2))
 def pack_all(strides, states):
-    """The keys (n,) of states (n, fields)."""
+    """Return the keys (n,) of states (n, fields)."""
     keys = np.empty(states.shape[0], np.uint64)
     for i in range(keys.size):
         keys[i] = pack_row(strides, states, i)
@@ -403,8 +402,7 @@ def _add(
 
 
 def _sums(adds: Ints) -> NDArray[np.uint64]:
-    """Return the summand of each byte (8, 256), from that of each bit (64,), shifted to be at least
-    0."""
+    """Return each byte's summand (8, 256), from each bit's (64,), shifted to be at least 0."""
     bits = (np.arange(256)[:, None] >> np.arange(8)) & 1
     eights = adds.reshape(8, 8)
     sums = bits @ eights.T - np.minimum(eights, 0).sum(axis=1)

@@ -10,7 +10,7 @@ Player 0 maximises and player 1 minimises the payoff to player 0. A component ta
 3. **Refinement.** When float64 finds no more improvement, the values are refined to about 31 digits
    and policy iteration continues with them. An action is changed only if its gain exceeds the error
    of the values, so every change is a true improvement and nothing cycles. A policy that does not
-   end after a change in float64 is discarded in favour of the last one that ends.
+   end after a change in float64 is replaced by the last policy that ended.
 4. **Certificate.** Let player 1 keep their policy. The value is at most v + eps w if gain + margin
    + eps (mean of w - own w) <= 0 at each state for each remaining action. w is the greatest
    expected number of steps over the actions that are tied with the best. Clearly worse actions need
@@ -27,8 +27,8 @@ steps also found by sweeps. Components of more than `LARGE` states are first ren
 order.
 
 Sources: Howard, Dynamic Programming and Markov Processes (1960); Hoffman and Karp, On
-    nonterminating stochastic games (1966); Bertsekas and Tsitsiklis, An analysis of stochastic
-    shortest path problems (1991); Condon, The complexity of stochastic games (1992).
+nonterminating stochastic games (1966); Bertsekas and Tsitsiklis, An analysis of stochastic shortest
+path problems (1991); Condon, The complexity of stochastic games (1992).
 """
 
 from __future__ import annotations
@@ -59,8 +59,7 @@ from luckbase.solver.search.elimination import (
 )
 
 FREE, PAYS, NO_EXIT, SLOW = 3, 4, 5, 6
-"""Why a component is refused: a cycle for free, a cycle that pays, no way out, bounds that do not
-meet."""
+"""Why a component is refused: a free cycle, a paying cycle, no way out, bounds that stay apart."""
 MAX_POLICIES, MAX_SWEEPS = 2000, 20_000
 LARGE, LARGEST, MOST_WORK = 150_000, 1 << 22, 500_000_000
 """LARGE: with more states, a component is eliminated only if few entries arise. LARGEST: the most
@@ -409,8 +408,7 @@ def _residual(g, k, chance_error, gains, margins, allowed, sign):
 
 @part
 def _iterate(g, k, f):  # noqa: C901  # one loop, with the ways to go back
-    """Run policy iteration, steps 1 to 3, from k.chosen, which ends. Return SOLVED, PAYS, ROOM or
-    SLOW."""
+    """Run policy iteration (steps 1 to 3) from a k.chosen that ends; return a status."""
     fine, who, quick, tolerance = False, -1, 0, 0.0
     copy(k.chosen, k.before)
     warm = g.actors.size >= WARM

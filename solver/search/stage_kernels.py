@@ -42,7 +42,7 @@ _u2, _f2, _i2 = types.uint64[:, ::1], types.float64[:, ::1], types.int64[:, ::1]
 
 
 class Place(NamedTuple):
-    """The states that are searched: those of one level, or of a box of it.
+    """The states that are searched: a level, or a box of it.
 
     run: the bits of a key that differ within a run, `run_bits` of them from run_low on.
     table: of the words of the level and of `apart`; the level is in the bits from `shift` on, to be
@@ -251,8 +251,8 @@ def expand_on(  # noqa: C901, PLR0913, PLR0915  # one piece, for speed, as `game
     """Expand the stage's reached states and enter their children until none is left, or until:
 
     GROW: an array may be too small. PAUSE: `budget` states were expanded, or more than `limit` of
-        the stage were reached. REFUSED: the edges of the state room.at break the rules. RISES: the
-        level forbids an edge of the state at[WRONG].
+    the stage were reached. REFUSED: the edges of the state room.at break the rules. RISES: the
+    level forbids an edge of the state at[WRONG].
 
     When a state's turn comes, all unexpanded states of its run are expanded in a row: edge k of one
     usually leads to the same run as edge k of the one before, so the run need not be looked up
@@ -437,8 +437,7 @@ _walk = tuple_type(Walk, _n1, _n1, _n1, _n1, _n1)
 
 @njit(_i(_i1, _n1, _n1, _n1, _walk))
 def order_states(first, children, order, starts, walk):  # noqa: C901, PLR0915  # Tarjan's
-    """Order n states so that each comes after all its children below n, except in its own
-    component.
+    """Order n states so that each comes after its children below n, except in its own component.
 
     Returns the number of components that have several members or an edge to themselves.
 
@@ -579,8 +578,7 @@ def steps_of(keys, alike, first, children, steps, far):
     int8 (edges,), and in full, one after another, in far, int32 (edges,).
 
     Neighbours that differ only in the bits by which boxes are cut lead to neighbours about equally
-    far away: in Press Your Luck 15.99 of 16.2 differences fit, and most repeat those of the row
-    before.
+    far away: in Press Your Luck 15.99 of 16.2 differences fit, and most repeat the previous row's.
     """
     rows, far_count = np.zeros((1 << NEIGHBOURS, 2), np.int64), 0
     for x in range(keys.size):

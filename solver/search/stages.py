@@ -94,8 +94,7 @@ class Stages:
         self.alike = int(pack_all(game.strides, ones.reshape(1, -1))[0]) if shifts else 0
 
     def _run(self, inside: set[str]) -> tuple[int, int, int, int]:
-        """Return the bits of keys that form a run (`runs.Nodes`), the lowest, their number, their
-        column.
+        """Return the bits of keys that form a run, the lowest bit, their number and their column.
 
         States of a run differ only in these bits. It takes the widest column that determines the
         position in a stage but not the stage; no bits and column -1 if keys are not made of bits.
@@ -124,8 +123,7 @@ class Stages:
         return stages
 
     def forbidden(self, above: Keys, below: Keys) -> NDArray[np.bool_]:
-        """Return whether the level forbids an edge from each key `above` to the key `below`:
-        (n,)."""
+        """Return whether the level forbids an edge from each key `above` to `below`: (n,)."""
         first, second = self.of(above), self.of(below)
         levels = first >> np.uint64(32), second >> np.uint64(32)
         same, guards = levels[0] == levels[1], np.uint64(self.inside.guards)
@@ -301,8 +299,7 @@ def cut(
 
 
 def _quantiles(in_order: Ints, parts: int) -> list[int]:
-    """Return bounds that cut ascending values (n,) into `parts` parts; fewer if values are
-    equal."""
+    """Return bounds that cut ascending values (n,) into `parts` parts, or fewer."""
     later = np.searchsorted(in_order, in_order[0], side="right")
     if later == len(in_order):
         return []

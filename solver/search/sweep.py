@@ -1,5 +1,4 @@
-"""Solve a stage (`solver.search.stages`), children first, once the payoffs it requests are
-known."""
+"""Solve a stage (`solver.search.stages`), children first, when the payoffs it needs are known."""
 
 from __future__ import annotations
 
@@ -52,8 +51,7 @@ _i, _f, _i1, _f1 = types.int64, types.float64, types.int64[::1], types.float64[:
 _n1, _u1, _f2 = types.int32[::1], types.uint64[::1], types.float64[:, ::1]
 _i2 = types.int64[:, ::1]
 PLACE, LOOP, STATUS = range(3)
-"""Positions in a sweep's progress: the place in the order, in the list of cycles, why it
-stopped."""
+"""Positions in a sweep's progress: the place in the order, the next cycle, why it stopped."""
 MEMBER = -1000
 """In place of a best action: a member of the component being solved is MEMBER minus its number."""
 
@@ -280,7 +278,7 @@ class SolvedStage:
 
     values: float64 (n, 1 + players), the first column the keys.
     best, margins, actors: (n,), as in `Graph`.
-    error: a bound on the errors of the payoffs, in addition to those of other stages.
+    error: a bound on the errors of the payoffs, in addition to the errors of other stages.
     """
 
     values: Floats
@@ -306,8 +304,7 @@ class Sweeping:
         )  # fmt: skip
 
     def fill(self, request: int, rows: Floats, subset: NDArray[np.bool_] | None = None) -> int:
-        """Copy the payoffs for a request, or for a subset (k,) of its keys; return how many were
-        found.
+        """Copy the payoffs for a request, or for a subset (k,) of its keys; return how many exist.
 
         rows: (m, 1 + players), by ascending key, the first column.
         """

@@ -12,12 +12,13 @@
   `win-optimal` plays only on such a board.
 
 Optimal strategies need not be unique, and their payoff against an opponent who is not optimal, or
-for another objective, depends on the choice. These are the ones that `matrix_game.solve` finds for
-the row player. They are the same for the same pattern of hands, deck, upcard and lead, in either
-seat (player 2 plays as player 1 of the swapped state), whether or not the board keeps cards.
+for another objective, depends on the choice. These agents play the strategies that
+`matrix_game.solve` finds for the row player. They are the same for the same pattern of hands, deck,
+upcard and lead, in either seat (player 2 plays as player 1 of the swapped state), whether or not
+the board keeps cards.
 
 Sources: docs/sources.md#ross-1971 (bidding the upcard is optimal against an opponent who bids at
-    random), docs/sources.md#rhoads-and-bartholdi-2012 (the 1 against the 9).
+random), docs/sources.md#rhoads-and-bartholdi-2012 (the 1 against the 9).
 """
 
 from __future__ import annotations

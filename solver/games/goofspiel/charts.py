@@ -123,7 +123,7 @@ class FirstBids:
 
     chances[i, k] is the chance to bid hand[i] when deck[k] is turned up. least and most are its
     bounds over all optimal lotteries (other things equal). At the start both hands are equal, so
-    the value of every upcard is that of a draw.
+    every upcard has the value of a draw.
     """
 
     hand: tuple[int, ...]
@@ -146,7 +146,7 @@ def first_bids(game: Game, lookup: Lookup, words: Mapping[str, object] | None = 
     """Return the bids of the first move, or of a position in words (``mine``, ``theirs``, ``deck``,
     ``lead``), from the payoffs of the states that it leads to.
 
-    Raises StateError for an invalid position, for one with an upcard, and for one without cards.
+    Raises StateError for an invalid position, an upcard, or hands without cards.
     """
     plain = detailed(game)  # in the cards that were named
     values = plain.fields.read(words or game.describe(game.needed_start()))

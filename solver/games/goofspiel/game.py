@@ -313,8 +313,7 @@ def choice_names(words: Mapping[str, object], player: int, count: int) -> list[s
 
 
 def level(options: Options) -> Level:
-    """Return the level: the cards in a hand; an upcard that is turned comes before the bids for
-    it."""
+    """Return the level: the cards in a hand; the upcard is turned before the bids for it."""
     return Level(falls={"mine": options.cards + 1, "upcard": -1}, strict=True)
 
 

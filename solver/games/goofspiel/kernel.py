@@ -25,7 +25,7 @@ after the first A in lexicographic order, C before A before B. With::
                = D(a-1, b-1, r-1) + D(a-1, b, r-1) + D(a, b-1, r-1),    D(0, 0, r >= 0) = 1
 
 the number of a pattern is the sum of the D of the branches passed by. A number with its sign bit
-stands for either: ``x >= 0`` is the canonical pattern x, ``x < 0`` the swap of pattern ``~x``.
+encodes either: ``x >= 0`` is the canonical pattern x, ``x < 0`` the swap of pattern ``~x``.
 
 A **deck** is a set of cards, with bit k - 1 for card k. Decks of one size are numbered in the
 ascending order of their masks.
@@ -74,8 +74,7 @@ MEMORY = 9
 
 _0, _1 = np.uint64(0), np.uint64(1)
 _GAP, _SUMS = NUMBERS, NUMBERS + W
-"""In the workspace f, after the numbers of `sixteen_games`: the largest gap of a game that was
-solved alone; the sums."""
+"""In the workspace f, after the numbers of `sixteen_games`: the largest gap of `alone`, sums."""
 _KEY, _SCORE, _SUPPORT, _RECORD = _0, _1, _1 + _1, _1 + _1 + SUPPORT
 """A remembered support: the bits of its rows and columns; the number of games that it solved,
 recent ones weighted more; the support."""
@@ -86,8 +85,7 @@ _n, _f, _u = types.int64, types.float64, types.uint64
 _i1, _i2, _i3 = types.int64[::1], types.int64[:, ::1], types.int64[:, :, ::1]
 _f1, _f2, _pair = types.float64[::1], types.float64[:, ::1], types.UniTuple(types.int64, 2)
 ALONE_TYPE, TRY_TYPE = types.FunctionType(SOLVE_GAME), types.FunctionType(TRY_SUPPORT)
-"""`simplex.solve_game` and `sixteen_games.try_support`, which are passed down as `alone` and
-`try_support`."""
+"""The types of `alone`, `simplex.solve_game`, and of `sixteen_games.try_support`."""
 
 
 # --- patterns ------------------------------------------------------------------------------------
@@ -95,8 +93,7 @@ ALONE_TYPE, TRY_TYPE = types.FunctionType(SOLVE_GAME), types.FunctionType(TRY_SU
 
 @njit(_n(_i3, _n, _n, _n, _n))
 def rank_pattern(d, cards, size, mine, theirs):
-    """Return the number of the pattern of two hands of `size` cards; ``~number`` if it is the
-    swap."""
+    """Return the number of the pattern of two hands of `size` cards; ``~number`` for the swap."""
     a = b = size
     left, index, swapped, tied = cards, 1, False, True
     both = mine | theirs
@@ -292,8 +289,7 @@ def add_solved(try_support, a, m, n, f, z, known, missing, slot, tolerance, w): 
 
 @typed
 def solve_sixteen(alone, try_support, a, f, z, m, n, place, games, slot, tolerance, w):  # noqa: PLR0913  # a workspace and sixteen games
-    """Solve the first `games` of the sixteen games in `a`; add the value of lane l to f[slot +
-    l]."""
+    """Solve the first `games` of the sixteen games in `a`; add their values to f[slot], …."""
     missing, place = (_1 << min(W, np.uint64(games))) - _1, np.uint64(place) * _PLACE
     known = place + _1
     for guess in range(z[place]):

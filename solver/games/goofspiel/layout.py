@@ -66,8 +66,7 @@ GAMES_A_CALL = 5_000_000
 CLOSED_POINTS, CLOSED_WINNING = 1e-12, 2e-14
 """The gap at which a game is solved; with a larger gap other methods are tried."""
 GAME_NS = (75, 90, 90, 55, 60, 75, 110, 150, 290, 620, 1300, 2600, 3800, 5300, 7500, 10500)
-"""Nanoseconds for each matrix game, by the hands' size, on one core of a Zen 3; extrapolated above
-13."""
+"""Nanoseconds for each matrix game, by the hands' size, on a Zen 3 core; guessed from 14 on."""
 ERROR_A_LAYER = 10
 """The largest gap allowed, as a multiple of CLOSED_…; `solve_tier` fails if a gap is larger.
 
@@ -195,10 +194,9 @@ class Layers(Layout[int]):
         return np.zeros(stop - start, np.int8)
 
     def locate(self, states: Ints) -> tuple[Ints, Ints]:
-        """Return (tier number, row); the tier is -1 for a terminal state, 0 if its upcard is
-        turned.
+        """Return (tier number, row); the tier is -1 at the end, 0 if the upcard is turned.
 
-        A state and its swap share one row, which holds the payoffs of the canonical one. The
+        A state and its swap share a row, which holds the payoffs of the canonical state. The
         other's are the same two in the other order (`swapped`).
         """
         states, sizes, pattern = self._patterns(states)
@@ -217,13 +215,10 @@ class Layers(Layout[int]):
         return tier, row
 
     def swapped(self, states: Ints) -> NDArray[np.bool_]:
-        """Return whether the row of each state (`locate`) holds the payoffs of its players swapped:
-        (n,)."""
         return self._patterns(states)[2] < 0
 
     def _patterns(self, states: Ints) -> tuple[Ints, Ints, Ints]:
-        """Return states (n, fields), the size of their hands and their pattern with its sign bit
-        (n,)."""
+        """Return states (n, fields), the sizes of their hands, and their signed patterns (n,)."""
         states = np.ascontiguousarray(states, np.int64).reshape(-1, self.game.field_count)
         return states, *pattern_numbers(path_counts(), self.cards, states)
 
@@ -363,7 +358,6 @@ def upcards_of(cards: int, size: int) -> tuple[Floats, Ints]:
 
 
 def slots_of(targets: Ints, decks: int) -> Ints:
-    """Return the positions of each deck in flat `targets`, ascending: int64 (decks, cards of
-    each)."""
+    """Return where each deck is in flat `targets`, ascending: int64 (decks, cards of each)."""
     order: Ints = np.argsort(targets, axis=None, kind="stable")
     return np.ascontiguousarray(order[np.count_nonzero(targets < 0) :].reshape(decks, -1))

@@ -40,8 +40,7 @@ def last(game: Game, player: int, state: Ints, actions: list[int]) -> int:
 
 
 def hilo(game: Game, player: int, state: Ints, actions: list[int]) -> int:
-    """Take by priority: the tiles that no single die shows, highest first, then 1 up: 9 8 7 1 2 …
-    6."""
+    """Take the highest tile that no single die shows, else the lowest: 9 8 7 1 2 … 6."""
     sides = options_of(game).sides
 
     def priorities(tiles: int) -> list[int]:

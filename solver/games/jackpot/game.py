@@ -18,9 +18,9 @@ Ties between actions: the order of the choices, and two dice before one; a later
 better by more than the tolerance.
 
 Merging: Jackpot's dice keep their order, because the agents `first` and `last` need it. Shut the
-    Box uses only the sum of a roll, so all rolls with the same sum are one state. It is shown as
-    one die if one may be rolled and can show the sum, and otherwise as the most even dice, low ones
-    first (7 is 3,4 and 12 is 6,6).
+Box uses only the sum of a roll, so all rolls with the same sum are one state. It is shown as one
+die if one may be rolled and can show the sum, and otherwise as the most even dice, low ones first
+(7 is 3,4 and 12 is 6,6).
 
 Sources: docs/sources.md#french-2022, docs/sources.md#shut-the-box.
 """

@@ -58,8 +58,7 @@ def visits(sticks: Sticks, rules: Options, limit: int) -> tuple[Floats, Floats]:
 
 
 def holds_by_turn(sticks: Sticks, rules: Options, limit: int) -> Floats:
-    """Return the chance to hold at each turn's points, averaged over the rolls: float64 (limit +
-    1,).
+    """Return the chance to hold at each turn's points, averaged over the rolls, (limit + 1,).
 
     It is 1 at points that are never reached.
     """
@@ -101,7 +100,7 @@ def last_turn_cost(game: Game, one: str, two: str) -> tuple[float, float]:
 
     The agent must ignore the scores. The first number is the loss from sticking while behind, which
     loses for certain. The second is the loss against the best last turn, which also sticks as soon
-    as player 2 is ahead. More than `MAX_BEHIND` points behind nothing is corrected: coming back
+    as player 2 is ahead. Turns more than `MAX_BEHIND` points behind are not corrected: coming back
     from there in one turn has a chance of 1e-4, with one die of six sides.
     """
     whole, behind, best = (

@@ -3,8 +3,8 @@
 **By rounds**, a state is ``mine=40 yours=55 turn=12 round=9 player=2``: the totals of the player
 who acts and of the other, the turn's points, the round, from 1 (the default), and the player who
 acts, 1 (the default) or 2. With `count_rolls` the rolls of this turn come last, and there is no
-table. Only the difference of the totals matters, so the lower one is always 0. Payoffs are in the
-order player 1, player 2, whoever acts.
+table. Only the difference of the totals matters, so the lower total is always 0. Payoffs are in the
+order player 1, player 2.
 
 * Stick (with `first_roll_forced` not before the first roll): the turn is banked and the other
   player acts. After player 2's turn the next round begins; after the last round the game is over.
@@ -254,8 +254,7 @@ def transition(board, state, edges):
 
 @njit(types.float64[::1](_i1, _i, _i))
 def chance_to_gain(ints, turns, most_points):
-    """Return q_turns(x) for x = 0 .. most_points: the largest chance to make x points in `turns`
-    turns."""
+    """Return q_turns(x), the largest chance to make x points, for x = 0 .. most_points."""
     max_points, total = ints[MAX_POINTS], ints[TOTAL]
     q = np.zeros(most_points + 1)
     q[0] = 1.0
@@ -338,8 +337,7 @@ def pig_rounds(board: PigRoundsBoard) -> Rules:
 
 
 def canonical(rounds: int, cut: int, states: Ints, refuse: Refuse) -> Ints:
-    """Return canonical states: the lower total is 0; all terminal states with one winner are
-    one."""
+    """Return canonical states: the lower total is 0; terminal states with one winner are equal."""
     mine, yours, turn, round_, player = (states[:, i].copy() for i in range(5))
     over = round_ == rounds + 1
     refuse(

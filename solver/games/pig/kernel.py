@@ -177,8 +177,7 @@ class Rounds(Layout[Tier]):
         return float(2 * self.rounds * rolls * (max_points + 4) * 2.0**-53)
 
     def turn_starts(self, payoffs: Floats | None = None) -> Floats:
-        """Return player 1's payoffs (2 cut - 1,) at turn starts, by the lead of the player who
-        acts.
+        """Return player 1's payoffs (2 cut - 1,) at turn starts, by the acting player's lead.
 
         payoffs: of the tier; None for the end of the game, where player 1 would act next. Leads
             begin at 1 - cut.

@@ -224,10 +224,10 @@ class Leaf:
 
 
 class PressYourLuckBoard(Board):
-    """A board of Press Your Luck, round 2: [squares] or [outcomes], [places], [start], [rules],
-    [solve].
+    """A board of Press Your Luck, round 2.
 
-    The start of a round changes no payoff and is left out of the canonical form.
+    It has [squares] or [outcomes], [places], [start], [rules], [solve]. The start of a round
+    changes no payoff and is left out of the canonical form.
     """
 
     reach: ClassVar[frozenset[str]] = frozenset({"frontier", "decisions"})
@@ -277,16 +277,14 @@ class PressYourLuckBoard(Board):
         return max(self.solve.frontier, self.solve.decisions or 0)
 
     def leaves(self) -> tuple[Leaf, ...]:
-        """Return every slide on which a spin can end, in the order of the file; chances sum to
-        1."""
+        """Return every slide on which a spin can end, in the file's order; chances sum to 1."""
         if self.outcomes is not None:
             return tuple(Leaf(("outcomes", str(s)), s, chance) for s, chance in self.outcomes)
         assert self.squares is not None
         return _leaves(self.squares, self.places)
 
     def landings(self) -> Mapping[tuple[Slide, ...], Fraction]:
-        """Return the chance of every list of slides from which the player up takes one after a
-        spin.
+        """Return the chance of every list of slides that a spin offers to the player up.
 
         With `choices = "random"` each list has one slide. Chances sum to 1.
         """
@@ -298,8 +296,7 @@ class PressYourLuckBoard(Board):
         return _landings(self.squares, self.places)
 
     def starts(self) -> Iterator[tuple[Fraction, dict[str, tuple[int, ...]]]]:
-        """Yield (chance, state in words) of each possible start, with scores rounded to the
-        grid."""
+        """Yield (chance, state in words) of each start, with scores rounded to the grid."""
         unit, cap = self.solve.score_unit, self.solve.score_cap
         for chance, state in () if self.start is None else self.start.states():
             scores = (min(round_half_up(score, unit) * unit, cap) for score in state["scores"])
@@ -310,8 +307,8 @@ class PressYourLuckBoard(Board):
         return slide.number if slide.kind.startswith("money") else self.prize_value or 0
 
     def paid(self, leaves: Iterable[Leaf]) -> list[Paid]:
-        """Return (dollars, chance) of the leaves that pay and use the spin, and of those that pay
-        and return it."""
+        """Return (dollars, chance) of leaves that pay and use the spin, and that pay and keep
+        it."""
         paying = [leaf for leaf in leaves if leaf.slide.kind in ("money", "prize")]
         return [
             [(self.dollars(hit.slide), hit.chance) for hit in paying if hit.slide.spins == back]
@@ -367,8 +364,7 @@ class PressYourLuckBoard(Board):
                 )
 
     def _can_be_mixed(self, leaves: tuple[Leaf, ...]) -> None:
-        """Refuse a reduced number of outcomes, which keeps means of money, with outcomes of other
-        kinds."""
+        """Refuse `outcomes = K`, which keeps means of money, with other kinds of outcomes."""
         if self.solve.outcomes == "all":
             return
         said = f"{show(self.solve.outcomes)} cannot be mixed with"

@@ -240,8 +240,7 @@ def spin_count(count: int) -> str:
 
 
 def pass_from_title(ends: Sequence[tuple[int, float]], gone: str) -> str:
-    """Return the title for (spins left, lead from which to pass, NaN for none); gone: if `ends` is
-    empty."""
+    """Return the title for (spins left, lead from which to pass, or NaN); gone: for no `ends`."""
     if not ends:
         return gone
     known = {count: end for count, end in reversed(ends) if not math.isnan(end)}

@@ -44,12 +44,11 @@ from luckbase.solver.games.press_your_luck.outcomes import (
 SPENT, BACK, LOST, LESS = range(4)
 """The sources of effects."""
 BLOCK = 128
-"""States whose effects are copied at a time: with a dozen effects they fill the first-level
-cache."""
+"""States copied at a time: with a dozen effects they fill the first-level cache."""
 
 
 class Folds(NamedTuple):
-    """f folds: the payoffs of one row, replaced by those of another wherever these are better."""
+    """f folds: each replaces the payoffs of a row wherever another row has better ones."""
 
     first: NDArray[np.uint64]
     """(f,): a row."""
@@ -58,8 +57,7 @@ class Folds(NamedTuple):
     into: NDArray[np.uint64]
     """(f,): the row for the outcome."""
     alone: NDArray[np.bool_]
-    """(f,): whether a later fold needs the outcome. The others come in pairs with the same
-    `first`."""
+    """(f,): whether a later fold needs the outcome. The others form pairs with one `first`."""
     chances: Floats
     """(f,): the chance of the list that ends here, or 0."""
 
@@ -145,11 +143,11 @@ def copy(source, at, own, x, n):
 
 @jitable()
 def add_best(own, other, n, folds, to_own, to_other, at):
-    """Add the best of every list, times its chance, to n elements of `to_own` and `to_other` from
-    `at`.
+    """Add the best of every list, times its chance, to n elements of `to_own` and `to_other`.
 
     own, other: rows of BLOCK, flat: payoffs of the slot up and of the other; the effects' are
         filled.
+    at: the first of the n elements.
 
     Indices are unsigned and all operands are read before the choice, so that the loops vectorise.
     """
@@ -181,8 +179,7 @@ def add_best(own, other, n, folds, to_own, to_other, at):
 
 @jitable()
 def choose_streams(up, first, last, spend, gain, b, a, arrays, start_b, choices):  # noqa: PLR0913  # a kernel: in tuples its arrays count references
-    """Add to playing the choices of slot A (up = 0) or B (1): row (b, a), as
-    `kernel.play_streams`."""
+    """Add to playing the choices of slot A or B in row (b, a), as `kernel.play_streams`."""
     v, d, wa, wb, _ = arrays
     less, has_whammy, choosing = choices
     n_c = choosing.to.shape[1]

@@ -1,7 +1,7 @@
 """Follow a game of Press Your Luck as people tell it, line by line.
 
 docs/how-to/advise.md lists the lines. A line with semicolons describes all players in turn order.
-Every other line is a name, or the beginning of one, and the event that happened to that player.
+Every other line is a name, or its beginning, and the event that happened to that player.
 
 A position keeps the exact dollars and every whammy; its state, for the board's tables, has them in
 units of the board, up to its cap. Events follow the same rules with exact dollars and without a
@@ -126,8 +126,7 @@ class LuckWords(Follow):
                          "spins, as in Ed 0, 4 spins")  # fmt: skip
 
     def _counts(self, text: str) -> tuple[list[int], bool]:
-        """Return the numbers of `_desk`. The first bare number is dollars, the second earned
-        spins."""
+        """Return the numbers of `_desk`. A first bare number is dollars, a second earned spins."""
         numbers, dollars_said = [0, 0, 0, 0], False
         for count, kind, out, bare, thousands in re.findall(_COUNT, text, re.I):
             if out:
@@ -241,8 +240,7 @@ class LuckWords(Follow):
         return Slide(kind, 0, spins), 0
 
     def _effect(self, at: Position, slide: Slide, dollars: int) -> Effect:
-        """Return the effect of a slide, in dollars. Raises StateError if the board has no such
-        slide."""
+        """Return the effect of a slide, in dollars. Raises StateError for an unknown slide."""
         name, kinds = at.names[at.up], {item.kind for item in self.slides}
         or_lose = [item for item in self.slides if item.kind == "money or lose a whammy"]
         if slide.kind == "lose a whammy":
@@ -276,8 +274,7 @@ class LuckWords(Follow):
     def _spun(
         self, at: Position, edges: Expanded, slide: Slide, effect: Effect
     ) -> tuple[Event, Position]:
-        """Return the event and position after a spin hits a slide, or after an offered slide is
-        taken."""
+        """Return the event and position after a spin hits a slide or a player takes one."""
         name, action = at.names[at.up], PLAY
         after = at.values.copy()
         spin(self.ints, at.values, at.up, tuple(effect), after)
@@ -385,8 +382,7 @@ class LuckWords(Follow):
             yield f"{name} stops"
 
     def _left(self, effects: Sequence[Effect], has: bool) -> list[str]:
-        """Return the slides of a list that a player can take; has: whether they have a whammy to
-        lose."""
+        """Return the slides of a list that a player can take; has: whether they have a whammy."""
         return [self._said(effect) for effect in effects if effect.kind != MAY_LOSE or has]
 
     def _said(self, effect: Effect) -> str:

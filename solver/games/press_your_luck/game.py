@@ -21,8 +21,8 @@ Ties between actions: playing comes before passing, and passing to the next in t
 passing to a later player. A later action must be better by more than the tolerance.
 
 Merging: with T spins left in all, a player with w whammies and w + T < max_whammies cannot be put
-    out any more, so w is written as 0. This does not hold if a player may choose to lose a whammy,
-    because they may do so to stay level, or if a slide brings several spins.
+out any more, so w is written as 0. This does not hold if a player may choose to lose a whammy,
+because they may do so to stay level, or if a slide brings several spins.
 
 Sources: docs/sources.md#pressorpass, docs/sources.md#fan-pages-of-press-your-luck.
 """
@@ -95,10 +95,10 @@ MERGES, SPIN_CAP, OFFERS, STOP = 6, 7, 8, 9
 """Positions in the board's whole numbers.
 
 MONEY: how many outcomes are money; OUTCOMES: how many are money or money plus a spin; MERGES:
-    whether harmless whammies become 0; SPIN_CAP: the cap or -1; OFFERS: how many other outcomes
-    there are; STOP: the action of stopping against the house, or 0. From UNITS on: the units of the
-    outcomes, money first; then where each of the other outcomes begins, and the end; then for each
-    of their effects kind, units, spins (`outcomes.Effect`) and the action of taking it.
+whether harmless whammies become 0; SPIN_CAP: the cap or -1; OFFERS: how many other outcomes there
+are; STOP: the action of stopping against the house, or 0. From UNITS on: the units of the outcomes,
+money first; then where each of the other outcomes begins, and the end; then for each of their
+effects kind, units, spins (`outcomes.Effect`) and the action of taking it.
 """
 ROW = 4
 """The numbers for each effect."""
@@ -206,8 +206,8 @@ def stop(ints, state, up, child):
 def transition(board, state, edges):  # noqa: C901, PLR0915  # the rules, in the order of telling
     """Write the edges of a state, by the contract in `solver.game.rules`.
 
-    `reals` holds the chance of a whammy, those of the outcomes in the order of their units and of
-    the others; then the value of a win, and of a unit of a winner's score.
+    `reals` holds the chances of a whammy, of the outcomes in the order of their units, and of the
+    others; then the value of a win, and of a unit of a winner's score.
     """
     ints, reals, state = borrowed(board[0]), borrowed(board[1]), borrowed(state)
     children, weights = borrowed(edges.children), borrowed(edges.weights)
@@ -288,8 +288,7 @@ MAX_SPINS = 31
 
 
 def level_of(players: int) -> Level:
-    """Return the level: the spins left; if they stay the same, so do whammies, and no score
-    falls."""
+    """Return the level: the spins left. At equal spins, whammies stay and no score falls."""
     each = range(1, players + 1)
     return Level(
         falls={"earned": 1, "passed": 1},
@@ -473,8 +472,7 @@ def effect_name(effect: Effect, unit: int, more: str = "") -> str:
 def canonical(
     limit: int, merges: bool, house: bool, room: int, states: Ints, refuse: Refuse
 ) -> Ints:
-    """Return canonical states: harmless whammies become 0 if the board `merges`; room: for
-    spins."""
+    """Return canonical states, without harmless whammies if the board `merges`."""
     scores, earned, passed, whammies = by_field(states)
     players = scores.shape[1]
     out = whammies == limit
@@ -616,8 +614,7 @@ def groups(game: Game) -> Groups:
 
 
 def leads_in(states: Ints, up: int) -> Ints:
-    """Return the lead of the player up over the best other player, in units, (n,); players out have
-    0."""
+    """Return the lead of the player up over the best other player, in units, (n,)."""
     scores = by_field(states)[SCORES]
     score, others = scores[:, up], scores.copy()
     others[:, up] = 0

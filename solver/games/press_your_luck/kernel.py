@@ -25,9 +25,9 @@ opened at a pivot: its value is linear in itself with the known factor (chance o
 (players at the cap * spins in the loop), because at the cap there is no choice.
 
 Work: with t outcomes about 2 t multiply-adds a state, streamed from rows that were just written:
-    with b outermost and a next, the rows a + m of one b stay in the second-level cache. There are
-    no gathers and no ``fastmath``: every sum has a fixed order, so the bits do not depend on the
-    processor's vectors. Recording the best actions takes 4 % more ($500, three spins).
+with b outermost and a next, the rows a + m of one b stay in the second-level cache. There are no
+gathers and no ``fastmath``: every sum has a fixed order, so the bits do not depend on the
+processor's vectors. Recording the best actions takes 4 % more ($500, three spins).
 """
 
 from __future__ import annotations
@@ -200,7 +200,7 @@ def play_streams(up, first, last, spend, gain, b, a, arrays, start_b, taps, choi
 
 @jitable()
 def payoff_of(up, p0, p1):
-    """Return the payoff to the slot up, for C minus 1, from those of A and B."""
+    """Return the payoff to the slot up, for C minus 1, from the payoffs of A and B."""
     return p0 if up == 0 else (p1 if up == 1 else -(p0 + p1))
 
 
@@ -302,8 +302,7 @@ def sweep(  # noqa: C901, PLR0913, PLR0915  # a kernel: in tuples its arrays cou
 
 @jitable()
 def settle(order, pivot_of, none, b, a, s, kernel):
-    """Sweep the states of row (b, a) with score s of C until they converge, from two initial
-    guesses.
+    """Sweep the states of row (b, a) with score s of C from two guesses until they converge.
 
     Returns whether both converged to the same payoffs.
     """
@@ -374,8 +373,7 @@ def sweep_stuck_row(b, a, arrays, options, moves, taps, choices, caps, notes):  
 
 @jitable()
 def shift(p0, p1, v, d, lost, c, moves, taps):
-    """Write the payoffs of playing in configuration c of one row, in which C must spin, to p0, p1
-    (nC,)."""
+    """Write the payoffs of playing, if C must spin, to p0, p1 (nC,): configuration c of one row."""
     n_c = taps.rows.shape[0]
     for i in range(n_c):
         p0[i] = taps.whammy * lost[0]

@@ -193,8 +193,8 @@ class Planes(Layout[Tier]):
     ) -> float:  # fmt: skip
         """As `solve_tier`, with other ways to read child tiers.
 
-        child: returns the payoffs of the tier with one spin less; if a slide takes whammies away,
-            also those of other players.
+        child: returns the payoffs of the tier with one spin less and, if a slide takes whammies
+            away, of the tiers with a whammy less.
         face: returns the face of any other tier, as `tiers.face_of`. Both also accept tiers of 0
             spins.
         """

@@ -1,5 +1,4 @@
-"""Chance in Press Your Luck, in exact fractions: slides (`Slide`), the outcomes of one spin
-(`Outcomes`) and the start of a round (`Start`).
+"""Chance in Press Your Luck, in exact fractions: slides, outcomes of a spin, starts of a round.
 
 Amounts are rounded, halves up, to units of `score_unit` dollars. With `outcomes = K`, at most K
 outcomes replace the board's. The odds of a whammy and of plus a spin stay the same, and so does the
@@ -14,16 +13,16 @@ whole numbers of units y[1] < … < y[k], every chance moves to the next kept am
 
 the code takes the one with the least sum of chance times distance. This is the Wasserstein distance
 of the two spins, the area between their distribution functions. With one spin left it is also the
-sum over all leads of the error of the chance to pass that lead. No search is needed to find the
-least: with r[i] = (x[i] - below) / (above - below), amounts go up in descending order of r until
-the mean is reached, and one of them is split. (A chance p that goes up and not down adds p (above -
-below) to the mean, and p (above - below) (1 - 2 r) to the distance moved.)
+sum over all leads of the error of the chance to pass that lead. No search is needed: with r[i] =
+(x[i] - below) / (above - below), amounts go up in descending order of r until the mean is reached,
+and one of them is split. (A chance p that goes up and not down adds p (above - below) to the mean,
+and p (above - below) (1 - 2 r) to the distance moved.)
 
 Money plus a spin is at least one unit, because a game that pays 0 and returns the spin would never
 end. If amounts below a unit had to be raised to it, chance from the next amounts moves down to it.
 
 At first all whole units next to an amount are kept. Then one at a time is dropped, each time the
-one whose removal moves least.
+unit whose removal moves least.
 
 The result determines payoffs, but only `outcomes = K` is in the rules identity. So a change that
 gives another spin for the same board must raise the rules' version.
@@ -142,8 +141,7 @@ Chances = tuple[tuple[Slide, Fraction], ...]  # in the order of Slide
 
 
 def read_squares(section: object) -> Squares:
-    """Return the squares of the file's [squares]. Raises a mistake with the square and the
-    slide."""
+    """Return the squares of the file's [squares]. Raises a mistake with its location."""
     if not isinstance(section, Mapping):
         raise mistake(f"{show(section)} is not a section; write [squares] and 1 = [...] below it")
     for key in section:
@@ -172,7 +170,7 @@ def read_squares(section: object) -> Squares:
 
 
 def read_chances(section: object) -> Chances:
-    """Return the outcomes of the file's [outcomes]. Raises a mistake with the outcome."""
+    """Return the outcomes of the file's [outcomes]. Raises a mistake with its location."""
     if not isinstance(section, Mapping) or not section:
         said = f"{show(section)} is not a section" if section != {} else "is empty"
         raise mistake(f'{said}; write [outcomes] and lines such as "whammy" = "1/6" below it')
@@ -233,8 +231,7 @@ Paid = Sequence[tuple[int | Fraction, Fraction]]
 
 
 class Coarse(NamedTuple):
-    """Chances on a few whole amounts. moved: the sum of chance times distance; exact: the mean
-    stays."""
+    """Chances on a few whole amounts. moved: chance times distance; exact: the mean stays."""
 
     moved: Fraction
     kept: Kept
@@ -383,8 +380,7 @@ class Outcomes:
         return len(self.money) + len(self.spin) + (self.whammy > 0) + len(self.others)
 
     def without_spins(self) -> Outcomes:
-        """Return the outcomes of a spin that brings no spins back, because there are more than
-        `spin_cap`."""
+        """Return the outcomes with more than `spin_cap` spins left: no spin comes back."""
         others = tuple(
             (tuple(dict.fromkeys(effect._replace(spins=0) for effect in effects)), chance)
             for effects, chance in self.others
@@ -504,8 +500,7 @@ QUIZ = ("questions", "buzz_spins", "choice_spins", "buzzes", "buzz_right", "choi
 def _convolved(
     draw: Sequence[tuple[Spins, Fraction]], times: int, players: int
 ) -> dict[Spins, Fraction]:
-    """Return the sum of `times` independent draws of `draw`, computed in whole numbers for
-    speed."""
+    """Return the sum of `times` independent draws of `draw`; whole numbers are faster."""
     scale = lcm(*(chance.denominator for _, chance in draw))
     weights = [(spins, int(chance * scale)) for spins, chance in draw]
     sums: dict[Any, int] = {(0,) * players: 1}

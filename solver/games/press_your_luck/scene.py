@@ -88,7 +88,7 @@ def drawing(game: Game) -> Drawing:
 Around = tuple[Group, float, float]
 """The shapes around the desks, the y at which the desks begin, and the total height."""
 Slides = tuple[list[tuple[Effect, ...]], int]
-"""The lists of effects that a spin can offer; the first so many have one effect each."""
+"""The lists of effects that a spin can offer, and the number of lists with one effect, first."""
 
 
 def draw(board: PressYourLuckBoard, around: Callable[[], Around], values: Ints) -> Scene:
@@ -266,8 +266,7 @@ def _role(slide: Slide) -> str:
 Own = tuple[int, ...]
 """A player's score, earned spins, passed spins and whammies, and the offer if the board has any."""
 Names = Callable[[int, Own, int], dict[Own, str]]
-"""names(player up, their `Own`, the spins of all players) -> {their `Own` after the spin: its
-name}."""
+"""names(player up, their `Own`, the spins of all players) -> {`Own` after the spin: its name}."""
 
 
 def spin_names(

@@ -306,8 +306,7 @@ class Lead:
 
 
 def _last_run(yes: NDArray[np.bool_]) -> int:
-    """Return the begin of the run of True that lasts to the end; the length if the last is
-    False."""
+    """Return the start of the run of True that lasts to the end; the length if there is none."""
     no = np.flatnonzero(~yes)
     return int(no[-1]) + 1 if len(no) else 0
 

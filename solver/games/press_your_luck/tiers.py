@@ -85,8 +85,7 @@ class Whammies(NamedTuple):
     less: bool
 
     def tier(self, spins: int, whammies: Sequence[int]) -> Tier:
-        """Return the tier of the states with these whammies; those of players who are out are
-        kept."""
+        """Return the tier with these whammies; those of players who are out are kept."""
         merged = (w if w + spins >= self.most or not self.merge else 0 for w in whammies)
         return Tier(spins, tuple(merged))
 
@@ -95,8 +94,7 @@ class Whammies(NamedTuple):
         return tuple(w + more * (i == player) for i, w in enumerate(tier.whammies))
 
     def tier_with_less(self, tier: Tier, player: int) -> Tier:
-        """Return the tier of one spin fewer in which a player has lost a whammy, if they had
-        any."""
+        """Return the tier of one spin fewer in which a player has lost a whammy, if possible."""
         less = self.less and tier.whammies[player] > 0
         return self.tier(tier.spins - 1, self.after(tier, player, -less))
 
@@ -118,7 +116,7 @@ def tiers_with(spins: int, whammies: Whammies) -> list[Tier]:
 
 @lru_cache(maxsize=4096)
 def children(tier: Tier, whammies: Whammies) -> tuple[Tier, ...]:
-    """Return every tier that `tier` reads, except those of 0 spins (`terminal`)."""
+    """Return every tier that `tier` reads, except tiers of 0 spins (`terminal`)."""
     tiers = {whammies.tier(tier.spins - 1, tier.whammies)}
     inside = [player for player in tier.slots(whammies.most) if player >= 0]
     for player in inside:
@@ -132,8 +130,7 @@ def children(tier: Tier, whammies: Whammies) -> tuple[Tier, ...]:
 
 
 def below_first(roots: Iterable[T], below: Callable[[T], Iterable[T]]) -> list[T]:
-    """Return all nodes at and below roots, each once and after everything below it, except in
-    cycles.
+    """Return all nodes at and below roots, each after everything below it, except in cycles.
 
     A node follows soon after the nodes that it needs.
     """
@@ -187,8 +184,7 @@ class Moves(NamedTuple):
     configurations: Ints
     """(K, 6): as `Configuration`, in row order."""
     regions: Ints
-    """(7,): the six regions are [regions[i], regions[i + 1]); region 2 * slot + (whether they
-    decide)."""
+    """(7,): region i = 2 * slot + (whether it decides) is [regions[i], regions[i + 1])."""
     spend: Ints
     """(K,): the configuration of T - 1 spins after the slot up has used a spin."""
     whammy: Ints
@@ -366,8 +362,7 @@ def make_caps(spins: int, three: bool, chooses: bool = False) -> Caps:
 
 
 def _pivots(moves: Moves, mask: int) -> dict[int, int]:
-    """Return configuration -> power: the first slot at the cap must spin all K spins of the capped
-    slots.
+    """Return configuration -> power, if the first slot at the cap must spin the K spins left.
 
     Playing plus a spin K times and passing hands all K to the next slot at the cap, and so on
     around: one round multiplies by (chance of plus a spin) ** (slots at the cap * K). A slot below
@@ -414,8 +409,7 @@ def terminal(three: bool, size: int) -> Floats:
 
 
 PAIR = 3
-"""In place of a slot: the part of a two-player tier that a three-player tier reads when a third
-player is put out."""
+"""In place of a slot: the part of a two-player tier that is read when a third player goes out."""
 
 
 @cache
@@ -434,8 +428,8 @@ def lost_configurations(spins: int, three: bool) -> tuple[tuple[Ints, Ints], ...
 def face_of(slot: int, payoffs: Floats, spins: int, three: bool, size: int) -> Floats:
     """Return the part of a tier of `spins` spins that tiers of other whammies read.
 
-    A slot's score is 0 and the configurations (f) are those of `lost_configurations`. A: (2, nB, f,
-    nC), B: (2, nA, f, nC), C: (2, nB, nA); PAIR: all payoffs of slot A, (nA, K, nC).
+    A slot's score is 0, and f indexes `lost_configurations`. A: (2, nB, f, nC), B: (2, nA, f, nC),
+    C: (2, nB, nA); PAIR: all payoffs of slot A, (nA, K, nC).
     """
     if slot == PAIR:
         return payoffs.reshape(2, size, -1, size)[0]

@@ -215,8 +215,7 @@ def _listing(entries: Sequence[Entry], tolerance: float) -> Listing:
 
 
 def all_or_nothing_from(points: Floats) -> list[int]:
-    """Return, for each score of mine, the least score of yours from which all hold points are goal
-    - mine.
+    """Return, by score of mine, the score of yours from which hold points are goal - mine.
 
     The goal if there is none. points: float64 (goal, goal).
     """
@@ -252,8 +251,7 @@ def _hold(points: Floats, about: str) -> Heatmap:
 
 
 def _steps(jump: list[int], goal: int) -> tuple[charts.Line, ...]:
-    """Return the line: over each score of mine the lower edge of its first score of yours, steps
-    joined.
+    """Return the stepped line below the first score of yours at which mine rolls to the end.
 
     Empty if it is all or nothing everywhere, or never.
     """

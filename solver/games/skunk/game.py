@@ -86,8 +86,7 @@ RULE_HELP = {
 
 
 class Options(Section):
-    """The rule options. Without `must_roll` there is no full table; passing never helps a
-    player."""
+    """The rule options. Without `must_roll` there is no full table; passing never helps."""
 
     goal: int = option(100, 1, 200, RULE_HELP["goal"])
     dice: int = option(2, 1, 4, RULE_HELP["dice"])
@@ -133,8 +132,7 @@ class Options(Section):
 
 @dataclass(frozen=True)
 class Rolls:
-    """The numbers of rolls that lose the turn, lose the score, are worth each number of points;
-    all."""
+    """How many rolls lose the turn, lose the score, are worth each number of points; all."""
 
     turn: int
     score: int

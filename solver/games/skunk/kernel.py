@@ -140,7 +140,7 @@ def solve(ints: Ints, V: Floats, stop: Callable[[], bool]) -> None:
     """Sweep V in place until it converges.
 
     V: float64 (goal, goal), the chances to win at the starts of turns. Raises Stopped after the
-        sweep during which `stop()` became true.
+    sweep during which `stop()` became true.
     """
     last = np.inf
     for _ in range(MAX_SWEEPS):
@@ -185,8 +185,7 @@ def roll_value(ints, out, m, y, t):
 
 @njit(_f2(_i1, _f1, _i, _i))
 def action_values(ints, out, m, y):
-    """Return the chances to win after holding and after rolling, by the turn's points: (2, goal -
-    m).
+    """Return the chances to win after holding and after rolling, by points: (2, goal - m).
 
     Before the first roll, holding has minus infinity.
     """
@@ -236,8 +235,7 @@ def fill(ints, V, out, tolerance, best):
 
 @njit(_f(_i1, _f1))
 def residual(ints, out):
-    """Return max |out - T out| over the rows of player 1, including the rounding of computing
-    it."""
+    """Return max |out - T out| over player 1's rows, including the rounding of computing it."""
     goal, worst = ints[GOAL], 0.0
     for m in range(goal):
         for y in range(goal):
@@ -406,8 +404,7 @@ class Race(Layout[int]):
 
 
 def race_of(game: Game) -> Race:
-    """Return the layout of a game's race. Raises OptionError for a board whose plays may not
-    end."""
+    """Return the layout of a game's race. Raises OptionError if its plays may not end."""
     layout = game.need(Layout)
     assert isinstance(layout, Race)
     return layout

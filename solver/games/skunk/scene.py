@@ -129,8 +129,7 @@ def _said(race: RaceScene) -> tuple[str, str]:
 
 
 def rounds(count: int, now: int) -> tuple[tuple[Shape, ...], float]:
-    """Return shapes for the rounds of a game of `count` while round `now` is played; their
-    height."""
+    """Return the shapes of `count` rounds while round `now` is played, and their height."""
     width = min(40.0, (WIDE - LEFT - 8) / count)
     shapes: list[Shape] = [Words("round", 8, 22, 17, "start")]
     for k in range(1, count + 1):
