@@ -1,4 +1,4 @@
-"""Errors about states that break the contract of games: the game, the state, the expectation.
+"""Errors about states that break the contract of games; each names game, state and fault.
 
 The engines check every state that they expand against `solver.game.rules` (`solver.search.expand`),
 but report only which state failed. These functions find out why. `check_game` checks more, and each

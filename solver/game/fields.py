@@ -468,7 +468,7 @@ class Fields(Sequence[Field]):
         cached = [lru_cache(1 << 14)(partial(_typed, field)) for field in fields]
         self.typed = [*zip(cached, [0, *stops[:-1]], stops, strict=True)]
         """For each field: a cached function from its bytes in a state's numbers to text ("" if
-        blank), because many states share them; and the first and last of these bytes."""
+        blank), because many states share them; and where these bytes begin and end."""
         self._shifts = np.array([field.shift for field in owner])
         self._units = np.array([field.unit for field in owner])
         self._low = np.array([field.low for field in owner])

@@ -77,7 +77,7 @@ class Choosing(NamedTuple):
     rows: int
     """The number of rows of payoffs: effects, the best of list beginnings, and a spare row."""
     returns: bool
-    """Whether a spin can return to a score of 0."""
+    """Whether a spin at a score of 0 can lead back to it, by doubling plus a spin."""
 
 
 @lru_cache(maxsize=16)
