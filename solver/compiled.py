@@ -42,7 +42,7 @@ _in_python = _beside = False
 # --- numba's types, by name ----------------------------------------------------------------------
 
 _types_lock = threading.RLock()
-"""numba may make two types of one if two threads need it at the same time."""
+"""Without it, two threads that need a type at the same time may make numba create it twice."""
 
 
 class Later:
@@ -149,7 +149,7 @@ class Part:
         options: dict[str, Any],
         typed: Callable[..., Any] | None = None,
     ) -> None:
-        """typed: returns the function that numba compiles for some types, if not `plain`."""
+        """typed: function from argument types to the function to compile, if not `plain`."""
         self.plain, self.options = plain, options
         self.typed = typed or (lambda *parts, **named: plain)
         update_wrapper(self, plain)
@@ -286,7 +286,7 @@ def compile_on() -> None:
     _in_python = False
 
 
-# --- how long it takes ---------------------------------------------------------------------------
+# --- compilation time ----------------------------------------------------------------------------
 
 _begun: list[float] = []
 """Start times of the compilations in progress, the outermost first."""

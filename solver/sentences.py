@@ -243,8 +243,10 @@ def bound(error: float) -> str:
 
 
 def cost(number: float, chance: bool = False) -> str:
-    """Return the cost of a decision: six digits after the point, or 1.2e-08 if it is smaller; a
-    chance in percentage points: ``28.1521 points``."""
+    """Return the cost of a decision: six digits after the point, or 1.2e-08 if it is smaller.
+
+    A chance is given in percentage points: ``28.1521 points``.
+    """
     if chance:
         return f"{100 * number:.4f} points" if number >= 1e-6 else f"{100 * number:.1e} points"
     return f"{number:.6f}" if number >= 1e-6 else f"{number:.1e}"

@@ -246,7 +246,7 @@ def located(name: str | os.PathLike[str]) -> Path:
 
 
 def name_of(path: str | os.PathLike[str]) -> str:
-    """Return the path as a person types it; the name, for a packaged board."""
+    """Return the name of a packaged board; for any other path, the path as a person types it."""
     path = Path(path)
     return f"{path.parent.name}/{path.stem}" if path.parent.parent == BOARDS else str(path)
 
@@ -321,8 +321,11 @@ def _opened(path: str, flags: int) -> int:
 
 
 def _sibling(path: Path) -> str:
-    """Return a clause naming a similar board file beside `path`, else a packaged board, else all
-    board files beside it if they are few, or ""."""
+    """Return a clause that names board files which a missing path may mean, or "".
+
+    Preferred are a file with a similar name beside it, then packaged boards, then all files beside
+    it if they are few.
+    """
     if ":/" in str(path):
         return "; expected a board file on this machine"
     try:

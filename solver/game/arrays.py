@@ -1,4 +1,4 @@
-"""Array types shared by all rooms, and the columns and decisions made of them."""
+"""Array types that all packages share, and the columns and decisions made of them."""
 
 from __future__ import annotations
 

@@ -57,8 +57,10 @@ class Layout(Capability, ABC, Generic[T]):
     payoff_type: type[np.floating[Any]] = np.float32
     """The type in which a table stores payoffs: float32 or float64."""
     best_names: ClassVar[Sequence[str]]
-    """The names of the actions that `Decisions.best` counts from 0, as `action_name` returns them;
-    empty if no player ever decides alone."""
+    """The names of the actions that `Decisions.best` counts from 0, as `action_name` returns them.
+
+    Empty if no player ever decides alone.
+    """
 
     @abstractmethod
     def tiers(self) -> Sequence[T]:
@@ -126,8 +128,10 @@ class Layout(Capability, ABC, Generic[T]):
 
     @abstractmethod
     def acting_rows(self, tier: T, start: int, stop: int) -> NDArray[np.int8]:
-        """Return who acts in rows [start, stop), on block bounds: the player from 1, or 0 if no
-        player acts or both choose at once. Read only."""
+        """Return who acts in rows [start, stop), on block bounds. Read only.
+
+        The player from 1; 0 if no player acts or both choose at once.
+        """
 
     @abstractmethod
     def locate(self, states: Ints) -> tuple[Ints, Ints]:
@@ -280,13 +284,13 @@ class Agents(Capability):
 
     by_name: an `Agent`, or a `solver.policy.agents.Policy`, which decides for many states at once.
         Every game also has `optimal`, `best-response` and `random`.
-    choices: the list from which an agent chooses, given the state (fields,) and its actions, if
-        players see one thing twice (two equal dice).
+    choices: function (state (fields,), its actions) -> the list from which an agent chooses. It may
+        list an action twice, as for two equal dice.
     check: raises OptionError, without solving anything, if this board cannot have the named agent.
     seconds: roughly how long an agent works before its first move.
-    from_start: the exact payoffs of a profile of agents, by name, from the game's start, if the
-        game has a faster way than following every state; else None.
-    facts: other results of that faster way about these agents.
+    from_start: function from agents by name to their exact payoffs from the game's start; None if
+        there is no faster way than to follow every state.
+    facts: more results of that faster way about these agents.
     """
 
     missing: ClassVar[str] = "has no agents of its own"

@@ -1,7 +1,7 @@
 """A game: its rules bound to one board, and everything that follows from them for any game.
 
-Other rooms never name a game. Search, simulation, verification, tables and commands use the members
-of `Game` and the capabilities that they need.
+Other packages never name a game. Search, simulation, verification, tables and commands use the
+members of `Game` and the capabilities that they need.
 
 **Agents.** An agent is called as ``choose(game, player, state, actions)`` at a state with more than
 one action. It returns an index into `actions`, or a chance for each of them.
@@ -409,7 +409,7 @@ def _rules(entry: registry.Entry, board: Board) -> Rules:
     return replace(rules, version=(rules.version << 32) + entry.stamp) if entry.stamp else rules
 
 
-# --- games in somebody's own file ----------------------------------------------------------------
+# --- games in a user's file ----------------------------------------------------------------------
 
 
 def stamp(text: str) -> int:

@@ -300,8 +300,10 @@ class Simulation:
 
 
 class _Plays:
-    """Games number start .. stop - 1, side by side, each from a state drawn from `roots` (k,) of a
-    chain with chances (k,)."""
+    """Games number start .. stop - 1 of a chain, played side by side.
+
+    roots: (k,), the states where they begin, with these chances (k,).
+    """
 
     def __init__(
         self, players: int, edges: _Edges, seed: int, start: int, stop: int, roots: Ints,

@@ -184,8 +184,11 @@ def margin_of(groups, best, actor, q):
 
 @inlined
 def decide(groups, actor, scratch):
-    """Write the payoffs of the action taken to scratch.out; return its row in scratch.q, and its
-    margin, NaN if there is no choice."""
+    """Write the payoffs of the action taken to scratch.out; return its row in scratch.q, and
+    margin.
+
+    The margin is NaN if there is no choice.
+    """
     q, out, margin = scratch.q, scratch.out, np.nan
     chooses = groups > 1 and actor >= 0
     taken = best_of(q, groups, actor, scratch.limits[TIE]) if chooses else 0

@@ -216,8 +216,10 @@ def _action_payoffs(c, rows, values, a, q, g):
 
 @jitable()
 def _range(c, rows, limits):
-    """Return the least and the greatest payoff: the declared range, or else the range of the
-    children outside, extended by the most that one edge of every member pays."""
+    """Return the declared range of payoffs, or a range computed from the children outside.
+
+    The latter is extended by the most that one edge of every member pays.
+    """
     if limits[LOW] < limits[HIGH]:
         return limits[LOW], limits[HIGH]
     low, high, paid = np.inf, -np.inf, 0.0

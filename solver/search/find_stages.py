@@ -71,8 +71,7 @@ class BoxSearch:
         self.most = most
         self.place = stages.place(level, box)
         self.requested = requested
-        # Room for its own states and about as many children elsewhere. Longer tables leave the
-        # cache.
+        # Room for its states and about as many children elsewhere. Longer tables leave the cache.
         game, room = self.game, _power(max(1 << 12, 2 * min(expected, CACHED)))
         self.nodes = self._nodes(max(1 << 12, room >> self.place.run_bits // 2), room >> 1)
         self.records = self._records(room >> 1, room << 3)  # only the used part takes memory

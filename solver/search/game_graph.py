@@ -560,8 +560,10 @@ def search(  # noqa: C901, PLR0913, PLR0915  # one piece, for speed: module docs
 
 
 def edge_memory(game: Game) -> int:
-    """Return the bytes of the buffers that a search needs for the edges of one state: room for
-    them, look-ups and payoffs, two frames, and room for as many new states."""
+    """Return the bytes of the buffers that a search needs for the edges of one state.
+
+    They hold the edges, look-ups and payoffs, two frames, and as many new states.
+    """
     numbers = game.field_count + 4 * game.players + 13
     new_states = 2 * (8 * (1 + game.players) + 33)
     return game.max_edges * (8 * numbers + new_states)
@@ -579,8 +581,7 @@ class Graph:
         stop: Callable[[], bool] = lambda: False,
         keeps_turns: bool = True,
     ) -> None:
-        """keeps_turns: keep the states inside turns too; otherwise only those below roots that are
-        inside a turn themselves."""
+        """keeps_turns: keep all states inside turns, not only those below roots inside a turn."""
         self.game, self.max_states, self.stop = game, max_states, stop
         self.tolerance = game.tie_tolerance if tolerance is None else tolerance
         self._fault: LuckbaseError | None = None
@@ -606,7 +607,7 @@ class Graph:
             np.empty((2, 0), np.int64) if keeps_turns else game.turn,
         )  # fmt: skip
 
-    # --- what it holds -------------------------------------------------------------------------
+    # --- results -------------------------------------------------------------------------------
 
     @property
     def count(self) -> int:
@@ -652,8 +653,10 @@ class Graph:
 
     @property
     def errors(self) -> NDArray[np.float32]:
-        """float32 (count,): a bound on the error of each payoff: rounding, errors of given payoffs,
-        and the loss from decisions that these errors leave open."""
+        """float32 (count,): a bound on the error of each payoff.
+
+        It covers rounding, errors of given payoffs, and losses if these leave a decision open.
+        """
         return self._store.errors[: self.count]
 
     @property
@@ -677,8 +680,10 @@ class Graph:
 
     @property
     def largest_turn(self) -> Ints | None:
-        """The state (fields,) in which the search's current turn began, if most states in memory
-        are inside turns; else None."""
+        """The state (fields,) in which the search's current turn began.
+
+        None unless most states in memory are inside turns.
+        """
         turn, depth = self._task.turn, int(self._at[DEPTH])
         states = self.states(np.arange(0, self.count, max(1, self.count // 1000)))
         if not turn.size or 2 * self.game.within_turn(states).sum() < len(states):
@@ -699,7 +704,7 @@ class Graph:
         """Return the states (m, fields) of numbers (m,)."""
         return np.asarray(unpack_all(self.game.strides, self.keys_at(numbers)))
 
-    # --- what it does --------------------------------------------------------------------------
+    # --- the search ----------------------------------------------------------------------------
 
     def know(self, keys: Keys, values: Floats, errors: Floats | float = 0.0) -> None:
         """Take the payoffs (m, players) of states that need no expansion, and error bounds (m,).

@@ -114,8 +114,10 @@ def _level_of(place, word):
 
 @inlined
 def _is_of(place, above, key):
-    """Return 1 if the state is in the level and the box, 0 if not, and -1 if no edge may lead to it
-    from the state with the key `above`."""
+    """Return 1 if a state is in the level and the box, 0 if not, -1 if the level forbids the edge.
+
+    above: the key of the state from which the edge leads.
+    """
     word = word_of(place.table, key)
     level = _level_of(place, word)
     if level != place.level:
@@ -286,8 +288,7 @@ def expand_on(  # noqa: C901, PLR0913, PLR0915  # one piece, for speed, as `game
     state = np.empty(strides.shape[1], np.int64)
     child_keys, recent = np.empty(max_edges, np.uint64), np.full(64, -1, np.int64)
     sought, hashed = np.empty(max_edges, np.int64), np.empty(max_edges, np.int64)
-    # The run that each edge of the previous state led to: its key, and its number, or -1 if
-    # unknown.
+    # For each edge of the previous state the run to which it led: its key, its number or -1.
     near_keys, near = np.empty(max_edges, np.uint64), np.full(max_edges, -1, np.int64)
     z, left = np.int64(0), np.uint64(0)
     code = FINISHED
@@ -548,8 +549,10 @@ _s1 = types.int8[::1]
 
 @inlined
 def _last_alike(rows, key, alike, start, stop):
-    """Return where the edges of the last similar state begin, and the end of the part of [start,
-    stop) that it also has; then remember this state instead."""
+    """Find the last similar state, and then remember this one instead.
+
+    Returns where its edges begin, and the end of the part of [start, stop) that it also has.
+    """
     row = np.int64(((key & alike) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(64 - NEIGHBOURS))
     before, same = rows[row, 0], start + min(rows[row, 1], stop - start)
     rows[row, 0], rows[row, 1] = start, stop - start

@@ -145,8 +145,9 @@ def ascending(members):
 def sweep_on(  # noqa: PLR0913  # arrays; one piece, for speed
     solve_game, solve_component, patterns, states, loops, out, scratch, local, at, budget
 ):
-    """Solve about `budget` states in their order, from at[PLACE] on, or until at[STATUS] is UNEVEN
-    or tells why the next component is not solved.
+    """Solve about `budget` states in their order, from at[PLACE] on.
+
+    It stops early at a state or component that it cannot solve; at[STATUS] is the reason.
 
     loops: int64 (k, 2), the place and the size of each component.
     local: int32 (edges of patterns, at least 1), scratch.

@@ -143,10 +143,10 @@ class FirstBids:
 
 
 def first_bids(game: Game, lookup: Lookup, words: Mapping[str, object] | None = None) -> FirstBids:
-    """Return the bids of the first move, or of a position in words (``mine``, ``theirs``, ``deck``,
-    ``lead``), from the payoffs of the states that it leads to.
+    """Return the bids of the first move, or of a position in words, from the next states' payoffs.
 
-    Raises StateError for an invalid position, an upcard, or hands without cards.
+    The words are ``mine``, ``theirs``, ``deck`` and ``lead``. Raises StateError for an invalid
+    position, an upcard, or hands without cards.
     """
     plain = detailed(game)  # in the cards that were named
     values = plain.fields.read(words or game.describe(game.needed_start()))

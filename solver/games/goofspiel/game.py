@@ -58,7 +58,7 @@ MAX_CARDS = 15
 MINE, THEIRS, DECK, UPCARD, LEAD = 0, 1, 2, 3, 4
 """The positions of the fields in a state; for points there is no LEAD."""
 CARDS, WIN, ALL_POINTS, KEEP_CARDS = 0, 1, 2, 3
-"""Positions in the board's whole numbers; a stored lead is the lead plus ALL_POINTS."""
+"""Positions in `Numbers.ints`; a stored lead is the lead plus ALL_POINTS."""
 
 
 class Options(Section):
@@ -115,7 +115,7 @@ def make_canonical(ints, state):
 
 
 @njit(TRANSITION_TYPE)
-def transition(board, state, edges):  # noqa: C901  # the rules, in the order in which they are told
+def transition(board, state, edges):  # noqa: C901  # the rules, step by step
     """Write the edges of a state, by the contract in `solver.game.rules`."""
     ints = board.ints
     children, weights, actions, rewards, about = edges

@@ -74,7 +74,7 @@ MEMORY = 9
 
 _0, _1 = np.uint64(0), np.uint64(1)
 _GAP, _SUMS = NUMBERS, NUMBERS + W
-"""In the workspace f, after the numbers of `sixteen_games`: the largest gap of `alone`, sums."""
+"""Positions in the workspace f, after those of `sixteen_games`: the largest gap, the sums."""
 _KEY, _SCORE, _SUPPORT, _RECORD = _0, _1, _1 + _1, _1 + _1 + SUPPORT
 """A remembered support: the bits of its rows and columns; the number of games that it solved,
 recent ones weighted more; the support."""

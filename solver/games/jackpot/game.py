@@ -59,8 +59,8 @@ ROLL = 1 << 16
 """Rolling k dice is the action k * ROLL; a smaller action is the set of tiles flipped, as bits."""
 
 TILES, DICE, SIDES, ADD_UP, ONE_DIE, MIN_SUM, FIRST = 0, 1, 2, 3, 4, 5, 6
-"""Positions in the board's whole numbers. From FIRST on, for Shut the Box: where the sets of tiles
-that add up to 0, 1, …, dice * sides begin, and the end; then the sets."""
+"""Positions in `Numbers.ints`. From FIRST on, for Shut the Box: where the sets of tiles that add up
+to 0, 1, …, dice * sides begin, and the end; then the sets."""
 NEVER, MAY, MUST = 0, 1, 2
 """The values of ONE_DIE."""
 _i, _i1, _f1 = types.int64, types.int64[::1], types.float64[::1]
@@ -200,7 +200,7 @@ def roll(ints, reals, state, dice, children, weights, actions, edge):
 
 
 @njit(rules.TRANSITION_TYPE)
-def transition(board, state, edges):  # noqa: C901  # the rules, in the order in which they are told
+def transition(board, state, edges):  # noqa: C901  # the rules, step by step
     """Write the edges of a state, by the contract in `solver.game.rules`.
 
     For Shut the Box, `reals` holds the chance of each sum from 0 on, of all dice, then of one.

@@ -3,9 +3,9 @@
 Agents by name: ``hold-at-k`` and ``computer`` (`solver.games.skunk.agents`), ``optimal`` (plays as
 in the table, even if the opponent does not) and ``best-response`` (to the other agent). Turn by
 turn from the last, each sticks by a policy, or by a guide: the table's values, or these same
-chances (`kernel.follow`). A lead of the cut counts as won, as in the table.
+chances (`kernel.follow`). As in the table, a lead that reaches the cut counts as won.
 
-    >>> win, draw, loss = chances(game, "optimal", "computer")
+>>> win, draw, loss = chances(game, "optimal", "computer")
 """
 
 from __future__ import annotations
@@ -177,8 +177,11 @@ def from_start(game: Game, names: Sequence[str]) -> tuple[float, float] | None:
 
 
 def facts(game: Game, names: Sequence[str]) -> list[Fact]:
-    """Return how often player 1 wins, draws and loses, the points of a turn of each agent, and the
-    loss of player 2 in the last turn."""
+    """Return how often player 1 wins, draws and loses, and facts about the agents' turns.
+
+    These are the mean points of a turn, the chance that it brings 0, and player 2's losses in the
+    last turn.
+    """
     game = plain(game)
     named, (one, two) = agents_of(game), names
     three = chances(game, one, two).tolist()

@@ -77,8 +77,8 @@ HOLD, ROLL = 0, 1
 """The actions; HOLD is to stick."""
 
 ROUNDS, CUT, FORCED, TOTAL, MAX_POINTS, TABLES = 0, 1, 2, 3, 4, 5
-"""Positions in the board's whole numbers. From TABLES on, first for the first roll of a turn, then
-for the others: how many of the TOTAL rolls end the turn, and are worth 0 to MAX_POINTS."""
+"""Positions in `Numbers.ints`. From TABLES on, first for the first roll of a turn, then for the
+others: how many of the TOTAL rolls end the turn, and are worth 0 to MAX_POINTS."""
 
 _i, _i1 = types.int64, types.int64[::1]
 

@@ -307,8 +307,8 @@ class PressYourLuckBoard(Board):
         return slide.number if slide.kind.startswith("money") else self.prize_value or 0
 
     def paid(self, leaves: Iterable[Leaf]) -> list[Paid]:
-        """Return (dollars, chance) of leaves that pay and use the spin, and that pay and keep
-        it."""
+        """Return (dollars, chance) of leaves that pay money, and of those that also return the
+        spin."""
         paying = [leaf for leaf in leaves if leaf.slide.kind in ("money", "prize")]
         return [
             [(self.dollars(hit.slide), hit.chance) for hit in paying if hit.slide.spins == back]

@@ -83,7 +83,7 @@ class LuckWords(Follow):
             ("Ed may take 2000 or 500 + spin", "slides to choose from; then: Ed takes 2000"),
         )  # fmt: skip
 
-    # --- who has what ------------------------------------------------------------------------
+    # --- players' holdings -------------------------------------------------------------------
 
     def begin(self, text: str) -> Position | None:
         if ";" not in text:
@@ -109,8 +109,10 @@ class LuckWords(Follow):
         return replace(at, assumed=tuple(f"{n}'s dollars" for n, _, said in desks if not said))
 
     def _desk(self, part: str) -> tuple[str, list[int], bool]:
-        """Return a player's name; their dollars, earned spins, passed spins and whammies; and
-        whether the dollars were given. Raises StateError."""
+        """Return a player's name, their counts, and whether the dollars were given.
+
+        The counts are dollars, earned spins, passed spins and whammies. Raises StateError.
+        """
         clean = re.sub(r"(?<=\d),(?=\d{3}\b)", "", part.replace("$", ""))
         words = re.sub(r"\s*([,:])\s*", r"\1 ", clean).split()
         for k in range(1, len(words) + 1):
@@ -195,7 +197,7 @@ class LuckWords(Follow):
         )
         return np.array(weights), np.array(states), between
 
-    # --- what happens ------------------------------------------------------------------------
+    # --- events ------------------------------------------------------------------------------
 
     def next(self, at: Position, player: int, text: str) -> tuple[Event, Position]:
         name, who = at.names[player], at.names[at.up]
@@ -361,7 +363,7 @@ class LuckWords(Follow):
         event = Event(to + 1, f"{name} passes {earned} to {at.names[to]}")
         return event, self._at(at.names, after)
 
-    # --- what can be said --------------------------------------------------------------------
+    # --- lines -------------------------------------------------------------------------------
 
     def lines(self, at: Position) -> Iterator[str]:
         if at.up < 0:

@@ -92,13 +92,17 @@ TIE_TOLERANCE = 1e-12
 
 CAP, MAX_WHAMMIES, THIRD_PLACE_SPINS, PASSER_PICKS, MONEY, OUTCOMES, UNITS = 0, 1, 2, 3, 4, 5, 10
 MERGES, SPIN_CAP, OFFERS, STOP = 6, 7, 8, 9
-"""Positions in the board's whole numbers.
+"""Positions in `Numbers.ints`.
 
-MONEY: how many outcomes are money; OUTCOMES: how many are money or money plus a spin; MERGES:
-whether harmless whammies become 0; SPIN_CAP: the cap or -1; OFFERS: how many other outcomes there
-are; STOP: the action of stopping against the house, or 0. From UNITS on: the units of the outcomes,
-money first; then where each of the other outcomes begins, and the end; then for each of their
-effects kind, units, spins (`outcomes.Effect`) and the action of taking it.
+MONEY: how many outcomes are money.
+OUTCOMES: how many are money or money plus a spin.
+MERGES: whether harmless whammies become 0.
+SPIN_CAP: the cap or -1.
+OFFERS: how many other outcomes there are.
+STOP: the action of stopping against the house, or 0.
+UNITS: from here on the units of the outcomes, money first; then where each of the other outcomes
+begins, and the end; then for each of their effects kind, units, spins (`outcomes.Effect`) and the
+action of taking it.
 """
 ROW = 4
 """The numbers for each effect."""
@@ -142,7 +146,7 @@ def pay_winners(state, max_whammies, win, dollars, payoff):
 
 
 @njit(types.void(_i1, _i1, _i, types.UniTuple(_i, 3), _i1))
-def spin(ints, state, up, effect, child):  # noqa: C901  # the rules, in the order in which they are told
+def spin(ints, state, up, effect, child):  # noqa: C901  # the rules, step by step
     """Write the state after a spin of `up` with an effect (kind, units, spins)."""
     kind, units, brings = effect
     players = state.size // FIELDS
@@ -203,7 +207,7 @@ def stop(ints, state, up, child):
 
 
 @njit(TRANSITION_TYPE)
-def transition(board, state, edges):  # noqa: C901, PLR0915  # the rules, in the order of telling
+def transition(board, state, edges):  # noqa: C901, PLR0915  # the rules, step by step
     """Write the edges of a state, by the contract in `solver.game.rules`.
 
     `reals` holds the chances of a whammy, of the outcomes in the order of their units, and of the

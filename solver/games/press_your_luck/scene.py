@@ -260,7 +260,7 @@ def _role(slide: Slide) -> str:
     return GOOD if slide.spins else ""
 
 
-# --- what a spin brings --------------------------------------------------------------------------
+# --- the outcomes of a spin ----------------------------------------------------------------------
 
 
 Own = tuple[int, ...]
@@ -333,8 +333,10 @@ def _slides(board: PressYourLuckBoard) -> Slides:
 
 @lru_cache(1024)
 def _spin_name(outcomes: tuple[tuple[Effect, ...], ...], unit: int) -> str:
-    """Return one name for outcomes that lead to the same state: winning nothing and a whammy, or,
-    at the cap, an amount and all larger ones."""
+    """Return one name for outcomes that lead to the same state.
+
+    They are winning nothing and a whammy, or, at the cap, an amount and all larger ones.
+    """
     names = [" or ".join(effect_name(effect, unit) for effect in effects) for effects in outcomes]
     if len(outcomes[0]) > 1:
         return f"a choice of {names[0]}"

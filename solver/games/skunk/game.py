@@ -50,9 +50,9 @@ MINE, YOURS, TURN, PLAYER, ROLLED = 0, 1, 2, 3, 4
 HOLD, ROLL = 0, 1
 """The actions."""
 GOAL, MUST_ROLL, TOTAL, MAX_POINTS, TABLES = 0, 1, 2, 3, 4
-"""Positions in the board's whole numbers; MAX_POINTS is the most of a roll. From TABLES on, first
-for the first roll of a turn and then for the others: how many of the TOTAL rolls lose the turn,
-lose the score, and are worth 0, 1, …, MAX_POINTS points."""
+"""Positions in `Numbers.ints`; MAX_POINTS is the most of a roll. From TABLES on, first for the
+first roll of a turn and then for the others: how many of the TOTAL rolls lose the turn, lose the
+score, and are worth 0, 1, …, MAX_POINTS points."""
 
 
 HELP = {
