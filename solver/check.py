@@ -119,7 +119,6 @@ def _levels(
 
 
 def _check_level(stages: Stages, states: Ints, edges: Expanded) -> None:
-    """Check that no edge breaks the level that the game declares."""
     game = stages.game
     owner = np.repeat(np.arange(len(states)), np.diff(edges.first))
     real = ~edges.terminal[owner]

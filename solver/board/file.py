@@ -109,7 +109,6 @@ class _Fault(Exception):
 
 
 def _model(data: Mapping[str, Any]) -> type[Board]:
-    """Return the model of the game that `data` names. Raises _Fault."""
     game = data.get("game")
     if isinstance(game, str) and registry.known(game):
         return registry.find(game).model()
@@ -126,7 +125,6 @@ def _model(data: Mapping[str, Any]) -> type[Board]:
 def _with_setting(
     data: Mapping[str, Any], model: type[Board], option: str, text: str
 ) -> dict[str, Any]:
-    """Return `data` with one option changed. Raises OptionError for an unknown option."""
     options = model.options()
     if option not in options:
         known = nearest(option, sorted(options))

@@ -232,7 +232,6 @@ class Field:
         return [said]
 
     def _text(self, said: object) -> object:
-        """Return bytes decoded as UTF-8, and anything else unchanged."""
         try:
             return bytes(said).decode() if isinstance(said, _BYTES) else said
         except UnicodeDecodeError:
@@ -384,7 +383,6 @@ def _whole(part: object) -> int | None:
 
 
 def _shown(said: object) -> str:
-    """Return any value as short text for an error."""
     try:
         return shorten(str(said), 30)
     except Exception:  # Python refuses to print very long numbers

@@ -516,7 +516,6 @@ def line_of(error: BaseException, file: str) -> str:
 
 
 def _reduced(board: Board) -> tuple[Any, ...]:
-    """Return how a board of a user's game is pickled."""
     return revive, (registry.find(board.game).file, board.name, canonical(board), board.source)
 
 

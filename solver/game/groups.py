@@ -203,7 +203,6 @@ def by_columns(game: Game) -> Groups:
 
 
 def _counted(field: Field) -> tuple[int, list[str]]:
-    """Return how the values of a field are grouped, and the labels."""
     if field.is_set:
         return MEMBERS, [f"{k} of them" for k in range(field.high.bit_length() + 1)]
     values = (field.high - field.shift) // field.unit + 1

@@ -281,7 +281,6 @@ class _Counters:
 
 
 def _cumulated(chain: Chain) -> Floats:
-    """Return the chances of each state's edges, summed from its first edge on."""
     total: Floats = np.concatenate([[0.0], np.cumsum(chain.chances)])
     return total[1:] - np.repeat(total[chain.first[:-1]], np.diff(chain.first))
 

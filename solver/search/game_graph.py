@@ -745,7 +745,6 @@ class Graph:
                 self._solve_component()
 
     def _search(self, roots: NDArray[np.int32]) -> int:
-        """Continue the search; return why it stopped."""
         if self._fault is not None:
             raise self._fault
         game, task = self.game, self._task

@@ -568,7 +568,6 @@ def _child_before(children, start, before, same, k):
 
 @inlined
 def _is_far(step):
-    """Return whether a step does not fit in a byte, 0 or 1."""
     return np.int64(step <= FAR) | np.int64(step > 127)
 
 

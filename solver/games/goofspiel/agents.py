@@ -134,7 +134,6 @@ AGENTS: dict[str, Agent | Policy] = {
     "one-then-points": Policy(partial(_one_then, "points")),
     "one-then-win": Policy(partial(_one_then, "win")),
 }
-"""The agents by name."""
 SOLVES = {
     "points-optimal": "points", "win-optimal": "win",
     "one-then-points": "points", "one-then-win": "win",

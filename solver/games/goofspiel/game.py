@@ -235,7 +235,6 @@ HELP = {
     "upcard": "The prize that is turned up; leave it out for the moment before it is turned.",
     "lead": "Points by which player 1 is ahead so far; below 0 if behind.",
 }
-"""Help for the fields."""
 NO_CARDS = Unavailable(
     "keep_cards: tables leave the cards out, because they change no payoff; expected false"
 )

@@ -223,7 +223,6 @@ class Layers(Layout[int]):
         return states, *pattern_numbers(path_counts(), self.cards, states)
 
     def _hands(self, tier: int, numbers: Ints) -> Ints:
-        """Return the hands (n, 2) of canonical patterns (n,) of a layer."""
         numbers = np.ascontiguousarray(numbers)
         return hands_of(path_counts(), self.cards, tier, numbers)
 

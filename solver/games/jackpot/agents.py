@@ -58,7 +58,6 @@ def hilo2(game: Game, player: int, state: Ints, actions: list[int]) -> int:
 AGENTS: Mapping[str, Agent] = {
     "min": min_, "max": max_, "first": first, "last": last, "hilo": hilo, "hilo2": hilo2,
 }  # fmt: skip
-"""The agents by name."""
 
 
 def own(game: Game) -> Agents:

@@ -288,7 +288,6 @@ class LuckWords(Follow):
         return Event(action, f"{name} {takes}{_called(slide, effect)}"), self._at(at.names, after)
 
     def _takes(self, effect: Effect) -> list[int]:
-        """Return the actions that take an offered slide with this effect, in dollars."""
         units = _same(self._in_units(effect))
         return [self.players + 1 + i for i, item in enumerate(self.effects) if _same(item) == units]
 
@@ -327,7 +326,6 @@ class LuckWords(Follow):
         )
 
     def _passes(self, at: Position) -> list[int]:
-        """Return the players, from 0, to whom the current player may pass."""
         actions = self._edges(at.values).actions.tolist()
         return [action - 1 for action in actions if PLAY < action <= self.players]
 

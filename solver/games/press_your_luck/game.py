@@ -476,7 +476,10 @@ def effect_name(effect: Effect, unit: int, more: str = "") -> str:
 def canonical(
     limit: int, merges: bool, house: bool, room: int, states: Ints, refuse: Refuse
 ) -> Ints:
-    """Return canonical states, without harmless whammies if the board `merges`."""
+    """Return canonical states, without harmless whammies if the board `merges`.
+
+    room: the most spins of a state.
+    """
     scores, earned, passed, whammies = by_field(states)
     players = scores.shape[1]
     out = whammies == limit
@@ -665,4 +668,3 @@ AGENTS: Mapping[str, Agent] = {
     "always-pass-ahead": always_pass_ahead,
     "play-until-ahead": play_until_ahead,
 }
-"""The agents by name."""

@@ -333,7 +333,10 @@ def merged(amounts: Iterable[tuple[Amount, Fraction]]) -> tuple[tuple[Amount, Fr
 
 
 def in_units(paid: Paid, unit: int, cap: int) -> Amounts:
-    """Return the amounts in units, not rounded; amounts beyond the cap become the cap."""
+    """Return the amounts in units, not rounded.
+
+    Amounts beyond the cap become the cap, which has the same effect at any score.
+    """
     return merged((min(Fraction(dollars, unit), Fraction(cap)), chance) for dollars, chance in paid)
 
 

@@ -98,7 +98,6 @@ class RaceCharts(Charts):
 
 
 def _chosen(race: Race, fields: Mapping[str, str]) -> dict[str, Sequence[int]]:
-    """Return the scores to show, ascending, by field."""
     for name in fields:
         if name in race.game.columns and name not in SCORES:
             raise StateError(f"{name}: a line is for the start of a turn, by mine and yours only")

@@ -62,7 +62,6 @@ HELP = {
     "player": "The player up, 1 or 2.",
     "rolls": "Rolls made in this turn so far.",
 }
-"""Help for the fields."""
 
 
 MAX_ROLLS = 10_000
