@@ -24,14 +24,15 @@ after the first A in lexicographic order, C before A before B. With::
     D(a, b, r) = number of paths of a my cards and b their cards in at most r steps
                = D(a-1, b-1, r-1) + D(a-1, b, r-1) + D(a, b-1, r-1),    D(0, 0, r >= 0) = 1
 
-the number of a pattern is the sum of the D of the branches passed by. A number with its sign bit
-encodes either: ``x >= 0`` is the canonical pattern x, ``x < 0`` the swap of pattern ``~x``.
+the number of a pattern sums the D of all branches that come before its own. A number with its sign
+bit encodes either: ``x >= 0`` is the canonical pattern x, ``x < 0`` the swap of pattern ``~x``.
 
 A **deck** is a set of cards, with bit k - 1 for card k. Decks of one size are numbered in the
 ascending order of their masks.
 
-Two of my cards with neither a tie nor one of their cards between them win, lose and leave the same.
-So rows of a game are **classes**, runs of A or a single C, and columns are runs of B or a single C.
+Two of my cards with no tie and none of their cards between them are equivalent: they beat the same
+cards and leave the same pattern. So rows of a game are **classes**, runs of A or a single C, and
+columns are runs of B or a single C.
 
 **Sixteens.** For points a lane is a deck: each of sixteen neighbouring decks Q = P - k turns up the
 i-th card from above that it lacks. For winning a lane is a lead, of one Q and one k. The values of
@@ -275,7 +276,7 @@ def remember(z, place, game, m, n, labels, x, y):
 def add_solved(try_support, a, m, n, f, z, known, missing, slot, tolerance, w):  # noqa: PLR0913  # as `solve_sixteen`
     """Try a remembered support on the games `missing`; return the bits of the unsolved games.
 
-    The values of solved games are added to f[slot], ….
+    The values of solved games are added to f[slot + lane].
     """
     solved, hits = try_support(a, m, n, f, z, known + _SUPPORT, missing, tolerance, w), _0
     if solved:
@@ -289,7 +290,7 @@ def add_solved(try_support, a, m, n, f, z, known, missing, slot, tolerance, w): 
 
 @typed
 def solve_sixteen(alone, try_support, a, f, z, m, n, place, games, slot, tolerance, w):  # noqa: PLR0913  # a workspace and sixteen games
-    """Solve the first `games` of the sixteen games in `a`; add their values to f[slot], …."""
+    """Solve the first `games` of the sixteen games in `a`; add values to f[slot + lane]."""
     missing, place = (_1 << min(W, np.uint64(games))) - _1, np.uint64(place) * _PLACE
     known = place + _1
     for guess in range(z[place]):

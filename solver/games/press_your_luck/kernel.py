@@ -20,9 +20,9 @@ With A up (the others are alike, each along its own axis, with scores saturating
 Every plus-a-spin raises a score and every pass turns earned spins into passed ones. So this order
 is topological: b down, a down, and inside a row (b, a): A and B forced, C, B decides, A decides.
 The exception is a player at the cap, where plus a spin raises nothing. Those rows are swept state
-by state in their own order (`tiers.Caps`). The loops that two or three players at the cap make are
-opened at a pivot: its value is linear in itself with the known factor (chance of plus a spin) **
-(players at the cap * spins in the loop), because at the cap there is no choice.
+by state in their own order (`tiers.Caps`). Two or three players at the cap form loops. A loop is
+opened at a pivot. Because at the cap there is no choice, the pivot's value is a linear function of
+itself, with the known factor (chance of plus a spin) ** (players at the cap * spins in the loop).
 
 Work: with t outcomes about 2 t multiply-adds a state, streamed from rows that were just written:
 with b outermost and a next, the rows a + m of one b stay in the second-level cache. There are no
