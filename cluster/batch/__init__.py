@@ -1,1 +1,1 @@
-"""Many boards in one call: a night's work."""
+"""Solve and maintain many boards in one call."""

@@ -1,18 +1,20 @@
-"""Tables that no board file asks for any more, and taking them away.
+"""Find and remove tables that no board file needs.
 
-A board file asks for the table of its rules as they stand. A table is found to be asked for by the
-files that it was solved from, as its manifest says, by the board files beside those, and by those
-that are named. What was solved with ``--set``, from some states or from no file, nobody's file asks
-for; it goes where its folder is named, and not else. Nor goes what somebody solves, or whose board
-file can not be read, or lay in a folder that is not there now: it may have been moved, or its disk
-taken out.
+A board file needs the table of its current rules. luckbase looks for board files in three places:
+the files from which the table was solved (its manifest names them), other board files in the same
+folders, and the files named in the call.
 
-In a table's folder, or below its URI, luckbase removes the files that it wrote: the manifest first
-names no files any more, then the files go, and the manifest last. So after a stop in between, the
-table is there, without states, and the same call continues. Other files stay, and then the folder
-does too. `clean` first becomes the table's writer,
-so it never removes a table that a live process solves, and no suspended solve commits anything
-afterwards.
+Three kinds of tables are removed only if their folder is named: tables solved with ``--set``, from
+chosen states or from a board without a file, because no board file can show that they are needed.
+Tables are also kept if they are being solved, if their board file cannot be read, or if the file's
+folder is missing, because it may have been moved or its disk removed.
+
+luckbase removes only files that it wrote. First the manifest is emptied, then the files are
+deleted, and the manifest goes last. After an interruption the table therefore still exists, without
+states, and the same call continues. If other files remain, the folder stays.
+
+`clean` first becomes the table's writer. So it never removes a table that a live process is
+solving, and a suspended solve cannot commit anything afterwards.
 """
 
 from __future__ import annotations
@@ -53,23 +55,30 @@ FILES = re.compile(
     rf"{re.escape(NAME)}(\.lock)?|{re.escape(RUNNING)}|\.{re.escape(RUNNING)}\.[0-9]+"
     rf"|{re.escape(PROBE)}[^/]+-[0-9]+-[0-9a-f]{{8}}-[0-9]+|{LOG_NAME}"
 )
-"""What luckbase writes in a table beside the files of its writers."""
+"""Names of the files in a table's folder that luckbase writes itself, beside those of the table's
+writers."""
 
 
 @dataclass(frozen=True)
 class Spare(Result):
-    """A table that no board file asks for, or one that was named."""
+    """A table that no board file needs, or a table that was named."""
 
     table: Path
     state: str
-    """unasked (it may go), protected (only where its folder is named), asked (a board file asks
-    for it), running (somebody solves it); removed."""
+    """One of:
+
+    * unasked: it may be removed.
+    * protected: it is removed only if its folder is named.
+    * asked: a board file needs it.
+    * running: a process is solving it.
+    * removed.
+    """
     why: tuple[str, ...] = ()
-    """Sentences."""
+    """Reasons, as sentences."""
     states: int = 0
     bytes: int = 0
     left: tuple[str, ...] = ()
-    """What of its folder is not luckbase's own, and stays."""
+    """Files in its folder that luckbase did not write and keeps."""
     named: PythonOnly[bool] = False
     error: OrNull[str] = ""
     """Why it could not be removed."""
@@ -78,12 +87,14 @@ class Spare(Result):
 def clean(
     names: Sequence[str], results: str | os.PathLike[str] | None, *, yes: bool = False
 ) -> list[Spare]:
-    """What no board file asks for any more, of the tables of some boards or of all; removed if
-    `yes`. A table's folder among `names` stands for itself. results: if nothing is said, where a
-    job file says, or ``results``.
+    """Find the tables that no board file needs; remove them if `yes`.
 
-    Raises OptionError for a name that is neither a table nor a board's, for what is only read, and
-    for job files that say several folders; JobError.
+    names: boards, folders of boards, job files, or folders of tables; if empty, all tables in the
+        results folder. A named table is removed even if it is protected.
+    results: the results folder; by default the folder given in the job files, or ``results``.
+
+    Raises OptionError for a name that is neither a table nor a board, for read-only places and for
+    job files with different results folders; JobError for an invalid job file.
     """
     if results is None:
         jobs = [path for path in map(place_of, names) if is_job(path)]
@@ -116,7 +127,7 @@ def _removed(spare: Spare) -> Spare:
 
 
 class _Scope:
-    """What was named: tables by their folders, board files and folders of boards."""
+    """The names in the call, resolved: folders of tables, board files and folders of boards."""
 
     def __init__(self, names: Sequence[str], results: Path) -> None:
         self.results = results
@@ -132,7 +143,6 @@ class _Scope:
                 raise OptionError(f"{name}: no such table, board file or folder of boards{near}")
 
     def tables(self) -> list[Path]:
-        """The tables to consider."""
         named = {_real(path): path for path in self.named}
         if self.named and not self.places:
             return list(named.values())
@@ -149,8 +159,10 @@ class _Scope:
 
     @cached_property
     def file_of_rules(self) -> dict[str, str]:
-        """The rules that board files ask for, and one file of each: those named, and those beside
-        files that tables were solved from."""
+        """One board file for each rules identity that a board file needs.
+
+        Searches the named files, and all board files in folders from which tables were solved.
+        """
         folders = {os.path.dirname(file) for files in self.files.values() for file in files}
         candidates = dict.fromkeys(
             place for folder in sorted(folders - {""})
@@ -180,8 +192,10 @@ def _board_files(path: Path) -> list[str]:
 
 
 def _moved(folder: str, results: Path) -> list[str]:
-    """Where a folder that is not there now may be, if a project was moved with its results: the end
-    of its path beside the results, or beside a folder that they are in."""
+    """Return folders where a missing folder may be now, if a project was moved with its results.
+
+    These are paths that end like the missing one, in a folder that contains the results.
+    """
     if is_uri(results):
         return []
     parts = Path(folder).parts[1:]
@@ -191,7 +205,7 @@ def _moved(folder: str, results: Path) -> list[str]:
 
 
 def _below(file: str, name: str) -> bool:
-    """Whether a file is the one that is named, or in the folder that is."""
+    """True if `file` is `name` or in the folder `name`."""
     if not file:
         return False
     path, place = os.path.realpath(file), os.path.realpath(name)
@@ -234,7 +248,7 @@ def _state(path: Path, scope: _Scope, named: bool) -> Spare | None:
     if named:
         return replace(spare, state="unasked", why=why)
     if any(source.same for source in sources):
-        return None  # with the options that it was solved with, its board file still means it
+        return None  # its board file, with the recorded options, still describes this table
     protects = dict.fromkeys(source.protects for source in sources if source.protects)
     if protects or not sources:
         return replace(spare, state="protected", why=(*why, *protects))
@@ -243,13 +257,13 @@ def _state(path: Path, scope: _Scope, named: bool) -> Spare | None:
 
 @dataclass(frozen=True)
 class _Source:
-    """The board file of one of a table's goals, compared with what it says now."""
+    """A goal of a table, compared with its board file as it is now."""
 
     same: bool = False
-    """Whether the file still means the table, with the options that it was solved with."""
+    """True if the file, with the recorded options, still describes the table."""
     why: tuple[str, ...] = ()
     protects: str = ""
-    """Why the table does not go; nothing where the board file alone asks for it."""
+    """Why the table must not be removed; empty if only the board file decides."""
 
 
 def _source(goal: Goal, manifest: Manifest) -> _Source:
@@ -283,7 +297,8 @@ def _source(goal: Goal, manifest: Manifest) -> _Source:
 
 
 def _is_start(goal: Goal, manifest: Manifest) -> bool:
-    """Whether a search is what a plain solve of the board does: below its start, to the end."""
+    """True if a search is the one that a plain solve of the board runs: from its start, to the
+    end."""
     roots = goal.roots
     assert roots is not None
     try:
@@ -294,8 +309,11 @@ def _is_start(goal: Goal, manifest: Manifest) -> bool:
 
 
 def contents(table: Path, writers: Collection[str]) -> tuple[dict[str, int], list[str]]:
-    """Return the files in a table's folder that luckbase wrote, with sizes, and the names of
-    others. writers: the ids of the table's writers."""
+    """Return the files in a table's folder that luckbase wrote, with sizes, and the names of other
+    files.
+
+    writers: the ids of the table's writers.
+    """
     if is_uri(table):
         sizes = storage_at(table).list()
         written = {name: size for name, size in sizes.items() if _is_ours(name, writers)}
@@ -319,9 +337,9 @@ def _is_ours(name: str, writers: Collection[str]) -> bool:
 
 
 def remove(table: Path) -> list[str]:
-    """Remove a table; return the names of files there that luckbase did not write, which stay.
+    """Remove a table. Return the names of files that luckbase did not write, which stay.
 
-    Raises RequestError if a solve of it is running, OSError if a file cannot be deleted.
+    Raises RequestError if the table is being solved, OSError if a file cannot be deleted.
     """
     storage = storage_at(table)
     try:
@@ -338,9 +356,9 @@ def remove(table: Path) -> list[str]:
     storage.delete(f"{NAME}.lock")
     if not storage.anywhere:
         for folder, _, _ in os.walk(table, topdown=False):
-            with suppress(OSError):  # it holds other people's files
+            with suppress(OSError):  # other people's files are in it
                 os.rmdir(folder)
-        for above in (table.parent, table.parent.parent):  # the board's and the game's
+        for above in (table.parent, table.parent.parent):  # of the board and of the game
             with suppress(OSError):
                 above.rmdir()
     return others

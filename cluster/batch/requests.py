@@ -1,8 +1,8 @@
-"""Which boards are meant by files, folders and job files: each read and checked.
+"""Resolve files, folders and job files into boards, and read and check each.
 
-A folder means every board file below it, in the order of their names; a job file what it lists
-(docs/how-to/nights.md; `jobs/nights/example.toml` is one). What can not be read is listed too, with
-its sentence, so that it stops nothing else.
+A folder means every board file below it, sorted by name. A job file lists boards (see
+docs/how-to/nights.md; `jobs/nights/example.toml` is an example). A file that cannot be read becomes
+a request with an error, so that it does not stop the others.
 """
 
 from __future__ import annotations
@@ -38,37 +38,37 @@ class BoardRequest:
     """One board to solve."""
 
     file: str
-    """The board's file, or the one that can not be read; "" of a board made in another way."""
+    """The board's file, readable or not; "" for a board that is not from a file."""
     settings: dict[str, str]
-    """Its options, as ``--set`` has them."""
+    """Its options, as given to ``--set``."""
     board: Board | None
-    """None where `error` says what is wrong."""
+    """None if `error` is set."""
     error: LuckbaseError | None = None
     solve_options: dict[str, Any] = field(default_factory=dict)
-    """What its job file says of the solve, named as in `SolveOptions`."""
+    """Options of the solve from the job file, named as in `SolveOptions`."""
     order: str = "listed"
-    """The job file's."""
+    """The order given in the job file."""
     group: int = 0
-    """Which of the names it is from."""
+    """Index of the name in the call from which this request comes."""
     loaded: bool = False
-    """A board was passed, not its file."""
+    """True if a board was passed, not a file."""
 
     @property
     def name(self) -> str:
-        """The board, for people: its file, and its options where there are any."""
+        """The board's name in messages: its file, followed by its options."""
         name = self.file if self.file or self.board is None else self.board.name
         return " ".join([name, *(f"{k}={v}" for k, v in self.settings.items())])
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """Equal for the same file with the same options, or the same board passed."""
+        """Equal for two requests with the same file and options, or with the same passed board."""
         if self.loaded and self.board is not None:
             return (self.board.name, board_hash(self.board))
         return (os.path.realpath(self.file), *sorted(self.settings.items()))
 
 
 BoardName = Board | str | os.PathLike[str]
-"""A board that is loaded, its file, a folder of board files, or a job file."""
+"""A loaded board, a board file, a folder of board files, or a job file."""
 
 
 def _as_text(value: Any) -> str:
@@ -94,30 +94,31 @@ Settings = dict[str, Annotated[str, BeforeValidator(_as_text)]]
 
 
 class Entry(Section):
-    """Boards with their options: every file with every variant."""
+    """A `[[board]]` entry of a job file: every file with every variant."""
 
     file: Files
-    """Files and folders."""
+    """Board files and folders."""
     settings: Settings = Field({}, alias="set")
-    """Options of all of them."""
+    """Options that apply to all files."""
     variants: Annotated[list[Settings], Field(min_length=1)] = [{}]  # noqa: RUF012
-    """Options of each, beside those."""
+    """Further options, one set for each variant."""
 
 
 class Job(Section):
-    """What a job file says."""
+    """The content of a job file."""
 
     title: str = ""
     order: Literal["listed", "shortest"] = "listed"
     results: Annotated[str, AfterValidator(_folder), Field(min_length=1, strict=True)] | None = None
-    """The folder of tables."""
+    """The results folder."""
     workers: Annotated[int, Field(ge=1, strict=True)] | None = None
     memory: Annotated[float, Field(ge=0.01, allow_inf_nan=False, strict=True)] | None = None
     """In GB."""
     board: Annotated[list[Entry], Field(min_length=1)]
 
     def solve_options(self, path: Path) -> dict[str, Any]:
-        """What the job file at `path` says of the solve, named as in `SolveOptions`."""
+        """Return the file's options for a solve, named as in `SolveOptions`. path: of the job
+        file."""
         options = {
             "workers": self.workers,
             "memory": None if self.memory is None else int(self.memory * 1e9),
@@ -127,7 +128,7 @@ class Job(Section):
 
 
 def read_job(path: Path) -> Job:
-    """Read and check a job file. Raises JobError, one sentence."""
+    """Read and check a job file. Raises JobError."""
     where = show_path(path)
     try:
         return Job.model_validate(read_toml(path, where))
@@ -148,7 +149,7 @@ def read_job(path: Path) -> Job:
 
 
 def _beside(job: Path, name: str) -> Path:
-    """Where a file is that a job names: as seen from the job file's own folder."""
+    """Resolve a name in a job file relative to the job file's folder."""
     if is_uri(name):
         return place_of(name)
     path = job.parent / Path(name).expanduser()
@@ -161,8 +162,10 @@ def _beside(job: Path, name: str) -> Path:
 def requests_for(
     names: Iterable[BoardName], settings: Mapping[str, object] = {}
 ) -> list[BoardRequest]:
-    """Every board behind `names`, each once, where it is named first. settings: options of them
-    all, before those that a job file says."""
+    """Return every board in `names` once, at its first occurrence.
+
+    settings: options for all boards; they take precedence over those of a job file.
+    """
     words = as_words(settings)
     requests: dict[tuple[Any, ...], BoardRequest] = {}
     for group, name in enumerate(names):
@@ -212,12 +215,12 @@ def _requests_at(path: Path, settings: dict[str, str]) -> Iterator[BoardRequest]
         yield BoardRequest(str(path), settings, None, error)
     for file in files:
         request = read_request(file, settings)
-        if request.error is None or not is_job(file):  # a job is run where it is named
+        if request.error is None or not is_job(file):  # a job file runs only if it is named
             yield request
 
 
 def read_request(path: Path, settings: dict[str, str]) -> BoardRequest:
-    """A board file, read and checked."""
+    """Read and check a board file."""
     try:
         return BoardRequest(name_of(path), settings, read_board(path, settings))
     except LuckbaseError as error:
@@ -225,8 +228,8 @@ def read_request(path: Path, settings: dict[str, str]) -> BoardRequest:
 
 
 def board_files(folder: Path) -> list[Path]:
-    """The .toml files below a folder, those in hidden folders left out, and pipes: to read one is
-    to wait."""
+    """Return the .toml files below a folder, without hidden files and folders and without pipes,
+    which would block the reader."""
     paths = []
     for parent, folders, files in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith("."))

@@ -1,10 +1,11 @@
-"""Many boards, one after another: what is due of each, why, and what it will take; solving them,
-whatever becomes of each; the status of their tables.
+"""Plan and solve many boards in one call, and show the status of their tables.
 
-To plan writes nothing and compiles nothing. The states of a full table are exact, those of a search
-are counted or estimated. Boards that share a table are planned one after another: the second finds
-what the first will have made. A table is partial if its board file asks for more than was ever
-solved.
+Planning writes and compiles nothing. The number of states of a full table is exact; for a search,
+the states are counted or estimated. Boards that share a table are planned one after another, so
+that the second plan counts the files that the first will have made. A table is partial if its board
+file requires more than was ever solved.
+
+A board that fails does not stop the others.
 """
 
 from __future__ import annotations
@@ -76,33 +77,44 @@ _Plan = Annotated[Result, PlainSerializer(lambda plan: plan.as_json())]
 
 @dataclass(frozen=True)
 class Due(Result):
-    """What is due of one board."""
+    """The plan for one board: the work that remains, and why."""
 
     event: Literal["planned"] = field(init=False, default="planned")
     request: Flat[Annotated[BoardRequest, PlainSerializer(_request_json)]]
     state: str
-    """missing (no table yet), stale (there is one of the board as it was), partial, damaged, again
-    (all of it, as --force has it), complete, or refused: then `error` says why."""
+    """One of:
+
+    * missing: there is no table.
+    * stale: there is a table of an older version of the board.
+    * partial: the table lacks files.
+    * damaged: the table has damaged files.
+    * again: solve everything again (`--force`).
+    * complete: there is no work.
+    * refused: see `error`.
+    """
     why: tuple[str, ...] = ()
-    """In sentences."""
+    """Reasons, as sentences."""
     table: Path | None = None
-    """Its folder."""
+    """The table's folder."""
     states: int = 0
-    """Still to solve."""
+    """Number of states still to be solved."""
     bytes: int = 0
-    """On disk, about."""
+    """Estimated size on disk."""
     seconds: Rounded = 0.0
-    """Of wall time, about."""
+    """Estimated wall time."""
     more: PythonOnly[bool] = False
-    """Whether there are more states than these."""
+    """True if `states` is a lower bound."""
     error: AsText[LuckbaseError | None] = None
     plan: IfAny[_Plan] = None
-    """`Planned` or `PlannedSearch`: the whole solve. None if the table is complete."""
+    """The plan of the whole solve (`Planned` or `PlannedSearch`); None if the table is complete."""
 
 
 def plan_boards(requests: Sequence[BoardRequest], start: Any, options: Options) -> list[Due]:
-    """What is due of each board, in the order in which they are solved: those of a job that asks
-    for it by the time that they take, others as they stand. start: as `luckbase.solve` has it."""
+    """Plan each board and return the plans in the order in which the boards are solved.
+
+    The boards of a job file with `order = "shortest"` are sorted by estimated time; other boards
+    keep their order. start: as in `luckbase.solve`.
+    """
     files: dict[Path, set[str]] = {}
     planned = [_plan(request, start, options_for(request, options), files) for request in requests]
 
@@ -113,7 +125,8 @@ def plan_boards(requests: Sequence[BoardRequest], start: Any, options: Options) 
 
 
 def disk_shortages(dues: Sequence[Due]) -> list[str]:
-    """A sentence for each disk that has room for every board alone, and not for all of them."""
+    """Return a sentence for each disk that has room for each board alone but not for all of
+    them."""
     needed: dict[int, int] = {}
     disks: dict[int, Disk] = {}
     for due in dues:
@@ -131,8 +144,7 @@ def disk_shortages(dues: Sequence[Due]) -> list[str]:
 
 
 def options_for(request: BoardRequest, options: Options) -> Options:
-    """The options of one board's solve: its job file's, but for those given with the command or the
-    call."""
+    """Return the options for one board: options of the call first, then those of its job file."""
     default = Options()
     overrides = {
         name: value for name, value in request.solve_options.items()
@@ -144,7 +156,8 @@ def options_for(request: BoardRequest, options: Options) -> Options:
 def _plan(
     request: BoardRequest, start: Any, options: Options, planned: dict[Path, set[str]]
 ) -> Due:
-    """planned: the files that this batch will have made, by table."""
+    """Plan one board. planned: file names that earlier boards of this batch will have written, by
+    table; updated here."""
     if request.board is None:
         return Due(request, "refused", error=request.error)
     try:
@@ -160,7 +173,7 @@ def _plan_full_table(
     request: BoardRequest, game: Game, options: Options, planned: dict[Path, set[str]]
 ) -> Due:
     table = table_directory(options.folder, game)
-    first = table not in planned  # else it will have been solved by then
+    first = table not in planned  # otherwise an earlier board solves the table again
     files = planned.setdefault(table, set())
     if first and not options.force:
         manifest = complete_manifest(game, table, TIERS)
@@ -174,7 +187,7 @@ def _plan_full_table(
     missing = set(names) - have
     todo = [i for i, of_shard in enumerate(plan.files) if missing.intersection(of_shard)]
     files |= {*names, *have}
-    if not todo and not (first and state == "damaged"):  # what reaches less far is in it
+    if not todo and not (first and state == "damaged"):  # this board's files are all included
         why = () if first else ("as another board of this night",)
         return Due(request, "complete", why, table)
     shards = [plan.shards[i] for i in todo]
@@ -193,8 +206,8 @@ def _plan_full_table(
 def _state(
     game: Game, table: Path, options: Options, files: Sequence[str]
 ) -> tuple[str, tuple[str, ...], set[str]]:
-    """Return the state in a word, the reasons, and the names of the files that need not be solved
-    (again)."""
+    """Return the state (as in `Due.state`), the reasons, and the names of the files that need not
+    be solved again."""
     storage = storage_at(table)
     try:
         manifest = read_manifest(storage, table)
@@ -254,45 +267,47 @@ def _plan_search(request: BoardRequest, game: Game, start: Any, options: Options
 ShowProgress = Callable[
     [BoardRequest, int, int], AbstractContextManager[Callable[[Progress], None]]
 ]
-"""show(board, its number from 1, how many there are) -> a context that gets its progress."""
+"""show(board, its number from 1, number of boards) returns a context manager that yields a progress
+callback."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of one board."""
+    """The result of one board."""
 
     request: BoardRequest
     state: str
-    """solved, complete (nothing was to do) or failed: then `error` says why in a sentence."""
+    """"solved", "complete" (there was no work) or "failed" (see `error`)."""
     solved: Solved | None = None
-    """What its solve did."""
+    """The result of its solve."""
     error: str = ""
     changed: tuple[str, ...] = ()
-    """What its file had changed since it was solved last."""
+    """Changes in the board file since it was last solved."""
     seconds: float = 0.0
-    """Of wall time."""
+    """Wall time."""
     exit_code: int = 0
 
     @property
     def failed(self) -> bool:
-        """Whether there is no table of it."""
+        """True if the board has no table."""
         return self.state == "failed"
 
 
 class BatchOptions(SolveOptions, total=False):
-    """The options of many solves; every one may be left out."""
+    """The options of a batch of solves; all are optional."""
 
     on_outcome: Callable[[Outcome], None]
-    """Called with what became of each board, as it is known."""
+    """Called with the result of each board as soon as it is known."""
     shown: ShowProgress
-    """A context for each board that gets its progress, in place of `on_progress`."""
+    """Returns a context manager with the progress callback of each board; replaces
+    `on_progress`."""
 
 
 def solve_boards(
     names: Sequence[BoardName], start: Any, settings: Mapping[str, object], options: BatchOptions
 ) -> list[Outcome]:
-    """Solve every board behind `names`; what becomes of one stops no other. As
-    `luckbase.solve_all`."""
+    """Solve every board in `names`, as `luckbase.solve_all` does. A board that fails does not stop
+    the others."""
     kwargs: dict[str, Any] = dict(options)
     on_outcome, show = kwargs.pop("on_outcome", None), kwargs.pop("shown", None)
     shared, requests = Options(**kwargs), requests_for(names, settings)
@@ -326,7 +341,7 @@ def _solve(request: BoardRequest, start: Any, options: Options) -> Outcome:
 
 
 def _sentence(error: Exception) -> str:
-    cause = getattr(error, "cause", error)  # of an error that a Ray worker sent
+    cause = getattr(error, "cause", error)  # the original error if a Ray worker raised it
     if isinstance(error, LuckbaseError):
         return str(error)
     if not isinstance(cause, OSError):
@@ -344,12 +359,14 @@ def _sentence(error: Exception) -> str:
 def statuses(
     names: Sequence[str], results: Path | None, settings: Mapping[str, str] = {}
 ) -> list[Status]:
-    """The status of what is named: tables by directory or board file; the boards of a folder or a
-    job file, "missing" where there is no table, "refused" where the board can not be read; the
-    tables of another folder of results. Of all tables if nothing is named, each once. results: if
-    nothing is said, where a job file says, or ``results``.
+    """Return the status of tables, each table once.
 
-    Raises OptionError, MissingTableError for what is not there.
+    names: tables by folder or board file; folders of boards or job files, whose boards get the
+        status "missing" if they have no table and "refused" if they cannot be read; folders of
+        results. If empty, all tables in the results folder.
+    results: the results folder; by default the folder given in the job file, or ``results``.
+
+    Raises OptionError or MissingTableError for a name that does not exist.
     """
     by_table: dict[tuple[str, str], Status] = {}
     for status in _statuses(names, results, dict(settings)):
@@ -384,7 +401,8 @@ def _statuses(
 
 
 def statuses_of_board(request: BoardRequest, results: Path) -> Iterator[Status]:
-    """The tables of a board; with options, the one that these mean."""
+    """Yield the status of a board's tables; if the request has options, only of the table that they
+    select."""
     file, settings = request.file, dict(request.settings)
     if request.board is None:
         yield Status(file, "refused", settings, why=(str(request.error),))
@@ -405,12 +423,13 @@ def statuses_of_board(request: BoardRequest, results: Path) -> Iterator[Status]:
 
 
 def _for_own_file(status: Status) -> Status:
-    """A table's status; partial where a board file that it was solved from asks for more now."""
+    """Return a table's status: partial if a board file from which it was solved now requires
+    more."""
     if status.state != "complete":
         return status
     path = place_of(status.table)
     results, goals = results_of(path), reversed(read_manifest(storage_at(path), path).goals)
-    full = [goal for goal in goals if goal.part == TIERS]  # a search asks for no full table
+    full = [goal for goal in goals if goal.part == TIERS]  # a search does not require a full table
     by_file = {(goal.board_file, *sorted(goal.settings.items())): goal for goal in full}
     for goal in by_file.values():
         if results is not None and goal.board_file:
@@ -422,15 +441,17 @@ def _for_own_file(status: Status) -> Status:
 def _for_request(
     status: Status, request: BoardRequest, results: Path, *, full: bool = False
 ) -> Status:
-    """A table's status; partial where the board asks for more than is there. full: its full table
-    is asked for even if none of it was ever solved."""
+    """Return a table's status: partial if the board requires more than the table holds.
+
+    full: require the full table even if no part of it was ever solved.
+    """
     if status.state != "complete" or request.board is None or not (status.tiers or full):
         return status
     game = load_game(request.board)
     path = table_directory(results, game)
     try:
         whole = has_full_table(game)
-    except OptionError:  # it is solved below states alone
+    except OptionError:  # this board can only be solved below given states
         return status
     if not whole or not path.is_dir() or not path.samefile(status.table):
         return status

@@ -1,6 +1,9 @@
-"""The search below some roots, over workers.
+"""Searches below given roots, spread over workers.
 
-* `solve`: the whole of it: begin here; `plan`: its roots, and what it will take.
-* `stages`: the driver of a large one; `shards`: how a level is cut into tasks, and which comes
-  next; `tasks`: what workers do; `files`: what lies between the two passes.
+* `solve`: the whole search; begin here.
+* `plan`: estimates of states, bytes and time.
+* `stages`: the driver of a large search.
+* `shards`: how a level is cut into tasks, and their order.
+* `tasks`: the code that workers run.
+* `files`: stage files on disk between the two passes.
 """

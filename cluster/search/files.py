@@ -1,13 +1,15 @@
-"""Stages on the disk between the two passes of a search: found on the way down, solved going up.
+"""The files that a search keeps on disk between its two passes: found going down, solved going up.
 
-A **stage file** is a record batch of Arrow's, a shard's states (`solver.search.stages.Stage`): one
-row, whose columns are lists. Whole numbers stand as differences to the one before, those of
-children as `stage_kernels.steps_of`, which makes it small (zstd level 1, all of it at once, for to
-begin takes longer than a column does); its length stands before it. The file is empty where all was
-left to others.
+A **stage file** holds a shard's states (`solver.search.stages.Stage`) as an Arrow record batch with
+one row, whose columns are lists. Integers are stored as differences between neighbours, and child
+numbers as `stage_kernels.steps_of` returns them, because both compress well. The whole batch is
+compressed at once (zstd level 1), because starting a compression takes longer than compressing a
+column. The uncompressed length comes first. The file is empty if the shard left all its states to
+other shards.
 
-An **ask** is a shard's request to a stage, lower or of another box of its own: keys, the same way,
-beside the box that they lie in. The driver keeps it, packed, until that stage is found.
+An `Ask` is a shard's request to a stage, either of a lower level or of another box of its own
+stage: the requested keys, stored in the same way, and the box that contains them. The driver keeps
+requests compressed until their stage is found.
 """
 
 from __future__ import annotations
@@ -42,9 +44,11 @@ _KINDS: Mapping[str, Any] = {
 SCHEMA = pa.schema([(name, pa.large_list(kind)) for name, kind in _KINDS.items()])
 _STEPS = "steps", "far"
 SPARSE_BITS = 8
-"""One key in 256 is in the sample by which stages are cut, the same ones whoever asks for them."""
+"""One key in 256 is in the sample by which stages are cut. The choice depends on the key alone, so
+all requesters sample the same keys."""
 LEAST_SAMPLE = 8
-"""So many are, if there are as many: of a stage of which few are requested the sample says most."""
+"""Minimum number of sampled keys, if there are as many: a stage with few requests needs its sample
+most."""
 
 
 def _one_row(array: NDArray[Any], kind: Any) -> pa.Array:
@@ -97,7 +101,7 @@ def _batch(stage: Stage) -> pa.RecordBatch:
 
 
 def read_stage(content: bytes) -> Stage:
-    """The stage that a file has."""
+    """Read a stage from the content of its file."""
     size = int.from_bytes(content[:8], "little")
     plain = _CODEC.decompress(memoryview(content)[8:], decompressed_size=size)
     batch = pa.ipc.read_record_batch(plain, SCHEMA)
@@ -128,7 +132,12 @@ def read_stage(content: bytes) -> Stage:
 
 @dataclass(frozen=True)
 class RequestedKeys:
-    """The keys of an ask: how many, in how many runs, and these, packed."""
+    """The keys of an `Ask`.
+
+    count: number of keys.
+    runs: number of runs.
+    packed: the runs' keys and members, compressed.
+    """
 
     count: int
     runs: int
@@ -137,8 +146,14 @@ class RequestedKeys:
 
 @dataclass(frozen=True)
 class Ask:
-    """What a shard asks of a stage: keys, all in a box; how many of them are in the sample, and
-    those, ascending and packed."""
+    """A shard's request to a stage.
+
+    stage: number of the stage.
+    box: contains all requested keys.
+    sampled: number of keys in the sample.
+    sample: the sampled keys, ascending and compressed.
+    keys: all requested keys.
+    """
 
     stage: int
     box: Box
@@ -148,7 +163,8 @@ class Ask:
 
 
 def ask_of(stages: Stages, stage: int, runs: Runs, bits: int | None) -> Ask:
-    """An ask for states of a stage, at least one; bits: as of `sample_of`, None for no sample."""
+    """Return a request for at least one state of a stage. bits: as in `sample_of`; None for no
+    sample."""
     keys = runs.all_keys()
     in_sample = NO_KEYS if bits is None else sample_of(keys, bits)
     sample, packed = packed_keys(in_sample), packed_keys(runs.keys, runs.members)
@@ -158,7 +174,7 @@ def ask_of(stages: Stages, stage: int, runs: Runs, bits: int | None) -> Ask:
 
 
 def packed_keys(*lists: Keys) -> bytes:
-    """Lists of keys, packed."""
+    """Return lists of keys as one compressed string."""
     keys = np.concatenate(lists)
     if not len(keys):
         return b""
@@ -167,8 +183,8 @@ def packed_keys(*lists: Keys) -> bytes:
 
 
 def sample_of(keys: Keys, bits: int) -> Keys:
-    """The sample of some keys (n,): one in 2 to the `bits`, by what they are alone; where these are
-    fewer than `LEAST_SAMPLE`, so many."""
+    """Return a sample of about one in 2**bits of the keys (n,), chosen by a hash of the key; at
+    least `LEAST_SAMPLE` keys if there are as many."""
     sample = keys[_sampled(keys, bits)]
     if len(sample) < LEAST_SAMPLE:
         sample = keys[np.sort(np.argsort(_mixed(keys))[:LEAST_SAMPLE])]
@@ -176,12 +192,12 @@ def sample_of(keys: Keys, bits: int) -> Keys:
 
 
 def count_by(sample: Keys, bits: int) -> int:
-    """About how many keys there are, by a sample of theirs."""
+    """Estimate a number of keys from their sample."""
     return int(_sampled(sample, bits).sum()) << bits
 
 
 def _sampled(keys: Keys, bits: int) -> NDArray[np.bool_]:
-    """Which keys (n,) are the one in 2 to the `bits` that any sample has."""
+    """Mask of the keys (n,) that are in every sample."""
     sampled: NDArray[np.bool_] = _mixed(keys) >> np.uint64(64 - bits) == 0
     return sampled
 
@@ -191,19 +207,20 @@ def _mixed(keys: Keys) -> Keys:
 
 
 def unpacked(packed: Any, *counts: int) -> Keys:
-    """So many keys that an ask has packed; or several asks, behind one another."""
+    """Decompress the keys of one request, or of several concatenated requests. counts: number of
+    keys of each."""
     if not any(counts):
         return NO_KEYS
     plain = _CODEC.decompress(packed, decompressed_size=8 * sum(counts))
     keys = np.cumsum(np.frombuffer(plain, np.uint64), dtype=np.uint64)
-    if len(counts) > 1:  # each begins anew
+    if len(counts) > 1:  # the differences of each request begin at 0
         before = np.append(np.uint64(0), keys)[np.cumsum((0, *counts[:-1]))]
         keys -= np.repeat(before, counts)
     return keys
 
 
 def requested_runs(asks: Sequence[RequestedKeys], stages: Stages) -> tuple[Runs, Ints]:
-    """The runs (n,) of asks, one ask after the other, and the ask of each (n,)."""
+    """Return the runs (n,) of all requests, in order, and the index of each run's request (n,)."""
     counts = np.array([ask.runs for ask in asks], np.int64)
     rows = unpacked(b"".join(ask.packed for ask in asks), *(2 * counts).tolist())
     is_key = np.repeat(np.tile([True, False], len(asks)), np.repeat(counts, 2))
@@ -212,6 +229,6 @@ def requested_runs(asks: Sequence[RequestedKeys], stages: Stages) -> tuple[Runs,
 
 
 def _runs(rows: Keys, low: int) -> Runs:
-    """Runs from their keys and members, one behind the other."""
+    """Return runs from their keys and members, concatenated."""
     keys, members = rows.reshape(2, -1)
     return Runs(keys, members, low)

@@ -1,7 +1,8 @@
-"""A plan of a search: how many states lie below the roots, and what they will take.
+"""Plan a search: the number of states below its roots, and the memory, disk space and time they
+take.
 
-States are counted as far as `solver.search.explore` does in ten seconds; bytes and seconds follow
-from the constants below, measured on the games.
+States are counted for at most ten seconds (`solver.search.explore`). Bytes and seconds follow from
+the constants below, which were measured on the games.
 """
 
 from __future__ import annotations
@@ -28,41 +29,42 @@ from luckbase.solver.search.keys import Keys, pack_all, unpack_all
 from luckbase.solver.search.stages import Stages
 
 PAYOFF_BYTES, OTHER_BYTES = 5, 7
-"""Bytes of a row on disk: of each player's payoff, and of all else, fields included. Measured: 17
-to 21 of Press Your Luck (three players), 11 to 13 of Goofspiel (8 and 7 cards), 16 to 19 of Skunk
-and Pig, 13 of Jackpot (one)."""
+"""Bytes of a row on disk for each player's payoff, and for everything else including fields.
+Measured: 17 to 21 in Press Your Luck (three players), 11 to 13 in Goofspiel (8 and 7 cards), 16 to
+19 in Skunk and Pig, 13 in Jackpot (one player)."""
 RUN_BYTES, EDGE_BYTES = 1, 0.65
-"""Bytes on disk between the two passes: of a state, where states are found in runs (measured: .1 to
-.6); else of each edge that a state has at most (Goofspiel, 7 to 9 cards: .55 to .63)."""
+"""Bytes on disk between the two passes: for each state if states are found in runs (measured: 0.1
+to 0.6), otherwise for each of the `max_edges` of a state (Goofspiel, 7 to 9 cards: 0.55 to
+0.63)."""
 STAGE_SECONDS, PIECE_SECONDS, AT_ONCE_SECONDS, CIRCLES_SECONDS = 1e-6, 1.6e-6, 8e-6, 35e-6
-"""Seconds of one core a state, the table included: by stages, in one piece; of games in which both
-choose at once (Goofspiel: 4.9 of 9 cards, 10 of 11), and of those that go in circles (Pig 17, two
-dice and Skunk 70)."""
+"""Core seconds for each state, including the table: by stages; in one piece; for games with
+simultaneous moves (Goofspiel: 4.9e-6 with 9 cards, 10e-6 with 11); for games with cycles (Pig:
+17e-6; Pig with two dice, and Skunk: 70e-6)."""
 SAMPLED, STEPS, MAX_MET = 32, 6, 2000
-"""Of so many states it is looked whether they lead back to themselves, in so many steps, as long as
-no more states are met."""
+"""Cycles are looked for from this many sampled states, this many steps deep, while no more than
+this many states are visited."""
 WORKERS_SHARE = 0.85
-"""Of each worker, from two on, what it is worth beside the others."""
+"""The efficiency of each worker if there are two or more."""
 
 
 @dataclass(frozen=True)
 class PlannedSearch(Result):
-    """What a search will take; of all numbers at least so much where it is not `exact`."""
+    """The estimated size of a search. All numbers are lower bounds unless `exact`."""
 
     board: str
     states: int
     exact: bool
-    """Whether all states were counted; else there are more, maybe many times as many."""
+    """True if all states were counted; otherwise there may be many times more."""
     levels: int | None
-    """By which it goes; 0 in one piece, None where that is unknown."""
+    """Number of levels; 0 if solved in one piece, None if unknown."""
     table_bytes: int
     """On disk."""
     between_bytes: int
-    """Beside them until it ends."""
+    """Additional bytes on disk until the search ends."""
     peak_memory: int
-    """Bytes."""
+    """In bytes."""
     seconds: Rounded
-    """Of wall time with so many workers."""
+    """Wall time with `workers` workers."""
     workers: int
     table: PythonOnly[Path]
     json_order = (
@@ -71,10 +73,10 @@ class PlannedSearch(Result):
     )  # fmt: skip
 
     def check(self) -> None:
-        """Raises DiskLimitError where it will not fit on the disk."""
+        """Raise DiskLimitError if the search does not fit on the disk."""
         needed = self.table_bytes + self.between_bytes // 2  # one grows while the other shrinks
         where = self.table
-        if is_uri(where):  # what lies between the passes is on this machine's disk
+        if is_uri(where):  # stage files are on this machine's disk
             needed, where = self.between_bytes, Path(tempfile.gettempdir())
         check_disk("search", needed, where, "states nearer the end")
 
@@ -82,8 +84,8 @@ class PlannedSearch(Result):
 def planned_search(
     game: Game, keys: Keys, results: Path, workers: int | None = None
 ) -> PlannedSearch:
-    """The plan of a search below the states of these keys. Raises StateError as
-    `solver.search.explore`."""
+    """Plan a search below the states with the given keys. Raises StateError as
+    `solver.search.explore` does."""
     roots = unpack_all(game.strides, keys)
     slots, count = workers or cores(), count_below(game, roots)
     states = count.states
@@ -119,7 +121,8 @@ def _state_seconds(game: Game, level: Level | None, keys: Keys) -> float:
 
 
 def goes_in_circles(game: Game, keys: Keys) -> bool:
-    """Whether a quarter of some states lead back to themselves by others, within `STEPS`."""
+    """True if at least a quarter of a sample of states can return to themselves through other
+    states within `STEPS` moves."""
     sample = keys[:: max(1, len(keys) // SAMPLED)]
     return 4 * sum(_comes_back(game, key) for key in sample) >= len(sample)
 

@@ -1,10 +1,10 @@
-"""The requests to a level, and the shards that it is searched in.
+"""The requests to the stages of a level, and the shards in which the level is searched.
 
-Small stages are put together, neighbours, to shards of about `SHARD_STATES`; one that may be large
-is estimated from a sample of the requested keys, and cut along a grid into boxes of about as many
-(`solver.search.stages`). A box can be searched once it is known what those ask for that may lead
-to it: the other way none does. Which shards there are depends on the requests alone, not on the
-workers.
+Neighbouring small stages are combined into shards of about `SHARD_STATES` states. The size of a
+large stage is estimated from a sample of its requested keys, and the stage is cut along a grid into
+boxes of about that size (`solver.search.stages`). A box can be searched once the requests of all
+boxes that may lead to it are known; boxes are ordered so that none leads to an earlier one. The
+shards depend on the requests alone, not on the workers.
 """
 
 from __future__ import annotations
@@ -28,31 +28,33 @@ from luckbase.solver.search.keys import NO_KEYS, Keys, merged
 from luckbase.solver.search.stages import WHOLE, Box, Stages
 
 SHARD_STATES = 100_000
-"""States of a shard, about: less than a tenth of a second. Four fifths as many take 7% more of it a
-state, and on 128 cores as long."""
+"""Target number of states of a shard: less than a tenth of a second of work. Shards of four fifths
+this size take 7% more time a state, and as long on 128 cores."""
 FIND_BYTES, SWEEP_BYTES, LEAST_BYTES = 160, 150, 64 << 20
-"""Bytes a state of the box that is being found, and of a shard that is being solved; bytes of a
-task, at least."""
+"""Bytes for each state of the box that is being found; for each state of a shard that is being
+solved; minimum bytes of a task."""
 MAX_BOXES = 4096
-"""Boxes of a stage, about: who waits for whom are pairs of them."""
+"""Approximate maximum number of boxes of a stage: dependencies are computed for all pairs."""
 FEW, EARLY = 2000, 4
-"""Below fewer states than these, as below a root, there may be millions: a box that is expected to
-have no more is cut so many times earlier."""
+"""A box expected to have fewer than FEW states may have millions, as below a root. It is cut EARLY
+times earlier."""
 BURST = 2
-"""Stages are put together as long as they have at most so many times as many, should they burst."""
+"""Stages are combined only while their total would exceed `SHARD_STATES` at most this many times if
+they burst."""
 MAX_GROWTH = 4.0
 DEEPEST = 8
-"""So many times what was left to others may be left to others; then one task finds all of it, for
-names must end somewhere."""
+"""Boxes can be cut again this many times; after that, one task finds all of the rest, because the
+length of names must be bounded."""
 Path = tuple[int, ...]
-"""The number of a shard in its level; of a box that it left to others, and their number, and so on.
-"""
+"""The number of a shard in its level, followed by the number of the part for each time it was cut
+again."""
 Asker = tuple[int, Path]
-"""The level of a shard that asks, and its path in it."""
+"""The level of a shard that requests keys, and its path in the level."""
 
 
 class Request(NamedTuple):
-    """A shard's request; order: among all requests to a stage, from the highest level on."""
+    """A shard's request. order: its position among all requests to a stage, from the highest level
+    down."""
 
     order: tuple[int, Path, int]
     asker: Asker
@@ -61,14 +63,17 @@ class Request(NamedTuple):
 
 @lru_cache(1 << 16)
 def number_of(path: Path) -> str:
-    """A path as names have it."""
+    """Return a path as it appears in file names."""
     return ".".join(map(str, path))
 
 
 class LevelShard(NamedTuple):
-    """A shard of a level: some of its stages, or a box of them. expected: its states, about. after:
-    the places, in a list of shards, of those that must be found before. burst: how many states
-    there are should it burst as one of the level above did."""
+    """A shard of a level: some of its stages, or a box of them.
+
+    expected: estimated number of states.
+    after: indices, in a list of shards, of the shards that must be found before.
+    burst: number of states if it grows as fast as the fastest-growing stage of the level above.
+    """
 
     path: Path
     stages: tuple[int, ...]
@@ -79,15 +84,18 @@ class LevelShard(NamedTuple):
 
     @property
     def likely(self) -> int:
-        """Its states, rather too many than too few."""
+        """Its number of states, estimated high."""
         return max(self.expected, self.burst)
 
 
 @dataclass(frozen=True)
 class Growth:
-    """How much a level grew, to estimate the next one by. growth: states for each requested one, at
-    most `MAX_GROWTH`. most: the same of the stages that grew most, unlimited below roots, where
-    there may be millions; largest: how many states any had."""
+    """How much a level grew; used to estimate the next one.
+
+    growth: states for each requested state, at most `MAX_GROWTH`.
+    most: the same for the stage that grew most; infinite below roots, where there may be millions.
+    largest: the largest number of states of a stage.
+    """
 
     growth: float = 1.0
     most: float = math.inf
@@ -97,12 +105,13 @@ class Growth:
 def growth_of(
     shards: Sequence[LevelShard], states: Sequence[int], requested_of: Callable[[int], int]
 ) -> Growth:
-    """The growth of a level from the states of its shards; requested_of: as of `Demand`."""
+    """Return the growth of a level from the number of states of its shards. requested_of: as in
+    `Demand`."""
     found: dict[tuple[int, ...], int] = {}
     for shard, n in zip(shards, states, strict=True):
         found[shard.stages] = found.get(shard.stages, 0) + n
     requested = {stages: sum(map(requested_of, stages)) for stages in found}
-    fewest = max(1, SHARD_STATES // 128)  # a few more than a few are no burst
+    fewest = max(1, SHARD_STATES // 128)  # a few states more are no burst
     most = max(n / max(fewest, requested[stages]) for stages, n in found.items())
     growth = sum(states) / sum(requested.values())
     return Growth(min(MAX_GROWTH, growth), most, max(found.values()))
@@ -110,8 +119,12 @@ def growth_of(
 
 @dataclass(frozen=True)
 class StageSample:
-    """A large stage. sample: some of its requested keys; states: how many it has, about; boxes: the
-    number of boxes that it is to be cut into."""
+    """A large stage.
+
+    sample: some of its requested keys.
+    states: its estimated number of states.
+    boxes: number of boxes to cut it into.
+    """
 
     stage: int
     sample: Keys
@@ -120,21 +133,21 @@ class StageSample:
 
 
 Cut = list[tuple[Box, int]]
-"""The boxes that a stage is cut into, each with how many states it has, about."""
+"""The boxes into which a stage is cut, each with its estimated number of states."""
 Cutting = Callable[[Sequence[StageSample]], Sequence[Cut]]
 
 
 def cut_stage(stages_of_game: Stages, sample: StageSample) -> Cut:
-    """The boxes that a stage is cut into."""
+    """Cut a stage into boxes."""
     keys = stages.sample_below(stages_of_game, sample.stage, sample.sample)
     return stages.cut(stages_of_game, keys, sample.boxes, sample.states)
 
 
 class Demand:
-    """The requests to the stages that are not searched yet."""
+    """The requests to stages that are not searched yet."""
 
     def __init__(self, stages: Stages, roots: Keys) -> None:
-        """roots: the keys with which the search begins."""
+        """roots: keys of the search's roots."""
         self.stages = stages
         of_roots = stages.of(roots)
         numbers, counts = np.unique(of_roots, return_counts=True)
@@ -145,9 +158,9 @@ class Demand:
             for stage in self._total
         }
         self._asks: defaultdict[int, list[Request]] = defaultdict(list)
-        """Of each stage, in their order,"""
+        """The requests to each stage, in order."""
         self._ends: defaultdict[int, array[int]] = defaultdict(lambda: array("Q"))
-        """and the low and the high end of the box of each."""
+        """The low and high ends of the requests' boxes, for each stage."""
         self._samples: dict[int, Keys] = {}
 
     def add(self, asker: Asker, asks: Iterable[Ask]) -> None:
@@ -164,20 +177,21 @@ class Demand:
                 self._max_count[ask.stage] = most
 
     def highest(self) -> int | None:
-        """The highest level with requests; None at the end."""
+        """Return the highest level with requests; None at the end."""
         return max((stage >> 32 for stage in self._total), default=None)
 
     def _stages(self, level: int) -> list[int]:
         return sorted(stage for stage in self._total if stage >> 32 == level)
 
     def requested_of(self, stage: int) -> int:
-        """About how many states of a stage higher levels request: one that several do counts once,
-        by the sample."""
+        """Estimate how many states of a stage are requested by higher levels; duplicates count
+        once, by the sample."""
         count = files.count_by(self._sample(stage), files.SPARSE_BITS)
         return int(min(self._total[stage], max(self._max_count[stage], count)))
 
     def _sample(self, stage: int) -> Keys:
-        """The sample of what roots and higher levels, all searched, request of a stage."""
+        """Return the sample of the keys of a stage that roots and higher levels request. All of
+        these must have been searched."""
         if stage not in self._samples:
             asks = [each.ask for each in self._asks[stage] if each.asker[0] != stage >> 32]
             packed = b"".join(ask.sample for ask in asks)
@@ -186,14 +200,16 @@ class Demand:
         return self._samples[stage]
 
     def done(self, level: int) -> None:
-        """A level was searched: nobody requests of it any more."""
+        """Forget the requests to a level that was searched."""
         for counts in (self._total, self._max_count, self._asks, self._ends, self._samples):
             for stage in [stage for stage in counts if stage >> 32 == level]:
                 del counts[stage]
 
     def shards(self, level: int, above: Growth, cut: Cutting | None = None) -> list[LevelShard]:
-        """The shards of a level, if it grows as the one above did. cut: cuts its large stages, if
-        not this process, one after the other."""
+        """Return the shards of a level, assuming that it grows as the level above did.
+
+        cut: cuts the large stages; by default this process does so, one after another.
+        """
         shards: list[LevelShard] = []
         together: list[int] = []
         states = burst = 0
@@ -215,11 +231,11 @@ class Demand:
         return shards
 
     def cut(self, samples: Sequence[StageSample]) -> list[Cut]:
-        """`cut_stage` of each, here."""
+        """Cut each stage in this process."""
         return [cut_stage(self.stages, sample) for sample in samples]
 
     def _large_stages(self, level: int, above: Growth) -> list[StageSample]:
-        """Those stages of a level that are large if they grow as those above did."""
+        """Return the stages of a level that are large if they grow as those above did."""
         if not self.stages.level.inside:
             return []
         sizes = {
@@ -232,7 +248,7 @@ class Demand:
         ]
 
     def of(self, shard: LevelShard) -> list[Request]:
-        """The requests that may concern a shard, from the highest level on."""
+        """Return the requests that may concern a shard, from the highest level down."""
         asks = list[Request]()
         for stage in shard.stages:
             requests = self._asks[stage]
@@ -245,14 +261,14 @@ class Demand:
 
 
 def max_states(shard: LevelShard) -> int:
-    """States of a shard with more of which it is cut and left to others; 0 for no limit."""
+    """Return the number of states above which a shard is cut again; 0 for no limit."""
     if len(shard.path) >= DEEPEST:
         return 0
     return find_stages.CACHED // (EARLY if shard.expected < FEW else 1)
 
 
 def ends_of(box: Box) -> list[list[int]]:
-    """A box as `FileEntry.boxes` has it: its ends, nothing for all of a stage."""
+    """Return a box in the form of `FileEntry.boxes`: its ends; empty for a whole stage."""
     return [] if box.whole else [[box.low, box.high]]
 
 
@@ -267,8 +283,13 @@ def boxes_in_order(
     first: int,
     above: Path = (),
 ) -> list[LevelShard]:
-    """Shards of boxes, and their states, of some stages; the first one comes to place `first`.
-    above: whose part they are; by themselves they are numbered by their places."""
+    """Return shards for boxes of some stages.
+
+    boxes: boxes with their estimated states.
+    first: index of the first shard in the list.
+    above: path of the shard that was cut. Its parts are numbered from 0; other boxes by their index
+        in the level.
+    """
     after = _neighbours(stages, [box for box, _ in boxes])
     return [
         LevelShard(
@@ -280,13 +301,13 @@ def boxes_in_order(
 
 
 def _neighbours(stages: Stages, boxes: Sequence[Box]) -> list[list[int]]:
-    """Of each box those before it that lead to it, but not by way of another: who waits for these
-    waits for all."""
+    """For each box, return the earlier boxes that lead to it directly; waiting for these includes
+    waiting for all others."""
     if not boxes:
         return []
     leads = np.packbits(np.triu(stages.leads(boxes, boxes), 1), axis=0, bitorder="little")
     neighbours: list[list[int]] = []
-    before: list[int] = []  # of each box all that lead to it, a bit each
+    before: list[int] = []  # for each box, all boxes that lead to it, one bit each
     for column in leads.T:
         left = all_before = int.from_bytes(column.tobytes(), "little")
         neighbours.append([])
@@ -299,8 +320,12 @@ def _neighbours(stages: Stages, boxes: Sequence[Box]) -> list[list[int]]:
 
 
 class Order:
-    """Which shard of a level comes next: of those that can be found, the one with the most states
-    on the longest chain that waits for it. shards: all, those that were added last."""
+    """The order in which the shards of a level are searched.
+
+    The next shard is the one with the longest chain of shards waiting for it, counted in states.
+
+    shards: all shards, including those added later.
+    """
 
     def __init__(self, shards: Sequence[LevelShard]) -> None:
         self.shards = list(shards)
@@ -317,12 +342,14 @@ class Order:
         heapq.heapify(self._ready)
 
     def pop(self) -> int | None:
-        """The place of the next one; None where others must be done before."""
+        """Return the index of the next shard; None if all others still wait."""
         return heapq.heappop(self._ready)[1] if self._ready else None
 
     def done(self, shard: int, remaining: Sequence[LevelShard] = ()) -> None:
-        """A shard is found, or left to others, which come to the end of the list: what waited for
-        it waits for them."""
+        """Note that a shard is found, or was cut into `remaining`.
+
+        `remaining` is appended to the list. Shards that waited for the cut one wait for its parts.
+        """
         waiting, first = self._next[shard], len(self.shards)
         if not remaining:
             for i in waiting:

@@ -1,11 +1,11 @@
-"""The search: a table of all that lies below some roots, for any game, from its rules.
+"""Searches: solve all states below given roots, for any game, from its rules.
 
-A small one is solved in one piece (`solver.search.game_graph`), in this process. A larger one goes
-by stages (`cluster.search.stages`), if the game declares a level (`rules.Level`): each state is
-solved once, on all workers, and memory does not bound it. A game without a level is solved in one
-piece, and so is a game that names the fields of a turn, because the states inside turns are
-forgotten. Each search is a part of the table of its own; its rows and their values depend on the
-board and the roots only.
+A small search is solved in one piece, in this process (`solver.search.game_graph`). A larger one
+goes by stages (`cluster.search.stages`) if the game declares a level (`rules.Level`): workers solve
+each state once, and memory does not limit the size. Games without a level are always solved in one
+piece, and so are games that name the fields of a turn, because states inside turns are not kept.
+Each search is a separate part of the table. Its rows and payoffs depend only on the board and the
+roots.
 """
 
 from __future__ import annotations
@@ -45,38 +45,39 @@ from luckbase.solver.search.keys import Keys, pack_all, unpack_all
 from luckbase.solver.sentences import many, option, size
 
 PIECE_BYTES, MAX_NUMBERED = 150, 1 << 30
-"""Bytes a state in memory that a search in one piece takes; the most states that it can number."""
+"""Bytes of memory for each state of a search in one piece; the maximum number of states it can
+number."""
 
 
 def solve_below(
     board: Board, roots: Ints | None = None, **options: Unpack[SolveOptions]
 ) -> SolvedSearch:  # fmt: skip
-    """Solve all that lies below canonical `roots` (m, fields), or below the game's start.
+    """Solve all states below canonical `roots` (m, fields), or below the game's start.
 
-    Raises OptionError where a start is missing, RequestError as `Graph.solve`; as
-    `driver.solve_table`.
+    Raises OptionError if a start is missing, RequestError as `Graph.solve` does; and as
+    `driver.solve_table` does.
     """
     game = load_game(board)
     return solve_table(_Search(game, root_keys(game, roots), Options(**options)))
 
 
 def roots_at(game: Game, keys: Keys) -> Roots:
-    """The roots of a search, by their keys."""
+    """Return the roots of a search from their keys."""
     return Roots([game.describe(state) for state in unpack_all(game.strides, keys)])
 
 
 def warm_up(game: Game) -> None:
-    """Compile the search, or load it, before it is timed and before every worker does."""
+    """Compile or load the search, before it is timed and before every worker does so."""
     graph, state = Graph(game), some_state(game)
     graph.know(pack_all(game.strides, state), np.zeros((1, game.players)))
     graph.solve(state)
 
 
 class _Search(Work[SolvedSearch]):
-    """In one piece while it is small, else by stages; the manifest, the counts."""
+    """A search in one piece if it is small, otherwise by stages; with its manifest and counts."""
 
     def __init__(self, game: Game, keys: Keys, options: Options) -> None:
-        """keys: of its roots."""
+        """keys: of the roots."""
         super().__init__(game, options)
         self.keys, self.roots = keys, roots_at(game, keys)
         self.part, self.started = search_part(self.roots), time.perf_counter()
@@ -89,7 +90,6 @@ class _Search(Work[SolvedSearch]):
         return SolvedSearch(origin_of(self.game), table, manifest, goal, kept=kept, workers=0)
 
     def _memory(self) -> int:
-        """Return the bytes that the search may use."""
         return self.options.memory or memory_to_use()
 
     def check_room(self, table: Path, manifest: Manifest | None) -> None:
@@ -118,12 +118,12 @@ class _Search(Work[SolvedSearch]):
             self.writer.drop([entry.name for entry in self.manifest.of_part(self.part)], self.part)
         if self.part not in self.manifest.levels and self._in_one_piece():
             return self.result
-        assert level is not None  # else it was solved in one piece
+        assert level is not None  # otherwise it was solved in one piece
         return self._by_stages(level)
 
     def _in_one_piece(self) -> bool:
-        """Solve it in this process and memory, if it is small or the game has no level; whether it
-        was solved."""
+        """Solve the search in this process if it is small or the game has no level. Return True if
+        solved."""
         options, has_level = self.options, self.game.level is not None
         if options.one_piece < 1 and has_level:
             return False
@@ -171,7 +171,7 @@ class _Search(Work[SolvedSearch]):
         return True
 
     def _commit(self, graph: Graph) -> None:
-        """Write a search that was solved in one piece, and commit it."""
+        """Write and commit a search that was solved in one piece."""
         solved, done_in = solved_rows(graph), time.perf_counter() - self.started
         self._note_goal()
         lines: list[Done | FileEntry] = [Done(self.goal.ask, 1, len(solved))]
@@ -202,6 +202,6 @@ class _Search(Work[SolvedSearch]):
         return result
 
     def _note_goal(self) -> None:
-        """Add the goal to the manifest, once something of it is there."""
+        """Add the goal to the manifest if it is new."""
         if is_new(self.goal, self.manifest):
             self.writer.commit(self.goal)

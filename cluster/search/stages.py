@@ -1,15 +1,16 @@
-"""A search by stages: every state once, on as many workers as there are, larger than memory.
+"""A search by stages: it solves every state once, on any number of workers, and may exceed memory.
 
-1. **Down**, highest level first. A level is cut into shards (`cluster.search.shards`), its large
-   stages by workers (`tasks.CutStage`); each is found by a worker (`tasks.Find`), which first
-   returns its requests to others, then leaves a stage file on its own disk. The next level begins
-   once the requests of all shards of this one are known; their last files may yet be written.
-2. **Up**, children first, by the schedule of the dense tiers: a shard is solved once the shards
-   that it asks are (`tasks.Sweep`), writes its file of the table, and hands on its payoffs to those
-   that asked. Its stage file is deleted when nobody will need it again.
+1. **Down**, highest level first. A level is cut into shards (`cluster.search.shards`); workers cut
+   its large stages (`tasks.CutStage`). A worker finds each shard (`tasks.Find`): it first returns
+   the shard's requests to other shards, then writes a stage file on its own disk. The next level
+   begins once the requests of all shards of this level are known, even if some files are still
+   being written.
+2. **Up**, children first, with the schedule of full tables. A shard is solved once the shards that
+   it reads are solved (`tasks.Sweep`). The worker writes its file of the table and passes its
+   payoffs to the shards that read them. A stage file is deleted when no task needs it any more.
 
-Every solved shard is in the manifest. After a stop the same call finds all states again, and solves
-the shards that have no file yet; so it does if a machine is lost with its stage files. Shards,
+Every solved shard is in the manifest. After an interruption, or if a machine is lost with its stage
+files, the same call finds all states again and solves the shards that have no file yet. Shards,
 their names and their rows depend on the game and the roots, not on the workers.
 """
 
@@ -61,15 +62,18 @@ from luckbase.solver.search.stages import Stages
 from luckbase.solver.sentences import many, option
 
 ASK_BYTES = 24
-"""Bytes a state of the whole shard that is being found, for the requests to it."""
+"""Bytes for each state of the whole shard that is being found, for the requests to it."""
 STORE_BYTES = 4 << 30
-"""Of Ray's object store on this machine; what is beyond spills to the disk."""
+"""Size of Ray's object store on this machine; the rest spills to disk."""
 
 
 @dataclass
 class _Level:
-    """A level that is being found. states: of each shard of which it is known what it asks for.
-    unknown: tasks of which this is not known yet."""
+    """A level that is being found.
+
+    states: number of states of each shard whose requests are known.
+    unknown: number of running tasks whose requests are not known yet.
+    """
 
     number: int
     order: Order
@@ -78,8 +82,12 @@ class _Level:
 
 
 class _Finding(NamedTuple):
-    """A task on the way down, its place among those of its level; of a `Find`, the level, and the
-    requests that it is handed."""
+    """A running task on the way down.
+
+    place: index of the shard in its level, or of the sample that is cut.
+    level: the level of a `Find`.
+    requests: the requests passed to a `Find`.
+    """
 
     task: Task
     place: int
@@ -88,7 +96,7 @@ class _Finding(NamedTuple):
 
 
 class StageSearch(Run[SolvedSearch]):
-    """One run: both passes, the manifest, the counts."""
+    """One run of a search: both passes, the manifest and the counts."""
 
     def __init__(
         self, work: Work[SolvedSearch], level: Level, roots: Keys, report: SolvedSearch
@@ -103,7 +111,7 @@ class StageSearch(Run[SolvedSearch]):
         self.solved = self.committed = 0
 
     def run(self) -> SolvedSearch:
-        """Both passes. Raises as `find_stages.BoxSearch` and `sweep.Sweeping` do."""
+        """Run both passes. Raises as `find_stages.BoxSearch` and `sweep.Sweeping` do."""
         with self.open(self.memory // 2, min(self.memory // 4, STORE_BYTES)):
             self.solve_shards()
             self.workers.delete([found.place for found in self.solves])
@@ -115,23 +123,24 @@ class StageSearch(Run[SolvedSearch]):
         )  # fmt: skip
 
     def _edges(self) -> int:
-        """Edges of the states that this run has solved; about, of a search that went on."""
+        """Return the number of edges of the states that this run solved; an estimate if the search
+        was resumed."""
         states = sum(found.rows for found in self.found)
         return sum(found.edges for found in self.found) * self.committed // max(1, states)
 
     def _file(self, found: FoundShard) -> str:
-        """The name of the table's file of a shard."""
+        """Return the name of a shard's file in the table."""
         level, path = _name(found.shard)
         return f"{self.part}/{level}.{number_of(path)}.parquet"
 
     # --- down --------------------------------------------------------------------------------
 
     def _down(self) -> None:
-        self.workers.delete()  # of a way down that was stopped, or ended with a lost machine
+        self.workers.delete()  # left by an interrupted run or a lost machine
         self.shards: dict[Asker, FoundShard] = {}
         self.levels: list[list[LevelShard]] = []
         self.finding: dict[int, _Finding] = {}
-        """The tasks that run, by number."""
+        """The running tasks, by number."""
         self.finding_bytes = self.met = 0
         stages = self.stages.of(self.roots)
         self.roots_of = {
@@ -162,7 +171,7 @@ class StageSearch(Run[SolvedSearch]):
             )
 
     def _cut(self, samples: Sequence[StageSample]) -> list[Cut]:
-        """Cut stages, on the workers."""
+        """Cut stages on the workers."""
         todo, cuts = list(enumerate(samples)), dict[int, Cut]()
         while len(cuts) < len(samples):
             while todo and self._room(LEAST_BYTES):
@@ -178,8 +187,8 @@ class StageSearch(Run[SolvedSearch]):
         return [cuts[i] for i in range(len(samples))]
 
     def _find(self, level: _Level) -> None:
-        """Find the shards of a level, until the requests of each are known: their stage files may
-        yet be written."""
+        """Find the shards of a level and return once the requests of each are known. Some stage
+        files may still be being written."""
         waits = self._next_task(level)
         while waits is not None or level.unknown:
             while waits is not None and self._room(waits.task.memory):
@@ -190,7 +199,7 @@ class StageSearch(Run[SolvedSearch]):
             waits = self._next_task(level) if waits is None else waits
 
     def _room(self, memory: int) -> bool:
-        """Whether there are a worker and so many bytes for a task more on the way down."""
+        """True if there is a free worker, and memory, for one more task on the way down."""
         fits = not self.finding or self.finding_bytes + memory <= self.memory
         return fits and len(self.finding) < self.workers.slots
 
@@ -200,8 +209,8 @@ class StageSearch(Run[SolvedSearch]):
         self.finding_bytes += finding.task.memory
 
     def _wait(self) -> tuple[int, Cut] | None:
-        """Wait for a task of the way down, for a moment, and take in what came of it: of a stage
-        that was cut its place among the samples, and the boxes."""
+        """Wait briefly for a task of the way down and process its result. If a stage was cut,
+        return the index of its sample and the boxes."""
         cut = None
         event = self.workers.wait_one(IDLE_SECONDS)
         if isinstance(event, FoundAsks):
@@ -219,7 +228,7 @@ class StageSearch(Run[SolvedSearch]):
         return cut
 
     def _next_task(self, level: _Level) -> _Finding | None:
-        """To find the next shard of which this is possible now."""
+        """Return a task for the next shard that can be found now; None if there is none."""
         i = level.order.pop()
         if i is None:
             return None
@@ -228,9 +237,9 @@ class StageSearch(Run[SolvedSearch]):
         return _Finding(self._task_to_find(shard, requests), i, level, requests)
 
     def _take(self, event: FoundAsks) -> None:
-        """Take in the requests of a shard, for which others wait."""
+        """Record the requests of a shard, for which other shards wait."""
         _, i, level, _ = self.finding[event.shard]
-        if level is None or i in level.states:  # said before, by a machine that was lost since
+        if level is None or i in level.states:  # repeated after a machine was lost
             return
         shard, first = level.order.shards[i], len(level.order.shards)
         level.unknown -= 1
@@ -258,7 +267,7 @@ class StageSearch(Run[SolvedSearch]):
         return max(LEAST_BYTES, level_shards.FIND_BYTES * box + ASK_BYTES * expected)
 
     def _keep(self, receipt: FindReceipt, askers: set[Asker]) -> None:
-        """Note what was found."""
+        """Record a shard that was found."""
         found = replace(receipt.found, askers=tuple(sorted(askers)))
         self.shards[_name(found.shard)] = found
         self.met += found.rows
@@ -271,7 +280,7 @@ class StageSearch(Run[SolvedSearch]):
         ))  # fmt: skip
 
     def progress(self) -> Progress:
-        """How far it is on its way up."""
+        """Return the progress on the way up."""
         return Progress(
             self.swept, len(self.solves), self.done_rows, self.met,
             self.seconds - self.seconds_finding, of="shards", before=self.done_before,
@@ -280,7 +289,7 @@ class StageSearch(Run[SolvedSearch]):
     # --- up ----------------------------------------------------------------------------------
 
     def _up(self) -> None:
-        """Lay out which shards are solved, children first, and which of them each reads."""
+        """List the shards to solve, children first, and the shards that each reads."""
         in_order = [sorted(shards, key=lambda shard: shard.path) for shards in self.levels]
         self.found = [self.shards[_name(shard)] for shards in in_order for shard in shards]
         self.solves = [found for found in self.found[::-1] if found.rows]
@@ -293,7 +302,7 @@ class StageSearch(Run[SolvedSearch]):
                 self.reads[place[asker]].append(i)
 
     def make_schedule(self) -> Schedule:
-        """What is still to do on the way up, once all is found, and lies on some disk."""
+        """Run the pass down and return the schedule of the pass up."""
         self._down()
         self.seconds_finding = self.seconds
         self._up()
@@ -310,8 +319,11 @@ class StageSearch(Run[SolvedSearch]):
         )  # fmt: skip
 
     def _stored(self) -> set[int]:
-        """The shards whose files are in the table. Those of other shards, of a luckbase that cut
-        the search another way, are dropped."""
+        """Return the shards whose files are in the table.
+
+        Drops files of other shards, which a version of luckbase that cut the search differently
+        left behind.
+        """
         number = {self._file(found): i for i, found in enumerate(self.solves)}
         stored, others = set[int](), list[str]()
         for entry in self.manifest.of_part(self.part):
@@ -339,7 +351,7 @@ class StageSearch(Run[SolvedSearch]):
             self.workers.delete(gone)
 
     def _needed(self, shard: int) -> bool:
-        """Whether some task will yet need a shard's stage file."""
+        """True if an unfinished task needs a shard's stage file."""
         unfinished = self.schedule.kept, self.schedule.running, self.schedule.waiting
         return any(shard in shards for shards in unfinished)
 
@@ -368,15 +380,15 @@ class StageSearch(Run[SolvedSearch]):
 
 
 def _name(shard: LevelShard) -> Asker:
-    """The level of a shard, and its path in it."""
+    """Return a shard's level and its path in the level."""
     return shard.stages[0] >> 32, shard.path
 
 
 def _is_of(entry: FileEntry, shard: LevelShard) -> bool:
-    """Whether a file holds the states of a shard."""
+    """True if a file holds the states of a shard."""
     return entry.stages == list(shard.stages) and entry.boxes == ends_of(shard.box)
 
 
 def _sweep_bytes(found: FoundShard) -> int:
-    """Bytes that it takes to solve a shard, about."""
+    """Estimate the bytes of memory needed to solve a shard."""
     return max(LEAST_BYTES, level_shards.SWEEP_BYTES * found.rows)

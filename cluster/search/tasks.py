@@ -1,10 +1,11 @@
-"""What a worker does for a search by stages: find the states of a shard; later, solve them.
+"""The tasks that workers run for a search by stages: find the states of a shard, and later solve
+them.
 
-A shard is some small stages of one level, which have nothing to do with one another, or a box of a
-large one, which `CutStage` cuts before. `Find` is handed what others ask it for, and leaves a stage
-file on the disk of its machine; `Sweep` is handed the payoff tables of the shards that it asks, and
-gives its own: rows of keys, ascending, and payoffs, the row in front beginning with the bound on
-their error. It writes the table's file of that shard.
+A shard is either some small stages of one level, which are independent of each other, or a box of a
+large stage that `CutStage` cut before. `Find` takes the requests of other shards and leaves a stage
+file on its machine's disk. `Sweep` takes the payoff tables of the shards that it reads, returns its
+own, and writes the shard's file of the table. A payoff table has rows of a key and payoffs,
+ascending by key; an additional first row begins with the bound on their error.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ from luckbase.solver.search.sweep import Sweeping
 
 
 def warm_up_stages(game: Game) -> None:
-    """Compile the two passes of a search by stages, or load them."""
+    """Compile, or load, both passes of a search by stages."""
     transition = [each for each in (game.transition,) if isinstance(each, Function)]
     compile_all(
         *transition, matrix_game_solver(game), runs.number_runs, runs.count_runs, runs.ranks_of,
@@ -64,32 +65,32 @@ def warm_up_stages(game: Game) -> None:
 
 @lru_cache(maxsize=2)
 def stages_of(board: Board, level: str) -> Stages:
-    """The stages of a board's game by a level, given as JSON; kept from one shard to the next."""
+    """Return the stages of a board's game by a level, given as JSON. Cached between shards."""
     return Stages(load_game(board), level_from(json.loads(level)))
 
 
 @dataclass(frozen=True)
 class _StageJob:
-    """What both jobs have: the board, where its table lies, the level as JSON."""
+    """Fields that all tasks have: the board, the table's location, and the level as JSON."""
 
     board: Board
     location: TableLocation
     level: str
 
     def compile(self) -> None:
-        """Compile, or load, what it needs."""
+        """Compile, or load, the functions that the task needs."""
         warm_up_stages(load_game(self.board))
 
 
 @dataclass(frozen=True)
 class CutStage(_StageJob):
-    """To cut a stage. number: the task's."""
+    """Cut a stage. number: of the task."""
 
     number: int
     sample: StageSample
 
     def run(self, payoffs: Sequence[Any], sent: Sent, out: Out, stop: Stop) -> Steps:
-        """Cut it."""
+        """Cut the stage and yield a `StageCut`."""
         started = time.perf_counter()
         yield None
         cut = cut_stage(stages_of(self.board, self.level), self.sample)
@@ -99,7 +100,7 @@ class CutStage(_StageJob):
 
 @dataclass(frozen=True, kw_only=True)
 class StageCut(Receipt):
-    """What came of a `CutStage`."""
+    """The result of a `CutStage`."""
 
     cut: Cut
 
@@ -108,8 +109,11 @@ class StageCut(Receipt):
 class FoundShard:
     """A shard whose states were found.
 
-    rows: its states; edges: expanded; seconds: of one core. place, sha256: of its stage file, which
-    a shard without states has not. askers: the shards that ask it.
+    rows: number of states.
+    edges: number of expanded edges.
+    seconds: core seconds.
+    place, sha256: of its stage file; empty for a shard without states.
+    askers: the shards that request states of it.
     """
 
     shard: LevelShard
@@ -123,10 +127,16 @@ class FoundShard:
 
 @dataclass(frozen=True)
 class Find(_StageJob):
-    """To search a shard. number: the task's. name: the shard's. roots: the search's in it. asks:
-    the requests of others to these stages. max_states: of a box, 0 for no limit: one with more is
-    cut, and its parts are left to others. most: states that the memory holds. sparse: bits, of the
-    sample of what it requests.
+    """Find the states of a shard.
+
+    number: of the task.
+    name: of the shard.
+    roots: roots of the search in these stages.
+    asks: the requests of other shards to these stages.
+    max_states: a box with more states is cut again and its parts left to other tasks; 0 for no
+        limit.
+    most: number of states that fit into memory.
+    sparse: bits of the sample of its requests, as in `files.sample_of`.
     """
 
     number: int
@@ -157,7 +167,7 @@ class Find(_StageJob):
                 files.ask_of(stages, number, runs, None if number in numbers else self.sparse)
                 for number, runs, _ in search.requests
             ]
-        yield FoundAsks(self.number, found.rows, asks, tuple(parts))  # others go on meanwhile
+        yield FoundAsks(self.number, found.rows, asks, tuple(parts))  # other tasks can continue
         if found.rows:
             place = placed(f"{SHARDS}{self.name}.arrow", self.location.writer)
             with self.location.stage_file(place) as path:
@@ -177,8 +187,11 @@ class Find(_StageJob):
 
 @dataclass(frozen=True)
 class FoundAsks:
-    """What a `Find` asks for, said before its stage file is written. states: that it found.
-    parts: boxes that it leaves to others, all of what it was to find."""
+    """The requests of a `Find`, yielded before its stage file is written.
+
+    states: number of states found.
+    parts: boxes left to other tasks; together they are the whole shard.
+    """
 
     shard: int
     states: int
@@ -188,7 +201,7 @@ class FoundAsks:
 
 @dataclass(frozen=True, kw_only=True)
 class FindReceipt(Receipt):
-    """The result of a `Find`. used_asks: those of its asks that concerned it."""
+    """The result of a `Find`. used_asks: indices of the asks that concerned it."""
 
     found: FoundShard
     used_asks: list[int]
@@ -196,10 +209,15 @@ class FindReceipt(Receipt):
 
 @dataclass(frozen=True)
 class Sweep(_StageJob):
-    """To solve a shard, number `number` of all. below: of the shards that it reads, their stages
-    and the box that each has of them. file: the table's, that it writes. error: the bound on that
-    of payoffs, beside the gaps of cycles. stored: its committed file, where payoffs are read back
-    only.
+    """Solve a shard.
+
+    number: index of the shard among those to be solved.
+    below: stages and box of each shard that it reads.
+    file: name of the table's file that it writes.
+    error: error bound of payoffs, without the gaps of cycles.
+    keep: return the payoffs to the driver.
+    commit: write the file.
+    stored: the committed file, if payoffs are only to be read back.
     """
 
     number: int
@@ -251,7 +269,7 @@ class Sweep(_StageJob):
     def _solve(
         self, stage: Stage, tables: Sequence[Floats], rows: Floats, stop: Stop
     ) -> PayoffTable:
-        """Fill `rows`; return those that the table is to hold, of states that are not over."""
+        """Fill `rows`. Return the rows for the table, without terminal states."""
         stages = stages_of(self.board, self.level)
         game = stages.game
         of: dict[int, list[tuple[Box, Floats]]] = {}
@@ -268,15 +286,16 @@ class Sweep(_StageJob):
         rows[0, 0] = min(error + done.error, np.ptp(game.payoff_range))
         solves = done.best != OVER
         kept = slice(None) if solves.all() else np.flatnonzero(solves)
-        return PayoffTable(  # others may write to `rows` before the file is written
+        return PayoffTable(  # a copy: `rows` may be overwritten before the file is written
             stage.keys[kept], done.values[:, 1:][kept], done.best[kept],
             done.margins[kept], done.actors[kept],
         )  # fmt: skip
 
     def _read_back(self, stage: Stage, source: Storage, stored: FileEntry, rows: Floats) -> None:
-        """Fill `rows` from the committed file; those of states that are over from the rules.
+        """Fill `rows` from the committed file; compute terminal states from the rules.
 
-        Raises CorruptTableError."""
+        Raises CorruptTableError.
+        """
         game, keys, names = load_game(self.board), stage.keys, payoff_columns(load_game(self.board))
         rows[1:, 0], is_over = keys.view(np.float64), np.ones(len(keys), bool)
         for read in row_groups(source, self.location.table, [stored], ["key", *names]):
@@ -295,8 +314,10 @@ class Sweep(_StageJob):
 def _fill(
     stages: Stages, sweeping: Sweeping, request: int, tables: Sequence[tuple[Box, Floats]]
 ) -> int:
-    """Copy to a stage those of the keys of a request that tables have, each in its box, which is
-    apart from those of others or the same; returns how many."""
+    """Copy the payoffs of a request's keys from tables to a stage; return how many were copied.
+
+    tables: boxes with their payoffs. Boxes are disjoint or equal.
+    """
     boxes = list(dict.fromkeys(box for box, _ in tables))
     if len(boxes) <= 1:
         return sum(sweeping.fill(request, rows) for _, rows in tables)
@@ -307,6 +328,6 @@ def _fill(
 
 @dataclass(frozen=True, kw_only=True)
 class SweepReceipt(Receipt):
-    """What came of a `Sweep`; solved: how many of the rows of its file it solved."""
+    """The result of a `Sweep`. solved: number of rows of its file that it solved."""
 
     solved: int = 0
