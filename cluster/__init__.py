@@ -1,7 +1,7 @@
-"""Many workers and the disk: solve a table, keep it, query it, check it; play with it.
+"""Workers and storage: solve a table, store it, query it and check it; play with it.
 
-What a person calls is on `luckbase`'s own page; here `solve`, `solve_below` and `open_table`
-take boards, canonical states, folders: all read already.
+Users call the functions of `luckbase` itself. `solve`, `solve_below` and `open_table` of this
+module take boards, canonical states and folders that are already read.
 
 >>> from luckbase import cluster, solver
 >>> solved = cluster.solve(solver.load_board("boards/press-your-luck/tiny.toml"))
@@ -24,7 +24,7 @@ _WHERE = {"solve": "run.full_table", "solve_below": "search.solve", "open_table"
 
 
 def __getattr__(name: str) -> Any:
-    # numba and pyarrow take a second to import: only for those who use them.
+    # Importing numba and pyarrow takes a second: do so only when needed.
     if name in _WHERE:
         return getattr(import_module(f"luckbase.cluster.{_WHERE[name]}"), name)
     raise AttributeError(f"module 'cluster' has no attribute {name!r}")

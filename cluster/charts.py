@@ -26,27 +26,28 @@ from luckbase.solver.charts import Chart, Curves, Heatmap, Listing
 from luckbase.solver.errors import need
 
 PICTURES = (".png", ".svg", ".pdf", ".html")
-"""The endings of a file that holds a picture."""
+"""File name suffixes of pictures."""
 MAX_CELLS = 10_000
-"""Cells of a heat map that are drawn; a larger one shows every second, third … value."""
+"""Maximum number of cells drawn in a heat map; a larger one is thinned to every second, third …
+value."""
 WIDTH, SCALE = 560, 2
-"""Units of the panel, and pixels a unit of a PNG."""
+"""Width of the panel in units; pixels per unit in a PNG."""
 TITLE, CAPTION = 62, 84
-"""Letters in a line of the title and of the caption below it."""
+"""Characters per line of the title and of the caption below it."""
 MARKED = 45
-"""A curve of at most this many points has a marker at each."""
+"""A curve with at most this many points has a marker at each."""
 UNITS = {"dollars": "$,.0f", "probability": ".0%", "chance": ".0%"}
-"""How an axis writes its numbers, by a word of its label."""
+"""Number format of an axis, by a word in its label."""
 STROKES = (
     ("#0b5fa5", [1, 0]), ("#d55e00", [7, 3]), ("#2f8f5b", [2, 2]), ("#c98a1b", [8, 3, 2, 3]),
     ("#7a4a9c", [4, 2]), ("#666666", [1, 0]), ("#3a9bd9", [10, 4]), ("#b03060", [3, 5]),
 )  # fmt: skip
-"""Colours and dashes of curves, told apart without the colour as well."""
+"""Colours and dashes of curves; they differ without colour too."""
 FILE = {"ink": "#222222", "faint": "#555555", "edge": "#dddddd", "blank": "#eceae6",
         "ground": "#ffffff", "line": "#d1223a"}  # fmt: skip
 PAGE = {"ink": "var(--ink)", "faint": "var(--faint)", "edge": "var(--edge)",
         "blank": "var(--blank)", "ground": "transparent", "line": "#e0223c"}  # fmt: skip
-"""Colours in a file; in a page they follow its theme."""
+"""Colours of a file; a page uses those of its theme."""
 
 
 def specification(
@@ -63,7 +64,7 @@ def specification(
     if isinstance(picture, Heatmap):
         step = _step(picture)
         layers = _heatmap(picture, colours, step)
-        # Whole units a cell: edges between cells are then sharp.
+        # An integer size of cells keeps the edges between them sharp.
         n, m = len(picture.xs[::step]), len(picture.ys[::step])
         width, height = max(1, round(width / n)) * n, max(1, round(width * 0.9 / m)) * m
     else:
@@ -143,8 +144,8 @@ def _rendered(spec: str, name: str, label: str) -> str:
 
 
 def _with_ids(svg: str, name: str) -> str:
-    """Return the SVG with ids that begin with the name. vl-convert counts them over all pictures
-    of a process, so the same picture would have others the second time."""
+    """Return the SVG with ids that begin with the name. vl-convert numbers ids across all pictures
+    of a process, so a picture rendered twice would have different ids."""
     ids = re.findall(r'id="([^"]*)"', svg)
     for k, id in enumerate(ids):
         svg = re.sub(rf'(id="|url\(#){re.escape(id)}(?=["\)])', rf"\g<1>{name}-{k}", svg)
@@ -191,7 +192,7 @@ def _axis(field: str, label: str, ends: tuple[float, float] | None) -> dict[str,
 
 
 def _step(picture: Heatmap) -> int:
-    """Every how many values of each axis are drawn."""
+    """Return the stride between drawn values on each axis."""
     n, m = len(picture.xs), len(picture.ys)
     return next(k for k in count(1) if math.ceil(n / k) * math.ceil(m / k) <= MAX_CELLS)
 
@@ -313,7 +314,7 @@ def _bands(picture: Curves, colours: dict[str, str]) -> list[dict[str, Any]]:
 
 
 def _words(picture: Heatmap | Curves) -> dict[str, Any]:
-    """Return words on the picture: dark letters with a white edge, readable on any colour."""
+    """Return labels on the picture: dark letters with a white edge, readable on any colour."""
     words = [{"x": each.x, "y": each.y, "text": each.text} for each in picture.words]
     quantity = {"type": "quantitative"}
     encoding = {"x": {"field": "x", **quantity}, "y": {"field": "y", **quantity},

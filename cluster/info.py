@@ -1,5 +1,7 @@
-"""The facts of a board or a table: its game, fields, options, charts and agents, with commands to
-copy; of a table its size, age and origin too; the boards that the package brings."""
+"""The facts of a board or a table: game, fields, options, charts, agents, and commands to copy.
+
+For a table also its size, age and origin. Also lists the boards in the package.
+"""
 
 from __future__ import annotations
 
@@ -49,15 +51,21 @@ from luckbase.solver.result import Flat, IfAny, PythonOnly, Result
 from luckbase.solver.sentences import option
 
 CHOICES = 20
-"""Values of a field that are listed one by one."""
+"""Maximum number of values of a field that are listed one by one."""
 FEW_STATES = 1e6
-"""States below one, of which agents are evaluated in an example."""
+"""Maximum number of states below the start for which an example evaluates agents."""
 
 
 @dataclass(frozen=True)
 class PackagedBoard(Result):
-    """A board that the package brings. name: as every command takes it; game_title: what people
-    call the game; title: the board's; about: the first sentence of its file; text: all of it."""
+    """A board in the package.
+
+    name: as every command takes it.
+    game_title: the common name of the game.
+    title: of the board.
+    about: the first sentence of the file.
+    text: the whole file.
+    """
 
     name: str
     game: str
@@ -67,9 +75,11 @@ class PackagedBoard(Result):
     text: PythonOnly[str] = field(repr=False)
 
     def copy(self, out: str | os.PathLike[str] | None = None) -> Path:
-        """Write the board to a file, to edit; NAME.toml here if none is named. Returns the path.
+        """Write the board to a file for editing, by default NAME.toml in the current folder. Return
+        the path.
 
-        Raises OptionError where there is something of that name already."""
+        Raises OptionError if the file exists.
+        """
         path = Path(out or f"{self.name.rpartition('/')[2]}{SUFFIX}")
         try:
             with path.open("x", encoding="utf-8") as file:
@@ -81,7 +91,7 @@ class PackagedBoard(Result):
 
 @cache
 def boards() -> tuple[PackagedBoard, ...]:
-    """The boards that the package brings, game by game."""
+    """Return the boards in the package, ordered by game."""
     entries = []
     for name in packaged():
         text = (BOARDS / f"{name}{SUFFIX}").read_text(encoding="utf-8")
@@ -99,13 +109,16 @@ FieldKind = Literal["players", "list", "set", "choice", "name", "number"]
 
 @dataclass(frozen=True)
 class FieldInfo(Result):
-    """A field of a state, as a page's input has it.
+    """A field of a state, as a page's form needs it.
 
-    kind: players (one number a player), list (several other numbers), set (of numbers from 1),
-    choice (one of few), name (one of many), number. min, max, step: of each number, null for no
-    bound. choices: the values, or their names, if they are few. default: the value if the field is
-    left out, null if it must be given. help: the field in a sentence; example: as an address has
-    it."""
+    kind: players (one number a player), list (several other numbers), set (numbers from 1), choice
+        (one of few values), name (one of many), number.
+    min, max, step: of each number; null for no limit.
+    choices: the values or their names, if they are few.
+    default: the value if the field is omitted; null if it is required.
+    help: describes the field, as a sentence.
+    example: a value as it is written in a URL.
+    """
 
     name: str
     label: str
@@ -125,8 +138,13 @@ class FieldInfo(Result):
 
 @dataclass(frozen=True)
 class OptionInfo(Result):
-    """An option of a board. value: on this board; default: the game's; set_by: what says the value;
-    values: that it takes. All as ``--set name=value`` has them; None where there is none."""
+    """An option of a board. Values are written as for ``--set name=value``; None if there is none.
+
+    value: on this board.
+    default: of the game.
+    set_by: the source of the value.
+    values: the permitted values.
+    """
 
     name: str
     value: str | None
@@ -138,8 +156,13 @@ class OptionInfo(Result):
 
 @dataclass(frozen=True)
 class TableAbout(Result):
-    """A table on the disk. status: its folder, how far it is, states, bytes. solved: when it was
-    written last, in local time; error_bound: no payoff is further off; commands: that solved it."""
+    """A table on disk.
+
+    status: its folder, progress, states and bytes.
+    solved: local time of the last write.
+    error_bound: a bound on the error of every payoff.
+    commands: the commands that solved it.
+    """
 
     status: Flat[Status]
     solved: str
@@ -149,10 +172,12 @@ class TableAbout(Result):
 
 @dataclass(frozen=True)
 class Info(Result):
-    """A board, and its table where there is one.
+    """A board, and its table if there is one.
 
-    file: the board as a command takes it; title: of the board, its name where it has none; about:
-    the game in two sentences. examples: commands that work as they are written.
+    file: the board as a command takes it.
+    title: of the board; its name if it has none.
+    about: describes the game in two sentences.
+    examples: complete commands.
     """
 
     board: str
@@ -175,7 +200,7 @@ class Info(Result):
 def info(
     board_or_path: Board | str | os.PathLike[str], results: Path, options: Mapping[str, object]
 ) -> Info:
-    """What there is to know of a board, or of a table and its board. Raises as `find_table`, but
+    """Return the facts of a board, or of a table and its board. Raises as `find_table` does, except
     for a board that has no table yet."""
     named = board_or_path
     if isinstance(named, Board) or not place_of(named).is_dir():
@@ -206,8 +231,8 @@ def info(
 
 
 def board_in(manifest: Manifest) -> Board:
-    """The board of a table: of its file, where that still says the same; else as the manifest holds
-    it."""
+    """Return the board of a table: from its file if that is unchanged, otherwise from the
+    manifest."""
     goal = manifest.origin
     stored = manifest.board(manifest.reach)
     if goal is not None and goal.board_file:
@@ -249,7 +274,7 @@ def _options(board: Board) -> Iterator[OptionInfo]:
 
 
 def _examples(game: Game, file: str, results: Path, manifest: Manifest | None) -> Iterator[str]:
-    """Commands of a board, each of which works once those before it were run."""
+    """Yield example commands for a board, each of which works after those before it."""
     settings = {} if game.board.source is None else game.board.source.settings
     root, several = game.start(), len(game.starts()) > 1 and Layout not in game.rules.capabilities
     state = sentences.fields(_example_state(game, manifest))
@@ -262,7 +287,7 @@ def _examples(game: Game, file: str, results: Path, manifest: Manifest | None) -
     full, solvable = False, True
     try:
         full = has_full_table(game)
-    except OptionError:  # what lies below a state can be solved, or agents evaluated
+    except OptionError:  # only states below a given state can be solved
         solvable = root is None
     if solvable:
         roots = _searched_from(manifest)
@@ -282,12 +307,13 @@ def _examples(game: Game, file: str, results: Path, manifest: Manifest | None) -
 
 
 def _searched_from(manifest: Manifest | None) -> Roots | None:
-    """Where the last search began, of a table that has nothing else."""
+    """Return the roots of the last search of a table that contains only searches."""
     return None if manifest is None or manifest.origin is None else manifest.origin.roots
 
 
 def _example_state(game: Game, manifest: Manifest | None) -> Mapping[str, Any]:
-    """A state that a table answers, in words: where its search began, or an instructive one."""
+    """Return fields of a state that the table can answer: a search's root, or an instructive
+    state."""
     layout, root = game.get(Layout), game.start()
     if (roots := _searched_from(manifest)) is not None:
         return in_order(roots.start[0], game)
@@ -304,8 +330,8 @@ def _example_state(game: Game, manifest: Manifest | None) -> Mapping[str, Any]:
 
 
 def agents_on(game: Game, seconds: float = math.inf) -> Iterator[str]:
-    """Who can play: optimal and random play, then the game's own agents that its board can have and
-    that work no longer than `seconds` before their first move."""
+    """Yield the agents that can play: optimal, random, and the game's own agents that this board
+    supports and that need at most `seconds` before their first move."""
     yield from (OPTIMAL, RANDOM)
     yield from _own(detailed(game), seconds)
 
@@ -320,17 +346,17 @@ def _own(game: Game, seconds: float = math.inf) -> Iterator[str]:
 
 
 def label(name: str) -> str:
-    """A column's name for people: ``scores 1`` for ``scores_1``."""
+    """Return a column's name in words: ``scores 1`` for ``scores_1``."""
     return name.replace("_", " ")
 
 
 def sample(of: Field) -> str:
-    """A field's value as a person might write it."""
+    """Return a field's example value as a person would write it."""
     return of.sample or of.example.partition("=")[2]
 
 
 def field_info(game: Game, of: Field) -> FieldInfo:
-    """A field as a page's input has it."""
+    """Return a field as a page's form needs it."""
     lone = of.length == 1 and not of.as_list
     players = not lone and of.length == game.players and not of.as_list
     kind: FieldKind = "set" if of.is_set else "players" if players else "number" if lone else "list"

@@ -1,5 +1,7 @@
-"""The inputs of commands and of the API: boards, states, roots and tables, read and checked; and
-the tables of a play: those of its agents, and the one that prices it."""
+"""Read and check the inputs of commands and of the API: boards, states, roots and tables.
+
+Also opens the tables of a play: those of its agents, and the table with its payoffs.
+"""
 
 from __future__ import annotations
 
@@ -50,34 +52,36 @@ if TYPE_CHECKING:
     from luckbase.solver.policy.evaluate import Starts
 
 MAX_IN_MEMORY = 100_000_000
-"""States of a full table that is kept in memory."""
+"""Maximum number of states of a full table in memory."""
 MAX_SEARCHED = 1e9
-"""States that a search without a word is begun for, by the game's own rough guess."""
+"""Maximum number of states, by the game's rough estimate, for which a search starts without
+asking."""
 MAX_ROWS = 20_000_000
-"""Rows of all tiers that are solved in memory for a play: seconds, and 8 bytes each."""
+"""Maximum number of rows that are solved in memory for a play: seconds, and 8 bytes a row."""
 MAX_DRAWN = 2_000_000
-"""States that are searched below a start that was drawn: seconds, where nobody said where to begin.
-"""
+"""Maximum number of states of the search below a drawn start, when the user gave no start:
+seconds."""
 MAX_OPTIMAL = 4_000_000
-"""Rows of all tiers that are solved in memory for the agent `optimal`: seconds."""
+"""Maximum number of rows that are solved in memory for the agent `optimal`: seconds."""
 A_WHILE = 2.0
-"""Predicted seconds of a solve in memory from which on a person gets a note."""
+"""Predicted seconds above which a solve in memory is announced."""
 
 
 def roots_of(game: Game, start: Any) -> Ints | None:
-    """The canonical states (m, fields) where searches begin (`cluster.table.frames.roots_of`)."""
+    """Return the canonical states (m, fields) at which searches begin
+    (`cluster.table.frames.roots_of`)."""
     from luckbase.cluster.table import frames
 
     return frames.roots_of(game, start)
 
 
 def game_of(board: Board | str | os.PathLike[str], /, **options: object) -> Game:
-    """The rules of a board, or of a board file. Raises BoardError, OptionError."""
+    """Return the game of a board or board file. Raises BoardError, OptionError."""
     return load_game(board_of(board, **options))
 
 
 def board_of(board: Board | str | os.PathLike[str], /, **options: object) -> Board:
-    """A board as it is, or a board file read with its options."""
+    """Return a board, read from its file with options if necessary."""
     if not isinstance(board, Board):
         return read_board(path_of(board), as_words(options))
     if options:
@@ -87,9 +91,9 @@ def board_of(board: Board | str | os.PathLike[str], /, **options: object) -> Boa
 
 
 def is_job(path: Path) -> bool:
-    """Whether a file is a job, not a board: it lists boards and names no game."""
+    """True if a file is a job file: it lists boards and names no game."""
     if not path.is_file():
-        return False  # nor is a pipe, which can be read but once
+        return False  # a pipe could be read only once
     try:
         data = read_toml(path, "")
     except BoardError:
@@ -98,15 +102,15 @@ def is_job(path: Path) -> bool:
 
 
 def is_many(names: Sequence[str]) -> bool:
-    """Whether more is meant than one board file. Raises OptionError for an empty name."""
+    """True if the names mean more than one board file. Raises OptionError for an empty name."""
     paths = [path_of(name) for name in names]
     return len(names) > 1 or any(path.is_dir() or is_job(path) for path in paths)
 
 
 def start_of(game: Game, start: Any) -> Ints:
-    """The one canonical state (fields,) where plays begin: the one given, or the game's own.
+    """Return the canonical state (fields,) where plays begin: the given one or the game's start.
 
-    Raises OptionError where there is none, or more than one.
+    Raises OptionError if there is none or more than one.
     """
     roots = roots_of(game, start)
     if roots is None:
@@ -120,8 +124,8 @@ def start_of(game: Game, start: Any) -> Ints:
 
 
 def starts_of(game: Game, start: Any) -> Starts:
-    """Where plays begin: the one state given, or the game's own with their chances. Raises as
-    `start_of`."""
+    """Return the states where plays begin: the given one, or the game's starts with their
+    probabilities. Raises as `start_of` does."""
     from luckbase.solver.policy.evaluate import Starts, starts_at
 
     pairs = game.starts() if roots_of(game, start) is None else []
@@ -133,9 +137,9 @@ def starts_of(game: Game, start: Any) -> Starts:
 
 
 def has_full_table(game: Game, on_note: Callable[[str], None] = lambda text: None) -> bool:
-    """Whether the board has a full table; a board without one is searched from its start.
+    """True if the board has a full table; a board without one is searched from its start.
 
-    Raises OptionError, the game's, for a board that has no start either.
+    Raises the game's OptionError for a board that has no start either.
     """
     if Layout not in game.rules.capabilities:
         return False
@@ -155,7 +159,7 @@ def solves_full_table(game: Game, start: Any, options: Options) -> bool:
 
 
 def plan_board(board: Board, start: Any, options: SolveOptions) -> Planned | PlannedSearch:
-    """Plan what `solve_board` does with the same arguments. Raises as `luckbase.plan`."""
+    """Plan what `solve_board` does with the same arguments. Raises as `luckbase.plan` does."""
     from luckbase.cluster.run.options import Options
 
     opts, game = Options(**options), load_game(board)
@@ -170,8 +174,11 @@ def plan_board(board: Board, start: Any, options: SolveOptions) -> Planned | Pla
 
 
 def solve_board(board: Board, start: Any, options: SolveOptions) -> Solved:
-    """Solve what is missing: of the board's full table, or, where the board has none or `start` or
-    `options` ask for a search, of what lies below some states. Raises as `luckbase.solve`."""
+    """Solve the missing parts of a board's table: its full table, or a search.
+
+    It is a search if the board has no full table, or if `start` or `options` require a search.
+    Raises as `luckbase.solve` does.
+    """
     from luckbase.cluster.run.options import Options
 
     opts, game = Options(**options), load_game(board)
@@ -185,9 +192,9 @@ def solve_board(board: Board, start: Any, options: SolveOptions) -> Solved:
 
 
 def open_by_name(board_or_path: Any, results: Path, options: Mapping[str, object]) -> StoredTable:
-    """The table in a directory, or that of a board; open.
+    """Open the table in a folder or of a board.
 
-    Raises MissingTableError, which names the command to run, and as `find_table`.
+    Raises MissingTableError, which names the command to run, and as `find_table` does.
     """
     if isinstance(board_or_path, Board):
         board = board_of(board_or_path, **options)
@@ -203,8 +210,10 @@ def open_by_name(board_or_path: Any, results: Path, options: Mapping[str, object
 
 
 def in_memory(board_or_path: Any, start: Any, options: Mapping[str, object]) -> Table:
-    """The table of a board, solved here and kept in memory: its full table, or what lies below
-    `start`. Raises MemoryLimitError, SearchLimitError where that is too much."""
+    """Solve a board in memory: its full table, or all states below `start`. Return the table.
+
+    Raises MemoryLimitError or SearchLimitError if that is too large.
+    """
     from luckbase.cluster.table.table import search_in_memory, tiers_in_memory
 
     game = plain(game_of(board_or_path, **options))
@@ -225,7 +234,7 @@ def following(
     board: Board | str | os.PathLike[str], start: Any, options: Mapping[str, object],
     max_states: int, results: Path,
 ) -> Following:  # fmt: skip
-    """A game that is followed, from a state where one is given. Raises as `start_of`."""
+    """Follow a game, from a given state if there is one. Raises as `start_of` does."""
     from luckbase.cluster.play.advise import Following, Prices
 
     game = game_of(board, **options)
@@ -240,8 +249,8 @@ def following(
 
 @contextmanager
 def tables_by_name(board: Board, results: Path) -> Iterator[Opener]:
-    """Open the table that an agent's name means on a board, once: a folder whose name has a slash,
-    or the table of a board file under `results`. Close them at the end."""
+    """Yield a function that opens the table named by an agent, once: a folder whose name contains a
+    slash, or the table of a board file under `results`. Close the tables at the end."""
     with ExitStack() as tables:
 
         @cache
@@ -259,8 +268,9 @@ def playing(
     board: Board | str | os.PathLike[str], agents: str | Sequence[Any], start: Any,
     results: str | os.PathLike[str],
 ) -> Iterator[tuple[Game, Starts, Opener]]:  # fmt: skip
-    """The game of a board, the canonical states where plays begin, and what opens the tables that
-    are agents. Raises OptionError for an agent that there is not, then as `start_of`.
+    """Yield the game of a board, the starts of plays, and an opener of the agents' tables.
+
+    Raises OptionError for an unknown agent, and as `start_of` does.
     """
     from luckbase.cluster.play.agents import check
     from luckbase.cluster.table.table import tiers_in_memory
@@ -284,9 +294,8 @@ def playing(
 
 
 def new_play(game: Game, start: Any, results: Path, max_states: int, how: PlayOptions) -> Play:
-    """A person's game on a board, priced by what can be had soonest; the play closes what is opened
-    for it. Raises as `table_for_play` and
-    `cluster.play.game.begin`."""
+    """Begin a person's game, with payoffs from the fastest source. The play closes the tables that
+    it opened. Raises as `table_for_play` and `cluster.play.game.begin` do."""
     from luckbase.cluster.play.game import begin
     from luckbase.solver.search.expand import expand
 
@@ -302,7 +311,7 @@ def new_play(game: Game, start: Any, results: Path, max_states: int, how: PlayOp
         if start is None and len(game.starts()) > 1:
             bare = plain(game)
             starts = simplify(bare, starts_of(game, None).states)
-            # Of one that is over every table knows the payoff.
+            # Exclude terminal states: every table has their payoffs.
             stored = _stored(bare, starts[~expand(bare, starts).terminal], results)
             stored = stored and tables.enter_context(stored)
             max_states = max_states if stored else min(max_states, MAX_DRAWN)
@@ -315,16 +324,20 @@ def table_for_play(
     game: Game, root: Ints, results: Path, max_states: int, file: str = "BOARD",
     on_note: Callable[[str], None] = lambda text: None,
 ) -> Table:  # fmt: skip
-    """A table, of the `plain` game, that prices what can happen from `root` (fields,) on: all of
-    its children are in it. The first that can be had of
+    """Return a table, of the `plain` game, that has the payoffs of all children of `root`
+    (fields,).
 
-    1. a complete table of this very board that holds the root;
-    2. the game's tiers, solved here and kept in memory, where they are few rows of float64;
-    3. a search of all that lies below the root, up to a limit.
+    It is the first available of:
 
-    Raises SearchLimitError where neither a table nor the memory has room, before any long work
-    where the game knows that, and names the command that makes a table of the board, `file` and
-    options. on_note: called where it takes a while.
+    1. a complete table of this board that contains the root;
+    2. the game's tiers, solved in memory, if they have few rows and float64 payoffs;
+    3. a search of all states below the root, up to a limit.
+
+    file: the board with its options, for the command in error messages.
+    on_note: called before long work.
+
+    Raises SearchLimitError, before any long work if the game can predict it, if there is neither a
+    table nor enough memory.
     """
     from luckbase.cluster.table.table import tiers_in_memory
 
@@ -333,7 +346,7 @@ def table_for_play(
     stored = _stored(bare, root[None], results)
     if stored is not None:
         return stored
-    # A layout that this board can not have says why; without it the search would end in a cycle.
+    # If this board cannot have the layout, `need` raises the reason; a search would not end.
     layout = bare.need(Layout) if Layout in bare.rules.capabilities else None
     few = layout is not None and sum(map(layout.rows, layout.tiers())) <= MAX_ROWS
     if layout and few and layout.payoff_type is np.float64 and _inside(layout, root):
@@ -346,8 +359,8 @@ def table_for_play(
 
 
 def _stored(game: Game, roots: Ints, results: Path) -> StoredTable | None:
-    """A complete table on disk of exactly this board, with all that lies below one of the roots
-    (k, fields)."""
+    """Return a complete table on disk of this board that contains one of the roots (k, fields) or
+    all its children."""
     from luckbase.cluster.table.parts import lookup_or_backup
 
     try:
@@ -355,7 +368,7 @@ def _stored(game: Game, roots: Ints, results: Path) -> StoredTable | None:
         if path is None:
             return None
         table = open_table(path, named_by_board=True)
-    except TableError:  # `status` says so
+    except TableError:  # `status` reports it
         return None
     for part in table.parts:
         present = lookup_or_backup(game, part.lookup, roots, game.tie_tolerance)[1]
@@ -366,7 +379,7 @@ def _stored(game: Game, roots: Ints, results: Path) -> StoredTable | None:
 
 
 def _inside(layout: Layout[Any], root: Ints) -> bool:
-    """Whether the full table holds the root, or else all that it leads to."""
+    """True if the full table contains the root or all its children."""
     from luckbase.solver.search.expand import expand
 
     if layout.why_outside(root) is None:
@@ -376,7 +389,7 @@ def _inside(layout: Layout[Any], root: Ints) -> bool:
 
 
 def search_below(game: Game, root: Ints, max_states: int, file: str = "BOARD") -> Table:
-    """All that lies below a state (fields,), in memory. Raises SearchLimitError."""
+    """Search all states below a state (fields,) in memory. Raises SearchLimitError."""
     from luckbase.cluster.table.table import search_in_memory
 
     layout = game.get(Layout)

@@ -1,9 +1,10 @@
-"""This machine: the cores, memory and disk that this process may use, as its container and affinity
-say, and the memory that processes have had.
+"""This machine: the cores, memory and disk space available to this process, and the peak memory of
+processes.
 
-Pages of files do not count as had: they are mapped where payoffs spill and where tables are read,
-and the system takes them back when it is short. What processes share, Ray's object store, counts
-once a machine. The system keeps no peak of these two, so a thread samples them ten times a second.
+Limits of the container and CPU affinity are respected. Pages of files do not count as used memory:
+spilled payoffs and tables are mapped, and the system evicts their pages if memory is short. Memory
+shared between processes (Ray's object store) counts once a machine. The system records no peak of
+these two, so a thread samples them ten times a second.
 """
 
 from __future__ import annotations
@@ -27,9 +28,9 @@ from luckbase.solver.errors import DiskLimitError
 from luckbase.solver.sentences import size
 
 MEMORY_SHARE = 0.7
-"""Of the machine's free memory, what shards in flight may use by default."""
+"""Share of the free memory that running shards may use by default."""
 DISK_RESERVE, RESERVE_SHARE = 1 << 30, 0.05
-"""Bytes that stay free on the disk, and the share of the disk that they are at most."""
+"""Bytes to keep free on the disk, and the maximum share of the disk that this may be."""
 PROCESS_BYTES = 300 << 20
 """Bytes of a process before it solves anything: Python, numba, pyarrow."""
 GROUPS = Path("/sys/fs/cgroup")
@@ -39,8 +40,8 @@ _UNLIMITED = 1 << 60
 
 
 def cores() -> int:
-    """Cores that this process may keep busy: those it may run on, and what its control group's
-    quota comes to; at least 1."""
+    """Return how many cores this process may use: limited by CPU affinity and control groups; at
+    least 1."""
     try:
         count = len(os.sched_getaffinity(0))
     except AttributeError:  # not on Linux
@@ -51,19 +52,20 @@ def cores() -> int:
 
 
 def free_memory() -> int:
-    """Bytes that this process may still use: the system's estimate, or half of all there is, and
-    no more than its control groups leave it."""
+    """Return how many bytes this process may still use: the system's estimate or half of the
+    physical memory, limited by control groups."""
     free = _sizes(MEMINFO).get("MemAvailable", _physical_memory() // 2)
     return min([free, *(max(0, limit - used) for limit, used in _limits())])
 
 
 def memory_to_use() -> int:
-    """Bytes that shards in flight may use by default."""
+    """Return how many bytes running shards may use by default."""
     return int(free_memory() * MEMORY_SHARE)
 
 
 def memory_limit() -> int:
-    """Bytes that this process may use in all: the machine's, or what its control groups allow."""
+    """Return how many bytes this process may use in total: the physical memory, limited by control
+    groups."""
     return min([_physical_memory(), *(limit for limit, _ in _limits())])
 
 
@@ -72,10 +74,14 @@ def _physical_memory() -> int:
 
 
 def check_disk(what: str, needed: int, table: Path, smaller: str) -> None:
-    """Refuse a solve that does not fit on the disk.
+    """Check that a solve fits on the disk.
 
-    what: "solve" or "search". needed: bytes beside the files that exist. smaller: the change that
-    would take less. Raises DiskLimitError.
+    what: "solve" or "search".
+    needed: bytes in addition to existing files.
+    table: the table's folder or URI.
+    smaller: a change that would take less.
+
+    Raises DiskLimitError.
     """
     disk = disk_of(table)
     if needed > disk.usable:
@@ -85,8 +91,12 @@ def check_disk(what: str, needed: int, table: Path, smaller: str) -> None:
 
 
 class Disk(NamedTuple):
-    """The disk that a table is on or will be on. folder: the nearest folder that exists. free:
-    bytes. reserve: the bytes among these that stay free."""
+    """The disk that a table is on, or will be on.
+
+    folder: the nearest existing folder.
+    free: free bytes.
+    reserve: bytes of these to keep free.
+    """
 
     folder: Path
     free: int
@@ -99,13 +109,13 @@ class Disk(NamedTuple):
 
     @property
     def room(self) -> str:
-        """The folder and its free bytes, for a sentence."""
+        """The folder and its free bytes, as part of a sentence."""
         kept = f", of which {size(self.reserve)} stays free" if self.reserve else ""
         return f"{self.folder} and {size(self.free)} is free{kept}"
 
 
 def disk_of(table: Path) -> Disk:
-    """Return the disk of a table; an object store has room without limit."""
+    """Return the disk of a table. An object store has unlimited room."""
     if "://" in str(table):
         return Disk(Path(tempfile.gettempdir()), sys.maxsize, 0)
     folder = table
@@ -119,7 +129,8 @@ def disk_of(table: Path) -> Disk:
 
 
 def _folders(controller: str) -> Iterator[Path]:
-    """The folders of this process's control group and of those above it; version 2, then 1."""
+    """Yield the folders of this process's control group and of its parents, for versions 2 and
+    1."""
     try:
         lines = OWN_GROUPS.read_text().splitlines()
     except OSError:
@@ -136,7 +147,7 @@ def _folders(controller: str) -> Iterator[Path]:
 
 
 def _number(path: Path) -> int | None:
-    """The number in a file; None where there is none, or no limit."""
+    """Return the number in a file; None if there is no file or no limit."""
     try:
         number = int(path.read_text())
     except (OSError, ValueError):  # "max", or not a file of this version
@@ -145,7 +156,8 @@ def _number(path: Path) -> int | None:
 
 
 def _limits() -> Iterator[tuple[int, int]]:
-    """(limit, bytes in use that can not be had back) of the control groups that have a limit."""
+    """Yield (limit, bytes in use that cannot be reclaimed) of the control groups with a memory
+    limit."""
     for folder in _folders("memory"):
         for limit_file, usage, idle in (
             ("memory.max", "memory.current", "inactive_file"),
@@ -162,7 +174,7 @@ def _limits() -> Iterator[tuple[int, int]]:
 
 
 def _quotas() -> Iterator[tuple[int, int]]:
-    """(quota, period) of the control groups that have a limit of processor time."""
+    """Yield (quota, period) of the control groups with a processor limit."""
     for folder in _folders("cpu"):
         with suppress(OSError, ValueError):  # "max", or not a file of this version
             quota, period = map(int, (folder / "cpu.max").read_text().split())
@@ -178,26 +190,29 @@ STATUS, SHARED = Path("/proc/self/status"), Path("/dev/shm")
 SAMPLE_SECONDS = 0.1
 """Seconds between two samples."""
 MIN_SHARED = 1 << 20
-"""Bytes of shared memory that a process has which uses an object store."""
+"""A process with at least this many bytes of shared memory uses an object store."""
 
 
 @dataclass(frozen=True)
 class MemoryUsed:
-    """The peak of a process, as sampled. own: bytes of its own. shared: bytes of shared
-    memory that its machine has had more than at the first sample; 0 where this process
-    uses none."""
+    """The sampled peak memory of a process.
+
+    own: bytes of private memory.
+    shared: increase of the machine's shared memory since the first sample, in bytes; 0 if the
+        process uses none.
+    """
 
     own: int
     shared: int
 
 
 def process_name() -> str:
-    """This process among those of all machines."""
+    """Return a name of this process that is unique among all machines."""
     return f"{socket.gethostname()} {os.getpid()}"
 
 
 def total(processes: Mapping[str, MemoryUsed]) -> int:
-    """Bytes of processes, by name, together."""
+    """Return the total bytes of processes, given by name."""
     shared: dict[str, int] = {}
     for name, used in processes.items():
         host = name.rpartition(" ")[0]
@@ -206,12 +221,12 @@ def total(processes: Mapping[str, MemoryUsed]) -> int:
 
 
 def resident_memory() -> int:
-    """Bytes that this process has in memory now, files included."""
+    """Return the resident bytes of this process, including mapped files."""
     return _sizes(STATUS).get("VmRSS", 0)
 
 
 def _sizes(path: Path) -> dict[str, int]:
-    """What the system says of memory in a file, in bytes; nothing where it is not Linux."""
+    """Return the sizes in a file of the system, in bytes; empty if the system is not Linux."""
     sizes = {}
     with suppress(OSError), path.open(encoding="ascii", errors="replace") as file:
         for line in file:
@@ -227,18 +242,18 @@ class _Peak:
         self._lock = threading.Lock()
 
     def begin(self) -> None:
-        """Forget what this process had before: a solve begins."""
+        """Reset the peak at the beginning of a solve."""
         with self._lock:
             self._begin()
 
     def _begin(self) -> None:
         self.own, self.shared, self._before = 0, 0, _shared_on_machine()
-        if self._process != os.getpid():  # the first time, also after a fork
+        if self._process != os.getpid():  # on the first call and after a fork
             self._process = os.getpid()
             threading.Thread(target=self._run, daemon=True, name="luckbase memory").start()
 
     def so_far(self) -> MemoryUsed:
-        """The most since the first sample, or since a solve began."""
+        """Return the peak since the first sample or the last reset."""
         with self._lock:
             if self._process != os.getpid():
                 self._begin()
@@ -276,8 +291,7 @@ restart_memory_peak, memory_used = _peak.begin, _peak.so_far
 
 
 def machine_id() -> str:
-    """What only processes that see each other's numbers have in common; "" where the system does
-    not say."""
+    """Return an id that is equal for processes that see each other's process ids; "" if unknown."""
     with suppress(OSError):
         boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
         return f"{socket.gethostname()} {boot} {os.readlink('/proc/self/ns/pid')}"
@@ -285,7 +299,8 @@ def machine_id() -> str:
 
 
 def started(process: int) -> str:
-    """When a process of this machine began, in the system's count; "" where there is none."""
+    """Return when a process of this machine started, in the system's units; "" if it does not
+    exist."""
     with suppress(OSError, IndexError):
         state, *rest = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
         return "" if state in "ZX" else rest[18]
@@ -293,8 +308,7 @@ def started(process: int) -> str:
 
 
 def process_ended(record: dict[str, Any]) -> bool | None:
-    """Whether the process that a lock's record names has ended; None where that is not known
-    here."""
+    """True if the process named in a lock's record has ended; None if this cannot be known here."""
     machine = machine_id()
     if not machine or record.get("machine") != machine:
         return None

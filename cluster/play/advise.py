@@ -1,13 +1,13 @@
-"""A real game followed line by line: whose turn it is, what to do, by how much, and why.
+"""Follow a real game line by line: show who is to act, the best action, its margin and the reason.
 
-`Following.say` takes a line of the game's own words (`solver.game.capabilities.Follow`), or one of
-`WORDS`, and says where that leads and, where somebody decides, what is best there. Payoffs come
-from the board's table, where there is one of exactly these rules, and from a search down to it or
-to the end of the game, within a limit.
+`Following.say` takes a line in the game's own words (`solver.game.capabilities.Follow`) or one of
+`WORDS`. It returns the new state and, if a player must decide, the best action. Payoffs come from
+the board's table if it has exactly these rules, otherwise from a search down to the table or to the
+end of the game, within a limit.
 
-    >>> game = luckbase.advise("boards/press-your-luck/tiny.toml")
-    >>> game.say("Ed 0, 1 spin; Peter 500, 1; Michael 1000, 1").up
-    'Ed'
+>>> game = luckbase.advise("boards/press-your-luck/tiny.toml")
+>>> game.say("Ed 0, 1 spin; Peter 500, 1; Michael 1000, 1").up
+'Ed'
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from luckbase.solver.game.game import Game
 from luckbase.solver.result import IfAny, Result
 
 MAX_STATES = 5_000_000
-"""States that a search may find for one decision: some ten seconds."""
+"""Maximum number of states of the search for one decision: about ten seconds."""
 KEPT = 2
-"""Searches that are kept in memory, for later lines."""
+"""Number of searches kept in memory for later lines."""
 WORDS = (
     ("undo", "take the last line back"), ("state", "who has what"),
     ("help", "these lines"), ("quit", "leave"),
@@ -40,8 +40,12 @@ WORDS = (
 
 @dataclass(frozen=True)
 class Choice(Result):
-    """An action at a decision: what it is called, the payoff of each player, what it costs who
-    decides against the best; 0 where that can not be told."""
+    """An action at a decision.
+
+    action: its name.
+    value: the payoff of each player.
+    cost: how much worse it is than the best action for the player who decides; 0 if unknown.
+    """
 
     action: str
     value: tuple[float, ...]
@@ -50,10 +54,16 @@ class Choice(Result):
 
 @dataclass(frozen=True)
 class Advice(Result):
-    """What to do. best, and by how much more than the next: margin, None without a choice; toss_up:
-    the next is as good; value: the payoff of each player; why: in a sentence; error: how far off
-    payoffs may be; source: table or search. decision_only: the table stores the best action
-    without payoffs."""
+    """The best action and the alternatives.
+
+    margin: by how much the best action beats the next one; None without a choice.
+    toss_up: True if the next action is as good.
+    value: the payoff of each player.
+    why: the reason, as a sentence.
+    error: a bound on the error of payoffs.
+    source: "table" or "search".
+    decision_only: True if the table stores the best action without payoffs.
+    """
 
     best: str | None
     margin: float | None
@@ -68,9 +78,15 @@ class Advice(Result):
 
 @dataclass(frozen=True)
 class Said(Result):
-    """What comes of a line. text: the line in full, or what it asked for; up: who acts now, None
-    where the game is over; state: as ``luckbase query`` takes it; players: what each has, as it was
-    said; note: what does not count as it was said; unpriced: why there is no advice."""
+    """The response to a line.
+
+    text: the line in full, or the text that it requested.
+    up: the player who acts now; None if the game is over.
+    state: as ``luckbase query`` takes it.
+    players: each player's standing, in the game's words.
+    note: a part of the line that was not counted as given.
+    unpriced: why there is no advice.
+    """
 
     text: str
     up: str | None
@@ -82,8 +98,11 @@ class Said(Result):
 
 
 class Prices:
-    """The payoffs of one board's states: of its table under `results`, if there is one, and of
-    searches of at most `max_states`. solve: the command that makes a table."""
+    """The payoffs of a board's states, from its table under `results` if there is one, and from
+    searches of at most `max_states` states.
+
+    solve: the command that makes a table.
+    """
 
     def __init__(self, game: Game, results: Path, max_states: int, solve: str) -> None:
         from luckbase.cluster.table.find import open_table, table_of
@@ -98,9 +117,10 @@ class Prices:
             table.close()
 
     def at(self, state: Ints) -> tuple[Lookup, Moves]:
-        """What can happen at a canonical state (fields,), and the table that says so.
+        """Return the table that has the payoffs of a canonical state (fields,), and the moves
+        there.
 
-        Raises SearchLimitError, which says how many states there are and what would do.
+        Raises SearchLimitError with the number of states and a suggestion.
         """
         state_fields = self.game.describe(state)
         for table in [*filter(None, [self.table]), *self.searches]:
@@ -128,15 +148,17 @@ class Prices:
 
 
 class Following:
-    """A game that is followed, from a line that says who has what, or from a canonical state."""
+    """A game that is being followed, from a first line with everybody's scores or from a canonical
+    state."""
 
     def __init__(self, game: Game, prices: Prices, start: Ints | None = None) -> None:
         self.game, self.prices, self.words = game, prices, game.need(Follow)
         self.positions: list[Position] = []
-        """Where the game was before each of `events`, and where it is; empty before it began."""
+        """The position before each of `events` and the current one; empty before the game
+        begins."""
         self.events: list[Event] = []
         self.offered = start is None and (start := game.start()) is not None
-        """Whether it begins as the board says, until a line says who has what."""
+        """True if no start was given and the board has a start."""
         if start is not None:
             names = [f"player {i + 1}" for i in range(game.players)]
             self.positions.append(self.words.place(names, start))
@@ -149,14 +171,14 @@ class Following:
 
     @property
     def here(self) -> Position:
-        """Where the game is. Raises StateError before it began."""
+        """The current position. Raises StateError before the game begins."""
         if not self.positions:
             line = self.words.words[0][0]
             raise StateError(f"expected first who has what, in turn order, as in {line}")
         return self.positions[-1]
 
     def take(self, line: str) -> str:
-        """Go where a line leads, without advice; the line in full. Raises StateError."""
+        """Advance by a line, without advice. Return the line in full. Raises StateError."""
         start = self.words.begin(line)
         if start is not None:
             self.positions, self.events = [start], []
@@ -167,7 +189,7 @@ class Following:
         return event.text
 
     def say(self, line: str) -> Said:
-        """What comes of a line of the game, or of one of `WORDS`. Raises StateError."""
+        """Respond to a line of the game or one of `WORDS`. Raises StateError."""
         match line.strip().lower():
             case "undo":
                 if not self.events:
@@ -186,7 +208,7 @@ class Following:
         return self.advise(text)
 
     def advise(self, text: str = "") -> Said:
-        """Where the game is, and what is best there."""
+        """Return the current position and the best action."""
         at = self.here
         desks = {name: self.words.desk(at, i) for i, name in enumerate(at.names)}
         up = at.names[at.up] if at.up >= 0 else None
@@ -203,7 +225,7 @@ class Following:
 
 
 def advice_at(table: Lookup, at: Moves, names: Sequence[str]) -> Advice:
-    """What to do at a state, in the players' names."""
+    """Return the advice at a state, with the players' names."""
     answer = at.answer
     costs = {move.action.name: move.cost or 0.0 for move in at.moves}
     choices = tuple(
@@ -218,7 +240,7 @@ def advice_at(table: Lookup, at: Moves, names: Sequence[str]) -> Advice:
 
 
 def named(text: str, names: Sequence[str]) -> str:
-    """A text with the players' names for their numbers: ``passing to Michael``."""
+    """Replace player numbers with names in a text: ``passing to Michael``."""
 
     def name(match: re.Match[str]) -> str:
         at = int(match[1] or match[2]) - 1
@@ -228,7 +250,7 @@ def named(text: str, names: Sequence[str]) -> str:
 
 
 def payoffs_text(game: Game, names: Iterable[str], value: Iterable[float]) -> str:
-    """The payoffs of all players: ``Ed wins 77.8%; Peter wins 12.2%``."""
+    """Return the payoffs of all players as text: ``Ed wins 77.8%; Peter wins 12.2%``."""
     payoffs = Payoffs(game.payoff_name, game.pays_chances)
     if payoffs.dollars or game.payoff_name == "chance to win":
         return "; ".join(payoffs.of(*each) for each in zip(names, value, strict=True))
@@ -238,7 +260,7 @@ def payoffs_text(game: Game, names: Iterable[str], value: Iterable[float]) -> st
 
 
 def in_words(said: Said, game: Game) -> list[str]:
-    """What a person reads after a line."""
+    """Return the lines to print for a response."""
     payoffs = Payoffs(game.payoff_name, game.pays_chances)
     lines = [f"  {said.note}"] if said.note else []
     if said.up is None:

@@ -1,6 +1,6 @@
-"""Agents as people name them: one for all players or one for each, and what decides for them.
+"""Agents as users name them: one for all players or one for each.
 
-A name is one of the game's own, ``optimal``, ``best-response``, ``random``, or a table's folder or
+A name is an agent of the game, ``optimal``, ``best-response``, ``random``, or a table's folder or
 board file (docs/how-to/agents.md). In Python an agent may also be a function
 (`solver.game.game.Agent`), a `Policy`, or an open table.
 """
@@ -30,18 +30,18 @@ if TYPE_CHECKING:
     from luckbase.cluster.table.lookup import Lookup
 
 AgentLike = Any
-"""An agent as a person gives it: a name, an `Agent`, a `Policy`, or an open table."""
+"""An agent as a user gives it: a name, an `Agent`, a `Policy`, or an open table."""
 Opener = Callable[[str], "Lookup | None"]
-"""opener(name) -> the open table of that folder or board file; None for another name."""
+"""opener(name) returns the open table of a folder or board file, or None for another name."""
 
 
 def no_tables(name: str) -> Lookup | None:
-    """Return None: the opener that knows no tables."""
+    """Return None: an opener that finds no tables."""
     return None
 
 
 def split(agents: str | Sequence[AgentLike], argument: str = "agents") -> list[AgentLike]:
-    """The agents one by one, of ``A,B``; raises OptionError for an empty name."""
+    """Split ``A,B`` into a list of agents. Raises OptionError for an empty name."""
     if not isinstance(agents, str):
         return list(agents) if isinstance(agents, Sequence) else [agents]
     names = [name.strip() for name in agents.split(",")]
@@ -54,7 +54,6 @@ def split(agents: str | Sequence[AgentLike], argument: str = "agents") -> list[A
 
 
 def name_of(agent: AgentLike) -> str:
-    """What an agent is called."""
     if isinstance(agent, str):
         return agent
     origin = getattr(agent, "origin", None)
@@ -64,7 +63,8 @@ def name_of(agent: AgentLike) -> str:
 def _one_each(
     agents: str | Sequence[AgentLike], count: int, argument: str, who: str
 ) -> list[AgentLike]:
-    """So many agents, of one for all or one for each. Raises OptionError for another number."""
+    """Return `count` agents, from one for all or one for each. Raises OptionError for another
+    number."""
     items = split(agents, argument)
     if len(items) not in (1, count):
         raise OptionError(
@@ -75,7 +75,7 @@ def _one_each(
 
 
 def check(game: Game, agents: str | Sequence[AgentLike], opener: Opener) -> None:
-    """Raises OptionError for an agent that there is not, unless their number is wrong as well."""
+    """Raise OptionError for an unknown agent. A wrong number of agents is not reported here."""
     items = split(agents)
     for agent in items if len(items) in (1, game.players) else ():
         _player(game, agent, opener, "agents")
@@ -91,15 +91,19 @@ def players_of(
     game: Game, seats: Sequence[AgentLike], opener: Opener
 ) -> list[str | Agent | Policy]:
     """Return the agents as `solver.policy.evaluate` takes them. Raises OptionError for an unknown
-    agent, or a table of another board."""
+    agent or a table of another board."""
     return [_player(game, agent, opener, "agents") for agent in seats]
 
 
 def opponents(
     game: Game, against: str | Sequence[AgentLike] | None, opener: Opener = no_tables
 ) -> list[tuple[str, Decider | None]]:
-    """The opponents of one player, one for all or one for each: their names, and what decides for
-    them, None for `optimal`. Raises OptionError for one that there is not, or not on this board."""
+    """Return the name of each opponent and the function that decides for them; None for `optimal`.
+
+    against: one agent for all opponents or one for each.
+
+    Raises OptionError for an agent that is unknown or belongs to another board.
+    """
     argument, others = "against", game.players - 1
     if not others and against is not None:
         raise OptionError(f"{option(argument)}: {game.board.game} has one player; leave it out")
@@ -123,7 +127,7 @@ def opponents(
 
 
 def _player(game: Game, agent: AgentLike, opener: Opener, argument: str) -> str | Agent | Policy:
-    """An agent: a table's, the game's own, or the name of one that needs none."""
+    """Return the agent of a table, an agent of the game, or the name of a built-in agent."""
     if isinstance(agent, Policy):
         return agent
     table: Any = opener(agent) if isinstance(agent, str) else agent

@@ -1,9 +1,10 @@
-"""How agents play, drawn: the positions they come to and their moves, as data and GraphViz DOT.
+"""A drawing of how agents play: the positions they reach and their moves, as data and as GraphViz
+DOT.
 
-The chain of a profile (`solver.policy.chain`) has a state for every roll and every decision. With
-the agents fixed a state with one way on is passed through, so what is left are the positions before
-something happens by chance, the root, and the ends of the game; an edge is labelled by the last
-action taken on the way. Ends with the same payoffs are one node.
+The chain of a profile (`solver.policy.chain`) has a state for every roll and every decision. Agents
+are fixed, so states with a single successor are skipped. The nodes are the root, the positions
+before a chance event, and the ends of the game; ends with the same payoffs are one node. An edge is
+labelled with the last action taken along it.
 """
 
 from __future__ import annotations
@@ -42,22 +43,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Node(Result):
-    """A position, or an end of the game."""
+    """A position or an end of the game."""
 
     fields: Annotated[OrNull[dict[str, Any]], Field(serialization_alias="state")]
     """Empty for an end."""
     reach: float
-    """How often plays come there."""
+    """Average number of visits in a game."""
     payoffs: Annotated[tuple[float, ...], Field(serialization_alias="value")]
-    """Of what follows."""
+    """Expected payoffs from here."""
     layer: int
-    """The fewest edges from a root."""
+    """Smallest number of edges from a root."""
     end: bool
 
 
 @dataclass(frozen=True)
 class Edge(Result):
-    """From node to node, counted from 0, by what action, with what chance."""
+    """An edge between two nodes, given by their indices, with its action and probability."""
 
     source: int
     target: int
@@ -67,33 +68,33 @@ class Edge(Result):
 
 @dataclass(frozen=True)
 class Diagram(Result):
-    """Nodes by layer, the root first; edges by source, then target."""
+    """Nodes by layer, root first; edges by source, then target."""
 
     nodes: list[Node]
     edges: list[Edge]
 
 
 MAX_NODES = 2000
-"""The most positions of a drawing that a person can read."""
+"""Maximum number of positions in a drawing; larger drawings are unreadable."""
 
 
 @dataclass(frozen=True)
 class DrawingOptions:
-    """What a drawing shows."""
+    """The content of a drawing."""
 
     every: bool = False
-    """Every position, those that no play comes to as well."""
+    """Include every position, even if it is never reached."""
     labels: str = "chances"
-    """What edges say, one of `sentences.LABELS`."""
+    """The labels of edges, one of `sentences.LABELS`."""
     layers: bool = False
-    """Positions in a box a layer."""
+    """Draw a box around each layer."""
     ends: bool = False
-    """In a one-player game, lost games as well."""
+    """In a one-player game, include lost games."""
 
 
 @dataclass(frozen=True)
 class Picture:
-    """A drawing: its positions and edges as data, and as DOT."""
+    """A drawing: its positions and edges, and their DOT form."""
 
     game: Game
     agents: tuple[str, ...]
@@ -102,8 +103,8 @@ class Picture:
 
     @cached_property
     def dot(self) -> graphviz.Digraph:
-        """The drawing as a `graphviz.Digraph`, which a notebook shows. Raises OptionError where
-        there is no graphviz."""
+        """The drawing as a `graphviz.Digraph`, which a notebook displays. Raises OptionError if
+        graphviz is not installed."""
         need("graph", "graphviz", extra="report")
         title = f"{self.game.board.name}, {', '.join(dict.fromkeys(self.agents))}"
         return _dot(self.game, self.diagram, title, self.how)
@@ -113,7 +114,7 @@ class Picture:
 
 
 def check_labels(labels: str) -> None:
-    """Raises OptionError for what edges can not say."""
+    """Raise OptionError for an unknown kind of label."""
     if labels not in sentences.LABELS:
         raise OptionError(f"{option('labels')}: '{labels}'; expected {', '.join(sentences.LABELS)}")
 
@@ -122,10 +123,10 @@ def draw_play(
     game: Game, root: Starts, agents: str | Sequence[AgentLike], how: DrawingOptions,
     opener: Opener = no_tables,
 ) -> Picture:  # fmt: skip
-    """How a profile of agents plays from one canonical state.
+    """Draw how a profile of agents plays from one canonical state.
 
-    Raises OptionError for labels that are none, for what is no agent, and for a drawing of every
-    position of a game that has no list of them.
+    Raises OptionError for unknown labels or agents, and for a drawing of every position if the game
+    does not list its positions.
     """
     check_labels(how.labels)
     drawing = game.own(Drawing)
@@ -134,7 +135,7 @@ def draw_play(
         raise OptionError(f"{option('labels')}: {why}")
     seats = seats_of(game, agents)
     profile = players_of(game, seats, opener)
-    roots = root.states if len(root.states) == 1 else first_state(game)[None]  # which refuses
+    roots = root.states if len(root.states) == 1 else first_state(game)[None]  # refuses several
     if how.every:
         if drawing.positions is None:
             raise OptionError(
@@ -194,9 +195,10 @@ def _node_text(node: Node) -> str:
 
 
 def diagram_of(chain: Chain, values: Floats, *, all_ends: bool = True) -> Diagram:
-    """The diagram of a chain with no choice left; values: its states' payoffs, (n, players).
+    """Return the diagram of a chain in which all decisions are fixed.
 
-    all_ends: draw every end of the game, or only the one with the highest first payoff.
+    values: payoffs of its states, (n, players).
+    all_ends: draw every end of the game, not only the end with the highest first payoff.
 
     Raises OptionError for more than `MAX_NODES` positions.
     """
@@ -240,8 +242,8 @@ def diagram_of(chain: Chain, values: Floats, *, all_ends: bool = True) -> Diagra
 
 
 def _called(game: Game, action: int, *, at_once: bool) -> str:
-    """An action; where both choose at once, what each of them chooses, unless the game calls pairs
-    something itself."""
+    """Return an action's name. For simultaneous moves, combine the names of both choices, unless
+    the game names its pairs."""
     if not at_once or game.own(View).choice_names is not None:
         return game.action_name(action)
     pair = enumerate(divmod(action, JOINT))
@@ -249,8 +251,10 @@ def _called(game: Game, action: int, *, at_once: bool) -> str:
 
 
 def _reach(count: int, chances: Mapping[tuple[int, int, str], float]) -> list[float]:
-    """Return how often on average a game that starts at node 0 comes to each node: the solution of
-    x(y) = [y is 0] + sum over z of x(z) P(z, y)."""
+    """Return the average number of visits to each node, if the game starts at node 0.
+
+    This is the solution of x(y) = [y is 0] + sum over z of x(z) P(z, y).
+    """
     stays, starts = np.eye(count), np.eye(count)[0]
     for (source, target, _), chance in chances.items():
         stays[target, source] -= chance
@@ -259,8 +263,8 @@ def _reach(count: int, chances: Mapping[tuple[int, int, str], float]) -> list[fl
 
 
 def _layers(count: int, edges: Iterable[tuple[int, int, str]]) -> list[int]:
-    """The fewest edges to each node from the first; what that does not lead to stands one above the
-    highest that it leads to itself."""
+    """Return the smallest number of edges from node 0 to each node. A node that cannot be reached
+    is put one layer above the highest of its children."""
     below: dict[int, set[int]] = {}
     for source, target, _ in edges:
         below.setdefault(source, set()).add(target)

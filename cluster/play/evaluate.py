@@ -1,4 +1,4 @@
-"""The payoffs of a profile of agents, exactly or by Monte Carlo; each agent against each."""
+"""Payoffs of a profile of agents, exact or by Monte Carlo; every agent against every other."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ from luckbase.solver.sentences import option
 
 @dataclass(frozen=True)
 class EvaluateOptions:
-    """How to compute payoffs, and what to compute besides."""
+    """How to compute payoffs, and which other results to compute."""
 
     gain: bool = False
-    """What each player could gain by a best response."""
+    """Compute how much each player could gain by a best response."""
     games: int | None = None
-    """Simulate this many games, in place of exact payoffs."""
+    """Simulate this many games instead of computing exact payoffs."""
     seed: int = 0
-    """Of the simulated games."""
+    """Seed of the simulated games."""
     max_states: int = MAX_STATES
 
 
@@ -63,15 +63,17 @@ Facts = Annotated[
 
 @dataclass(frozen=True)
 class Evaluated(Result):
-    """The payoffs of a profile, one a player: exact, or the means of simulated games.
+    """The payoffs of a profile, one for each player: exact, or means of simulated games.
 
-    states: how many the agents can come to, the alternatives of a best response included.
-    gain: what each player could gain by a best response.
-    facts: what the game says about its agents, if it does not follow every state.
-    games: how many were simulated, with the standard error of each payoff (`stderr`) and the
-        numbers that the game counts (`counts`).
-    starts: the share of all games that begin where the agents' tables have decisions, if some do
-        not; only those were simulated.
+    states: number of states that the agents can reach, including the alternatives of a best
+        response.
+    gain: how much each player could gain by a best response.
+    facts: statistics of the agents from the game, if it does not follow every state.
+    games: number of simulated games.
+    stderr: standard error of each payoff, if games were simulated.
+    counts: statistics that the game counts in simulated games.
+    starts: if the agents' tables do not have decisions for all starts, the probability of the
+        starts that they have; only those were simulated.
     """
 
     origin: Flat[Origin]
@@ -93,8 +95,10 @@ def evaluate_agents(
 ) -> Evaluated:  # fmt: skip
     """Return the payoffs of a profile from a canonical state (fields,), or expected over starts.
 
-    In a game of three or more ``A,best-response`` is what each player gains by the best response to
-    the others, who are A. Raises OptionError for an unknown agent, SearchLimitError, StateError.
+    In a game of three or more players, ``A,best-response`` returns how much each player gains by a
+    best response if all others play A.
+
+    Raises OptionError for an unknown agent, SearchLimitError, StateError.
     """
     items = split(agents)
     if len(items) == 2 < game.players and items[1] == BEST_RESPONSE:
@@ -118,8 +122,11 @@ def evaluate_agents(
 
 
 class _Exact(NamedTuple):
-    """The exact payoffs of a profile, a bound on their error, and the number of states that it can
-    come to, if they were followed."""
+    """Exact payoffs of a profile.
+
+    error: a bound on their error.
+    states: number of states that can be reached; None if they were not followed.
+    """
 
     value: tuple[float, ...]
     error: float
@@ -128,7 +135,7 @@ class _Exact(NamedTuple):
 
 @dataclass
 class _Optimal:
-    """The game below some roots, solved once, when an agent plays `optimal`."""
+    """The game below some roots, solved once if an agent plays `optimal`."""
 
     game: Game
     root: Starts
@@ -147,7 +154,7 @@ class _Optimal:
 def _exact(
     game: Game, root: Starts, opener: Opener, optimal: _Optimal, seats: list[AgentLike]
 ) -> _Exact:
-    """Return the payoffs by the game's own way from its start, or by following every state."""
+    """Return payoffs from the game's formula for its start; otherwise follow every state."""
     if _is_start(game, root) and all(isinstance(seat, str) for seat in seats):
         known = game.own(Agents).from_start(game, seats)
         if known is not None:
@@ -165,15 +172,16 @@ def _is_start(game: Game, root: Starts) -> bool:
 
 
 def gain_of(best: float, value: float, error: float) -> float:
-    """What a best response gains. It can not lose: a number below 0 by at most `error` is 0, and
-    one that is by more stays as it is, to show that something is wrong."""
+    """Return how much a best response gains, which cannot be negative. A value below 0 within
+    `error` becomes 0; a more negative value is returned unchanged, because it shows a bug."""
     gain = float(best - value)
     return 0.0 if -error <= gain < 0 else gain
 
 
 @dataclass(frozen=True)
 class Matrix(Result):
-    """Each agent against each: values[i][j] is player 1's payoff with agent i against agent j."""
+    """Every agent against every agent: values[i][j] is player 1's payoff if agent i plays agent
+    j."""
 
     origin: Flat[Origin]
     agents: tuple[str, ...]
@@ -188,8 +196,10 @@ class Matrix(Result):
 def matrix_of(
     game: Game, root: Ints | Starts, agents: str | Sequence[AgentLike], opener: Opener = no_tables
 ) -> Matrix:
-    """Each agent as player 1 (rows) against each as player 2 (columns). Raises OptionError where
-    the game is not one of two."""
+    """Compute the payoff of each agent as player 1 (rows) against each as player 2 (columns).
+
+    Raises OptionError if the game does not have two players.
+    """
     if game.players != 2:
         why = f"for games of two, and {game.board.game} has {game.players}"
         raise OptionError(f"{option('matrix')}: {why}")
@@ -206,7 +216,7 @@ def _simulated(
     game: Game, root: Starts, seats: list[AgentLike], games: int, options: EvaluateOptions,
     opener: Opener,
 ) -> Evaluated:  # fmt: skip
-    """Simulate games of a profile, each from one of the starts, drawn by its chance.
+    """Simulate games of a profile. Each begins at a start drawn by its probability.
 
     Raises OptionError if the game is too large to solve for the agents, StateError if a game may
     never end.
@@ -230,8 +240,11 @@ def _simulated(
 
 
 def _known_starts(root: Starts, profile: Sequence[Any]) -> tuple[Starts, float | None]:
-    """Of several starts those at which all tables of a profile have decisions, and how likely these
-    are; None where that is all of them, or none."""
+    """Return the starts for which all tables of a profile have decisions, and their total
+    probability.
+
+    If these are all starts or none, return all starts and None.
+    """
     known = np.ones(len(root.states), bool)
     for agent in profile if len(known) > 1 else ():
         if isinstance(agent, Policy) and agent.holds is not None:

@@ -1,16 +1,17 @@
-"""A game of one person against agents, apart from any terminal: text out, answers in.
+"""A game of a person against agents, independent of any terminal: text out, answers in.
 
-`Play.talk` is a generator. It yields lines of text and `Question`s, takes the answer to a question
-(None: there are no more answers) and plays on until the game is over or the person leaves. All
-chance comes from the function `draw`, so a test can go through every play there is.
+`Play.talk` is a generator. It yields lines of text and `Question`s, receives the answer to each
+question (None: no more answers) and continues until the game is over or the person leaves. All
+chance comes from the function `draw`, so tests can go through every possible play.
 
-What a decision of the person's cost them, at state x with action a, is max over b of q(x, b) minus
-q(x, a), q being their payoff under optimal play of all afterwards. Against optimal opponents the
-costs add up, on average over the dice, to what they get less than an optimal player would. Where
-both choose at once, with A the game's payoffs under optimal play afterwards, v its value and x, y
-an optimal lottery of each side (`solver.matrix_game.simplex`), player 1's choice r is worth
-(A y)_r to them and costs v - (A y)_r, which is never below 0; player 2's choice c costs (x A)_c
-- v.
+The cost of a decision at state x with action a is max over b of q(x, b) minus q(x, a), where q is
+the person's payoff if all players play optimally afterwards. Against optimal opponents, the costs
+add up, on average over chance, to the person's total loss compared with an optimal player.
+
+For simultaneous moves, let A be the payoffs of the matrix game under optimal play afterwards, v its
+value, and x and y optimal mixed strategies of the two sides (`solver.matrix_game.simplex`). Player
+1's choice r is worth (A y)_r to them and costs v - (A y)_r, which is never below 0. Player 2's
+choice c costs (x A)_c - v.
 """
 
 from __future__ import annotations
@@ -46,25 +47,30 @@ from luckbase.solver.search.expand import Expanded, expand
 from luckbase.solver.sentences import on_command_line, option
 
 Draw = Callable[[Floats], int]
-"""draw(chances) -> the index of what happens."""
+"""draw(chances) returns the index of the outcome."""
 LEFT = "you left; the game is not over"
 
 HELP = "a name, the beginning of just one, or its number; ? shows what each is worth, q quits"
 HELP_AT_ONCE = "a name, or how it ends (3 for bid 3); ? shows what each is worth, q quits"
-"""Where both choose at once; names may end in numbers of their own."""
+"""For simultaneous moves, because the names of choices may end in numbers."""
 
 
 @dataclass(frozen=True)
 class Question:
-    """What the person is asked."""
+    """A question to the person."""
 
     prompt: str
 
 
 @dataclass(frozen=True)
 class Decision(Result):
-    """A decision of the person's: where, what was taken, a best action (the same if it is one), and
-    what it cost."""
+    """A decision of the person.
+
+    state: the fields of the state.
+    action: the action taken.
+    best: a best action; the same as `action` if that is best.
+    cost: how much worse `action` is.
+    """
 
     state: Addressed
     action: str
@@ -74,8 +80,13 @@ class Decision(Result):
 
 @dataclass(frozen=True)
 class Offer(Result):
-    """One of the person's actions at a question: what it is worth to them and what it costs; where
-    both choose at once also its chance in an optimal strategy of theirs."""
+    """An action that the person can take.
+
+    value: its expected payoff to the person.
+    cost: how much worse it is than the best action; 0 if they cannot be distinguished.
+    best: True if the cost is 0.
+    chance: its probability in an optimal mixed strategy, for simultaneous moves.
+    """
 
     action: str
     value: float
@@ -89,7 +100,7 @@ class Offer(Result):
 
 @dataclass(frozen=True)
 class Seat:
-    """A player: what they are called, and what decides for them; None plays the best action."""
+    """A player's name and the function that decides for them; None plays the best action."""
 
     name: str
     decide: Decider | None = None
@@ -97,25 +108,25 @@ class Seat:
 
 @dataclass(frozen=True)
 class MatrixGameState:
-    """The matrix game of one state; every tuple is over the two players."""
+    """The matrix game of one state. Tuples have one entry for each of the two players."""
 
     names: tuple[list[str], list[str]]
-    """Of each player's choices."""
+    """Names of each player's choices."""
     actions: tuple[Ints, Ints]
-    """The same, ascending."""
+    """Numbers of each player's choices, ascending."""
     lotteries: tuple[Floats, Floats]
-    """An optimal one of each."""
+    """An optimal mixed strategy of each player."""
     against: tuple[Floats, Floats]
-    """A player's payoffs by their choices against the other's lottery."""
+    """Each player's payoffs, by choice, against the other's optimal mixed strategy."""
     values: tuple[float, float]
-    """Of the state."""
+    """Values of the state."""
     gap: float
-    """How far the bounds that the lotteries prove lie apart."""
+    """Distance between the bounds that the two strategies prove."""
 
 
 def matrix_game_of(game: Game, state: Ints, edges: Expanded, table: Lookup) -> MatrixGameState:
-    """The matrix game of a state (fields,) in which both choose at once, and of its edges,
-    priced by a table."""
+    """Return the matrix game of a state (fields,) with simultaneous moves. edges: of the state.
+    table: has the payoffs."""
     from luckbase.solver.matrix_game import simplex as matrix_game
 
     q = table.action_values(edges)
@@ -133,30 +144,31 @@ def matrix_game_of(game: Game, state: Ints, edges: Expanded, table: Lookup) -> M
 
 
 Talk = Generator["str | Question", str | None, Any]
-"""Lines and questions; answers to these are sent in."""
+"""Yields lines and questions; answers are sent in."""
 
 
 class Play:
-    """One play from a canonical state (fields,), priced by a table of its game or its `plain` one.
+    """One play from a canonical state (fields,), with payoffs from a table of the game or of its
+    `plain` form.
 
-    A context manager, which closes what was opened for it (`tables`).
+    A context manager that closes the tables opened for it (`tables`).
     """
 
     def __init__(
         self, game: Game, root: Ints, table: Lookup, seats: Sequence[Seat], person: int, draw: Draw,
         hints: bool = False,
     ) -> None:  # fmt: skip
-        """person: their place in `seats`, from 0."""
+        """person: index in `seats`."""
         self.game, self.table, self.seats, self.person = game, table, seats, person
         self.draw, self.hints = draw, hints
         self.slack = table.tolerance
         self.help = HELP_AT_ONCE if game.simultaneous else HELP
         self.decisions: list[Decision] = []
-        """The person's so far."""
+        """The person's decisions so far."""
         self.returns: Floats = np.zeros(game.players)
-        """float64 (players,), what was paid so far."""
+        """float64 (players,), the sum of rewards so far."""
         self.over = False
-        """Whether the play has come to its end."""
+        """True if the play has ended."""
         self.tables = ExitStack()
         self.root = root
         self._expand(root)
@@ -176,14 +188,14 @@ class Play:
 
     @property
     def matrix_game(self) -> MatrixGameState | None:
-        """That of the state, where both choose at once."""
+        """The matrix game of the current state; None without simultaneous moves."""
         if self._matrix_game is None and self.edges.kinds[0] == SIMULTANEOUS:
             self._matrix_game = matrix_game_of(self.game, self.state, self.edges, self.table)
         return self._matrix_game
 
     def through(self, answer: Callable[[Play], str | None]) -> list[str]:
-        """Play to the end with the answers of a function, which is asked what to write at each
-        question (None: to leave); everything that is said."""
+        """Play to the end and return all lines. answer: called at each question; returns the
+        answer, or None to leave."""
         lines: list[str] = []
         talk, reply = self.talk(), None
         while True:
@@ -196,7 +208,7 @@ class Play:
 
     @property
     def names(self) -> list[str]:
-        """What the person can answer at a question, in its order."""
+        """The names of the person's choices, in order."""
         at_once = self.matrix_game
         if at_once is not None:
             return at_once.names[self.person]
@@ -204,8 +216,8 @@ class Play:
         return [self.game.action_name(action) for action in actions]
 
     def offers(self) -> list[Offer]:
-        """What each of them is worth, in the order of `names`; nothing is lost by one that can not
-        be told from the best."""
+        """Return the value and cost of each choice, in the order of `names`. The cost is 0 if a
+        choice cannot be distinguished from the best."""
         at_once, me = self.matrix_game, self.person
         if at_once is None:
             values = self.table.action_values(self.edges).values[:, me]
@@ -219,7 +231,7 @@ class Play:
     # --- the talk ------------------------------------------------------------------------------
 
     def talk(self) -> Talk:
-        """Play to the end: lines, and questions that wait for an answer."""
+        """Play to the end. Yields lines, and questions that wait for an answer."""
         last = -1
         while self.edges.kinds[0] != TERMINAL:
             if self.edges.kinds[0] == SIMULTANEOUS:
@@ -247,12 +259,12 @@ class Play:
         yield self._result()
 
     def _take(self, action: int) -> str:
-        """Go where chance leads after an action; the line that says so."""
+        """Take an action and draw its outcome. Return the line that describes it."""
         before, state = self.shown, self.state
         children = np.ascontiguousarray(self.edges.children[self.edges.actions == action])
         nobody = self.edges.kinds[0] == CHANCE and self.edges.actors[0] < 0
         self._step(action)
-        # Where both choose at once the action of a chance state is a joint one like any other.
+        # For simultaneous moves, the action of a chance state is a joint action like any other.
         name = "" if self.game.simultaneous else self.game.action_name(-1 if nobody else action)
         at = int(np.argmax((children == self.state).all(axis=1)))
         names = self.game.own(Drawing).outcome_names(state, action, children)
@@ -263,7 +275,7 @@ class Play:
         return f"  {name}{': ' if name and outcome else ''}{outcome}"
 
     def _step(self, action: int) -> Floats:
-        """Go where chance leads after an action; what that paid, float64 (players,)."""
+        """Take an action and draw its outcome. Return the rewards, float64 (players,)."""
         edges = np.flatnonzero(self.edges.actions == action)
         edge = edges[self.draw(self.edges.weights[edges])]
         rewards: Floats = self.edges.rewards[edge]
@@ -272,15 +284,15 @@ class Play:
         return rewards
 
     def _decide(self, up: int, actions: Ints) -> int:
-        """What an opponent takes, an index into `actions`."""
+        """Return an opponent's choice, an index into `actions`."""
         decide, inputs = self.seats[up].decide, (self.state.reshape(1, -1), [actions])
-        if decide is None:  # what the table stores, which knew more than its rounded payoffs do
+        if decide is None:  # the stored best action is more precise than rounded payoffs
             return int(np.argmax(self.table.agent().decide(self.game, up, *inputs)[0]))
         return self.draw(decide(self.game, up, *inputs)[0])
 
     def _ask(self) -> Generator[str | Question, str | None, int | None]:
-        """The person's choice, an index into `names`, asked for until an answer can be read; None
-        if they leave."""
+        """Ask the person until an answer is valid. Return an index into `names`; None if they
+        leave."""
         names, offers, at_once = self.names, self.offers(), self.matrix_game
         numbered = names if at_once else [f"{i + 1} {name}" for i, name in enumerate(names)]
         hints, pick = self._hints(offers), None
@@ -306,7 +318,8 @@ class Play:
         return pick
 
     def _hints(self, offers: Sequence[Offer]) -> list[str]:
-        """What each choice is worth and costs; where both choose at once its chance."""
+        """Return lines with the value and cost of each choice, and its probability for simultaneous
+        moves."""
         at_once, width = self.matrix_game, max(len(offer.action) for offer in offers)
         chance = self.game.pays_chances
         costs = [
@@ -330,7 +343,7 @@ class Play:
         ]
 
     def _choose_at_once(self) -> Generator[str | Question, str | None, bool]:
-        """A state in which both choose at once; whether the person stayed."""
+        """Play a state with simultaneous moves. Return False if the person left."""
         at = self.matrix_game
         assert at is not None
         me, opponent = self.person, 1 - self.person
@@ -368,36 +381,38 @@ class Play:
 
 
 class PlayOptions(TypedDict, total=False):
-    """How a person's game is played; every one may be left out."""
+    """The options of a person's game; all are optional."""
 
     seat: int | None
-    """Which player they are, from 1 (who decides first)."""
+    """The person's player number, from 1. Default: the player who decides first."""
     against: str | Sequence[AgentLike] | None
-    """The opponents, one for all or one for each, by name or as agents (optimal)."""
+    """The opponents: one for all or one for each, as names or agents. Default: optimal."""
     seed: int
-    """Of the random numbers (any)."""
+    """Seed of random numbers. Default: a new one."""
     draw: Draw
-    """Chance itself, in place of a seed."""
+    """The function that draws outcomes, instead of a seed."""
     hints: bool
-    """Say what each action is worth before every decision."""
+    """Show the value of each action before every decision."""
     opener: Opener
-    """Opens tables that are named as opponents."""
+    """Opens tables named as opponents."""
     on_note: Callable[[str], None]
-    """Told what takes a while."""
+    """Called with a message before a long operation."""
     named: str
-    """The board as it is typed, for the command that solves a table."""
+    """The board as the user typed it, for the command that solves a table."""
 
 
 def begin(
     game: Game, start: Any, table_of: Callable[[Game, Ints], Lookup], how: PlayOptions,
     stored: Lookup | None = None,
 ) -> Play:  # fmt: skip
-    """A person's game from a state in their own words, as fields or canonical (fields,), or from
-    the game's start, with all that they see; of several starts one is drawn, of those that the
-    `stored` table prices if there is one. table_of: gives the table that prices it.
+    """Begin a person's game.
 
-    Raises OptionError for a seat or an opponent that there is not, StateError where the game is
-    over.
+    start: fields in the game's words or a canonical state (fields,), with all that the person sees;
+        None for the game's start. If a game has several starts, one is drawn, only from the starts
+        in the `stored` table if it is given.
+    table_of: returns the table with the payoffs.
+
+    Raises OptionError for an unknown seat or opponent, StateError if the game is over.
     """
     game, seat = detailed(game), how.get("seat")
     if seat is not None and not 1 <= seat <= game.players:
@@ -425,7 +440,8 @@ def begin(
 
 
 def _first_state(game: Game, draw: Draw, stored: Lookup | None) -> Ints:
-    """Where a play begins, drawn where there are several states that are not over."""
+    """Return the game's start; if there are several, draw one that is not terminal and has
+    payoffs."""
     known = game.starts()
     if len(known) < 2:
         return first_state(game)
@@ -442,13 +458,13 @@ def _first_state(game: Game, draw: Draw, stored: Lookup | None) -> Ints:
 
 
 LOOK_AHEAD, LOOKED_AT = 12, 400
-"""Moves ahead, and states of each, among which the first is looked for in which somebody decides.
-"""
+"""Limits of the search for the first decision: number of moves ahead, and number of states at
+each."""
 
 
 def _who_decides(game: Game, root: Ints) -> int:
-    """The player, from 0, who is the first to have a choice; who acts at the root if that is far
-    off."""
+    """Return the first player, from 0, who has a choice; the player who acts at the root if that is
+    far ahead."""
     states = root.reshape(1, -1)
     first = max(int(expand(game, states).actors[0]), 0)
     for _ in range(LOOK_AHEAD):
@@ -466,17 +482,17 @@ def _who_decides(game: Game, root: Ints) -> int:
 
 
 def play_on(table: Lookup, start: State | None, **how: Unpack[PlayOptions]) -> Play:
-    """A person's game, priced by a table. Raises as `begin`."""
+    """Begin a person's game with payoffs from a table. Raises as `begin` does."""
     return begin(table.game, start, lambda game, root: table, how, table)
 
 
 def new_seed() -> int:
-    """A seed that nobody knows before."""
+    """Return an unpredictable seed."""
     return int(np.random.SeedSequence().generate_state(1)[0])
 
 
 def seeded(seed: int) -> Draw:
-    """Chance from a seeded generator: one random number a draw."""
+    """Return a `Draw` that uses one random number of a seeded generator for each draw."""
     rng = np.random.default_rng(seed)
 
     def draw(chances: Floats) -> int:
@@ -488,9 +504,12 @@ def seeded(seed: int) -> Draw:
 
 
 def read_answer(names: Sequence[str], answer: str, *, at_once: bool) -> int | None:
-    """Which of the names an answer means, in whatever letters, None if it is none or several: a
-    name, a number from 1, or the beginning of one name; where both choose at once, whose names may
-    end in numbers of their own, a name or the last word of one."""
+    """Return the index of the name that an answer means; None if it means none or several.
+
+    An answer, in upper or lower case, is a name, its number from 1, or the beginning of one name
+    only. If `at_once`, names may end in numbers; then the answer is a name or the last word of a
+    name.
+    """
     text, lower = " ".join(answer.lower().split()), [name.lower() for name in names]
     for said, known in ((answer, names), (text, lower)):
         if said in known:

@@ -1,2 +1,7 @@
-"""Running a solve: the pipeline of every one (`driver`), what to do next (`schedule`), and who does
-it: threads of this process (`worker`), or what Ray places (`ray`, `nodes`)."""
+"""Running a solve.
+
+* `driver`: the pipeline of every solve.
+* `schedule`: what to do next.
+* `worker`: tasks, and workers that are threads of this process.
+* `ray`, `nodes`: workers of a Ray cluster.
+"""

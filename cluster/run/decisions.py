@@ -1,10 +1,11 @@
-"""The tiers beyond the frontier, of which a table has the best actions alone: the plan and the run.
+"""Decisions beyond the frontier, for which a table stores only the best actions: the plan and the
+run.
 
-A shard is a *chain*: tiers, one after the other in the order of the game's `DecisionLayout`, each
-of which reads the one before it whole. A chain begins with the tiers to the frontier, which are
-solved again. Its worker has two of the tiers in memory at a time, and leaves what other chains
-read: faces, or all of a small tier. Nothing else travels. If a worker dies, the whole chain is
-solved again. If several chains at once do not fit in memory, they go one by one, each on all cores.
+A shard is a *chain*: consecutive tiers in the order of the game's `DecisionLayout`, each of which
+reads the whole tier before it. A chain begins with the tiers up to the frontier, which are solved
+again. Its worker holds two tiers in memory at a time and keeps only what other chains read: faces,
+or a whole small tier. If a worker dies, the whole chain is solved again. If several chains at once
+do not fit in memory, they are solved one by one, each on all cores.
 """
 
 from __future__ import annotations
@@ -41,11 +42,11 @@ from luckbase.solver.game.capabilities import DecisionLayout
 from luckbase.solver.game.game import Game
 
 BYTES_A_STATE = 0.035
-"""On disk; small tables take more, many spins less."""
+"""On disk; more for small tables, less for many spins."""
 WRITE_NS = 8.0
-"""Nanoseconds a state to encode, compress and flush, one core."""
+"""Core nanoseconds to encode, compress and flush a state."""
 WRITE_BYTES = 16 << 20
-"""While a file is written."""
+"""Bytes needed while a file is written."""
 
 
 def decided_layout(game: Game) -> DecisionLayout[Any] | None:
@@ -58,18 +59,19 @@ def decided_layout(game: Game) -> DecisionLayout[Any] | None:
 
 @dataclass(frozen=True)
 class ChainPlan(full.TierPlan):
-    """The plan of the decisions beyond the frontier: shards are chains."""
+    """The plan of the decisions beyond the frontier. Its shards are chains."""
 
     chains: tuple[range, ...]
-    """The tiers of each, by index in the order."""
+    """The tiers of each chain, by index in the order."""
     gives: tuple[tuple[int, ...], ...]
-    """What each leaves for others: ~index for the face of a tier, its index for all of it."""
+    """The payoffs that each chain keeps for others: ~index for the face of a tier, index for the
+    whole tier."""
     of_tier: tuple[str, ...]
-    """The name of the file of each tier; "" if there is none."""
+    """The file name of each tier; "" if there is none."""
     rows_of: tuple[int, ...]
-    """The states in it."""
+    """The number of states in each file."""
     memory_of: tuple[int, ...]
-    """Bytes when each tier is solved, with those of its chain before it."""
+    """Bytes needed when each tier is solved, including those of its chain before it."""
 
 
 def make_chain_plan(layout: DecisionLayout[Any]) -> ChainPlan:
@@ -128,19 +130,18 @@ def piece_sizes(layout: DecisionLayout[Any], gives: Iterable[int]) -> list[int]:
 
 
 def chain_slots(plan: ChainPlan, memory: int, count: int) -> int:
-    """Return how many chains are solved at once: `count` if they fit in memory with all that is
-    kept, else one, on all cores."""
+    """Return how many chains are solved at once: `count` if they fit in memory with all kept
+    payoffs, otherwise one, on all cores."""
     return count if count * (plan.shard_memory + plan.kept_bytes) <= memory // 2 else 1
 
 
 def committed_chains(plan: ChainPlan, manifest: Manifest) -> set[int]:
-    """Return the chains all of whose files are in the manifest."""
+    """Return the chains whose files are all in the manifest."""
     return {i for i, names in enumerate(plan.files) if manifest.files.keys() >= {*names}}
 
 
 class ChainRun(full.TierRun):
-    """Solves the decisions beyond the frontier. What an earlier run of the same solve did counts
-    too."""
+    """Solves the decisions beyond the frontier. Counts include earlier runs of the same solve."""
 
     plan: ChainPlan
 
@@ -159,7 +160,7 @@ class ChainRun(full.TierRun):
         sizes = (sum(piece_sizes(self.decisions, of)) for of in plan.gives)
         self.largest = np.dtype(self.kind).itemsize * max(sizes)
         self.solved: dict[int, range] = {}
-        """The tiers of a chain that are solved: up to the last one that is needed."""
+        """The tiers of each chain that are solved: up to the last one needed."""
 
     def committed(self) -> set[int]:
         return committed_chains(self.plan, self.manifest)
@@ -201,27 +202,29 @@ class ChainRun(full.TierRun):
 
 @dataclass(frozen=True, kw_only=True)
 class SolveChain(full.TierJob):
-    """A chain, as a job: tiers one after the other."""
+    """The job that solves the tiers of a chain one after another."""
 
     tiers: range
-    """In the order of the decisions."""
+    """Indices in the order of the decisions."""
     gives: tuple[int, ...]
-    """As `ChainPlan.gives`."""
+    """As in `ChainPlan.gives`."""
     reads: tuple[tuple[int, ...], ...]
-    """What the chains gave that it reads."""
+    """The `gives` of each chain that it reads."""
     names: tuple[str, ...]
     """The file of each tier; "" if none is to be written."""
     reuse: bool
-    """Whether its worker keeps the memory for the next one: to touch fresh memory takes three times
-    as long as to solve what stands in it (measured: 34 ns a state of 45). Ray's may be many, one
-    after the other, on one machine."""
+    """True to keep the worker's memory for the next job: touching fresh memory takes three times as
+    long as solving the states in it (measured: 34 of 45 ns a state). Not for Ray, where many
+    processes may follow one another on a machine."""
 
     def compile(self) -> None:
         self.layout.compile()
 
     def run(self, payoffs: Sequence[Floats], sent: Sent, out: Out, stop: Stop) -> Steps:
-        """Solve the tiers and write their files. payoffs: of each chain that
-        is read, the pieces that it gives, one after the other."""
+        """Solve the tiers and write their files.
+
+        payoffs: for each chain that is read, the pieces that it gives, concatenated.
+        """
         layout, dense, order = self.layout, self.layout.layout, self.layout.tiers()
         dense.threads, kind = self.threads, layout.memory_type
         buffer = full.buffer if self.reuse else _fresh
@@ -231,7 +234,7 @@ class SolveChain(full.TierJob):
             pieces_by_index |= self._pieces(gives, pieces)
         index = {tier: i for i, tier in enumerate(order)}
         sizes = {i: math.prod(dense.shape(order[i])) for i in self.tiers}
-        last = self.tiers[-1]  # its turn, the largest mostly, is the first one's in every chain
+        last = self.tiers[-1]  # its buffer, usually the largest, is the first tier's in every chain
         most = [max((sizes[i] for i in self.tiers if (last - i) % 2 == turn), default=0)
                 for turn in (0, 1)]  # fmt: skip
         rooms = [buffer(f"payoffs {turn}", (most[turn],), kind) for turn in (0, 1)]
@@ -262,11 +265,11 @@ class SolveChain(full.TierJob):
         yield done
 
     def _pieces(self, gives: tuple[int, ...], together: Floats) -> dict[int, Floats]:
-        """The pieces that stand together, views of it."""
+        """Return views of concatenated pieces."""
         ends = np.cumsum(piece_sizes(self.layout, gives))
         return dict(zip(gives, np.split(together, ends[:-1]), strict=False))
 
 
 def _fresh(name: str, shape: tuple[int, ...], kind: Any = np.float64) -> NDArray[Any]:
-    """As `tiers.buffer`, gone with its last reader."""
+    """Like `tiers.buffer`, but not reused."""
     return np.empty(shape, kind)

@@ -1,12 +1,11 @@
-"""The driver: one pipeline for every solve, and one loop that hands out shards.
+"""The driver: a pipeline for every solve, and a loop that hands out shards.
 
-`solve_table` reads what is there, refuses what cannot be done, becomes the table's writer, and lets
-its `Work` do the rest: a full table (`tiers`), or all states below some roots
-(`cluster.search.solve`).
+`solve_table` reads the existing table, refuses impossible requests, becomes the table's writer, and
+runs its `Work`: a full table (`tiers`) or a search (`cluster.search.solve`).
 
-`Run` hands the shards of a schedule to workers. A finished shard's Parquet file is in its place
-before the manifest names it, so after a crash the same call continues from the last commit. Payoffs
-stay with the workers until no shard reads them any more.
+`Run` hands the shards of a schedule to workers. The Parquet file of a finished shard is in place
+before the manifest names it, so after a crash the same call continues from the last commit. Workers
+keep payoffs until no shard reads them any more.
 """
 
 from __future__ import annotations
@@ -69,57 +68,58 @@ S = TypeVar("S", bound=Solved)
 
 
 class Work(ABC, Generic[S]):
-    """What is to be solved of a table."""
+    """The work of a solve: a part of a table."""
 
     part: str
     others: tuple[str, ...] = ()
-    """Other parts that it writes to."""
+    """Other parts to which it writes."""
     writer: Writer
-    """There while the table is open for writing."""
+    """Set while the table is open for writing."""
     roots: Roots | None = None
-    """Of a search."""
+    """The roots, for a search."""
     files: int = 1
-    """Of a goal."""
+    """Number of files of the goal."""
 
     def __init__(self, game: Game, options: Options) -> None:
         self.game, self.options = game, options
 
     @abstractmethod
     def starts(self) -> Ints:
-        """States (n, fields) from which a sample is held to the rules before anything is solved."""
+        """Return states (n, fields) from which a sample is checked against the rules before the
+        solve."""
 
     def is_there(self, manifest: Manifest) -> bool:
-        """Whether the files of the work are there, which the manifest says are done."""
+        """Return True if all files exist that the manifest records as done."""
         return True
 
     @abstractmethod
     def report(self, table: Path, manifest: Manifest, goal: Goal) -> S:
-        """What there was before."""
+        """Return a report of the existing table."""
 
     def check_room(self, table: Path, manifest: Manifest | None) -> None:
-        """Raise MemoryLimitError or DiskLimitError if what is still to do will not fit.
+        """Raise MemoryLimitError or DiskLimitError if the remaining work does not fit.
 
         manifest: of the table, if there is one.
         """
 
     @abstractmethod
     def forget(self, manifest: Manifest) -> None:
-        """Take out of the manifest what is to be solved again (``--force``)."""
+        """Remove the work's entries from the manifest, to solve them again (``--force``)."""
 
     @abstractmethod
     def compile(self) -> None:
-        """Compile, or load, what is needed, before every worker does."""
+        """Compile, or load, the functions needed, before every worker does so."""
 
     @abstractmethod
     def solve(self, report: S) -> S:
-        """Solve what is missing, and commit that it is there; what was done."""
+        """Solve and commit the missing parts. Return a report."""
 
 
 def solve_table(work: Work[S]) -> S:
-    """Solve what is missing; a table that is complete is left alone.
+    """Solve the missing parts of a table. A complete table is left unchanged.
 
-    Raises RequestError for what can not be done (too little memory or disk, another solve of the
-    same table running), CorruptTableError for a file that a solve reads back and that has changed.
+    Raises RequestError if the solve is impossible (not enough memory or disk space, or another
+    solve of the same table is running), CorruptTableError if a file that is read back has changed.
     """
     game, options, part, roots = work.game, work.options, work.part, work.roots
     table = table_directory(options.folder, game)
@@ -136,7 +136,7 @@ def solve_table(work: Work[S]) -> S:
     storage.check_writable()
     work.check_room(table, before)
     if game.is_checked:
-        from luckbase.solver.check import check_sample  # brings the search
+        from luckbase.solver.check import check_sample  # imports the search
 
         check_sample(game, work.starts())
     with Writer(storage, table, new_head(game)).take(options.on_note) as work.writer:
@@ -160,7 +160,7 @@ def solve_table(work: Work[S]) -> S:
 
 @contextmanager
 def _no_empty_table(writer: Writer) -> Iterator[None]:
-    """Remove the table if its rules cannot be solved and there is nothing in it; the log stays."""
+    """Remove the table if it is empty and solving raises an error in the rules. The log stays."""
     try:
         yield
     except (GameError, StateError):
@@ -173,7 +173,7 @@ def _no_empty_table(writer: Writer) -> Iterator[None]:
 
 
 def stored_manifest(game: Game, table: Path) -> Manifest | None:
-    """Return the manifest of a table; None if there is none of these rules that can be used."""
+    """Return the manifest of a table; None if it cannot be used or has other rules."""
     try:
         manifest = read_manifest(storage_at(table), table)
     except TableError:
@@ -184,8 +184,8 @@ def stored_manifest(game: Game, table: Path) -> Manifest | None:
 def complete_manifest(
     game: Game, table: Path, part: str, roots: Roots | None = None
 ) -> Manifest | None:
-    """Return the manifest of a table that has all that was requested, with no file missing or
-    short; else None. Nothing is written."""
+    """Return the manifest of a table that reaches the goal, with no file missing or truncated;
+    otherwise None. Writes nothing."""
     manifest = stored_manifest(game, table)
     if manifest is None or not is_reached(_goal(game, manifest, part, roots), manifest, table):
         return None
@@ -193,21 +193,21 @@ def complete_manifest(
 
 
 def is_reached(goal: Goal, manifest: Manifest, table: Path) -> bool:
-    """Whether a goal is reached and noted, and no file of its table is missing or short."""
+    """True if a goal is reached and recorded, and no file of its table is missing or truncated."""
     done = goal.ask in manifest.done and not is_new(goal, manifest)
     return done and not damaged_files(storage_at(table), table, manifest.files)
 
 
 def _goal(game: Game, manifest: Manifest, part: str, roots: Roots | None, files: int = 0) -> Goal:
-    """The goal of a solve."""
+    """Return the goal of a solve."""
     reach = reach_of(game.board) if roots is None else {}
     number = max((goal.number for goal in manifest.goals), default=0) + 1
     return Goal(part, reach, roots, files, *_source(game), number)
 
 
 def _source(game: Game) -> tuple[str, dict[str, str]]:
-    """The file and the settings that the game's board was read from; "" where it is not what
-    stands there."""
+    """Return the file and the settings from which the game's board was read; "" if the file has
+    changed."""
     source = game.board.source
     if source is None:
         return "", {}
@@ -220,8 +220,7 @@ def _source(game: Game) -> tuple[str, dict[str, str]]:
 
 
 def is_new(goal: Goal, manifest: Manifest) -> bool:
-    """Whether a goal has something that no goal of the manifest has: how far it reaches, its
-    roots, or its board's file."""
+    """True if no goal of the manifest has this reach, these roots or this board file."""
     sources = [(g.board_file, g.settings) for g in manifest.goals]
     return goal.ask not in {g.ask for g in manifest.goals} or (
         bool(goal.board_file) and (goal.board_file, goal.settings) not in sources
@@ -229,8 +228,8 @@ def is_new(goal: Goal, manifest: Manifest) -> bool:
 
 
 def _clear(writer: Writer, parts: tuple[str, ...]) -> list[str]:
-    """Drop files of these parts that are missing or short, and the leftovers of stopped solves.
-    Return what was damaged, a sentence each."""
+    """Drop files of these parts that are missing or truncated, and leftovers of interrupted solves.
+    Return a sentence for each damaged file."""
     storage, table, manifest = writer.storage, writer.where, writer.manifest
     damaged = [writer.damage] if writer.damage else []
     of_parts = {name: entry for name, entry in manifest.files.items() if entry.part in parts}
@@ -247,15 +246,18 @@ def _clear(writer: Writer, parts: tuple[str, ...]) -> list[str]:
 
 @contextmanager
 def shown_by_a_file(table: Path, joins: bool, writer: Writer) -> Iterator[TableLocation]:
-    """Yield the table with a file in its folder, by which machines that share the folder know it;
-    at the end the file is gone. In a store, or if a cluster `joins`, each machine keeps what is
-    needed only meanwhile in a folder of its own, which the next driver finds, on whatever host."""
+    """Yield the table's location, with a file in its folder that shows other machines that they
+    share the folder; delete the file at the end.
+
+    In an object store, or with a cluster, each machine keeps temporary data in its own folder. Its
+    name depends only on the table, so a later driver on any host finds it.
+    """
     storage, apart = storage_at(table), ""
     if joins or storage.anywhere:
         sha256 = digest(f"{table} {writer.manifest.created}")
         apart = f"luckbase-{os.getuid()}-{sha256[:16]}"
     location = TableLocation(table, f"{PROBE}{attempt()}", apart, writer.id)
-    for writer_id in writer.manifest.writers:  # of those that were killed
+    for writer_id in writer.manifest.writers:  # of writers that were killed
         shutil.rmtree(location.spill_of(writer_id), ignore_errors=True)
     if not storage.anywhere:
         storage.put(location.probe_file, b"")
@@ -274,28 +276,28 @@ def shown_by_a_file(table: Path, joins: bool, writer: Writer) -> Iterator[TableL
 
 
 def memory_budget(options: Options) -> int:
-    """Bytes that shards in flight and kept payoffs may have here; of a cluster each node looks
-    after its own."""
+    """Return the bytes that running shards and kept payoffs may use here. On a cluster, each node
+    limits its own."""
     if options.memory is not None:
         return options.memory
     return UNLIMITED if options.joins else machine.memory_to_use()
 
 
 def peak_memory(processes: dict[str, MemoryUsed] = {}) -> int:
-    """Bytes that this process and others have had together at most."""
+    """Return the peak bytes of this process and other processes together."""
     return machine.total(processes | {machine.process_name(): machine.memory_used()})
 
 
 class Run(ABC, Generic[S]):
-    """One run over workers: the schedule, the manifest, the counts. `workers`, `watch` and
-    `location` are there while they are open."""
+    """One run over workers: the schedule, the manifest and the counts. `workers`, `watch` and
+    `location` exist while they are open."""
 
     workers: Workers
     watch: Watch
     location: TableLocation
     schedule: Schedule
     kind: Any = np.float64
-    """Of the payoffs that are kept."""
+    """Number type of kept payoffs."""
 
     def __init__(self, work: Work[S], report: S, options: Options, memory: int) -> None:
         self.game, self.before, self.options, self.memory = work.game, report, options, memory
@@ -306,11 +308,11 @@ class Run(ABC, Generic[S]):
 
     @abstractmethod
     def make_schedule(self) -> Schedule:
-        """What is still to do."""
+        """Return the schedule of the remaining work."""
 
     @abstractmethod
     def task(self, step: Solve) -> Task:
-        """The task of an instruction."""
+        """Return the task of an instruction."""
 
     @abstractmethod
     def commit(self, receipt: Any) -> None:
@@ -318,25 +320,28 @@ class Run(ABC, Generic[S]):
 
     @abstractmethod
     def count(self, receipt: Any) -> None:
-        """Count what came of a task."""
+        """Count the result of a task."""
 
     @abstractmethod
     def drop(self, shards: list[int]) -> None:
-        """Nobody reads the payoffs of these shards any more."""
+        """Drop the payoffs of these shards, which no shard reads any more."""
 
     @abstractmethod
     def progress(self) -> Progress:
-        """How far it is."""
+        """Return the progress."""
 
     @property
     def seconds(self) -> float:
-        """Since it started."""
+        """Seconds since the start."""
         return time.perf_counter() - self.started
 
     @contextmanager
     def open(self, kept: int, store: int) -> Iterator[None]:
-        """The workers: threads, or Ray's where there is an address. kept: bytes of payoffs that
-        threads keep in memory; store: of the object store of a Ray that is started here."""
+        """Open the workers: threads, or Ray's if there is an address.
+
+        kept: bytes of payoffs that threads keep in memory.
+        store: bytes of the object store of a Ray that is started here.
+        """
         table, options = self.before.table, self.options
         with (
             Watch(table, options.on_progress, options.on_note) as self.watch,
@@ -356,7 +361,7 @@ class Run(ABC, Generic[S]):
         return ray_workers(options.address, location, note, workers, store)
 
     def done(self, **counts: Any) -> S:
-        """What was done, beside what is known already."""
+        """Return the report, with these counts."""
         return replace(
             self.before, seconds=self.seconds, solve_seconds=self.solve_seconds,
             peak_memory=peak_memory(self.processes), workers=self.cores or self.options.slots,
@@ -364,8 +369,8 @@ class Run(ABC, Generic[S]):
         )  # fmt: skip
 
     def solve_shards(self) -> None:
-        """Until nothing is left to do; where payoffs were lost with their machines, again from what
-        is committed, `LOSSES_ALLOWED` times."""
+        """Solve until no work is left. If payoffs are lost with their machines, start again from
+        the last commit, at most `LOSSES_ALLOWED` times."""
         for left in range(LOSSES_ALLOWED, -1, -1):
             try:
                 self.schedule = self.make_schedule()
@@ -377,7 +382,7 @@ class Run(ABC, Generic[S]):
                 self.workers.forget()
 
     def follow_schedule(self) -> None:
-        """Run until the schedule is finished. Every few seconds, commit what is solved."""
+        """Run until the schedule is finished. Commit every few seconds."""
         schedule, workers = self.schedule, self.workers
         self._follow(schedule.start())
         while not schedule.finished:
@@ -393,7 +398,7 @@ class Run(ABC, Generic[S]):
             self.show(self.progress())
 
     def _follow(self, steps: list[Instruction], receipt: Any = None) -> None:
-        # New work first: workers go on while this process renames.
+        # Submit new work first, so that workers continue while this process renames files.
         for step in steps:
             if isinstance(step, Solve):
                 self.workers.submit(self.task(step))
@@ -406,11 +411,11 @@ class Run(ABC, Generic[S]):
             self.drop(dropped)
 
     def note_memory(self, receipt: Receipt) -> None:
-        """How much memory a worker has had."""
+        """Record the peak memory of a worker."""
         self.processes[receipt.process] = receipt.peak
 
     def show(self, progress: Progress) -> None:
-        """How far it is, and what each machine does."""
+        """Report the progress and the work of each machine."""
         doing = self.workers.doing()
         self.cores = max(self.cores, sum(node["slots"] for node in doing))
         self.watch.show(progress, doing)

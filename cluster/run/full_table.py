@@ -1,7 +1,7 @@
-"""The solve of a full table: what it will take, before any of it is spent, and the solve itself.
+"""Solve a full table, or plan it: memory, disk space and time, without using any of them.
 
-Two runs, one after the other, fill a table: the tiers to the frontier get payoffs (`tiers`), and
-the tiers beyond it, if the board has `decisions`, the best actions alone (`decisions`).
+Two runs fill a table. The first gives payoffs to the tiers up to the frontier (`tiers`). If the
+board has `decisions`, the second stores only the best actions of the tiers beyond it (`decisions`).
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from luckbase.solver.result import PythonOnly, Result, Rounded
 
 @dataclass(frozen=True)
 class FullPlan(Plan):
-    """The plan of a full table: the shards of its tiers, and after them those of its decisions."""
+    """The plan of a full table: the shards of its tiers, then those of its decisions."""
 
     tiers: TierPlan
     chains: ChainPlan | None
@@ -67,7 +67,7 @@ class FullPlan(Plan):
 
 
 def make_full_plan(layout: Layout[Any], workers: int = 1, faces: bool = False) -> FullPlan:
-    """Return the plan of a game's full table. faces: as `tiers.make_plan`."""
+    """Return the plan of a game's full table. faces: as in `tiers.make_plan`."""
     tiers, decided = make_plan(layout, workers, faces), decided_layout(layout.game)
     if decided is None:
         return FullPlan(tiers.shards, tiers.files, tiers.kept_bytes, tiers, None)
@@ -83,7 +83,11 @@ def make_full_plan(layout: Layout[Any], workers: int = 1, faces: bool = False) -
 
 @dataclass(frozen=True)
 class Level:
-    """Shards that have something in common: what, how many, their states, bytes of the largest."""
+    """A group of shards with a common field.
+
+    name: the field with its value.
+    memory: bytes of the largest.
+    """
 
     name: str
     shards: int
@@ -93,7 +97,7 @@ class Level:
 
 @dataclass(frozen=True)
 class Planned(Result):
-    """What a solve will take."""
+    """The estimated cost of a solve."""
 
     board: str
     tiers: int
@@ -102,22 +106,22 @@ class Planned(Result):
     table_bytes: int
     """On disk."""
     kept_bytes: int
-    """Payoffs for shards that read them, at their fullest."""
+    """Maximum bytes of payoffs kept for shards that read them."""
     peak_memory: int
-    """Bytes."""
+    """In bytes."""
     seconds: Rounded
-    """Of wall time with so many workers."""
+    """Wall time with `workers` workers."""
     workers: int
     levels: PythonOnly[tuple[Level, ...]]
     plan: PythonOnly[Plan]
     game: PythonOnly[Game]
     table: PythonOnly[Path]
     budget: PythonOnly[int]
-    """Bytes that they may use."""
+    """Bytes that shards may use."""
     smaller: PythonOnly[str]
 
     def check(self) -> None:
-        """Raises MemoryLimitError, DiskLimitError for what is still to do and will not fit."""
+        """Raise MemoryLimitError or DiskLimitError if the remaining work does not fit."""
         manifest = stored_manifest(self.game, self.table)
         todo = self.plan.missing(manifest.files if manifest else ())
         check_room(self.plan, self.budget, self.table, self.smaller, todo, self.workers)
@@ -162,12 +166,12 @@ def plan_table(game: Game, options: Options) -> Planned:
 
 
 def solve(board: Board, **options: Unpack[SolveOptions]) -> SolvedTiers:
-    """Solve what is missing of the board's full table. Raises as `driver.solve_table`."""
+    """Solve the missing parts of a board's full table. Raises as `driver.solve_table` does."""
     return solve_table(FullTable(load_game(board).need(Layout), Options(**options)))
 
 
 class FullTable(Work[SolvedTiers]):
-    """A full table to solve."""
+    """The work of solving a full table."""
 
     part = TIERS
     others = (DECISIONS,)
@@ -219,7 +223,7 @@ class FullTable(Work[SolvedTiers]):
             report = replace(self.run(report), compile_seconds=self.compile_seconds)
         if goal.ask not in manifest.done:
             self.writer.add(Done(goal.ask, self.files, self.plan.rows))
-        for earlier in manifest.goals:  # which a lost file or --force undid, and all is there again
+        for earlier in manifest.goals:  # goals undone by a lost file or --force are reached again
             if earlier.part == TIERS and earlier.ask not in manifest.done:
                 layout = load_game(manifest.board(earlier.reach)).need(Layout)
                 plan = make_full_plan(layout)
@@ -228,7 +232,7 @@ class FullTable(Work[SolvedTiers]):
         return report
 
     def run(self, report: SolvedTiers) -> SolvedTiers:
-        """Solve what is missing: the tiers, then the decisions beyond them."""
+        """Solve the missing parts: the tiers, then the decisions beyond them."""
         manifest, tiers, chains = report.manifest, self.plan.tiers, self.plan.chains
         missing = len(committed(self.layout, tiers, manifest)) < len(tiers.shards)
         if chains is None:
@@ -243,8 +247,8 @@ class FullTable(Work[SolvedTiers]):
         return report
 
     def drop_other_cuts(self, manifest: Manifest) -> None:
-        """Take out the files of tiers that are not all there and were cut in other files, by a
-        version before."""
+        """Remove the files of incomplete tiers that an earlier version cut into files
+        differently."""
         plan, tiers = self.plan.tiers, self.layout.tiers()
         there = committed(self.layout, plan, manifest)
         missing = {tiers[tier] for i, (tier, _) in enumerate(plan.parts) if i not in there}

@@ -1,4 +1,4 @@
-"""The nodes of a Ray cluster: which are there, with which versions; and how one does a task.
+"""The nodes of a Ray cluster: their state and versions, and how a node runs a task.
 
 A node imports this module before its packages are checked, so it imports none of them.
 """
@@ -24,7 +24,7 @@ from luckbase.solver.errors import WorkerError
 from luckbase.solver.sentences import many, size
 
 ALONE_SECONDS = 60.0
-"""How long no node may fit a waiting shard before the solve ends. Ray would wait for ever."""
+"""How long a waiting shard may fit no node before the solve ends. Ray would wait forever."""
 HEAD_SECONDS = 40.0
 """How long the head may be silent. Ray ends the process after 60 seconds, without a message."""
 STAYS = "what was solved stays, and the same command goes on"
@@ -32,7 +32,11 @@ STAYS = "what was solved stays, and the same command goes on"
 
 @dataclass
 class Node:
-    """A node. memory: bytes that its tasks may have; shards: how many it has finished."""
+    """A node.
+
+    memory: bytes that its tasks may use.
+    shards: number of shards it has finished.
+    """
 
     name: str
     slots: int
@@ -41,10 +45,10 @@ class Node:
 
 
 class Nodes:
-    """The living nodes that have cores, by Ray's id."""
+    """The living nodes with cores, by Ray's id."""
 
     def __init__(self, listed: Sequence[Any], on_note: Callable[[str], None]) -> None:
-        """listed: as `ray.nodes()` lists them."""
+        """listed: the result of `ray.nodes()`."""
         self._on_note = on_note
         self.by_id: dict[str, Node] = {}
         self._seen: Sequence[Any] = ()
@@ -53,14 +57,14 @@ class Nodes:
         self.refresh()
 
     def hear(self, listed: Sequence[Any]) -> None:
-        """Take the list that the head has just sent. Called by another thread."""
+        """Take a new list from the head. Called by another thread."""
         self._listed, self._heard = listed, time.monotonic()
 
     def refresh(self, memory: int = 0, cores: int = 1) -> None:
-        """Update `by_id` and note which nodes came or went.
+        """Update `by_id` and report nodes that joined or left.
 
-        Raises WorkerError if the head is silent, or if no node has had so many bytes and cores,
-        which a task waits for, for `ALONE_SECONDS`.
+        Raises WorkerError if the head is silent, or if for `ALONE_SECONDS` no node has had the
+        memory and cores that a waiting task needs.
         """
         now = time.monotonic()
         if now - self._heard > HEAD_SECONDS:
@@ -93,15 +97,13 @@ class Nodes:
 
 PACKAGES = ("numba", "numpy", "pyarrow", "pydantic")
 PACKAGE = Path(__file__).parents[2]
-"""The folder of the package luckbase, from which this process imports it."""
+"""The folder of the package luckbase from which this process imports it."""
 
 
 @cache
 def versions() -> dict[str, str]:
-    """Return all versions that must be the same on every node, by name; "" for what is missing.
-
-    That of luckbase is a hash of its code.
-    """
+    """Return all versions that must be equal on every node, by name; "" for a missing package.
+    luckbase's version is a hash of its code."""
     found = {
         "the architecture": platform.machine(),
         "Python": ".".join(map(str, sys.version_info[:2])),
@@ -123,7 +125,7 @@ def probe() -> dict[str, str]:
 
 
 def difference(needed: Mapping[str, str], there: Mapping[str, str]) -> str:
-    """Return the first difference of a node's versions, as a part of a sentence; "" for none."""
+    """Return a node's first different version, as part of a sentence; "" if all are equal."""
     for name, found in there.items():
         if found != needed[name]:
             return f"has {name} {found}, not {needed[name]}" if found else (
@@ -135,7 +137,7 @@ def difference(needed: Mapping[str, str], there: Mapping[str, str]) -> str:
 def source_files() -> list[tuple[str, Path]]:
     """Return the files of the package luckbase, with their names in it."""
     files = [*PACKAGE.glob("*.py")]
-    for room in PACKAGE.iterdir():  # in a checkout a link, into which `rglob` does not go
+    for room in PACKAGE.iterdir():  # in a checkout this is a link, which `rglob` does not follow
         files += room.rglob("*.py") if room.is_dir() else ()
     return sorted((path.relative_to(PACKAGE).as_posix(), path) for path in files)
 
@@ -149,22 +151,22 @@ def run(
     needed: Mapping[str, str], content: bytes, sent: Sequence[str],
     parts: Sequence[Sequence[int]], *inputs: Any,
 ) -> Iterator[Any]:  # fmt: skip
-    """Do a pickled job. Yield the node's id, the job's payoffs, its stage file and its receipt with
-    the bytes of files that this node cannot write into the table.
+    """Run a pickled job. Yields the node's id, the job's payoffs, its stage file, and its receipt
+    with the bytes of files that this node cannot write into the table.
 
     needed: the driver's versions.
-    sent: the names of the files whose bytes come first in `inputs`.
-    parts: of each tier that the job reads, which parts come next.
+    sent: names of the files whose bytes come first in `inputs`.
+    parts: for each tier that the job reads, the parts that come next.
     """
     import ray
 
     differs = difference(needed, versions())
-    if differs:  # of a node that joined after the nodes were checked
+    if differs:  # the node joined after the nodes were checked
         raise WorkerError(f"node {socket.gethostname()} {differs}; {STAYS}")
     from luckbase.cluster.machine import memory_used
 
     job = _compiled_job(content)
-    memory_used()  # measured from here on
+    memory_used()  # measure from here on
     rest = iter(inputs)
     files = dict(zip(sent, rest, strict=False))
     payoffs = [dict(zip(numbers, rest, strict=False)) for numbers in parts]
@@ -184,8 +186,8 @@ def _goes_on() -> bool:
 
 
 def _compiled_job(content: bytes) -> Any:
-    """Return a pickled job once its functions are compiled or loaded. One process of a host
-    compiles; the others wait, and load what it has stored."""
+    """Return a pickled job after compiling or loading its functions. One process of a host
+    compiles; the others wait and load the result."""
     job = pickle.loads(content)
     if type(job) not in _compiled:
         with one_at_a_time():
@@ -196,7 +198,7 @@ def _compiled_job(content: bytes) -> Any:
 
 @contextmanager
 def one_at_a_time() -> Iterator[None]:
-    """Hold a lock that the processes of this host share."""
+    """Hold a lock shared by the processes of this host."""
     import fcntl
 
     from luckbase.solver.compiled import cache_folder

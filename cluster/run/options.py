@@ -17,54 +17,55 @@ if TYPE_CHECKING:
 
 Place = str | os.PathLike[str]
 ONE_PIECE = 1_000_000
-"""States up to which a search is solved in one piece: a second."""
+"""Maximum number of states of a search in one piece: about a second of work."""
 
 
 @dataclass(frozen=True)
 class Options:
-    """The options of a solve, with what is meant where nothing is given.
+    """The options of a solve, with their defaults.
 
-    A `Help` is of the command line too, whose options are made from these fields (`jobs.app`).
+    Fields with a `Help` are also options of the command line, which is generated from them
+    (`jobs.app`).
     """
 
     results: Place = "results"
-    """The folder of tables, or a URI."""
+    """The results folder, or a URI."""
     memory: int | None = None
-    """Bytes that shards in flight may need; a share of what is free if not given."""
+    """Bytes that running shards may use; by default a share of the free memory."""
     max_states: Annotated[int | None, Help("The most states of a search.", "N", 1)] = None
     workers: Annotated[int | None, Help("Pieces solved at once; else one a core.", "N", 1)] = None
     address: Annotated[str | None, Help("A Ray cluster; local starts one here.", "ADDR")] = None
     force: Annotated[bool, Help("Solve all of it again.")] = False
     one_piece: int = ONE_PIECE
-    """Up to so many states a search is solved in one piece."""
+    """Maximum number of states of a search in one piece."""
     on_progress: Callable[[Progress], None] = lambda progress: None
-    """Called with how far it is."""
+    """Called with the progress."""
     on_note: Callable[[str], None] = lambda text: None
-    """Called with a sentence that a person should know."""
+    """Called with a sentence for the user."""
 
     @property
     def slots(self) -> int:
-        """How many shards at once."""
+        """The number of shards solved at once."""
         return self.workers or cores()
 
     @property
     def joins(self) -> bool:
-        """Whether the workers are those of a Ray cluster that runs already."""
+        """True if the solve uses the workers of an existing Ray cluster."""
         return self.address not in (None, "local")
 
     @property
     def folder(self) -> Path:
-        """The folder of tables, or where a URI says."""
+        """The results folder, or the location of a URI."""
         return place_of(self.results).absolute()
 
     @property
     def searches(self) -> bool:
-        """Whether there is an option that only a search has."""
+        """True if an option is given that applies only to searches."""
         return self.max_states is not None
 
 
 class SolveOptions(TypedDict, total=False):
-    """The same as keywords (`Options`), for type checkers; every one may be left out."""
+    """The fields of `Options` as keywords, for type checkers; all are optional."""
 
     results: Place
     memory: int | None

@@ -1,8 +1,8 @@
-"""How far a solve is and what it did: for the process that started it, and for others.
+"""The progress and the result of a solve, for the process that started it and for others.
 
-While a solve runs, ``running.json`` in the table's folder is rewritten every second. What happened
-stays in ``log/<time>.log``: a line for each node that comes, goes or is left out, each fault, and
-how far the solve was every minute.
+During a solve, ``running.json`` in the table's folder is rewritten every second. Events are added
+to ``log/<time>.log``: nodes that join, leave or are excluded; faults; and the progress every
+minute.
 """
 
 from __future__ import annotations
@@ -34,30 +34,30 @@ WRITE_SECONDS = 1.0
 LOG_SECONDS = 60.0
 LOG_NAME = r"log/[0-9]{8}T[0-9]{6}\.[0-9]{6}-[0-9]+\.log"
 LOGS = 20
-"""Logs that are kept of a table."""
+"""Number of logs kept for a table."""
 MIN_SHARE = 0.01
-"""Of the work, after which there is a pace to go by: the first shards are the smallest."""
+"""Share of the work after which the pace is meaningful: the first shards are the smallest."""
 Seconds = Annotated[float, PlainSerializer(lambda value: round(value, 3), return_type=float)]
 
 
 @dataclass(frozen=True)
 class Progress(Result):
-    """How far a solve is: shards and rows of this run, seconds since it started."""
+    """The progress of a solve: shards and rows of this run, and seconds since it started."""
 
     shards: int
     shards_total: int
     rows: Annotated[int, Field(serialization_alias="states")]
-    """Of a search that does not know yet how many states there are, those found."""
+    """If the number of states is not known yet: the states found."""
     rows_total: Annotated[int, Field(serialization_alias="states_total")]
     seconds: Rounded
     compiling: PythonOnly[bool] = False
-    """It has not begun, all else is 0."""
+    """True before the solve begins; everything else is then 0."""
     finding: OrNull[str] = ""
-    """Of such a search: where it is."""
+    """The current place of a search that is finding its states."""
     of: PythonOnly[str] = "tiers"
-    """What a shard is called."""
+    """The name of shards in messages."""
     before: PythonOnly[int] = 0
-    """Rows that were there when it started."""
+    """Rows that existed when it started."""
     json_order = (
         "shards", "shards_total", "states", "states_total", "seconds", "states_a_second",
         "finding", "seconds_left",
@@ -65,31 +65,33 @@ class Progress(Result):
 
     @property
     def rate(self) -> float:
-        """Rows a second of this run."""
+        """Rows per second of this run."""
         return (self.rows - self.before) / self.seconds if self.seconds > 0 else 0.0
 
     @computed_field  # type: ignore[prop-decorator]
     @property
     def states_a_second(self) -> int:
-        """The same, as a whole number."""
+        """`rate` as an integer."""
         return round(self.rate)
 
     @computed_field  # type: ignore[prop-decorator]
     @property
     def seconds_left(self) -> float | None:
-        """Until it is done, about; None where that is not known."""
+        """Estimated seconds until the end; None if unknown."""
         left = self.left() if self.rows_total else None
         return None if left is None else round(left, 1)
 
     @property
     def parts(self) -> tuple[int, int]:
-        """Done and in all: states, or shards where nobody knows how many states there are."""
+        """Done and total: states, or shards if the number of states is unknown."""
         known = (self.rows, self.rows_total)
         return known if self.rows_total else (self.shards, self.shards_total)
 
     def left(self, compiled: float = 0.0) -> float | None:
-        """Seconds that are left at the pace so far, those that it `compiled` left out; None before
-        there is a pace."""
+        """Estimate the remaining seconds at the pace so far; None before the pace is known.
+
+        compiled: seconds spent compiling, which do not count.
+        """
         done, total = self.parts
         working, new = self.seconds - compiled, done - (self.before if self.rows_total else 0)
         if not total or new < MIN_SHARE * total or working <= 0:
@@ -99,51 +101,51 @@ class Progress(Result):
 
 @dataclass(frozen=True)
 class Solved(Result):
-    """What a solve did; 0 or empty where all was there. Numbers are of states."""
+    """The result of a solve; 0 or empty if the table was complete. Numbers count states."""
 
     origin: Flat[Origin]
     table: AsText[Path]
     manifest: PythonOnly[Manifest]
     goal: PythonOnly[Goal]
-    """What was wanted."""
+    """The goal of the solve."""
     kept: int = 0
-    """Were there."""
+    """States that existed before."""
     states: Annotated[int, Field(serialization_alias="solved_now")] = 0
-    """New ones."""
+    """New states."""
     damaged: tuple[str, ...] = ()
-    """Files that were not as they should be and were made again, a sentence each."""
+    """A sentence for each damaged file that was replaced."""
     shards: int = 0
-    """Handed out."""
+    """Number of shards solved."""
     seconds: Seconds = 0.0
-    """From the first shard handed out to the last commit, starting Ray included."""
+    """Wall time from the first shard to the last commit, including the start of Ray."""
     solve_seconds: Seconds = 0.0
-    """Of the workers, added up."""
+    """Total time of all workers."""
     peak_memory: int = 0
-    """Bytes, of this process and of the workers' together (`memory_used`)."""
+    """Peak bytes of this process and the workers together (`memory_used`)."""
     workers: int = 1
     ray: bool = False
 
     @property
     def searched(self) -> bool:
-        """Whether it was a search, not the solve of a full table."""
+        """True for a search, False for a full table."""
         return self.goal.roots is not None
 
     @property
     def files(self) -> list[FileEntry]:
-        """Of the table; of a search those of its part."""
+        """The table's files; for a search, those of its part."""
         manifest = self.manifest
         return manifest.of_part(self.goal.part) if self.searched else [*manifest.files.values()]
 
     @computed_field(alias="states")  # type: ignore[prop-decorator]
     @property
     def rows(self) -> int:
-        """States in them, each once."""
+        """Distinct states in the files."""
         return sum(entry.rows for entry in self.files) if self.searched else self.manifest.rows
 
     @computed_field  # type: ignore[prop-decorator]
     @property
     def bytes(self) -> int:
-        """Of them."""
+        """Size of the files."""
         return sum(entry.bytes for entry in self.files)
 
     def _repr_html_(self) -> str:
@@ -161,16 +163,16 @@ class Solved(Result):
 
 @dataclass(frozen=True)
 class SolvedTiers(Solved):
-    """What the solve of a full table did."""
+    """The result of solving a full table."""
 
     shards: PythonOnly[int] = 0
     solve_seconds: Annotated[Seconds, Field(serialization_alias="kernel_seconds")] = 0.0
     again: Annotated[int, Field(serialization_alias="solved_again")] = 0
-    """Solved again for those that read them."""
+    """States solved again because other shards read them."""
     read: Annotated[int, Field(serialization_alias="read_back")] = 0
-    """Read back for them."""
+    """States read back because other shards read them."""
     again_seconds: PythonOnly[float] = 0.0
-    """Of the kernel."""
+    """Kernel seconds for `again`."""
     compile_seconds: Seconds = 0.0
     """Before the first shard."""
     json_order = (
@@ -182,28 +184,28 @@ class SolvedTiers(Solved):
     @computed_field  # type: ignore[prop-decorator]
     @property
     def tiers(self) -> int:
-        """Files in the table."""
+        """Number of files in the table."""
         return len(self.manifest.files)
 
     @computed_field  # type: ignore[prop-decorator]
     @property
     def states_per_second(self) -> int | None:
-        """From end to end."""
+        """From start to end."""
         done = self.states + self.again + self.read
         return round(done / self.seconds) if self.seconds else None
 
 
 @dataclass(frozen=True)
 class SolvedSearch(Solved):
-    """What a search did."""
+    """The result of a search."""
 
     edges: int = 0
-    """Expanded."""
+    """Number of expanded edges."""
     levels: int = 0
-    """By which it went; 0 where it was one piece."""
+    """Number of levels; 0 if solved in one piece."""
     stages: int = 0
     bytes_a_state: Rounded = 0.0
-    """Of its arrays, where it was one piece."""
+    """Bytes of arrays for each state, if solved in one piece."""
     json_order = (
         "board", "options", "solve_id", "stale", "table", "states", "bytes", "kept", "solved_now",
         "damaged", "edges", "overlap", "levels", "stages", "shards", "seconds", "solve_seconds",
@@ -213,7 +215,8 @@ class SolvedSearch(Solved):
     @computed_field  # type: ignore[prop-decorator]
     @property
     def overlap(self) -> float:
-        """States solved over distinct states: no two shards solve the same one."""
+        """States solved divided by distinct states. It is always 1: no two shards solve the same
+        state."""
         return 1.0
 
 
@@ -247,12 +250,12 @@ class Watch:
         end = "the solve is done" if error is None else f"the solve ends: {error!s}"
         self.note(end, tell=False)
         with suppress(OSError, StoreError):
-            if self._storage.anywhere:  # to which nothing can be added
+            if self._storage.anywhere:  # objects cannot be appended to
                 self._storage.put(self._log, self._text.encode())
             self._storage.delete(RUNNING)
 
     def note(self, text: str, *, tell: bool = True) -> None:
-        """Something happened that a person should know; without `tell`, the log only."""
+        """Record an event for the user. tell: if False, write it only to the log."""
         now = _now()
         if tell:
             self.last_note = f"{now:%H:%M:%S} {text}"
@@ -265,7 +268,7 @@ class Watch:
             file.write(line)
 
     def show(self, progress: Progress, doing: list[dict[str, Any]]) -> None:
-        """How far it is, and what each machine does."""
+        """Report the progress. doing: the work of each machine."""
         self.on_progress(progress)
         now = time.monotonic()
         if now - self._written < WRITE_SECONDS:
@@ -287,10 +290,10 @@ class Watch:
             )
 
     def _write(self, content: str) -> None:
-        with suppress(OSError, StoreError):  # a full disk stops the solve elsewhere, in a sentence
+        with suppress(OSError, StoreError):  # a full disk stops the solve elsewhere, with a message
             if self._storage.anywhere:
                 self._storage.put(RUNNING, content.encode())
                 return
-            beside = self.table / f".{RUNNING}.{os.getpid()}"  # not flushed: it is worth nothing
+            beside = self.table / f".{RUNNING}.{os.getpid()}"  # not flushed: losing it does no harm
             beside.write_text(content)
             beside.replace(self.table / RUNNING)

@@ -1,20 +1,20 @@
-"""What to do next: events in, instructions out. No Ray, no disk, no clock.
+"""The schedule of a solve: events in, instructions out. It uses no Ray, no disk and no clock.
 
-A **shard** is what one worker is handed: a tier or a part of one. A shard can be solved once its
-children's payoffs are *kept*, and it is solved at most once a run; its own payoffs are kept while
-some shard still has to read them, from when they are there: their file takes longer to write.
+A **shard** is a tier or a part of one, solved by one worker. It can be solved once its children's
+payoffs are *kept*, and it is solved at most once a run. Its own payoffs are kept as soon as they
+are ready, which is before its file is written, and as long as another shard still has to read them.
 
     waiting ──► running ──► payoffs ready ──► solved
                              kept while needed, then dropped
 
-Of the shards that are ready the earliest in the plan's order goes first; that order is depth-first,
-so few shards are kept at any time. Shards in flight never need more memory together than allowed,
-and never more workers than there are. A shard that several cores of a machine solve faster gets its
-share of the workers where fewer shards are ready than those could do.
+Of the ready shards, the earliest in the plan's order is solved first. That order is depth-first, so
+few shards are kept at any time. The running shards together never exceed the memory or the number
+of workers. If fewer shards are ready than there are workers, a shard that several cores of a
+machine solve faster gets several.
 
-A shard that an earlier run committed is not solved again, unless a shard still to do reads it: then
-it is solved for that one alone, without a commit, or, where its payoffs are *stored* as they were
-solved, read back, for which it needs no children.
+A shard that an earlier run committed is not solved again, unless a shard still to be solved reads
+it. Then its payoffs are read back from its file if they are *stored* exactly, which needs no
+children. Otherwise it is solved again without a commit.
 """
 
 from __future__ import annotations
@@ -26,9 +26,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Shard:
-    """A piece of work. `children`: indices in the plan. `memory`: bytes while it is solved.
-    `cores`: how many of one machine can solve it at once; 0 if that takes no time. `seconds`: of
-    one core, about. `bytes`: of its files, about."""
+    """A piece of work.
+
+    children: indices in the plan.
+    memory: bytes needed while it is solved.
+    cores: number of cores of a machine that can solve it at once; 0 if it takes no time.
+    seconds: estimated core seconds.
+    bytes: estimated bytes of its files.
+    """
 
     index: int
     name: str
@@ -42,8 +47,12 @@ class Shard:
 
 @dataclass(frozen=True)
 class Solve:
-    """Hand the shard to so many workers of a machine; `commit`: its table is wanted, `keep`: its
-    payoffs are."""
+    """Solve a shard.
+
+    commit: write its files.
+    keep: keep its payoffs.
+    cores: number of workers of one machine to use.
+    """
 
     shard: int
     commit: bool
@@ -53,7 +62,7 @@ class Solve:
 
 @dataclass(frozen=True)
 class Commit:
-    """Put the shard's files in their place and note it in the manifest."""
+    """Move the shard's files into place and add them to the manifest."""
 
     shard: int
     commit: bool
@@ -62,7 +71,7 @@ class Commit:
 
 @dataclass(frozen=True)
 class Drop:
-    """Nobody reads the shard's kept payoffs any more: delete them."""
+    """Delete the shard's kept payoffs: no shard reads them any more."""
 
     shard: int
 
@@ -71,7 +80,8 @@ Instruction = Solve | Commit | Drop
 
 
 class Schedule:
-    """The state machine. `start`, then `solved(shard)` for every shard that a worker finished."""
+    """The state machine. Call `start`, then `solved(shard)` for every shard that a worker
+    finished."""
 
     def __init__(
         self,
@@ -83,8 +93,8 @@ class Schedule:
         stored: Collection[int] = (),
         ahead: int = 1,
     ) -> None:
-        """ahead: for how many times the workers shards are handed out; more than once where some
-        wait for the machine that has what they read."""
+        """ahead: how many times the number of workers to hand out. More than 1 if some shards wait
+        for the machine that has the payoffs they read."""
         self.shards = tuple(shards)
         self.workers, self.memory, self.ahead = workers, memory, ahead
         self.committed, self.kept = set(committed), set[int]()
@@ -94,7 +104,7 @@ class Schedule:
         todo = set(self.to_commit)
         stack = list(todo)
         seen: set[tuple[int, ...]] = set()
-        while stack:  # committed, but read by a shard to do: solved again
+        while stack:  # committed, but read by a shard that is still to be solved: solve it again
             children = self.children[stack.pop()]
             for child in () if children in seen else children:
                 if child not in todo:
@@ -103,11 +113,11 @@ class Schedule:
             seen.add(children)
         self.waiting = todo
         self.running: dict[int, int] = {}
-        """How many workers each has."""
+        """Number of workers of each shard."""
         self.busy = self.in_use = 0
-        """Workers, and bytes, of all that run."""
-        # Parts of a tier read the same children, and are one group: thousands of parts that read
-        # thousands are counted through once.
+        """Workers and bytes of all running shards."""
+        # Parts of a tier read the same children and form one group, so that thousands of parts that
+        # read thousands of children are counted once.
         groups: dict[tuple[int, ...], int] = {}
         self.group = {i: groups.setdefault(self.children[i], len(groups)) for i in todo}
         self.to_do: list[set[int]] = [set() for _ in groups]
@@ -117,26 +127,27 @@ class Schedule:
         for children, group in groups.items():
             for child in children:
                 self.readers[child].add(group)
-        # How many children of a group are not kept yet; at none its shards are ready.
+        # Number of children of each group that are not kept yet. At 0, the group's shards are
+        # ready.
         self.unmet = [len(set(children)) for children in groups]
         self.ready = sorted(i for i in todo if not self.unmet[self.group[i]])
 
     @property
     def finished(self) -> bool:
-        """Nothing waits and nothing runs."""
+        """True if no shard waits or runs."""
         return not self.waiting and not self.running
 
     def start(self) -> list[Instruction]:
-        """The first instructions."""
+        """Return the first instructions."""
         return self._solve_ready()
 
     def resize(self, workers: int) -> list[Instruction]:
-        """There are so many workers now."""
+        """Change the number of workers."""
         self.workers = workers
         return self._solve_ready()
 
     def payoffs_ready(self, shard: int) -> list[Instruction]:
-        """The payoffs of a running shard are there; its file is still being written."""
+        """The payoffs of a running shard are ready; its file is still being written."""
         if shard in self.kept or not self.readers[shard]:
             return []
         self._keep(shard)
@@ -150,7 +161,7 @@ class Schedule:
                 heapq.heappush(self.ready, reader)
 
     def solved(self, shard: int) -> list[Instruction]:
-        """A worker has finished `shard`; its files are written, not yet in place."""
+        """A worker has finished a shard; its files are written but not yet in place."""
         self.busy -= self.running.pop(shard)
         self.in_use -= self.shards[shard].memory
         ready = shard in self.kept
@@ -167,15 +178,18 @@ class Schedule:
         done = () if self.to_do[group] else self.children[shard]
         for child in done:
             self.readers[child].discard(group)
-        for child in (*done, shard):  # a file is still written from what runs
+        for child in (*done, shard):  # a running shard's file is still being written
             if child in self.kept and not self.readers[child] and child not in self.running:
                 self.kept.remove(child)
                 out.append(Drop(child))
         return out + self._solve_ready()
 
     def _share(self) -> int:
-        """The workers that each shard gets which can have several: a power of two, for such shards
-        fill a machine; twice as many as if all ran at once, for some wait for their machine."""
+        """Return the number of workers for each shard that can use several.
+
+        This is a power of two, because such shards fill a machine. It is twice the number that
+        would fit if all ran at once, because some wait for their machine.
+        """
         many = sum(self.shards[i].cores > 1 for each in (self.ready, self.running) for i in each)
         return 1 << max(1, 2 * self.workers // (many + 1)).bit_length() - 1
 

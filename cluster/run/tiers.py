@@ -1,11 +1,11 @@
-"""The full table: what its solve will take, before any of it is spent, and its solve: its tiers, or
-parts of them, children first.
+"""Full tables: the plan of a solve, and the solve itself, by tiers or parts of tiers, children
+first.
 
-Rows and memory of a plan are exact; bytes and seconds are predictions from the constants below and
-the game's own (`tier_seconds`), which `python -m tests.bench` measures on any machine.
+The rows and memory of a plan are exact. Bytes and seconds are predictions from the constants below
+and the game's own (`tier_seconds`), which `python -m tests.bench` measures on any machine.
 
-What an earlier run committed stays as it is. Where a shard still to do reads it, it is read back if
-the stored payoffs are the kernel's own numbers (float64), else solved again and not written again.
+Files of earlier runs are kept. If a remaining shard reads their payoffs, these are read back if
+they are stored exactly (float64); otherwise they are solved again, but not written again.
 """
 
 from __future__ import annotations
@@ -68,21 +68,23 @@ from luckbase.solver.game.game import Stopped, load_game
 from luckbase.solver.sentences import size
 
 WRITE_NS = 82.0
-"""Nanoseconds a state to encode, compress, flush and read back, one core."""
+"""Core nanoseconds to encode, compress, flush and read back a state."""
 SHARD_SECONDS = 0.03
-"""Seconds that a shard costs beside its states: files, flushes, an entry of the manifest."""
+"""Seconds that a shard takes in addition to its states: files, flushes, a manifest entry."""
 BYTES_A_ROW = {np.dtype(np.float32): 5.4, np.dtype(np.float64): 14.0}
-"""Bytes a state of a table on disk, by how its payoffs are stored."""
+"""Bytes on disk for each state, by the type of stored payoffs."""
 TOUCHED_SHARE = 1 / 3
-"""Of the children read for their faces only, the pages touched (an upper bound seen in runs)."""
+"""Share of pages touched in children that are read only for their faces (an observed upper
+bound)."""
 AHEAD = 2
-"""Times the cores of a cluster for which shards are on their way."""
+"""Shards handed out on a cluster, as a multiple of its cores."""
 BUFFER_BYTES_A_ROW = 400
-"""Bytes a row of the row group that is being written: columns, encoded pages."""
+"""Bytes for each row of the row group that is being written: columns and encoded pages."""
 
 
 FACE = -1
-"""Instead of a part: the face of a tier (`DecisionLayout`), which travels in place of all of it."""
+"""Used in place of a part for the face of a tier (`DecisionLayout`), which is sent instead of the
+whole tier."""
 
 
 @dataclass(frozen=True)
@@ -92,58 +94,63 @@ class Plan:
     shards: tuple[Shard, ...]
     """Children first."""
     files: tuple[tuple[str, ...], ...]
-    """The names of the files of each."""
+    """The file names of each shard."""
     kept_bytes: int
-    """About the most payoffs that are kept for other shards at once."""
+    """Estimated maximum bytes of payoffs kept for other shards at once."""
 
     @property
     def rows(self) -> int:
-        """Return the number of states."""
+        """Number of states."""
         return sum(shard.rows for shard in self.shards)
 
     @property
     def table_bytes(self) -> int:
-        """Return about the bytes of the files."""
+        """Estimated bytes of the files."""
         return sum(shard.bytes for shard in self.shards)
 
     @property
     def shard_memory(self) -> int:
-        """Return the most bytes that one shard needs."""
+        """Maximum bytes that one shard needs."""
         return max(shard.memory for shard in self.shards)
 
     @property
     def seconds(self) -> float:
-        """Return about the seconds of one core."""
+        """Estimated core seconds."""
         return sum(shard.seconds for shard in self.shards)
 
     def peak_memory(self, workers: int) -> int:
-        """Bytes in use with so many shards in flight, in threads: the largest ones at the same
-        time, and the payoffs that are kept; where memory is short, those spill to the disk."""
+        """Return the peak bytes with this many threads: the largest shards at the same time, and
+        the kept payoffs. If memory is short, kept payoffs spill to disk."""
         largest = sorted((s.memory for s in self.shards), reverse=True)[:workers]
         return sum(largest) + self.kept_bytes + PROCESS_BYTES
 
     def missing(self, present: Collection[str]) -> list[int]:
-        """Return the shards whose files are not among these."""
+        """Return the shards with a file that is not present."""
         return [i for i, names in enumerate(self.files) if not {*names} <= {*present}]
 
     @property
     def names(self) -> set[str]:
-        """Return the names of all files."""
+        """The names of all files."""
         return {name for names in self.files for name in names}
 
 
 @dataclass(frozen=True)
 class TierPlan(Plan):
-    """The plan of the tiers whose payoffs are stored: a shard is a part of a tier."""
+    """The plan of the tiers with stored payoffs. A shard is a part of a tier."""
 
     parts: tuple[tuple[int, int], ...]
-    """(index of the tier, part) of each shard; the part `FACE` for the face of the tier."""
+    """(index of the tier, part) of each shard; the part is `FACE` for the face of the tier."""
 
 
 @lru_cache(maxsize=4)
 def make_plan(layout: Layout[Any], workers: int = 1, faces: bool = False) -> TierPlan:
-    """The plan of the game's full table. faces: whether tiers are handed only what they read of
-    others, where the game has that, as between machines. Raises GameError as `check_tiers`."""
+    """Return the plan of a game's full table.
+
+    faces: pass only the faces of tiers to the shards that read them, as between machines, if the
+        game supports it.
+
+    Raises GameError as `check_tiers` does.
+    """
     check_tiers(layout)
     by_face = layout.game.get(DecisionLayout) if faces else None
     tiers = list(layout.tiers())
@@ -194,7 +201,7 @@ def make_plan(layout: Layout[Any], workers: int = 1, faces: bool = False) -> Tie
     ]
     groups = {shard.children for shard in shards}  # parts of a tier have the same
     largest = max((kept[c] for group in groups for c in group), default=0)
-    # Shards that finish out of turn keep a few more than a run in turn does.
+    # If shards finish out of order, a few more are kept.
     kept_bytes = peak_kept(shards, kept, workers) + 2 * (workers - 1) * largest
     return TierPlan(tuple(shards), tuple(files), kept_bytes, tuple(parts))
 
@@ -205,7 +212,8 @@ def payoff_bytes(layout: Layout[Any], tier: Any, kind: Any = np.float64) -> int:
 
 
 def peak_kept(shards: Sequence[Shard], kept_bytes: Sequence[int], workers: int) -> int:
-    """The most bytes kept at once, by running the schedule with shards finishing in turn."""
+    """Simulate the schedule with shards finishing in order; return the maximum bytes kept at
+    once."""
     schedule = Schedule(shards, workers=workers, memory=UNLIMITED)
     running = [i.shard for i in schedule.start() if isinstance(i, Solve)]
     now = peak = 0
@@ -225,9 +233,11 @@ def check_room(
     plan: Plan, memory: int, table: Path, smaller: str, todo: Sequence[int] | None = None,
     workers: int = 1,
 ) -> None:  # fmt: skip
-    """Refuse what will not fit, in the memory or on the disk beside what is already there.
+    """Check that a plan fits into memory, and on the disk beside the existing files.
 
-    smaller: what would (`Layout.smaller`). todo: the shards that are still to do (all).
+    smaller: a change that would take less (`Layout.smaller`).
+    todo: the remaining shards; default all.
+
     Raises MemoryLimitError, DiskLimitError.
     """
     if plan.shard_memory > memory:
@@ -244,8 +254,8 @@ def check_room(
 
 
 def committed(layout: Layout[Any], plan: TierPlan, manifest: Manifest) -> set[int]:
-    """Return the shards of a plan all of whose rows are in files of the manifest, however their
-    tiers are cut in files."""
+    """Return the shards of a plan whose rows are all in files of the manifest, even if tiers were
+    cut into files differently."""
     spans, tiers, shards = row_spans(manifest.of_part(TIERS)), layout.tiers(), set()
     for i, (tier, part) in enumerate(plan.parts):
         start, stop = (0, 0) if part == FACE else layout.parts(tiers[tier])[part]
@@ -256,10 +266,10 @@ def committed(layout: Layout[Any], plan: TierPlan, manifest: Manifest) -> set[in
 
 
 class TierRun(Run[SolvedTiers]):
-    """Solves the tiers whose payoffs are stored. What an earlier run of the same solve did counts
-    too.
+    """Solves the tiers with stored payoffs. Counts include earlier runs of the same solve.
 
-    later: the shards and states that are left for a later run."""
+    later: number of shards and states left for a later run.
+    """
 
     plan: TierPlan
 
@@ -271,15 +281,15 @@ class TierRun(Run[SolvedTiers]):
         self.layout, self.plan, self.later = layout, plan, later
         self.tiers, self.exact = layout.tiers(), layout.payoff_type is np.float64
         self.largest = max(payoff_bytes(self.layout, tier) for tier in self.tiers)
-        """Bytes that one shard leaves for others at most."""
+        """Maximum bytes that one shard leaves for others."""
         self.shards, self.rows = report.shards, report.states
         self.again, self.read, self.again_seconds = report.again, report.read, report.again_seconds
         self.shards_total = self.rows_total = 0
         self.stored_entries: dict[int, list[FileEntry]] = {}
-        """The committed files by tier."""
+        """The committed files, by tier."""
 
     def solve(self) -> SolvedTiers:
-        """All of it; returns what was done."""
+        """Solve all shards. Return a report."""
         plan, slots = self.plan, self.options.slots
         left = max(0, self.memory - min(self.memory, plan.shard_memory * slots))
         with self.open(left, min(left, round(1.1 * plan.kept_bytes) + slots * self.largest)):
@@ -296,7 +306,7 @@ class TierRun(Run[SolvedTiers]):
 
     def make_schedule(self) -> Schedule:
         committed = self.committed()
-        # A face has no file to be read back from: it is taken of its tier again.
+        # A face has no file to read back: take it from its tier again.
         in_files = {i for i in committed if self.plan.parts[i][1] != FACE} if self.exact else ()
         self.stored_entries = {}
         for entry in self.manifest.of_part(TIERS):
@@ -330,10 +340,10 @@ class TierRun(Run[SolvedTiers]):
 
     def drop(self, shards: list[int]) -> None:
         for place in {*map(self._place, shards)} - {*map(self._place, self.schedule.kept)}:
-            self.workers.drop(place)  # a tier in parts goes with the last one
+            self.workers.drop(place)  # a tier in parts is dropped with its last part
 
     def _place(self, shard: int) -> int:
-        """What names the payoffs of a shard to workers: its tier, below 0 for a face."""
+        """Return the workers' name for a shard's payoffs: its tier; ~tier for a face."""
         tier, part = self.plan.parts[shard]
         return ~tier if part == FACE else tier
 
@@ -369,8 +379,11 @@ class TierRun(Run[SolvedTiers]):
 
 @dataclass(frozen=True, kw_only=True)
 class TierJob:
-    """What jobs that solve tiers have. keep: whether what others read is kept; threads: that solve
-    and write files."""
+    """Fields of all jobs that solve tiers.
+
+    keep: return the payoffs that others read.
+    threads: number of threads that solve and write files.
+    """
 
     board: Board
     location: TableLocation
@@ -380,28 +393,28 @@ class TierJob:
 
     @cached_property
     def layout(self) -> DecisionLayout[Any]:
-        """The decisions of a game that has them."""
+        """The decision layout of a game that has one."""
         return load_game(self.board).need(DecisionLayout)
 
     def compile(self) -> None:
-        """Compile, or load, what it needs."""
+        """Compile, or load, the functions needed."""
         load_game(self.board).need(Layout).compile()
 
 
 @dataclass(frozen=True, kw_only=True)
 class SolveTier(TierJob):
-    """One shard of a full table, as a job: a part of a tier."""
+    """The job that solves one shard of a full table: a part of a tier."""
 
     tier: int
-    """Its index in the board's plan."""
+    """Index in the board's plan."""
     part: int
     reads: tuple[int, ...]
-    """The tiers, by index, whose payoffs it is handed; ~index for a face."""
+    """The tiers whose payoffs it gets, by index; ~index for a face."""
     names: tuple[str, ...]
-    """Its files to write."""
+    """The files to write."""
     stored: tuple[FileEntry, ...] = ()
-    """The committed files of its rows where they hold the kernel's own numbers: these are read
-    back, and nothing is solved."""
+    """The committed files of its rows, if they store exact payoffs. These are then read back
+    instead of being solved."""
 
     def run(self, payoffs: Sequence[Any], sent: Sent, out: Out, stop: Stop) -> Steps:
         """Solve the shard, or read it back."""
@@ -455,7 +468,7 @@ class SolveTier(TierJob):
         yield done
 
     def _read_back(self, layout: Layout[Any], tier: Any, sent: Sent, out: Floats | None) -> Floats:
-        """The kernel's own numbers from committed files. Raises CorruptTableError."""
+        """Return the exact payoffs from committed files. Raises CorruptTableError."""
         source = self.location.source([entry.place for entry in self.stored], sent)
         payoffs = np.empty(part_shape(layout, tier, self.part)) if out is None else out
         planes = layout.kernel_planes(tier)
@@ -482,7 +495,7 @@ class SolveTier(TierJob):
 def payoffs_of(layout: Layout[Any], tier: Any, read: Floats | Mapping[int, Floats]) -> Floats:
     """Return the payoffs of a tier in one array, as kernels take them.
 
-    read: the array, or those of its parts by number.
+    read: the array, or arrays of its parts by number.
     """
     if not isinstance(read, Mapping):
         return writable(read).reshape(layout.shape(tier))
@@ -493,7 +506,7 @@ def payoffs_of(layout: Layout[Any], tier: Any, read: Floats | Mapping[int, Float
 
 
 def part_shape(layout: Layout[Any], tier: Any, part: int) -> tuple[int, ...]:
-    """The shape of the payoffs of a part of a tier."""
+    """Return the shape of the payoffs of a part of a tier."""
     shape, ranges = layout.shape(tier), layout.parts(tier)
     if len(ranges) == 1:
         return shape
@@ -505,11 +518,12 @@ _own = threading.local()
 
 
 def buffer(name: str, shape: tuple[int, ...], kind: Any = np.float64) -> NDArray[Any]:
-    """This worker's buffer, the size it needs; touching fresh memory costs more than the kernel."""
+    """Return this worker's buffer, enlarged if needed. Touching fresh memory costs more than the
+    kernel."""
     needed = math.prod(shape)
     buffer: NDArray[Any] | None = getattr(_own, name, None)
     if buffer is None or buffer.size < needed:
-        setattr(_own, name, None)  # let go of the old one first
+        setattr(_own, name, None)  # free the old one first
         buffer = np.empty(needed, kind)
         setattr(_own, name, buffer)
     return buffer[:needed].reshape(shape)

@@ -1,14 +1,14 @@
-"""What a worker does: one task; its payoffs, its file and a receipt come back.
+"""Workers: each task returns its payoffs, its file and a receipt.
 
-A **task** says where the payoffs are that it reads, and where its own are to stand; the **job** in
-it is what is done, wherever that is: to solve a tier or a part of one (`tiers`), or what a search
-by stages has to do (`cluster.search.tasks`). The worker puts its file in its place where its
-machine sees the table: a URI, or a folder that is shared, which a file in it tells. Else the bytes
-come back to the driver. What is needed only while it is solved, stage files and payoffs that spill,
-lies on each machine's own disk (`TableLocation.scratch`).
+A **task** says where the payoffs are that it reads, and where to put its own. Its **job** does the
+work on any machine: it solves a tier or a part of one (`tiers`), or does a step of a search by
+stages (`cluster.search.tasks`). If the worker's machine can reach the table (a URI, or a shared
+folder that contains a certain file), it writes its files there; otherwise it returns their bytes to
+the driver. Data needed only during the solve, such as stage files and spilled payoffs, is on each
+machine's own disk (`TableLocation.scratch`).
 
-Workers are threads of this process (`Threads`), or those that Ray places (`ray`). The kernel and
-the Parquet writer let go of Python's lock, so threads use all cores.
+Workers are threads of this process (`Threads`) or tasks of Ray (`ray`). The kernel and the Parquet
+writer release Python's global lock, so threads use all cores.
 """
 
 from __future__ import annotations
@@ -39,23 +39,23 @@ from luckbase.solver.errors import WorkerError
 from luckbase.solver.game.arrays import Floats
 
 PUT_AT_ONCE = 4
-"""Files of a task: an object store takes its time for each."""
+"""Files of a task that are written at once, because an object store takes its time for each."""
 Stop = Callable[[], bool]
 Sent = Mapping[str, bytes]
-"""The files of the table that were sent with a task, by name."""
+"""The table's files that were sent with a task, by name."""
 Out = Floats | None
-"""Where a job's own payoffs are to stand, if that is said."""
+"""The array for a job's own payoffs; None to create one."""
 Steps = Iterator[Any]
-"""What a job yields: its own payoffs, None where they are not to be kept, and once its files are
-written a receipt, with their bytes by place where those are to be sent."""
+"""Yielded by a job: its own payoffs, or None if they are not to be kept; then, once its files are
+written, its receipt with the bytes of files that must be sent, by place."""
 
 
 class PayoffsLostError(WorkerError):
-    """Payoffs or stage files were lost with their machines: they are made again."""
+    """Payoffs or stage files were lost with their machines and must be computed again."""
 
 
 class NotSeenError(WorkerError):
-    """A job reads files that its machine does not see: they have to be sent with it."""
+    """A job reads files that its machine cannot reach; they must be sent with it."""
 
     def __init__(self, names: tuple[str, ...]) -> None:
         super().__init__("files of the table that are read are not to be seen any more")
@@ -64,10 +64,14 @@ class NotSeenError(WorkerError):
 
 @dataclass(frozen=True)
 class TableLocation:
-    """Where a table lies: its folder or URI, and the name of a file in the folder by which a
-    machine that shares it knows it. apart: the folder, on each machine's own disk, of what is
-    needed only while it is solved; "" where that lies with the table. writer: the id of the
-    driver's writer (`cluster.table.writer`)."""
+    """The location of a table.
+
+    table: its folder or URI.
+    probe_file: a file in the folder that shows whether a machine shares the folder.
+    apart: the folder, on each machine's own disk, for data needed only during the solve; "" if that
+        is in the table's folder.
+    writer: the id of the driver's writer (`cluster.table.writer`).
+    """
 
     table: Path
     probe_file: str
@@ -76,26 +80,26 @@ class TableLocation:
 
     @property
     def scratch(self) -> Path:
-        """Where this machine keeps what is needed only while the table is solved."""
+        """This machine's folder for data that is needed only during the solve."""
         return Path(tempfile.gettempdir()) / self.apart if self.apart else self.table
 
     @property
     def spill(self) -> Path:
-        """Where payoffs lie that do not fit in the memory of this machine."""
+        """The folder for payoffs that do not fit into this machine's memory."""
         return self.spill_of(self.writer)
 
     def spill_of(self, writer: str) -> Path:
-        """Return the same of a writer."""
+        """Return the folder for spilled payoffs of a writer."""
         return self.scratch / f"spill.{writer}"
 
     @contextmanager
     def stage_file(self, place: str) -> Iterator[Path]:
-        """A temporary file of this machine's for `place`, gone at the end. Raises OSError that says
-        which disk is full."""
+        """Yield a temporary path for a stage file; delete the file at the end. Raises OSError that
+        names the full disk."""
         path = self.scratch / place
         try:
             if self.apart:
-                self.scratch.mkdir(mode=0o700, exist_ok=True)  # in a folder that is everybody's
+                self.scratch.mkdir(mode=0o700, exist_ok=True)  # in a public folder
             path = Folder(self.scratch).temporary(place)
             yield path
         except OSError as error:
@@ -107,18 +111,18 @@ class TableLocation:
             path.unlink(missing_ok=True)
 
     def keep(self, name: str, path: Path) -> None:
-        """Put a stage file in the folder where this machine keeps them. It is not flushed: after a
-        power cut its states are found again."""
+        """Move a stage file to this machine's folder. It is not flushed: after a power failure its
+        states are found again."""
         os.replace(path, self.scratch / name)
 
     def read(self, name: str) -> bytes | None:
-        """A stage file that this machine has; None where it has not."""
+        """Return a stage file of this machine; None if it is not here."""
         with suppress(FileNotFoundError):
             return Folder(self.scratch).read(name)
         return None
 
     def delete(self, names: Iterable[str] | None = None) -> None:
-        """Delete stage files of this machine's; without names, all that lies apart."""
+        """Delete stage files of this machine; without names, its whole folder."""
         if names is None and self.apart:
             shutil.rmtree(self.scratch, ignore_errors=True)
         for name in names or ():
@@ -126,12 +130,12 @@ class TableLocation:
 
     @property
     def shared(self) -> bool:
-        """Whether this machine sees it."""
+        """True if this machine can reach the table."""
         return is_uri(self.table) or (self.table / self.probe_file).exists()
 
     def source(self, names: Sequence[str], sent: Sent) -> Storage:
-        """Where these files are read: in the folder, or among what was sent. Raises
-        NotSeenError."""
+        """Return the storage to read these files from: the table, or the files that were sent.
+        Raises NotSeenError."""
         if sent.keys() & set(names):
             return Memory(sent)
         if names and not self.shared:
@@ -140,7 +144,8 @@ class TableLocation:
 
     @contextmanager
     def storage(self) -> Iterator[Storage]:
-        """Where a file is written: the table where this machine sees it, else memory."""
+        """Yield the storage to write to: the table if this machine can reach it, otherwise
+        memory."""
         if self.shared:
             yield storage_at(self.table)
             return
@@ -152,21 +157,28 @@ class TableLocation:
 
 
 class Job(Protocol):
-    """What a task does. Picklable."""
+    """The work of a task. Picklable."""
 
     def compile(self) -> None:
-        """Compile, or load, what it needs."""
+        """Compile, or load, the functions that the job needs."""
 
     def run(self, payoffs: Sequence[Any], sent: Sent, out: Out, stop: Stop) -> Steps:
-        """Do it. payoffs: of each tier that it reads, an array, or the arrays of its parts by
-        number. Raises Stopped soon after `stop()` turns true; before it yields anything,
-        NotSeenError."""
+        """Do the work. payoffs: for each tier that it reads, an array, or arrays of its parts by
+        number.
+
+        Raises Stopped soon after `stop()` returns True; NotSeenError before it yields anything.
+        """
 
 
 @dataclass(frozen=True)
 class PayoffPlace:
-    """Where the payoffs of a shard are kept for others: rows `span` of those of a tier, an array of
-    this shape, as part `part` of so many."""
+    """Where the payoffs of a shard are kept for other shards.
+
+    tier: index of the tier.
+    shape: of the tier's array.
+    span: the shard's rows of the tier.
+    part, parts: the shard is part `part` of `parts`.
+    """
 
     tier: int
     shape: tuple[int, ...]
@@ -177,9 +189,15 @@ class PayoffPlace:
 
 @dataclass(frozen=True)
 class Task:
-    """What a worker is handed. memory: bytes that it takes. reads: the payoffs that it is handed,
-    by `PayoffPlace.tier`. keep: where its own are kept, if they are. stage_file: that it reads, if
-    any. cores: of its machine. early: whether what it yields first is for the driver."""
+    """A task for a worker.
+
+    memory: bytes that it needs.
+    reads: the payoffs that it reads, by `PayoffPlace.tier`.
+    keep: where its own payoffs are kept, if they are.
+    stage_file: the stage file that it reads, if any.
+    cores: number of cores to use.
+    early: True if its first result is for the driver.
+    """
 
     shard: int
     job: Job
@@ -193,25 +211,25 @@ class Task:
 
 @dataclass(frozen=True, kw_only=True)
 class Receipt:
-    """The result of a task, made by the worker when all is done."""
+    """The result of a task, made by the worker at the end."""
 
     shard: int
     solve_seconds: float
     files: dict[str, FileEntry] = field(default_factory=dict)
-    """Those that were requested, by their names."""
+    """The requested files, by name."""
     process: str = field(default_factory=process_name)
     peak: MemoryUsed = field(default_factory=memory_used)
-    """The most memory that the process has had."""
+    """Peak memory of the process."""
     sent: bool = False
-    """Whether the bytes of the files came back, and they stand in no folder."""
+    """True if the files' bytes were returned and are not yet in the table."""
     stage_file: str = ""
-    """That it left on that machine's disk."""
+    """The stage file left on the machine's disk."""
 
     def with_files(
         self, storage: Storage, writer: str, written: Sequence[Written]
     ) -> tuple[Receipt, dict[str, bytes] | None]:
-        """The same once files are in their places, the writer's; where they were written to
-        memory, their bytes."""
+        """Return the receipt after moving files to the writer's places. If they were written to
+        memory, also return their bytes by place."""
 
         def put(file: Written) -> FileEntry:
             at = placed(file.entry.name, writer)
@@ -224,8 +242,8 @@ class Receipt:
         return replace(self, files=files, sent=in_memory), content if in_memory else None
 
     def arrived(self, storage: Storage, content: Mapping[str, bytes]) -> Receipt:
-        """The same once its files, whose bytes came here by place, are in their places. Raises
-        WorkerError where one changed."""
+        """Return the receipt after writing files whose bytes were returned, by place. Raises
+        WorkerError if a file's hash is wrong."""
         files = {}
         for name, entry in self.files.items():
             path = storage.written(entry.place, content[entry.place])
@@ -237,52 +255,55 @@ class Receipt:
 
 @dataclass(frozen=True)
 class PayoffsReady:
-    """The payoffs of a shard are there, for those that read them; its file is being written."""
+    """The payoffs of a shard are ready for its readers; its file is still being written."""
 
     shard: int
 
 
 class Workers(Protocol):
-    """What the driver asks of workers. They keep the payoffs of tiers whose tasks say so, hand them
+    """The driver's interface to workers. They keep payoffs of tiers if tasks request it, pass them
     to the tasks that read them, and drop them on request."""
 
     @property
     def slots(self) -> int:
-        """How many tasks they do at once; may change."""
+        """The number of tasks they run at once; may change."""
 
     @property
     def widest(self) -> int:
-        """The most cores that a task can have on any machine."""
+        """The largest number of cores that a task can have on any machine."""
 
     def submit(self, task: Task) -> None:
-        """Hand out a task. What it reads must be kept."""
+        """Start a task. The payoffs that it reads must be kept."""
 
     def wait_one(self, seconds: float) -> Any:
-        """`PayoffsReady`, of a shard that is kept, or what a task said early, once at least; or a
-        receipt; None when none came in that time. Raises what the task raised."""
+        """Return the next event, or None if there is none in this time.
+
+        An event is `PayoffsReady` for a kept shard or the first result of an early task (possibly
+        several times), or a receipt. Raises the exception that a task raised.
+        """
 
     def drop(self, tier: int) -> None:
-        """Nobody reads the payoffs of the tier with this index any more."""
+        """Delete the payoffs of the tier with this index."""
 
     def delete(self, names: Iterable[str] | None = None) -> None:
-        """Nobody needs these stage files any more; without names, all that lies apart."""
+        """Delete these stage files; without names, all temporary data."""
 
     def doing(self) -> list[dict[str, Any]]:
-        """What each machine does: name, slots, shards."""
+        """Return each machine's name, number of slots and running shards."""
 
     def check_memory(self, needed: int, smaller: str) -> None:
-        """Raises MemoryLimitError where no machine has so many bytes for a shard; smaller: what
-        would take less."""
+        """Raise MemoryLimitError if no machine has enough memory for a shard. smaller: a change
+        that would take less."""
 
     def forget(self) -> None:
-        """Let go of all tasks and payoffs."""
+        """Cancel all tasks and delete all payoffs."""
 
 
 class Threads:
-    """Workers in this process; `close` ends them."""
+    """Workers that are threads of this process. `close` ends them."""
 
     def __init__(self, count: int, pool: Pool, location: TableLocation) -> None:
-        """pool: of the arrays in which payoffs are kept."""
+        """pool: provides the arrays for kept payoffs."""
         self.slots = self.widest = count
         self._arrays, self._location = pool, location
         self._pool = ThreadPoolExecutor(count, thread_name_prefix="luckbase")
@@ -330,7 +351,7 @@ class Threads:
         return [{"node": "this process", "slots": self.slots, "shards": list(self._tasks.values())}]
 
     def check_memory(self, needed: int, smaller: str) -> None:
-        """Checked before (`tiers.check_room`)."""
+        """Nothing to do: `tiers.check_room` checks before the solve."""
 
     def forget(self) -> None:
         for future in self._tasks:
@@ -347,8 +368,8 @@ class Threads:
 
 
 def writable(array: Floats) -> Floats:
-    """The same memory for compiled code, which takes an array that can not be written to for
-    another type and compiles anew. Nothing writes to it."""
+    """Return the same memory as a writable array, because compiled functions treat read-only arrays
+    as another type and would be compiled again. They do not write to it."""
     if array.flags.writeable:
         return array
     interface = dict(array.__array_interface__)
@@ -357,27 +378,30 @@ def writable(array: Floats) -> Floats:
 
 
 ROOMY = 1.5
-"""So many times what is needed a used array may have."""
+"""A used array may be this many times as large as needed."""
 
 
 class Pool:
-    """Arrays of payoffs for one run; one thread at a time takes and gives back.
+    """Arrays of payoffs for one run. Not thread-safe.
 
-    To touch fresh memory costs more than the kernel, so what nobody reads any more is used again.
-    What is beyond the pool's bytes lies in files without a name, whose pages the system may let go
-    of.
+    Touching fresh memory costs more than the kernel, so arrays are reused. Arrays beyond the pool's
+    bytes are mapped from unnamed files, whose pages the system can evict.
     """
 
     def __init__(self, memory: int, folder: Path, kind: Any = np.float64) -> None:
-        """memory: bytes that arrays may have; folder: where what is beyond lies; kind: of the
-        arrays' numbers."""
+        """memory: bytes for arrays in memory.
+        folder: the folder for larger ones.
+        kind: the arrays' number type.
+        """
         self._memory, self._folder, self._kind = memory, folder, np.dtype(kind)
         self._free: list[Floats] = []
         self._bytes = 0
 
     def take(self, shape: tuple[int, ...]) -> Floats:
-        """An array of this shape, a view of a buffer that `give` takes back; what stands in it is
-        anything. Raises OSError where the disk is full."""
+        """Return an uninitialized array of this shape, a view of a buffer that `give` takes back.
+
+        Raises OSError if the disk is full.
+        """
         needed = int(np.prod(shape))
         fitting = [i for i, b in enumerate(self._free) if needed <= b.size <= ROOMY * needed]
         if fitting:
@@ -385,7 +409,7 @@ class Pool:
         else:
             while self._free and self._bytes + self._kind.itemsize * needed > self._memory:
                 smallest = min(range(len(self._free)), key=lambda i: self._free[i].size)
-                self._bytes -= self._free.pop(smallest).nbytes  # the dearest to touch again stays
+                self._bytes -= self._free.pop(smallest).nbytes  # keep the largest
             if self._bytes + self._kind.itemsize * needed > self._memory:
                 buffer = self._in_a_file(needed)
             else:
@@ -394,15 +418,15 @@ class Pool:
         return buffer[:needed].reshape(shape)
 
     def give(self, array: Floats) -> None:
-        """Nobody reads this any more."""
+        """Take back an array that is no longer read."""
         buffer = array.base
-        if buffer is not None and buffer.base is None:  # one in a file goes with its last reader
+        if buffer is not None and buffer.base is None:  # a file ends with its last reader
             self._free.append(buffer)
 
     def _in_a_file(self, size: int) -> Floats:
         self._folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=self._folder) as file:
             needed = self._kind.itemsize * max(1, size)
-            os.posix_fallocate(file.fileno(), 0, needed)  # a full disk says so here
+            os.posix_fallocate(file.fileno(), 0, needed)  # a full disk raises an error here
             mapped = mmap.mmap(file.fileno(), needed)
         return np.frombuffer(mapped, self._kind)
