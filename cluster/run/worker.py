@@ -409,7 +409,7 @@ class Pool:
         else:
             while self._free and self._bytes + self._kind.itemsize * needed > self._memory:
                 smallest = min(range(len(self._free)), key=lambda i: self._free[i].size)
-                self._bytes -= self._free.pop(smallest).nbytes  # keep the largest
+                self._bytes -= self._free.pop(smallest).nbytes  # keep the largest: slow to touch
             if self._bytes + self._kind.itemsize * needed > self._memory:
                 buffer = self._in_a_file(needed)
             else:

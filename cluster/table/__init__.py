@@ -1,6 +1,6 @@
-"""Tables, on disk (format 5) and in memory: the files in a folder, and who reads and writes them.
+"""Tables, on disk (format 5) and in memory: their files, and the code that reads and writes them.
 
-docs/reference/table-format.md describes the folder and each of its files.
+docs/reference/table-format.md describes the folder and each file.
 """
 
 from collections.abc import Callable
@@ -9,10 +9,10 @@ from typing import Literal
 FORMAT = 5
 RUNNING = "running.json"
 Condition = Literal["complete", "partial", "stale", "damaged", "refused", "missing"]
-"""Of a table."""
+"""The state of a table."""
 OnRows = Callable[[int, int], None]
-"""Told how many rows were gone through, and of how many; (0, …) when that begins."""
+"""Called with the number of rows done and the total; (0, …) at the beginning."""
 
 
 def nobody(done: int, total: int) -> None:
-    """Nobody is told."""
+    """Ignore the progress."""

@@ -1,13 +1,12 @@
-"""Columns of a table as people say them: those of every action, and conditions on all of them.
+"""The columns of actions, and conditions on columns.
 
-Every action's payoffs are columns, the same in an export, in a batch and in a frame
-(docs/how-to/export.md names them, and says how conditions are written). Columns, and not a list of
-actions in each row: what people ask is how two actions compare, and CSV has no lists.
-Their order is that of the rules where the game lists its actions, else numbers by size and letters
-by the alphabet.
+The payoffs of every action are columns, the same in exports, batches and frames
+(docs/how-to/export.md lists them, and the syntax of conditions). They are columns rather than a
+list in each row, because users compare actions with each other, and CSV has no lists. Their order
+is that of the game's actions; if the game lists none, numbers come before letters.
 
-Row groups that can not match a condition are found from the constants of their file and the least
-and the greatest value of a column in them (`Where.may_hold`), and are not read.
+Row groups that cannot match a condition are skipped (`Where.may_hold`), by the constants of their
+file and the minimum and maximum of their columns.
 """
 
 from __future__ import annotations
@@ -35,14 +34,14 @@ from luckbase.solver.sentences import nearest
 DECISION_COLUMNS = {
     "to_act": pa.int8(), "best": pa.string(), "margin": pa.float64(), "toss_up": pa.bool_(),
 }  # fmt: skip
-"""What is said of a decision beside its actions."""
+"""Columns that describe a decision, in addition to its actions."""
 MAX_COLUMNS = 2_000
-"""At most so many columns of actions: nobody would read more."""
+"""Maximum number of columns of actions: more would be unreadable."""
 
 
 @dataclass(frozen=True)
 class ActionNames:
-    """The actions that states have, and the choices of those who choose at once."""
+    """The names of actions in some states, and of choices in simultaneous moves."""
 
     game: Game
     actions: tuple[str, ...]
@@ -50,7 +49,7 @@ class ActionNames:
 
     @cached_property
     def columns(self) -> list[str]:
-        """The names of all columns of actions. Raises OptionError where they are too many."""
+        """The names of all columns of actions. Raises OptionError if there are too many."""
         pairs = [(name, "payoff") for name in self.actions]
         pairs += [(name, kind) for name in self.choices for kind in ("chance", "payoff")]
         players = range(1, self.game.players + 1)
@@ -66,7 +65,7 @@ class ActionNames:
 
     @cached_property
     def words(self) -> dict[str, str]:
-        """The word of each action and choice in a column's name; no two have the same."""
+        """The part of a column's name for each action and choice; all are distinct."""
         words: dict[str, str] = {}
         for name in dict.fromkeys([*self.actions, *self.choices]):
             word, number = word_of(name), 1
@@ -77,7 +76,8 @@ class ActionNames:
         return words
 
     def of(self, actions: EveryAction, only: Collection[str] | None = None) -> dict[str, pa.Array]:
-        """The columns of n states: `DECISION_COLUMNS` and those of actions, or `only` these."""
+        """Return the columns of n states: `DECISION_COLUMNS` and those of actions; or `only`
+        these."""
         n, names = len(actions), [*DECISION_COLUMNS, *self.columns]
         names = [name for name in names if only is None or name in only]
         arrays = dict.fromkeys(names, nullable(np.full(n, np.nan)))
@@ -88,17 +88,17 @@ class ActionNames:
             "toss_up": lambda: pa.array(actions.ties),
         }
         arrays |= {name: make() for name, make in decisions.items() if name in arrays}
-        columns = dict[str, Floats]()  # an action and a choice of one name share theirs
+        columns = dict[str, Floats]()  # an action and a choice of the same name share columns
         for name, owners, values in self._payoffs(actions):
             if name in arrays:
                 columns.setdefault(name, np.full(n, np.nan))[owners] = values
         return arrays | {name: nullable(column) for name, column in columns.items()}
 
     def _payoffs(self, actions: EveryAction) -> Iterator[tuple[str, Ints, Floats]]:
-        """(column, the states (k,) that have it, its values (k,)) of all actions."""
+        """Yield (column, states (k,) that have it, values (k,)) for all actions."""
         owners, bids = np.repeat(np.arange(len(actions)), np.diff(actions.first)), actions.bids
         for name, rows in _rows_of(actions.names, actions.named):
-            if name not in self.words:  # of columns that were not requested
+            if name not in self.words:  # its columns were not requested
                 continue
             for i in range(self.game.players):
                 yield f"{self.words[name]}_payoff_{i + 1}", owners[rows], actions.q[rows, i]
@@ -113,7 +113,7 @@ class ActionNames:
 
 
 def _rows_of(names: Sequence[str], named: Ints) -> Iterable[tuple[str, Ints]]:
-    """(name, which of the k have it) of each name."""
+    """Yield (name, indices of the rows with it) for each name."""
     order = np.argsort(named, kind="stable")
     ends = np.searchsorted(named[order], np.arange(len(names) + 1))
     for code, name in enumerate(names):
@@ -121,20 +121,20 @@ def _rows_of(names: Sequence[str], named: Ints) -> Iterable[tuple[str, Ints]]:
 
 
 def word_of(name: str) -> str:
-    """The name of an action as a part of a column's name: ``pass to 3`` is ``pass_to_3``."""
+    """Return an action's name as part of a column's name: ``pass to 3`` is ``pass_to_3``."""
     word = re.sub(r"\W+", "_", name.lower()).strip("_")
     return word if word and not word[0].isdigit() else f"action_{word}".rstrip("_")
 
 
 def names_of(game: Game, rows: EveryAction) -> ActionNames:
-    """The actions that n states have."""
+    """Return the names of the actions in n states."""
     actions = [rows.names[code] for code in np.unique(rows.named).tolist()]
     choices = [rows.bids.names[code] for code in np.unique(rows.bids.named).tolist()]
     return ActionNames(game, in_order(game, actions), in_order(game, choices))
 
 
 def listed_actions(game: Game) -> tuple[str, ...]:
-    """All actions of a game, in the order of its rules; none where it lists none."""
+    """Return all actions of a game in the order of its rules; empty if it does not list them."""
     if not callable(game.rules.actions):
         return tuple(game.rules.actions)
     layout = game.get(Layout)
@@ -142,13 +142,13 @@ def listed_actions(game: Game) -> tuple[str, ...]:
 
 
 def in_order(game: Game, names: Iterable[str]) -> tuple[str, ...]:
-    """Names of actions in the order of their columns."""
+    """Sort the names of actions as their columns are ordered."""
     places = {name: k for k, name in enumerate(listed_actions(game))}
     return tuple(sorted(names, key=lambda name: (places.get(name, len(places)), _natural(name))))
 
 
 def _natural(name: str) -> list[tuple[int, int, str]]:
-    """What sorts numbers by their size."""
+    """Return a sort key that orders numbers by size."""
     parts = re.findall(r"\d+|\D+", name)
     return [(0, int(part), "") if part.isdigit() else (1, 0, part) for part in parts]
 
@@ -164,13 +164,16 @@ OPS: Mapping[str, Callable[[Any, Any], Any]] = {
 _WORD = re.compile(r"([A-Za-z_][A-Za-z_0-9]*)\s*(==|!=|<=|>=|=|<|>)\s*(.*)", re.DOTALL)
 
 Span = tuple[Any, Any]
-"""The least and the greatest value."""
+"""Minimum and maximum."""
 
 
 @dataclass(frozen=True)
 class Condition:
-    """A column compared with a value; kind: its type, of a column of whole numbers. other: the
-    column that it is compared with, if it is one, both as `kind`."""
+    """A comparison of a column with a value or another column.
+
+    kind: the column's type, if it is an integer column; with `other`, both columns are cast to it.
+    other: the column to compare with.
+    """
 
     column: str
     op: str
@@ -180,11 +183,11 @@ class Condition:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Those that are looked at."""
+        """The columns in the condition."""
         return (self.column,) if self.other is None else (self.column, self.other)
 
     def expression(self) -> Any:
-        """As pyarrow has it."""
+        """Return the condition as a pyarrow expression."""
         import pyarrow.compute as pc
 
         field, value = pc.field(self.column), pa.scalar(self.value, self.kind)
@@ -193,8 +196,7 @@ class Condition:
         return OPS[self.op](field, value)
 
     def may_hold(self, span: Span, others: Span | None = None) -> bool:
-        """Whether it can hold of a value between these, both included. others: the same of the
-        column that it is compared with."""
+        """True if a value in `span` can satisfy the condition. others: span of the other column."""
         (low, high), (least, most) = span, others or (self.value, self.value)
         if isinstance(low, str) != isinstance(least, str):
             return True
@@ -206,7 +208,7 @@ class Condition:
 
 @dataclass(frozen=True)
 class Where:
-    """Conditions, all of which must hold."""
+    """Conditions that must all hold."""
 
     conditions: tuple[Condition, ...]
 
@@ -216,21 +218,22 @@ class Where:
         return list(dict.fromkeys(name for each in self.conditions for name in each.columns))
 
     def only(self, columns: Collection[str]) -> Where:
-        """The conditions on these columns alone."""
+        """Return the conditions that use only these columns."""
         return Where(tuple(each for each in self.conditions if {*each.columns} <= {*columns}))
 
     def without(self, others: Where) -> Where:
-        """The conditions that are not among others."""
+        """Return the conditions that are not in `others`."""
         return Where(tuple(each for each in self.conditions if each not in others.conditions))
 
     def expression(self) -> Any:
-        """As pyarrow has it; None where there is not a condition."""
+        """Return the conditions as a pyarrow expression; None if there are none."""
         if not self.conditions:
             return None
         return reduce(and_, (each.expression() for each in self.conditions))
 
     def may_hold(self, spans: Mapping[str, Span]) -> bool:
-        """Whether any row can match whose columns lie between these, as far as they are known."""
+        """True if a row can match whose columns are within these spans, as far as they are
+        known."""
         checks = (c for c in self.conditions if {*c.columns} <= {*spans})
         return all(c.may_hold(spans[c.column], spans.get(c.other or "")) for c in checks)
 
@@ -238,8 +241,8 @@ class Where:
 def parse_where(
     game: Game, text: str | Sequence[str], schema: pa.Schema, lenient: bool = False
 ) -> Where:
-    """The conditions in words, of a table with these columns; lenient: those on other columns are
-    left out. Raises OptionError."""
+    """Parse conditions for a table with these columns. lenient: ignore conditions on other columns.
+    Raises OptionError."""
     conditions: list[Condition] = []
     words = _words([text] if isinstance(text, str) else text)
     for word in words:
@@ -260,8 +263,8 @@ def parse_where(
 
 
 def _words(texts: Sequence[str]) -> list[str]:
-    """The conditions in texts: what is between spaces, or in quotes; a word that is not a condition
-    belongs to the value before it (``best=pass to 3``)."""
+    """Split texts into conditions at spaces outside quotes. A word that is not a condition belongs
+    to the previous value (``best=pass to 3``)."""
     words: list[str] = []
     for text in texts:
         try:
@@ -313,7 +316,7 @@ def _is_number(kind: pa.DataType) -> bool:
 
 
 def _whole(name: str, op: str, value: int | float, kind: Any) -> Condition:
-    """A condition on a column of whole numbers of a type, by a value of that type: ``spins<2.5`` is
+    """Return a condition on an integer column with a value of its type: ``spins<2.5`` is
     ``spins<=2``."""
     least = 0 if pa.types.is_unsigned_integer(kind) else -(1 << (kind.bit_width - 1))
     most = least + (1 << kind.bit_width) - 1
@@ -326,7 +329,7 @@ def _whole(name: str, op: str, value: int | float, kind: Any) -> Condition:
         op, value = ">=", max(below + 1, least)
     if op in ("<=", ">=") and least <= value <= most:
         return Condition(name, op, int(value), kind)
-    return Condition(name, ">=" if op == "!=" else "<", least, kind)  # of every number, or of none
+    return Condition(name, ">=" if op == "!=" else "<", least, kind)  # always true or always false
 
 
 def _yes_or_no(name: str, op: str, value: str) -> bool:
@@ -336,7 +339,7 @@ def _yes_or_no(name: str, op: str, value: str) -> bool:
 
 
 def _text(game: Game, name: str, op: str, value: str) -> str:
-    """A text of a column as a table has it: of a field one of its names."""
+    """Return a text as the table stores it; for a field, one of its names."""
     if op not in ("==", "!="):
         raise OptionError(f"where: {name} is a text; compare it with = or !=")
     named = [field for field in game.fields if field.name == name and value]
@@ -347,7 +350,7 @@ def _text(game: Game, name: str, op: str, value: str) -> str:
 
 
 def _set(name: str, value: str) -> str:
-    """A set as a table says it: ``1 2 5``."""
+    """Return a set as the table stores it: ``1 2 5``."""
     words = [word for word in re.split(r"[ ,]+", value) if word]
     if not all(re.fullmatch(r"[1-9][0-9]?", word) and int(word) <= 62 for word in words):
         raise OptionError(f"where: {name}: '{value[:30]}' is not a set of numbers from 1")

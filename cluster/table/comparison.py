@@ -1,7 +1,7 @@
-"""What a comparison of two tables found, as data, as a small table and in sentences.
+"""The result of comparing two tables: as data, as a small table and as sentences.
 
-`cluster.table.diff` makes a `Comparison`. "The first" and "the second" are the tables. What a
-decision of the first costs is counted in the payoffs of the second.
+`cluster.table.diff` creates a `Comparison` of "the first" and "the second" table. The cost of a
+decision of the first table is computed from the payoffs of the second.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from luckbase.solver.result import Number, Result
 from luckbase.solver.sentences import html_facts, html_table, many
 
 MAX_CASES, MAX_MOVES = 6, 3
-"""Rows of the small table: thresholds that moved, and moves from one action to another."""
+"""Rows of the small table: moved thresholds, and moves from one action to another."""
 Cost = Annotated[
     float,
     PlainSerializer(lambda cost: None if isnan(cost) else cost, return_type=float | None),
 ]
-"""What decisions cost; NaN, null in the JSON, where the second table has no payoffs of them."""
+"""Cost of decisions; NaN (null in JSON) if the second table does not have their payoffs."""
 
 
 @dataclass(frozen=True)
@@ -36,21 +36,25 @@ class Difference(Result):
     """A decision that moved."""
 
     state: dict[str, Any]
-    """As the second table has it."""
+    """The state in the second table."""
     size: float
-    """How far the tables' payoffs of the state are apart."""
+    """Difference between the two tables' payoffs of the state."""
     best: tuple[str | None, str | None]
-    """In the first and in the second table."""
+    """The best actions in the first and the second table."""
     cost: Cost
-    """What the first one's costs the one who decides, in the second table's payoffs."""
+    """Cost of the first table's decision to the player who decides."""
     to_act: int
-    """From 1."""
+    """The player who decides, from 1."""
 
 
 @dataclass(frozen=True)
 class Quiet(Result):
-    """Payoffs that differ where no decision moved: of how many states, by how much at most, and
-    where (the first such state; None if there is none)."""
+    """States whose payoffs differ but whose decision did not move.
+
+    states: how many.
+    largest: the largest difference.
+    state: where it occurs; the first such state.
+    """
 
     states: int = 0
     largest: float = 0.0
@@ -59,19 +63,24 @@ class Quiet(Result):
 
 @dataclass(frozen=True)
 class ActionMoves(Result):
-    """How many decisions moved from an action of the first table to one of the second."""
+    """Number of decisions that moved from one action to another."""
 
     first: str | None
     second: str | None
     decisions: int
     mean: Cost = 0.0
-    """What they cost."""
+    """Mean cost."""
 
 
 @dataclass(frozen=True)
 class Case(Result):
-    """A line of the small table: which decisions; what is best in the first table and in the
-    second, in words; which share of those decisions moved, and what that costs on average."""
+    """A row of the small table.
+
+    case: the kind of decisions.
+    before, now: what is best in the first and in the second table, in words.
+    share: share of these decisions that moved.
+    cost: mean cost.
+    """
 
     case: str
     before: str
@@ -82,8 +91,12 @@ class Case(Result):
 
 @dataclass(frozen=True, eq=False)
 class Moved:
-    """Where decisions moved, on a picture: of each cell (x, y), int64 and float64: decisions,
-    changed ones, the sum of their costs."""
+    """Moved decisions by cell (x, y) of a picture.
+
+    decisions: int64, number of decisions.
+    changed: int64, number of moved decisions.
+    cost: float64, sum of their costs.
+    """
 
     axes: tuple[Axis, Axis]
     decisions: Ints
@@ -91,8 +104,8 @@ class Moved:
     cost: Floats
 
     def heatmap(self, about: str) -> Heatmap:
-        """The share of decisions that moved, in percent, as a picture; blank where nobody
-        decides."""
+        """Return a picture of the percentage of decisions that moved; blank for cells without
+        decisions."""
         x, y = (axis.low + axis.step * np.arange(axis.cells, dtype=np.int64) for axis in self.axes)
         visited = self.decisions > 0
         share = np.where(visited, 100.0 * self.changed / np.maximum(self.decisions, 1), np.nan)
@@ -105,7 +118,7 @@ class Moved:
         )  # fmt: skip
 
     def cells(self) -> list[dict[str, Number]]:
-        """The cells in which anybody decides."""
+        """Return the cells with decisions."""
         first, second = self.axes
         return [
             {
@@ -122,94 +135,95 @@ Cells = Annotated[Moved, PlainSerializer(Moved.cells, return_type=list[dict[str,
 
 NEVER = np.iinfo(np.int64).max
 Span = tuple[int, int | None, int]
-"""The least, the median and the greatest number; no median where that is never."""
+"""Minimum, median and maximum; the median is None if it is "never"."""
 
 
 @dataclass(frozen=True)
 class ThresholdDifference(Result):
-    """From what number on a kind of decision is best (`solver.game.groups.Threshold`), in both
+    """The threshold from which a kind of decision is best (`solver.game.groups.Threshold`), in both
     tables."""
 
     who: str
     does: str
     lines: int
-    """Of states that differ in that number alone."""
+    """Number of lines of states that differ only in that number."""
     sooner: int
-    """Lines with a lower number now; never is above all."""
+    """Number of lines on which the threshold is now lower; "never" is the highest."""
     later: int
     first: Span | None
-    """Of the first table: the ends of those lines that have a number, the median of all, None where
-    that is never; None where no line has one."""
+    """Thresholds in the first table: minimum and maximum of lines with a threshold, median of all
+    lines; None if no line has one."""
     second: Span | None
     never: tuple[int, int]
-    """Lines that have no number, in each table."""
+    """Number of lines without a threshold, in each table."""
     before: str = ""
-    """From what number, in words: of the line in the middle, or where that did not move, of those
-    that moved most often."""
+    """The threshold in words: the median's, or if that did not move, the most frequent move's."""
     now: str = ""
     sentence: str = ""
     decisions: int = 0
-    """On these lines."""
+    """Number of decisions on these lines."""
     changed: int = 0
-    """Of these, without toss-ups."""
+    """Number of them that moved, without toss-ups."""
     mean: Cost = 0.0
-    """What the changed ones cost; 0 where there is none."""
+    """Mean cost of those that moved; 0 if there are none."""
 
     @property
     def moved(self) -> int:
-        """On how many lines it moved."""
+        """Number of lines on which it moved."""
         return self.sooner + self.later
 
 
 @dataclass(frozen=True, eq=False)
 class Comparison(Result):
-    """What differs between two tables of one game."""
+    """The differences between two tables of one game."""
 
     sentences: Annotated[list[str], Field(serialization_alias="says")] = field(
         init=False, default_factory=list
     )
-    """What changed, plainly: thresholds first, then how many decisions moved and what that
-    costs."""
+    """The changes in words: thresholds, then the number and cost of moved decisions."""
     payoff_name: str
     chance: bool
-    """Whether payoffs are chances, whose differences are written in points."""
+    """True if payoffs are chances, whose differences are written in points."""
     states: int
-    """Compared."""
+    """Number of compared states."""
     missing: int
-    """Of the table `missing_of` and not in the other."""
+    """Number of states of the table `missing_of` that are missing in the other."""
     missing_of: str
     payoffs: int
-    """States whose payoffs differ by more than `tolerance`; largest: by how much at most."""
+    """Number of states whose payoffs differ by more than `tolerance`; `largest` is the largest
+    difference."""
     largest: float
     tolerance: float
     thresholds_left_out: Annotated[bool, Field(serialization_alias="turns_left_out")]
-    """They were not looked for, as not all states of a line were looked at."""
+    """True if thresholds were not computed because not all states of a line were compared."""
     decisions: int
-    """States at which somebody decides."""
+    """Number of states with a decision."""
     actions: int
-    """Of these, with another best action in the second, toss-ups apart."""
+    """Number of decisions that moved, without toss-ups."""
     toss_ups: int
-    """With another best action, where some action is best in both as far as they can tell."""
+    """Number of decisions with another best action, for which some action is best in both tables
+    within their precision."""
     toss_ups_worst: float
-    """The most that the old one of these costs."""
+    """Maximum cost of keeping the first table's action at these."""
     one_sided: int
-    """Decisions that only one of the tables has, or whose old action is not allowed in the
+    """Number of decisions that only one table has, or whose first action is not allowed in the
     second."""
     unpriced: int
-    """Whose cost can not be told, for a table ends there."""
+    """Number of moved decisions with unknown cost, because a table ends there."""
     mean: Cost
-    """What an old action costs, over `actions`; worst_cost: at most."""
+    """Mean cost of keeping the first table's action, over `actions`; `worst_cost` is the
+    maximum."""
     worst_cost: Cost
     only: tuple[int | None, int | None]
-    """Of the states looked at, those that the first and that the second table alone holds; None
-    where they were not counted, in the larger one of a sample."""
+    """Number of compared states that only the first and only the second table has; None if not
+    counted, which is the larger table of a sample."""
     unfinished: tuple[list[str], list[str]]
-    """What of each table is still to be solved."""
+    """For each table, the parts that are not solved yet."""
     quiet: Quiet
     moves: list[ActionMoves]
-    """Most first."""
+    """Most frequent first."""
     worst: list[Difference]
-    """Those that cost most, first."""
+    """The most expensive ones, first."""
     thresholds: Annotated[list[ThresholdDifference], Field(serialization_alias="turns")]
     picture: Annotated[Cells, Field(serialization_alias="cells")]
     """Where decisions moved."""
@@ -219,14 +233,14 @@ class Comparison(Result):
         object.__setattr__(self, "sentences", self._not_solved() + counts)
 
     def _turned(self) -> list[ThresholdDifference]:
-        """The thresholds that moved, on the largest share of their lines first."""
+        """Return the moved thresholds, by the share of lines on which they moved."""
         moved = [threshold for threshold in self.thresholds if threshold.moved]
-        moved.sort(key=lambda each: -each.moved / each.lines)  # stable: else the game's order
+        moved.sort(key=lambda each: -each.moved / each.lines)  # stable: ties keep the game's order
         return moved[:MAX_CASES]
 
     @property
     def cases(self) -> list[Case]:
-        """The small table: thresholds that moved, the most frequent moves, and all of it."""
+        """The rows of the small table: moved thresholds, frequent moves, and the total."""
         total = max(self.decisions, 1)
         rows = [
             Case(
@@ -244,12 +258,12 @@ class Comparison(Result):
 
     @property
     def notes(self) -> list[str]:
-        """What the small table does not say, in sentences."""
+        """Sentences for facts that are not in the small table."""
         counts = [] if self.actions else [self._count()]
         return self._not_solved() + counts + self._apart()
 
     def amount(self, difference: float) -> str:
-        """A difference of payoffs as people read it: ``4.1 points``; – where it is not known."""
+        """Return a difference of payoffs as text: ``4.1 points``; – if unknown."""
         from luckbase.cluster.table.why import Payoffs
 
         if isnan(difference):
@@ -257,7 +271,7 @@ class Comparison(Result):
         return Payoffs(self.payoff_name, self.chance).change(difference)
 
     def case_rows(self) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-        """The heads and the cells of the small table."""
+        """Return the headings and the cells of the small table."""
         heads = ("case", "before", "now", "moved", "cost")
         return heads, [
             (each.case, each.before, each.now, _percent(each.share), self.amount(each.cost))
@@ -266,13 +280,16 @@ class Comparison(Result):
 
     @property
     def differs(self) -> bool:
-        """Whether there is any difference at all. States of one whole table that another whole one
-        does not reach are none; those that are not solved yet in one of them are."""
+        """True if the tables differ.
+
+        States that one complete table has and another complete table does not reach are not a
+        difference; states that a table has not solved yet are.
+        """
         differ = self.payoffs or self.actions or self.toss_ups or self.one_sided
         return bool(differ or self._not_solved())
 
     def _not_solved(self) -> list[str]:
-        """A sentence of each table that lacks states of the other for it is not whole."""
+        """Return a sentence for each incomplete table that lacks states of the other."""
         notes = []
         for name, other_name, why, count in zip(
             ("first", "second"), ("second", "first"), self.unfinished, self.only[::-1], strict=True
@@ -333,7 +350,7 @@ class Comparison(Result):
 
 
 def _percent(share: float) -> str:
-    """In two digits; all of it in three."""
+    """Return a percentage with two digits; 100 % with three."""
     return f"{float(f'{100 * share:.2g}'):g} %"
 
 
@@ -343,7 +360,7 @@ def _percent(share: float) -> str:
 def threshold_difference(
     threshold: Threshold, counts: Mapping[tuple[int, int], int]
 ) -> ThresholdDifference:
-    """What differs, from how many lines have which number, in each table: (first, second)."""
+    """Compare a threshold in two tables. counts: number of lines by (first, second) threshold."""
     each: list[Counter[int]] = [Counter(), Counter()]
     for pair, n in counts.items():
         for i in (0, 1):
@@ -354,7 +371,7 @@ def threshold_difference(
     middle = tuple(
         NEVER if span is None or span[1] is None else span[1] for span in (first, second)
     )
-    if (sooner or later) and middle[0] == middle[1]:  # what moved most often
+    if (sooner or later) and middle[0] == middle[1]:  # the most frequent move
         _, middle = min((-n, pair) for pair, n in counts.items() if pair[0] != pair[1])
     before, now = (
         "never" if number == NEVER else f"{threshold.at} {threshold.say(number)}"
@@ -371,8 +388,8 @@ def threshold_difference(
 
 
 def _span(counts: Counter[int]) -> Span | None:
-    """(least, median, greatest); of two in the middle the lower. Never is more than all numbers,
-    and none of the ends."""
+    """Return (minimum, median, maximum) of thresholds, with the lower of two medians. "Never"
+    counts as the highest number for the median, but not for the minimum and maximum."""
     values = sorted(value for value, n in counts.items() if n)
     numbers = [value for value in values if value != NEVER]
     if not numbers:

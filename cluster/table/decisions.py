@@ -1,8 +1,8 @@
-"""The files beyond the frontier: Parquet with one column, ``best``, and one row a state.
+"""The files beyond the frontier: Parquet with one column, ``best``, and one row for each state.
 
 Row i of a tier's file is row i of the tier, so the key gives the row and no state is stored
-(`docs/reference/table-format.md`). ``best`` is the name of the best action; it is
-dictionary-encoded and compressed with zstd.
+(`docs/reference/table-format.md`). ``best`` is the name of the best action, dictionary-encoded and
+compressed with zstd.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from luckbase.solver.game.capabilities import DecisionLayout, Layout
 from luckbase.solver.game.game import Stopped
 
 GROUP_ROWS = 1 << 18
-"""Rows of every row group but the last."""
+"""Rows of each row group except the last."""
 _ZSTD = 3
 _SCHEMA = pa.schema([pa.field("best", pa.dictionary(pa.int8(), pa.string()), nullable=False)])
 
@@ -54,8 +54,9 @@ def write_decisions(
 ) -> Written:  # fmt: skip
     """Write the file of a tier to a temporary place, and flush it.
 
-    codes: the best action of each row, an index into `Layout.best_names`. Raises OSError if the
-    disk does, and Stopped soon after `stop()` turns true.
+    codes: the best action of each row, an index into `Layout.best_names`.
+
+    Raises OSError if the disk does, and Stopped soon after `stop()` returns True.
     """
     started, dense = time.perf_counter(), layout.layout
     name = file_name(dense, tier)
@@ -77,7 +78,7 @@ def write_decisions(
 
 
 class DecisionPart(TierPart):
-    """The full table beyond the frontier: keys as below it, best actions and no payoffs."""
+    """The full table beyond the frontier: the same keys, with best actions and without payoffs."""
 
     dense = False
     paid = False

@@ -1,12 +1,14 @@
-"""The rows of a table, filtered: as a stream of Arrow batches, or written to a file or a pipe as
-CSV, JSON lines or Parquet. One row group is in memory at a time.
+"""Export the rows of a table, filtered, as a stream of Arrow batches or to a CSV, JSON-lines or
+Parquet file.
 
-The columns are those of the files (`cluster.table.format`), the same for all parts: what a part
-does not have is null, and the last one, ``part``, says which part a row stands in. With every
-action there are more (`cluster.table.columns`), worked out from the rows' children as for a
-question. Rows are first filtered by what is stored, and nothing is worked out for a row that does
-not match, or for a column that was not requested. Where a game does not list its actions, their
-names are those of the matching rows, which are read once before.
+One row group is in memory at a time.
+
+The columns are those of the files (`cluster.table.format`), the same for all parts. A column that a
+part does not have is null; the last column, ``part``, names the row's part. With payoffs of every
+action, there are more columns (`cluster.table.columns`), which are computed from the rows'
+children. Rows are filtered by stored columns first; other columns are computed only for matching
+rows and only if requested. If a game does not list its actions, the matching rows are first read
+once to collect their names.
 """
 
 from __future__ import annotations
@@ -50,12 +52,12 @@ if TYPE_CHECKING:
 
 PART = "part"
 REMEMBERED = 192 << 20
-"""Bytes of decoded row groups that are remembered for the children of rows on their way."""
+"""Bytes of decoded row groups that are cached for the children of rows."""
 EVERY_ROW = Where(())
 
 
 def schema_of(table: Lookup) -> pa.Schema:
-    """The columns of all parts and their types."""
+    """Return the columns of all parts, with their types."""
     types: dict[str, Any] = {}
     for part in table.parts:
         for column in part.schema if part.entries else ():
@@ -70,8 +72,10 @@ def reader(
     table: Lookup, where: Any, columns: Sequence[str] | None, actions: bool = False,
     on_rows: OnRows = nobody, *, says_part: bool = True,
 ) -> pa.RecordBatchReader:  # fmt: skip
-    """The matching rows (`cluster.table.table.Table.to_arrow`). on_rows: called with how many rows
-    are done, and of how many. says_part: with the column ``part`` where no columns are said.
+    """Return a reader of the matching rows (`cluster.table.table.Table.to_arrow`).
+
+    on_rows: called with the number of rows done and the total.
+    says_part: include the column ``part`` if `columns` is None.
     """
     stored, listed = schema_of(table), listed_actions(table.game)
     in_words = isinstance(where, str) or (isinstance(where, Sequence) and len(where) > 0)
@@ -89,7 +93,7 @@ def reader(
     except OptionError:
         if not gather or not in_words:
             raise
-        names = _names(table, EVERY_ROW, stored)  # of an action that no such row has
+        names = _names(table, EVERY_ROW, stored)  # an action of no such row
         rows = _Rows(table, where, in_words, columns, stored, names, gather)
     if columns is None and not says_part:
         rows.shown = rows.shown.remove(rows.shown.get_field_index(PART))
@@ -97,12 +101,12 @@ def reader(
 
 
 def columns_of(table: Lookup) -> pa.Schema:
-    """The columns that conditions may be on, as far as they are known without its rows."""
+    """Return the columns that conditions may use, as far as they are known without reading rows."""
     return _every_column(schema_of(table), ActionNames(table.game, listed_actions(table.game)))
 
 
 def _every_column(stored: pa.Schema, names: ActionNames | None) -> pa.Schema:
-    """The columns of the files, and with the names of actions theirs, the part last."""
+    """Return the columns of the files and of the named actions; ``part`` is last."""
     kinds = {column.name: column.type for column in stored if column.name != PART}
     if names is not None:
         kinds |= DECISION_COLUMNS | dict.fromkeys(names.columns, pa.float64())
@@ -110,9 +114,14 @@ def _every_column(stored: pa.Schema, names: ActionNames | None) -> pa.Schema:
 
 
 class _Rows:
-    """The rows that are wanted of a table, and their columns. stored: the columns of its files.
-    names: of the actions, None without; gathered: they are those of the rows that are wanted, or of
-    all rows. Raises OptionError."""
+    """The requested rows and columns of a table.
+
+    stored: the columns of its files.
+    names: of the actions; None to leave them out.
+    gathered: the names were collected from rows.
+
+    Raises OptionError.
+    """
 
     def __init__(
         self, table: Lookup, where: Any, in_words: bool, columns: Sequence[str] | None,
@@ -134,13 +143,13 @@ class _Rows:
             self.read_columns = {*schema.names}
         worked_out = set() if names is None else {"margin", "toss_up", *names.columns}
         if names is not None and not all(part.dense for part in table.parts):
-            worked_out |= {"best", "to_act"}  # of a search's end, and of bids that are certain
+            worked_out |= {"best", "to_act"}  # also of final states and of certain choices
         self.computed = self.read_columns & worked_out
         self.first = conditions.only({*stored.names} - self.computed)
         self.last = conditions.without(self.first)
 
     def batches(self, on_rows: OnRows) -> Iterator[pa.RecordBatch]:
-        """Batches of the columns shown."""
+        """Yield batches of the requested columns."""
         done, total = 0, sum(part.rows for part in self.table.parts)
         for part in self.table.parts:
             columns = {*self.read_columns, "best", "to_act"}
@@ -160,7 +169,7 @@ class _Rows:
 
     def _of(self, part: Part, batch: Batch) -> Iterator[pa.Table]:
         """Yield the matching rows of a batch, as many at a time as fit in memory with their edges.
-        Without payoffs nothing is computed, and those columns are null."""
+        In a part without payoffs, computed columns are null."""
         at = _matching(part, batch, self.first, self.stored)
         computed = self.computed if part.paid else ()
         size = self.table.states_at_once if computed else max(1, len(at))
@@ -181,7 +190,7 @@ class _Rows:
 
 
 def _check_left_out(table: Lookup, where: Where) -> None:
-    """Raises OptionError where conditions allow only states that have no row in a full table."""
+    """Raise OptionError if conditions allow only states that have no row in a full table."""
     if table.full is None or len(table.parts) > 1:
         return
     for each in where.conditions:
@@ -191,8 +200,8 @@ def _check_left_out(table: Lookup, where: Where) -> None:
 
 
 def _check_best(table: Lookup, where: Where, stored: pa.Schema, names: ActionNames | None) -> None:
-    """Raises OptionError where the best action is to be one that the table does not have, as far as
-    its actions are known: listed by the game, or gathered."""
+    """Raise OptionError if `best` is compared with an action that the table does not have, as far
+    as its actions are known."""
     values = [
         each.value for each in where.conditions if each.column == "best" and each.op in ("==", "!=")
     ]
@@ -201,7 +210,7 @@ def _check_best(table: Lookup, where: Where, stored: pa.Schema, names: ActionNam
         return
     stored_names = [] if names is None else [*names.actions, *names.choices]
     if not possible and not {*values} <= {*stored_names}:
-        all_names = _names(table, EVERY_ROW, stored)  # not of those that match alone
+        all_names = _names(table, EVERY_ROW, stored)  # of all rows, not only of matching ones
         possible = [*all_names.actions, *all_names.choices]
     for value in values:
         if value not in possible + stored_names:
@@ -212,8 +221,8 @@ def _check_best(table: Lookup, where: Where, stored: pa.Schema, names: ActionNam
 
 
 def actions_of(table: Lookup, part: Part, batch: Batch, at: Ints) -> EveryAction:
-    """What `ask` says of the states in rows `at` of a batch of a part. Nothing is worked out in a
-    full table where nobody acts."""
+    """Compute the actions at rows `at` of a batch, as `ask` does. In a full table, rows where
+    nobody acts are skipped."""
     if not part.dense:
         states = np.ascontiguousarray(batch.states(at))
         return table.of_part(part, states, table.game.fields.values(states))
@@ -229,7 +238,7 @@ def actions_of(table: Lookup, part: Part, batch: Batch, at: Ints) -> EveryAction
 
 
 def _matching(part: Part, batch: Batch, where: Where, stored: pa.Schema) -> Ints:
-    """The rows of a batch of which conditions hold that are on stored columns."""
+    """Return the rows of a batch that satisfy the conditions on stored columns."""
     at, expression = np.arange(len(batch.rows)), where.expression()
     if expression is None:
         return at
@@ -251,7 +260,7 @@ def _fitted(rows: pa.Table, part: Part, schema: pa.Schema) -> pa.Table:
 
 
 def _names(table: Lookup, where: Where, stored: pa.Schema) -> ActionNames:
-    """The actions of the rows of which conditions hold that are on stored columns."""
+    """Return the actions of the rows that satisfy the conditions on stored columns."""
     game, size = table.game, table.states_at_once
     actions: set[str] = set()
     choices: set[str] = set()
@@ -276,7 +285,7 @@ def _names(table: Lookup, where: Where, stored: pa.Schema) -> ActionNames:
 
 
 def data_frame(table: Lookup, where: Any, columns: Sequence[str] | None, actions: bool) -> Any:
-    """The matching rows in pandas (`cluster.table.table.Table.to_pandas`)."""
+    """Return the matching rows as a pandas DataFrame (`cluster.table.table.Table.to_pandas`)."""
     need("to_pandas", "pandas")
     rows = reader(table, where, columns, actions, says_part=len(table.parts) != 1)
     batches, size = [], 0
@@ -297,10 +306,11 @@ def data_frame(table: Lookup, where: Any, columns: Sequence[str] | None, actions
 
 
 class ExportOptions(TypedDict, total=False):
-    """How a table is exported.
+    """Options of an export.
 
-    columns: only these, in this order. format: one of `WRITERS`; if not given, the ending of the
-    file. on_rows: called with the rows that are done, and the number of all rows.
+    columns: only these, in this order.
+    format: one of `WRITERS`; by default the suffix of the file.
+    on_rows: called with the number of rows done and the total.
     """
 
     columns: Sequence[str] | None
@@ -310,7 +320,7 @@ class ExportOptions(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class Exported(Result):
-    """What was written: how many rows, their columns, bytes (0 into a pipe)."""
+    """The result of an export. bytes: 0 for a pipe."""
 
     out: str
     rows: int
@@ -341,7 +351,7 @@ def export(
 
 
 def _format_of(out: str, name: str | None) -> str:
-    """The format, by its name or the ending of the file; CSV to stdout. Raises OptionError."""
+    """Return the format, by its name or the file's suffix; CSV for stdout. Raises OptionError."""
     if name is None:
         return "csv" if out == "-" else format_of(out, option("out"))
     if name not in WRITERS:
@@ -353,14 +363,14 @@ def _format_of(out: str, name: str | None) -> str:
 # --- formats -------------------------------------------------------------------------------------
 
 Write = Callable[[pa.RecordBatch], object]
-"""Writes a batch; what is left is written when its context ends without an error."""
+"""Writes a batch. The rest is written when its context ends without an error."""
 ROW_GROUP = 131_072
-"""Rows of a row group of Parquet, about."""
+"""Approximate rows of a Parquet row group."""
 
 
 @contextmanager
 def _csv(file: Any, schema: pa.Schema) -> Iterator[Write]:
-    """A line of heads, then a line a row; text in quotes, nothing where there is none."""
+    """Write a line of headings, then a line for each row. Text is quoted; null is empty."""
     writer = pa.csv.CSVWriter(pa.PythonFile(file, "w"), schema)
     yield lambda batch: writer.write_table(for_csv(pa.Table.from_batches([batch])))
     writer.close()
@@ -368,7 +378,7 @@ def _csv(file: Any, schema: pa.Schema) -> Iterator[Write]:
 
 @contextmanager
 def _parquet(file: Any, schema: pa.Schema) -> Iterator[Write]:
-    """Parquet with zstd, payoffs split by bytes; row groups of some 130,000 rows."""
+    """Write Parquet with zstd and byte-stream-split payoffs."""
     waiting: list[pa.RecordBatch] = []
     floats = [f.name for f in schema if pa.types.is_floating(f.type)]
     others = [f.name for f in schema if f.name not in floats]
@@ -401,4 +411,4 @@ def _json_lines(file: Any, schema: pa.Schema) -> Iterator[Write]:
 WRITERS: dict[str, Callable[[Any, pa.Schema], AbstractContextManager[Write]]] = {
     "csv": _csv, "jsonl": _json_lines, "parquet": _parquet,
 }  # fmt: skip
-"""By the name of a format, writer(file, schema); the file stays open."""
+"""Writers by format, called as writer(file, schema). They leave the file open."""

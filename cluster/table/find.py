@@ -1,7 +1,7 @@
-"""Tables in folders: which one a person means, which there are, and what is known of each.
+"""Find tables in folders: by name, by board, or all; and read their status.
 
-A board file with its options means exactly one rules identity; options of reach do not matter. The
-table may stand under another board's name, if that board has the same rules.
+A board file with its options determines exactly one rules identity; options that only change the
+reach do not matter. The table may be stored under the name of another board with the same rules.
 """
 
 from __future__ import annotations
@@ -63,30 +63,30 @@ if TYPE_CHECKING:
     from luckbase.cluster.table.table import StoredTable
 
 SILENT_SECONDS = 60.0
-"""A solve on another machine without a sign of life for so long has been killed."""
+"""A solve on another machine that has been silent for this long counts as killed."""
 MAX_ROOTS = 6
-"""Roots of searches that are shown with their answers."""
+"""Maximum number of roots of searches shown with their answers."""
 
 
 class TableMatch(NamedTuple):
-    """A table's folder; by_board: it was found by the rules of a board, not named by its path."""
+    """A table's folder. by_board: True if it was found by a board's rules, False if by its path."""
 
     path: Path
     by_board: bool
 
 
 def tables_in(results: Path) -> list[Path]:
-    """Return the folder of every table under `results`, and every folder there that may not be
-    read, because it may hold one. Raises StoreError for a web server."""
+    """Return the folder of every table under `results`, and every unreadable folder, because it may
+    contain one. Raises StoreError for a web server."""
     if getattr(results, "read_only", False):
-        storage_at(results).list()  # raises the error that says why
+        storage_at(results).list()  # raises the error with the reason
     if is_uri(results):
         return sorted(path.parent for path in results.glob(f"*/*/*/{NAME}"))
     return sorted(_local_tables(results, 3))
 
 
 def _local_tables(folder: Path, levels: int) -> Iterator[Path]:
-    """Yield the tables so many levels below a folder, and the folders that may not be read."""
+    """Yield the tables this many levels below a folder, and unreadable folders."""
     try:
         if levels == 0:
             (folder / NAME).stat()
@@ -99,31 +99,31 @@ def _local_tables(folder: Path, levels: int) -> Iterator[Path]:
         return
     else:
         for name in names:
-            if name != "lost+found":  # at the root of every Linux disk, and readable for root alone
+            if name != "lost+found":  # exists on every Linux disk, readable only by root
                 yield from _local_tables(folder / name, levels - 1)
 
 
 def tables_below(folder: Path) -> list[Path]:
-    """Every table in a folder: itself, those of a board, of a game, or of all results."""
+    """Return every table in a folder of a table, a board, a game, or results."""
     if is_table(folder):
         return [folder]
     return sorted(p.parent for at in ("*", "*/*", "*/*/*") for p in folder.glob(f"{at}/{NAME}"))
 
 
 def is_table(path: Path) -> bool:
-    """Whether a folder holds a table."""
+    """True if a folder contains a table."""
     return (path / NAME).is_file()
 
 
 def tables_of(board: Board, results: Path) -> list[Path]:
-    """The folders of the tables of a board, by its game and name, whatever their options."""
+    """Return the folders of a board's tables, by game and name, with any options."""
     return tables_below(results / board.game / board.name)
 
 
 def table_of(board: Board, results: Path) -> Path | None:
-    """The folder of the table with the board's rules, under its own name or another's.
+    """Return the folder of the table with a board's rules, under its own name or another.
 
-    Raises CorruptTableError where the folder's head is damaged or says other rules.
+    Raises CorruptTableError if the folder's manifest is damaged or has other rules.
     """
     identity = rules_identity(load_game(board))
     expected = results / board.game / board.name / identity
@@ -136,10 +136,9 @@ def table_of(board: Board, results: Path) -> Path | None:
 
 
 def find_table(name: str, results: Path, settings: dict[str, str]) -> TableMatch:
-    """The table that a person means: the folder itself, or that of a board file with `settings`.
+    """Find a table by its folder, or by a board file with `settings`.
 
-    Raises MissingTableError where there is none, naming those of the board that there are;
-    OptionError, BoardError.
+    Raises MissingTableError, which lists the board's other tables; OptionError, BoardError.
     """
     path = place_of(name)
     if path.is_dir():
@@ -173,7 +172,7 @@ def _none_of(name: str, board: Board, results: Path, settings: dict[str, str]) -
         versions.add(head.rules_version)
         if head.rules_version != game.rules_version:
             differ.append(_new_version(board.game, head.rules_version, game.rules_version))
-        # what the other table has, from the differences of its board to the one asked for
+        # the other table's values, from the differences between the boards
         asks += filter(None, [_settings_that_ask(board, differ)])
         has = [re.sub(r"was (.*), now (.*)", r"\2 instead of \1", each) for each in differ]
         others.append(f"{path} ({', '.join(has[:4])}{', …' * (len(has) > 4)})")
@@ -190,7 +189,7 @@ def _none_of(name: str, board: Board, results: Path, settings: dict[str, str]) -
 
 
 def _in_full(board: Board, difference: str) -> str:
-    """A difference in an option that one of two boards leaves out, with the option's default."""
+    """Insert an option's default into a difference in which one board omits the option."""
     match = re.match(r"(?:.*, )?(\w+): was ", difference)
     _, of = options_of(board).get(match[1], (None, None)) if match else (None, None)
     if of is None or of.default is None:
@@ -199,8 +198,8 @@ def _in_full(board: Board, difference: str) -> str:
 
 
 def _settings_that_ask(board: Board, differ: Sequence[str]) -> str:
-    """The options with which a board means another table, as they are typed; "" where a difference
-    is no option."""
+    """Return the options that select another table, as a user types them; "" if a difference is not
+    an option."""
     matches = [
         re.fullmatch(r"(?:.*, )?(\w+): was .*, now (?!missing$)'?(.*?)'?", each) for each in differ
     ]
@@ -209,10 +208,10 @@ def _settings_that_ask(board: Board, differ: Sequence[str]) -> str:
 
 
 def why_stale(manifest: Manifest, *, absent_is_stale: bool = True) -> list[str]:
-    """What has changed in the board since the table was solved, as sentences; empty where nothing
-    has, or where nobody knows where the board came from.
+    """Return the changes in the board since the table was solved, as sentences.
 
-    The board is read again from the file that it was read from last, with the same options.
+    The board is read from the file it was last read from, with the same options. Empty if nothing
+    has changed or the origin is unknown.
     """
     goal = next((goal for goal in reversed(manifest.goals) if goal.board_file), None)
     if goal is None:
@@ -228,7 +227,7 @@ def why_stale(manifest: Manifest, *, absent_is_stale: bool = True) -> list[str]:
 
 
 def what_changed(head: Head, board: Board, rules_version: int) -> list[str]:
-    """The differences between the table's rules and those of a board now, a sentence each."""
+    """Return the differences between a table's rules and a board's current rules, as sentences."""
     changed = differences(head.rules, rules_form(board))
     if rules_version != head.rules_version:
         changed.append(_new_version(board.game, head.rules_version, rules_version))
@@ -236,20 +235,20 @@ def what_changed(head: Head, board: Board, rules_version: int) -> list[str]:
 
 
 def _new_version(game: str, before: int, now: int) -> str:
-    """The sentence that a game's rules have another version. That of a game in a file of its own
-    holds a hash of the file."""
+    """Return the sentence for a changed version of a game's rules. The version of a game in a
+    user's file contains a hash of the file."""
     if max(before, now) >> 32:
         return f"{registry.said(game)} has changed"
     return f"version {before} of the rules has become {now}"
 
 
 def changed_since(board: Board, results: Path) -> list[str]:
-    """What a board file has changed since it was solved last, as sentences; empty if nothing, or
-    if there is a table of the board as it stands."""
+    """Return the changes in a board file since it was last solved, as sentences; empty if there are
+    none or a table of the current board exists."""
     try:
         if table_of(board, results) is not None:
             return []
-    except LuckbaseError:  # the solve says so
+    except LuckbaseError:  # the solve reports it
         return []
     newest: tuple[float, list[str]] = (0.0, [])
     version = load_game(board).rules_version
@@ -259,14 +258,14 @@ def changed_since(board: Board, results: Path) -> list[str]:
         except LuckbaseError:
             continue
         changed = what_changed(manifest.head, board, version)
-        if why_stale(manifest) == changed:  # else its options are others, or its file is
+        if why_stale(manifest) == changed:  # otherwise its options or its file are different
             newest = max(newest, (storage_at(table).details(NAME)[NAME].put_at, changed))
     return newest[1]
 
 
 def table_used(name: str | os.PathLike[str], board: Board, results: Path) -> Path:
-    """The table that plays on a board: a directory, or a board file; of the board's own file the
-    table with the same rules. Raises MissingTableError."""
+    """Return the table that plays on a board: a folder, or a board file. For the board's own file
+    it is the table with the same rules. Raises MissingTableError."""
     path, source = place_of(name), board.source
     absolute = name_of(path.absolute())
     same_board = source is not None and not path.is_dir() and absolute == name_of(source.file)
@@ -278,7 +277,7 @@ def table_used(name: str | os.PathLike[str], board: Board, results: Path) -> Pat
 
 
 def _part_kind(name: str) -> type[Part]:
-    """What holds the rows of a part of this name."""
+    """Return the class that reads a part with this name."""
     from luckbase.cluster.table.parts import TierPart
 
     if name == TIERS:
@@ -293,8 +292,8 @@ def _part_kind(name: str) -> type[Part]:
 
 
 def table_at(path: Path, manifest: Manifest, *, named_by_board: bool = False) -> StoredTable:
-    """Return the table at a path, with this manifest. named_by_board: found by the rules of a
-    board file as it is now, so never stale."""
+    """Return the table at a path with this manifest. named_by_board: it was found by the rules of
+    the current board file, so it is never stale."""
     from luckbase.cluster.table.table import StoredTable
 
     board = as_its_file_begins(manifest.board(manifest.reach), manifest.origin)
@@ -308,7 +307,7 @@ def table_at(path: Path, manifest: Manifest, *, named_by_board: bool = False) ->
 
 
 def open_table(path: str | os.PathLike[str], *, named_by_board: bool = False) -> StoredTable:
-    """Open the table in a directory, or at a URI. Raises MissingTableError, CorruptTableError."""
+    """Open the table in a folder or at a URI. Raises MissingTableError, CorruptTableError."""
     where = place_of(path)
     return table_at(where, read_manifest(storage_at(where), where), named_by_board=named_by_board)
 
@@ -318,17 +317,21 @@ def open_table(path: str | os.PathLike[str], *, named_by_board: bool = False) ->
 
 @dataclass(frozen=True)
 class Status(Result):
-    """What is known of a table without opening its files.
+    """The status of a table, without opening its files.
 
-    state: complete, partial, stale or damaged; refused of a table whose game is not known here; of
-    a board that has no table missing, of one that cannot be read refused: then `table` is its
-    file. options: not at the game's defaults.
-    title: of the board, where its file is still there. names: of its game, board and rules
-    identity. stores: payoffs, or decisions too (`Manifest.stores`). tiers: files of the full
-    table, of `tiers_in_all`. roots: of searches. date: of the last commit, in ISO 8601; None if
-    there was none. why: sentences, with what would help.
-    error: the bound on a payoff's. running: what a solve that runs says of itself
-    (`cluster.run.watch`).
+    table: the folder; for a board without a table, its file.
+    state: complete, partial, stale or damaged; missing if a board has no table; refused if a
+        table's game is unknown or a board cannot be read.
+    options: those that differ from the game's defaults.
+    tiers, tiers_in_all: number of files of the full table, and its total.
+    roots: number of roots of searches.
+    error: error bound of payoffs.
+    why: reasons and advice, as sentences.
+    running: progress of a running solve (`cluster.run.progress`).
+    title: of the board, if its file exists.
+    names: of its game, board and rules identity.
+    date: of the last commit, in ISO 8601; None if there was none.
+    stores: payoffs, or decisions too (`Manifest.stores`).
     """
 
     table: str
@@ -358,10 +361,10 @@ class Status(Result):
 
 
 def statuses_of(name: str, results: Path, settings: dict[str, str]) -> list[Status]:
-    """The status of the table that is named by its directory, or of all tables of a board file;
-    with settings of the one with these rules.
+    """Return the status of a table given by its folder, or of all tables of a board file; with
+    settings, only of the table with these rules.
 
-    Raises OptionError, MissingTableError for what is not there.
+    Raises OptionError or MissingTableError for a name that does not exist.
     """
     path = place_of(name)
     if path.is_dir():
@@ -406,7 +409,7 @@ def _status_of(path: Path) -> Status:
 
 
 def title_of(manifest: Manifest) -> str:
-    """The title of a table's board, where its file is still there: it is no part of the rules."""
+    """Return the title of a table's board, if its file exists: it is not part of the rules."""
     origin = manifest.origin
     if origin is not None:
         with suppress(LuckbaseError, OSError):
@@ -415,7 +418,7 @@ def title_of(manifest: Manifest) -> str:
 
 
 def _changed_at(path: Path) -> str | None:
-    """Return when the manifest was written; None if nothing says so."""
+    """Return when the manifest was written; None if unknown."""
     with suppress(OSError, LookupError, StoreError):
         newest = storage_at(path).details(NAME)[NAME].put_at
         return datetime.fromtimestamp(newest).astimezone().isoformat(timespec="seconds")
@@ -423,7 +426,8 @@ def _changed_at(path: Path) -> str | None:
 
 
 def running(path: Path) -> dict[str, Any] | None:
-    """What a solve of the table says of itself; None where none runs, on any machine."""
+    """Return the progress of a running solve of the table, on any machine; None if there is
+    none."""
     try:
         progress: dict[str, Any] = json.loads(storage_at(path).read(RUNNING))
         age = datetime.now().astimezone() - datetime.fromisoformat(progress["at"])
@@ -439,7 +443,7 @@ def running(path: Path) -> dict[str, Any] | None:
 def _state(
     manifest: Manifest, stale: list[str], damaged: dict[str, str], results: Path | None
 ) -> tuple[Condition, list[str]]:
-    """(the state in a word, why)."""
+    """Return the state and the reasons."""
     if stale and not damaged:
         return "stale", list(stale)
     if manifest.complete and not damaged:
@@ -459,7 +463,7 @@ def _state(
 
 @dataclass(frozen=True)
 class Question:
-    """A state worth asking about: what it shows, its fields, the table's answer."""
+    """An interesting state: its title, its fields and the table's answer."""
 
     title: str
     state: Mapping[str, Any]
@@ -467,7 +471,8 @@ class Question:
 
     @property
     def best(self) -> str:
-        """The best action, or the likeliest ones of a mixed strategy; a dash where nobody acts."""
+        """The best action, or the most likely choices of a mixed strategy; a dash if nobody
+        acts."""
         answer = self.answer
         if answer.strategies is None:
             return "toss-up" if answer.toss_up else answer.best or "–"
@@ -475,8 +480,7 @@ class Question:
         return ", ".join(f"{bid.name} {bid.chance:.0%}" for bid in likely[:3] if bid.chance > 0.005)
 
     def payoff_of(self, name: str) -> str:
-        """The payoff of an action to the player to act, or a dash where there is none, or none is
-        stored."""
+        """Return an action's payoff to the player who acts, or a dash if it is not stored."""
         for action in self.answer.actions:
             if action.name == name and action.value and self.answer.to_act is not None:
                 return f"{action.value[self.answer.to_act - 1]:z.4f}"
@@ -484,14 +488,14 @@ class Question:
 
 
 def action_names(questions: Sequence[Question]) -> list[str]:
-    """The actions among which somebody decides alone in these questions."""
+    """Return the actions of the questions in which one player decides."""
     answers = [question.answer for question in questions]
     return sorted({a.name for answer in answers if answer.to_act for a in answer.actions})
 
 
 def opening_answers(table: Lookup) -> list[Question]:
-    """The opening questions of the full table, answered; without one the start, or the roots of
-    searches: those that are not solved yet are left out."""
+    """Answer the full table's opening questions; without a full table, the start or the roots of
+    searches. States that are not solved yet are left out."""
     answers = []
     for title, state in _questions(table):
         with suppress(StateError, MissingTableError):
@@ -513,14 +517,14 @@ def _questions(table: Lookup) -> Iterator[tuple[str, Mapping[str, Any]]]:
 
 
 def roots_in(table: Lookup) -> list[dict[str, Any]]:
-    """The roots of a table's searches."""
+    """Return the roots of a table's searches."""
     goals = () if table.manifest is None else table.manifest.goals
     roots = [state for goal in goals if goal.roots is not None for state in goal.roots.start]
     return [in_order(state, table.game) for state in roots]
 
 
 def held_roots(table: Lookup) -> Iterator[dict[str, Any]]:
-    """Those that it has a row of."""
+    """Yield the roots that have a row."""
     for state in roots_in(table):
         if table.holds(table.game.parse(state).reshape(1, -1))[0]:
             yield state

@@ -1,7 +1,8 @@
-"""Publishing copies a finished table to a place where others read it: an object store, or the
-folder of a web server. Each file is checked as it is read, put, and read back to the last byte. A
-file that is there already is read and checked, and not put again, so a copy that was stopped
-continues. A reader of the copy needs the manifest and the files that it names.
+"""Publish a finished table: copy it to an object store or to the folder of a web server.
+
+Each file is checked when it is read, written, and read back completely. A file that already exists
+is checked and not written again, so an interrupted copy can be continued. Readers of the copy need
+the manifest and the files that it names.
 """
 
 from __future__ import annotations
@@ -23,12 +24,16 @@ from luckbase.solver.result import Result
 from luckbase.solver.sentences import many, some
 
 AT_ONCE = 4
-"""Files that are copied at once; each is in memory as a whole, twice."""
+"""Number of files copied at once; each is in memory twice."""
 
 
 @dataclass(frozen=True)
 class Published(Result):
-    """A table that was copied. files, bytes: of the table; copied: files that were not there."""
+    """A table that was copied.
+
+    files, bytes: of the table.
+    copied: number of files that did not exist before.
+    """
 
     table: str
     to: str
@@ -39,11 +44,12 @@ class Published(Result):
 
 
 def publish(table: Path, to: Path, on_rows: OnRows = nobody) -> Published:
-    """Copy a finished table to a place, which holds nothing yet or some of the same table.
-    on_rows: called with how many rows are there, and of how many.
+    """Copy a finished table to a place that is empty or contains part of the same table.
 
-    Raises RequestError for a table that is not finished, ForeignTableError where another stands in
-    the place, CorruptTableError where a byte of either is not as it was written, StoreError.
+    on_rows: called with the number of rows copied and the total.
+
+    Raises RequestError if the table is not finished, ForeignTableError if the place contains
+    another table, CorruptTableError if a file of either has changed, StoreError.
     """
     source, target = storage_at(table), storage_at(to)
     manifest = read_manifest(source, table)
@@ -56,7 +62,7 @@ def publish(table: Path, to: Path, on_rows: OnRows = nobody) -> Published:
         writer.sweep()
 
         def copy(entry: FileEntry) -> FileEntry:
-            """Return the file's entry in the copy; put its bytes if they are not there."""
+            """Return the file's entry in the copy; write the file if it is missing."""
             existing = writer.manifest.files.get(entry.name)
             same = existing is not None and existing.sha256 == entry.sha256
             if existing is not None and same and why_wrong(target, to, existing) is None:
@@ -71,7 +77,7 @@ def publish(table: Path, to: Path, on_rows: OnRows = nobody) -> Published:
             return new
 
         files = [manifest.files[name] for name in sorted(manifest.files)]
-        writer.add(*(replace(goal, board_file="") for goal in manifest.goals))  # a path from here
+        writer.add(*(replace(goal, board_file="") for goal in manifest.goals))  # the path is local
         writer.add(*manifest.levels.values())
         for entry, new in zip(files, in_threads(copy, files, AT_ONCE), strict=True):
             if writer.manifest.files.get(entry.name) != new:

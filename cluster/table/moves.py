@@ -1,17 +1,17 @@
-"""What can happen at a state: every action, every chance outcome, in words and with its payoffs.
+"""The moves at a state: every action and every chance outcome, in words and with its payoffs.
 
-One step of the rules (`solver.search.expand.expand`) gives the children of a state, one look into
-the table the payoffs of all of them at once; the answer to the state itself is what the table says
-(`cluster.table.lookup`). A state above the table is answered by a search, within a limit.
+One step of the rules (`solver.search.expand.expand`) gives the children of a state, and one lookup
+their payoffs. The answer for the state itself comes from the table (`cluster.table.lookup`), or
+from a limited search if the state is above the table.
 
-    >>> with luckbase.open("boards/pig/tiny.toml") as table:
-    ...     there = table.moves({"mine": 0, "yours": 10, "turn": 4})
-    ...     [(move.action.name, round(move.cost, 4), len(move.outcomes)) for move in there.moves]
-    [('roll', 0.0, 6), ('hold', 0.3256, 1)]
+>>> with luckbase.open("boards/pig/tiny.toml") as table:
+...     there = table.moves({"mine": 0, "yours": 10, "turn": 4})
+...     [(move.action.name, round(move.cost, 4), len(move.outcomes)) for move in there.moves]
+[('roll', 0.0, 6), ('hold', 0.3256, 1)]
 
-Where no payoffs are stored, everybody does what is stored, from a state on: that is followed to
-where payoffs are stored or the game is over, exactly (`follow_decisions`), or played many times
-(`play_games`). No action is searched for.
+Where a table stores only decisions, the payoffs under these decisions are computed exactly, down to
+stored payoffs or the end of the game (`follow_decisions`), or estimated by simulated games
+(`play_games`). Neither searches for better actions.
 """
 
 from __future__ import annotations
@@ -43,24 +43,25 @@ from luckbase.solver.search.expand import Expanded, expand, who_acts
 from luckbase.solver.sentences import option
 
 MAX_CASES = 1296
-"""Equally likely cases that weights are said in: four dice of six sides."""
+"""Maximum number of equally likely cases for writing probabilities as counts: four dice with six
+sides."""
 
 
 def address(state: Mapping[str, Any]) -> str:
-    """A state as an address on a page says it: ``scores=0,500,0&earned=1,0,0``."""
+    """Return a state as the query of a page's URL: ``scores=0,500,0&earned=1,0,0``."""
     return sentences.fields(state, "&")
 
 
 @dataclass(frozen=True)
 class StateText(Result):
-    """A state as an address says it, and as a person types it."""
+    """A state as text: `query` for a URL, `text` as a person types it."""
 
     query: str
     text: str
 
 
 def state_text(state: Mapping[str, Any]) -> dict[str, str]:
-    """The `StateText` of the fields of a state, in JSON: an answer has a dozen."""
+    """Return the `StateText` of a state as JSON. Not a dataclass, because an answer has a dozen."""
     if type(state) is not Described:
         return {"query": address(state), "text": sentences.fields(state)}
     words = state.typed()
@@ -70,20 +71,23 @@ def state_text(state: Mapping[str, Any]) -> dict[str, str]:
 Addressed = Flat[Annotated[Mapping[str, Any], PlainSerializer(
     state_text, return_type=StateText
 )]]  # fmt: skip
-"""A state's fields, which stand in JSON as its `StateText`."""
+"""A state's fields; in JSON its `StateText`."""
 
 
-@dataclass(slots=True)  # frozen it takes five times as long to make, and an answer has a dozen
+@dataclass(slots=True)  # not frozen: five times faster to make; an answer has a dozen
 class Outcome(Result):
-    """Where chance leads, or both players' choices together.
+    """A chance outcome of an action, or of both players' choices.
 
-    name: what happens, in words. weight, cases: its chance as so many of so many equally likely
-    cases, where there are few; else the chance, of a pair of choices given these, and None. chance:
-    given the action; of a pair, under optimal strategies. reward: what it pays, one number a
-    player. state: where it leads, in JSON as `query`, `text`. value: its payoff, one a player; None
-    where the table does not know it. over: whether the game ends there. pair: at a state in which
-    both choose at once, the choice of each, counted from 0. actor: who acts where it leads, from 0;
-    -1: nobody, or both.
+    name: describes it in words.
+    weight, cases: its probability as `weight` of `cases` equally likely cases. If they are too
+        many, and for a pair of choices, `weight` is the probability and `cases` is None.
+    chance: its probability given the action; for a pair of choices, under optimal strategies.
+    reward: of each player.
+    state: the resulting state; in JSON as `query` and `text`.
+    value: payoff of each player at that state; None if the table does not have it.
+    over: True if the game ends there.
+    pair: for simultaneous moves, the index of each player's choice.
+    actor: the player who acts at the resulting state, from 0; -1 for nobody or both.
     """
 
     name: str
@@ -100,7 +104,7 @@ class Outcome(Result):
 
 @dataclass(frozen=True)
 class OneOrMore(Result):
-    """What can come of an action: next, the one state that it leads to, else outcomes."""
+    """The outcomes of an action: `next` if there is only one, otherwise `outcomes`."""
 
     next: IfAny[Outcome] = None
     outcomes: IfAny[tuple[Outcome, ...]] = None
@@ -108,10 +112,14 @@ class OneOrMore(Result):
 
 @dataclass(frozen=True)
 class Move(Result):
-    """An action with what can come of it. best: it is the one that the table takes. toss_up: as
-    good as the best, as far as the table's precision can tell. cost: what it costs the one who
-    decides against the best, 0 where that can not be told; None where nobody knows. outcomes:
-    likeliest first; in JSON `next` where there is one."""
+    """An action with its outcomes.
+
+    best: True if it is the table's best action.
+    toss_up: True if it equals the best within the table's precision.
+    cost: cost to the player who decides, compared with the best; 0 if they cannot be distinguished;
+        None if unknown.
+    outcomes: most likely first. In JSON `next` if there is only one.
+    """
 
     action: Flat[Action]
     best: bool
@@ -125,9 +133,15 @@ class Move(Result):
 
 @dataclass(frozen=True)
 class Moves(Result):
-    """What can happen at a state. numbers: the state, int64 (fields,), canonical. answer: what the
-    table says of it. over, held: whether the game is over there, and whether the table has a row of
-    it. moves: best first. outcomes: most likely first, where nobody chooses, or both at once."""
+    """The moves at a state.
+
+    numbers: the canonical state, int64 (fields,).
+    answer: of the table.
+    over: True if the game is over.
+    held: True if the table has a row for the state.
+    moves: best first.
+    outcomes: most likely first, if nobody chooses or both players do.
+    """
 
     numbers: PythonOnly[Ints]
     answer: Flat[Answer]
@@ -144,11 +158,13 @@ class Moves(Result):
 def moves(
     table: Lookup, state: State, max_states: int = 0, on_level: OnLevel | None = None
 ) -> Moves:
-    """What can happen at a state, as `Lookup.ask` takes it.
+    """Return the moves at a state, given as in `Lookup.ask`.
 
-    max_states: how many a search may meet where the table does not reach the state; on_level: told
-    of it. Raises StateError; MissingTableError for a state beyond the table where nothing may be
-    searched; SearchLimitError.
+    max_states: limit of the search if the table does not contain the state.
+    on_level: called with the search's progress.
+
+    Raises StateError; MissingTableError if the table does not contain the state and `max_states` is
+    0; SearchLimitError.
     """
     game = table.game
     inputs = game.fields.read(state).reshape(1, -1)
@@ -166,8 +182,11 @@ def moves(
 
 
 class _Children:
-    """The children of canonical states (n, fields), as people see them. payoffs: float64
-    (m, players); known: bool (m,), which of them are."""
+    """The children of canonical states (n, fields).
+
+    payoffs: float64 (m, players).
+    known: bool (m,), which payoffs are known.
+    """
 
     def __init__(
         self, table: Lookup, states: Ints, edges: Expanded, payoffs: Floats,
@@ -187,12 +206,12 @@ class _Children:
         self.outcome_names = table.game.own(Drawing).outcome_names
 
     def at(self, x: int, answer: Answer) -> Moves:
-        """What can happen at state x, to which this is the answer."""
+        """Return the moves at state x, whose answer is given."""
         numbers, held, kind = self.numbers[x], self.held[x], self.kinds[x]
         if kind == TERMINAL:
             return Moves(numbers, answer, True, True)
         span, actor = slice(self.first[x], self.first[x + 1]), int(self.edges.actors[x])
-        if kind == SIMULTANEOUS:  # what comes of a choice depends on both
+        if kind == SIMULTANEOUS:  # the outcome of a choice depends on both players
             bids = (
                 Move(each, each.name == answer.best, False, None, ()) for each in answer.actions
             )
@@ -202,8 +221,8 @@ class _Children:
         return Moves(numbers, answer, False, held, tuple(self.moves(answer, numbers, span, actor)))
 
     def outcomes(self, answer: Answer, numbers: Ints, span: slice) -> tuple[Outcome, ...]:
-        """The outcomes of one action at the state (fields,), most likely first; edges that come to
-        the same are one."""
+        """Return the outcomes of one action at a state (fields,), most likely first. Edges with
+        equal results are merged."""
         edges, chances = [*range(span.start, span.stop)], tuple(self.weights[span])
         cases, same = equal_cases(chances), self.same[span]
         if len({*same}) < len(same):
@@ -233,7 +252,7 @@ class _Children:
         )  # fmt: skip
 
     def moves(self, answer: Answer, numbers: Ints, span: slice, actor: int) -> Iterator[Move]:
-        """The actions of the one who decides, best first, as the answer has them."""
+        """Yield the actions of the player who decides, best first."""
         first, last = (bisect_left(self.starts, edge) for edge in (span.start, span.stop))
         starts = [*self.starts[first:last], span.stop]
         named = {self.game.action_name(self.actions[a]): slice(a, b) for a, b in pairwise(starts)}
@@ -249,8 +268,8 @@ class _Children:
             )  # fmt: skip
 
     def pairs(self, answer: Answer, span: slice) -> tuple[Outcome, ...]:
-        """Where both choose at once: what comes of every pair of choices, with its chance under the
-        strategies of the answer."""
+        """Return the outcomes of every pair of simultaneous choices, with their probabilities under
+        the answer's strategies."""
         assert answer.strategies is not None
         first, second = answer.strategies
         row, column = (
@@ -271,16 +290,16 @@ class _Children:
 
 
 def happened(game: Game, before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
-    """What leads from one state to another, where the game has no name for it
-    (`solver.game.capabilities.Drawing`), in words: ``turn 4 -> 0; player 2 is up``."""
+    """Describe a change of state for which the game has no name
+    (`solver.game.capabilities.Drawing`): ``turn 4 -> 0; player 2 is up``."""
     turns = before.get("player") != after.get("player")
     parts = [changed(game, before, after), f"player {after['player']} is up" if turns else ""]
     return "; ".join(filter(None, parts)) or "nothing changes"
 
 
 def changed(game: Game, before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
-    """The fields that differ, as the one who moved sees them: ``player 2: scores 1500 -> 2000``,
-    ``turn 0 -> 4``; "" where none does."""
+    """Return the fields that differ, from the mover's point of view: ``player 2: scores 1500 ->
+    2000``, ``turn 0 -> 4``; "" if none."""
     if before.get("player") != after.get("player") and "mine" in before:
         after = {**after, "mine": after["yours"], "yours": after["mine"]}
     plain: list[str] = []
@@ -296,7 +315,7 @@ def changed(game: Game, before: Mapping[str, Any], after: Mapping[str, Any]) -> 
                     by_player.setdefault(i + 1, []).append(f"{name} {was} -> {is_}")
         elif each.is_set and new is not None and old is not None and set(new) < set(old):
             plain.append(f"{name} without {sentences.listed([x for x in old if x not in new])}")
-        elif new is not None:  # what was rolled or turned up is gone with what was done
+        elif new is not None:  # a value that is used up is not mentioned
             came_from = "" if old is None else f"{sentences.listed(old)} -> "
             plain.append(f"{name} {came_from}{sentences.listed(new)}")
     parts = [f"player {i}: {', '.join(each)}" for i, each in sorted(by_player.items())]
@@ -306,14 +325,14 @@ def changed(game: Game, before: Mapping[str, Any], after: Mapping[str, Any]) -> 
 
 @lru_cache(maxsize=256)
 def likeliest_first(chances: Sequence[float]) -> list[int]:
-    """The numbers of chances, the greatest first, of equal ones the first."""
+    """Return the indices of probabilities, largest first, ties in order."""
     return sorted(range(len(chances)), key=lambda i: -chances[i])
 
 
 @lru_cache(maxsize=256)
 def equal_cases(weights: Sequence[float]) -> int | None:
-    """The least number of equally likely cases of which each weight is so many; None where there
-    are more than `MAX_CASES`."""
+    """Return the smallest number of equally likely cases of which every weight is a multiple; None
+    if it exceeds `MAX_CASES`."""
     cases = np.arange(1, MAX_CASES + 1)
     counts = np.multiply.outer(cases, np.array(weights))
     whole = (np.abs(counts - np.round(counts)) < 1e-9).all(axis=1)
@@ -321,16 +340,20 @@ def equal_cases(weights: Sequence[float]) -> int | None:
 
 
 BYTES_AN_EDGE = 130
-"""Of memory, while decisions are followed: 71 a state's edge that is kept, as much on the way."""
+"""Bytes of memory while decisions are followed: 71 for each stored edge, and as much for temporary
+arrays."""
 
 
 def follow_decisions(
     table: Lookup, state: State, max_states: int, on_states: Callable[[int], None]
 ) -> Answer:
-    """The payoffs of every action at a state that the table holds, if what is stored is done from
-    there on; exact. on_states: told how many states that is, before they are solved.
+    """Compute the exact payoffs of every action at a stored state if all players follow the stored
+    decisions afterwards.
 
-    Raises StateError, SearchLimitError for more than `max_states` or than there is memory for.
+    on_states: called with the number of states before they are solved.
+
+    Raises StateError; SearchLimitError for more than `max_states` states, or more than fit in
+    memory.
     """
     from luckbase.solver.policy.chain import explore_profile
 
@@ -363,8 +386,9 @@ def follow_decisions(
 
 
 def play_games(table: Lookup, state: State, games: int, seed: int) -> Answer:
-    """The mean payoffs of every action over so many games each, everybody doing what is stored from
-    there on; `error` is the largest of their standard errors. What is best is as stored."""
+    """Estimate the payoffs of every action by `games` simulated games each, in which all players
+    follow the stored decisions. `error` is the largest standard error. The best action is the
+    stored one."""
     from luckbase.solver.policy.evaluate import Starts, simulate
 
     game, stored = table.game, table.ask(state)

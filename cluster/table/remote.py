@@ -1,14 +1,19 @@
-"""Tables in an object store, or on a web server: what `storage.Storage` asks, by obstore.
+"""Tables in an object store or on a web server: `storage.Storage` with obstore.
 
-Measured of it (0.12): a list goes by whole segments of names and leaves out the name itself; a
-range beyond the end comes back short, without an error; a put with a condition is one request that
-is not made again after a timeout and may have landed (it is read back: what it wrote, or another);
-a store may answer 409 with nothing there (it is tried again); a read of a bucket that is not there
-looks like one of an object that is not (what the answer says is looked at); without credentials it
-asks a metadata address of the cloud for them (`credentials`: only on a machine of that cloud;
-anywhere else it does not answer, and the error of that says nothing); its threads do not live on in
-a forked process (`Objects._store`). Its own retries give up after 2 s of a server that is away;
-here, of one that has answered before, after three minutes.
+Observed behaviour of obstore 0.12, and how this module handles it:
+
+* Lists match whole segments of names and exclude the name itself.
+* A range beyond the end returns fewer bytes without an error.
+* A conditional put is not retried after a timeout but may have succeeded. The object is read back
+  to learn who wrote it.
+* A store may answer 409 although no object exists. The request is repeated.
+* Reading from a missing bucket looks like reading a missing object. The text of the answer is
+  examined.
+* Without credentials, it queries the cloud's metadata address, which fails with an unhelpful error
+  on other machines. `credentials` allows this only on a machine of that cloud.
+* Its threads do not survive a fork (`Objects._store`).
+* Its own retries give up after 2 s if a server is down. Here, a store that has answered before gets
+  three minutes.
 """
 
 from __future__ import annotations
@@ -36,12 +41,12 @@ from luckbase.solver.errors import CorruptTableError, StoreError
 
 Store = Any  # one of obstore's
 COALESCE = 1 << 20
-"""Ranges with fewer bytes between them are read in one request, which takes as long as these."""
+"""Ranges separated by fewer bytes are read in one request, which takes as long as these bytes."""
 TIMEOUT = "120s"
-"""Without a byte of an answer, from when a request begins to be sent."""
+"""Maximum time without a byte of an answer, from the start of a request."""
 PATIENT = {"tries": 60, "seconds": 180.0}
 FIRST = {"tries": 8, "seconds": 12.0}
-"""How often, and how long, a request is made again; before a store has answered at all."""
+"""Limits of retries; before a store has answered for the first time, the second ones."""
 _SAID = re.compile(r"<Code>(\w+)</Code>|\(code: (\w+)\)")
 _STATUS = re.compile(r"status code: (\d+)")
 _NO_BUCKET = ("NoSuchBucket", "ContainerNotFound")
@@ -50,7 +55,7 @@ _KEYS = ("InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "Invalid
 _FULL = ("QuotaExceeded", "InsufficientStorage", "code: 507", "no space left", "StorageFull")
 _NOISE = re.compile(r".* in [\d.]+\S?s - ")
 _ENDPOINT = re.compile(r"https?://[\w.:\[\]-]+(/[\w./-]*)?", re.ASCII)
-"""Others have no scheme, or obstore panics at them."""
+"""obstore panics at endpoints without a scheme."""
 _SERVER_TIME = re.compile(r"<ServerTime>([^<]+)</ServerTime>")
 _MINUTE = "%Y-%m-%d %H:%M"
 _AWAY = ("error sending request", "timed out", "connection")
@@ -83,12 +88,12 @@ def _store(scheme: str, bucket: str, patient: bool, config: tuple[tuple[str, Any
 
 
 class Objects(Storage):
-    """Objects under a prefix of a bucket, or below a web address, which is only read."""
+    """Objects under a prefix of a bucket, or under a read-only web address."""
 
     anywhere = True
 
     def __init__(self, scheme: str, bucket: str, prefix: str = "") -> None:
-        """Raises StoreError where there are no credentials for it."""
+        """Raises StoreError if there are no credentials."""
         self.scheme, self.bucket, self.prefix = scheme, bucket, prefix
         self.where = "/".join(filter(None, [f"{scheme}://{bucket}", prefix]))
         self.lists = scheme not in READ_ONLY
@@ -97,7 +102,7 @@ class Objects(Storage):
 
     @classmethod
     def at(cls, path: Path) -> Objects:
-        """What lies under a path that is a URI."""
+        """Return the storage at a path that is a URI."""
         scheme, bucket, *prefix = path.parts
         return cls(scheme.rstrip(":"), bucket, "/".join(prefix))
 
@@ -109,7 +114,7 @@ class Objects(Storage):
                 "start it by multiprocessing's spawn"
             )
         place = self.scheme, self.bucket
-        patient = self.scheme == "memory" or place in _answered  # of a memory there is one
+        patient = self.scheme == "memory" or place in _answered  # there is only one memory store
         return _store(*place, patient, self._config)
 
     def _key(self, name: str) -> str:
@@ -117,7 +122,8 @@ class Objects(Storage):
 
     @contextmanager
     def _errors(self, name: str, does: str = "read") -> Iterator[None]:
-        """What obstore raises, as a sentence; FileNotFoundError only where the bucket is there."""
+        """Convert obstore's errors to StoreError. Only if the bucket exists, raise
+        FileNotFoundError."""
         try:
             yield
         except (FileNotFoundError, exceptions.BaseError, ValueError) as error:
@@ -133,7 +139,7 @@ class Objects(Storage):
         _answered.add((self.scheme, self.bucket))
 
     def _reason(self, message: str, does: str) -> str:
-        """Why the store did not do what was wanted, and what helps, for people."""
+        """Return the reason of a failure, with advice."""
         status = _STATUS.search(message)
         if self.scheme in READ_ONLY and status and status[1] in ("401", "403"):
             return f"its server lets nobody read there without a login ({status[1]})"
@@ -187,9 +193,9 @@ class Objects(Storage):
             return bytes(answer.bytes()), str(answer.meta["e_tag"])
 
     def has(self, name: str) -> bool:
-        """Whether there is an object of this name."""
+        """True if the object exists."""
         try:
-            with self._errors(name):  # `head` would not say that there is no bucket
+            with self._errors(name):  # `head` would not report a missing bucket
                 obstore.get(self._store, self._key(name))
         except FileNotFoundError:
             return False
@@ -209,7 +215,7 @@ class Objects(Storage):
         return dict(sorted(details.items()))
 
     def names(self) -> list[str]:
-        """The first segments of the names, each once."""
+        """Return the distinct first segments of the names."""
         self._lists()
         with self._errors("", "list"):
             listing = obstore.list_with_delimiter(self._store, self.prefix or None)
@@ -240,17 +246,18 @@ class Objects(Storage):
         return tag is not None
 
     def _alone(self, name: str) -> AbstractContextManager[object]:
-        return nullcontext()  # no store deletes by a condition
+        return nullcontext()  # stores cannot delete conditionally
 
     def swap(self, name: str, content: bytes, tag: str | None) -> str | None:
         return self._conditional(name, content, "create" if tag is None else {"e_tag": tag})
 
     def _conditional(self, name: str, content: bytes, mode: Any) -> str | None:
-        """The tag of the content, which is there now; None where another is, or was changed.
+        """Put an object if the condition holds. Return its tag; None if another object is there.
 
-        A request whose answer was lost may have landed, so after any but a clear yes it is read
-        back. Where the store says no and nothing is there (409), or nothing is as it was before an
-        answer was lost, the request is made again."""
+        If the answer is lost, the request may have succeeded. So after every answer except success,
+        the object is read back. The request is repeated if the store refuses although no object
+        exists (409), or if the object is unchanged after a lost answer.
+        """
         self.check_writable()
         end = time.monotonic() + PATIENT["seconds"]
         for tries in count():
@@ -295,9 +302,8 @@ class Objects(Storage):
 
 
 def _date_of(endpoint: str | None) -> str:
-    """What a server takes for the time, as ISO 8601, by the date of any answer; "" where it does
-    not say."""
-    import urllib.error  # and ssl and email: not for every question
+    """Return a server's time as ISO 8601, from the date of an answer; "" if it has none."""
+    import urllib.error  # also imports ssl and email: do so only if needed
     import urllib.request
     from email.utils import parsedate_to_datetime
 
@@ -313,7 +319,7 @@ def _date_of(endpoint: str | None) -> str:
 
 
 def _is_final(error: Exception) -> bool:
-    """Whether a put that failed has not landed, and will not if it is made again."""
+    """True if a failed put was not written and would fail again."""
     message = str(error)
     status = next(iter(_STATUS.findall(message)), "")
     refused = status.startswith("4") and status not in ("408", "409", "429")
@@ -321,7 +327,7 @@ def _is_final(error: Exception) -> bool:
 
 
 def _reason(message: str, does: str) -> str:
-    """Why a store did not do what was asked, and what helps, for people."""
+    """Return why a store refused a request, with advice."""
     code = next((a or b for a, b in _SAID.findall(message)), "")
     status = next(iter(_STATUS.findall(message)), "")
     first = message.partition("\n\nDebug")[0]
@@ -358,7 +364,8 @@ def _has(*names: str) -> bool:
 
 
 def _require(scheme: str, present: bool, expected: str) -> None:
-    """Raises StoreError where there are no credentials and this is no machine of the cloud."""
+    """Raise StoreError if there are no credentials and this machine does not belong to the
+    cloud."""
     if present:
         return
     for name in ("sys_vendor", "product_name", "bios_vendor"):
@@ -369,7 +376,8 @@ def _require(scheme: str, present: bool, expected: str) -> None:
 
 
 def _of_s3() -> dict[str, Any]:
-    """What the profile in ~/.aws says, and the environment, which counts. Raises StoreError."""
+    """Return the settings of the profile in ~/.aws, overridden by the environment. Raises
+    StoreError."""
     config: dict[str, Any] = {}
     profile = os.environ.get("AWS_PROFILE", "default")
     for variable, name, section in (
@@ -403,7 +411,7 @@ def _of_s3() -> dict[str, Any]:
 
 
 def _of_gs() -> dict[str, Any]:
-    """Nothing: obstore looks where gcloud puts them. Raises StoreError."""
+    """Return no settings: obstore finds gcloud's own. Raises StoreError."""
     file = Path("~/.config/gcloud/application_default_credentials.json").expanduser()
     present = file.is_file() or _has(
         "GOOGLE_APPLICATION_CREDENTIALS", "GOOGLE_SERVICE_ACCOUNT", "GOOGLE_SERVICE_ACCOUNT_PATH",
@@ -414,7 +422,8 @@ def _of_gs() -> dict[str, Any]:
 
 
 def _of_az() -> dict[str, Any]:
-    """What a connection string says, and the names that Azure's tool has. Raises StoreError."""
+    """Return the settings of a connection string or of the Azure CLI's variables. Raises
+    StoreError."""
     text = os.environ.get("AZURE_STORAGE_CONNECTION_STRING", "")
     parts = dict(each.split("=", 1) for each in text.split(";") if "=" in each)
     env = os.environ.get
@@ -434,7 +443,7 @@ def _of_az() -> dict[str, Any]:
 
 
 def credentials(scheme: str) -> dict[str, Any]:
-    """How a store of this kind is opened here. Raises StoreError."""
+    """Return the settings to open a store of this kind. Raises StoreError."""
     find = {"s3": _of_s3, "gs": _of_gs, "az": _of_az}.get(scheme)
     config = find() if find else {}
     endpoint = config.get("endpoint")

@@ -1,12 +1,13 @@
-"""Where a table's bytes lie: put, read ranges, list, delete. A folder does it, memory, and what a
-URI names (`cluster.table.remote`): `storage_at` says which.
+"""Storage of a table's objects: put, read ranges, list, delete.
 
-Names are relative and written with ``/``. `put` is whole or not at all, and on the disk when it
-returns: the bytes are written beside their place under a name that no other attempt has, flushed
-and renamed, and the folder is flushed.
+It is a folder, memory, or an object store at a URI (`cluster.table.remote`); `storage_at` returns
+the right one.
 
-A `Place` is a `Path` whose text is a URI, ``s3://bucket/prefix``, ``gs://``, ``az://``, read-only
-``https://``: everything that joins names to the path of a table, or of results, takes one.
+Names are relative, with ``/`` as separator. `put` is atomic and durable: bytes are written under a
+unique temporary name, flushed, renamed, and the folder is flushed.
+
+A `Place` is a `Path` whose text is a URI: ``s3://bucket/prefix``, ``gs://``, ``az://`` or read-only
+``https://``. All code that joins names to the path of a table or of results accepts one.
 """
 
 from __future__ import annotations
@@ -36,72 +37,78 @@ from urllib.parse import unquote
 from luckbase.solver.errors import CorruptTableError, OptionError, StoreError, need
 
 READ_ONLY = ("https", "http")
-"""URIs of these are written by nobody, nor listed."""
+"""Schemes of URIs that can neither be written nor listed."""
 MAX_TAGGED = 64 << 20
-"""Bytes of an object that is replaced by compare-and-swap."""
+"""Maximum bytes of an object that is replaced by compare-and-swap."""
 PARALLEL = 16
-"""Requests of a store that are under way at once."""
+"""Maximum number of concurrent requests to a store."""
 WITHOUT_LINKS = (errno.EPERM, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP, errno.EMLINK)
-"""What a file system says that has no links."""
+"""Errors of file systems without hard links."""
 LOCK_SECONDS = 30.0
-"""Seconds that a process waits for a lock, which others need while they write a small file."""
+"""Seconds to wait for a lock. Other processes hold it while they write a small file."""
 LOCAL_LOCKS = {"nolock", "local_lock=all", "local_lock=flock", "local_lock=posix", "localflock"}
-"""Options of mounts (NFS, Lustre) with which locks are only seen on this host."""
+"""Mount options (NFS, Lustre) with which locks are visible only on this host."""
 SCHEMES = ("s3", "gs", "az", "https", "http", "memory")
 _URI = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/")
 _BUCKET = re.compile(r"[\w.:@%~\[\]-]+", re.ASCII)
-"""A bucket's name, or a web server's: obstore panics at others."""
+"""Name of a bucket or web server. obstore panics at other names."""
 OBJECTS = "luckbase.cluster.table.remote:Objects"
-"""The storage of what a URI names, loaded when there is one: it brings obstore."""
+"""The storage class for URIs, loaded on first use because it imports obstore."""
 _attempts = count()
 S = TypeVar("S")
 R = TypeVar("R")
 
 
 class Stored(NamedTuple):
-    """What a place says of an object: bytes, and when it was put there, in seconds since 1970 by
-    the place's own clock."""
+    """An object in a storage: its size, and when it was written, in seconds since 1970 by the
+    storage's clock."""
 
     size: int
     put_at: float
 
 
 class Storage(ABC):
-    """What a table asks of the place that it lies in."""
+    """The operations that a table needs from its storage."""
 
     anywhere = False
-    """Whether every machine sees it by its name; each request takes a while."""
+    """True if every machine can reach it by its name; each request then has a latency."""
     where = ""
-    """Its URI, where it has one."""
+    """Its URI, if it has one."""
     lists = True
-    """Whether it says what it has."""
+    """True if it can list its objects."""
 
     def check_writable(self) -> None:  # noqa: B027  # most are
-        """Raise StoreError if no object can be stored here."""
+        """Raise StoreError if the storage is not writable."""
 
     @abstractmethod
     def put(self, name: str, content: bytes | Path) -> None:
-        """Store an object; a Path, which must come from `temporary`, is moved."""
+        """Store an object. A Path must come from `temporary`; the file is moved."""
 
     @abstractmethod
     def read(self, name: str, start: int = 0, stop: int | None = None) -> bytes:
-        """Return bytes [start, stop) of an object. Raises FileNotFoundError; CorruptTableError if
-        there are fewer, or for what is no regular file."""
+        """Return bytes [start, stop) of an object.
+
+        Raises FileNotFoundError; CorruptTableError if there are fewer bytes or it is not a regular
+        file.
+        """
 
     def read_ranges(self, name: str, spans: Sequence[tuple[int, int]]) -> list[bytes]:
-        """As `read` of several ranges [start, stop), in few requests."""
+        """Return several ranges [start, stop) as `read` does, in few requests."""
         return [self.read(name, start, stop) for start, stop in spans]
 
     @abstractmethod
     def put_if_absent(self, name: str, content: bytes | Path) -> bool:
-        """Store an object where there is none, as `put` does; whether it is there now with this
-        content. A Path stays where it is not. An answer that was lost is found out by reading back:
-        so what must not be taken for another's has a nonce in it."""
+        """Store an object as `put` does, unless one exists. Return True if the object now has this
+        content.
+
+        A Path is deleted only if True. If an answer is lost, the content is read back to learn the
+        result. So content that must not be confused with another writer's needs a nonce.
+        """
 
     def swap(self, name: str, content: bytes, tag: str | None) -> str | None:
-        """Replace an object that has this tag; without a tag, store it if there is none. Return
-        its new tag; None if the object has another tag, or there is none. For a nonce see
-        `put_if_absent`."""
+        """Replace an object that has this tag; if `tag` is None, create it. Return its new tag;
+        None if the object has another tag or does not exist. As in `put_if_absent`, content may
+        need a nonce."""
         with self._alone(name):
             now = None
             with suppress(FileNotFoundError):
@@ -112,13 +119,15 @@ class Storage(ABC):
         return tag_of(content)
 
     def read_tagged(self, name: str) -> tuple[bytes, str]:
-        """Return all bytes of a small object, and its tag: no other content of the name has it.
-        Raises FileNotFoundError, CorruptTableError for more than `MAX_TAGGED` bytes."""
+        """Return all bytes of a small object and its tag, which is unique to this content.
+
+        Raises FileNotFoundError; CorruptTableError for more than `MAX_TAGGED` bytes.
+        """
         content = self.read(name)
         return content, tag_of(content)
 
     def delete_tagged(self, name: str, tag: str) -> bool:
-        """Delete an object that has this tag; return whether it had."""
+        """Delete an object if it has this tag; return True if it had."""
         with self._alone(name):
             try:
                 same = self.read_tagged(name)[1] == tag
@@ -129,27 +138,27 @@ class Storage(ABC):
         return same
 
     def _alone(self, name: str) -> AbstractContextManager[object]:
-        """Keep others from replacing the object, in a place without tags of its own."""
+        """Lock an object, in a storage without tags of its own."""
         raise NotImplementedError
 
     @abstractmethod
     def details(self, prefix: str = "") -> dict[str, Stored]:
-        """The objects whose names begin so, in order of their names."""
+        """Return the objects whose names begin with a prefix, sorted by name."""
 
     def list(self, prefix: str = "") -> dict[str, int]:
-        """The objects whose names begin so, in order, with their sizes."""
+        """Return the sizes of the objects whose names begin with a prefix, sorted by name."""
         return {name: stored.size for name, stored in self.details(prefix).items()}
 
     @abstractmethod
     def delete(self, name: str) -> None:
-        """Delete an object, if it is there."""
+        """Delete an object if it exists."""
 
     @abstractmethod
     def temporary(self, name: str) -> Path:
-        """A file on this machine where the bytes for `name` may be written; never the same one."""
+        """Return a new path on this machine for writing the bytes of `name`."""
 
     def written(self, name: str, content: bytes) -> Path:
-        """Bytes for `name` in a temporary place, on the disk."""
+        """Write bytes for `name` to a temporary file and flush it."""
         path = self.temporary(name)
         try:
             with path.open("wb") as file:
@@ -163,7 +172,7 @@ class Storage(ABC):
 
 
 class Folder(Storage):
-    """A folder of this machine, or one that several share."""
+    """A folder on this machine, possibly shared with others."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -200,8 +209,8 @@ class Folder(Storage):
 
     def _flush_folder(self, folder: Path) -> None:
         flush_folder(folder)
-        # Once its own name too, and those of the folders above it, up to the table's: a folder
-        # may be new where its neighbours are not.
+        # Also flush each folder's own name once, up to the table's folder, because a folder may be
+        # newer than its siblings.
         while folder != self.path and folder not in self._flushed:
             self._flushed.add(folder)
             folder = folder.parent
@@ -250,7 +259,7 @@ class Folder(Storage):
         return done
 
     @contextmanager
-    def _alone(self, name: str) -> Iterator[None]:  # of any process of any host that sees it
+    def _alone(self, name: str) -> Iterator[None]:  # excludes all processes on all hosts
         lock = self.path / f"{name}.lock"
         while True:
             make_folder(lock.parent)
@@ -259,7 +268,8 @@ class Folder(Storage):
                 if _is_at(file, lock):
                     yield
                     return
-            # else luckbase clean deleted the file meanwhile, and others would lock a new one
+            # otherwise luckbase clean has deleted the file, and other processes would lock a new
+            # one
 
     def details(self, prefix: str = "") -> dict[str, Stored]:
         details: dict[str, Stored] = {}
@@ -270,7 +280,7 @@ class Folder(Storage):
                         if path.startswith(prefix) or prefix.startswith(path)]  # fmt: skip
             for name in names:
                 if f"{at}{name}".startswith(prefix):
-                    with suppress(FileNotFoundError):  # a solve that runs has just moved it
+                    with suppress(FileNotFoundError):  # a running solve has just moved it
                         stat = os.stat(f"{folder}/{name}")
                         details[f"{at}{name}"] = Stored(stat.st_size, stat.st_mtime)
         return dict(sorted(details.items()))
@@ -278,7 +288,7 @@ class Folder(Storage):
     def delete(self, name: str) -> None:
         path = self.path / name
         folders = path.parents[: len(Path(name).parts) - 1]
-        if not any(folder.is_symlink() for folder in folders):  # what it leads to is not ours
+        if not any(folder.is_symlink() for folder in folders):  # a link's target is not ours
             path.unlink(missing_ok=True)
 
     def temporary(self, name: str) -> Path:
@@ -288,8 +298,8 @@ class Folder(Storage):
 
 
 class Memory(Storage):
-    """Objects in this process only: what a worker writes where it does not share the table's
-    folder, and what it was sent of it. Temporary places are files without a name."""
+    """Objects in this process only: files written by a worker that does not share the table's
+    folder, and files sent to it. Temporary files have no name."""
 
     def __init__(self, objects: Mapping[str, bytes] = {}) -> None:
         self.objects = dict(objects)
@@ -340,13 +350,13 @@ class Memory(Storage):
         return Path(f"/dev/fd/{file.fileno()}")
 
     def close(self) -> None:
-        """Let go of the temporary places."""
+        """Close the temporary files."""
         while self._files:
             self._files.pop().close()
 
 
 def _opened(path: Path) -> IO[bytes]:
-    """Open a file to read. Raises CorruptTableError for a pipe or a device."""
+    """Open a file for reading. Raises CorruptTableError for a pipe or a device."""
     handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     kind = os.fstat(handle).st_mode
     if stat.S_ISREG(kind):
@@ -369,8 +379,8 @@ def _unless_gone(error: OSError) -> None:
 
 
 def _lock(file: IO[Any], path: Path) -> None:
-    """Lock a file for this process. Raises StoreError if it is locked for too long, or the file
-    system has no locks."""
+    """Lock a file for this process. Raises StoreError if it stays locked for too long, or if the
+    file system does not support locks."""
     import fcntl
 
     until = time.monotonic() + LOCK_SECONDS
@@ -392,7 +402,7 @@ def _lock(file: IO[Any], path: Path) -> None:
 
 
 def _is_at(file: IO[Any], path: Path) -> bool:
-    """Whether an open file is the one that has this path now."""
+    """True if an open file is still the file at this path."""
     try:
         return os.path.samestat(os.fstat(file.fileno()), path.stat())
     except FileNotFoundError:
@@ -400,7 +410,7 @@ def _is_at(file: IO[Any], path: Path) -> bool:
 
 
 def _mount_of(path: str) -> tuple[str, set[str]]:
-    """Return the mount that holds a path, and its options; nothing if the system does not list
+    """Return the mount that contains a path, and its options; empty if the system does not list
     mounts."""
     found: tuple[str, set[str]] = "", set()
     with suppress(OSError):
@@ -417,14 +427,14 @@ def _mount_of(path: str) -> tuple[str, set[str]]:
 
 
 def is_uri(name: str | os.PathLike[str]) -> bool:
-    """Whether a name is that of a place that is no folder of this machine's."""
+    """True if a name is a URI rather than a path on this machine."""
     match = _URI.match(os.fspath(name))
     return match is not None and match[1] in SCHEMES
 
 
 def results_of(path: Path) -> Path | None:
-    """The folder of results that a table is in, as short as the table was named; None where it is
-    in none."""
+    """Return the results folder that contains a table, in the form in which the table was named;
+    None if there is none."""
     if is_uri(path):
         return path.parents[2] if len(path.parts) > 4 else None
     for each in (path, Path(os.path.abspath(path))):
@@ -434,8 +444,10 @@ def results_of(path: Path) -> Path | None:
 
 
 def place_of(name: str | os.PathLike[str]) -> Path:
-    """The path of what a person names: a URI, or as `path_of` a file or folder. Raises OptionError
-    for a URI of another kind, or one without a bucket."""
+    """Return the path that a user names: a URI, a file or a folder, as `path_of` does.
+
+    Raises OptionError for another kind of URI or one without a bucket.
+    """
     from luckbase.solver.board.file import path_of  # and pydantic
 
     text = os.fspath(name)
@@ -454,8 +466,8 @@ def place_of(name: str | os.PathLike[str]) -> Path:
 
 
 def storage_at(path: Path) -> Storage:
-    """Where the bytes of the table at a path lie. Raises StoreError without credentials for it,
-    OptionError where obstore is not installed."""
+    """Return the storage of the table at a path. Raises StoreError without credentials, OptionError
+    if obstore is not installed."""
     return _objects(path) if is_uri(path) else Folder(path)
 
 
@@ -465,8 +477,8 @@ def _objects(path: Path) -> Any:
 
 
 class Place(PosixPath):
-    """Where a URI says, with what is asked of a path of tables: no request is made by joining
-    names, and what holds names counts as a folder whether anything is there or not."""
+    """A URI as a path. Joining names makes no request, and every prefix counts as a folder, whether
+    or not it contains objects."""
 
     def __str__(self) -> str:
         scheme, *rest = self.parts or (".",)
@@ -482,7 +494,7 @@ class Place(PosixPath):
 
     @property
     def read_only(self) -> bool:
-        """Whether nothing can be written there, nor listed."""
+        """True if it can neither be written nor listed."""
         return self.scheme in READ_ONLY
 
     def is_dir(self, **_: Any) -> bool:
@@ -492,7 +504,7 @@ class Place(PosixPath):
         return len(self.parts) > 2 and _objects(self.parent).has(self.name)
 
     def exists(self, **_: Any) -> bool:
-        if len(self.parts) < 3:  # of a bucket the first request says so
+        if len(self.parts) < 3:  # the first request reports a missing bucket
             return True
         return self.is_file() or (not self.read_only and bool(_objects(self).names()))
 
@@ -506,7 +518,7 @@ class Place(PosixPath):
         raise StoreError(f"{self}: cannot be made as a folder; expected a path on this machine")
 
     def glob(self, pattern: str, **_: Any) -> Iterator[Place]:  # type: ignore[override]
-        """What matches, segment by segment; nothing where nothing can be listed."""
+        """Yield matching paths, segment by segment; none if listing is impossible."""
         first, _slash, rest = pattern.partition("/")
         if not rest and "*" not in first:
             child = self / first
@@ -524,7 +536,7 @@ class Place(PosixPath):
 
 
 def in_threads(do: Callable[[S], R], each: Iterable[S], threads: int) -> Iterator[R]:
-    """What `do` makes of each, in order, made in so many threads, a few ahead."""
+    """Yield do(item) for each item, in order, computed in threads a few items ahead."""
     ahead: deque[Future[R]] = deque()
     with ThreadPoolExecutor(threads) as pool:
         try:
@@ -540,18 +552,18 @@ def in_threads(do: Callable[[S], R], each: Iterable[S], threads: int) -> Iterato
 
 
 def tag_of(content: bytes) -> str:
-    """The tag of an object in a place that has none of its own."""
+    """Return the tag of an object in a storage without tags of its own."""
     return hashlib.sha256(content).hexdigest()
 
 
 def attempt() -> str:
-    """A name for one attempt at anything: no other process of any host has it."""
+    """Return a name for one attempt; it is unique among all processes on all hosts."""
     host = socket.gethostname().replace("/", "-")
     return f"{host}-{os.getpid()}-{os.urandom(4).hex()}-{next(_attempts)}"
 
 
 def is_special(out: str) -> bool:
-    """Whether a name is that of something that is no regular file: a pipe, a device, a folder."""
+    """True if a name exists and is not a regular file: a pipe, a device or a folder."""
     try:
         return not stat.S_ISREG(os.stat(out).st_mode)
     except OSError:
@@ -559,16 +571,15 @@ def is_special(out: str) -> bool:
 
 
 def forget(path: Path) -> None:
-    """Have the system give the memory in which it holds a file's bytes, which are on the disk, to
-    others (where it can)."""
+    """Tell the system to drop a flushed file from its page cache, if it can."""
     if hasattr(os, "posix_fadvise"):
         with path.open("rb") as file:
             os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder and those above it, where they are not there; their names are on the disk."""
-    if folder.is_dir():  # at once: each file that is written asks
+    """Create a folder and its parents if they do not exist, and flush their names to disk."""
+    if folder.is_dir():  # a quick check, because every written file calls this
         return
     new = [path for path in (folder, *folder.parents) if not path.exists()]
     folder.mkdir(parents=True, exist_ok=True)
@@ -577,7 +588,7 @@ def make_folder(folder: Path) -> None:
 
 
 def flush_folder(folder: Path) -> None:
-    """Flush a folder's names to the disk (where the system can)."""
+    """Flush a folder's names to disk, if the system can."""
     with suppress(OSError):
         handle = os.open(folder, os.O_RDONLY)
         try:

@@ -1,16 +1,16 @@
-"""Why an action is best, in words: what chance brings, what the sure thing pays, where it turns.
+"""Why an action is best, in words: the effect of chance, the payoff of a sure action, and
+thresholds.
 
-A claim is a dataclass of numbers, and `str` of it is the sentence. The numbers come from what can
-happen at the state (`cluster.table.moves`) and from a bounded look along the field that the game
-says, so that a sentence can say nothing that the table does not. Changes are those of who decides
-against what the state is worth to them; ones that the table can not tell from 0 are 0.
+A claim is a dataclass of numbers; its `str` is a sentence. The numbers come from the moves at the
+state (`cluster.table.moves`) and from a limited lookup along a field that the game declares, so
+every sentence is supported by the table. Changes are relative to the payoff of the state for the
+player who decides. Changes that the table cannot distinguish from 0 are 0.
 
-    >>> with luckbase.open("boards/pig/tiny.toml") as table:
-    ...     print(*table.why({"mine": 0, "yours": 10, "turn": 4}), sep="\\n")
-    Rolling: a 1 (the turn is lost), one in six, costs 35 points; everything else gains 2.9 to 11
-    points.
-    Holding: player 1 wins 28%, 33 points less than by rolling.
-    Holding is best nowhere from 1 point to 19 points in this turn.
+>>> with luckbase.open("boards/pig/tiny.toml") as table:
+...     print(*table.why({"mine": 0, "yours": 10, "turn": 4}), sep="\\n")
+Rolling: a 1 (the turn is lost), one in six, costs 35 points; everything else gains 2.9 to 11
+points. Holding: player 1 wins 28%, 33 points less than by rolling. Holding is best nowhere from 1
+point to 19 points in this turn.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ from luckbase.solver.search.expand import expand, who_acts
 from luckbase.solver.sentences import NUMBERS, capital, figures, noun
 
 MAX_LINE = 256
-"""States that are looked up along a field, around the one that was asked about."""
+"""Maximum number of states looked up along a field around the given one."""
 MAX_NAMED = 4
-"""Choices of a strategy that a sentence lists."""
+"""Maximum number of choices of a strategy in a sentence."""
 SURE = 1 - 1e-9
 
 _DOING = {"bid": "bidding", "flip": "flipping", "hold": "holding", "pass": "passing",
@@ -48,7 +48,7 @@ _DOING = {"bid": "bidding", "flip": "flipping", "hold": "holding", "pass": "pass
 
 @dataclass(frozen=True)
 class Payoffs:
-    """How payoffs of a game are written. chance: they are chances to win."""
+    """How a game's payoffs are written. chance: they are chances to win."""
 
     name: str
     chance: bool
@@ -58,8 +58,8 @@ class Payoffs:
         return "dollars" in self.name
 
     def size(self, value: float, *, down: bool = False) -> str:
-        """How large a number is, without its unit, in two digits or three; of dollars to the
-        dollar, with the sign; down: or a bit more."""
+        """Return the absolute value without its unit, in two or three digits; dollars as whole
+        dollars with their sign. down: round down, for "or more"."""
         sign = "$" if self.dollars else ""
         if sign and (abs(value) >= 1 or not value):
             return f"${floor(abs(value)) if down else abs(value):,.0f}"
@@ -71,25 +71,27 @@ class Payoffs:
         return f"{sign}{floor(size * 10**digits) / 10**digits if down else size:.{digits}f}"
 
     def change(self, value: float, *, down: bool = False) -> str:
-        """A difference without its sign: ``4.1 points``."""
+        """Return a difference without its sign: ``4.1 points``."""
         unit = " points" if self.chance or "points" in self.name else ""
         return self.size(value, down=down) + unit
 
     def span(self, low: float, high: float) -> str:
-        """Two differences of one sign, the lesser first: ``0.8 to 17 points``."""
+        """Return a range of two differences with the same sign, the smaller first: ``0.8 to 17
+        points``."""
         least, size, most = self.size(low), self.size(high), self.change(high)
         if least == size or size.startswith("under"):
             return most
         return f"{f'{least} to' if low else 'up to'} {most}"
 
     def text(self, value: float) -> str:
-        """Return a payoff: ``66.1%``, ``0.31``, ``-$1,132``."""
+        """Return a payoff as text: ``66.1%``, ``0.31``, ``-$1,132``."""
         if self.dollars:
             return f"{'-' if value <= -0.0005 else ''}{self.size(value)}"
         return _percent(value) if self.chance else figures(value, 3)
 
     def of(self, player: str, value: float) -> str:
-        """``player 2 wins 66.1%``, ``expected points ahead 0.31``, ``player 2 expects -$1,132``."""
+        """Return a player's payoff: ``player 2 wins 66.1%``, ``expected points ahead 0.31``,
+        ``player 2 expects -$1,132``."""
         if self.dollars:
             return f"{player} expects {self.text(value)}"
         of_whom = f"{player} wins" if self.name == "chance to win" else self.name
@@ -98,8 +100,12 @@ class Payoffs:
 
 @dataclass(frozen=True)
 class Effect:
-    """Outcomes that do alike. name: of one alone. count: how many they are. low, high: the least
-    and the greatest change, of one sign."""
+    """Outcomes with similar effects.
+
+    name: of the outcome, if there is only one.
+    count: number of outcomes.
+    low, high: smallest and largest change, with the same sign.
+    """
 
     name: str | None
     count: int
@@ -108,7 +114,7 @@ class Effect:
     high: float
 
     def text(self, payoffs: Payoffs, subject: str, several: bool) -> str:
-        """Who does what: ``everything else gains 0.8 to 17 points``."""
+        """Return a clause: ``everything else gains 0.8 to 17 points``."""
         if self.low == self.high == 0:
             return f"{subject} {'change' if several else 'changes'} nothing"
         verb, ends = (
@@ -119,9 +125,13 @@ class Effect:
 
 @dataclass(frozen=True)
 class Luck:
-    """What chance brings after an action; action: None where nobody has any. losses: first the
-    outcome that counts most, the others together. rest: all that costs nothing. cost: what
-    the action costs on average, 0 for the best."""
+    """The chance outcomes of an action.
+
+    action: None if nobody acts.
+    losses: the most important loss, then all others together.
+    rest: all outcomes that cost nothing.
+    cost: average cost of the action; 0 for the best.
+    """
 
     action: str | None
     player: int
@@ -144,16 +154,21 @@ class Luck:
         return f"{capital(head)}: {'; '.join(parts)}."
 
     def subject(self, i: int, effect: Effect) -> str:
-        """Which outcomes, the i-th of the losses: ``a whammy, one in six,``."""
+        """Return the outcomes of the i-th loss: ``a whammy, one in six,``."""
         who = f"{effect.count} {'other ' * (i > 0)}outcomes"
         return f"{who if effect.name is None else noun(effect.name)}, {often(effect.chance)},"
 
 
 @dataclass(frozen=True)
 class Sure:
-    """An action that leads to one state. brings: what happens, where it has a name. up: who is up
-    then, another player of several, with their payoff. own: the payoff of who decides. cost: 0 for
-    the best; than: the best."""
+    """An action that leads to one state.
+
+    brings: what happens, if it has a name.
+    up: the player who acts next, with their payoff, if it is another one of several.
+    own: payoff of the player who decides.
+    cost: 0 for the best action.
+    than: the best action.
+    """
 
     action: str
     player: int
@@ -184,9 +199,13 @@ class Sure:
 
 @dataclass(frozen=True)
 class Turn:
-    """Where a decision turns along a field of the state. here: the number there. first, last: the
-    span of numbers nearest to it at which `doing` is best; None where there is none. low, high:
-    between which numbers there is a choice."""
+    """The threshold of a decision along a field of the state.
+
+    here: the number at the state.
+    first, last: the nearest range of numbers at which `turning.doing` is best; None if there is
+        none.
+    low, high: the range of numbers with a choice.
+    """
 
     here: int
     first: int | None
@@ -213,10 +232,14 @@ class Turn:
 
 @dataclass(frozen=True)
 class Mix:
-    """A strategy where both choose at once. bids: what it draws from, the likeliest first, with
-    their chances. others: the least that any other choice costs against the other's strategy; None
-    where there is none. foreseen: what is lost at least by a choice that the other foresees, with
-    the best such choice and the answer to it."""
+    """A mixed strategy for simultaneous moves.
+
+    bids: its choices with their probabilities, most likely first.
+    others: the minimum cost of any other choice against the other's strategy; None if there is
+        none.
+    foreseen: the minimum loss of a choice that the other player foresees.
+    sure, reply: the best such choice, and the answer to it.
+    """
 
     player: int
     bids: tuple[tuple[str, float], ...]
@@ -249,15 +272,16 @@ Claim = Luck | Sure | Turn | Mix
 
 
 def why(table: Lookup, at: Moves) -> tuple[Claim, ...]:
-    """Why the best action at a state is it: claims on it and on the next, and where it turns."""
+    """Return the reasons for the best action at a state: claims about it, the next best and the
+    threshold."""
     return tuple(_claims(table, at, _line(table, at)))
 
 
 def explain(
     table: Lookup, state: State, max_states: int = 0, on_level: OnLevel | None = None
 ) -> tuple[Moves, tuple[Claim, ...]]:
-    """What can happen at a state, and why the best action is it; raises as `moves`. Of a store all
-    that both look up is read at once."""
+    """Return the moves at a state and the reasons for the best action. Raises as `moves` does. From
+    an object store, everything needed is read at once."""
     far = [part for part in table.parts if part.groups.storage.anywhere]
     if far:
         states = _states_read(table.game, state)
@@ -268,7 +292,7 @@ def explain(
 
 
 def _states_read(game: Game, state: State) -> Ints:
-    """The states (n, fields) that `moves` and `why` of a state look up."""
+    """Return the states (n, fields) that `moves` and `why` look up."""
     states = game.canonical_states(game.fields.read(state).reshape(1, -1))
     edges, field = expand(game, states), _turning_field(game)
     arrays, actor = [states, edges.children], int(edges.actors[0])
@@ -279,8 +303,8 @@ def _states_read(game: Game, state: State) -> Ints:
 
 
 def _has_choice(at: Moves) -> bool:
-    """Whether one player decides there, between several actions, and the best is known; of a table
-    of decisions it is the only one that is."""
+    """True if one player decides between several actions and the best is known. In a table of
+    decisions, it is the only known action."""
     answer = at.answer
     several = len(at.moves) > 1 or answer.decision_only
     return bool(several) and answer.to_act is not None and answer.best is not None
@@ -304,14 +328,14 @@ def _claims(table: Lookup, at: Moves, line: Line | None) -> Iterator[Claim]:
 
 
 def reason(table: Lookup, at: Moves) -> str:
-    """Why the best action at a state is it, in one sentence against the next: what the greatest
-    loss costs, and how likely it is; "" where there is no choice.
+    """Return why the best action beats the next, as one sentence: the cost and probability of the
+    largest loss; "" without a choice.
 
     >>> reason(table, table.moves({"mine": 0, "yours": 10, "turn": 4}))
     'a 1 (the turn is lost), one in six, costs 35 points; holding gives away 33 points'
     """
     game = table.game
-    if at.answer.decision_only:  # no payoffs: where the decision turns
+    if at.answer.decision_only:  # without payoffs, only the threshold is known
         turn = _turn(table, at, _line(table, at))
         return "" if turn is None else str(turn).rstrip(".")
     if at.answer.to_act is None or len(at.moves) < 2:
@@ -350,7 +374,8 @@ def _of_action(table: Lookup, at: Moves, move: Move, payoffs: Payoffs) -> Iterat
 
 
 def _brings(game: Game, before: Mapping[str, Any], then: Outcome) -> str | None:
-    """What an action with one outcome brings: what is left of a set, or its name, if it has one."""
+    """Describe what an action with one outcome does: what remains of a set, or the outcome's
+    name."""
     left = []
     for name in (each.name for each in game.fields if each.is_set or each.blank is not None):
         old, new = before.get(name), then.state.get(name)
@@ -362,7 +387,7 @@ def _brings(game: Game, before: Mapping[str, Any], then: Outcome) -> str | None:
 
 
 def _next_up(game: Game, then: Outcome, actor: int) -> tuple[int, float] | None:
-    """Who is up next, another one of three or more, and their payoff."""
+    """Return the next player and their payoff, if it is another one of three or more."""
     if game.players < 3 or then.value is None:
         return None
     up = then.actor
@@ -373,7 +398,7 @@ def _luck(
     outcomes: Sequence[Outcome], action: str | None, actor: int, now: float, cost: float,
     payoffs: Payoffs, slack: float,
 ) -> Iterator[Luck]:  # fmt: skip
-    """What outcomes change of `now`; nothing where one is not known, or nothing changes."""
+    """Yield the changes from `now` by outcomes; none if a payoff is unknown or nothing changes."""
     priced = [each for each in outcomes if each.value is not None]
     if len(priced) < len(outcomes):
         return
@@ -383,7 +408,7 @@ def _luck(
         return
     weights = [each.chance * change for each, change in zip(priced, changes, strict=True)]
     losing = sorted((k for k, x in enumerate(changes) if x < 0), key=weights.__getitem__)
-    # One that costs a third of all is named, the others are told together.
+    # A loss of at least a third of the total is named; the others are summarized.
     first = 1 if losing and weights[losing[0]] <= sum(weights[k] for k in losing) / 3 else 0
     groups = [each for each in (losing[:first], losing[first:]) if each]
 
@@ -427,12 +452,12 @@ def _mix(at: Moves, payoffs: Payoffs, slack: float) -> Iterator[Mix]:
 
 
 Line = tuple[Ints, list[str]]
-"""States (n, fields), rising, that differ in one number alone and at which the same player has a
-choice, without a gap; and what is best there."""
+"""States (n, fields), ascending and without gaps, that differ in one number and at which the same
+player has a choice; and the best actions there."""
 
 
 def _turning_field(game: Game) -> Field | None:
-    """The field along which decisions turn, where the game says one."""
+    """Return the field along which decisions turn, if the game declares one."""
     groups = game.get(Groups)
     if groups is None or groups.turning is None:
         return None
@@ -440,12 +465,13 @@ def _turning_field(game: Game) -> Field | None:
 
 
 def _column(game: Game, field: Field, actor: int) -> int:
-    """Where a field's number stands in a state; of a field of the players, that of who decides."""
+    """Return the column of a field in a state; for a field with one number a player, the
+    decider's."""
     return game.columns.index(field.columns[actor if field.length > 1 else 0])
 
 
 def _line_through(game: Game, state: Ints, column: int) -> Ints:
-    """Numbers (n, fields) as those of a state but for one column, `MAX_LINE` at most."""
+    """Return states (n, fields), at most `MAX_LINE`, that differ from `state` in one column."""
     low, high = game.fields.bounds[:, column].tolist()
     now, each_way = int(state[column]), MAX_LINE // 2
     line = np.arange(max(low, now - each_way), min(high, now + each_way - 1) + 1)
@@ -455,9 +481,8 @@ def _line_through(game: Game, state: Ints, column: int) -> Ints:
 
 
 def _line(table: Lookup, at: Moves) -> Line | None:
-    """Return the states around this one that differ from it only in the field along which decisions
-    turn, without a gap, and their best actions. Return None if no such field or no choice exists.
-    """
+    """Return the states around this one that differ only in the field along which decisions turn,
+    and their best actions. Return None if no such field or no choice exists."""
     game, field = table.game, _turning_field(table.game)
     if field is None or not _has_choice(at):
         return None
@@ -478,7 +503,7 @@ def _line(table: Lookup, at: Moves) -> Line | None:
 
 
 def _turn(table: Lookup, at: Moves, line: Line | None) -> Turn | None:
-    """Where the decision turns along its `line`."""
+    """Return where the decision turns along its `line`."""
     groups = table.game.get(Groups)
     if line is None or groups is None or groups.turning is None or len(line[0]) < 2:
         return None
@@ -502,14 +527,14 @@ def _turn(table: Lookup, at: Moves, line: Line | None) -> Turn | None:
 
 
 def doing(action: str) -> str:
-    """``passing to 3``; an action whose verb is not known in quotation marks."""
+    """Return an action as a gerund: ``passing to 3``; unknown verbs in quotation marks."""
     verb, *rest = action.split(" ")
     return " ".join([_DOING[verb], *rest]) if verb in _DOING else f"'{action}'"
 
 
 @lru_cache(1024)
 def often(chance: float) -> str:
-    """``one in six``, ``5 in 18``, ``16.4%``."""
+    """Return a probability in words: ``one in six``, ``5 in 18``, ``16.4%``."""
     fraction = Fraction(chance).limit_denominator(36)
     over, under = fraction.numerator, fraction.denominator
     if not fraction or abs(fraction - chance) > 1e-9:
@@ -520,7 +545,7 @@ def often(chance: float) -> str:
 
 
 def _percent(value: float) -> str:
-    """``66.1%``; what is no certainty is not written as one."""
+    """Return a percentage: ``66.1%``. Only a certainty is written as 0% or 100%."""
     if 0 < value < 0.0005 or 0.9995 < value < 1:
         return "under 0.1%" if value < 0.5 else "over 99.9%"
     return f"{100 * value:z.1f}%"
