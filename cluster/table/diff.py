@@ -1,14 +1,14 @@
-"""Where two tables of one game differ: which decisions moved, and what keeping the old ones costs.
+"""Compare two tables of one game: which decisions moved, and the cost of keeping the old ones.
 
-Both tables are read once, a piece at a time (`cluster.table.pairs`), several pieces at once on
-several cores: payoffs and best actions are compared, decisions are counted by the cells of a
-picture and by thresholds (`solver.search.expand.classify`), and the cost of every decision that
-moved is computed. The results of pieces are added in their order, so they do not depend on the size
-of the pieces.
-In memory are some pieces, and the states on the lines of the current tier (without tiers: of all).
+Both tables are read once, in pieces (`cluster.table.pairs`), several at a time on several cores.
+For each piece, payoffs and best actions are compared, decisions are counted by cells of a picture
+and by thresholds (`solver.search.expand.classify`), and the cost of every moved decision is
+computed. Results are added in the order of the pieces, so they do not depend on the size of the
+pieces. In memory are some pieces, and the states on the lines of the current tier (without tiers:
+of all).
 
-Boards may differ (that is what the question is); states are matched by their fields in people's
-units, so a state that is not on the other board's grid counts as missing.
+The boards may differ. States are matched by their fields in users' units, so a state that is not on
+the other board's grid counts as missing.
 """
 
 from __future__ import annotations
@@ -65,11 +65,12 @@ from luckbase.solver.sentences import option
 
 
 class DiffOptions(TypedDict, total=False):
-    """How two tables are compared.
+    """Options of a comparison.
 
-    worst: how many decisions are kept (10). sample: compare only this number of states, drawn
-    evenly, always the same ones. out: a .csv or .parquet file of every decision that moved.
-    on_rows: called with the rows that are compared, and the number of all rows.
+    worst: number of the most expensive decisions to list (10).
+    sample: compare only this many states, drawn uniformly with a fixed seed.
+    out: a .csv or .parquet file for all moved decisions.
+    on_rows: called with the number of rows compared and the total.
     """
 
     worst: int
@@ -79,9 +80,11 @@ class DiffOptions(TypedDict, total=False):
 
 
 def compare(first: Lookup, second: Lookup, **options: Unpack[DiffOptions]) -> Comparison:
-    """Compare two tables. Payoffs agree if they are closer than both tables' errors.
+    """Compare two tables. Payoffs are equal if they differ by less than the sum of both tables'
+    errors.
 
-    Raises OptionError for tables of different games or fields, CorruptTableError."""
+    Raises OptionError for tables of different games or fields, CorruptTableError.
+    """
     sample = options.get("sample")
     out, tell = options.get("out"), options.get("on_rows", nobody)
     _check(first, second)
@@ -104,7 +107,7 @@ def compare(first: Lookup, second: Lookup, **options: Unpack[DiffOptions]) -> Co
             tell(done, total)
     only: list[int | None] = [int(tally.only[0]), int(tally.only[1])]
     larger = 0 if rows[1] < rows[0] else 1
-    # In the larger table: all states that were not found from the smaller one.
+    # For the larger table: all states that were not matched from the smaller one.
     only[larger] = max(0, rows[larger] - tally.states) if whole else None
     game = second.game
     return Comparison(
@@ -129,7 +132,7 @@ def _check(first: Lookup, second: Lookup) -> None:
 
 
 def _unfinished(table: Lookup) -> list[str]:
-    """What is still to be solved of the parts that stand for a table."""
+    """Return what remains to be solved of a table, for the parts that are compared."""
     return table.unfinished(None if table.full is None else table.full.name)
 
 
@@ -137,9 +140,13 @@ def _unfinished(table: Lookup) -> list[str]:
 
 
 class OnLines(NamedTuple):
-    """n states that stand on lines (`Thresholds`). thresholds: int64 (n,), which of the game's. at:
-    int64 (n,), the number. taken: (n, 2), whether the best action is of the threshold's kind, in
-    each table."""
+    """n states on lines (`Thresholds`).
+
+    thresholds: int64 (n,), index of the game's threshold.
+    at: int64 (n,), the number that varies on the line.
+    lines: uint64 (n,), the line.
+    taken: bool (n, 2), whether the best action is of the threshold's kind, in each table.
+    """
 
     thresholds: Ints
     at: Ints
@@ -148,9 +155,15 @@ class OnLines(NamedTuple):
 
 
 class _PairResult(NamedTuple):
-    """What one pair shows. payoffs: how many differ; largest: by how much. decisions: how many;
-    cells: decisions by cell. at: the cell and the threshold of each changed one, int64 (n,), -1 for
-    none. names: of their best actions."""
+    """The result of comparing a pair.
+
+    payoffs: number of states whose payoffs differ.
+    largest: the largest difference.
+    decisions: number of decisions.
+    cells: number of decisions by cell.
+    at: cell and threshold of each changed decision, int64 (n,); -1 for none.
+    names: names of best actions.
+    """
 
     pair: Pair
     payoffs: int
@@ -166,7 +179,7 @@ class _PairResult(NamedTuple):
 
 
 def _examine(prices: Prices, groups: Groups, slack: float, pair: Pair) -> _PairResult:
-    """Compare the rows of a pair; several threads may."""
+    """Compare the rows of a pair. Thread-safe."""
     (first, second), game = pair.sides, prices.second.table.game
     n, names = len(first.best), numbered(())
     best = [np.append(coded(side.labels, names), -1)[side.best] for side in pair.sides]
@@ -210,8 +223,8 @@ class _Tally:
     def __init__(
         self, second: Lookup, groups: Groups, worst: int, write: Write | None, whole: bool
     ) -> None:
-        """worst: how many decisions are kept. whole: all states are looked at, and so all of every
-        line of a threshold."""
+        """worst: number of the most expensive decisions to keep. whole: all states are compared, so
+        lines of thresholds are complete."""
         self.game, self.groups, self.write, self.whole = second.game, groups, write, whole
         self.states = self.missing = self.payoffs = self.unpriced = 0
         self.only = np.zeros(2, np.int64)
@@ -230,7 +243,7 @@ class _Tally:
         self._tier: int | None = None
 
     def take(self, result: _PairResult) -> None:
-        """Take in what a pair shows."""
+        """Add the result of a pair."""
         pair, states = result.pair, len(result.pair.sides[0].best)
         if pair.tier is not None and pair.tier != self._tier:
             self.thresholds.close()
@@ -285,12 +298,12 @@ class _Tally:
             )
             for x in at.tolist()
         ]  # fmt: skip
-        # Of equal ones those met first; those whose cost is not known last.
+        # Ties stay in order of occurrence; unknown costs come last.
         self.worst.sort(key=lambda each: (each.cost != each.cost, -each.cost))
         del self.worst[self._max_worst :]
 
     def comparison(self) -> dict[str, Any]:
-        """What it says, by the fields of `Comparison`."""
+        """Return the results as fields of `Comparison`."""
         moved, groups = int(self.kinds[MOVED]), self.groups
         moves = sorted(self.moves.items(), key=lambda each: (-each[1], str(each)))
         shape = [axis.cells for axis in groups.axes]
@@ -324,42 +337,43 @@ class _Tally:
 
 
 class _Costs:
-    """How many, the sum and the greatest of costs, by code; a sum is taken state by state, so it
-    does not depend on the pieces."""
+    """Number, sum and maximum of costs, by code. Sums are taken state by state, so they do not
+    depend on the size of pieces."""
 
     def __init__(self, codes: int) -> None:
         self.count, self.priced = np.zeros(codes, np.int64), np.zeros(codes, np.int64)
         self.total, self.worst = np.zeros(codes), np.zeros(codes)
 
     def take(self, codes: Ints, costs: Floats, which: NDArray[np.bool_]) -> None:
-        """Take in the costs (n,) of those with a code (n,)."""
+        """Add the costs (n,) of the selected states (n,) with a code (n,)."""
         which = which & (codes >= 0)
         np.add.at(self.count, codes[which], 1)
-        which &= ~np.isnan(costs)  # no payoffs are stored there
+        which &= ~np.isnan(costs)  # payoffs are not stored there
         at = codes[which]
         np.add.at(self.priced, at, 1)
         np.add.at(self.total, at, costs[which])
         np.maximum.at(self.worst, at, costs[which])
 
     def mean(self, code: int) -> float:
-        """Of those that have a cost."""
+        """Return the mean of the known costs."""
         return _mean(float(self.total[code]), int(self.priced[code]), int(self.count[code]))
 
 
 def _mean(total: float, priced: int, count: int) -> float:
-    """Of so many decisions, some of which have a cost; NaN where none has, 0 of no decision."""
+    """Return the mean of the known costs of `count` decisions; NaN if none is known, 0 without
+    decisions."""
     if not count:
         return 0.0
     return total / priced if priced else np.nan
 
 
 class Thresholds:
-    """At what number decisions turn, line by line, from the data.
+    """Thresholds of decisions, computed line by line from data.
 
-    A *line* is the states of a threshold (`solver.game.groups`) that differ in one number alone.
-    The threshold is the least number from which on, on that line, the best action is always of its
-    kind; never, where it is not at the greatest one. States are gathered, 26 bytes each, until
-    their lines are whole.
+    A *line* is the set of a threshold's states (`solver.game.groups`) that differ in only one
+    number. Its threshold is the smallest number from which the best action is always of the
+    threshold's kind; "never" if it is not so at the largest number. States are collected, 26 bytes
+    each, until their lines are complete.
     """
 
     def __init__(self, thresholds: Sequence[Threshold]) -> None:
@@ -368,12 +382,12 @@ class Thresholds:
         self._counts: Counter[tuple[int, int, int]] = Counter()
 
     def take(self, states: OnLines) -> None:
-        """Take in states; those of a line may come in any order."""
+        """Add states; those of a line may come in any order."""
         if len(states.at):
             self._waiting.append(states)
 
     def close(self) -> None:
-        """All lines that were begun are whole."""
+        """Process the collected states: all their lines are complete."""
         if not self._waiting:
             return
         columns = [np.concatenate(column) for column in zip(*self._waiting, strict=True)]
@@ -391,7 +405,7 @@ class Thresholds:
             self._counts[row] += count
 
     def differences(self) -> Iterator[tuple[int, ThresholdDifference]]:
-        """(which threshold, what was found), in the game's order."""
+        """Yield (index of the threshold, its difference), in the game's order."""
         self.close()
         for which in sorted({row[0] for row in self._counts}):
             counts = {row[1:]: n for row, n in self._counts.items() if row[0] == which}
@@ -399,12 +413,13 @@ class Thresholds:
 
 
 def _least(at: Ints, takes: NDArray[np.bool_], starts: Ints) -> Ints:
-    """The number of each line; `at` ascends on each of the lines that begin at `starts`."""
+    """Return the threshold of each line; `at` ascends on each of the lines that begin at
+    `starts`."""
     n = len(at)
     line = np.repeat(np.arange(len(starts)), np.diff([*starts, n]))
-    last = np.full(len(starts), -1, np.int64)  # the last of a line that is of another kind
+    last = np.full(len(starts), -1, np.int64)  # last state of each line that is not of the kind
     others = np.flatnonzero(~takes)
-    last[line[others]] = others  # of several the last is written last
+    last[line[others]] = others  # with several, the last write wins
     first = np.where(last < 0, starts, last + 1)
     return np.where(first < np.append(starts[1:], n), at[np.minimum(first, n - 1)], NEVER)
 
@@ -412,21 +427,21 @@ def _least(at: Ints, takes: NDArray[np.bool_], starts: Ints) -> Ints:
 # --- the decisions that moved, in a file ---------------------------------------------------------
 
 Write = Callable[[Changed, Priced, Sequence[str]], None]
-"""write(changed, priced, names of actions): some more of them."""
+"""write(changed, priced, names of actions): writes more decisions."""
 ENDINGS = (".csv", ".parquet")
 
 
 @contextmanager
 def changes_file(out: str | os.PathLike[str], game: Game) -> Iterator[Write]:
-    """What writes to a file of decisions that moved, while two tables are compared; the file is
-    whole when this is left without an error, else not there.
+    """Yield a function that writes moved decisions to a file. The file appears when the context
+    ends without an error.
 
-    Its columns: the state's, as the second table has them; ``to_act``; ``best_first``,
-    ``best_second``; ``old`` and ``new``, what the two are worth to who acts in the second table;
-    ``cost``, null where there is none to tell; ``toss_up``; ``payoffs_apart``.
+    Columns: the state as in the second table; ``to_act``; ``best_first``, ``best_second``; ``old``
+    and ``new``, the payoffs of the two actions to the player who acts, in the second table;
+    ``cost``, null if unknown; ``toss_up``; ``payoffs_apart``.
 
-    Raises OptionError for another ending, and where it can not be written; OSError, with its name,
-    where the disk is full.
+    Raises OptionError for another suffix or a file that cannot be written; OSError, naming the
+    file, if the disk is full.
     """
     ending = Path(out).suffix.lower()
     if ending not in ENDINGS:

@@ -42,31 +42,39 @@ from luckbase.solver.game.capabilities import Layout, rounding
 from luckbase.solver.game.game import Game
 
 FILE_ROWS = 1 << 24
-"""Rows that a file of a full table has at most, about: some 80 MB, 1.4 s of one core."""
+"""Approximate maximum rows of a file of a full table: about 80 MB and 1.4 core seconds."""
 ROW_GROUP = 65_536
-"""Rows in a row group, about; a lookup decodes one: 1 ms."""
+"""Approximate rows of a row group; a lookup decodes one in 1 ms."""
 NULLABLE = ("best", "margin")
 """Columns that may hold nulls."""
 ASCENDING = ("key",)
-"""Columns that are stored as differences, which take a twentieth of the bytes and half the time."""
+"""Columns that are stored as differences, which takes a twentieth of the bytes and half the
+time."""
 
 
 class Written(NamedTuple):
-    """A file that a worker wrote to a temporary place: its entry, without the time that its
-    payoffs took, and the place."""
+    """A file that a worker wrote to a temporary place.
+
+    entry: its manifest entry, without the time of its payoffs.
+    path: the temporary place.
+    """
 
     entry: FileEntry
     path: Path
 
 
 def tier_stem(layout: Layout[Any], tier: Any) -> str:
-    """The name of a tier's files without folder and ending."""
+    """Return the name of a tier's files without folder and suffix."""
     return ".".join(f"{name}-{value}" for name, value in layout.tier_fields(tier).items()) or "all"
 
 
 class TierFile(NamedTuple):
-    """A file of the full table: its name; the part of the tier (`Layout.parts`) and the rows of it
-    [start, stop), counted from the part's first, which is row `first` of the tier."""
+    """A file of the full table.
+
+    part: part of the tier (`Layout.parts`).
+    start, stop: range of rows, counted from the part's first row.
+    first: row of the tier at which the part begins.
+    """
 
     name: str
     part: int
@@ -80,12 +88,12 @@ class TierFile(NamedTuple):
         return self.first + self.start, self.first + self.stop
 
     def keys(self, tier_number: int) -> tuple[int, int]:
-        """Its first and its last key."""
+        """Return its first and last key."""
         return key_range(tier_number, self.stop - self.start, self.first + self.start)
 
 
 def tier_files(layout: Layout[Any], tier: Any) -> list[TierFile]:
-    """The files of a tier, in the order of their rows (module docstring)."""
+    """Return the files of a tier, in the order of their rows."""
     stem, parts = tier_stem(layout, tier), layout.parts(tier)
     if len(parts) > 1:
         return [
@@ -104,13 +112,14 @@ def tier_files(layout: Layout[Any], tier: Any) -> list[TierFile]:
 
 
 def row_group_rows(layout: Layout[Any], tier: Any) -> int:
-    """Rows of every row group of the tier but the last: a multiple of the game's block."""
+    """Return the rows of each row group of the tier except the last: a multiple of the game's
+    block."""
     block = layout.block_rows(tier)
     return max(1, ROW_GROUP // block) * block
 
 
 def key_range(tier_number: int, rows: int, start: int = 0) -> tuple[int, int]:
-    """The first and the last key of `rows` rows of a tier, from row `start` on."""
+    """Return the first and last key of `rows` rows of a tier, beginning at row `start`."""
     first = (tier_number << KEY_SHIFT) + start
     return first, first + rows - 1
 
@@ -122,10 +131,12 @@ def write_tier(
     storage: Storage, layout: Layout[Any], tier: Any, file: TierFile, payoffs: Floats,
     decisions: Decisions, error: float,
 ) -> Written:  # fmt: skip
-    """Write a file of a tier to a temporary place, flush it and read it back; `payoffs` and
-    `decisions` of its part as the kernel left them, the payoffs within `error` of the exact ones.
+    """Write a file of a tier to a temporary place, and flush it.
 
-    Raises OSError where the disk does.
+    payoffs, decisions: of the file's part, as the kernel left them; payoffs are within `error` of
+        the exact ones.
+
+    Raises OSError if the disk does.
     """
     names, constant = payoff_columns(layout.game), layout.tier_fields(tier)
 
@@ -147,7 +158,7 @@ def tier_columns(
     layout: Layout[Any], tier: Any, span: tuple[int, int], best: NDArray[Any],
     payoffs: Mapping[str, Any] = {},
 ) -> dict[str, Any]:  # fmt: skip
-    """The columns of rows [start, stop) of a tier; best, payoffs: of these."""
+    """Return the columns of rows `span` of a tier. best, payoffs: of these rows."""
     columns: dict[str, Any] = constants(layout.tier_fields(tier), len(best))
     columns |= layout.state_rows(tier, *span)
     columns |= payoffs
@@ -194,7 +205,7 @@ def _options(schema: pa.Schema, split: list[str], pruned: list[str]) -> dict[str
 
 
 def file_metadata(game: Game, tier: str, error: float) -> dict[str, str]:
-    """The key-value metadata of a Parquet file: what it is, should it be found alone."""
+    """Return the key-value metadata of a Parquet file, which identifies it if it is found alone."""
     return {
         "luckbase.format": str(FORMAT),
         "luckbase.game": game.board.game,
@@ -247,8 +258,8 @@ def payoff_columns(game: Game) -> list[str]:
 
 
 def numbers_of(column: Any, missing: float = np.nan) -> NDArray[Any]:
-    """The numbers (n,) of a column, or of a chunk of one; missing: instead of null. They may not be
-    written to where they are the column's own memory."""
+    """Return the numbers (n,) of a column or a chunk. missing: replaces nulls. The array may be
+    read-only, because it may share the column's memory."""
     parts = []
     for chunk in [column] if isinstance(column, pa.Array) else column.chunks:
         parts.append(_filled(chunk, missing) if chunk.null_count else np.from_dlpack(chunk))
@@ -258,7 +269,8 @@ def numbers_of(column: Any, missing: float = np.nan) -> NDArray[Any]:
 
 
 def _filled(chunk: pa.Array, missing: float) -> NDArray[Any]:
-    """The numbers of a chunk with nulls. (`pyarrow.compute` takes a tenth of a query to import.)"""
+    """Return the numbers of a chunk with nulls. (Importing `pyarrow.compute` takes a tenth of a
+    query.)"""
     validity, content = chunk.buffers()
     plain = pa.Array.from_buffers(chunk.type, len(chunk), [None, content], offset=chunk.offset)
     stop = chunk.offset + len(chunk)
@@ -269,12 +281,12 @@ def _filled(chunk: pa.Array, missing: float) -> NDArray[Any]:
 
 
 def number_rows(table: Any, names: Sequence[str]) -> NDArray[Any]:
-    """The numbers (n, k) of these columns of a table, row by row."""
+    """Return the numbers (n, k) of these columns, row by row."""
     return np.stack([numbers_of(table.column(name)) for name in names], axis=1)
 
 
 def column_of(values: NDArray[Any], nulls: NDArray[np.bool_] | None = None) -> pa.Array:
-    """A column of numbers, or of truth values; nulls: which of them are null."""
+    """Return a column of numbers or booleans. nulls: mask of nulls."""
     flat = np.ascontiguousarray(values)
     content = np.packbits(flat, bitorder="little") if flat.dtype.kind == "b" else flat
     validity = None
@@ -285,12 +297,12 @@ def column_of(values: NDArray[Any], nulls: NDArray[np.bool_] | None = None) -> p
 
 
 def nullable(values: Floats) -> pa.Array:
-    """A column of float64 numbers; NaN is null."""
+    """Return a column of float64 numbers; NaN is null."""
     return column_of(np.asarray(values, np.float64), np.isnan(values))
 
 
 def labelled(column: Any) -> tuple[NDArray[np.int16], tuple[str, ...]]:
-    """Return (codes (n,), -1 for null; labels) of a column of names, read dictionary-coded. Raises
+    """Return (codes (n,), -1 for null; labels) of a dictionary-encoded column of names. Raises
     CorruptTableError for codes without a label."""
     array = column.combine_chunks()
     if isinstance(array, pa.ChunkedArray):
@@ -304,19 +316,19 @@ def labelled(column: Any) -> tuple[NDArray[np.int16], tuple[str, ...]]:
 
 @lru_cache(maxsize=64)
 def texts_of(texts: tuple[str, ...]) -> pa.Array:
-    """A column of texts. Those of a game's actions are made for every row group."""
+    """Return a column of texts. Cached, because every row group needs those of the game's
+    actions."""
     return bytes_of([text.encode() for text in texts]).cast(pa.string())
 
 
 def bytes_of(contents: Sequence[bytes]) -> pa.Array:
-    """A column of bytes."""
     ends = np.cumsum([0, *map(len, contents)], dtype=np.int64)
     buffers = [None, pa.py_buffer(ends), pa.py_buffer(b"".join(contents))]
     return pa.Array.from_buffers(pa.large_binary(), len(contents), buffers)
 
 
 def lists_of(arrays: Sequence[NDArray[Any]], kind: Any) -> pa.Array:
-    """A column of lists of numbers of this type."""
+    """Return a column of lists of numbers of this type."""
     ends = np.cumsum([0, *map(len, arrays)], dtype=np.int64)
     numbers = arrays[0] if len(arrays) == 1 else np.concatenate([np.empty(0, kind), *arrays])
     return pa.LargeListArray.from_arrays(
@@ -346,13 +358,13 @@ def arrow_columns(columns: Mapping[str, Any]) -> dict[str, pa.Array]:
 
 
 def names_column(codes: NDArray[Any], labels: Sequence[str]) -> pa.Array:
-    """A column of names, dictionary-coded; null where the code is below 0."""
+    """Return a dictionary-encoded column of names; null for negative codes."""
     index = column_of(codes, codes < 0)
     return pa.DictionaryArray.from_arrays(index, texts_of(tuple(labels)), safe=False)
 
 
 def _column(column: Any) -> pa.Array:
-    """An array as pyarrow has it; sets as text, dictionary-coded."""
+    """Return an array as an Arrow column; sets become dictionary-encoded text."""
     if isinstance(column, Runs):
         column = np.repeat(column.values, column.times)
     if isinstance(column, Coded):

@@ -1,14 +1,13 @@
-"""Many states in, many answers out: pandas, polars and Arrow tables, and lists of mappings.
+"""Queries of many states: pandas, polars and Arrow tables, and lists of mappings.
 
-A state's columns are the table's own (``scores_1``, …), or one column a field; a cell is what
-`solver.game.fields.Field.read` takes. The answers are the columns of the input, then one payoff a
-player, then, where asked for, ``best``, ``margin``, ``toss_up`` and ``solve_id``: which table
-answered; or with every action the columns of `cluster.table.columns`. A column of the input that
-has one of these names is refused: it is somebody's data, or another table's answers, and neither
-may be lost or taken for this one's.
+A state's columns are those of the table (``scores_1``, …) or one column for each field; cells are
+read by `solver.game.fields.Field.read`. The result has the input's columns, then one payoff for
+each player, then, if requested, ``best``, ``margin``, ``toss_up`` and ``solve_id`` (which table
+answered), or with every action the columns of `cluster.table.columns`. An input column with one of
+these names is refused, because it would be lost or mistaken for this table's answers.
 
-In files they are CSV, JSON lines or Parquet, by the ending; on a pipe CSV, or JSON lines where the
-first byte is ``{``; answers go back in the format of the input.
+Files are CSV, JSON lines or Parquet, by suffix. Pipes are CSV, or JSON lines if the first byte is
+``{``. The output has the format of the input.
 """
 
 from __future__ import annotations
@@ -48,14 +47,14 @@ if TYPE_CHECKING:
 FORMATS = {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl",
            ".parquet": "parquet"}  # fmt: skip
 MAX_COLUMNS = 1000
-"""Of JSON lines."""
+"""Maximum number of columns in JSON lines."""
 CHUNK = 10_000
-"""Rows that are written as JSON at a time."""
+"""Number of rows written as JSON at a time."""
 
 
 def answered(table: Lookup, frame: Any, more: Collection[str]) -> Any:
-    """The frame with payoffs (`cluster.table.table.Table.values`). more: which columns are wanted
-    beside these: best, margin, toss_up, solve_id; actions for all."""
+    """Return the frame with payoffs (`cluster.table.table.Table.values`). more: other columns:
+    best, margin, toss_up, solve_id; "actions" for all."""
     columns_in = Frame(frame)
     inputs = state_columns(table.game, columns_in)
     states = table.game.canonical_states(inputs)
@@ -72,7 +71,7 @@ def answered(table: Lookup, frame: Any, more: Collection[str]) -> Any:
 
 
 def all_answers(table: Lookup, frame: Any) -> Iterator[Answer]:
-    """The answer to each state of a frame, in its order (`cluster.table.table.Table.ask_all`)."""
+    """Yield the answer to each state of a frame, in order (`cluster.table.table.Table.ask_all`)."""
     inputs = state_columns(table.game, Frame(frame))
     states = table.game.canonical_states(inputs)
     actions, known = table.every_action(states, inputs)
@@ -87,7 +86,7 @@ def _check_found(table: Lookup, states: Ints, known: NDArray[np.bool_]) -> None:
     if not known.all():
         x = int(np.argmin(known))
         why = f"is {table.why_outside(states[x])}"
-        if table.full is None:  # what was left out, or is called otherwise, may be why
+        if table.full is None:  # a column that was omitted or named differently may be the reason
             why = f"{table.missing(states[x])}; ask it alone, or solve from it first"
         raise StateError(f"row {x + 1}: {why}")
 
@@ -95,7 +94,7 @@ def _check_found(table: Lookup, states: Ints, known: NDArray[np.bool_]) -> None:
 def _answers(
     table: Lookup, inputs: Ints, states: Ints, more: Collection[str]
 ) -> dict[str, pa.Array]:
-    """The columns of the payoffs, and of what else is wanted of the decisions."""
+    """Return the columns of payoffs, and the other requested columns of decisions."""
     names = payoff_columns(table.game)
     if table.decided is not None or {*DECISION_COLUMNS, "actions"} & {*more}:  # some may be null
         actions, known = table.every_action(states, inputs)
@@ -112,11 +111,11 @@ def _answers(
 
 
 class Frame:
-    """What a person gives as a frame. Raises OptionError for a kind that is none of four."""
+    """A user's frame. Raises OptionError for an unsupported type."""
 
     def __init__(self, frame: Any) -> None:
         self.frame, self.kind = frame, type(frame).__module__.partition(".")[0]
-        """The frame; the package that it is of, "builtins" for a list of dicts."""
+        """The frame, and the package of its type; "builtins" for a list of dicts."""
         self.names: list[Hashable]
         if isinstance(frame, list) and all(isinstance(row, dict) for row in frame):
             self.names = list(dict.fromkeys(name for row in frame for name in row))
@@ -136,7 +135,7 @@ class Frame:
             )
 
     def cells(self, name: str) -> Any:
-        """The cells of a column: an array of whole numbers, or a list."""
+        """Return the cells of a column: an integer array or a list."""
         if isinstance(self.frame, list):
             return [row.get(name) for row in self.frame]
         column = self.frame[name]
@@ -152,7 +151,7 @@ class Frame:
         return column.to_list()
 
     def with_columns(self, columns: dict[str, Any]) -> Any:
-        """A frame of the same kind that has Arrow columns behind its own."""
+        """Return a frame of the same kind with Arrow columns added."""
         frame = self.frame
         if isinstance(frame, list):
             rows = pa.table(columns).to_pylist()
@@ -185,8 +184,8 @@ _OF_VALUES = (_kinds.is_list, _kinds.is_large_list, _kinds.is_fixed_size_list, _
 
 
 def state_columns(game: Game, frame: Frame) -> Ints:
-    """The state columns, int64 (n, fields). Raises StateError; OptionError for two columns of a
-    name."""
+    """Return the states, int64 (n, fields). Raises StateError; OptionError for duplicate
+    columns."""
     names = {*game.columns, *game.fields.names}
     cells: dict[Hashable, Any] = {}
     for name in frame.names:
@@ -201,7 +200,8 @@ def state_columns(game: Game, frame: Frame) -> Ints:
 
 
 def _cells(name: str, column: Any) -> Any:
-    """An Arrow column's cells. Raises StateError for one whose type says no whole numbers."""
+    """Return the cells of an Arrow column. Raises StateError for a type that cannot represent
+    integers."""
     if not _says_numbers(column.type):
         raise StateError(
             f"column {name}: is of type {shorten(str(column.type), 40)}; expected whole numbers, "
@@ -216,15 +216,19 @@ def _cells(name: str, column: Any) -> Any:
 
 
 def _says_numbers(type_: pa.DataType) -> bool:
-    """Whether cells of an Arrow type can say a field."""
+    """True if an Arrow type can represent a field."""
     if any(is_kind(type_) for is_kind in _OF_VALUES):
         return _says_numbers(type_.value_type)
     return any(is_kind(type_) for is_kind in (*_TEXTS, *_NUMBERS))
 
 
 def roots_of(game: Game, start: Any) -> Ints | None:
-    """Canonical states (m, fields): of a state as a person gives it, a list of them, a frame, or an
-    array of canonical states; None where nothing is given. Raises StateError, OptionError."""
+    """Return canonical states (m, fields); None for None.
+
+    start: a state in users' form, a list of them, a frame, or an array of canonical states.
+
+    Raises StateError, OptionError.
+    """
     if start is None:
         return None
     if is_state(start):
@@ -250,7 +254,7 @@ def roots_of(game: Game, start: Any) -> Ints | None:
 
 
 def format_of(name: str, option: str = "") -> str:
-    """The format of a file, by its ending. option: named in front of the error. Raises
+    """Return the format of a file, by its suffix. option: prefix of the error message. Raises
     OptionError."""
     format_name = FORMATS.get(Path(name).suffix.lower())
     if format_name is None:
@@ -260,7 +264,8 @@ def format_of(name: str, option: str = "") -> str:
 
 
 def read_rows(source: str) -> tuple[str, pa.Table]:
-    """The format and the rows of a file, or of standard input for ``-``. Raises OptionError."""
+    """Return the format and the rows of a file, or of standard input for ``-``. Raises
+    OptionError."""
     try:
         if source == "-":
             data = sys.stdin.buffer.read()
@@ -274,7 +279,7 @@ def read_rows(source: str) -> tuple[str, pa.Table]:
 
 
 def rows_in(data: bytes, kind: str, source: str) -> pa.Table:
-    """The rows in the bytes of a file of that format. source: the file, for people. Raises
+    """Return the rows in the bytes of a file. source: the file's name for messages. Raises
     OptionError."""
     try:
         if kind == "parquet":
@@ -282,7 +287,7 @@ def rows_in(data: bytes, kind: str, source: str) -> pa.Table:
         data.decode()
         if kind != "csv":
             return _json_rows(data, source)
-        heads = data.partition(b"\n")[0].decode()  # a spreadsheet may write semicolons, or tabs
+        heads = data.partition(b"\n")[0].decode()  # spreadsheets may write semicolons or tabs
         between = next((each for each in ",;\t" if each in heads), ",")
         options = pa.csv.ParseOptions(delimiter=between)
         said = pa.csv.ConvertOptions(null_values=[""])  # NA and null may be names
@@ -295,8 +300,8 @@ def rows_in(data: bytes, kind: str, source: str) -> pa.Table:
 
 
 def _json_rows(data: bytes, source: str) -> pa.Table:
-    """Return the rows of JSON lines. (pyarrow's own reader ends the process at some lines.) Raises
-    OptionError, which names the line."""
+    """Return the rows of JSON lines. Raises OptionError, which names the line. (pyarrow's own
+    reader crashes the process on some input.)"""
     if data.lstrip()[:1] == b"[":
         raise OptionError(f"{source}: is a list; expected JSON lines, an object a line")
     columns: dict[str, list[Any]] = {}
@@ -334,7 +339,7 @@ def _json_column(name: str, cells: list[Any], source: str) -> pa.Array:
     """Return a column of JSON lines. Raises OptionError."""
     try:
         return pa.array(cells)
-    except OverflowError:  # numbers of more than 64 bits, which are refused as text
+    except OverflowError:  # more than 64 bits: text, which is refused later
         return pa.array([None if cell is None else str(cell) for cell in cells])
     except (pa.ArrowException, UnicodeEncodeError):
         raise OptionError(
@@ -344,27 +349,28 @@ def _json_column(name: str, cells: list[Any], source: str) -> pa.Array:
 
 
 def _is_cell(value: Any) -> bool:
-    """Whether a value is a number, text or nothing, or a list of these."""
+    """True if a value is a number, text or None, or a list of these."""
     plain = str | int | float | None
     is_list = isinstance(value, list) and all(isinstance(each, plain) for each in value)
     return isinstance(value, plain) or is_list
 
 
 def write_rows(rows: pa.Table, out: str, kind: str) -> None:
-    """Write rows to a file, whole or not at all, or to standard output for ``-``.
+    """Write rows to a file atomically, or to standard output for ``-``.
 
-    Raises OptionError where that can not be.
+    Raises OptionError if that is impossible.
     """
     with whole_file(out) as file:
         encode(rows, file, kind)
 
 
 def write_lines(lines: Iterable[str], out: str) -> None:
-    """Write lines as `write_rows` does rows; the first is made before anything is written."""
+    """Write lines as `write_rows` writes rows. The first line is computed before anything is
+    written."""
     rest = iter(lines)
     pages = iter(lambda: [f"{line}\n" for line in islice(rest, CHUNK)], [])
     if out == "-":
-        for page in pages:  # as text: what stands for standard output may take nothing else
+        for page in pages:  # as text: a replaced sys.stdout may accept only text
             sys.stdout.write("".join(page))
         sys.stdout.flush()
         return
@@ -375,34 +381,30 @@ def write_lines(lines: Iterable[str], out: str) -> None:
 
 
 class Counted(io.RawIOBase):
-    """An open pipe: pyarrow asks where it is, which a pipe does not know."""
+    """An open pipe with a position, which pyarrow requires."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file, self._at = file, 0
 
     def write(self, content: Any) -> int:
-        """Write bytes."""
         data = memoryview(content).cast("B")
         self._file.write(data)
         self._at += len(data)
         return len(data)
 
     def tell(self) -> int:
-        """How many bytes were written."""
         return self._at
 
     def flush(self) -> None:
-        """Let them go."""
         if not self._file.closed:
             self._file.flush()
 
     def writable(self) -> bool:
-        """Yes."""
         return True
 
 
 def check_place(option: str, out: str) -> None:
-    """Raises OptionError, by the option's name, where no file can be written."""
+    """Raise OptionError, with the option's name, if a file cannot be written there."""
     path = Path(os.path.realpath(out))
     code = 0
     if path.is_dir():
@@ -417,11 +419,12 @@ def check_place(option: str, out: str) -> None:
 
 @contextmanager
 def whole_file(out: str) -> Iterator[IO[bytes]]:
-    """A file to write, that stands at its place when all of it is there, and not before. A link
-    stays, and its file is written; a pipe, a device or, for ``-``, standard output is written as it
-    comes.
+    """Yield a file to write, which appears at its place when it is complete.
 
-    Raises OptionError where it can not be made; OSError, with its name, where the disk is full.
+    A symbolic link stays and its target is replaced. Pipes, devices and, for ``-``, standard output
+    are written directly.
+
+    Raises OptionError if the file cannot be created; OSError, with its name, if the disk is full.
     """
     if out == "-":
         yield cast(IO[bytes], Counted(sys.stdout.buffer))
@@ -448,8 +451,8 @@ def whole_file(out: str) -> Iterator[IO[bytes]]:
 
 
 def encode(rows: pa.Table, file: Any, kind: str) -> None:
-    """Write rows to an open file in a format. Raises OptionError for a column that it can not
-    hold."""
+    """Write rows to an open file in a format. Raises OptionError for a column that the format
+    cannot store."""
     try:
         if kind == "parquet":
             pq.write_table(rows, file)
@@ -465,8 +468,8 @@ def encode(rows: pa.Table, file: Any, kind: str) -> None:
 
 
 def for_csv(rows: pa.Table) -> pa.Table:
-    """Return rows with lists as people write them, because CSV has none, and with an apostrophe
-    before text that a spreadsheet would compute."""
+    """Return rows for CSV: lists as comma-separated text, because CSV has none, and an apostrophe
+    before text that a spreadsheet would execute as a formula."""
     for i, (name, column) in enumerate(zip(rows.column_names, rows.columns, strict=True)):
         if pa.types.is_list(column.type):
             lists = column.to_pylist()
@@ -478,7 +481,7 @@ def for_csv(rows: pa.Table) -> pa.Table:
 
 
 def _without_formulas(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return a column of text with an apostrophe before cells that begin like a formula and are no
+    """Return a text column with an apostrophe before cells that look like a formula and are not
     numbers."""
     import pyarrow.compute as pc
 

@@ -1,8 +1,9 @@
-"""The part of a search: what lies below some roots, by key; and what a search hands over to it.
+"""The part of a search: states below some roots, found by key; and the results that a search
+writes.
 
-No two files of a part hold one key. Files of a search by stages have stages of its level
-(`rules.Level`), which say which file a key is in; the first keys of the row groups, and a
-binary search in one of them, find its row.
+A key is in at most one file of a part. Files of a search by stages list the stages of its level
+(`rules.Level`) that they contain, which determines the file of a key. The first keys of row groups,
+and a binary search in one of them, determine its row.
 """
 
 from __future__ import annotations
@@ -46,11 +47,11 @@ if TYPE_CHECKING:
 
 
 TURN_STATES = 512
-"""States inside turns that are solved at once: about as many turns at most."""
+"""Number of states inside turns that are solved at once: at most about as many turns."""
 
 
 class KeyPart(Part):
-    """What lies below some roots.
+    """The states below some roots.
 
     A row group is decoded as a mapping of columns: key, values (n, players), best (int16, into
     `action_names`, -1 for none), margin.
@@ -68,8 +69,8 @@ class KeyPart(Part):
         return self._states(numbers_of(table.column("key"))[rows])
 
     def _states(self, keys: Keys) -> Ints:
-        """Return the states (n, fields) of keys (n,). Raises CorruptTableError if one is none of
-        the game's, because compiled rules would read beyond their arrays."""
+        """Return the states (n, fields) of keys (n,). Raises CorruptTableError for a key that is
+        not a canonical state, because compiled rules would read beyond their arrays."""
         game = self.game
         states = np.asarray(unpack_all(game.strides, np.ascontiguousarray(keys)))
         try:
@@ -110,8 +111,8 @@ class KeyPart(Part):
 
     @cached_property
     def _stages(self) -> tuple[Stages, dict[int, tuple[list[int], list[Box]]]] | None:
-        """The level of a search by stages, and the files that hold states of each stage, with their
-        boxes: a file once for each of its boxes. None for a search in one piece."""
+        """For a search by stages, its level, and for each stage the files with its states and their
+        boxes; a file is repeated for each of its boxes. None for a search in one piece."""
         if self.name not in self.manifest.levels:
             return None
         from luckbase.solver.search.stages import WHOLE, Box, Stages  # compiles the search
@@ -130,7 +131,7 @@ class KeyPart(Part):
         return level, files
 
     def _files_of(self, keys: Keys) -> Iterator[tuple[int, Ints]]:
-        """Files by number, and which of the keys (n,) each may hold."""
+        """Yield files by index, with the indices of the keys (n,) that each may contain."""
         if self._stages is None:
             for i, entry in enumerate(self.entries):
                 first, last = np.uint64(entry.first_key), np.uint64(entry.last_key)
@@ -161,8 +162,8 @@ class KeyPart(Part):
         return present, rows[present]
 
     def _find(self, states: Ints) -> dict[str, NDArray[Any]]:
-        """Of canonical states: values (n, players), best (n,) into `action_names`, -1 for none,
-        margin (n,), file (n,), -1 where there is no row."""
+        """Look up canonical states. Return values (n, players), best (n,) into `action_names` with
+        -1 for none, margin (n,), and file (n,) with -1 for no row."""
         states = np.ascontiguousarray(states, np.int64)
         n, fine = len(states), np.flatnonzero(fits(self.game.strides, states))
         columns: dict[str, NDArray[Any]] = {
@@ -190,7 +191,7 @@ class KeyPart(Part):
         return np.asarray(bounds[self._find(states)["file"]])
 
     def lookup(self, states: Ints) -> tuple[Floats, NDArray[np.bool_]]:
-        """As `Part.lookup`; those inside a turn by solving what is left of the turn."""
+        """As `Part.lookup`; states inside a turn are computed by solving the rest of the turn."""
         columns = self._find(states)
         values, known = self._with_ends(np.asarray(states), columns["values"], columns["file"] >= 0)
         if self.game.turn.size and not known.all():
@@ -198,13 +199,13 @@ class KeyPart(Part):
         return values, known
 
     def _solve_turns(self, states: Ints, values: Floats, known: NDArray[np.bool_]) -> None:
-        """Write the payoffs of the states (n, fields) that are inside turns, and that they are
-        known, if the part has all states in which their turns can end."""
+        """Compute the payoffs of states (n, fields) inside turns, if the part has all states in
+        which their turns can end. Updates `values` and `known`."""
         left = np.flatnonzero(~known)
         inside = left[self.game.within_turn(states[left])]
         between = states[inside]
         between[:, self.game.turn[0]] = self.game.turn[1]
-        order = np.argsort(self.keys(between), kind="stable")  # those of one turn together
+        order = np.argsort(self.keys(between), kind="stable")  # group states of the same turn
         for start in range(0, len(order), TURN_STATES):
             pieces = [inside[order[start : start + TURN_STATES]]]
             while pieces:
@@ -212,12 +213,12 @@ class KeyPart(Part):
                 payoffs = self._payoffs_inside(states[at])
                 if payoffs is not None:
                     values[at], known[at] = payoffs, True
-                elif len(at) > 1:  # some of these turns end outside the part: one by one
+                elif len(at) > 1:  # some of these turns end outside the part: try one by one
                     pieces += at[:, None]
 
     def _payoffs_inside(self, states: Ints) -> Floats | None:
-        """The payoffs (n, players) of states (n, fields) inside turns, or None if the part does not
-        have every state in which these turns can end."""
+        """Return the payoffs (n, players) of states (n, fields) inside turns; None if the part
+        lacks a state in which these turns can end."""
         from luckbase.solver.search.explore import KNOWN, explore
         from luckbase.solver.search.game_graph import Graph
 
@@ -236,7 +237,7 @@ class KeyPart(Part):
     def _with_ends(
         self, states: Ints, values: Floats, known: NDArray[np.bool_]
     ) -> tuple[Floats, NDArray[np.bool_]]:
-        """Payoffs of stored states, with those of states that are over, which have no row."""
+        """Add the payoffs of terminal states, which have no row."""
         missing = np.flatnonzero(~known)
         if len(missing):
             kinds, _ = who_acts(self.game, np.ascontiguousarray(states[missing], np.int64))
@@ -258,11 +259,14 @@ class KeyPart(Part):
 
 @dataclass(frozen=True)
 class PayoffTable:
-    """What a search has solved: n states with payoffs in c columns.
+    """The result of a search: n states with payoffs in c columns.
 
-    keys: uint64 (n,). values: float64 (n, c). best: int64 (n,), an action or a code of
-    `solver.search.bellman`. margin: float64 (n,), what the second best would cost the one who
-    decides; NaN if there is no choice. actor: int8 (n,), who acts, from 1; 0 for nobody, or both.
+    keys: uint64 (n,).
+    values: float64 (n, c).
+    best: int64 (n,), an action or a code of `solver.search.bellman`.
+    margin: float64 (n,), the cost of the second-best action to the player who decides; NaN without
+        a choice.
+    actor: int8 (n,), the player who acts, from 1; 0 for nobody or both.
     """
 
     keys: Keys
@@ -275,13 +279,13 @@ class PayoffTable:
         return len(self.keys)
 
     def only(self, rows: NDArray[Any] | slice) -> PayoffTable:
-        """These rows: numbers, a mask (n,) or a slice."""
+        """Select rows by indices, a mask (n,) or a slice."""
         return PayoffTable(*(getattr(self, each.name)[rows] for each in fields(self)))
 
 
 def solved_rows(graph: Graph) -> PayoffTable:
-    """The states that a graph has solved and that are not over, by ascending key; of a game that
-    names the fields of a turn those between turns."""
+    """Return the solved, non-terminal states of a graph, by ascending key. If the game names the
+    fields of a turn, only states between turns."""
     best = graph.best
     at = np.flatnonzero((best >= 0) | (best == MIXED))
     if graph.game.turn.size:
@@ -295,12 +299,12 @@ def solved_rows(graph: Graph) -> PayoffTable:
 def write_states(
     storage: Storage, name: str, game: Game, table: PayoffTable, error: float, **of_stages: Any
 ) -> Written:  # fmt: skip
-    """Write the file of a search (module docstring), as `write_tier` does; by ascending key.
-    of_stages: as `new_entry` has them."""
+    """Write the file of a search, by ascending key, as `write_tier` does. of_stages: as in
+    `new_entry`."""
     names = payoff_columns(game)
-    # Codes into the labels of the best actions, -1 where nobody decides or both do.
+    # Indices into the labels of best actions; -1 if nobody decides or both do.
     chosen = np.where(table.actor == 0, -1, np.maximum(table.best, -1))
-    starts = np.append(True, chosen[1:] != chosen[:-1])  # of runs: there are few of them
+    starts = np.append(True, chosen[1:] != chosen[:-1])  # starts of runs, of which there are few
     actions = np.unique(chosen[starts[: len(chosen)]])
     actions = actions[actions >= 0]
     labels = [game.action_name(action) for action in actions.tolist()]

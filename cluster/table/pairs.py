@@ -1,8 +1,8 @@
-"""The states that two tables have in common, a piece at a time, what each says of them, and what it
-costs to keep a decision of the first where their best actions differ (`Prices`).
+"""The states that two tables share, read in pieces, and the cost of decisions that differ
+(`Prices`).
 
-The states of the table with fewer are looked up in the other; files whose rows are the same states
-in the same order are read side by side, several pieces at once on several cores.
+States of the table with fewer rows are looked up in the other one. Files with the same states in
+the same order are read side by side, several pieces at once on several cores.
 """
 
 from __future__ import annotations
@@ -29,19 +29,22 @@ from luckbase.solver.search.expand import expand
 R = TypeVar("R")
 
 GROUPS_A_READ = 8
-"""Row groups that are decoded at once."""
+"""Number of row groups decoded at once."""
 PIECE_GROUPS = 4
-"""Row groups that are read side by side at a time."""
+"""Number of row groups read side by side at a time."""
 STATES_A_STEP = 8_000
-"""States that a thread expands at a time: some 40 edges of 150 bytes each."""
+"""Number of states that a thread expands at a time: about 40 edges of 150 bytes each."""
 SHARE = 8
-"""Of the free memory that each table's tiers may take."""
+"""Each table's tiers may use one part in this many of the free memory."""
 
 
 class Pair(NamedTuple):
-    """n states that both tables hold. rows: that were looked at, in the table with fewer; only: of
-    these, that the first and that the second table alone holds. sides: the n rows of each table.
-    tier: all that belongs to one tier of the table with fewer comes together; None without tiers.
+    """n states that both tables have.
+
+    rows: number of rows read from the table with fewer.
+    only: number of these that only the first, and only the second table has.
+    sides: the n rows of each table.
+    tier: all pairs of one tier of the table with fewer come together; None without tiers.
     """
 
     rows: int
@@ -51,12 +54,12 @@ class Pair(NamedTuple):
 
 
 Pairs = Iterator[Pair | Callable[[], Pair]]
-"""Pairs, and what makes one, at any time and beside others."""
+"""Pairs, or functions that read one, which may be called at any time and concurrently."""
 
 
 def in_order(pairs: Pairs, work: Callable[[Pair], R], threads: int, reading: Lock) -> Iterator[R]:
-    """`work` on every pair, in their order, a few of them at once. reading: held while the next
-    pair is read from the tables."""
+    """Yield work(pair) for every pair, in order, several at once. reading: held while the next pair
+    is read."""
 
     def run(pair: Pair | Callable[[], Pair]) -> R:
         return work(pair if isinstance(pair, Pair) else pair())
@@ -70,19 +73,19 @@ def in_order(pairs: Pairs, work: Callable[[Pair], R], threads: int, reading: Loc
 
 
 def parts_of(table: Lookup) -> list[Part]:
-    """The parts that stand for a table: the full table, or what there is without one."""
+    """Return the parts that are compared: the full table, or all parts if there is none."""
     if table.full is None:
         return table.parts
     return [part for part in table.parts if part is table.full or part is table.decided]
 
 
 def rows_of(table: Lookup) -> int:
-    """The rows of these."""
+    """Return the number of rows of these parts."""
     return sum(part.rows for part in parts_of(table))
 
 
 def all_pairs(first: Lookup, second: Lookup) -> Pairs:
-    """Every state of the table with fewer (of equal ones the first)."""
+    """Yield every state of the table with fewer rows (of the first if equal)."""
     swapped = rows_of(second) < rows_of(first)
     small, large = (second, first) if swapped else (first, second)
     full = large.full
@@ -105,7 +108,7 @@ def all_pairs(first: Lookup, second: Lookup) -> Pairs:
 
 
 def drawn_pairs(first: Lookup, second: Lookup, sample: int) -> Pairs:
-    """Draw states of the table with fewer, always the same ones."""
+    """Yield states drawn from the table with fewer rows, with a fixed seed."""
     swapped = rows_of(second) < rows_of(first)
     small = second if swapped else first
     for states in small.draw(sample, 0):
@@ -121,7 +124,7 @@ def _side_by_side(files: tuple[File, File]) -> Pairs:
     entry = files[0][1]
     groups = -(-entry.rows // entry.row_group_rows)
     for part, same in files:
-        part.groups.file(part.entries.index(same))  # opened by one thread
+        part.groups.file(part.entries.index(same))  # before threads share it
     for start in range(0, groups, PIECE_GROUPS):
         span = range(start, min(start + PIECE_GROUPS, groups))
         yield partial(_read_side_by_side, files, span)
@@ -133,7 +136,7 @@ def _read_side_by_side(files: tuple[File, File], span: range) -> Pair:
 
 
 def _read(part: TierPart, entry: FileEntry, span: range) -> Rows:
-    """Row groups of a file."""
+    """Return row groups of a file."""
     file = part.groups.reopen(part.entries.index(entry))
     table = file.read_all(list(span), [*part.columns, "best"])
     file.close()
@@ -149,7 +152,7 @@ def _read(part: TierPart, entry: FileEntry, span: range) -> Rows:
 
 
 def _rows(table: Lookup, states: Ints) -> Rows:
-    """Of canonical states (n, fields) that a table holds; payoffs that it does not are NaN."""
+    """Return the rows of stored canonical states (n, fields); missing payoffs are NaN."""
     values, paid = table.lookup(states)
     values[~paid] = np.nan
     names = numbered(())
@@ -160,7 +163,7 @@ def _rows(table: Lookup, states: Ints) -> Rows:
 def _look_up(
     tables: tuple[Lookup, Lookup], swapped: bool, rows: Rows, tier: int | None = None
 ) -> Pair:
-    """The pair of rows of the table with fewer: the other one is looked up state by state."""
+    """Look up rows of the table with fewer rows in the other one."""
     small, large = tables[::-1] if swapped else tables
     n, players = len(rows.values), small.game.players
     states = rows.states(np.arange(n))
@@ -176,31 +179,33 @@ def _look_up(
 
 
 def numbered(names: Sequence[str]) -> dict[str | None, int]:
-    """The place of each name; -1 of none."""
+    """Return the index of each name; -1 for None."""
     return {None: -1} | {name: i for i, name in enumerate(names)}
 
 
 def coded(names: Sequence[str | None], numbers: dict[str | None, int]) -> Ints:
-    """(n,) the numbers of names, which grow by those that are new; -1 for none."""
+    """Return the indices (n,) of names, adding new ones to `numbers`; -1 for None."""
     return np.array([numbers.setdefault(name, len(numbers) - 1) for name in names], np.int64)
 
 
 def names_of(numbers: dict[str | None, int]) -> tuple[str, ...]:
-    """The names in the order of their numbers."""
+    """Return the names in the order of their indices."""
     return tuple(name for name in numbers if name is not None)
 
 
 # --- what a decision costs -----------------------------------------------------------------------
 
 MOVED, TOSS_UP, ONE_SIDED, UNPRICED = range(4)
-"""What a decision that differs is: priced; a toss-up; a decision in one of the tables only, or the
-old action is not allowed in the second; one whose children a table does not hold."""
+"""The kinds of decisions that differ: moved, with a cost; a toss-up; in one table only, or with a
+first action that is not allowed in the second; with children that a table lacks."""
 
 
 class Changed(NamedTuple):
-    """n states whose best actions differ. first, second: int64 (n, fields), as each game has them.
-    best_first, best_second: int64 (n,), into names, -1 for none. apart: float64 (n,), how far their
-    payoffs are apart.
+    """n states whose best actions differ.
+
+    first, second: int64 (n, fields), in each game's form.
+    best_first, best_second: int64 (n,), indices of names; -1 for none.
+    apart: float64 (n,), differences of their payoffs.
     """
 
     first: Ints
@@ -211,9 +216,14 @@ class Changed(NamedTuple):
 
 
 class Priced(NamedTuple):
-    """What n of them cost. kind: int8 (n,), `MOVED`, …. actors: int64 (n,), from 0, -1 for nobody.
-    old, new: float64 (n,), what the best action of the first table and of the second is worth to
-    the actor in the second; NaN where that is not known. cost: new - old, at least 0."""
+    """The costs of n changed decisions.
+
+    kind: int8 (n,), `MOVED`, ….
+    actors: int64 (n,), from 0; -1 for nobody.
+    old, new: float64 (n,), payoff to the actor, in the second table, of the first and of the second
+        table's best action; NaN if unknown.
+    cost: new - old, at least 0.
+    """
 
     kind: NDArray[np.int8]
     actors: Ints
@@ -226,19 +236,19 @@ NOTHING_PRICED = Priced(np.empty(0, np.int8), np.empty(0, np.int64), *(np.empty(
 
 
 class Prices:
-    """Prices decisions of the first table by the second; several threads may ask.
+    """The costs of the first table's decisions by the second table's payoffs. Thread-safe.
 
-    At a state x whose best action is a in the first table and b in the second, with the payoffs q
-    of the second to the player who decides::
+    At a state x with best action a in the first table and b in the second, where q are the second
+    table's payoffs to the player who decides::
 
         cost(x) = q(x, b) - q(x, a)  >= 0
 
-    Every action of x is worked out from its children, in the second table for the cost, and in the
-    first to know which were as good as a. Where some action is best in both tables, as far as they
-    can tell, the decision did not move: a toss-up. Where there is none, it did, whichever of two
-    that are level a table names.
+    Every action of x is computed from its children: in the second table for the cost, and in the
+    first to find the actions as good as a. If some action is best in both tables within their
+    precision, the decision is a toss-up and did not move. Otherwise it moved, whichever of several
+    equal actions a table names.
 
-    reading: the lock of whoever reads from the tables.
+    reading: the lock for reading from the tables.
     """
 
     def __init__(self, first: Lookup, second: Lookup) -> None:
@@ -246,7 +256,7 @@ class Prices:
         self.first, self.second = (TierCache(table, self.reading) for table in (first, second))
 
     def priced(self, changed: Changed, names: Sequence[str]) -> Priced:
-        """What they cost; `names` of their best actions."""
+        """Return the costs. names: of the best actions."""
         priced = [
             self._step(Changed._make(column[x : x + STATES_A_STEP] for column in changed), names)
             for x in range(0, len(changed.apart), STATES_A_STEP)
@@ -270,7 +280,7 @@ class Prices:
         kind[~second.known] = UNPRICED
         kind[(changed.best_first < 0) | (changed.best_second < 0) | np.isnan(old)] = ONE_SIDED
         if any(tiers.table.decided is not None for tiers in (self.first, self.second)):
-            kind[kind == UNPRICED] = MOVED  # there are no payoffs beyond the frontier
+            kind[kind == UNPRICED] = MOVED  # payoffs are not stored beyond the frontier
         lost = ~second.known | (kind == UNPRICED) | (kind == ONE_SIDED)
         old[lost] = new[~second.known] = np.nan
         cost = np.where(lost, np.nan, np.maximum(new - old, 0.0))
@@ -278,16 +288,18 @@ class Prices:
 
 
 def _with_action(states: Ints, actions: Ints) -> Ints:
-    """(state, action) as one number each; an action is below 2^40."""
+    """Encode (state, action) as one number; an action is below 2^40."""
     return states * (1 << 40) + actions
 
 
 class _Actions:
-    """Every action of n states, k in all, worked out from their children. names: numbers of actions
-    by name, which grow by those that are new.
+    """All actions of n states, k in total, computed from their children.
 
-    known: bool (n,), whether all children are. named: int64 (k,). own: float64 (k,), each action's
-    payoff to who acts; good: bool (k,), whether that is as good as the best of its state.
+    names: indices of actions by name; new ones are added.
+    known: bool (n,), True if all children are known.
+    named: int64 (k,), indices of the actions' names.
+    own: float64 (k,), payoff of each action to the player who acts.
+    good: bool (k,), True if the action is as good as the best of its state.
     """
 
     def __init__(self, tiers: TierCache, states: Ints, names: dict[str | None, int]) -> None:
@@ -305,11 +317,12 @@ class _Actions:
         self.good = self.own >= top[q.states] - table.tolerance
 
     def pairs(self, numbers: Ints) -> Ints:
-        """(k,) each action with the number (n,) of its state."""
+        """Return each action (k,) combined with its state's number (n,)."""
         return _with_action(numbers[self.q.states], self.named)
 
     def payoffs(self, actions: Ints) -> Floats:
-        """(n,) what an action of each state is worth to who acts; NaN where it is none of its."""
+        """Return the payoffs (n,) of one action of each state to the player who acts; NaN if the
+        state does not have it."""
         payoffs = np.full(len(actions), np.nan)
         rows = np.flatnonzero((self.named == actions[self.q.states]) & (self.named >= 0))
         payoffs[self.q.states[rows]] = self.own[rows]
@@ -317,11 +330,12 @@ class _Actions:
 
 
 class TierCache:
-    """A table whose tiers are kept in memory, whole, up to so many bytes; several threads may ask.
+    """A table whose whole tiers are cached in memory, up to a limit. Thread-safe.
 
-    A million states of a move have ten million children, which lie in a few tiers and all over
-    these: here a tier is read once, and a child costs a place in an array. reading: the lock of
-    whoever reads from the table itself.
+    A million states of a move have ten million children, in a few tiers but spread all over them.
+    Here each tier is read once, and a child costs one array access.
+
+    reading: the lock for reading from the table itself.
     """
 
     def __init__(self, table: Lookup, reading: Lock) -> None:
@@ -331,7 +345,6 @@ class TierCache:
         self._loading: dict[int, Lock] = {}
 
     def lookup(self, states: Ints) -> tuple[Floats, NDArray[np.bool_]]:
-        """As `Lookup.lookup`."""
         states, part = np.ascontiguousarray(states), self.table.full
         if part is None:
             with self._reading:
@@ -355,8 +368,8 @@ class TierCache:
         return payoffs, known
 
     def _tier(self, part: TierPart, number: int) -> NDArray[Any] | None:
-        """The payoffs (rows, players) of a tier, NaN where it has no row; None where there is none
-        of it, or it is too large."""
+        """Return the payoffs (rows, players) of a tier, with NaN for missing rows; None if the tier
+        is missing or too large."""
         tier = part.tier_of_number.get(number)
         files = [i for i, entry in enumerate(part.entries) if entry.tier == number]
         if tier is None or not files:

@@ -36,30 +36,30 @@ from luckbase.solver.errors import CorruptTableError
 CHECKS = "luckbase.row_groups"
 """The key of a footer's metadata with the start and the CRC-32 of each row group."""
 AHEAD = 64
-"""Row groups that are read from a store at once if a file is read from end to end: some 10 MB."""
+"""Number of row groups read from a store at once if a file is read from end to end: about 10 MB."""
 CACHED_BYTES = 640 << 20
 """Bytes of decoded row groups that a part keeps, 0.1 to 2 MB each."""
 MAX_FETCHED = 128 << 20
-"""Bytes of a store's row groups that are kept for the next question."""
+"""Maximum bytes of a store's row groups that are kept for later queries."""
 MAX_GROUP_BYTES = 512 << 20
 """Bytes of the columns of a row group before compression; ours have 10 MB or so."""
 _KINDS: dict[str, Callable[[Any], bool]] = {
     "key": pa.types.is_uint64, "best": pa.types.is_dictionary, "to_act": pa.types.is_int8,
     "margin": pa.types.is_float64,
 }  # fmt: skip
-"""The types of the columns that are read, but payoffs."""
+"""The types of the columns that are read, except payoffs."""
 GROUPS_A_JOB = 32
 """Row groups that a thread decodes at a time."""
 Span = tuple[int, int]
-"""The first byte, and the one behind the last."""
+"""The first byte, and the end (exclusive)."""
 
 
 # --- writing -------------------------------------------------------------------------------------
 
 
 class HashedFile(io.RawIOBase):
-    """A new file that is written in sections, of which the footer is the last. pyarrow hands over a
-    row group in some 70 pieces, which are put together first."""
+    """A new file that is written in sections; the footer is the last. pyarrow writes a row group in
+    about 70 pieces, which are combined first."""
 
     def __init__(self, path: Path) -> None:
         self._file = path.open("wb", buffering=0)
@@ -100,13 +100,13 @@ class HashedFile(io.RawIOBase):
 
 
 class Writer:
-    """One Parquet file; a context manager. Raises OSError if the disk does.
+    """One Parquet file; a context manager. `sums` exists after it closed without an error.
 
-    `sums` is there after it closed without an error.
+    Raises OSError if the disk does.
     """
 
     sums: dict[str, Any]
-    """As of `HashedFile.finish`."""
+    """As in `HashedFile.finish`."""
 
     def __init__(
         self, path: Path, schema: pa.Schema, notes: Mapping[str, str], **options: Any
@@ -144,7 +144,7 @@ class Writer:
 
 
 class _Window(io.RawIOBase):
-    """The bytes of a file that were read and checked, at their places in it, for pyarrow."""
+    """The bytes of a file that were read and checked, at their positions, for pyarrow."""
 
     def __init__(self, size: int) -> None:
         self.size, self.position = size, 0
@@ -174,8 +174,8 @@ class _Window(io.RawIOBase):
 
 
 class TableFile:
-    """An open Parquet file of a table; one thread at a time. Every method raises CorruptTableError
-    if the file is not as it was written."""
+    """An open Parquet file of a table. Not thread-safe. Every method raises CorruptTableError if
+    the file is not as it was written."""
 
     def __init__(
         self, storage: Storage, where: Path, entry: FileEntry, metadata: Any = None
@@ -213,7 +213,7 @@ class TableFile:
         self._check_shape()
 
     def _check_shape(self) -> None:
-        """Raise CorruptTableError if the footer is not that of the entry's rows and columns."""
+        """Raise CorruptTableError if the footer does not match the entry's rows and columns."""
         entry, metadata = self.entry, self.metadata
         for column in self.schema:
             payoff = pa.types.is_floating if column.name.startswith("payoff_") else None
@@ -262,7 +262,7 @@ class TableFile:
         self.buffers.update(zip(spans, self._read_ranges(spans), strict=True))
 
     def ahead(self, groups: Sequence[int]) -> Iterator[int]:
-        """Yield these row groups one by one. From a store read many at a time; do not read others
+        """Yield these row groups one by one, reading many ahead from a store. Do not read others
         meanwhile."""
         for at, group in enumerate(groups):
             if self.storage.anywhere and at % AHEAD == 0:
@@ -335,14 +335,13 @@ def row_groups(
 
 
 class RowGroups:
-    """Open files of a table and the decoded row groups that were used last; one thread at a
-    time."""
+    """Open files of a table and their most recently used decoded row groups. Not thread-safe."""
 
     def __init__(
         self, storage: Storage, where: Path, entries: list[FileEntry],
         decode: Callable[[Any, int, str], Any],
     ) -> None:  # fmt: skip
-        """decode(file, number, kind): a row group in the form that answers a kind of question, an
+        """decode(file, number, kind): returns a row group in the form for a kind of query, as an
         array or a mapping to arrays."""
         self.storage, self.where, self.entries, self.decode = storage, where, entries, decode
         self.max_bytes, self.bytes = CACHED_BYTES, 0
@@ -368,8 +367,8 @@ class RowGroups:
 
     @contextmanager
     def passing(self, entry: FileEntry) -> Iterator[TableFile]:
-        """Open a file to read its rows from end to end. In a store it is the file that questions
-        use, so that nothing is requested twice."""
+        """Open a file to read all its rows. In a store, this is the same file that queries use, so
+        that each range is requested once."""
         if self.storage.anywhere:
             self._make_room()
             yield self.file(self.entries.index(entry))
@@ -384,7 +383,7 @@ class RowGroups:
 
     def fetch(self, groups: Iterable[tuple[int, int]]) -> None:
         """Read row groups (file, number) and the footers of their files from a store, in parallel.
-        Do nothing in a folder, where this saves nothing."""
+        Does nothing for a folder."""
         if not self.storage.anywhere:
             return
         by_file: dict[int, list[int]] = {}
@@ -414,8 +413,8 @@ class RowGroups:
         return self._groups[key]
 
     def _keep(self, key: tuple[int, int, str], decoded: Any) -> None:
-        """Keep a row group, and drop those used longest ago if there is no room. The last one
-        stays, however large."""
+        """Cache a row group, and drop the least recently used ones if there is no room. The last
+        one stays, however large."""
         if key not in self._groups:
             self.bytes += size_of(decoded)
         self._groups[key] = decoded
@@ -425,8 +424,8 @@ class RowGroups:
     def each(
         self, groups: Sequence[tuple[int, int]], kind: str, use: Callable[[int, Any], None]
     ) -> None:
-        """Call use(k, decoded) for each row group groups[k] (file, number), in any order. Decode
-        many on all cores."""
+        """Call use(k, decoded) for each row group groups[k] (file, number), in any order. Many are
+        decoded on all cores."""
         missing: list[int] = []
         for k, key in enumerate(groups):
             if (*key, kind) in self._groups:
@@ -457,7 +456,8 @@ class RowGroups:
                 self._keep((*groups[k], kind), group)
 
     def _decode_apart(self, groups: Sequence[tuple[int, int]], kind: str) -> list[Any]:
-        """Return row groups (file, number), decoded, by files that are opened once more."""
+        """Return decoded row groups (file, number), from files that are reopened for this
+        thread."""
         files = {i: self.reopen(i) for i in {i for i, _ in groups}}
         if self.storage.anywhere:
             for i, file in files.items():
@@ -468,8 +468,8 @@ class RowGroups:
         return decoded
 
     def _first_fetched(self, groups: list[tuple[int, int]]) -> Iterable[tuple[int, int]]:
-        """Return the row groups to read from a store before the others: all if there is room for
-        their bytes, else one of each file."""
+        """Return the row groups to read from a store first: all if their bytes fit, otherwise one
+        of each file."""
         entries = [self.entries[i] for i, _ in groups]
         stored = sum(e.bytes * min(1.0, e.row_group_rows / max(1, e.rows)) for e in entries)
         return groups if stored <= MAX_FETCHED else {i: (i, n) for i, n in groups}.values()

@@ -1,8 +1,8 @@
-"""A part of a table: rows of states, in files that lie in a folder or in memory.
+"""A part of a table: rows of states, in files in a folder or in memory.
 
-Every state of a part has a key, and rows stand by ascending key. In the full table (`TierPart`) the
-key says where the row is; in a search (`cluster.table.keyed`) it is searched for. Many states are
-looked up in the order of their keys, so each row group is decoded once.
+Every state of a part has a key, and rows are sorted by key. In the full table (`TierPart`) the key
+determines the row; in a search (`cluster.table.keyed`) it is found by binary search. Many states
+are looked up in the order of their keys, so each row group is decoded once.
 """
 
 from __future__ import annotations
@@ -39,29 +39,29 @@ from luckbase.solver.search.expand import Expanded, expand
 from luckbase.solver.search.keys import Numbering, fits, pack_all
 
 PIECE = 50_000
-"""States that are yielded at a time: some 30 children each."""
+"""Number of states yielded at a time; each has about 30 children."""
 MEMORY = 2_000
-"""States whose keys are remembered."""
+"""Number of states whose keys are cached."""
 OVER = -2
-"""Instead of a key of the full table: the state is over."""
+"""Used in place of a key of the full table: the state is terminal."""
 ROUNDING = 1e-11
-"""By how much the sums of a step may differ between two actions that are tied."""
+"""Maximum rounding difference between the sums of two tied actions."""
 
 
 @dataclass(frozen=True)
 class Rows:
-    """Rows as they are stored: n states."""
+    """n stored rows."""
 
     states: Callable[[Ints], Ints]
-    """Gives the states (k, fields) at numbers (k,) below n."""
+    """Return the states (k, fields) at indices (k,)."""
     values: Floats
     """float (n, players)."""
     best: NDArray[np.int16]
-    """int16 (n,), into `labels`; -1 where nobody decides, or nothing is decided."""
+    """int16 (n,), indices into `labels`; -1 if nobody decides or nothing is decided."""
     labels: Sequence[str]
     """Names of actions."""
     margins: Floats | None = None
-    """float64 (n,), NaN where there is no choice; None where they are to be worked out."""
+    """float64 (n,), NaN without a choice; None if they must be computed."""
 
     @property
     def best_names(self) -> list[str | None]:
@@ -70,15 +70,19 @@ class Rows:
 
 
 def named(codes: NDArray[np.int16], labels: Sequence[str]) -> list[str | None]:
-    """The labels of codes (n,); None for -1."""
+    """Return the labels of codes (n,); None for -1."""
     names = [*labels, None]
     return [names[code] for code in codes.tolist()]
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Rows of a part: `rows`, a pyarrow table of n; before: rows of the part before its first.
-    states: gives the states (k, fields) at numbers (k,) below n."""
+    """A batch of n rows of a part.
+
+    rows: a pyarrow table.
+    before: number of rows of the part before the first one.
+    states: returns the states (k, fields) at indices (k,).
+    """
 
     rows: Any
     before: int
@@ -86,40 +90,41 @@ class Batch:
 
 
 MayHold = Callable[[Mapping[str, tuple[Any, Any]]], bool]
-"""may_hold(column -> (least, greatest value)) -> whether such rows may match."""
+"""may_hold(column -> (minimum, maximum)) returns True if such rows may match."""
 GroupRows = list[tuple[int, int, Ints, NDArray[Any]]]
-"""Row groups that may hold some of n states: the file, the row group, which of the n."""
+"""Row groups that may contain some of n states: (file, row group, indices of the states, their keys
+or rows)."""
 
 
 class Part(ABC):
-    """One part of an open table; one thread at a time."""
+    """One part of an open table. Not thread-safe."""
 
     dense = False
-    """Whether it is the full table, or as much of it as is solved."""
+    """True for the full table, even if it is incomplete."""
     paid = True
-    """Whether it has payoffs, not decisions alone."""
+    """True if it has payoffs, not only decisions."""
     needed: Sequence[str] = ()
-    """Columns by which a row's state is known."""
+    """Columns that identify a row's state."""
 
     def __init__(
         self, storage: Storage, where: Path, manifest: Manifest, name: str, game: Game
     ) -> None:
-        """where: the table, for people. name: of the part (`cluster.table.manifest`)."""
+        """where: the table, for messages. name: of the part (`cluster.table.manifest`)."""
         self.where, self.manifest, self.name, self.game = where, manifest, name, game
         self.error = manifest.error(name)
-        """The bound on the error of each payoff."""
+        """A bound on the error of each payoff."""
         self.tolerance = game.tie_tolerance + 2 * self.error
-        """Actions closer than this can not be told apart from what is stored."""
+        """Actions closer than this cannot be distinguished by stored payoffs."""
         self.columns = payoff_columns(game)
-        """The names of the columns that hold payoffs."""
+        """The names of the payoff columns."""
         self.groups = RowGroups(storage, where, manifest.of_part(name), self.decode)
         self.action_names: list[str] = []
-        """Those read so far; decoded best actions are indices into them."""
+        """The actions read so far; decoded best actions are indices into this list."""
         self._codes: dict[tuple[str, ...], NDArray[np.int16]] = {}
 
     @property
     def entries(self) -> list[FileEntry]:
-        """Its files, by first key; only those that are set, for whoever reads no others."""
+        """Its files, by first key. Set them to read only some."""
         return self.groups.entries
 
     @entries.setter
@@ -128,73 +133,76 @@ class Part(ABC):
 
     @property
     def schema(self) -> Any:
-        """The columns of its rows and their types, of a part with files."""
+        """The columns of its rows and their types, for a part with files."""
         return self.groups.file(0).schema
 
     @property
     def rows(self) -> int:
-        """How many states have a row."""
+        """The number of states with a row."""
         return sum(entry.rows for entry in self.entries)
 
     # --- what each kind of part implements ---------------------------------------------------
 
     @abstractmethod
     def lookup(self, states: Ints) -> tuple[Floats, NDArray[np.bool_]]:
-        """The payoffs (n, players), float64, of canonical states (n, fields), and of which states
-        (n,) the part has them; those of states that are over come from the rules."""
+        """Return the payoffs, float64 (n, players), of canonical states (n, fields), and a mask
+        (n,) of known ones. Payoffs of terminal states come from the rules."""
 
     @abstractmethod
     def holds(self, states: Ints) -> NDArray[np.bool_]:
-        """(n,) whether the part holds each canonical state (n, fields); not where it is over."""
+        """Return a mask (n,) of the canonical states (n, fields) that the part has; False for
+        terminal states."""
 
     @abstractmethod
     def stored(self, states: Ints) -> Rows:
-        """The rows of canonical states (n, fields) that the part holds, or that are over."""
+        """Return the rows of canonical states (n, fields) that the part has or that are
+        terminal."""
 
     def stored_best(self, states: Ints) -> list[str | None]:
-        """The best actions of canonical states that the part holds; None where nobody decides."""
+        """Return the best actions of canonical states that the part has; None if nobody decides."""
         return self.stored(states).best_names
 
     @abstractmethod
     def keys(self, states: Ints) -> NDArray[Any]:
-        """(n,) numbers in whose order the states (n, fields) of the part stand."""
+        """Return numbers (n,) by which the part orders the states (n, fields)."""
 
     @abstractmethod
     def errors_of(self, states: Ints) -> Floats:
-        """(n,) bounds on the errors of the payoffs of states (n, fields), by their files."""
+        """Return error bounds (n,) of the payoffs of states (n, fields), by their files."""
 
     @abstractmethod
     def decode(self, file: TableFile, number: int, kind: str) -> Any:
-        """A row group in the form that answers a kind of question (`RowGroups`)."""
+        """Return a row group in the form for a kind of query (`RowGroups`)."""
 
     @abstractmethod
     def states_in(self, entry: FileEntry, start: int, table: Any, rows: Ints) -> Ints:
-        """The states (k, fields) in rows (k,), counted from row `start` of a file, of which `read`
-        was read."""
+        """Return the states (k, fields) in rows (k,), counted from row `start` of a file. table:
+        the rows read from there."""
 
     @abstractmethod
     def states_at(self, i: int, rows: Ints) -> Ints:
-        """The states (n, fields) at rows (n,) of file i."""
+        """Return the states (n, fields) at rows (n,) of file i."""
 
     def constants(self, entry: FileEntry) -> dict[str, tuple[Any, Any]]:
-        """The columns that are constant in a file, as spans."""
+        """Return the columns that are constant in a file, as spans."""
         return {}
 
     # --- of states ---------------------------------------------------------------------------
 
     @abstractmethod
     def row_groups_of(self, keys: NDArray[Any]) -> GroupRows:
-        """The row groups that may hold states of these keys (n,)."""
+        """Return the row groups that may contain states with these keys (n,)."""
 
     def place(self, group: Any, keys: NDArray[Any]) -> tuple[Ints | None, Ints]:
-        """(which of the keys (k,) are in a decoded row group, None: all; their rows there)."""
+        """Return the indices of the keys (k,) that are in a decoded row group (None: all), and
+        their rows."""
         return None, keys
 
     def read(
         self, keys: NDArray[Any], kind: str, use: Callable[[int, Any, Ints, Ints], None]
     ) -> None:
-        """use(file, row group decoded for a kind of question, which of the keys (n,) stand there,
-        in which rows) for all row groups; several threads call it at once."""
+        """Call use(file, decoded row group, indices of the keys (n,) in it, their rows) for every
+        row group with some of the keys. Several threads call it at once."""
         requests = self.row_groups_of(keys)
 
         def use_group(k: int, group: Any) -> None:
@@ -205,8 +213,8 @@ class Part(ABC):
         self.groups.each([(i, number) for i, number, *_ in requests], kind, use_group)
 
     def fetch(self, states: Ints) -> None:
-        """Read all that these canonical states (n, fields) will be looked up in, where that is
-        little, at once: of a store, whose every request takes a while."""
+        """Read everything that a lookup of these canonical states (n, fields) needs from an object
+        store at once, if it is little, because every request has a latency."""
         if self.groups.storage.anywhere:
             fine = states if self.dense else states[fits(self.game.strides, states)]
             requests = self.row_groups_of(self.keys(np.ascontiguousarray(fine, np.int64)))
@@ -214,13 +222,13 @@ class Part(ABC):
                 self.groups.fetch((i, number) for i, number, *_ in requests)
 
     def children(self, edges: Expanded) -> Floats:
-        """The payoffs (m, players) of the children of expanded states (n,), in the edges' order.
-        Raises CorruptTableError if one is missing."""
+        """Return the payoffs (m, players) of the children of expanded states (n,), in the order of
+        edges. Raises CorruptTableError if one is missing."""
         at = np.flatnonzero(np.repeat(~edges.terminal, np.diff(edges.first)))
         of_children = np.zeros((len(edges.children), self.game.players))
         states, lookup = edges.children[at], self.lookup
         payoffs, known = once(self.game, lookup, states)
-        if self.dense and not known.all():  # one step of the rules, where both choose below
+        if self.dense and not known.all():  # one step of the rules, for simultaneous moves below
             each = partial(once, self.game, lookup)
             payoffs, known = lookup_or_backup(self.game, each, states, self.tolerance)
         if not known.all():
@@ -233,9 +241,11 @@ class Part(ABC):
         return of_children
 
     def taken(self, rows: Rows, q: ActionValues, actors: Ints, states: Ints) -> Ints:
-        """The rows (n,) of `q` that are the best actions of expanded states (n, fields), as they
-        are stored; where none is, the earliest of tied ones. Raises CorruptTableError for one that
-        its state does not have."""
+        """Return the rows (n,) of `q` of the stored best actions of expanded states (n, fields);
+        the earliest of tied actions if none is stored.
+
+        Raises CorruptTableError for an action that its state does not have.
+        """
         named = {self.game.action_name(a): a for a in set(q.actions.tolist()) if a >= 0}
         numbers = [named.get(name, -2) for name in rows.labels]
         best = np.array([*numbers, -1], np.int64)[rows.best]
@@ -251,9 +261,12 @@ class Part(ABC):
         return chosen_rows
 
     def residuals(self, states: Ints) -> Floats:
-        """(n,) |payoff by the rules over the stored children - stored payoff|, the largest over
-        players, of solved states (n, fields) of the part. In the full table a best action that is
-        not one shows, too; in a search any of tied actions will do."""
+        """Return the Bellman residuals (n,) of solved states (n, fields): the largest difference
+        over players between the stored payoff and the payoff by the rules from stored children.
+
+        In the full table, also the error of a wrong best action. In a search, any of tied actions
+        counts as right.
+        """
         rows, edges = self.stored(states), expand(self.game, states)
         q = evaluate(edges, self.children(edges))
         both = np.flatnonzero(edges.kinds == SIMULTANEOUS)
@@ -268,7 +281,7 @@ class Part(ABC):
         if self.dense:
             at = self.taken(rows, q, edges.actors, states)
             short, tie = short[at], self.game.tie_tolerance
-            off = apart[at] - np.minimum(short, tie)  # a kernel may have what the tied one pays
+            off = apart[at] - np.minimum(short, tie)  # a kernel may store the tied action's
             return np.asarray(np.maximum(0.0, np.maximum(off, short - tie)))
         tied = short <= self.tolerance + ROUNDING
         off = np.minimum.reduceat(np.where(tied, apart, np.inf), q.first[:-1])
@@ -278,8 +291,8 @@ class Part(ABC):
     # --- all rows ----------------------------------------------------------------------------
 
     def codes_of(self, column: Any) -> NDArray[np.int16]:
-        """A column of best actions, as indices into `action_names`, which grows by those that are
-        new; -1 for none."""
+        """Return a column of best actions as indices into `action_names`, adding new names; -1 for
+        none."""
         codes, labels = labelled(column)
         if labels not in self._codes:
             self.action_names += [label for label in labels if label not in self.action_names]
@@ -287,15 +300,18 @@ class Part(ABC):
             self._codes[labels] = np.array([*known, -1], np.int16)
         numbers = self._codes[labels]
         if (numbers[:-1] == np.arange(len(labels))).all():
-            return codes  # as they are: to look them up takes longer than all else
+            return codes  # unchanged: a lookup would take longer than everything else
         return np.take(numbers, codes, mode="wrap")
 
     def batches(
         self, columns: Collection[str] | None, may_hold: MayHold = lambda _: True,
         entries: Sequence[FileEntry] | None = None,
     ) -> Iterator[Batch]:  # fmt: skip
-        """The rows of all files, or of these, with their columns (those of `columns` that there
-        are), a row group at a time, as far as the spans of columns do not rule it out."""
+        """Yield the rows of files (default: all), one row group at a time.
+
+        columns: only these, if they exist.
+        may_hold: skips files and row groups by the spans of their columns.
+        """
         before = 0
         for entry in self.entries if entries is None else entries:
             if may_hold(self.constants(entry)):
@@ -314,7 +330,7 @@ class Part(ABC):
             before += entry.rows
 
     def rows_of(self, batch: Batch) -> Rows:
-        """The payoffs and best actions of a batch that has these columns."""
+        """Return the payoffs and best actions of a batch with these columns."""
         best, labels = labelled(batch.rows.column("best"))
         values = np.full((len(best), self.game.players), np.nan)
         if self.paid:
@@ -322,25 +338,25 @@ class Part(ABC):
         return Rows(batch.states, values, best, labels)
 
     def scan(self, entries: Sequence[FileEntry] | None = None) -> Iterator[Rows]:
-        """The payoffs and best actions of all rows, as `batches`."""
+        """Yield the payoffs and best actions of all rows, as `batches` does."""
         return map(self.rows_of, self.batches([*self.columns, "best"], entries=entries))
 
     def draw(self, count: int, seed: int) -> Iterator[Ints]:
-        """About `count` different states, drawn evenly, in key order, in pieces;
-        all where there are no more."""
+        """Yield about `count` distinct states, drawn uniformly, in key order, in pieces; all states
+        if there are no more."""
         drawn = drawn_rows(self.rows, count, seed)
-        # One pass over the table for a sample of any usual size: children lie all over it.
+        # Children are spread over the table, so a sample of any usual size takes one pass.
         for share in np.array_split(drawn, max(1, -(-len(drawn) // (4 * PIECE)))):
             if len(share):
                 yield self._states_at(share)
 
     def all_states(self) -> Iterator[Ints]:
-        """Every state of the part, in key order, in pieces."""
+        """Yield every state of the part, in key order, in pieces."""
         for start in range(0, self.rows, PIECE):
             yield self._states_at(np.arange(start, min(start + PIECE, self.rows)))
 
     def _states_at(self, rows: Ints) -> Ints:
-        """The states (k, fields) at rows (k,) of the part, k > 0."""
+        """Return the states (k, fields) at rows (k,) of the part, k > 0."""
         ends = np.cumsum([0, *(entry.rows for entry in self.entries)])
         files = np.searchsorted(ends, rows, side="right") - 1
         return np.concatenate(
@@ -349,21 +365,21 @@ class Part(ABC):
 
 
 def drawn_rows(total: int, count: int, seed: int) -> Ints:
-    """`count` different rows of so many, drawn evenly, ascending; all where there are no more."""
+    """Draw `count` distinct rows of `total` uniformly, ascending; all rows if there are no more."""
     if count >= total:
         return np.arange(total)
     rng = np.random.default_rng(seed)
     if 2 * count > total:
         return np.sort(rng.choice(total, count, replace=False))
     rows = np.unique(rng.integers(0, total, count))
-    while len(rows) < count:  # those that came twice are drawn again
+    while len(rows) < count:  # replace duplicates
         rows = np.union1d(rows, rng.integers(0, total, count - len(rows)))
     return rows
 
 
 def by_group(files: Ints, groups: Ints, at: Ints, keys: NDArray[Any]) -> GroupRows:
-    """Which of the n lie in each row group, `at` (k,), with the key or row of each (k,), in the
-    order of their files and row groups (k,)."""
+    """Group n keys by row group. files, groups, at, keys: (k,), sorted by file and row group; `at`
+    are the indices of the keys."""
     first = np.flatnonzero(np.diff((files << 32) + groups, prepend=-1))
     ends = pairwise([*first.tolist(), len(at)])
     each = zip(files[first].tolist(), groups[first].tolist(), ends, strict=True)
@@ -374,7 +390,7 @@ def by_group(files: Ints, groups: Ints, at: Ints, keys: NDArray[Any]) -> GroupRo
 
 
 class TierPart(Part):
-    """The full table, or as much of it as is solved: a key is the number of a tier and of a row."""
+    """The full table, complete or not. A key consists of a tier's number and a row's number."""
 
     dense = True
     _last: tuple[bytes, Ints] = b"", np.empty(0, np.int64)
@@ -399,7 +415,7 @@ class TierPart(Part):
 
     @cached_property
     def _bounds(self) -> tuple[Ints, Ints, Ints]:
-        """The first and the last key of each file, and the rows of its row groups."""
+        """The first and last key of each file, and the rows of its row groups."""
         each = [(entry.first_key, entry.last_key, entry.row_group_rows) for entry in self.entries]
         first, last, rows = np.array(each, np.int64).reshape(-1, 3).T
         return first, last, rows
@@ -421,8 +437,8 @@ class TierPart(Part):
         return {name: (value, value) for name, value in fields.items()}
 
     def keys(self, states: Ints) -> Ints:
-        """As `Part.keys`; OVER where a state is over, less where it has no row. Of few states those
-        that were worked out last are remembered: who holds them is asked first, then what."""
+        """As `Part.keys`; OVER for a terminal state, smaller if the state has no row. The last
+        result for few states is cached, because `holds` is called before the lookup."""
         states = np.ascontiguousarray(states, np.int64)
         content = states.tobytes() if len(states) <= MEMORY else b""
         if not content or self._last[0] != content:
@@ -432,7 +448,7 @@ class TierPart(Part):
         return self._last[1]
 
     def _files(self, keys: Ints) -> Ints:
-        """(n,) the file that holds each key, -1 for none."""
+        """Return the file (n,) that contains each key; -1 for none."""
         first, last, _ = self._bounds
         at = np.searchsorted(first, keys, side="right") - 1
         return np.where(keys <= np.append(last, -1)[at], at, -1)
@@ -473,8 +489,9 @@ class TierPart(Part):
         return best
 
     def _in_groups(self, keys: Ints, kind: str) -> list[tuple[Ints, NDArray[Any]]]:
-        """Return which of the keys (n,) have a row, and their rows of this kind: one pair, or none
-        if no key has a row. To write each row group's rows to their places takes longer."""
+        """Return the indices of the keys (n,) that have a row, and their rows of this kind: one
+        pair, or none if no key has a row. Writing each row group's rows to their places would take
+        longer."""
         pieces: list[tuple[Ints, NDArray[Any]]] = []
         self.read(keys, kind, lambda _, group, at, rows: pieces.append((at, group[rows])))
         if not pieces:
@@ -492,8 +509,8 @@ class TierPart(Part):
         return named(self._best(self.keys(states)), self.action_names)
 
     def stands_alike(self, entry: FileEntry, other: TierPart) -> bool:
-        """Whether the rows of a file are the same states, in people's units, as those of the same
-        number in another full table."""
+        """True if the rows of a file are the same states, in users' units, as the rows with the
+        same numbers in another full table."""
         pairs = [(part.layout, part.tier_of_number[entry.tier]) for part in (self, other)]
         constant, others = (layout.tier_fields(tier) for layout, tier in pairs)
         if constant != others:
@@ -510,13 +527,13 @@ class TierPart(Part):
 # --- payoffs of any states -----------------------------------------------------------------------
 
 Lookup = Callable[[Ints], tuple[Floats, NDArray[np.bool_]]]
-"""lookup(states (n, fields)) -> payoffs (n, players), and of which (n,) there are any."""
+"""lookup(states (n, fields)) returns payoffs (n, players) and a mask (n,) of known ones."""
 FEW = 64
-"""So few states are looked up one by one: to look for equal ones would take longer."""
+"""Up to this many states are looked up directly, because removing duplicates would take longer."""
 
 
 def once(game: Game, lookup: Lookup, states: Ints) -> tuple[Floats, NDArray[np.bool_]]:
-    """As `lookup`, each state only once: children of neighbours are often the same."""
+    """Look up each distinct state only once: neighbours often share children."""
     if len(states) <= FEW or not fits(game.strides, states).all():
         return lookup(states)
     numbering = Numbering()
@@ -530,8 +547,8 @@ def once(game: Game, lookup: Lookup, states: Ints) -> tuple[Floats, NDArray[np.b
 def lookup_or_backup(
     game: Game, lookup: Lookup, states: Ints, tolerance: float
 ) -> tuple[Floats, NDArray[np.bool_]]:
-    """As `lookup`, and also of states all of whose children it finds: one step of the rules over
-    them, the earlier one of two actions that are closer than `tolerance`."""
+    """As `lookup`, and also compute states whose children are all known, by one step of the rules.
+    Of two actions that are closer than `tolerance`, the earlier one is taken."""
     payoffs, known = lookup(states)
     missing = np.flatnonzero(~known)
     if len(missing):

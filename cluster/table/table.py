@@ -1,12 +1,12 @@
-"""A table: the payoffs of many states of one game, open for questions; on disk or in memory.
+"""A table: the payoffs of many states of one game, open for queries; on disk or in memory.
 
-    >>> with luckbase.open("results/press-your-luck/1985-02/ab2edb73e281") as table:
-    ...     table[{"scores": (0, 10000, 7000), "earned": (0, 1, 0)}].best
-    'pass to 3'
+>>> with luckbase.open("results/press-your-luck/1985-02/ab2edb73e281") as table:
+...     table[{"scores": (0, 10000, 7000), "earned": (0, 1, 0)}].best
+'pass to 3'
 
-`find.open_table` opens one in a folder; `tiers_in_memory` and `search_in_memory` solve one from
-nothing but a board. One in memory has the files that `cluster.run.driver` would write, in memory:
-they answer alike to the last bit.
+`find.open_table` opens a table in a folder; `tiers_in_memory` and `search_in_memory` solve a board
+in memory. A table in memory has the same files that `cluster.run.driver` would write, so its
+answers are identical to the last bit.
 """
 
 from __future__ import annotations
@@ -56,9 +56,9 @@ if TYPE_CHECKING:
 
 
 class Table(Lookup):
-    """An open table: it answers by state (`Lookup`), and more is made of it here.
+    """An open table: queries by state (`Lookup`), and other uses of its payoffs.
 
-    played_by: ``module:function`` of the room above that makes a `Play`, as `luckbase.open` says.
+    played_by: ``module:function`` in a higher room that makes a `Play`; set by `luckbase.open`.
     """
 
     played_by: ClassVar[str] = ""
@@ -75,13 +75,14 @@ class Table(Lookup):
 
     @property
     def fields(self) -> Fields:
-        """The fields of its states (`solver.game.fields`); ``t.fields.names``, their names."""
+        """The fields of its states (`solver.game.fields`). ``table.fields.names`` are their
+        names."""
         return self.game.fields
 
     @property
     def charts(self) -> tuple[Kind, ...]:
-        """The charts that `chart` makes of it, the usual one first: their ``name``, and what each
-        ``shows`` (`solver.charts.Kind`)."""
+        """The charts that `chart` can draw from this table, default first: their ``name``, and what
+        each ``shows`` (`solver.charts.Kind`)."""
         self.check_open()
         charts, kinds = self.game.get(Charts), []
         for kind in () if charts is None else charts.kinds:
@@ -91,18 +92,21 @@ class Table(Lookup):
         return tuple(kinds)
 
     def moves(self, state: State, max_states: int = MAX_SEARCHED) -> Moves:
-        """All that can happen at a state: every action and every outcome, in words and with its
-        payoffs (`cluster.table.moves`); a state above the table by a search of so many states.
+        """Return every action and outcome at a state, in words and with payoffs
+        (`cluster.table.moves`).
 
-        Raises StateError, SearchLimitError; MissingTableError where nothing may be searched.
+        max_states: limit of the search for a state above the table; 0 for no search.
+
+        Raises StateError, SearchLimitError; MissingTableError if a search would be needed and is
+        not allowed.
         """
         from luckbase.cluster.table.moves import moves
 
         return moves(self, state, max_states)
 
     def why(self, state: State, max_states: int = MAX_SEARCHED) -> list[str]:
-        """Why the best action at a state is the best, a sentence each: what chance brings, what the
-        sure thing pays, where the decision turns (`cluster.table.why`). Raises as `moves`."""
+        """Return sentences that explain the best action at a state: the effect of chance, the
+        payoff of a sure action, and the threshold (`cluster.table.why`). Raises as `moves` does."""
         from luckbase.cluster.table.why import explain
 
         return list(map(str, explain(self, state, max_states)[1]))
@@ -111,14 +115,17 @@ class Table(Lookup):
         self, state: State, max_states: int = MAX_SEARCHED,
         on_states: Callable[[int], None] = lambda states: None,
     ) -> Answer:  # fmt: skip
-        """The answer to a state from what the stored decisions lead to, exactly, down to payoffs
-        that are stored (`moves.follow_decisions`). Raises StateError, SearchLimitError."""
+        """Return the exact answer for a state if all players follow the stored decisions down to
+        stored payoffs (`moves.follow_decisions`).
+
+        Raises StateError, SearchLimitError.
+        """
         from luckbase.cluster.table.moves import follow_decisions
 
         return follow_decisions(self, state, max_states, on_states)
 
     def simulate(self, state: State, games: int = 100_000, seed: int = 0) -> Answer:
-        """The same by so many games of each action, its `error` the standard error
+        """Estimate the same by simulating games of each action; `error` is the standard error
         (`cluster.table.moves.play_games`). Raises StateError."""
         from luckbase.cluster.table.moves import play_games
 
@@ -128,14 +135,17 @@ class Table(Lookup):
         self, frame: Any, *, best: bool = False, margin: bool = False, toss_up: bool = False,
         solve_id: bool = False, actions: bool = False,
     ) -> Any:  # fmt: skip
-        """The payoffs of many states: a pandas, polars or Arrow table, or a list of mappings, with
-        the columns ``payoff_1``, … behind its own; the same kind is given back.
+        """Return a frame with the payoffs of its states: columns ``payoff_1``, … after its own.
 
-        States are in columns as tables have them (``scores_1``, …) or one a field
-        (`cluster.table.frames`). best, margin, toss_up, solve_id: more columns. actions: all of
-        these, ``to_act``, and the payoffs of every action, ``play_payoff_1``, …
-        (`cluster.table.columns`). Raises StateError, with the row, for what is no state or
-        not in the table; OptionError for another kind.
+        frame: a pandas, polars or Arrow table, or a list of mappings; the result is of the same
+            kind. States are in the table's columns (``scores_1``, …) or in one column for each
+            field (`cluster.table.frames`).
+        best, margin, toss_up, solve_id: add these columns.
+        actions: add all of these, ``to_act``, and the payoffs of every action, ``play_payoff_1``, …
+            (`cluster.table.columns`).
+
+        Raises StateError, with the row, for an invalid state or one that is not in the table;
+        OptionError for another kind of frame.
         """
         from luckbase.cluster.table import frames
 
@@ -144,8 +154,9 @@ class Table(Lookup):
         return frames.answered(self, frame, [name for name, yes in more.items() if yes])
 
     def ask_all(self, frame: Any) -> Iterator[Answer]:
-        """The `Answer` to each state of a frame, in its order, as `ask` gives it and as `values`
-        takes the frame; nothing is searched. Raises as `values`, before the first answer."""
+        """Yield the `Answer` to each state of a frame, in order, as `ask` returns it. Takes the
+        same frames as `values`, and never searches. Raises as `values` does, before the first
+        answer."""
         from luckbase.cluster.table import frames
 
         return frames.all_answers(self, frame)
@@ -154,14 +165,16 @@ class Table(Lookup):
         self, where: Any = None, columns: Sequence[str] | None = None, *, actions: bool = False,
         on_rows: OnRows = nobody,
     ) -> Any:  # fmt: skip
-        """Every row of every part as a pyarrow.RecordBatchReader, a row group at a time.
+        """Return all rows of all parts as a pyarrow.RecordBatchReader, one row group at a time.
 
-        where: only these rows: words (``"scores_1>=8000 spins=2"``, `cluster.table.columns`), by
-        which row groups are skipped, or a pyarrow.compute expression. actions: with the margin,
-        whether it is a toss-up, and the payoffs of every action, as `values` names them; words may
-        say these too (``"margin<0.001"``). columns: only these. on_rows: told how many rows were
-        gone through, and of how many. Raises OptionError for words that say no column,
-        CorruptTableError.
+        where: select rows, by text (``"scores_1>=8000 spins=2"``, `cluster.table.columns`), which
+            skips row groups, or by a pyarrow.compute expression.
+        columns: only these.
+        actions: add the margin, whether it is a toss-up, and the payoffs of every action, named as
+            in `values`. `where` may then use these columns (``"margin<0.001"``).
+        on_rows: called with the number of rows done and the total.
+
+        Raises OptionError for an unknown column, CorruptTableError.
         """
         from luckbase.cluster.table.export import reader
 
@@ -170,11 +183,11 @@ class Table(Lookup):
     def to_pandas(
         self, where: Any = None, columns: Sequence[str] | None = None, *, actions: bool = False
     ) -> Any:
-        """The rows that are wanted as a pandas.DataFrame, as `to_arrow` takes them; the column
-        ``part`` only where there are several. A row of it is a state that the table takes.
+        """Return rows as a pandas.DataFrame, selected as in `to_arrow`. The column ``part`` is
+        included only if there are several parts. Its rows are valid states for queries.
 
-        Raises as `to_arrow`; MemoryLimitError for more rows than the memory that is free holds;
-        OptionError where there is no pandas.
+        Raises as `to_arrow` does; MemoryLimitError for more rows than fit in the free memory;
+        OptionError if pandas is not installed.
         """
         from luckbase.cluster.table.export import data_frame
 
@@ -183,11 +196,12 @@ class Table(Lookup):
     def export(
         self, out: str | os.PathLike[str], where: Any = None, **how: Unpack[ExportOptions]
     ) -> Exported:
-        """Write the rows of `to_arrow` to a file as CSV, JSON lines or Parquet, by its ending; the
-        whole file or none. They have every action, if the table has payoffs.
+        """Write the rows of `to_arrow` to a CSV, JSON-lines or Parquet file, by its suffix. The
+        file is complete or does not appear. Rows include every action if the table has payoffs.
 
-        how: `cluster.table.export.ExportOptions`. Raises as `to_arrow`; OptionError for another
-        ending; OSError if the disk is full.
+        how: `cluster.table.export.ExportOptions`.
+
+        Raises as `to_arrow` does; OptionError for another suffix; OSError if the disk is full.
         """
         from luckbase.cluster.table.export import export
 
@@ -197,25 +211,31 @@ class Table(Lookup):
         self, sample: int | None = 10_000, seed: int = 0,
         on_rows: OnRows = nobody,
     ) -> Verdict:  # fmt: skip
-        """Check every byte against the manifest, then the payoffs of `sample` rows (None: all)
-        against the rules. on_rows: told how many rows were gone through, and of how many; (0, …)
-        when either begins. Raises CorruptTableError where a child of a row is not there."""
+        """Check all bytes against the manifest, then the payoffs of `sample` rows (None: all)
+        against the rules.
+
+        on_rows: called with the number of rows done and the total; (0, …) when either check begins.
+
+        Raises CorruptTableError if a child of a row is missing.
+        """
         from luckbase.cluster.table.verify import verify
 
         return verify(self, sample, seed, on_rows)
 
     def diff(self, other: Table, **how: Unpack[DiffOptions]) -> Comparison:
-        """Which decisions another table of the game moves, and what it costs to keep those of this
-        one (`cluster.table.diff.compare`)."""
+        """Compare with another table of the game: which decisions differ, and the cost of keeping
+        this table's (`cluster.table.diff.compare`)."""
         from luckbase.cluster.table.diff import compare
 
         return compare(self, other, **how)
 
     def chart(self, name: str | None = None, fields: State = {}) -> Chart:
-        """One of the game's charts, the usual one if not named: lines and rows, or a picture.
+        """Return one of the game's charts, by default its first: lines and rows, or a picture.
 
-        fields: only what has these values. Raises OptionError for a chart that the game does not
-        have, and for a table without the full one; MissingTableError if that is not complete.
+        fields: select the states with these values.
+
+        Raises OptionError for a chart that the game does not have, and for a table without a full
+        table; MissingTableError if the full table is incomplete.
         """
         from luckbase.solver.charts import ChartRequest
 
@@ -226,8 +246,8 @@ class Table(Lookup):
         return self.game.need(Charts).make(kind.name, self.probe_or_backup, request)
 
     def check_chart(self, kind: Kind) -> None:
-        """Raises OptionError where there is no full table in it, nor all that a chart needs;
-        MissingTableError for one that is not complete."""
+        """Raise OptionError if the table lacks a full table and the states that a chart needs;
+        MissingTableError if the full table is incomplete."""
         from luckbase.solver.charts import FULL
 
         again, goal = "", None if self.manifest is None else self.manifest.furthest
@@ -237,7 +257,7 @@ class Table(Lookup):
             again = f": {solve_command(replace(origin, roots=None), self.game, results)}"
         whole = self.full is not None
         if not whole and kind.needs == FULL:
-            self.game.need(Layout)  # where there is none, it says why
+            self.game.need(Layout)  # raises the reason if it has none
             raise OptionError(
                 f"{self.where}: holds what lies below some states, and a chart needs the full "
                 f"table{again}"
@@ -250,27 +270,30 @@ class Table(Lookup):
             )
 
     def scene(self, state: State) -> Scene:
-        """A state as the game looks, which a notebook shows; as data (`solver.scene`).
+        """Return a drawing of a state as data (`solver.scene`), which a notebook displays.
 
-        state: as `ask` takes it, held by the table or not. Raises StateError."""
+        state: as in `ask`; it need not be in the table.
+
+        Raises StateError.
+        """
         self.check_open()
         return scene_of(self.game, state)
 
     def play(self, start: State | None = None, **how: Unpack[PlayOptions]) -> Play:
-        """A person's game from a state, or the game's start, priced by this table
-        (`cluster.play.game.play_on`)."""
+        """Begin a person's game from a state, or from the game's start, with payoffs from this
+        table (`cluster.play.game.play_on`)."""
         self.check_open()
         return resolve_name(self.played_by)(self, start, **how)
 
 
 class StoredTable(Table):
-    """A table in a folder, or where a URI says (`find.open_table`)."""
+    """A table in a folder or at a URI (`find.open_table`)."""
 
     manifest: Manifest
 
     @property
     def path(self) -> Path:
-        """Its folder, or the place that the URI names."""
+        """Its folder, or the location of its URI."""
         return self.where
 
     @property
@@ -278,16 +301,19 @@ class StoredTable(Table):
         return self.manifest.head.identity
 
     def files(self, part: str = TIERS) -> list[str]:
-        """Return the places of the files of a part, for other programs. Other files in its folder
-        are not in the table."""
+        """Return the paths of a part's files, for other programs. Other files in the folder do not
+        belong to the table."""
         return [str(self.where / entry.place) for entry in self.manifest.of_part(part)]
 
     def publish(self, to: str | os.PathLike[str], on_rows: OnRows = nobody) -> Published:
-        """Copy the table, which is finished, to a URI or the folder of a web server, where others
-        ask it (`cluster.table.folder`). on_rows: told how many rows are there, and of how many.
+        """Copy the finished table to a URI, or to the folder of a web server, where others can
+        query it (`cluster.table.folder`).
 
-        Raises RequestError where it is not finished, ForeignTableError where another table stands
-        there, CorruptTableError, StoreError."""
+        on_rows: called with the number of rows copied and the total.
+
+        Raises RequestError if the table is not finished, ForeignTableError if another table is
+        there, CorruptTableError, StoreError.
+        """
         from luckbase.cluster.table.folder import publish
 
         self.check_open()
@@ -295,16 +321,16 @@ class StoredTable(Table):
 
 
 MEMORY = Path("memory")
-"""Where tables stand that are in no folder."""
+"""The location of tables in memory."""
 MAX_STATES = 20_000_000
-"""States that a search in memory may meet unless told otherwise."""
+"""Default limit of states of a search in memory."""
 
 
 def _in_memory(
     game: Game, kind: type[Part], name: str, source: str,
     write: Callable[[Memory], Iterator[Written]],
 ) -> Table:  # fmt: skip
-    """A table of one part: write(storage) makes its files."""
+    """Return a table of one part. write(storage) yields its files."""
     storage = Memory()
     head = Head(FORMAT, game.board.game, game.board.name, "", {}, game.rules_version)
     manifest = Manifest(head)
@@ -316,10 +342,10 @@ def _in_memory(
 
 
 def tiers_in_memory(layout: Layout[Any]) -> Table:
-    """The full table, solved in memory: while that goes on 8 bytes a state and player or less, then
-    as much as its files would take.
+    """Solve a full table in memory. It needs up to 8 bytes for each state and player while it is
+    solved, and the size of its files afterwards.
 
-    Raises OptionError where the board has none, GameError as `check_tiers`.
+    Raises OptionError if the board has no full table, GameError as `check_tiers` does.
     """
     from luckbase.solver.dense import InMemory, check_tiers
 
@@ -340,10 +366,10 @@ def tiers_in_memory(layout: Layout[Any]) -> Table:
 
 
 def search_in_memory(game: Game, roots: Ints, max_states: int = MAX_STATES) -> Table:
-    """All that lies below canonical roots (m, fields), solved in memory: 60 bytes a state, without
-    those inside turns.
+    """Solve all states below canonical roots (m, fields) in memory: 60 bytes a state. States inside
+    turns are not kept.
 
-    Raises SearchLimitError beyond `max_states`, StateError as `Graph.solve`.
+    Raises SearchLimitError beyond `max_states`, StateError as `Graph.solve` does.
     """
     from luckbase.cluster.table.keyed import KeyPart, solved_rows, write_states
     from luckbase.solver.search.game_graph import Graph
