@@ -1,6 +1,6 @@
-"""What a person runs: commands, which parse, call `luckbase`'s page and print.
+"""The command line: commands parse their arguments, call the functions of `luckbase` and print.
 
-`app` has their names and exit codes, and says in which module each is: it is imported when it is
-typed, and nothing heavy before it needs that. `nights/` is an example of a job file; `web` is the
-explorer.
+`app` maps each command to its module, which is imported when the command is used; heavy packages
+are imported only when needed. `nights/` contains an example of a job file. `web` contains the pages
+of ``serve``.
 """

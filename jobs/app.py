@@ -1,11 +1,11 @@
-"""The command ``luckbase``: its commands, its exit codes, and how errors are printed; how a
-function becomes a command; the options that several commands share, and how they are read.
+"""The command ``luckbase``: how functions become commands, their shared options, exit codes and
+errors.
 
-A parameter whose annotation has a `Help` is an option, here as in Python's API, and has its name.
+A parameter whose annotation has a `Help` is an option, with the same name as in the Python API.
 
 Exit codes: 0 done; 1 the answer is no (stale, different, damaged, verification failed); 2 bad
-request; 130 interrupted, 143 and 129 ended by SIGTERM and SIGHUP, 141 by a pipe that is closed.
-Data goes to stdout, text for people to stderr.
+request; 130 interrupted; 143 and 129 ended by SIGTERM and SIGHUP; 141 ended by a closed pipe. Data
+goes to stdout, text for people to stderr.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ GROUPS = {
     "Play": {"play": "play", "advise": "play"},
     "Keep": {"status": "status", "verify": "status", "publish": "status", "clean": "status"},
 }
-"""Commands as ``--help`` groups them; each is a function in a module of `jobs`, which is imported
-where it is typed, and the first line of its docstring is its line in the help."""
+"""Commands in the groups of ``--help``. Each is a function in a module of `jobs`, which is imported
+when the command is used. The first line of its docstring is its line in the help."""
 COMMANDS = {name: module for group in GROUPS.values() for name, module in group.items()}
 DOCS = """\
 luckbase COMMAND --help prints the options of a command, and two examples.
@@ -56,15 +56,15 @@ docs/README.md lists all pages, and every game has one of its own."""
 
 
 FLAGS = {"as_json": "--json", "as_csv": "--csv", "settings": "--set", "listed": "--list"}
-"""Options that are named differently from their parameters."""
+"""Options whose names differ from their parameters."""
 VARIABLES = {name: f"LUCKBASE_{name.upper()}" for name in ("results", "game", "address")}
 """Environment variables that set options, by parameter."""
 PICTURES = (".png", ".svg", ".pdf")
-"""Endings of picture files."""
+"""Suffixes of picture files."""
 SAMPLE = 10_000
-"""Rows that are verified by default."""
+"""Number of rows verified by default."""
 MIN_MEMORY = 10_000_000
-"""Bytes; every useful board needs more."""
+"""Minimum of ``--memory`` in bytes; every useful board needs more."""
 
 
 class _Interrupted(Exception):
@@ -72,8 +72,8 @@ class _Interrupted(Exception):
 
 
 class _Command(TyperCommand):
-    """A command whose help ends with its examples, and whose errors name the environment variable
-    that a wrong value comes from."""
+    """A command whose help ends with examples, and whose errors name the environment variable that
+    set a wrong value."""
 
     @property
     def examples(self) -> Sequence[str]:
@@ -101,7 +101,7 @@ class _Command(TyperCommand):
 
     @contextmanager
     def _naming_variables(self, ctx: Any) -> Iterator[None]:
-        """In errors about an option, write the environment variable if its value comes from one."""
+        """Replace the option in an error message by the environment variable that set it."""
         try:
             yield
         except OptionError as error:
@@ -136,7 +136,8 @@ def _write_options(command: Any, ctx: Any, formatter: Any) -> None:
 
 
 def _first_line(text: str | None) -> str:
-    """The first line of a command's help; PYTHONOPTIMIZE=2 removes all docstrings."""
+    """Return the first line of a command's help. It may be None, because PYTHONOPTIMIZE=2 removes
+    all docstrings."""
     return (text or "").partition("\n")[0]
 
 
@@ -213,7 +214,7 @@ def _luckbase(
 
 
 def main() -> None:
-    """Run the command line and leave with its exit code."""
+    """Run the command line and exit with its exit code."""
     terminal.name_streams()
     code = run(sys.argv[1:])
     if sys.argv[1:2] == ["query"]:
@@ -222,9 +223,10 @@ def main() -> None:
 
 
 def run(arguments: list[str]) -> int:
-    """Run one command; returns the exit code. Errors of ours end as one sentence on stderr."""
+    """Run one command and return its exit code. Expected errors are printed as one sentence on
+    stderr."""
     try:
-        watched = arguments[:1] != ["serve"]  # which ends by its own handlers, and forks
+        watched = arguments[:1] != ["serve"]  # it has its own handlers, and forks
         with (
             terminal.signals(watched), terminal.watch_compiling(), sentences.command_line(),
         ):  # fmt: skip
@@ -239,7 +241,7 @@ def run(arguments: list[str]) -> int:
         return error.exit_code
     except (KeyboardInterrupt, _Interrupted) as stop:
         interrupted = f"interrupted; nothing solved is lost: {_again(arguments)}"
-        with suppress(OSError):  # the terminal that hung up is gone
+        with suppress(OSError):  # the terminal may be gone
             print(f"\nluckbase: {interrupted}", file=sys.stderr)
         return terminal.exit_code(stop.__cause__ or stop)
     except typer.Exit as stop:
@@ -249,7 +251,8 @@ def run(arguments: list[str]) -> int:
 
 
 def check_current_folder() -> None:
-    """Raise OptionError if the current folder was deleted: no relative name means anything then."""
+    """Raise OptionError if the current folder was deleted, because relative names are then
+    meaningless."""
     try:
         os.getcwd()
     except FileNotFoundError:
@@ -257,13 +260,14 @@ def check_current_folder() -> None:
 
 
 def _usage(error: Exception, arguments: list[str]) -> int:
-    """Exit code 2 and a sentence for what click says of the arguments; anything else is a bug."""
+    """Print click's error in our form and return its exit code. Reraise any other error, which is a
+    bug."""
     show = getattr(error, "format_message", None)
     if type(error).__name__ == "NoArgsIsHelpError" and show is not None:
         print(show(), file=sys.stderr)
         return 2
     if show is None:
-        cause = getattr(error, "cause", error)  # of an error that a Ray worker sent
+        cause = getattr(error, "cause", error)  # the original error if a Ray worker raised it
         if isinstance(cause, OSError) and cause.errno in (errno.ENOSPC, errno.EDQUOT):
             print(f"luckbase: {_full(cause, arguments)}", file=sys.stderr)
             return 1
@@ -284,7 +288,7 @@ def _usage(error: Exception, arguments: list[str]) -> int:
             raise error
         print(f"luckbase: {fault}", file=sys.stderr)
         return 2
-    if hasattr(error, "possibilities"):  # click names what is not near at all
+    if hasattr(error, "possibilities"):  # click suggests names that are not similar
         name, possible = str(getattr(error, "option_name", "")), error.possibilities or ()
         error.possibilities = get_close_matches(name, possible, cutoff=sentences.CLOSE)
     least = r"Invalid value for '(-[\w-]+)': Input should be greater than or equal to"
@@ -294,12 +298,12 @@ def _usage(error: Exception, arguments: list[str]) -> int:
 
 
 def _again(arguments: list[str]) -> str:
-    """Return the command that resumes: the same one."""
+    """Return the command that resumes: the same command."""
     return f"{program()} {shlex.join(arguments)}"
 
 
 def _full(error: OSError, arguments: list[str]) -> str:
-    """The sentence for a disk that filled up: where, what stays, what goes on."""
+    """Return the sentence for a full disk: its folder, what is kept, and how to continue."""
     where = error.filename
     again = _again(arguments)
     if arguments[:1] != ["solve"]:
@@ -315,7 +319,7 @@ def _full(error: OSError, arguments: list[str]) -> str:
 
 
 class Argument(Help):
-    """What stands in a command without a name."""
+    """A positional argument."""
 
 
 GameFiles = Annotated[
@@ -326,11 +330,13 @@ GameFiles = Annotated[
 def command(
     *examples: str, api: Callable[..., Any] | None = None
 ) -> Callable[[Callable[..., Any]], Any]:
-    """Make a function a command. Its parameters are options. So are the arguments of `api` that
-    have a `Help`; the function gets them as keywords. The help is the docstring, then `examples`,
-    lines that can be typed.
+    """Make a function a command.
 
-    Every command takes ``--game``: files that are run before anything is read.
+    Its parameters become options, and so do the arguments of `api` that have a `Help`, which are
+    passed as keywords. The help is the docstring, then `examples`, which are complete command
+    lines.
+
+    Every command takes ``--game``: files that are run first.
     """
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -366,7 +372,7 @@ def _with_help(api: Callable[..., Any] | None) -> Iterator[Parameter]:
 
 
 def _option(parameter: Parameter) -> Parameter:
-    """A parameter as Typer reads it."""
+    """Return a parameter in the form that Typer reads."""
     kind, spec = get_args(parameter.annotation)
     if os.PathLike[str] in get_args(kind):
         kind = str | None
@@ -385,8 +391,8 @@ def _option(parameter: Parameter) -> Parameter:
 
 
 def read_results(text: str | Path) -> Path:
-    """Return the folder or URI that ``--results`` names, whether or not it exists yet. Raises
-    OptionError if it cannot hold tables."""
+    """Return the folder or URI given by ``--results``, which need not exist. Raises OptionError if
+    it cannot hold tables."""
     if not str(text).strip():
         raise OptionError("--results: '' is not a folder; write one, such as --results results")
     if "://" in str(text):
@@ -439,19 +445,19 @@ Json = Annotated[bool, Help("Print JSON on stdout.")]
 
 
 def read_settings(words: Iterable[str] | None) -> dict[str, str]:
-    """``["a=1", "b=x"]`` -> ``{"a": "1", "b": "x"}``. Raises OptionError."""
+    """Parse ``["a=1", "b=x"]`` to ``{"a": "1", "b": "x"}``. Raises OptionError."""
     return pairs(words or (), OptionError, "--set: ", "NAME=VALUE, as in --set score_unit=500")
 
 
 def board_of(name: str | Path, settings: Iterable[str] | None) -> Board:
-    """Read a board file, with ``--set`` as it was typed."""
+    """Read a board file with the given ``--set`` options."""
     return luckbase.load_board(name, **read_settings(settings))
 
 
 def open_found(
     name: str, results: Path, settings: list[str] | None, strict: bool = False
 ) -> StoredTable:
-    """Open the table that a person names. If it is stale, print why on stderr, or raise
+    """Open the table that a user names. If it is stale, print the reason on stderr, or raise
     StaleTableError if `strict`."""
     from luckbase.cluster.table.find import find_table, open_table
 
@@ -467,7 +473,7 @@ def open_found(
 
 
 def say_unfinished(name: str, table: StoredTable) -> None:
-    """Print on stderr which parts of a table are still to be solved, if any."""
+    """Print on stderr which parts of a table are not solved yet, if any."""
     if left := table.unfinished():
         terminal.say(f"luckbase: {name}: this table is not whole: {', '.join(left)}")
 
@@ -487,13 +493,13 @@ More = Annotated[list[str] | None, Argument("Start here, as with --from.", "[FIE
 
 
 def read_fields(words: Iterable[str]) -> dict[str, str]:
-    """``["scores=0,1,2"]`` -> ``{"scores": "0,1,2"}``. Raises StateError."""
+    """Parse ``["scores=0,1,2"]`` to ``{"scores": "0,1,2"}``. Raises StateError."""
     return pairs(words, StateError, "", FIELD)
 
 
 def read_start(start: Sequence[str] | None, more: Sequence[str] | None = None) -> Any:
-    """Return the state that ``--from`` and the fields after it name, as fields; or the table of
-    states in a file; or None. Raises StateError, OptionError."""
+    """Return the state given by ``--from`` and the fields after it, or the table of states in a
+    file, or None. Raises StateError, OptionError."""
     words = [*(start or []), *(more or [])]
     if not words:
         return None
@@ -526,20 +532,20 @@ def read_memory(text: str | None) -> int | None:
 
 
 def read_sample(sample: int | None, every: bool) -> int | None:
-    """Return how many rows ``--sample`` and ``--all`` verify; None for all. Raises OptionError."""
+    """Return the number of rows to verify, from ``--sample`` and ``--all``; None for all. Raises
+    OptionError."""
     check_one(sample=sample is not None, every=every)
     return None if every else SAMPLE if sample is None else sample
 
 
 def check_one(**flags: object) -> None:
-    """Raise OptionError if more than one of these options is given."""
     typed = [FLAGS.get(name, flag(name)) for name, value in flags.items() if value]
     if len(typed) > 1:
         raise OptionError(f"{' and '.join(typed)}: write one of them")
 
 
 def check_ending(option: str, name: str, endings: Sequence[str]) -> str:
-    """Return the ending of a file's name. Raises OptionError if it is not one of `endings`."""
+    """Return the suffix of a file name. Raises OptionError if it is not one of `endings`."""
     suffix = Path(name).suffix.lower()
     if suffix not in endings:
         raise OptionError(f"{option}: {name}: end it in {', '.join(endings)}")

@@ -1,4 +1,5 @@
-"""``luckbase diff`` and ``evaluate``: tables compared, decision by decision; payoffs of agents."""
+"""``luckbase diff`` and ``evaluate``: compare tables decision by decision; compute payoffs of
+agents."""
 
 from __future__ import annotations
 
@@ -67,7 +68,7 @@ def diff(
         terminal.print_json({"tables": [name.as_json() for name in names]}, result)
     else:
         _print_comparison(result, names)
-    if picture is not None:  # last: whatever befalls it, the answer is there
+    if picture is not None:  # last, so that an error here does not hide the answer
         sys.stdout.flush()
         _draw(picture, suffix, result, names)
     return 1 if result.differs else 0
@@ -76,7 +77,7 @@ def diff(
 def _settings_of(
     first: str, second: str, both: list[str], settings: list[str]
 ) -> tuple[list[str], list[str]]:
-    """The options of each table, `settings` of the second; none of a directory."""
+    """Return the options of each table; `settings` are for the second. A folder has none."""
     left, right = (both if not app.is_folder(table) else [] for table in (first, second))
     names = [word.partition("=")[0].strip() for word in settings]
     inherited = [word for word in right if word.partition("=")[0].strip() not in names]

@@ -1,6 +1,6 @@
-"""``luckbase chart``, ``graph``: a table at a glance, play as a graph.
+"""``luckbase chart`` and ``graph``: charts of a table, and agents' play as a graph.
 
-The game makes the charts (`solver.charts`). The commands print them, or draw them into files
+The game makes the charts (`solver.charts`). The commands print them or draw them into files
 (`cluster.charts`).
 """
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from luckbase.solver.game.game import Game
 
 PRINTED_ROWS = 25
-"""Rows of numbers of a picture, on a terminal."""
+"""Rows of a picture's numbers printed on a terminal."""
 
 
 @app.command(
@@ -61,7 +61,7 @@ def chart(
 
     app.check_one(as_csv=as_csv, as_json=as_json)
     board = table in packaged() or Path(table).is_file()
-    if listed or board:  # a game that has no charts says so, solved or not
+    if listed or board:  # a game without charts raises an error first
         game = _game_of(table, settings)
         kinds = game.need(Charts).kinds
     if listed:
@@ -91,7 +91,7 @@ def chart(
 
 
 def _game_of(table: str, settings: list[str] | None) -> Game:
-    """The game of a board file, or of a table's directory."""
+    """Return the game of a board file or of a table's folder."""
     from luckbase.solver.game.game import load_game
 
     if not app.is_folder(table):
@@ -111,7 +111,7 @@ def _print_kinds(board: str, kinds: Sequence[Kind], as_json: bool) -> None:
 
 
 def _say_written(as_json: bool, text: str, out: str, size: int, *more: Any) -> None:
-    """That a file was written: a sentence for people, or what there is to say of it as JSON."""
+    """Report that a file was written, as a sentence or as JSON."""
     if as_json:
         terminal.print_json(*more, {"file": out, "bytes": size})
     else:
@@ -119,8 +119,8 @@ def _say_written(as_json: bool, text: str, out: str, size: int, *more: Any) -> N
 
 
 def _suffix(kind: Kind, kinds: Sequence[Kind], as_csv: bool, out: str) -> str:
-    """Return the ending of the file, or "" for stdout. Raises OptionError for an ending that the
-    chart cannot have."""
+    """Return the suffix of the file, or "" for stdout. Raises OptionError for a suffix that the
+    chart does not support."""
     from luckbase.cluster.charts import PICTURES
 
     if out == "-":
@@ -164,7 +164,8 @@ def _print_numbers(picture: Heatmap | Curves) -> None:
 
 
 def save(chart: Chart, path: str) -> int:
-    """Write a chart to a file (`Chart.save` of `solver.charts`)."""
+    """Write a chart to a file; used by `Chart.save` of `solver.charts`. Return the number of
+    bytes."""
     from luckbase.cluster.charts import PICTURES, as_file
     from luckbase.solver.charts import Listing
 
@@ -218,7 +219,8 @@ def graph(
 
 
 def _rendered(picture: graphviz.Digraph, suffix: str, out: str) -> bytes:
-    """A graph as a file of the ending has it. Raises OptionError where GraphViz can not."""
+    """Return a graph as the bytes of a file with this suffix. Raises OptionError if GraphViz
+    fails."""
     import graphviz
 
     if suffix == ".dot":

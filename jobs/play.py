@@ -1,5 +1,5 @@
-"""``luckbase play`` and ``advise``: a person plays against agents on the terminal
-(`cluster.play.game`); a real game is followed in words."""
+"""``luckbase play`` and ``advise``: play against agents on the terminal (`cluster.play.game`), and
+follow a real game in words."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def play(
         against=against, seed=seed, hints=hints, on_note=terminal.say, named=named,
     ) as played:  # fmt: skip
         title = read.title or read.name
-        if settings:  # a title is of the file as it stands
+        if settings:  # a title describes the file without options
             title = f"{read.name} with {', '.join(settings)}"
         others = [seat.name for i, seat in enumerate(played.seats) if i != played.person]
         you = f"you are player {played.person + 1} against {' and '.join(others)}"
@@ -77,7 +77,7 @@ def play(
 
 
 def _settings_of(board: Board, settings: list[str] | None) -> Iterator[str]:
-    """The words ``--set NAME=VALUE`` without those that a table's board does not take."""
+    """Yield ``--set NAME=VALUE`` for the options that a table's board takes."""
     from luckbase.solver.game.capabilities import plain as plain_form
     from luckbase.solver.game.game import load_game
 
@@ -89,7 +89,7 @@ def _settings_of(board: Board, settings: list[str] | None) -> Iterator[str]:
 
 
 def _converse(played: Play) -> None:
-    """Lines to stdout, answers from stdin, a line each; what is piped in is written out too."""
+    """Print lines to stdout and read answers from stdin, one a line. Echo piped answers."""
     from luckbase.cluster.play.game import Question
 
     talk, answer = played.talk(), None
@@ -111,7 +111,7 @@ def _converse(played: Play) -> None:
 
 
 def _report(decisions: list[Decision], chance: bool) -> None:
-    """What each decision cost, and all of them. chance: payoffs are chances."""
+    """Print the cost of each decision and the total. chance: payoffs are chances."""
     count = sentences.many(len(decisions), "decision")
     total = sum(decision.cost for decision in decisions)
     if not total:
@@ -133,7 +133,8 @@ def _report(decisions: list[Decision], chance: bool) -> None:
 
 
 def _take_any_text() -> None:
-    """What is no UTF-8 on stdin is a letter that no command has, not an error."""
+    """Read invalid UTF-8 on stdin as a replacement character, which no command contains, instead of
+    raising an error."""
     if isinstance(sys.stdin, io.TextIOWrapper):
         sys.stdin.reconfigure(errors="replace")
 
@@ -164,8 +165,8 @@ def advise(
 
 
 def _follow(following: Following, as_json: bool) -> None:
-    """Lines from stdin until there are no more; on a terminal a line that can not be is only said
-    to be so, elsewhere it ends the command."""
+    """Respond to lines from stdin until the end. An invalid line on a terminal prints an error;
+    elsewhere it ends the command."""
     asks = sys.stdin.isatty()
     if not as_json:
         terminal.say(f"{following.game.board.name}: help says what to write, quit leaves")

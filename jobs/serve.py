@@ -1,4 +1,4 @@
-"""``luckbase serve``: the tables that are there, in a browser and as JSON, until Ctrl+C."""
+"""``luckbase serve``: show tables in a browser and return them as JSON, until Ctrl+C."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from luckbase.jobs.web.pool import Finder, TablePool
 
 WAITING = 128
-"""Connections that may wait until they are accepted."""
+"""Number of connections that may wait to be accepted."""
 CONNECTIONS = 2_000
-"""Open connections and running requests; more are answered with 503."""
+"""Number of open connections and running requests; further requests get 503."""
 
 
 @app.command("luckbase serve", "luckbase serve pig/race --port 8000 --no-open")
@@ -76,8 +76,11 @@ def serve(
 
 
 def pool_of(names: Sequence[str], results: Path, settings: Mapping[str, str]) -> TablePool:
-    """The tables that are named, by directory, board file or folder; all under `results` if none
-    is. Raises OptionError, BoardError, MissingTableError for what is not there."""
+    """Return the named tables, by folder, board file or folder of tables; without names, all under
+    `results`.
+
+    Raises OptionError, BoardError, or MissingTableError for a name without a table.
+    """
     from luckbase.cluster.table.find import find_table, tables_below, tables_of
     from luckbase.cluster.table.storage import place_of
     from luckbase.jobs.web.pool import TablePool
@@ -104,7 +107,7 @@ def pool_of(names: Sequence[str], results: Path, settings: Mapping[str, str]) ->
 
 
 def is_local(host: str) -> bool:
-    """Whether only this machine can reach an address."""
+    """True if only this machine can reach an address."""
     try:
         return host == "localhost" or ip_address(host).is_loopback
     except ValueError:
@@ -112,8 +115,8 @@ def is_local(host: str) -> bool:
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A socket that listens there. Raises OptionError for a port that is taken, or a host that is
-    not this machine's."""
+    """Return a listening socket. Raises OptionError if the port is taken or the host is not an
+    address of this machine."""
     try:
         family, kind, protocol, _, where = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
@@ -137,20 +140,20 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def address_of(listener: socket.socket) -> str:
-    """The address of the page."""
+    """Return the URL of the page."""
     host, port = listener.getsockname()[:2]
     return f"http://{f'[{host}]' if ':' in host else host}:{port}/"
 
 
 def run(pool: TablePool, listener: socket.socket, host: str, page: str | None) -> None:
-    """Answer until Ctrl+C. page: an address to open in the browser."""
+    """Serve until Ctrl+C. page: a URL to open in the browser."""
     import uvicorn
 
     from luckbase.jobs.web.server import hosts_of, make_app
 
     hosts, pool.says_paths = hosts_of(host, listener), is_local(host)
     server = uvicorn.Server(config_of(make_app(pool, hosts, warm=True)))
-    # On Linux, where there is no screen for one, a browser would take over the terminal.
+    # On Linux without a display, a browser would take over the terminal.
     screen = os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
     if page is not None and (screen or not sys.platform.startswith("linux")):
         threading.Timer(0.3, webbrowser.open, [page]).start()
@@ -158,8 +161,8 @@ def run(pool: TablePool, listener: socket.socket, host: str, page: str | None) -
 
 
 def config_of(application: Starlette) -> uvicorn.Config:
-    """Return how uvicorn serves the application. The memory is bounded: at most `CONNECTIONS`
-    connections, each with at most 64 KB of a request."""
+    """Return uvicorn's configuration. It bounds memory: at most `CONNECTIONS` connections, each
+    with at most 64 KB of a request."""
     import uvicorn
 
     return uvicorn.Config(
@@ -170,12 +173,12 @@ def config_of(application: Starlette) -> uvicorn.Config:
 
 
 def answer(server: uvicorn.Server, listener: socket.socket) -> None:
-    """Answer until a signal ends it."""
-    if callable(signal.getsignal(signal.SIGHUP)):  # ours, which would end it with a traceback
-        signal.signal(signal.SIGHUP, server.handle_exit)  # as it does with SIGTERM
+    """Serve until a signal arrives."""
+    if callable(signal.getsignal(signal.SIGHUP)):  # ours; it would print a traceback
+        signal.signal(signal.SIGHUP, server.handle_exit)  # as uvicorn does for SIGTERM
     try:
         with listener:
             server.run(sockets=[listener])
     except KeyboardInterrupt:
-        if not server.should_exit:  # else it has ended, and raises once more what ended it
+        if not server.should_exit:  # otherwise uvicorn reraises the signal that ended it
             raise

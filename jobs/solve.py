@@ -1,6 +1,6 @@
-"""``luckbase solve``: solve what is missing of tables; with ``--dry-run``, print the plan.
+"""``luckbase solve``: solve the missing parts of tables; with ``--dry-run``, print the plan.
 
-All boards, folders and job files are read first.
+All boards, folders and job files are read before the first is solved.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class _Call:
-    """What `luckbase.solve_all` is called with."""
+    """The arguments of `luckbase.solve_all`."""
 
     names: Sequence[str]
     start: Any
     settings: Mapping[str, str]
     how: SolveOptions
-    """What was typed and no more: a job file may say the rest."""
+    """Only the options that were given, because a job file may set the others."""
     as_json: bool
 
 
@@ -73,7 +73,7 @@ def solve(
     """
     from luckbase.cluster.inputs import is_many
 
-    # What stands after --from a=1 ends up among the boards.
+    # Fields after --from a=1 are parsed as boards.
     fields = [word for word in boards if "=" in word and not os.path.exists(word)]
     names = [word for word in boards if word not in fields]
     if not names:
@@ -111,7 +111,7 @@ def _solve_one(call: _Call, folder: Path) -> int:
 
 
 def _dry_run(call: _Call) -> int:
-    """Print what is to be solved. Raises the error of a board that is named alone."""
+    """Print the plan. Raises the error of a board that is named alone."""
     from luckbase.cluster.batch.run import disk_shortages
     from luckbase.cluster.inputs import is_many
 
@@ -127,20 +127,19 @@ def _dry_run(call: _Call) -> int:
     if alone and planned[0].error is not None:
         raise planned[0].error
     for sentence in disk_shortages(planned):
-        (say if call.as_json else print)(sentence)  # a line of JSON's stdout is a board
+        (say if call.as_json else print)(sentence)  # each line of JSON is a board
     codes = [(due.request, due.error.exit_code if due.error else 0) for due in planned]
     return _exit_code(call.names, codes)
 
 
 def _exit_code(names: Sequence[str], codes: Sequence[tuple[BoardRequest, int]]) -> int:
-    """1 where a board failed, were it the only one of a folder or a job; of what was named alone,
-    and is itself what failed, its own."""
+    """Return 1 if any board failed; if one board file was named alone, its own exit code."""
     alone = len(names) == len(codes) == 1 and Path(names[0]) == Path(codes[0][0].file)
     return codes[0][1] if alone else int(any(code for _, code in codes))
 
 
 def _solve_many(call: _Call) -> list[Outcome]:
-    """Solve all boards; report the outcome of each, and a summary at the end."""
+    """Solve all boards; print the result of each, and a summary at the end."""
     outcomes: list[Outcome] = []
     started: list[BoardRequest] = []
     total = 0
@@ -179,8 +178,8 @@ def _solve_many(call: _Call) -> list[Outcome]:
 
 
 def say_solved(solved: Solved, path: Path, before: list[str]) -> None:
-    """The report in lines for people. path: the board file as it was named; before: what it has
-    changed since its last table."""
+    """Print the report of a solve. path: the board file as given. before: its changes since its
+    last table."""
     from luckbase.cluster.run.progress import SolvedSearch, SolvedTiers
 
     name, table = solved.manifest.head.board, sentences.shown(solved.table)
@@ -298,13 +297,16 @@ def _say_outcome(outcome: Outcome, where: str) -> None:
 
 
 def _without(message: object, file: str) -> str:
-    """A sentence without the file that it begins with, where that stands before it already."""
+    """Remove the file name from the beginning of a message, if it was printed before."""
     return str(message).removeprefix(f"{file}: ")
 
 
 def _say_outcomes(outcomes: Sequence[Outcome], total: int, stopped: str) -> None:
-    """The table of what happened, and its sum. total: boards asked for. stopped: the name of the
-    one that was being solved when the night was ended."""
+    """Print the table of results, and a summary.
+
+    total: number of requested boards.
+    stopped: the board that was being solved when the command was interrupted; "" if none.
+    """
     rows = []
     for outcome in outcomes:
         solved, numbers = outcome.solved, ("", "", "")
@@ -335,7 +337,7 @@ def _say_outcomes(outcomes: Sequence[Outcome], total: int, stopped: str) -> None
 
 
 def _print_outcome(outcome: Outcome) -> None:
-    """A board's outcome as JSON: as the solve of one board says it, with its file."""
+    """Print a board's result as JSON, in the form used for a single board, with its file."""
     where = {"file": outcome.request.file, "set": outcome.request.settings}
     if outcome.solved is not None:
         terminal.print_json({"event": "solved"}, outcome.solved, where)
@@ -373,7 +375,7 @@ def _print_due(planned: Sequence[Due]) -> None:
 
 
 def _print_one_due(due: Due) -> None:
-    """Print what is to be solved of one board, and the plan of its whole solve."""
+    """Print the state of one board and the plan of its whole solve."""
     from luckbase.cluster.run.full_table import Planned
     from luckbase.cluster.search.plan import PlannedSearch
 

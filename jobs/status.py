@@ -1,5 +1,8 @@
-"""``luckbase status``, ``verify``, ``publish``, ``clean``: which tables there are, whether they are
-right, a copy or a page of one for others, which no board file asks for any more."""
+"""``luckbase status``, ``verify``, ``publish`` and ``clean``: maintain tables.
+
+They show which tables exist, check them, copy them or write a page about them, and remove those
+that no board file needs.
+"""
 
 from __future__ import annotations
 
@@ -167,7 +170,7 @@ def verify(
 
 
 PAGES = (".html", ".htm")
-"""Endings of the file that a page is written to."""
+"""Suffixes of a page's file."""
 
 
 @app.command(
@@ -293,7 +296,7 @@ def _print_spare(spare: Spare) -> None:
 
 
 def _sum_up(spares: Sequence[Spare], which: str) -> None:
-    """What --yes would do, or did. which: tables that were looked at."""
+    """Print what --yes would do, or did. which: the tables that were considered."""
     removed = [spare for spare in spares if spare.state == "removed"]
     unasked = [spare for spare in spares if spare.state == "unasked"]
     size = sentences.size(sum(spare.bytes for spare in removed or unasked))

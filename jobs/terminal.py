@@ -1,18 +1,19 @@
-"""What a person sees on a terminal: lines, tables, progress. On stderr, so that stdout stays data.
+"""Output on a terminal: lines, tables and progress, on stderr so that stdout contains only data.
 
-Text is made to fit a width without ever cutting a number. A table that is too wide gets narrower in
-its text columns, states and names first, which break at spaces, after commas and after slashes; a
-column of numbers stays whole. What cannot be made to fit is printed as a block a row.
+Text is fitted to a width without cutting numbers. Tables that are too wide become narrower in their
+text columns, states and names first, which break at spaces, commas and slashes; columns of numbers
+do not break. A table that still does not fit is printed as a block for each row.
 
-**The process** that a command runs in: SIGTERM and SIGHUP end a command as Ctrl+C does: what was
-solved is kept and is said to be.
+**Signals**: SIGTERM and SIGHUP end a command as Ctrl+C does: solved parts are kept, and a message
+says so.
 
-What stdout or stderr cannot take is an error of ours that names the stream: an OSError without a
-name would be taken for one of the results folder, and click takes a closed pipe for exit code 1,
-which says "no" here.
+**Errors of stdout and stderr** are raised as our own errors that name the stream. An OSError
+without a name would look like an error of the results folder, and click turns a closed pipe into
+exit code 1, which means "no" here.
 
-If compiling takes longer than a moment, as it does the first time on a machine, a line says so. A
-thread watches for it while a command runs, because it can begin before there is progress to show.
+If compiling takes longer than a moment, as on the first use of a machine, a message is printed. A
+thread watches for this while a command runs, because compiling can begin before there is progress
+to show.
 """
 
 from __future__ import annotations
@@ -41,16 +42,16 @@ if TYPE_CHECKING:
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 PATIENCE = 2.0
-"""Seconds that a signal may take to be heard, until a person is told."""
+"""Seconds after which a message is printed if a signal has not been handled."""
 
 MOMENT_SECONDS = 1.0
-"""Seconds of compiling after which a person is told."""
+"""Seconds of compiling after which a message is printed."""
 POLL_SECONDS = 0.1
 COMPILING_TEXT = "compiling, the first time only …"
 
 
 class Ended(KeyboardInterrupt):
-    """A signal, Ctrl+C's too; `number` is the signal's."""
+    """Raised by signals, including Ctrl+C. number: of the signal."""
 
     def __init__(self, number: int) -> None:
         super().__init__(signal.Signals(number).name)
@@ -58,22 +59,24 @@ class Ended(KeyboardInterrupt):
 
 
 def exit_code(stop: BaseException) -> int:
-    """The shell's code for a command that a signal ended: 130 for Ctrl+C, 143 for SIGTERM."""
+    """Return the shell's exit code for a command ended by a signal: 130 for Ctrl+C, 143 for
+    SIGTERM."""
     number: int = getattr(stop, "number", signal.SIGINT)
     return 128 + number
 
 
 @contextmanager
 def signals(watched: bool = True) -> Iterator[None]:
-    """While this lasts, the signals raise `Ended`; not those that are ignored, as under nohup.
+    """Make signals raise `Ended` inside this context, except ignored ones, as under nohup.
 
-    watched: what compiled code does not hear is said to be so (`_watch`)."""
+    watched: print a message if compiled code delays a signal (`_watch`).
+    """
 
     def end(number: int, frame: FrameType | None) -> None:
-        signal.signal(number, signal.SIG_DFL)  # a second one ends it at once
+        signal.signal(number, signal.SIG_DFL)  # a second signal ends the process at once
         raise Ended(number)
 
-    main = threading.current_thread() is threading.main_thread()  # no other thread may set them
+    main = threading.current_thread() is threading.main_thread()  # only it may set handlers
     installed = {number: signal.getsignal(number) for number in SIGNALS if main}
     free = (signal.SIG_DFL, signal.default_int_handler)
     handled = {number: handler for number, handler in installed.items() if handler in free}
@@ -96,10 +99,13 @@ def signals(watched: bool = True) -> Iterator[None]:
 
 
 def _watch(reads: int, end: Callable[[int, FrameType | None], None]) -> None:
-    """Say of a signal that compiled code keeps from its handler `end` how to end it: by another.
+    """Print how to end the process if compiled code delays a signal: by sending another one.
 
-    reads: a pipe with the number of each signal that has come. An endless loop in the rules of
-    somebody's game never returns to Python, where handlers run."""
+    An endless loop in a user's rules never returns to Python, where handlers run.
+
+    reads: a pipe with the number of each signal that has arrived.
+    end: the handler.
+    """
     said = False
     with open(reads, "rb", buffering=0) as pipe:
         while byte := pipe.read(1):
@@ -115,11 +121,11 @@ def _watch(reads: int, end: Callable[[int, FrameType | None], None]) -> None:
 
 
 class StreamError(LuckbaseError):
-    """What was printed could not be written."""
+    """Output could not be written."""
 
 
 class ClosedPipe(StreamError):
-    """Nobody reads any more, as after ``| head -1``: nothing is said, as other tools do."""
+    """The reader has closed the pipe, as ``| head -1`` does. Like other tools, print no message."""
 
     exit_code: ClassVar[int] = 128 + signal.SIGPIPE
 
@@ -136,7 +142,7 @@ class _Stream(io.FileIO):
             return super().write(data)
         except OSError as error:
             nowhere = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(nowhere, self.fileno())  # what is left in buffers is written at exit
+            os.dup2(nowhere, self.fileno())  # buffered data is written at exit
             os.close(nowhere)
             if error.errno == errno.EPIPE:
                 raise ClosedPipe(f"{self._called}: closed") from None
@@ -146,8 +152,8 @@ class _Stream(io.FileIO):
 
 
 class _Text(io.TextIOWrapper):
-    """Text on which no character acts, except the colours of our own tables: names and messages
-    may come from files of strangers."""
+    """A text stream without control characters, except the colours of our own tables, because names
+    and messages may come from strangers' files."""
 
     def write(self, text: str) -> int:
         return super().write(_ACTS.sub("?", text))
@@ -159,8 +165,8 @@ _ACTS = re.compile(
 
 
 def name_streams() -> None:
-    """From now on stdout and stderr raise `StreamError`, and print a code for a letter that their
-    encoding lacks; for a process that is a command."""
+    """Make stdout and stderr raise `StreamError`, and print escapes for characters that their
+    encoding lacks. Only for a process that runs a command."""
     if sys.stdin is None:  # closed from the beginning, as by <&-
         sys.stdin = open(os.devnull)  # noqa: SIM115 (stays open)
     sys.stdout = _named(sys.stdout, "stdout")
@@ -168,7 +174,7 @@ def name_streams() -> None:
 
 
 def leave(code: int) -> NoReturn:
-    """End this process now, as the system frees its memory in no time; Python takes 60 ms."""
+    """End this process at once: the system frees its memory immediately, but Python takes 60 ms."""
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, StreamError):
             stream.flush()
@@ -188,7 +194,7 @@ def _named(stream: TextIO | None, called: str) -> TextIO:
 
 @contextmanager
 def watch_compiling() -> Iterator[None]:
-    """Print once that functions are being compiled, if that takes long."""
+    """Print a message once if compiling takes long."""
     over = threading.Event()
     before = compiling_seconds()
 
@@ -209,20 +215,21 @@ def watch_compiling() -> Iterator[None]:
 
 
 LINE_SECONDS = 5.0
-"""Off a terminal, a line of progress as often as this; as JSON, an event."""
+"""Seconds between lines of progress if stderr is not a terminal, and between JSON events."""
 A_MOMENT = 1.0
-"""Seconds of a search after which a person is told of it."""
+"""Seconds of a search after which its progress is shown."""
 OFF_A_TERMINAL = 160
-"""Columns of a table in a file or a pipe; one that needs more takes more."""
+"""Columns of a table in a file or a pipe; a table that needs more takes more."""
 
 
 def say(text: str = "", whole: bool = False) -> None:
-    """A line for people; whole: it is never broken, as what can be typed again is not."""
+    """Print a line for people on stderr. whole: do not break it, because it is a command to
+    copy."""
     print(text if whole else to_fit(text, sys.stderr), file=sys.stderr)
 
 
 def print_json(*parts: Any) -> None:
-    """A line of JSON on stdout: results and mappings, as one."""
+    """Print results and mappings, merged, as a line of JSON on stdout."""
     merged: dict[str, Any] = {}
     for part in parts:
         merged |= part if isinstance(part, Mapping) else part.as_json()
@@ -230,7 +237,7 @@ def print_json(*parts: Any) -> None:
 
 
 def write_file(path: str | os.PathLike[str], content: bytes) -> int:
-    """Write a file, all of it or nothing; returns its bytes."""
+    """Write a file atomically. Return its number of bytes."""
     from luckbase.cluster.table.frames import whole_file
 
     with whole_file(os.fspath(path)) as file:
@@ -239,23 +246,24 @@ def write_file(path: str | os.PathLike[str], content: bytes) -> int:
 
 
 def width(out: Any) -> int | None:
-    """The columns of a terminal; None where `out` is none."""
+    """Return the columns of a terminal; None if `out` is not a terminal."""
     from rich.console import Console
 
     return Console(file=out).width if out.isatty() else None
 
 
 def has_colours(out: Any) -> bool:
-    """Whether `out` is a terminal with colours of its own choice (NO_COLOR, TERM=dumb: not)."""
+    """True if `out` is a terminal with 256 or more colours (not with NO_COLOR or TERM=dumb)."""
     from rich.console import Console
 
     return bool(out.isatty()) and Console(file=out).color_system in ("256", "truecolor")
 
 
 def print_table(title: str, heads: Sequence[str], rows: Sequence[Sequence[str]], out: Any) -> None:
-    """A table for people; the first column to the left, the others to the right.
+    """Print a table, with the first column left-aligned and the others right-aligned.
 
-    No number is ever cut: on a narrow terminal text gets line breaks, or each row is a block.
+    Numbers are never cut: on a narrow terminal, text is broken into lines, or each row becomes a
+    block.
     """
     from rich import box
     from rich.console import Console
@@ -279,19 +287,19 @@ def print_table(title: str, heads: Sequence[str], rows: Sequence[Sequence[str]],
 
 
 def print_to_fit(text: str, end: str = "\n") -> None:
-    """Lines of text on stdout, with breaks where a terminal would put them into a number."""
+    """Print lines of text on stdout, broken so that no number is split."""
     print(to_fit(text, sys.stdout), end=end, flush=end != "\n")
 
 
 def print_entry(head: str, text: str) -> None:
-    """A word and what is to be said of it, on stdout: beside it, on as many lines as it takes."""
+    """Print a word and its description on stdout, side by side."""
     first, *rest = broken(text, (width(sys.stdout) or OFF_A_TERMINAL) - 11) or [""]
     print(f"{head:10} {first}", *(f"{'':10} {line}" for line in rest), sep="\n")
 
 
 def to_fit(text: str, out: Any) -> str:
-    """Lines of text with breaks where a terminal would put them into a number; as they are where
-    `out` is none."""
+    """Return text with lines broken to the width of `out` so that no number is split; unchanged if
+    `out` is not a terminal."""
     columns = width(out)
     return text if columns is None else "\n".join(fold(text.split("\n"), columns))
 
@@ -301,8 +309,8 @@ def to_fit(text: str, out: Any) -> str:
 
 @contextmanager
 def progress(label: str, as_json: bool = False) -> Iterator[Callable[[Progress], None]]:
-    """Shows how far a solve is: a bar on a terminal, a line every few seconds elsewhere; or prints
-    it as JSON."""
+    """Yield a function that shows a solve's progress: as a bar on a terminal, as a line every few
+    seconds elsewhere, or as JSON."""
     if as_json:
         yield _seldom(lambda now: print_json({"event": "progress"}, now))
     elif not sys.stderr.isatty():
@@ -314,7 +322,7 @@ def progress(label: str, as_json: bool = False) -> Iterator[Callable[[Progress],
 
 
 def _seldom(show: Callable[[Progress], None]) -> Callable[[Progress], None]:
-    """`show`, called every few seconds at most; of compiling `watch_compiling` speaks."""
+    """Limit `show` to one call every few seconds. Compiling is reported by `watch_compiling`."""
     last = time.monotonic()
 
     def show_now(now: Progress) -> None:
@@ -347,12 +355,12 @@ def _bar(label: str) -> Iterator[Callable[[Progress], None]]:
         TimeRemainingColumn(),
         TextColumn("left"),
     )
-    console = Console(file=sys.__stderr__)  # where the bar moves the cursor
+    console = Console(file=sys.__stderr__)  # there the bar moves the cursor
     with Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task(label, total=None, said="")
 
         def show(now: Any) -> None:
-            if now.compiling:  # most often it was compiled before, and this is not seen
+            if now.compiling:  # usually compiled before, so that this is not visible
                 bar.update(task, said=COMPILING_TEXT)
                 return
             done, total = now.parts
@@ -363,7 +371,7 @@ def _bar(label: str) -> Iterator[Callable[[Progress], None]]:
 
 @contextmanager
 def rows_progress(label: str) -> Iterator[Callable[[int, int], None]]:
-    """The same of rows alone: (done, in all); with none done the clock is set anew."""
+    """Yield a function (done, total) that shows progress in rows; 0 done restarts the clock."""
     from luckbase.cluster.run.progress import Progress
 
     began = time.monotonic()
@@ -379,7 +387,8 @@ def rows_progress(label: str) -> Iterator[Callable[[int, int], None]]:
 
 
 def search_progress(most: int) -> OnLevel:
-    """Says how far a search above a table is, of at most so many states, once it takes long."""
+    """Return a function that shows the progress of a search above a table once it takes long. most:
+    maximum number of states."""
     last = time.monotonic() + A_MOMENT - LINE_SECONDS
 
     def show(states: int, levels: int) -> None:
@@ -394,7 +403,7 @@ def search_progress(most: int) -> OnLevel:
 
 
 def found_so_far(states: int, finding: str) -> str:
-    """How many states a search has found, and where it is."""
+    """Return the number of states that a search has found, and its current place."""
     return f"{count(states)} state{'s' * (states != 1)} found, {finding}"
 
 
@@ -411,18 +420,18 @@ def _rate_text(now: Progress) -> str:
 # --- made to fit ---------------------------------------------------------------------------------
 
 BETWEEN = 3
-"""Characters that a column takes beside its cells."""
+"""Characters that a column takes in addition to its cells."""
 PIECE = r"\s*[^\s,/]*[,/]?\s*"
-"""What a long word may be broken into: after commas and after slashes."""
+"""A long word may be broken after commas and slashes."""
 NUMBER = r"[+\-−–$]?\.?\d|[–\-]?$"
-"""How the cells of a column of numbers begin; they may be empty."""
+"""How cells in a column of numbers begin; they may be empty."""
 
 
 def fit(
     heads: Sequence[str], rows: Sequence[Sequence[str]], width: int
 ) -> tuple[list[str], list[list[str]]] | None:
-    """The heads and the cells with line breaks where the table would be wider than `width`; None
-    where no line breaks make it fit."""
+    """Return headings and cells, broken so that the table fits `width`; None if that is
+    impossible."""
     columns = [[row[i] for row in rows] for i in range(len(heads))]
     numbers = [all(re.match(NUMBER, cell) for cell in column) for column in columns]
     least = [
@@ -434,7 +443,7 @@ def fit(
     room = width - BETWEEN * len(heads) - 1
     if sum(least) > room:
         return None
-    while sum(widths) > room:  # what can give most gives first
+    while sum(widths) > room:  # shrink the widest first
         i = max(range(len(widths)), key=lambda i: (widths[i] > least[i], widths[i]))
         widths[i] -= 1
     cells = [
@@ -445,7 +454,7 @@ def fit(
 
 
 def blocks(heads: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> list[str]:
-    """A block a row, lines ``head: value``, and an empty line between."""
+    """Return a block for each row, with lines ``head: value``, separated by empty lines."""
     lines = []
     for row in rows:
         for head, cell in zip(heads, row, strict=True):
@@ -456,8 +465,10 @@ def blocks(heads: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> l
 
 
 def broken(text: str, width: int, indent: str = "") -> list[str]:
-    """The lines of a text of at most `width`, where its words are, or the pieces of a longer word;
-    `indent` before all but the first. A piece that is longer has a line to itself."""
+    """Break a text into lines of at most `width`, at spaces or within long words at `PIECE`.
+
+    indent: for all lines but the first. A piece that is too long gets its own line.
+    """
     lines, line = [], ""
     for word in re.findall(r"\s*\S+\s*", text):
         whole = len(indent) + len(word.strip()) <= width
@@ -471,13 +482,13 @@ def broken(text: str, width: int, indent: str = "") -> list[str]:
 
 
 def _pieces(texts: Iterable[str]) -> list[int]:
-    """The lengths of what cannot be broken."""
+    """Return the lengths of the unbreakable pieces."""
     return [len(piece.strip()) for text in texts for piece in re.findall(PIECE, text)] or [0]
 
 
 def fold(lines: Sequence[str], width: int) -> list[str]:
-    """Lines of at most `width`: columns that all lines have are put below one another, the first
-    one before each part; lines without such columns are broken."""
+    """Fold lines to at most `width`. Columns that all lines share are placed below one another,
+    each part with the first column in front; lines without such columns are broken."""
     if all(len(line) <= width for line in lines):
         return list(lines)
     most = max(map(len, lines))
