@@ -178,7 +178,7 @@ def _format(label: str) -> str:
 
 
 def _title(label: str) -> str:
-    """The label without its unit, if the numbers show the unit."""
+    """Return the label without its unit, if the numbers show the unit."""
     return re.sub(r" \((dollars|probability)\)", "", label)
 
 

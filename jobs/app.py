@@ -298,7 +298,6 @@ def _usage(error: Exception, arguments: list[str]) -> int:
 
 
 def _again(arguments: list[str]) -> str:
-    """Return the command that resumes: the same command."""
     return f"{program()} {shlex.join(arguments)}"
 
 

@@ -91,7 +91,6 @@ def chart(
 
 
 def _game_of(table: str, settings: list[str] | None) -> Game:
-    """Return the game of a board file or of a table's folder."""
     from luckbase.solver.game.game import load_game
 
     if not app.is_folder(table):

@@ -1,1 +1,1 @@
-"""Who plays: agents by name, what a profile of them is worth, a person's game, drawings of play."""
+"""Agents by name, the payoffs of their profiles, games with a person, and drawings of play."""

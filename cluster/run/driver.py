@@ -199,7 +199,6 @@ def is_reached(goal: Goal, manifest: Manifest, table: Path) -> bool:
 
 
 def _goal(game: Game, manifest: Manifest, part: str, roots: Roots | None, files: int = 0) -> Goal:
-    """Return the goal of a solve."""
     reach = reach_of(game.board) if roots is None else {}
     number = max((goal.number for goal in manifest.goals), default=0) + 1
     return Goal(part, reach, roots, files, *_source(game), number)

@@ -171,7 +171,6 @@ class _Search(Work[SolvedSearch]):
         return True
 
     def _commit(self, graph: Graph) -> None:
-        """Write and commit a search that was solved in one piece."""
         solved, done_in = solved_rows(graph), time.perf_counter() - self.started
         self._note_goal()
         lines: list[Done | FileEntry] = [Done(self.goal.ask, 1, len(solved))]
@@ -202,6 +201,5 @@ class _Search(Work[SolvedSearch]):
         return result
 
     def _note_goal(self) -> None:
-        """Add the goal to the manifest if it is new."""
         if is_new(self.goal, self.manifest):
             self.writer.commit(self.goal)

@@ -171,7 +171,6 @@ class StageSearch(Run[SolvedSearch]):
             )
 
     def _cut(self, samples: Sequence[StageSample]) -> list[Cut]:
-        """Cut stages on the workers."""
         todo, cuts = list(enumerate(samples)), dict[int, Cut]()
         while len(cuts) < len(samples):
             while todo and self._room(LEAST_BYTES):
@@ -267,7 +266,6 @@ class StageSearch(Run[SolvedSearch]):
         return max(LEAST_BYTES, level_shards.FIND_BYTES * box + ASK_BYTES * expected)
 
     def _keep(self, receipt: FindReceipt, askers: set[Asker]) -> None:
-        """Record a shard that was found."""
         found = replace(receipt.found, askers=tuple(sorted(askers)))
         self.shards[_name(found.shard)] = found
         self.met += found.rows
@@ -390,5 +388,4 @@ def _is_of(entry: FileEntry, shard: LevelShard) -> bool:
 
 
 def _sweep_bytes(found: FoundShard) -> int:
-    """Estimate the bytes of memory needed to solve a shard."""
     return max(LEAST_BYTES, level_shards.SWEEP_BYTES * found.rows)

@@ -78,7 +78,6 @@ class _StageJob:
     level: str
 
     def compile(self) -> None:
-        """Compile, or load, the functions that the task needs."""
         warm_up_stages(load_game(self.board))
 
 

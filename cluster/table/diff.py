@@ -243,7 +243,6 @@ class _Tally:
         self._tier: int | None = None
 
     def take(self, result: _PairResult) -> None:
-        """Add the result of a pair."""
         pair, states = result.pair, len(result.pair.sides[0].best)
         if pair.tier is not None and pair.tier != self._tier:
             self.thresholds.close()
@@ -303,7 +302,6 @@ class _Tally:
         del self.worst[self._max_worst :]
 
     def comparison(self) -> dict[str, Any]:
-        """Return the results as fields of `Comparison`."""
         moved, groups = int(self.kinds[MOVED]), self.groups
         moves = sorted(self.moves.items(), key=lambda each: (-each[1], str(each)))
         shape = [axis.cells for axis in groups.axes]
@@ -355,7 +353,6 @@ class _Costs:
         np.maximum.at(self.worst, at, costs[which])
 
     def mean(self, code: int) -> float:
-        """Return the mean of the known costs."""
         return _mean(float(self.total[code]), int(self.priced[code]), int(self.count[code]))
 
 

@@ -149,7 +149,6 @@ class _Rows:
         self.last = conditions.without(self.first)
 
     def batches(self, on_rows: OnRows) -> Iterator[pa.RecordBatch]:
-        """Yield batches of the requested columns."""
         done, total = 0, sum(part.rows for part in self.table.parts)
         for part in self.table.parts:
             columns = {*self.read_columns, "best", "to_act"}

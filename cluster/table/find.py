@@ -277,7 +277,6 @@ def table_used(name: str | os.PathLike[str], board: Board, results: Path) -> Pat
 
 
 def _part_kind(name: str) -> type[Part]:
-    """Return the class that reads a part with this name."""
     from luckbase.cluster.table.parts import TierPart
 
     if name == TIERS:
@@ -443,7 +442,6 @@ def running(path: Path) -> dict[str, Any] | None:
 def _state(
     manifest: Manifest, stale: list[str], damaged: dict[str, str], results: Path | None
 ) -> tuple[Condition, list[str]]:
-    """Return the state and the reasons."""
     if stale and not damaged:
         return "stale", list(stale)
     if manifest.complete and not damaged:

@@ -142,7 +142,7 @@ class Frame:
         if self.kind == "pyarrow":
             return _cells(name, column)
         in_pandas = self.kind == "pandas"
-        if str(column.dtype).lower() != "object":  # polars' would be their addresses
+        if str(column.dtype).lower() != "object":  # polars' elements would be addresses
             with suppress(pa.ArrowException, TypeError):  # Arrow has no such type
                 arrow = pa.array(column, from_pandas=True) if in_pandas else column.to_arrow()
                 return _cells(name, arrow)

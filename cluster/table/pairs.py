@@ -136,7 +136,6 @@ def _read_side_by_side(files: tuple[File, File], span: range) -> Pair:
 
 
 def _read(part: TierPart, entry: FileEntry, span: range) -> Rows:
-    """Return row groups of a file."""
     file = part.groups.reopen(part.entries.index(entry))
     table = file.read_all(list(span), [*part.columns, "best"])
     file.close()

@@ -448,7 +448,7 @@ def place_of(name: str | os.PathLike[str]) -> Path:
 
     Raises OptionError for another kind of URI or one without a bucket.
     """
-    from luckbase.solver.board.file import path_of  # and pydantic
+    from luckbase.solver.board.file import path_of  # also imports pydantic
 
     text = os.fspath(name)
     if not is_uri(text):
@@ -458,7 +458,7 @@ def place_of(name: str | os.PathLike[str]) -> Path:
         raise OptionError(
             f"'{text[:60]}' cannot hold tables; expected a folder, s3://, gs://, az:// or https://"
         )
-    read_only = text.startswith(READ_ONLY)  # an address as a browser shows it
+    read_only = text.startswith(READ_ONLY)  # a URL as shown by a browser
     place = Place(unquote(text) if read_only else text)
     if not _BUCKET.fullmatch("".join(place.parts[1:2])) or {*text} & {*"?#"} or ".." in place.parts:
         raise OptionError(f"{text[:80]}: expected {place.scheme}://BUCKET/PREFIX")
@@ -567,7 +567,7 @@ def is_special(out: str) -> bool:
     try:
         return not stat.S_ISREG(os.stat(out).st_mode)
     except OSError:
-        return False  # nothing is there
+        return False  # it does not exist
 
 
 def forget(path: Path) -> None:

@@ -457,7 +457,6 @@ player has a choice; and the best actions there."""
 
 
 def _turning_field(game: Game) -> Field | None:
-    """Return the field along which decisions turn, if the game declares one."""
     groups = game.get(Groups)
     if groups is None or groups.turning is None:
         return None
@@ -503,7 +502,6 @@ def _line(table: Lookup, at: Moves) -> Line | None:
 
 
 def _turn(table: Lookup, at: Moves, line: Line | None) -> Turn | None:
-    """Return where the decision turns along its `line`."""
     groups = table.game.get(Groups)
     if line is None or groups is None or groups.turning is None or len(line[0]) < 2:
         return None
