@@ -260,8 +260,8 @@ def check_current_folder() -> None:
 
 
 def _usage(error: Exception, arguments: list[str]) -> int:
-    """Print click's error in our form and return its exit code. Reraise any other error, which is a
-    bug."""
+    """Print an error of click, the system or a user's game as one sentence and return its exit
+    code. Reraise any other error, which is a bug."""
     show = getattr(error, "format_message", None)
     if type(error).__name__ == "NoArgsIsHelpError" and show is not None:
         print(show(), file=sys.stderr)

@@ -79,8 +79,9 @@ class Outcome(Result):
     """A chance outcome of an action, or of both players' choices.
 
     name: describes it in words.
-    weight, cases: its probability as `weight` of `cases` equally likely cases. If they are too
-        many, and for a pair of choices, `weight` is the probability and `cases` is None.
+    weight, cases: its probability as `weight` of `cases` equally likely cases. If there are too
+        many, `weight` is the probability and `cases` is None; for a pair of choices, it is the
+        probability given these.
     chance: its probability given the action; for a pair of choices, under optimal strategies.
     reward: of each player.
     state: the resulting state; in JSON as `query` and `text`.
