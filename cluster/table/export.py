@@ -221,7 +221,7 @@ def _check_best(table: Lookup, where: Where, stored: pa.Schema, names: ActionNam
 
 def actions_of(table: Lookup, part: Part, batch: Batch, at: Ints) -> EveryAction:
     """Compute the actions at rows `at` of a batch, as `ask` does. In a full table, rows where
-    nobody acts are skipped."""
+    no player acts are skipped."""
     if not part.dense:
         states = np.ascontiguousarray(batch.states(at))
         return table.of_part(part, states, table.game.fields.values(states))

@@ -266,7 +266,7 @@ class PayoffTable:
     best: int64 (n,), an action or a code of `solver.search.bellman`.
     margin: float64 (n,), the cost of the second-best action to the player who decides; NaN without
         a choice.
-    actor: int8 (n,), the player who acts, from 1; 0 for nobody or both.
+    actor: int8 (n,), the player who acts, from 1; 0 for none or both.
     """
 
     keys: Keys
@@ -302,7 +302,7 @@ def write_states(
     """Write the file of a search, by ascending key, as `write_tier` does. of_stages: as in
     `new_entry`."""
     names = payoff_columns(game)
-    # Indices into the labels of best actions; -1 if nobody decides or both do.
+    # Indices into the labels of best actions; -1 if no player decides or both do.
     chosen = np.where(table.actor == 0, -1, np.maximum(table.best, -1))
     starts = np.append(True, chosen[1:] != chosen[:-1])  # starts of runs, of which there are few
     actions = np.unique(chosen[starts[: len(chosen)]])

@@ -88,7 +88,7 @@ class Outcome(Result):
     value: payoff of each player at that state; None if the table does not have it.
     over: True if the game ends there.
     pair: for simultaneous moves, the index of each player's choice.
-    actor: the player who acts at the resulting state, from 0; -1 for nobody or both.
+    actor: the player who acts at the resulting state, from 0; -1 for none or both.
     """
 
     name: str
@@ -141,7 +141,7 @@ class Moves(Result):
     over: True if the game is over.
     held: True if the table has a row for the state.
     moves: best first.
-    outcomes: most likely first, if nobody chooses or both players do.
+    outcomes: most likely first, if no player chooses or both do.
     """
 
     numbers: PythonOnly[Ints]

@@ -218,7 +218,7 @@ class Priced(NamedTuple):
     """The costs of n changed decisions.
 
     kind: int8 (n,), `MOVED`, ….
-    actors: int64 (n,), from 0; -1 for nobody.
+    actors: int64 (n,), from 0; -1 for none.
     old, new: float64 (n,), payoff to the actor, in the second table, of the first and of the second
         table's best action; NaN if unknown.
     cost: new - old, at least 0.

@@ -57,7 +57,7 @@ class Rows:
     values: Floats
     """float (n, players)."""
     best: NDArray[np.int16]
-    """int16 (n,), indices into `labels`; -1 if nobody decides or nothing is decided."""
+    """int16 (n,), indices into `labels`; -1 if no player decides or nothing is decided."""
     labels: Sequence[str]
     """Names of actions."""
     margins: Floats | None = None
@@ -159,7 +159,7 @@ class Part(ABC):
         terminal."""
 
     def stored_best(self, states: Ints) -> list[str | None]:
-        """Return the best actions of canonical states that the part has; None if nobody decides."""
+        """Return the best actions of canonical states that the part has; None if no player decides."""
         return self.stored(states).best_names
 
     @abstractmethod

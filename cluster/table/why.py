@@ -127,7 +127,7 @@ class Effect:
 class Luck:
     """The chance outcomes of an action.
 
-    action: None if nobody acts.
+    action: None if no player acts.
     losses: the most important loss, then all others together.
     rest: all outcomes that cost nothing.
     cost: average cost of the action; 0 for the best.
