@@ -297,8 +297,7 @@ def _source(goal: Goal, manifest: Manifest) -> _Source:
 
 
 def _is_start(goal: Goal, manifest: Manifest) -> bool:
-    """True if a search is the one that a plain solve of the board runs: from its start, to the
-    end."""
+    """True if a plain solve of the board would run this search: from its start to the end."""
     roots = goal.roots
     assert roots is not None
     try:

@@ -77,7 +77,7 @@ _Plan = Annotated[Result, PlainSerializer(lambda plan: plan.as_json())]
 
 @dataclass(frozen=True)
 class Due(Result):
-    """The plan for one board: the work that remains, and why."""
+    """The plan for a board: the work that remains, and why."""
 
     event: Literal["planned"] = field(init=False, default="planned")
     request: Flat[Annotated[BoardRequest, PlainSerializer(_request_json)]]
@@ -144,7 +144,7 @@ def disk_shortages(dues: Sequence[Due]) -> list[str]:
 
 
 def options_for(request: BoardRequest, options: Options) -> Options:
-    """Return the options for one board: options of the call first, then those of its job file."""
+    """Return the options for a board: options of the call first, then those of its job file."""
     default = Options()
     overrides = {
         name: value for name, value in request.solve_options.items()
@@ -273,7 +273,7 @@ callback."""
 
 @dataclass(frozen=True)
 class Outcome:
-    """The result of one board."""
+    """The result of solving a board."""
 
     request: BoardRequest
     state: str

@@ -108,7 +108,7 @@ class Seat:
 
 @dataclass(frozen=True)
 class MatrixGameState:
-    """The matrix game of one state. Tuples have one entry for each of the two players."""
+    """The matrix game of a state. Tuples have one entry for each of the two players."""
 
     names: tuple[list[str], list[str]]
     """Names of each player's choices."""

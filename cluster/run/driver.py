@@ -185,7 +185,7 @@ def complete_manifest(
     game: Game, table: Path, part: str, roots: Roots | None = None
 ) -> Manifest | None:
     """Return the manifest of a table that reaches the goal, with no file missing or truncated;
-    otherwise None. Writes nothing."""
+    otherwise None. Does not write."""
     manifest = stored_manifest(game, table)
     if manifest is None or not is_reached(_goal(game, manifest, part, roots), manifest, table):
         return None

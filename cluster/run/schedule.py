@@ -1,6 +1,6 @@
 """The schedule of a solve: events in, instructions out. It uses no Ray, no disk and no clock.
 
-A **shard** is a tier or a part of one, solved by one worker. It can be solved once its children's
+A **shard** is a tier, or part of a tier, solved by one worker. It can be solved once its children's
 payoffs are *kept*, and it is solved at most once a run. Its own payoffs are kept as soon as they
 are ready, which is before its file is written, and as long as another shard still has to read them.
 
@@ -51,7 +51,7 @@ class Solve:
 
     commit: write its files.
     keep: keep its payoffs.
-    cores: number of workers of one machine to use.
+    cores: number of workers to use, all on the same machine.
     """
 
     shard: int

@@ -1,7 +1,7 @@
 """Workers: each task returns its payoffs, its file and a receipt.
 
 A **task** says where the payoffs are that it reads, and where to put its own. Its **job** does the
-work on any machine: it solves a tier or a part of one (`tiers`), or does a step of a search by
+work on any machine: it solves a tier or part of a tier (`tiers`), or does a step of a search by
 stages (`cluster.search.tasks`). If the worker's machine can reach the table (a URI, or a shared
 folder that contains a certain file), it writes its files there; otherwise it returns their bytes to
 the driver. Data needed only during the solve, such as stage files and spilled payoffs, is on each
@@ -382,7 +382,7 @@ ROOMY = 1.5
 
 
 class Pool:
-    """Arrays of payoffs for one run. Not thread-safe.
+    """The arrays of payoffs of a run. Not thread-safe.
 
     Touching fresh memory costs more than the kernel, so arrays are reused. Arrays beyond the pool's
     bytes are mapped from unnamed files, whose pages the system can evict.

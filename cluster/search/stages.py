@@ -3,8 +3,8 @@
 1. **Down**, highest level first. A level is cut into shards (`cluster.search.shards`); workers cut
    its large stages (`tasks.CutStage`). A worker finds each shard (`tasks.Find`): it first returns
    the shard's requests to other shards, then writes a stage file on its own disk. The next level
-   begins once the requests of all shards of this level are known, even if some files are still
-   being written.
+   begins once the requests of all shards of this level are known, even if some files are
+   unfinished.
 2. **Up**, children first, with the schedule of full tables. A shard is solved once the shards that
    it reads are solved (`tasks.Sweep`). The worker writes its file of the table and passes its
    payoffs to the shards that read them. A stage file is deleted when no task needs it any more.
@@ -187,7 +187,7 @@ class StageSearch(Run[SolvedSearch]):
 
     def _find(self, level: _Level) -> None:
         """Find the shards of a level and return once the requests of each are known. Some stage
-        files may still be being written."""
+        files may still be unfinished."""
         waits = self._next_task(level)
         while waits is not None or level.unknown:
             while waits is not None and self._room(waits.task.memory):
@@ -198,7 +198,7 @@ class StageSearch(Run[SolvedSearch]):
             waits = self._next_task(level) if waits is None else waits
 
     def _room(self, memory: int) -> bool:
-        """True if there is a free worker, and memory, for one more task on the way down."""
+        """True if there is a free worker, and memory, for another task on the way down."""
         fits = not self.finding or self.finding_bytes + memory <= self.memory
         return fits and len(self.finding) < self.workers.slots
 

@@ -1,11 +1,11 @@
 """The tasks that workers run for a search by stages: find the states of a shard, and later solve
 them.
 
-A shard is either some small stages of one level, which are independent of each other, or a box of a
-large stage that `CutStage` cut before. `Find` takes the requests of other shards and leaves a stage
-file on its machine's disk. `Sweep` takes the payoff tables of the shards that it reads, returns its
-own, and writes the shard's file of the table. A payoff table has rows of a key and payoffs,
-ascending by key; an additional first row begins with the bound on their error.
+A shard is either some small stages of the same level, which are independent of each other, or a box
+of a large stage that `CutStage` cut before. `Find` takes the requests of other shards and leaves a
+stage file on its machine's disk. `Sweep` takes the payoff tables of the shards that it reads,
+returns its own, and writes the shard's file of the table. A payoff table has rows of a key and
+payoffs, ascending by key; an additional first row begins with the bound on their error.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 The payoffs of every action are columns, the same in exports, batches and frames
 (docs/how-to/export.md lists them, and the syntax of conditions). They are columns rather than a
-list in each row, because users compare actions with each other, and CSV has no lists. Their order
-is that of the game's actions; if the game lists none, numbers come before letters.
+list in each row, because users compare actions with each other, and CSV has no lists. They are in
+the order of the game's actions; if the game lists none, numbers come before letters.
 
 Row groups that cannot match a condition are skipped (`Where.may_hold`), by the constants of their
 file and the minimum and maximum of their columns.

@@ -175,7 +175,7 @@ class ThresholdDifference(Result):
 
 @dataclass(frozen=True, eq=False)
 class Comparison(Result):
-    """The differences between two tables of one game."""
+    """The differences between two tables of the same game."""
 
     sentences: Annotated[list[str], Field(serialization_alias="says")] = field(
         init=False, default_factory=list

@@ -1,4 +1,4 @@
-"""Compare two tables of one game: which decisions moved, and the cost of keeping the old ones.
+"""Compare two tables of the same game: which decisions moved, and the cost of keeping the old ones.
 
 Both tables are read once, in pieces (`cluster.table.pairs`), several at a time on several cores.
 For each piece, payoffs and best actions are compared, decisions are counted by cells of a picture

@@ -222,7 +222,7 @@ class _Children:
         return Moves(numbers, answer, False, held, tuple(self.moves(answer, numbers, span, actor)))
 
     def outcomes(self, answer: Answer, numbers: Ints, span: slice) -> tuple[Outcome, ...]:
-        """Return the outcomes of one action at a state (fields,), most likely first. Edges with
+        """Return the outcomes of an action at a state (fields,), most likely first. Edges with
         equal results are merged."""
         edges, chances = [*range(span.start, span.stop)], tuple(self.weights[span])
         cases, same = equal_cases(chances), self.same[span]

@@ -44,7 +44,7 @@ class Pair(NamedTuple):
     rows: number of rows read from the table with fewer.
     only: number of these that only the first, and only the second table has.
     sides: the n rows of each table.
-    tier: all pairs of one tier of the table with fewer come together; None without tiers.
+    tier: all pairs of a tier of the table with fewer rows come together; None without tiers.
     """
 
     rows: int
@@ -320,7 +320,7 @@ class _Actions:
         return _with_action(numbers[self.q.states], self.named)
 
     def payoffs(self, actions: Ints) -> Floats:
-        """Return the payoffs (n,) of one action of each state to the player who acts; NaN if the
+        """Return the payoffs (n,) of an action of each state to the player who acts; NaN if the
         state does not have it."""
         payoffs = np.full(len(actions), np.nan)
         rows = np.flatnonzero((self.named == actions[self.q.states]) & (self.named >= 0))

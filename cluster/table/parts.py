@@ -159,7 +159,7 @@ class Part(ABC):
         terminal."""
 
     def stored_best(self, states: Ints) -> list[str | None]:
-        """Return the best actions of canonical states that the part has; None if no player decides."""
+        """Return the best actions of stored canonical states; None if no player decides."""
         return self.stored(states).best_names
 
     @abstractmethod
@@ -223,7 +223,7 @@ class Part(ABC):
 
     def children(self, edges: Expanded) -> Floats:
         """Return the payoffs (m, players) of the children of expanded states (n,), in the order of
-        edges. Raises CorruptTableError if one is missing."""
+        edges. Raises CorruptTableError if a child is missing."""
         at = np.flatnonzero(np.repeat(~edges.terminal, np.diff(edges.first)))
         of_children = np.zeros((len(edges.children), self.game.players))
         states, lookup = edges.children[at], self.lookup

@@ -144,7 +144,7 @@ class Table(Lookup):
         actions: add all of these, ``to_act``, and the payoffs of every action, ``play_payoff_1``, …
             (`cluster.table.columns`).
 
-        Raises StateError, with the row, for an invalid state or one that is not in the table;
+        Raises StateError, with the row, for an invalid state or a state that is not in the table;
         OptionError for another kind of frame.
         """
         from luckbase.cluster.table import frames
@@ -330,7 +330,7 @@ def _in_memory(
     game: Game, kind: type[Part], name: str, source: str,
     write: Callable[[Memory], Iterator[Written]],
 ) -> Table:  # fmt: skip
-    """Return a table of one part. write(storage) yields its files."""
+    """Return a table with a single part. write(storage) yields its files."""
     storage = Memory()
     head = Head(FORMAT, game.board.game, game.board.name, "", {}, game.rules_version)
     manifest = Manifest(head)

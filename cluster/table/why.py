@@ -164,7 +164,7 @@ class Sure:
     """An action that leads to one state.
 
     brings: what happens, if it has a name.
-    up: the player who acts next, with their payoff, if it is another one of several.
+    up: the player who acts next, with their payoff, if that is not the player who decides.
     own: payoff of the player who decides.
     cost: 0 for the best action.
     than: the best action.
@@ -387,7 +387,8 @@ def _brings(game: Game, before: Mapping[str, Any], then: Outcome) -> str | None:
 
 
 def _next_up(game: Game, then: Outcome, actor: int) -> tuple[int, float] | None:
-    """Return the next player and their payoff, if it is another one of three or more."""
+    """Return the next player and their payoff, if there are three or more players and it is not the
+    player who decides."""
     if game.players < 3 or then.value is None:
         return None
     up = then.actor
