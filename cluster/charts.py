@@ -101,10 +101,8 @@ def specification(
 
 
 def draw(picture: Heatmap | Curves, suffix: str = ".png") -> bytes:
-    """Return the bytes of a file of the picture that ends in `suffix`, one of `PICTURES`.
-
-    Raises OptionError if vl-convert is not installed.
-    """
+    """Return the bytes of a file of the picture that ends in `suffix`, one of `PICTURES`. Raises
+    OptionError if vl-convert is not installed."""
     need("a picture", "vl_convert", extra="report")
     import vl_convert
 

@@ -76,10 +76,7 @@ class PackagedBoard(Result):
 
     def copy(self, out: str | os.PathLike[str] | None = None) -> Path:
         """Write the board to a file for editing, by default NAME.toml in the current folder. Return
-        the path.
-
-        Raises OptionError if the file exists.
-        """
+        the path. Raises OptionError if the file exists."""
         path = Path(out or f"{self.name.rpartition('/')[2]}{SUFFIX}")
         try:
             with path.open("x", encoding="utf-8") as file:

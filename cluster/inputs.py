@@ -109,9 +109,7 @@ def is_many(names: Sequence[str]) -> bool:
 
 def start_of(game: Game, start: Any) -> Ints:
     """Return the canonical state (fields,) where plays begin: the given one or the game's start.
-
-    Raises OptionError if there is none or more than one.
-    """
+    Raises OptionError if there is none or more than one."""
     roots = roots_of(game, start)
     if roots is None:
         return first_state(game)
@@ -137,10 +135,8 @@ def starts_of(game: Game, start: Any) -> Starts:
 
 
 def has_full_table(game: Game, on_note: Callable[[str], None] = lambda text: None) -> bool:
-    """True if the board has a full table; a board without one is searched from its start.
-
-    Raises the game's OptionError for a board that has no start either.
-    """
+    """True if the board has a full table; a board without one is searched from its start. Raises
+    the game's OptionError for a board that has no start either."""
     if Layout not in game.rules.capabilities:
         return False
     try:
@@ -192,10 +188,8 @@ def solve_board(board: Board, start: Any, options: SolveOptions) -> Solved:
 
 
 def open_by_name(board_or_path: Any, results: Path, options: Mapping[str, object]) -> StoredTable:
-    """Open the table in a folder or of a board.
-
-    Raises MissingTableError, which names the command to run, and as `find_table` does.
-    """
+    """Open the table in a folder or of a board. Raises MissingTableError, which names the command
+    to run, and as `find_table` does."""
     if isinstance(board_or_path, Board):
         board = board_of(board_or_path, **options)
         path = table_of(board, results)
@@ -211,9 +205,7 @@ def open_by_name(board_or_path: Any, results: Path, options: Mapping[str, object
 
 def in_memory(board_or_path: Any, start: Any, options: Mapping[str, object]) -> Table:
     """Solve a board in memory: its full table, or all states below `start`. Return the table.
-
-    Raises MemoryLimitError or SearchLimitError if that is too large.
-    """
+    Raises MemoryLimitError or SearchLimitError if that is too large."""
     from luckbase.cluster.table.table import search_in_memory, tiers_in_memory
 
     game = plain(game_of(board_or_path, **options))
@@ -268,10 +260,8 @@ def playing(
     board: Board | str | os.PathLike[str], agents: str | Sequence[Any], start: Any,
     results: str | os.PathLike[str],
 ) -> Iterator[tuple[Game, Starts, Opener]]:  # fmt: skip
-    """Yield the game of a board, the starts of plays, and an opener of the agents' tables.
-
-    Raises OptionError for an unknown agent, and as `start_of` does.
-    """
+    """Yield the game of a board, the starts of plays, and an opener of the agents' tables. Raises
+    OptionError for an unknown agent, and as `start_of` does."""
     from luckbase.cluster.play.agents import check
     from luckbase.cluster.table.table import tiers_in_memory
     from luckbase.solver.policy.agents import OPTIMAL

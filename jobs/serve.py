@@ -54,10 +54,8 @@ def serve(
     results: app.Results = Path("results"),
     as_json: app.Json = False,
 ) -> None:
-    """Explore tables in a browser, or ask them over HTTP as JSON.
-
-    Nothing is ever written. Listens on this machine alone unless --host says otherwise. Ctrl+C
-    ends it."""
+    """Explore tables in a browser, or ask them over HTTP as JSON. Nothing is ever written. Listens
+    on this machine alone unless --host says otherwise. Ctrl+C ends it."""
     need("serve", "jinja2", "starlette", "uvicorn", "vl_convert", extra="web")
     pool = pool_of(tables or [], results, app.read_settings(settings))
     listener = listen(host, port)
@@ -77,10 +75,7 @@ def serve(
 
 def pool_of(names: Sequence[str], results: Path, settings: Mapping[str, str]) -> TablePool:
     """Return the named tables, by folder, board file or folder of tables; without names, all under
-    `results`.
-
-    Raises OptionError, BoardError, or MissingTableError for a name without a table.
-    """
+    `results`. Raises OptionError, BoardError, or MissingTableError for a name without a table."""
     from luckbase.cluster.table.find import find_table, tables_below, tables_of
     from luckbase.cluster.table.storage import place_of
     from luckbase.jobs.web.pool import TablePool

@@ -260,11 +260,8 @@ def has_colours(out: Any) -> bool:
 
 
 def print_table(title: str, heads: Sequence[str], rows: Sequence[Sequence[str]], out: Any) -> None:
-    """Print a table, with the first column left-aligned and the others right-aligned.
-
-    Numbers are never cut: on a narrow terminal, text is broken into lines, or each row becomes a
-    block.
-    """
+    """Print a table, with the first column left-aligned and the others right-aligned. Numbers are
+    never cut: on a narrow terminal, text is broken into lines, or each row becomes a block."""
     from rich import box
     from rich.console import Console
     from rich.table import Table

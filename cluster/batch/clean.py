@@ -159,10 +159,8 @@ class _Scope:
 
     @cached_property
     def file_of_rules(self) -> dict[str, str]:
-        """One board file for each rules identity that a board file needs.
-
-        Searches the named files, and all board files in folders from which tables were solved.
-        """
+        """One board file for each rules identity that a board file needs. Searches the named files,
+        and all board files in folders from which tables were solved."""
         folders = {os.path.dirname(file) for files in self.files.values() for file in files}
         candidates = dict.fromkeys(
             place for folder in sorted(folders - {""})
@@ -193,9 +191,7 @@ def _board_files(path: Path) -> list[str]:
 
 def _moved(folder: str, results: Path) -> list[str]:
     """Return folders where a missing folder may be now, if a project was moved with its results.
-
-    These are paths that end like the missing one, in a folder that contains the results.
-    """
+    These are paths that end like the missing one, in a folder that contains the results."""
     if is_uri(results):
         return []
     parts = Path(folder).parts[1:]
@@ -336,10 +332,8 @@ def _is_ours(name: str, writers: Collection[str]) -> bool:
 
 
 def remove(table: Path) -> list[str]:
-    """Remove a table. Return the names of files that luckbase did not write, which stay.
-
-    Raises RequestError if the table is being solved, OSError if a file cannot be deleted.
-    """
+    """Remove a table. Return the names of files that luckbase did not write, which stay. Raises
+    RequestError if the table is being solved, OSError if a file cannot be deleted."""
     storage = storage_at(table)
     try:
         head = read_manifest(storage, table).head

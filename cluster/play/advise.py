@@ -118,10 +118,7 @@ class Prices:
 
     def at(self, state: Ints) -> tuple[Lookup, Moves]:
         """Return the table that has the payoffs of a canonical state (fields,), and the moves
-        there.
-
-        Raises SearchLimitError with the number of states and a suggestion.
-        """
+        there. Raises SearchLimitError with the number of states and a suggestion."""
         state_fields = self.game.describe(state)
         for table in [*filter(None, [self.table]), *self.searches]:
             if table.lookup_or_backup(state.reshape(1, -1))[1][0]:

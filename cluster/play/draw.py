@@ -251,10 +251,8 @@ def _called(game: Game, action: int, *, at_once: bool) -> str:
 
 
 def _reach(count: int, chances: Mapping[tuple[int, int, str], float]) -> list[float]:
-    """Return the average number of visits to each node, if the game starts at node 0.
-
-    This is the solution of x(y) = [y is 0] + sum over z of x(z) P(z, y).
-    """
+    """Return the average number of visits to each node, if the game starts at node 0. This is the
+    solution of x(y) = [y is 0] + sum over z of x(z) P(z, y)."""
     stays, starts = np.eye(count), np.eye(count)[0]
     for (source, target, _), chance in chances.items():
         stays[target, source] -= chance

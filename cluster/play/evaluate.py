@@ -197,9 +197,7 @@ def matrix_of(
     game: Game, root: Ints | Starts, agents: str | Sequence[AgentLike], opener: Opener = no_tables
 ) -> Matrix:
     """Compute the payoff of each agent as player 1 (rows) against each as player 2 (columns).
-
-    Raises OptionError if the game does not have two players.
-    """
+    Raises OptionError if the game does not have two players."""
     if game.players != 2:
         why = f"for games of two, and {game.board.game} has {game.players}"
         raise OptionError(f"{option('matrix')}: {why}")
@@ -241,10 +239,7 @@ def _simulated(
 
 def _known_starts(root: Starts, profile: Sequence[Any]) -> tuple[Starts, float | None]:
     """Return the starts for which all tables of a profile have decisions, and their total
-    probability.
-
-    If these are all starts or none, return all starts and None.
-    """
+    probability. If these are all starts or none, return all starts and None."""
     known = np.ones(len(root.states), bool)
     for agent in profile if len(known) > 1 else ():
         if isinstance(agent, Policy) and agent.holds is not None:

@@ -149,10 +149,7 @@ Talk = Generator["str | Question", str | None, Any]
 
 class Play:
     """One play from a canonical state (fields,), with payoffs from a table of the game or of its
-    `plain` form.
-
-    A context manager that closes the tables opened for it (`tables`).
-    """
+    `plain` form. A context manager that closes the tables opened for it (`tables`)."""
 
     def __init__(
         self, game: Game, root: Ints, table: Lookup, seats: Sequence[Seat], person: int, draw: Draw,

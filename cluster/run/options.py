@@ -22,11 +22,8 @@ ONE_PIECE = 1_000_000
 
 @dataclass(frozen=True)
 class Options:
-    """The options of a solve, with their defaults.
-
-    Fields with a `Help` are also options of the command line, which is generated from them
-    (`jobs.app`).
-    """
+    """The options of a solve, with their defaults. Fields with a `Help` are also options of the
+    command line, which is generated from them (`jobs.app`)."""
 
     results: Place = "results"
     """The results folder, or a URI."""

@@ -399,9 +399,7 @@ class Pool:
 
     def take(self, shape: tuple[int, ...]) -> Floats:
         """Return an uninitialized array of this shape, a view of a buffer that `give` takes back.
-
-        Raises OSError if the disk is full.
-        """
+        Raises OSError if the disk is full."""
         needed = int(np.prod(shape))
         fitting = [i for i, b in enumerate(self._free) if needed <= b.size <= ROOMY * needed]
         if fitting:

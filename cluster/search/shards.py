@@ -346,10 +346,8 @@ class Order:
         return heapq.heappop(self._ready)[1] if self._ready else None
 
     def done(self, shard: int, remaining: Sequence[LevelShard] = ()) -> None:
-        """Note that a shard is found, or was cut into `remaining`.
-
-        `remaining` is appended to the list. Shards that waited for the cut one wait for its parts.
-        """
+        """Note that a shard is found, or was cut into `remaining`. `remaining` is appended to the
+        list. Shards that waited for the cut one wait for its parts."""
         waiting, first = self._next[shard], len(self.shards)
         if not remaining:
             for i in waiting:

@@ -317,11 +317,8 @@ class StageSearch(Run[SolvedSearch]):
         )  # fmt: skip
 
     def _stored(self) -> set[int]:
-        """Return the shards whose files are in the table.
-
-        Drops files of other shards, which a version of luckbase that cut the search differently
-        left behind.
-        """
+        """Return the shards whose files are in the table. Drops files of other shards, which a
+        version of luckbase that cut the search differently left behind."""
         number = {self._file(found): i for i, found in enumerate(self.solves)}
         stored, others = set[int](), list[str]()
         for entry in self.manifest.of_part(self.part):

@@ -291,10 +291,8 @@ class Sweep(_StageJob):
         )  # fmt: skip
 
     def _read_back(self, stage: Stage, source: Storage, stored: FileEntry, rows: Floats) -> None:
-        """Fill `rows` from the committed file; compute terminal states from the rules.
-
-        Raises CorruptTableError.
-        """
+        """Fill `rows` from the committed file; compute terminal states from the rules. Raises
+        CorruptTableError."""
         game, keys, names = load_game(self.board), stage.keys, payoff_columns(load_game(self.board))
         rows[1:, 0], is_over = keys.view(np.float64), np.ones(len(keys), bool)
         for read in row_groups(source, self.location.table, [stored], ["key", *names]):

@@ -280,11 +280,8 @@ class Comparison(Result):
 
     @property
     def differs(self) -> bool:
-        """True if the tables differ.
-
-        States that one complete table has and another complete table does not reach are not a
-        difference; states that a table has not solved yet are.
-        """
+        """True if the tables differ. States that one complete table has and another complete table
+        does not reach are not a difference; states that a table has not solved yet are."""
         differ = self.payoffs or self.actions or self.toss_ups or self.one_sided
         return bool(differ or self._not_solved())
 

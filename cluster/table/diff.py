@@ -81,10 +81,7 @@ class DiffOptions(TypedDict, total=False):
 
 def compare(first: Lookup, second: Lookup, **options: Unpack[DiffOptions]) -> Comparison:
     """Compare two tables. Payoffs are equal if they differ by less than the sum of both tables'
-    errors.
-
-    Raises OptionError for tables of different games or fields, CorruptTableError.
-    """
+    errors. Raises OptionError for tables of different games or fields, CorruptTableError."""
     sample = options.get("sample")
     out, tell = options.get("out"), options.get("on_rows", nobody)
     _check(first, second)

@@ -121,10 +121,8 @@ def tables_of(board: Board, results: Path) -> list[Path]:
 
 
 def table_of(board: Board, results: Path) -> Path | None:
-    """Return the folder of the table with a board's rules, under its own name or another.
-
-    Raises CorruptTableError if the folder's manifest is damaged or has other rules.
-    """
+    """Return the folder of the table with a board's rules, under its own name or another. Raises
+    CorruptTableError if the folder's manifest is damaged or has other rules."""
     identity = rules_identity(load_game(board))
     expected = results / board.game / board.name / identity
     others = sorted(results.glob(f"{board.game}/*/{identity}"))
@@ -136,10 +134,8 @@ def table_of(board: Board, results: Path) -> Path | None:
 
 
 def find_table(name: str, results: Path, settings: dict[str, str]) -> TableMatch:
-    """Find a table by its folder, or by a board file with `settings`.
-
-    Raises MissingTableError, which lists the board's other tables; OptionError, BoardError.
-    """
+    """Find a table by its folder, or by a board file with `settings`. Raises MissingTableError,
+    which lists the board's other tables; OptionError, BoardError."""
     path = place_of(name)
     if path.is_dir():
         if settings:

@@ -356,10 +356,8 @@ def _is_cell(value: Any) -> bool:
 
 
 def write_rows(rows: pa.Table, out: str, kind: str) -> None:
-    """Write rows to a file atomically, or to standard output for ``-``.
-
-    Raises OptionError if that is impossible.
-    """
+    """Write rows to a file atomically, or to standard output for ``-``. Raises OptionError if that
+    is impossible."""
     with whole_file(out) as file:
         encode(rows, file, kind)
 

@@ -51,11 +51,8 @@ TURN_STATES = 512
 
 
 class KeyPart(Part):
-    """The states below some roots.
-
-    A row group is decoded as a mapping of columns: key, values (n, players), best (int16, into
-    `action_names`, -1 for none), margin.
-    """
+    """The states below some roots. A row group is decoded as a mapping of columns: key, values (n,
+    players), best (int16, into `action_names`, -1 for none), margin."""
 
     needed = ("key",)
 

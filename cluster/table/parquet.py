@@ -100,10 +100,8 @@ class HashedFile(io.RawIOBase):
 
 
 class Writer:
-    """One Parquet file; a context manager. `sums` exists after it closed without an error.
-
-    Raises OSError if the disk does.
-    """
+    """One Parquet file; a context manager. `sums` exists after it closed without an error. Raises
+    OSError if the disk does."""
 
     sums: dict[str, Any]
     """As in `HashedFile.finish`."""

@@ -86,11 +86,8 @@ class Storage(ABC):
 
     @abstractmethod
     def read(self, name: str, start: int = 0, stop: int | None = None) -> bytes:
-        """Return bytes [start, stop) of an object.
-
-        Raises FileNotFoundError; CorruptTableError if there are fewer bytes or it is not a regular
-        file.
-        """
+        """Return bytes [start, stop) of an object. Raises FileNotFoundError; CorruptTableError if
+        there are fewer bytes or it is not a regular file."""
 
     def read_ranges(self, name: str, spans: Sequence[tuple[int, int]]) -> list[bytes]:
         """Return several ranges [start, stop) as `read` does, in few requests."""
@@ -119,10 +116,8 @@ class Storage(ABC):
         return tag_of(content)
 
     def read_tagged(self, name: str) -> tuple[bytes, str]:
-        """Return all bytes of a small object and its tag, which is unique to this content.
-
-        Raises FileNotFoundError; CorruptTableError for more than `MAX_TAGGED` bytes.
-        """
+        """Return all bytes of a small object and its tag, which is unique to this content. Raises
+        FileNotFoundError; CorruptTableError for more than `MAX_TAGGED` bytes."""
         content = self.read(name)
         return content, tag_of(content)
 
@@ -444,10 +439,8 @@ def results_of(path: Path) -> Path | None:
 
 
 def place_of(name: str | os.PathLike[str]) -> Path:
-    """Return the path that a user names: a URI, a file or a folder, as `path_of` does.
-
-    Raises OptionError for another kind of URI or one without a bucket.
-    """
+    """Return the path that a user names: a URI, a file or a folder, as `path_of` does. Raises
+    OptionError for another kind of URI or one without a bucket."""
     from luckbase.solver.board.file import path_of  # also imports pydantic
 
     text = os.fspath(name)
