@@ -220,7 +220,6 @@ def _requests_at(path: Path, settings: dict[str, str]) -> Iterator[BoardRequest]
 
 
 def read_request(path: Path, settings: dict[str, str]) -> BoardRequest:
-    """Read and check a board file."""
     try:
         return BoardRequest(name_of(path), settings, read_board(path, settings))
     except LuckbaseError as error:

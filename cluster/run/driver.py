@@ -410,7 +410,6 @@ class Run(ABC, Generic[S]):
             self.drop(dropped)
 
     def note_memory(self, receipt: Receipt) -> None:
-        """Record the peak memory of a worker."""
         self.processes[receipt.process] = receipt.peak
 
     def show(self, progress: Progress) -> None:

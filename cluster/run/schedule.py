@@ -134,15 +134,12 @@ class Schedule:
 
     @property
     def finished(self) -> bool:
-        """True if no shard waits or runs."""
         return not self.waiting and not self.running
 
     def start(self) -> list[Instruction]:
-        """Return the first instructions."""
         return self._solve_ready()
 
     def resize(self, workers: int) -> list[Instruction]:
-        """Change the number of workers."""
         self.workers = workers
         return self._solve_ready()
 

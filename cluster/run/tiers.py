@@ -100,7 +100,6 @@ class Plan:
 
     @property
     def rows(self) -> int:
-        """Number of states."""
         return sum(shard.rows for shard in self.shards)
 
     @property
@@ -130,7 +129,6 @@ class Plan:
 
     @property
     def names(self) -> set[str]:
-        """The names of all files."""
         return {name for names in self.files for name in names}
 
 
@@ -289,7 +287,6 @@ class TierRun(Run[SolvedTiers]):
         """The committed files, by tier."""
 
     def solve(self) -> SolvedTiers:
-        """Solve all shards. Return a report."""
         plan, slots = self.plan, self.options.slots
         left = max(0, self.memory - min(self.memory, plan.shard_memory * slots))
         with self.open(left, min(left, round(1.1 * plan.kept_bytes) + slots * self.largest)):
@@ -301,7 +298,6 @@ class TierRun(Run[SolvedTiers]):
         )  # fmt: skip
 
     def committed(self) -> set[int]:
-        """Return the shards that the manifest has."""
         return committed(self.layout, self.plan, self.manifest)
 
     def make_schedule(self) -> Schedule:
@@ -397,7 +393,6 @@ class TierJob:
         return load_game(self.board).need(DecisionLayout)
 
     def compile(self) -> None:
-        """Compile, or load, the functions needed."""
         load_game(self.board).need(Layout).compile()
 
 

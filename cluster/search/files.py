@@ -66,7 +66,6 @@ def _array(batch: pa.RecordBatch, name: str) -> NDArray[Any]:
 
 
 def write_stage(path: Path, stage: Stage | None) -> None:
-    """Write a stage file."""
     content = b""
     if stage is not None:
         plain = _batch(stage).serialize()
@@ -101,7 +100,6 @@ def _batch(stage: Stage) -> pa.RecordBatch:
 
 
 def read_stage(content: bytes) -> Stage:
-    """Read a stage from the content of its file."""
     size = int.from_bytes(content[:8], "little")
     plain = _CODEC.decompress(memoryview(content)[8:], decompressed_size=size)
     batch = pa.ipc.read_record_batch(plain, SCHEMA)

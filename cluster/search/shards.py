@@ -138,7 +138,6 @@ Cutting = Callable[[Sequence[StageSample]], Sequence[Cut]]
 
 
 def cut_stage(stages_of_game: Stages, sample: StageSample) -> Cut:
-    """Cut a stage into boxes."""
     keys = stages.sample_below(stages_of_game, sample.stage, sample.sample)
     return stages.cut(stages_of_game, keys, sample.boxes, sample.states)
 

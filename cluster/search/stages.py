@@ -278,7 +278,6 @@ class StageSearch(Run[SolvedSearch]):
         ))  # fmt: skip
 
     def progress(self) -> Progress:
-        """Return the progress on the way up."""
         return Progress(
             self.swept, len(self.solves), self.done_rows, self.met,
             self.seconds - self.seconds_finding, of="shards", before=self.done_before,

@@ -89,7 +89,6 @@ class CutStage(_StageJob):
     sample: StageSample
 
     def run(self, payoffs: Sequence[Any], sent: Sent, out: Out, stop: Stop) -> Steps:
-        """Cut the stage and yield a `StageCut`."""
         started = time.perf_counter()
         yield None
         cut = cut_stage(stages_of(self.board, self.level), self.sample)
@@ -148,7 +147,6 @@ class Find(_StageJob):
     sparse: int
 
     def run(self, payoffs: Sequence[Any], sent: Sent, out: Out, stop: Stop) -> Steps:
-        """Find the states and write the stage file."""
         started = time.perf_counter()
         stages, numbers, box = stages_of(self.board, self.level), self.shard.stages, self.shard.box
         requested, of_ask = files.requested_runs(self.asks, stages)
@@ -229,7 +227,6 @@ class Sweep(_StageJob):
     stored: FileEntry | None = None
 
     def run(self, payoffs: Sequence[Any], sent: Sent, out: Out, stop: Stop) -> Steps:
-        """Solve the states and write their file."""
         started = time.perf_counter()
         game, name = load_game(self.board), self.found.place
         stored = [] if self.stored is None else [self.stored.place]

@@ -183,11 +183,9 @@ class Condition:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns in the condition."""
         return (self.column,) if self.other is None else (self.column, self.other)
 
     def expression(self) -> Any:
-        """Return the condition as a pyarrow expression."""
         import pyarrow.compute as pc
 
         field, value = pc.field(self.column), pa.scalar(self.value, self.kind)
@@ -214,7 +212,6 @@ class Where:
 
     @property
     def columns(self) -> list[str]:
-        """The columns that the conditions read."""
         return list(dict.fromkeys(name for each in self.conditions for name in each.columns))
 
     def only(self, columns: Collection[str]) -> Where:
@@ -222,7 +219,6 @@ class Where:
         return Where(tuple(each for each in self.conditions if {*each.columns} <= {*columns}))
 
     def without(self, others: Where) -> Where:
-        """Return the conditions that are not in `others`."""
         return Where(tuple(each for each in self.conditions if each not in others.conditions))
 
     def expression(self) -> Any:

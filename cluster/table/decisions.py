@@ -44,7 +44,6 @@ _SCHEMA = pa.schema([pa.field("best", pa.dictionary(pa.int8(), pa.string()), nul
 
 
 def file_name(layout: Layout[Any], tier: Any) -> str:
-    """Return the name of a tier's file."""
     return f"{DECISIONS}/{tier_stem(layout, tier)}.parquet"
 
 

@@ -111,7 +111,6 @@ def tables_below(folder: Path) -> list[Path]:
 
 
 def is_table(path: Path) -> bool:
-    """True if a folder contains a table."""
     return (path / NAME).is_file()
 
 
@@ -369,7 +368,6 @@ def statuses_of(name: str, results: Path, settings: dict[str, str]) -> list[Stat
 
 
 def status_of(path: Path) -> Status:
-    """Return the status of the table in a folder."""
     try:
         return _status_of(path)
     except PermissionError as error:
@@ -511,7 +509,6 @@ def _questions(table: Lookup) -> Iterator[tuple[str, Mapping[str, Any]]]:
 
 
 def roots_in(table: Lookup) -> list[dict[str, Any]]:
-    """Return the roots of a table's searches."""
     goals = () if table.manifest is None else table.manifest.goals
     roots = [state for goal in goals if goal.roots is not None for state in goal.roots.start]
     return [in_order(state, table.game) for state in roots]

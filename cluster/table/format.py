@@ -347,13 +347,11 @@ def _constant(value: int, rows: int) -> pa.Array:
 
 
 def as_table(columns: dict[str, Any]) -> pa.Table:
-    """Return columns as a pyarrow table."""
     arrays = arrow_columns(columns)
     return pa.Table.from_arrays([*arrays.values()], names=[*arrays])
 
 
 def arrow_columns(columns: Mapping[str, Any]) -> dict[str, pa.Array]:
-    """Return columns as Arrow arrays."""
     return {name: _column(column) for name, column in columns.items()}
 
 

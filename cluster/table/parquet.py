@@ -118,7 +118,6 @@ class Writer:
         )
 
     def write(self, rows: pa.Table) -> None:
-        """Write a row group."""
         start = self._file.size if self._checks else 0
         self._writer.write_table(rows, row_group_size=max(1, len(rows)))
         self._checks.append((start, zlib.crc32(self._file.end_section())))
@@ -246,7 +245,6 @@ class TableFile:
 
     @property
     def groups(self) -> int:
-        """The number of row groups."""
         return len(self._checks)
 
     def bytes_of(self, group: int) -> Span:
@@ -284,7 +282,6 @@ class TableFile:
 
     @property
     def schema(self) -> Any:
-        """The columns and their types."""
         return self._file.schema_arrow
 
     def check(self, group: int) -> bytes:
@@ -314,7 +311,6 @@ class TableFile:
             self._window.sections = []
 
     def close(self) -> None:
-        """Close the file."""
         self._file.close()
 
 

@@ -138,7 +138,6 @@ class Part(ABC):
 
     @property
     def rows(self) -> int:
-        """The number of states with a row."""
         return sum(entry.rows for entry in self.entries)
 
     # --- what each kind of part implements ---------------------------------------------------
@@ -405,7 +404,6 @@ class TierPart(Part):
 
     @cached_property
     def layout(self) -> Layout[Any]:
-        """The game's tiers."""
         return self.game.need(Layout)
 
     @cached_property

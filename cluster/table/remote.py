@@ -193,7 +193,6 @@ class Objects(Storage):
             return bytes(answer.bytes()), str(answer.meta["e_tag"])
 
     def has(self, name: str) -> bool:
-        """True if the object exists."""
         try:
             with self._errors(name):  # `head` would not report a missing bucket
                 obstore.get(self._store, self._key(name))

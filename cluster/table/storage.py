@@ -345,7 +345,6 @@ class Memory(Storage):
         return Path(f"/dev/fd/{file.fileno()}")
 
     def close(self) -> None:
-        """Close the temporary files."""
         while self._files:
             self._files.pop().close()
 
