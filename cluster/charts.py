@@ -28,8 +28,7 @@ from luckbase.solver.errors import need
 PICTURES = (".png", ".svg", ".pdf", ".html")
 """File name suffixes of pictures."""
 MAX_CELLS = 10_000
-"""Maximum number of cells drawn in a heat map; a larger one is thinned to every second, third …
-value."""
+"""Maximum number of cells drawn in a heat map; larger ones show every second, third … value."""
 WIDTH, SCALE = 560, 2
 """Width of the panel in units; pixels per unit in a PNG."""
 TITLE, CAPTION = 62, 84

@@ -228,8 +228,7 @@ def info(
 
 
 def board_in(manifest: Manifest) -> Board:
-    """Return the board of a table: from its file if that is unchanged, otherwise from the
-    manifest."""
+    """Return the board of a table: from its file if unchanged, otherwise from the manifest."""
     goal = manifest.origin
     stored = manifest.board(manifest.reach)
     if goal is not None and goal.board_file:
@@ -309,8 +308,7 @@ def _searched_from(manifest: Manifest | None) -> Roots | None:
 
 
 def _example_state(game: Game, manifest: Manifest | None) -> Mapping[str, Any]:
-    """Return fields of a state that the table can answer: a search's root, or an instructive
-    state."""
+    """Return fields of a state that the table can answer: a search's root or an instructive one."""
     layout, root = game.get(Layout), game.start()
     if (roots := _searched_from(manifest)) is not None:
         return in_order(roots.start[0], game)

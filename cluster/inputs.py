@@ -54,13 +54,11 @@ if TYPE_CHECKING:
 MAX_IN_MEMORY = 100_000_000
 """Maximum number of states of a full table in memory."""
 MAX_SEARCHED = 1e9
-"""Maximum number of states, by the game's rough estimate, for which a search starts without
-asking."""
+"""Maximum estimated number of states for which a search starts without a prompt."""
 MAX_ROWS = 20_000_000
 """Maximum number of rows that are solved in memory for a play: seconds, and 8 bytes a row."""
 MAX_DRAWN = 2_000_000
-"""Maximum number of states of the search below a drawn start, when the user gave no start:
-seconds."""
+"""Maximum number of states of the search below a start that was drawn: seconds."""
 MAX_OPTIMAL = 4_000_000
 """Maximum number of rows that are solved in memory for the agent `optimal`: seconds."""
 A_WHILE = 2.0
@@ -68,8 +66,7 @@ A_WHILE = 2.0
 
 
 def roots_of(game: Game, start: Any) -> Ints | None:
-    """Return the canonical states (m, fields) at which searches begin
-    (`cluster.table.frames.roots_of`)."""
+    """Return the canonical states (m, fields) where searches begin; see `frames.roots_of`."""
     from luckbase.cluster.table import frames
 
     return frames.roots_of(game, start)

@@ -40,8 +40,7 @@ _UNLIMITED = 1 << 60
 
 
 def cores() -> int:
-    """Return how many cores this process may use: limited by CPU affinity and control groups; at
-    least 1."""
+    """Return how many cores this process may use, by CPU affinity and control groups."""
     try:
         count = len(os.sched_getaffinity(0))
     except AttributeError:  # not on Linux
@@ -64,8 +63,7 @@ def memory_to_use() -> int:
 
 
 def memory_limit() -> int:
-    """Return how many bytes this process may use in total: the physical memory, limited by control
-    groups."""
+    """Return how many bytes this process may use in total, by memory and control groups."""
     return min([_physical_memory(), *(limit for limit, _ in _limits())])
 
 
@@ -129,8 +127,7 @@ def disk_of(table: Path) -> Disk:
 
 
 def _folders(controller: str) -> Iterator[Path]:
-    """Yield the folders of this process's control group and of its parents, for versions 2 and
-    1."""
+    """Yield the folders of this process's control group and its parents, for versions 2 and 1."""
     try:
         lines = OWN_GROUPS.read_text().splitlines()
     except OSError:
@@ -156,8 +153,7 @@ def _number(path: Path) -> int | None:
 
 
 def _limits() -> Iterator[tuple[int, int]]:
-    """Yield (limit, bytes in use that cannot be reclaimed) of the control groups with a memory
-    limit."""
+    """Yield (limit, bytes in use that cannot be reclaimed) of control groups with a limit."""
     for folder in _folders("memory"):
         for limit_file, usage, idle in (
             ("memory.max", "memory.current", "inactive_file"),
@@ -299,8 +295,7 @@ def machine_id() -> str:
 
 
 def started(process: int) -> str:
-    """Return when a process of this machine started, in the system's units; "" if it does not
-    exist."""
+    """Return when a process of this machine started, in the system's units; "" if there is none."""
     with suppress(OSError, IndexError):
         state, *rest = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
         return "" if state in "ZX" else rest[18]

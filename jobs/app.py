@@ -223,8 +223,7 @@ def main() -> None:
 
 
 def run(arguments: list[str]) -> int:
-    """Run one command and return its exit code. Expected errors are printed as one sentence on
-    stderr."""
+    """Run one command and return its exit code. Expected errors are one sentence on stderr."""
     try:
         watched = arguments[:1] != ["serve"]  # it has its own handlers, and forks
         with (
@@ -251,8 +250,7 @@ def run(arguments: list[str]) -> int:
 
 
 def check_current_folder() -> None:
-    """Raise OptionError if the current folder was deleted, because relative names are then
-    meaningless."""
+    """Raise OptionError if the current folder was deleted, because relative names then fail."""
     try:
         os.getcwd()
     except FileNotFoundError:
@@ -362,8 +360,7 @@ def command(
 
 
 def _with_help(api: Callable[..., Any] | None) -> Iterator[Parameter]:
-    """Yield the arguments of a function that have a `Help`, without importing the types of the
-    others."""
+    """Yield a function's arguments that have a `Help`, without importing the others' types."""
     for each in signature(api).parameters.values() if api is not None else ():
         if str(each.annotation).startswith("Annotated["):
             scope = vars(sys.modules[api.__module__])
@@ -531,8 +528,7 @@ def read_memory(text: str | None) -> int | None:
 
 
 def read_sample(sample: int | None, every: bool) -> int | None:
-    """Return the number of rows to verify, from ``--sample`` and ``--all``; None for all. Raises
-    OptionError."""
+    """Return the rows to verify by ``--sample`` and ``--all``; None for all. Raises OptionError."""
     check_one(sample=sample is not None, every=every)
     return None if every else SAMPLE if sample is None else sample
 

@@ -1,5 +1,4 @@
-"""``luckbase diff`` and ``evaluate``: compare tables decision by decision; compute payoffs of
-agents."""
+"""``luckbase diff`` and ``evaluate``: compare tables by decision; compute payoffs of agents."""
 
 from __future__ import annotations
 

@@ -163,8 +163,7 @@ def _print_numbers(picture: Heatmap | Curves) -> None:
 
 
 def save(chart: Chart, path: str) -> int:
-    """Write a chart to a file; used by `Chart.save` of `solver.charts`. Return the number of
-    bytes."""
+    """Write a chart to a file for `Chart.save` of `solver.charts`. Return its number of bytes."""
     from luckbase.cluster.charts import PICTURES, as_file
     from luckbase.solver.charts import Listing
 
@@ -216,8 +215,7 @@ def graph(
 
 
 def _rendered(picture: graphviz.Digraph, suffix: str, out: str) -> bytes:
-    """Return a graph as the bytes of a file with this suffix. Raises OptionError if GraphViz
-    fails."""
+    """Return a graph as a file with this suffix. Raises OptionError if GraphViz fails."""
     import graphviz
 
     if suffix == ".dot":

@@ -178,8 +178,7 @@ def _solve_many(call: _Call) -> list[Outcome]:
 
 
 def say_solved(solved: Solved, path: Path, before: list[str]) -> None:
-    """Print the report of a solve. path: the board file as given. before: its changes since its
-    last table."""
+    """Print a solve's report. path: the board file. before: its changes since its last table."""
     from luckbase.cluster.run.progress import SolvedSearch, SolvedTiers
 
     name, table = solved.manifest.head.board, sentences.shown(solved.table)

@@ -59,8 +59,7 @@ class Ended(KeyboardInterrupt):
 
 
 def exit_code(stop: BaseException) -> int:
-    """Return the shell's exit code for a command ended by a signal: 130 for Ctrl+C, 143 for
-    SIGTERM."""
+    """Return the exit code of a command ended by a signal: 130 for Ctrl+C, 143 for SIGTERM."""
     number: int = getattr(stop, "number", signal.SIGINT)
     return 128 + number
 
@@ -223,8 +222,7 @@ OFF_A_TERMINAL = 160
 
 
 def say(text: str = "", whole: bool = False) -> None:
-    """Print a line for people on stderr. whole: do not break it, because it is a command to
-    copy."""
+    """Print a line on stderr. whole: do not break it, because it is a command to copy."""
     print(text if whole else to_fit(text, sys.stderr), file=sys.stderr)
 
 
@@ -427,8 +425,7 @@ NUMBER = r"[+\-−–$]?\.?\d|[–\-]?$"
 def fit(
     heads: Sequence[str], rows: Sequence[Sequence[str]], width: int
 ) -> tuple[list[str], list[list[str]]] | None:
-    """Return headings and cells, broken so that the table fits `width`; None if that is
-    impossible."""
+    """Return headings and cells, broken to fit `width`; None if that is impossible."""
     columns = [[row[i] for row in rows] for i in range(len(heads))]
     numbers = [all(re.match(NUMBER, cell) for cell in column) for column in columns]
     least = [

@@ -55,8 +55,7 @@ FILES = re.compile(
     rf"{re.escape(NAME)}(\.lock)?|{re.escape(RUNNING)}|\.{re.escape(RUNNING)}\.[0-9]+"
     rf"|{re.escape(PROBE)}[^/]+-[0-9]+-[0-9a-f]{{8}}-[0-9]+|{LOG_NAME}"
 )
-"""Names of the files in a table's folder that luckbase writes itself, beside those of the table's
-writers."""
+"""Names of files in a table's folder that luckbase writes, in addition to those of writers."""
 
 
 @dataclass(frozen=True)

@@ -117,8 +117,7 @@ class Job(Section):
     board: Annotated[list[Entry], Field(min_length=1)]
 
     def solve_options(self, path: Path) -> dict[str, Any]:
-        """Return the file's options for a solve, named as in `SolveOptions`. path: of the job
-        file."""
+        """Return the options for a solve, named as in `SolveOptions`. path: of the job file."""
         options = {
             "workers": self.workers,
             "memory": None if self.memory is None else int(self.memory * 1e9),

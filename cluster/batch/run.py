@@ -125,8 +125,7 @@ def plan_boards(requests: Sequence[BoardRequest], start: Any, options: Options) 
 
 
 def disk_shortages(dues: Sequence[Due]) -> list[str]:
-    """Return a sentence for each disk that has room for each board alone but not for all of
-    them."""
+    """Return a sentence for each disk with room for each board alone but not for all of them."""
     needed: dict[int, int] = {}
     disks: dict[int, Disk] = {}
     for due in dues:
@@ -206,8 +205,7 @@ def _plan_full_table(
 def _state(
     game: Game, table: Path, options: Options, files: Sequence[str]
 ) -> tuple[str, tuple[str, ...], set[str]]:
-    """Return the state (as in `Due.state`), the reasons, and the names of the files that need not
-    be solved again."""
+    """Return the state (as in `Due.state`), the reasons, and the files that need not be solved."""
     storage = storage_at(table)
     try:
         manifest = read_manifest(storage, table)
@@ -267,8 +265,7 @@ def _plan_search(request: BoardRequest, game: Game, start: Any, options: Options
 ShowProgress = Callable[
     [BoardRequest, int, int], AbstractContextManager[Callable[[Progress], None]]
 ]
-"""show(board, its number from 1, number of boards) returns a context manager that yields a progress
-callback."""
+"""show(board, its number from 1, number of boards) returns a context with a progress callback."""
 
 
 @dataclass(frozen=True)
@@ -299,15 +296,13 @@ class BatchOptions(SolveOptions, total=False):
     on_outcome: Callable[[Outcome], None]
     """Called with the result of each board as soon as it is known."""
     shown: ShowProgress
-    """Returns a context manager with the progress callback of each board; replaces
-    `on_progress`."""
+    """Returns a context with the progress callback of each board; replaces `on_progress`."""
 
 
 def solve_boards(
     names: Sequence[BoardName], start: Any, settings: Mapping[str, object], options: BatchOptions
 ) -> list[Outcome]:
-    """Solve every board in `names`, as `luckbase.solve_all` does. A board that fails does not stop
-    the others."""
+    """Solve every board in `names` as `luckbase.solve_all` does; continue after failures."""
     kwargs: dict[str, Any] = dict(options)
     on_outcome, show = kwargs.pop("on_outcome", None), kwargs.pop("shown", None)
     shared, requests = Options(**kwargs), requests_for(names, settings)
@@ -401,8 +396,7 @@ def _statuses(
 
 
 def statuses_of_board(request: BoardRequest, results: Path) -> Iterator[Status]:
-    """Yield the status of a board's tables; if the request has options, only of the table that they
-    select."""
+    """Yield the status of a board's tables, or only of the table with the request's options."""
     file, settings = request.file, dict(request.settings)
     if request.board is None:
         yield Status(file, "refused", settings, why=(str(request.error),))
@@ -423,8 +417,7 @@ def statuses_of_board(request: BoardRequest, results: Path) -> Iterator[Status]:
 
 
 def _for_own_file(status: Status) -> Status:
-    """Return a table's status: partial if a board file from which it was solved now requires
-    more."""
+    """Return a table's status: partial if a board file that it was solved from requires more."""
     if status.state != "complete":
         return status
     path = place_of(status.table)

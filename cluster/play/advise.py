@@ -145,14 +145,12 @@ class Prices:
 
 
 class Following:
-    """A game that is being followed, from a first line with everybody's scores or from a canonical
-    state."""
+    """A game that is being followed, from a line with everybody's scores or a canonical state."""
 
     def __init__(self, game: Game, prices: Prices, start: Ints | None = None) -> None:
         self.game, self.prices, self.words = game, prices, game.need(Follow)
         self.positions: list[Position] = []
-        """The position before each of `events` and the current one; empty before the game
-        begins."""
+        """The position before each of `events` and the current one; empty before the game."""
         self.events: list[Event] = []
         self.offered = start is None and (start := game.start()) is not None
         """True if no start was given and the board has a start."""

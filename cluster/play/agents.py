@@ -63,8 +63,7 @@ def name_of(agent: AgentLike) -> str:
 def _one_each(
     agents: str | Sequence[AgentLike], count: int, argument: str, who: str
 ) -> list[AgentLike]:
-    """Return `count` agents, from one for all or one for each. Raises OptionError for another
-    number."""
+    """Return `count` agents, from one for all or one for each. Raises OptionError."""
     items = split(agents, argument)
     if len(items) not in (1, count):
         raise OptionError(

@@ -180,8 +180,7 @@ def gain_of(best: float, value: float, error: float) -> float:
 
 @dataclass(frozen=True)
 class Matrix(Result):
-    """Every agent against every agent: values[i][j] is player 1's payoff if agent i plays agent
-    j."""
+    """Every agent against every agent: values[i][j] is player 1's payoff if i plays j."""
 
     origin: Flat[Origin]
     agents: tuple[str, ...]

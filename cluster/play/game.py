@@ -288,8 +288,7 @@ class Play:
         return self.draw(decide(self.game, up, *inputs)[0])
 
     def _ask(self) -> Generator[str | Question, str | None, int | None]:
-        """Ask the person until an answer is valid. Return an index into `names`; None if they
-        leave."""
+        """Ask until an answer is valid. Return an index into `names`; None if the person leaves."""
         names, offers, at_once = self.names, self.offers(), self.matrix_game
         numbered = names if at_once else [f"{i + 1} {name}" for i, name in enumerate(names)]
         hints, pick = self._hints(offers), None
@@ -315,7 +314,7 @@ class Play:
         return pick
 
     def _hints(self, offers: Sequence[Offer]) -> list[str]:
-        """Return lines with the value and cost of each choice, and its probability for simultaneous
+        """Return lines with the value and cost of each choice; also its chance for simultaneous
         moves."""
         at_once, width = self.matrix_game, max(len(offer.action) for offer in offers)
         chance = self.game.pays_chances
@@ -437,8 +436,7 @@ def begin(
 
 
 def _first_state(game: Game, draw: Draw, stored: Lookup | None) -> Ints:
-    """Return the game's start; if there are several, draw one that is not terminal and has
-    payoffs."""
+    """Return the game's start; of several, draw one that is not terminal and has payoffs."""
     known = game.starts()
     if len(known) < 2:
         return first_state(game)
@@ -455,13 +453,11 @@ def _first_state(game: Game, draw: Draw, stored: Lookup | None) -> Ints:
 
 
 LOOK_AHEAD, LOOKED_AT = 12, 400
-"""Limits of the search for the first decision: number of moves ahead, and number of states at
-each."""
+"""Limits of the search for the first decision: moves ahead, and states at each."""
 
 
 def _who_decides(game: Game, root: Ints) -> int:
-    """Return the first player, from 0, who has a choice; the player who acts at the root if that is
-    far ahead."""
+    """Return the first player, from 0, with a choice; the actor at the root if that is far off."""
     states = root.reshape(1, -1)
     first = max(int(expand(game, states).actors[0]), 0)
     for _ in range(LOOK_AHEAD):

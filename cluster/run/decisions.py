@@ -50,8 +50,8 @@ WRITE_BYTES = 16 << 20
 
 
 def decided_layout(game: Game) -> DecisionLayout[Any] | None:
-    """Return the order in which a board's decisions are solved; None if it has none beyond the
-    frontier."""
+    """Return the order in which decisions beyond the frontier are solved; None if there are
+    none."""
     layout = game.get(DecisionLayout)
     decided = layout is not None and any(map(layout.is_decided, layout.tiers()))
     return layout if decided else None
@@ -64,8 +64,7 @@ class ChainPlan(full.TierPlan):
     chains: tuple[range, ...]
     """The tiers of each chain, by index in the order."""
     gives: tuple[tuple[int, ...], ...]
-    """The payoffs that each chain keeps for others: ~index for the face of a tier, index for the
-    whole tier."""
+    """The payoffs that each chain keeps for others: index for a tier, ~index for its face."""
     of_tier: tuple[str, ...]
     """The file name of each tier; "" if there is none."""
     rows_of: tuple[int, ...]

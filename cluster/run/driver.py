@@ -85,8 +85,7 @@ class Work(ABC, Generic[S]):
 
     @abstractmethod
     def starts(self) -> Ints:
-        """Return states (n, fields) from which a sample is checked against the rules before the
-        solve."""
+        """Return states (n, fields) from which a sample is checked against the rules first."""
 
     def is_there(self, manifest: Manifest) -> bool:
         """Return True if all files exist that the manifest records as done."""
@@ -205,8 +204,7 @@ def _goal(game: Game, manifest: Manifest, part: str, roots: Roots | None, files:
 
 
 def _source(game: Game) -> tuple[str, dict[str, str]]:
-    """Return the file and the settings from which the game's board was read; "" if the file has
-    changed."""
+    """Return the file and settings from which the board was read; "" if the file has changed."""
     source = game.board.source
     if source is None:
         return "", {}

@@ -247,8 +247,7 @@ class FullTable(Work[SolvedTiers]):
         return report
 
     def drop_other_cuts(self, manifest: Manifest) -> None:
-        """Remove the files of incomplete tiers that an earlier version cut into files
-        differently."""
+        """Remove files of incomplete tiers that an earlier version cut into files differently."""
         plan, tiers = self.plan.tiers, self.layout.tiers()
         there = committed(self.layout, plan, manifest)
         missing = {tiers[tier] for i, (tier, _) in enumerate(plan.parts) if i not in there}

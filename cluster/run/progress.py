@@ -215,8 +215,7 @@ class SolvedSearch(Solved):
     @computed_field  # type: ignore[prop-decorator]
     @property
     def overlap(self) -> float:
-        """States solved divided by distinct states. It is always 1: no two shards solve the same
-        state."""
+        """States solved divided by distinct states: always 1, because shards are disjoint."""
         return 1.0
 
 

@@ -80,8 +80,7 @@ Instruction = Solve | Commit | Drop
 
 
 class Schedule:
-    """The state machine. Call `start`, then `solved(shard)` for every shard that a worker
-    finished."""
+    """The state machine. Call `start`, then `solved(shard)` for every finished shard."""
 
     def __init__(
         self,

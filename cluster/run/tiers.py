@@ -74,8 +74,7 @@ SHARD_SECONDS = 0.03
 BYTES_A_ROW = {np.dtype(np.float32): 5.4, np.dtype(np.float64): 14.0}
 """Bytes on disk for each state, by the type of stored payoffs."""
 TOUCHED_SHARE = 1 / 3
-"""Share of pages touched in children that are read only for their faces (an observed upper
-bound)."""
+"""Share of pages touched in children read only for their faces (an observed upper bound)."""
 AHEAD = 2
 """Shards handed out on a cluster, as a multiple of its cores."""
 BUFFER_BYTES_A_ROW = 400
@@ -83,8 +82,7 @@ BUFFER_BYTES_A_ROW = 400
 
 
 FACE = -1
-"""Used in place of a part for the face of a tier (`DecisionLayout`), which is sent instead of the
-whole tier."""
+"""Replaces the part in the face of a tier (`DecisionLayout`), sent instead of the whole tier."""
 
 
 @dataclass(frozen=True)
@@ -210,8 +208,7 @@ def payoff_bytes(layout: Layout[Any], tier: Any, kind: Any = np.float64) -> int:
 
 
 def peak_kept(shards: Sequence[Shard], kept_bytes: Sequence[int], workers: int) -> int:
-    """Simulate the schedule with shards finishing in order; return the maximum bytes kept at
-    once."""
+    """Simulate the schedule with shards finishing in order; return the peak of kept bytes."""
     schedule = Schedule(shards, workers=workers, memory=UNLIMITED)
     running = [i.shard for i in schedule.start() if isinstance(i, Solve)]
     now = peak = 0
@@ -513,8 +510,7 @@ _own = threading.local()
 
 
 def buffer(name: str, shape: tuple[int, ...], kind: Any = np.float64) -> NDArray[Any]:
-    """Return this worker's buffer, enlarged if needed. Touching fresh memory costs more than the
-    kernel."""
+    """Return this worker's buffer, because touching fresh memory costs more than the kernel."""
     needed = math.prod(shape)
     buffer: NDArray[Any] | None = getattr(_own, name, None)
     if buffer is None or buffer.size < needed:

@@ -144,8 +144,7 @@ class TableLocation:
 
     @contextmanager
     def storage(self) -> Iterator[Storage]:
-        """Yield the storage to write to: the table if this machine can reach it, otherwise
-        memory."""
+        """Yield the storage to write to: the table if it can be reached, otherwise memory."""
         if self.shared:
             yield storage_at(self.table)
             return

@@ -47,8 +47,7 @@ SPARSE_BITS = 8
 """One key in 256 is in the sample by which stages are cut. The choice depends on the key alone, so
 all requesters sample the same keys."""
 LEAST_SAMPLE = 8
-"""Minimum number of sampled keys, if there are as many: a stage with few requests needs its sample
-most."""
+"""Minimum number of sampled keys: a stage with few requests needs its sample most."""
 
 
 def _one_row(array: NDArray[Any], kind: Any) -> pa.Array:
@@ -161,8 +160,7 @@ class Ask:
 
 
 def ask_of(stages: Stages, stage: int, runs: Runs, bits: int | None) -> Ask:
-    """Return a request for at least one state of a stage. bits: as in `sample_of`; None for no
-    sample."""
+    """Return a request for some states of a stage. bits: as in `sample_of`; None for no sample."""
     keys = runs.all_keys()
     in_sample = NO_KEYS if bits is None else sample_of(keys, bits)
     sample, packed = packed_keys(in_sample), packed_keys(runs.keys, runs.members)
@@ -205,8 +203,7 @@ def _mixed(keys: Keys) -> Keys:
 
 
 def unpacked(packed: Any, *counts: int) -> Keys:
-    """Decompress the keys of one request, or of several concatenated requests. counts: number of
-    keys of each."""
+    """Decompress the keys of concatenated requests. counts: number of keys of each request."""
     if not any(counts):
         return NO_KEYS
     plain = _CODEC.decompress(packed, decompressed_size=8 * sum(counts))

@@ -84,8 +84,7 @@ class PlannedSearch(Result):
 def planned_search(
     game: Game, keys: Keys, results: Path, workers: int | None = None
 ) -> PlannedSearch:
-    """Plan a search below the states with the given keys. Raises StateError as
-    `solver.search.explore` does."""
+    """Plan a search below the states with these keys. Raises as `solver.search.explore` does."""
     roots = unpack_all(game.strides, keys)
     slots, count = workers or cores(), count_below(game, roots)
     states = count.states

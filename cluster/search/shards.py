@@ -46,15 +46,13 @@ DEEPEST = 8
 """Boxes can be cut again this many times; after that, one task finds all of the rest, because the
 length of names must be bounded."""
 Path = tuple[int, ...]
-"""The number of a shard in its level, followed by the number of the part for each time it was cut
-again."""
+"""A shard's number in its level, followed by the part's number for each time it was cut again."""
 Asker = tuple[int, Path]
 """The level of a shard that requests keys, and its path in the level."""
 
 
 class Request(NamedTuple):
-    """A shard's request. order: its position among all requests to a stage, from the highest level
-    down."""
+    """A shard's request. order: among all requests to a stage, from the highest level down."""
 
     order: tuple[int, Path, int]
     asker: Asker
@@ -105,8 +103,7 @@ class Growth:
 def growth_of(
     shards: Sequence[LevelShard], states: Sequence[int], requested_of: Callable[[int], int]
 ) -> Growth:
-    """Return the growth of a level from the number of states of its shards. requested_of: as in
-    `Demand`."""
+    """Return a level's growth from the states of its shards. requested_of: as in `Demand`."""
     found: dict[tuple[int, ...], int] = {}
     for shard, n in zip(shards, states, strict=True):
         found[shard.stages] = found.get(shard.stages, 0) + n
@@ -183,8 +180,7 @@ class Demand:
         return sorted(stage for stage in self._total if stage >> 32 == level)
 
     def requested_of(self, stage: int) -> int:
-        """Estimate how many states of a stage are requested by higher levels; duplicates count
-        once, by the sample."""
+        """Estimate how many states of a stage higher levels request; duplicates count once."""
         count = files.count_by(self._sample(stage), files.SPARSE_BITS)
         return int(min(self._total[stage], max(self._max_count[stage], count)))
 

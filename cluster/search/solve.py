@@ -45,8 +45,7 @@ from luckbase.solver.search.keys import Keys, pack_all, unpack_all
 from luckbase.solver.sentences import many, option, size
 
 PIECE_BYTES, MAX_NUMBERED = 150, 1 << 30
-"""Bytes of memory for each state of a search in one piece; the maximum number of states it can
-number."""
+"""For a search in one piece: bytes of memory for each state, and maximum number of states."""
 
 
 def solve_below(
@@ -122,8 +121,7 @@ class _Search(Work[SolvedSearch]):
         return self._by_stages(level)
 
     def _in_one_piece(self) -> bool:
-        """Solve the search in this process if it is small or the game has no level. Return True if
-        solved."""
+        """Solve the search here if it is small or the game has no level. Return True if solved."""
         options, has_level = self.options, self.game.level is not None
         if options.one_piece < 1 and has_level:
             return False

@@ -123,8 +123,7 @@ class StageSearch(Run[SolvedSearch]):
         )  # fmt: skip
 
     def _edges(self) -> int:
-        """Return the number of edges of the states that this run solved; an estimate if the search
-        was resumed."""
+        """Return the edges of the states solved in this run; an estimate for a resumed search."""
         states = sum(found.rows for found in self.found)
         return sum(found.edges for found in self.found) * self.committed // max(1, states)
 

@@ -76,8 +76,7 @@ class ActionNames:
         return words
 
     def of(self, actions: EveryAction, only: Collection[str] | None = None) -> dict[str, pa.Array]:
-        """Return the columns of n states: `DECISION_COLUMNS` and those of actions; or `only`
-        these."""
+        """Return `DECISION_COLUMNS` and the columns of actions for n states; or `only` these."""
         n, names = len(actions), [*DECISION_COLUMNS, *self.columns]
         names = [name for name in names if only is None or name in only]
         arrays = dict.fromkeys(names, nullable(np.full(n, np.nan)))
@@ -228,8 +227,7 @@ class Where:
         return reduce(and_, (each.expression() for each in self.conditions))
 
     def may_hold(self, spans: Mapping[str, Span]) -> bool:
-        """True if a row can match whose columns are within these spans, as far as they are
-        known."""
+        """True if a row can match whose columns are within these spans, as far as known."""
         checks = (c for c in self.conditions if {*c.columns} <= {*spans})
         return all(c.may_hold(spans[c.column], spans.get(c.other or "")) for c in checks)
 
@@ -312,7 +310,7 @@ def _is_number(kind: pa.DataType) -> bool:
 
 
 def _whole(name: str, op: str, value: int | float, kind: Any) -> Condition:
-    """Return a condition on an integer column with a value of its type: ``spins<2.5`` is
+    """Return a condition with a value of an integer column's type: ``spins<2.5`` is
     ``spins<=2``."""
     least = 0 if pa.types.is_unsigned_integer(kind) else -(1 << (kind.bit_width - 1))
     most = least + (1 << kind.bit_width) - 1

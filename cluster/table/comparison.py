@@ -104,8 +104,7 @@ class Moved:
     cost: Floats
 
     def heatmap(self, about: str) -> Heatmap:
-        """Return a picture of the percentage of decisions that moved; blank for cells without
-        decisions."""
+        """Return a picture of the percentage of decisions that moved; blank without decisions."""
         x, y = (axis.low + axis.step * np.arange(axis.cells, dtype=np.int64) for axis in self.axes)
         visited = self.decisions > 0
         share = np.where(visited, 100.0 * self.changed / np.maximum(self.decisions, 1), np.nan)
@@ -140,8 +139,7 @@ Span = tuple[int, int | None, int]
 
 @dataclass(frozen=True)
 class ThresholdDifference(Result):
-    """The threshold from which a kind of decision is best (`solver.game.groups.Threshold`), in both
-    tables."""
+    """The threshold for a kind of decision (`solver.game.groups.Threshold`), in both tables."""
 
     who: str
     does: str
@@ -190,8 +188,7 @@ class Comparison(Result):
     """Number of states of the table `missing_of` that are missing in the other."""
     missing_of: str
     payoffs: int
-    """Number of states whose payoffs differ by more than `tolerance`; `largest` is the largest
-    difference."""
+    """Number of states whose payoffs differ by more than `tolerance`; `largest` is the maximum."""
     largest: float
     tolerance: float
     thresholds_left_out: Annotated[bool, Field(serialization_alias="turns_left_out")]
@@ -206,13 +203,11 @@ class Comparison(Result):
     toss_ups_worst: float
     """Maximum cost of keeping the first table's action at these."""
     one_sided: int
-    """Number of decisions that only one table has, or whose first action is not allowed in the
-    second."""
+    """Number of decisions in one table only, or whose first action the second does not allow."""
     unpriced: int
     """Number of moved decisions with unknown cost, because a table ends there."""
     mean: Cost
-    """Mean cost of keeping the first table's action, over `actions`; `worst_cost` is the
-    maximum."""
+    """Mean cost of keeping the first table's action, over `actions`; `worst_cost`: maximum."""
     worst_cost: Cost
     only: tuple[int | None, int | None]
     """Number of compared states that only the first and only the second table has; None if not

@@ -354,7 +354,7 @@ class _Costs:
 
 
 def _mean(total: float, priced: int, count: int) -> float:
-    """Return the mean of the known costs of `count` decisions; NaN if none is known, 0 without
+    """Return the mean known cost of `count` decisions; NaN if none is known, 0 without
     decisions."""
     if not count:
         return 0.0
@@ -407,8 +407,7 @@ class Thresholds:
 
 
 def _least(at: Ints, takes: NDArray[np.bool_], starts: Ints) -> Ints:
-    """Return the threshold of each line; `at` ascends on each of the lines that begin at
-    `starts`."""
+    """Return each line's threshold; `at` ascends on the lines, which begin at `starts`."""
     n = len(at)
     line = np.repeat(np.arange(len(starts)), np.diff([*starts, n]))
     last = np.full(len(starts), -1, np.int64)  # last state of each line that is not of the kind

@@ -193,8 +193,7 @@ def _in_full(board: Board, difference: str) -> str:
 
 
 def _settings_that_ask(board: Board, differ: Sequence[str]) -> str:
-    """Return the options that select another table, as a user types them; "" if a difference is not
-    an option."""
+    """Return the options that select another table, as typed; "" if another value differs."""
     matches = [
         re.fullmatch(r"(?:.*, )?(\w+): was .*, now (?!missing$)'?(.*?)'?", each) for each in differ
     ]
@@ -419,8 +418,7 @@ def _changed_at(path: Path) -> str | None:
 
 
 def running(path: Path) -> dict[str, Any] | None:
-    """Return the progress of a running solve of the table, on any machine; None if there is
-    none."""
+    """Return the progress of a running solve of the table, on any machine; None without one."""
     try:
         progress: dict[str, Any] = json.loads(storage_at(path).read(RUNNING))
         age = datetime.now().astimezone() - datetime.fromisoformat(progress["at"])
@@ -463,7 +461,7 @@ class Question:
 
     @property
     def best(self) -> str:
-        """The best action, or the most likely choices of a mixed strategy; a dash if nobody
+        """The best action, or the likeliest choices of a mixed strategy; a dash if no player
         acts."""
         answer = self.answer
         if answer.strategies is None:

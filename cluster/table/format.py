@@ -48,8 +48,7 @@ ROW_GROUP = 65_536
 NULLABLE = ("best", "margin")
 """Columns that may hold nulls."""
 ASCENDING = ("key",)
-"""Columns that are stored as differences, which takes a twentieth of the bytes and half the
-time."""
+"""Columns stored as differences, which takes a twentieth of the bytes and half the time."""
 
 
 class Written(NamedTuple):
@@ -112,8 +111,7 @@ def tier_files(layout: Layout[Any], tier: Any) -> list[TierFile]:
 
 
 def row_group_rows(layout: Layout[Any], tier: Any) -> int:
-    """Return the rows of each row group of the tier except the last: a multiple of the game's
-    block."""
+    """Return the rows of each row group except the last: a multiple of the game's block."""
     block = layout.block_rows(tier)
     return max(1, ROW_GROUP // block) * block
 
@@ -269,8 +267,7 @@ def numbers_of(column: Any, missing: float = np.nan) -> NDArray[Any]:
 
 
 def _filled(chunk: pa.Array, missing: float) -> NDArray[Any]:
-    """Return the numbers of a chunk with nulls. (Importing `pyarrow.compute` takes a tenth of a
-    query.)"""
+    """Return the numbers of a chunk with nulls. (`pyarrow.compute` is slow to import.)"""
     validity, content = chunk.buffers()
     plain = pa.Array.from_buffers(chunk.type, len(chunk), [None, content], offset=chunk.offset)
     stop = chunk.offset + len(chunk)
@@ -316,8 +313,7 @@ def labelled(column: Any) -> tuple[NDArray[np.int16], tuple[str, ...]]:
 
 @lru_cache(maxsize=64)
 def texts_of(texts: tuple[str, ...]) -> pa.Array:
-    """Return a column of texts. Cached, because every row group needs those of the game's
-    actions."""
+    """Return a column of texts, cached, because every row group needs the game's actions."""
     return bytes_of([text.encode() for text in texts]).cast(pa.string())
 
 

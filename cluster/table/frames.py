@@ -184,8 +184,7 @@ _OF_VALUES = (_kinds.is_list, _kinds.is_large_list, _kinds.is_fixed_size_list, _
 
 
 def state_columns(game: Game, frame: Frame) -> Ints:
-    """Return the states, int64 (n, fields). Raises StateError; OptionError for duplicate
-    columns."""
+    """Return states, int64 (n, fields). Raises StateError; OptionError for duplicate columns."""
     names = {*game.columns, *game.fields.names}
     cells: dict[Hashable, Any] = {}
     for name in frame.names:
@@ -200,8 +199,7 @@ def state_columns(game: Game, frame: Frame) -> Ints:
 
 
 def _cells(name: str, column: Any) -> Any:
-    """Return the cells of an Arrow column. Raises StateError for a type that cannot represent
-    integers."""
+    """Return an Arrow column's cells. Raises StateError for a type that cannot be integers."""
     if not _says_numbers(column.type):
         raise StateError(
             f"column {name}: is of type {shorten(str(column.type), 40)}; expected whole numbers, "
@@ -254,8 +252,7 @@ def roots_of(game: Game, start: Any) -> Ints | None:
 
 
 def format_of(name: str, option: str = "") -> str:
-    """Return the format of a file, by its suffix. option: prefix of the error message. Raises
-    OptionError."""
+    """Return a file's format by its suffix. option: prefix of the message. Raises OptionError."""
     format_name = FORMATS.get(Path(name).suffix.lower())
     if format_name is None:
         where = f"{option}: {name}" if option else name
@@ -264,8 +261,7 @@ def format_of(name: str, option: str = "") -> str:
 
 
 def read_rows(source: str) -> tuple[str, pa.Table]:
-    """Return the format and the rows of a file, or of standard input for ``-``. Raises
-    OptionError."""
+    """Return the format and the rows of a file, or of stdin for ``-``. Raises OptionError."""
     try:
         if source == "-":
             data = sys.stdin.buffer.read()
@@ -279,8 +275,7 @@ def read_rows(source: str) -> tuple[str, pa.Table]:
 
 
 def rows_in(data: bytes, kind: str, source: str) -> pa.Table:
-    """Return the rows in the bytes of a file. source: the file's name for messages. Raises
-    OptionError."""
+    """Return the rows in a file's bytes. source: its name for messages. Raises OptionError."""
     try:
         if kind == "parquet":
             return pq.ParquetFile(pa.BufferReader(data)).read()  # names may repeat
@@ -363,8 +358,7 @@ def write_rows(rows: pa.Table, out: str, kind: str) -> None:
 
 
 def write_lines(lines: Iterable[str], out: str) -> None:
-    """Write lines as `write_rows` writes rows. The first line is computed before anything is
-    written."""
+    """Write lines as `write_rows` does. The first line is computed before anything is written."""
     rest = iter(lines)
     pages = iter(lambda: [f"{line}\n" for line in islice(rest, CHUNK)], [])
     if out == "-":
@@ -449,8 +443,7 @@ def whole_file(out: str) -> Iterator[IO[bytes]]:
 
 
 def encode(rows: pa.Table, file: Any, kind: str) -> None:
-    """Write rows to an open file in a format. Raises OptionError for a column that the format
-    cannot store."""
+    """Write rows to an open file. Raises OptionError for a column that the format cannot store."""
     try:
         if kind == "parquet":
             pq.write_table(rows, file)
@@ -479,8 +472,7 @@ def for_csv(rows: pa.Table) -> pa.Table:
 
 
 def _without_formulas(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return a text column with an apostrophe before cells that look like a formula and are not
-    numbers."""
+    """Put an apostrophe before cells that look like a formula and are not numbers."""
     import pyarrow.compute as pc
 
     if pa.types.is_dictionary(column.type):

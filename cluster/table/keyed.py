@@ -296,8 +296,7 @@ def solved_rows(graph: Graph) -> PayoffTable:
 def write_states(
     storage: Storage, name: str, game: Game, table: PayoffTable, error: float, **of_stages: Any
 ) -> Written:  # fmt: skip
-    """Write the file of a search, by ascending key, as `write_tier` does. of_stages: as in
-    `new_entry`."""
+    """Write a search's file, by ascending key, like `write_tier`. of_stages: as in `new_entry`."""
     names = payoff_columns(game)
     # Indices into the labels of best actions; -1 if no player decides or both do.
     chosen = np.where(table.actor == 0, -1, np.maximum(table.best, -1))

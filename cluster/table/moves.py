@@ -43,8 +43,7 @@ from luckbase.solver.search.expand import Expanded, expand, who_acts
 from luckbase.solver.sentences import option
 
 MAX_CASES = 1296
-"""Maximum number of equally likely cases for writing probabilities as counts: four dice with six
-sides."""
+"""Maximum number of equally likely cases for writing probabilities as counts: four dice."""
 
 
 def address(state: Mapping[str, Any]) -> str:
@@ -341,8 +340,7 @@ def equal_cases(weights: Sequence[float]) -> int | None:
 
 
 BYTES_AN_EDGE = 130
-"""Bytes of memory while decisions are followed: 71 for each stored edge, and as much for temporary
-arrays."""
+"""Bytes of memory while decisions are followed: 71 for each edge, and as much temporarily."""
 
 
 def follow_decisions(

@@ -58,8 +58,7 @@ Pairs = Iterator[Pair | Callable[[], Pair]]
 
 
 def in_order(pairs: Pairs, work: Callable[[Pair], R], threads: int, reading: Lock) -> Iterator[R]:
-    """Yield work(pair) for every pair, in order, several at once. reading: held while the next pair
-    is read."""
+    """Yield work(pair) for each pair in order, concurrently. reading: held while reading a pair."""
 
     def run(pair: Pair | Callable[[], Pair]) -> R:
         return work(pair if isinstance(pair, Pair) else pair())

@@ -177,8 +177,7 @@ class TableFile:
     def __init__(
         self, storage: Storage, where: Path, entry: FileEntry, metadata: Any = None
     ) -> None:
-        """where: the table's folder or URI, for messages. metadata: the footer, if it was read
-        before."""
+        """where: the table's folder or URI, for messages. metadata: the footer, if already read."""
         self.storage, self.path, self.entry = storage, where / entry.place, entry
         self.buffers: dict[Span, bytes] = {}
         """Bytes that were read ahead."""
@@ -225,8 +224,7 @@ class TableFile:
             raise self._changed("its row groups have other places")
 
     def _check_group(self, number: int) -> None:
-        """Raise CorruptTableError if a row group has other rows than it should have, or does not
-        fit in memory."""
+        """Raise CorruptTableError if a row group has the wrong rows or is too large for memory."""
         entry, group = self.entry, self.metadata.row_group(number)
         rows = min(entry.row_group_rows, entry.rows - number * entry.row_group_rows)
         if group.num_rows != rows or not 0 <= group.total_byte_size <= MAX_GROUP_BYTES:
@@ -258,8 +256,7 @@ class TableFile:
         self.buffers.update(zip(spans, self._read_ranges(spans), strict=True))
 
     def ahead(self, groups: Sequence[int]) -> Iterator[int]:
-        """Yield these row groups one by one, reading many ahead from a store. Do not read others
-        meanwhile."""
+        """Yield row groups in order, reading ahead from a store. Do not read others meanwhile."""
         for at, group in enumerate(groups):
             if self.storage.anywhere and at % AHEAD == 0:
                 if self.buffered_bytes > MAX_FETCHED:
@@ -273,8 +270,7 @@ class TableFile:
         return sum(map(len, self.buffers.values()))
 
     def spans(self, group: int) -> dict[str, tuple[Any, Any]]:
-        """Return the least and the greatest value of each column of a row group that has
-        statistics."""
+        """Return the minimum and maximum of each column of a row group with statistics."""
         row_group = self.metadata.row_group(group)
         columns = (row_group.column(i) for i in range(row_group.num_columns))
         statistics = ((c.path_in_schema, c.statistics) for c in columns if c.is_stats_set)
@@ -450,8 +446,7 @@ class RowGroups:
                 self._keep((*groups[k], kind), group)
 
     def _decode_apart(self, groups: Sequence[tuple[int, int]], kind: str) -> list[Any]:
-        """Return decoded row groups (file, number), from files that are reopened for this
-        thread."""
+        """Return decoded row groups (file, number), from files reopened for this thread."""
         files = {i: self.reopen(i) for i in {i for i, _ in groups}}
         if self.storage.anywhere:
             for i, file in files.items():
@@ -462,8 +457,7 @@ class RowGroups:
         return decoded
 
     def _first_fetched(self, groups: list[tuple[int, int]]) -> Iterable[tuple[int, int]]:
-        """Return the row groups to read from a store first: all if their bytes fit, otherwise one
-        of each file."""
+        """Return the row groups to read from a store first: all if they fit, or one a file."""
         entries = [self.entries[i] for i, _ in groups]
         stored = sum(e.bytes * min(1.0, e.row_group_rows / max(1, e.rows)) for e in entries)
         return groups if stored <= MAX_FETCHED else {i: (i, n) for i, n in groups}.values()

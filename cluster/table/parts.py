@@ -92,8 +92,7 @@ class Batch:
 MayHold = Callable[[Mapping[str, tuple[Any, Any]]], bool]
 """may_hold(column -> (minimum, maximum)) returns True if such rows may match."""
 GroupRows = list[tuple[int, int, Ints, NDArray[Any]]]
-"""Row groups that may contain some of n states: (file, row group, indices of the states, their keys
-or rows)."""
+"""Row groups that may have some of n states: (file, row group, indices, their keys or rows)."""
 
 
 class Part(ABC):
@@ -149,13 +148,11 @@ class Part(ABC):
 
     @abstractmethod
     def holds(self, states: Ints) -> NDArray[np.bool_]:
-        """Return a mask (n,) of the canonical states (n, fields) that the part has; False for
-        terminal states."""
+        """Return a mask (n,) of the canonical states (n, fields) that have a row."""
 
     @abstractmethod
     def stored(self, states: Ints) -> Rows:
-        """Return the rows of canonical states (n, fields) that the part has or that are
-        terminal."""
+        """Return the rows of stored or terminal canonical states (n, fields)."""
 
     def stored_best(self, states: Ints) -> list[str | None]:
         """Return the best actions of stored canonical states; None if no player decides."""
@@ -193,8 +190,7 @@ class Part(ABC):
         """Return the row groups that may contain states with these keys (n,)."""
 
     def place(self, group: Any, keys: NDArray[Any]) -> tuple[Ints | None, Ints]:
-        """Return the indices of the keys (k,) that are in a decoded row group (None: all), and
-        their rows."""
+        """Return the indices of keys (k,) in a decoded row group (None: all), and their rows."""
         return None, keys
 
     def read(
@@ -290,8 +286,7 @@ class Part(ABC):
     # --- all rows ----------------------------------------------------------------------------
 
     def codes_of(self, column: Any) -> NDArray[np.int16]:
-        """Return a column of best actions as indices into `action_names`, adding new names; -1 for
-        none."""
+        """Return best actions as indices into `action_names`, which grows; -1 for none."""
         codes, labels = labelled(column)
         if labels not in self._codes:
             self.action_names += [label for label in labels if label not in self.action_names]

@@ -122,8 +122,7 @@ class Objects(Storage):
 
     @contextmanager
     def _errors(self, name: str, does: str = "read") -> Iterator[None]:
-        """Convert obstore's errors to StoreError. Only if the bucket exists, raise
-        FileNotFoundError."""
+        """Convert obstore's errors to StoreError, or FileNotFoundError if the bucket exists."""
         try:
             yield
         except (FileNotFoundError, exceptions.BaseError, ValueError) as error:
@@ -363,8 +362,7 @@ def _has(*names: str) -> bool:
 
 
 def _require(scheme: str, present: bool, expected: str) -> None:
-    """Raise StoreError if there are no credentials and this machine does not belong to the
-    cloud."""
+    """Raise StoreError without credentials, unless this machine belongs to the cloud."""
     if present:
         return
     for name in ("sys_vendor", "product_name", "bios_vendor"):
@@ -375,8 +373,7 @@ def _require(scheme: str, present: bool, expected: str) -> None:
 
 
 def _of_s3() -> dict[str, Any]:
-    """Return the settings of the profile in ~/.aws, overridden by the environment. Raises
-    StoreError."""
+    """Return the settings in ~/.aws, overridden by the environment. Raises StoreError."""
     config: dict[str, Any] = {}
     profile = os.environ.get("AWS_PROFILE", "default")
     for variable, name, section in (
@@ -421,8 +418,7 @@ def _of_gs() -> dict[str, Any]:
 
 
 def _of_az() -> dict[str, Any]:
-    """Return the settings of a connection string or of the Azure CLI's variables. Raises
-    StoreError."""
+    """Return settings from a connection string or the Azure CLI's variables. Raises StoreError."""
     text = os.environ.get("AZURE_STORAGE_CONNECTION_STRING", "")
     parts = dict(each.split("=", 1) for each in text.split(";") if "=" in each)
     env = os.environ.get

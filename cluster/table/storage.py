@@ -60,8 +60,7 @@ R = TypeVar("R")
 
 
 class Stored(NamedTuple):
-    """An object in a storage: its size, and when it was written, in seconds since 1970 by the
-    storage's clock."""
+    """An object's size, and when it was written, in seconds since 1970 by the storage's clock."""
 
     size: int
     put_at: float
@@ -404,8 +403,7 @@ def _is_at(file: IO[Any], path: Path) -> bool:
 
 
 def _mount_of(path: str) -> tuple[str, set[str]]:
-    """Return the mount that contains a path, and its options; empty if the system does not list
-    mounts."""
+    """Return the mount that contains a path, and its options; empty if unknown."""
     found: tuple[str, set[str]] = "", set()
     with suppress(OSError):
         for line in Path("/proc/self/mountinfo").read_text(errors="replace").splitlines():

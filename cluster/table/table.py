@@ -75,8 +75,7 @@ class Table(Lookup):
 
     @property
     def fields(self) -> Fields:
-        """The fields of its states (`solver.game.fields`). ``table.fields.names`` are their
-        names."""
+        """The fields of its states (`solver.game.fields`), with their ``names``."""
         return self.game.fields
 
     @property

@@ -76,8 +76,7 @@ class Payoffs:
         return self.size(value, down=down) + unit
 
     def span(self, low: float, high: float) -> str:
-        """Return a range of two differences with the same sign, the smaller first: ``0.8 to 17
-        points``."""
+        """Return two differences of the same sign, the smaller first: ``0.8 to 17 points``."""
         least, size, most = self.size(low), self.size(high), self.change(high)
         if least == size or size.startswith("under"):
             return most
@@ -272,8 +271,7 @@ Claim = Luck | Sure | Turn | Mix
 
 
 def why(table: Lookup, at: Moves) -> tuple[Claim, ...]:
-    """Return the reasons for the best action at a state: claims about it, the next best and the
-    threshold."""
+    """Return the reasons for the best action: claims about it, the next best and the threshold."""
     return tuple(_claims(table, at, _line(table, at)))
 
 
@@ -374,8 +372,7 @@ def _of_action(table: Lookup, at: Moves, move: Move, payoffs: Payoffs) -> Iterat
 
 
 def _brings(game: Game, before: Mapping[str, Any], then: Outcome) -> str | None:
-    """Describe what an action with one outcome does: what remains of a set, or the outcome's
-    name."""
+    """Describe an action with one outcome: what remains of a set, or the outcome's name."""
     left = []
     for name in (each.name for each in game.fields if each.is_set or each.blank is not None):
         old, new = before.get(name), then.state.get(name)
@@ -387,8 +384,7 @@ def _brings(game: Game, before: Mapping[str, Any], then: Outcome) -> str | None:
 
 
 def _next_up(game: Game, then: Outcome, actor: int) -> tuple[int, float] | None:
-    """Return the next player and their payoff, if there are three or more players and it is not the
-    player who decides."""
+    """Return the next player and their payoff, if there are three or more and another one acts."""
     if game.players < 3 or then.value is None:
         return None
     up = then.actor
@@ -465,8 +461,7 @@ def _turning_field(game: Game) -> Field | None:
 
 
 def _column(game: Game, field: Field, actor: int) -> int:
-    """Return the column of a field in a state; for a field with one number a player, the
-    decider's."""
+    """Return the column of a field in a state; of the decider's number if each player has one."""
     return game.columns.index(field.columns[actor if field.length > 1 else 0])
 
 
