@@ -172,7 +172,7 @@ def _plan_full_table(
     request: BoardRequest, game: Game, options: Options, planned: dict[Path, set[str]]
 ) -> Due:
     table = table_directory(options.folder, game)
-    first = table not in planned  # otherwise an earlier board solves the table again
+    first = table not in planned  # otherwise an earlier board solves it
     files = planned.setdefault(table, set())
     if first and not options.force:
         manifest = complete_manifest(game, table, TIERS)

@@ -108,7 +108,7 @@ def growth_of(
     for shard, n in zip(shards, states, strict=True):
         found[shard.stages] = found.get(shard.stages, 0) + n
     requested = {stages: sum(map(requested_of, stages)) for stages in found}
-    fewest = max(1, SHARD_STATES // 128)  # a few states more are no burst
+    fewest = max(1, SHARD_STATES // 128)  # a few more are not a burst
     most = max(n / max(fewest, requested[stages]) for stages, n in found.items())
     growth = sum(states) / sum(requested.values())
     return Growth(min(MAX_GROWTH, growth), most, max(found.values()))

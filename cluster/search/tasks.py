@@ -282,7 +282,7 @@ class Sweep(_StageJob):
         rows[0, 0] = min(error + done.error, np.ptp(game.payoff_range))
         solves = done.best != OVER
         kept = slice(None) if solves.all() else np.flatnonzero(solves)
-        return PayoffTable(  # a copy: `rows` may be overwritten before the file is written
+        return PayoffTable(  # not `rows`, which may be overwritten before the file is written
             stage.keys[kept], done.values[:, 1:][kept], done.best[kept],
             done.margins[kept], done.actors[kept],
         )  # fmt: skip

@@ -93,7 +93,7 @@ def reader(
     except OptionError:
         if not gather or not in_words:
             raise
-        names = _names(table, EVERY_ROW, stored)  # an action of no such row
+        names = _names(table, EVERY_ROW, stored)  # for an action outside these rows
         rows = _Rows(table, where, in_words, columns, stored, names, gather)
     if columns is None and not says_part:
         rows.shown = rows.shown.remove(rows.shown.get_field_index(PART))
