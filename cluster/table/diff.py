@@ -1,14 +1,13 @@
-"""Compare two tables of the same game: which decisions moved, and the cost of keeping the old ones.
+"""Where two tables of one game differ: which decisions moved, and the cost of keeping the old ones.
 
-Both tables are read once, in pieces (`cluster.table.pairs`), several at a time on several cores.
-For each piece, payoffs and best actions are compared, decisions are counted by cells of a picture
-and by thresholds (`solver.search.expand.classify`), and the cost of every moved decision is
-computed. Results are added in the order of the pieces, so they do not depend on the size of the
-pieces. In memory are some pieces, and the states on the lines of the current tier (without tiers:
-of all).
+Both tables are read once, a row group at a time (`cluster.table.pairs`). Payoffs and best actions
+are compared, decisions are counted by the cells of a picture and by thresholds
+(`solver.search.expand.classify`), and every decision that moved is priced. Sums are taken state by
+state at the end, so they do not depend on the row groups. In memory are 22 bytes of each decision
+that moved, and 26 of each state on a threshold's line in the current tier (without tiers: of all).
 
-The boards may differ. States are matched by their fields in users' units, so a state that is not on
-the other board's grid counts as missing.
+The boards may differ. States are matched by their fields in people's units, so a state that is not
+on the other board's grid counts as missing.
 """
 
 from __future__ import annotations
@@ -18,7 +17,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypedDict, Unpack
 
@@ -26,7 +24,6 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from luckbase.cluster.machine import cores
 from luckbase.cluster.table import OnRows, nobody, pairs
 from luckbase.cluster.table.comparison import (
     NEVER,
@@ -65,12 +62,12 @@ from luckbase.solver.sentences import option
 
 
 class DiffOptions(TypedDict, total=False):
-    """Options of a comparison.
+    """How two tables are compared.
 
-    worst: number of the most expensive decisions to list (10).
-    sample: compare only this many states, drawn uniformly with a fixed seed.
-    out: a .csv or .parquet file for all moved decisions.
-    on_rows: called with the number of rows compared and the total.
+    worst: how many decisions to keep (10).
+    sample: compare only this number of states, drawn evenly, always the same ones.
+    out: a .csv or .parquet file for every decision that moved.
+    on_rows: called with the number of rows compared so far, and of all rows.
     """
 
     worst: int
@@ -80,33 +77,29 @@ class DiffOptions(TypedDict, total=False):
 
 
 def compare(first: Lookup, second: Lookup, **options: Unpack[DiffOptions]) -> Comparison:
-    """Compare two tables. Payoffs are equal if they differ by less than the sum of both tables'
-    errors. Raises OptionError for tables of different games or fields, CorruptTableError."""
+    """Compare two tables. Payoffs agree if they are closer than both tables' errors.
+
+    Raises OptionError for tables of different games or fields, CorruptTableError."""
     sample = options.get("sample")
     out, tell = options.get("out"), options.get("on_rows", nobody)
     _check(first, second)
-    slack = first.error + second.error + 1e-9
+    game, slack = second.game, first.error + second.error + 1e-9
     rows = [pairs.rows_of(table) for table in (first, second)]
     if sample is not None:
         stream, total = pairs.drawn_pairs(first, second, sample), sample
     else:
         stream, total = pairs.all_pairs(first, second), min(rows)
     whole = sample is None
-    groups, prices = groups_of(second.game), Prices(first, second)
     with ExitStack() as files:
-        write = None if out is None else files.enter_context(changes_file(out, second.game))
-        tally = _Tally(second, groups, options.get("worst", 10), write, whole)
-        done = 0
-        examine = partial(_examine, prices, groups, slack)
-        for result in pairs.in_order(stream, examine, cores(), prices.reading):
-            done += result.pair.rows
-            tally.take(result)
-            tell(done, total)
+        write = None if out is None else files.enter_context(changes_file(out, game))
+        tally = _Tally(Prices(first, second), options.get("worst", 10), write, whole, slack)
+        for pair in stream:
+            tally.take(pair)
+            tell(tally.states + tally.missing, total)
     only: list[int | None] = [int(tally.only[0]), int(tally.only[1])]
     larger = 0 if rows[1] < rows[0] else 1
-    # For the larger table: all states that were not matched from the smaller one.
+    # In the larger table: all states that were not found from the smaller one.
     only[larger] = max(0, rows[larger] - tally.states) if whole else None
-    game = second.game
     return Comparison(
         payoff_name=game.payoff_name, chance=game.pays_chances,
         states=tally.states, missing=tally.missing, missing_of="first" if larger else "second",
@@ -129,18 +122,18 @@ def _check(first: Lookup, second: Lookup) -> None:
 
 
 def _unfinished(table: Lookup) -> list[str]:
-    """Return what remains to be solved of a table, for the parts that are compared."""
+    """What is still to be solved of the parts that stand for a table."""
     return table.unfinished(None if table.full is None else table.full.name)
 
 
-# --- one piece -----------------------------------------------------------------------------------
+# --- counting ------------------------------------------------------------------------------------
 
 
 class OnLines(NamedTuple):
-    """n states on lines (`Thresholds`).
+    """n states on the lines of thresholds (`Thresholds`).
 
-    thresholds: int64 (n,), index of the game's threshold.
-    at: int64 (n,), the number that varies on the line.
+    thresholds: int64 (n,), the number of the game's threshold.
+    at: int64 (n,), the number that the threshold is about.
     lines: uint64 (n,), the line.
     taken: bool (n, 2), whether the best action is of the threshold's kind, in each table.
     """
@@ -151,223 +144,182 @@ class OnLines(NamedTuple):
     taken: NDArray[np.bool_]
 
 
-class _PairResult(NamedTuple):
-    """The result of comparing a pair.
+class _Differing(NamedTuple):
+    """n decisions whose best actions differ.
 
-    payoffs: number of states whose payoffs differ.
-    largest: the largest difference.
-    decisions: number of decisions.
-    cells: number of decisions by cell.
-    at: cell and threshold of each changed decision, int64 (n,); -1 for none.
-    names: names of best actions.
+    kind: int8 (n,), `MOVED` and so on. cell, threshold: int32 and int16 (n,), -1 for none.
+    best: int16 (n, 2), numbers of actions. cost: float64 (n,), NaN if unknown.
     """
 
-    pair: Pair
-    payoffs: int
-    largest: float
-    quiet: Quiet
-    decisions: int
-    cells: Ints
-    lines: OnLines
-    changed: Changed
-    priced: Priced
-    at: tuple[Ints, Ints]
-    names: Sequence[str]
+    kind: NDArray[np.int8]
+    cell: NDArray[np.int32]
+    threshold: NDArray[np.int16]
+    best: NDArray[np.int16]
+    cost: Floats
 
 
-def _examine(prices: Prices, groups: Groups, slack: float, pair: Pair) -> _PairResult:
-    """Compare the rows of a pair. Thread-safe."""
-    (first, second), game = pair.sides, prices.second.table.game
-    n, names = len(first.best), numbered(())
-    best = [np.append(coded(side.labels, names), -1)[side.best] for side in pair.sides]
-    gap = np.zeros(n)
-    for first_values, second_values in zip(first.values.T, second.values.T, strict=True):
-        np.fmax(gap, np.abs(np.subtract(first_values, second_values, dtype=np.float64)), out=gap)
-    beyond, moved = gap > slack, best[0] != best[1]
-    still, quiet = beyond & ~moved, Quiet()
-    if still.any():
-        x = int(np.argmax(np.where(still, gap, -1.0)))
-        state = game.describe(second.states(np.array([x]))[0])
-        quiet = Quiet(int(still.sum()), float(gap[x]), state)
-    at = np.flatnonzero(moved)
-    changed = Changed(first.states(at), second.states(at), best[0][at], best[1][at], gap[at])
-    stand = classify(game, second.states(np.arange(n)), groups)
-    columns, rows = (axis.cells for axis in groups.axes)
-    inside = (stand.x >= 0) & (stand.y >= 0) & (stand.x < columns) & (stand.y < rows)
-    cells = np.where(inside, stand.x * rows + stand.y, -1)
-    decided = stand.groups >= 0
-    on = np.flatnonzero(stand.thresholds >= 0)
-    which, takes = stand.thresholds[on], np.zeros((len(on), 2), bool)
-    for t in np.unique(which).tolist():
-        kind = np.array([*map(groups.thresholds[t].takes, names_of(names)), False])
-        on_line = which == t
-        for i in (0, 1):
-            takes[on_line, i] = kind[best[i][on[on_line]]]
-    return _PairResult(
-        pair, int(beyond.sum()), float(gap.max(initial=0.0)), quiet,
-        int(decided.sum()),
-        np.bincount(cells[decided] + 1, minlength=groups.cells + 1)[1:],
-        OnLines(which, stand.at[on], stand.lines[on], takes), changed,
-        prices.priced(changed, names_of(names)),
-        (cells[at], stand.thresholds[at]), names_of(names),
-    )  # fmt: skip
-
-
-# --- all of them ---------------------------------------------------------------------------------
+_NOTHING = _Differing(
+    np.empty(0, np.int8), np.empty(0, np.int32), np.empty(0, np.int16), np.empty((0, 2), np.int16),
+    np.empty(0),
+)  # fmt: skip
 
 
 class _Tally:
+    """What pairs show, pair after pair."""
+
     def __init__(
-        self, second: Lookup, groups: Groups, worst: int, write: Write | None, whole: bool
+        self, prices: Prices, worst: int, write: Write | None, whole: bool, slack: float
     ) -> None:
-        """worst: number of the most expensive decisions to keep. whole: all states are compared, so
-        lines of thresholds are complete."""
-        self.game, self.groups, self.write, self.whole = second.game, groups, write, whole
-        self.states = self.missing = self.payoffs = self.unpriced = 0
-        self.only = np.zeros(2, np.int64)
-        self.largest, self.toss_ups_worst = 0.0, 0.0
-        self.quiet = Quiet()
-        self.decisions = 0
-        self.cells = np.zeros(groups.cells, np.int64)
-        self.kinds = np.zeros(4, np.int64)
-        self.costs, self.by_cell = _Costs(1), _Costs(groups.cells)
-        self.by_threshold = _Costs(len(groups.thresholds))
-        self.on_lines = np.zeros(len(groups.thresholds), np.int64)
-        self.thresholds = Thresholds(groups.thresholds)
-        self.moves: Counter[tuple[str | None, str | None]] = Counter()
-        self.move_costs: dict[tuple[str | None, str | None], tuple[float, int]] = {}
+        """worst: how many decisions to keep. whole: all states are compared, so lines are whole.
+        slack: payoffs that are closer agree."""
+        self.prices, self.write, self.whole, self.slack = prices, write, whole, slack
+        self.game = prices.second.game
+        self.groups: Groups = groups_of(self.game)
+        self.names = numbered(())
+        self.states = self.missing = self.payoffs = self.decisions = 0
+        self.only, self.largest, self.quiet = np.zeros(2, np.int64), 0.0, Quiet()
+        self.cells = np.zeros(self.groups.cells, np.int64)
+        self.on_lines = np.zeros(len(self.groups.thresholds), np.int64)
+        self.thresholds = Thresholds(self.groups.thresholds)
+        self.differing = [_NOTHING]
         self.worst, self._max_worst = list[Difference](), worst
         self._tier: int | None = None
 
-    def take(self, result: _PairResult) -> None:
-        pair, states = result.pair, len(result.pair.sides[0].best)
+    def take(self, pair: Pair) -> None:
+        """Compare the rows of a pair."""
         if pair.tier is not None and pair.tier != self._tier:
             self.thresholds.close()
             self._tier = pair.tier
-        if self.whole:
-            self.thresholds.take(result.lines)
-            self.on_lines += np.bincount(result.lines.thresholds, minlength=len(self.on_lines))
-        self.states += states
-        self.missing += pair.rows - states
+        first, second = pair.sides
+        n = len(first.best)
+        self.states += n
+        self.missing += pair.rows - n
         self.only += pair.only
-        self.payoffs += result.payoffs
-        self.largest = max(self.largest, result.largest)
-        worse = max(self.quiet, result.quiet, key=lambda quiet: quiet.largest)
-        self.quiet = replace(worse, states=self.quiet.states + result.quiet.states)
-        self.decisions += result.decisions
-        self.cells += result.cells
-        if len(result.changed.apart):
-            self._take_changed(result)
-
-    def _take_changed(self, result: _PairResult) -> None:
-        changed, priced, (cells, thresholds) = result.changed, result.priced, result.at
-        free = (priced.kind == MOVED) & np.isnan(priced.cost)
-        self.unpriced += int(free.sum())
-        if self.write is not None:
-            self.write(changed, priced, result.names)
-        moved, tied = priced.kind == MOVED, priced.kind == TOSS_UP
-        self.kinds += np.bincount(priced.kind, minlength=4)
-        self.costs.take(np.zeros(len(moved), np.int64), priced.cost, moved)
-        self.by_cell.take(cells, priced.cost, moved)
-        self.by_threshold.take(thresholds, priced.cost, moved)
-        worst = float(np.max(priced.cost, where=tied, initial=0.0))
-        self.toss_ups_worst = max(self.toss_ups_worst, worst)
-        best, names = np.stack([changed.best_first, changed.best_second], axis=1), result.names
-
-        def named(codes: Ints) -> tuple[str | None, str | None]:
-            first, second = (names[code] if code >= 0 else None for code in codes.tolist())
-            return first, second
-
-        pairs, which = np.unique(best[moved], axis=0, return_inverse=True)
-        for k, move in enumerate(map(named, pairs)):
-            costs = priced.cost[moved][which.reshape(-1) == k]
-            self.moves[move] += len(costs)
-            costs = costs[~np.isnan(costs)]
-            total, count = self.move_costs.get(move, (0.0, 0))
-            self.move_costs[move] = float(np.cumsum([total, *costs])[-1]), count + len(costs)
+        best = [np.append(coded(side.labels, self.names), -1)[side.best] for side in pair.sides]
+        gap = np.zeros(n)
+        for values in zip(first.values.T, second.values.T, strict=True):
+            np.fmax(gap, np.abs(np.subtract(*values, dtype=np.float64)), out=gap)
+        beyond, moved = gap > self.slack, best[0] != best[1]
+        self.payoffs += int(beyond.sum())
+        self.largest = max(self.largest, float(gap.max(initial=0.0)))
+        self._take_quiet(pair, np.where(beyond & ~moved, gap, -1.0))
+        stand = classify(self.game, second.states(np.arange(n)), self.groups)
+        columns, rows = (axis.cells for axis in self.groups.axes)
+        inside = (stand.x >= 0) & (stand.y >= 0) & (stand.x < columns) & (stand.y < rows)
+        cells = np.where(inside, stand.x * rows + stand.y, -1)
+        decided = stand.groups >= 0
+        self.decisions += int(decided.sum())
+        self.cells += np.bincount(cells[decided] + 1, minlength=self.groups.cells + 1)[1:]
+        if self.whole:
+            self._take_lines(stand, best)
         at = np.flatnonzero(moved)
+        if len(at):
+            changed = Changed(first.states(at), second.states(at), best[0][at], best[1][at],
+                              gap[at])  # fmt: skip
+            self._take_changed(changed, cells[at], stand.thresholds[at])
+
+    def _take_quiet(self, pair: Pair, gap: Floats) -> None:
+        """Note payoffs that differ, by `gap` (n,), at the same best action; -1: they do not."""
+        count = int((gap >= 0).sum())
+        worst = self.quiet
+        if count and gap.max() > worst.largest:
+            x = int(np.argmax(gap))
+            state = self.game.describe(pair.sides[1].states(np.array([x]))[0])
+            worst = Quiet(0, float(gap[x]), state)
+        self.quiet = replace(worst, states=self.quiet.states + count)
+
+    def _take_lines(self, stand: Any, best: Sequence[Ints]) -> None:
+        on = np.flatnonzero(stand.thresholds >= 0)
+        which, takes = stand.thresholds[on], np.zeros((len(on), 2), bool)
+        self.on_lines += np.bincount(which, minlength=len(self.on_lines))
+        for t in np.unique(which).tolist():
+            kinds = [*map(self.groups.thresholds[t].takes, names_of(self.names)), False]
+            on_line = which == t
+            for i in (0, 1):
+                takes[on_line, i] = np.array(kinds)[best[i][on[on_line]]]
+        self.thresholds.take(OnLines(which, stand.at[on], stand.lines[on], takes))
+
+    def _take_changed(self, changed: Changed, cells: Ints, thresholds: Ints) -> None:
+        names = names_of(self.names)
+        priced = self.prices.priced(changed, names)
+        if self.write is not None:
+            self.write(changed, priced, names)
+        best = np.stack([changed.best_first, changed.best_second], axis=1)
+        self.differing.append(_Differing(
+            priced.kind, cells.astype(np.int32), thresholds.astype(np.int16),
+            best.astype(np.int16), priced.cost,
+        ))  # fmt: skip
+        at = np.flatnonzero(priced.kind == MOVED)
         at = at[np.argsort(-priced.cost[at], kind="stable")][: self._max_worst]
         self.worst += [
             Difference(
-                self.game.describe(changed.second[x]), float(changed.apart[x]), named(best[x]),
-                float(priced.cost[x]), int(priced.actors[x]) + 1,
+                self.game.describe(changed.second[x]), float(changed.apart[x]),
+                self._named(best[x]), float(priced.cost[x]), int(priced.actors[x]) + 1,
             )
             for x in at.tolist()
         ]  # fmt: skip
-        # Ties stay in order of occurrence; unknown costs come last.
+        # Of equal ones the earliest; those without a cost last.
         self.worst.sort(key=lambda each: (each.cost != each.cost, -each.cost))
         del self.worst[self._max_worst :]
 
+    def _named(self, best: Ints) -> tuple[str | None, str | None]:
+        names = [*names_of(self.names), None]
+        return names[best[0]], names[best[1]]
+
     def comparison(self) -> dict[str, Any]:
-        moved, groups = int(self.kinds[MOVED]), self.groups
-        moves = sorted(self.moves.items(), key=lambda each: (-each[1], str(each)))
+        """Return the fields of `Comparison` that come from pairs."""
+        groups = self.groups
+        kind, *columns = map(np.concatenate, zip(*self.differing, strict=True))
+        kinds, tied = np.bincount(kind, minlength=4), columns[-1][kind == TOSS_UP]
+        cell, threshold, best, cost = (column[kind == MOVED] for column in columns)
+        on = cell >= 0
         shape = [axis.cells for axis in groups.axes]
+        count = np.bincount(cell[on], minlength=groups.cells)
+        total = np.bincount(cell[on], np.nan_to_num(cost[on]), groups.cells)
+        moves = []
+        for pair in np.unique(best, axis=0):
+            same = cost[(best == pair).all(axis=1)]
+            moves.append(ActionMoves(*self._named(pair), len(same), _mean(same)))
         return {
-            "payoffs": self.payoffs, "largest": self.largest, "actions": moved,
-            "decisions": self.decisions, "toss_ups": int(self.kinds[TOSS_UP]),
-            "toss_ups_worst": self.toss_ups_worst, "one_sided": int(self.kinds[ONE_SIDED]),
-            "unpriced": int(self.kinds[UNPRICED]) + self.unpriced, "quiet": self.quiet,
-            "mean": self.costs.mean(0),
-            "worst_cost": _mean(
-                float(self.costs.worst[0]), min(1, moved - self.unpriced), moved
-            ),
-            "worst": self.worst,
-            "moves": [
-                ActionMoves(*names, count, _mean(*self.move_costs[names], count))
-                for names, count in moves
-            ],
+            "payoffs": self.payoffs, "largest": self.largest, "actions": len(cost),
+            "decisions": self.decisions, "toss_ups": len(tied),
+            "toss_ups_worst": float(np.nanmax(tied, initial=0.0)),
+            "one_sided": int(kinds[ONE_SIDED]),
+            "unpriced": int(kinds[UNPRICED]) + int(np.isnan(cost).sum()), "quiet": self.quiet,
+            "mean": _mean(cost), "worst_cost": _worst(cost), "worst": self.worst,
+            "moves": sorted(moves, key=lambda m: (-m.decisions, str((m.first, m.second)))),
             "thresholds": [
-                replace(
-                    each, decisions=int(self.on_lines[k]), changed=int(self.by_threshold.count[k]),
-                    mean=self.by_threshold.mean(k),
-                )
+                replace(each, decisions=int(self.on_lines[k]), changed=int((threshold == k).sum()),
+                        mean=_mean(cost[threshold == k]))
                 for k, each in self.thresholds.differences()
             ],
             "thresholds_left_out": bool(groups.thresholds) and not self.whole,
             "picture": Moved(
-                groups.axes, self.cells.reshape(shape), self.by_cell.count.reshape(shape),
-                self.by_cell.total.reshape(shape),
+                groups.axes, self.cells.reshape(shape), count.reshape(shape),
+                total.reshape(shape).astype(np.float64),
             ),
         }  # fmt: skip
 
 
-class _Costs:
-    """Number, sum and maximum of costs, by code. Sums are taken state by state, so they do not
-    depend on the size of pieces."""
-
-    def __init__(self, codes: int) -> None:
-        self.count, self.priced = np.zeros(codes, np.int64), np.zeros(codes, np.int64)
-        self.total, self.worst = np.zeros(codes), np.zeros(codes)
-
-    def take(self, codes: Ints, costs: Floats, which: NDArray[np.bool_]) -> None:
-        """Add the costs (n,) of the selected states (n,) with a code (n,)."""
-        which = which & (codes >= 0)
-        np.add.at(self.count, codes[which], 1)
-        which &= ~np.isnan(costs)  # payoffs are not stored there
-        at = codes[which]
-        np.add.at(self.priced, at, 1)
-        np.add.at(self.total, at, costs[which])
-        np.maximum.at(self.worst, at, costs[which])
-
-    def mean(self, code: int) -> float:
-        return _mean(float(self.total[code]), int(self.priced[code]), int(self.count[code]))
+def _mean(costs: Floats) -> float:
+    """Return the mean of known costs: NaN if none is known, 0 if there are none."""
+    known = costs[~np.isnan(costs)]
+    return float(known.mean()) if len(known) else np.nan if len(costs) else 0.0
 
 
-def _mean(total: float, priced: int, count: int) -> float:
-    """Return the mean known cost of `count` decisions; NaN if none is known, 0 without
-    decisions."""
-    if not count:
-        return 0.0
-    return total / priced if priced else np.nan
+def _worst(costs: Floats) -> float:
+    """Return the largest known cost: NaN if none is known, 0 if there are none."""
+    known = costs[~np.isnan(costs)]
+    return float(known.max()) if len(known) else np.nan if len(costs) else 0.0
 
 
 class Thresholds:
-    """Thresholds of decisions, computed line by line from data.
+    """At what number decisions turn, line by line, from the data.
 
-    A *line* is the set of a threshold's states (`solver.game.groups`) that differ in only one
-    number. Its threshold is the smallest number from which the best action is always of the
-    threshold's kind; "never" if it is not so at the largest number. States are collected, 26 bytes
-    each, until their lines are complete.
+    A *line* is the states of a threshold (`solver.game.groups`) that differ in one number alone.
+    The threshold is the least number from which on, on that line, the best action is always of its
+    kind; never, where it is not at the greatest one. States are gathered, 26 bytes each, until
+    their lines are whole.
     """
 
     def __init__(self, thresholds: Sequence[Threshold]) -> None:
@@ -376,12 +328,12 @@ class Thresholds:
         self._counts: Counter[tuple[int, int, int]] = Counter()
 
     def take(self, states: OnLines) -> None:
-        """Add states; those of a line may come in any order."""
+        """Take in states; those of a line may come in any order."""
         if len(states.at):
             self._waiting.append(states)
 
     def close(self) -> None:
-        """Process the collected states: all their lines are complete."""
+        """All lines that were begun are whole."""
         if not self._waiting:
             return
         columns = [np.concatenate(column) for column in zip(*self._waiting, strict=True)]
@@ -399,7 +351,7 @@ class Thresholds:
             self._counts[row] += count
 
     def differences(self) -> Iterator[tuple[int, ThresholdDifference]]:
-        """Yield (index of the threshold, its difference), in the game's order."""
+        """(which threshold, what was found), in the game's order."""
         self.close()
         for which in sorted({row[0] for row in self._counts}):
             counts = {row[1:]: n for row, n in self._counts.items() if row[0] == which}
@@ -407,12 +359,12 @@ class Thresholds:
 
 
 def _least(at: Ints, takes: NDArray[np.bool_], starts: Ints) -> Ints:
-    """Return each line's threshold; `at` ascends on the lines, which begin at `starts`."""
+    """The number of each line; `at` ascends on each of the lines that begin at `starts`."""
     n = len(at)
     line = np.repeat(np.arange(len(starts)), np.diff([*starts, n]))
-    last = np.full(len(starts), -1, np.int64)  # last state of each line that is not of the kind
+    last = np.full(len(starts), -1, np.int64)  # the last of a line that is of another kind
     others = np.flatnonzero(~takes)
-    last[line[others]] = others  # with several, the last write wins
+    last[line[others]] = others  # of several the last is written last
     first = np.where(last < 0, starts, last + 1)
     return np.where(first < np.append(starts[1:], n), at[np.minimum(first, n - 1)], NEVER)
 
@@ -420,21 +372,21 @@ def _least(at: Ints, takes: NDArray[np.bool_], starts: Ints) -> Ints:
 # --- the decisions that moved, in a file ---------------------------------------------------------
 
 Write = Callable[[Changed, Priced, Sequence[str]], None]
-"""write(changed, priced, names of actions): writes more decisions."""
+"""write(changed, priced, names of actions): some more of them."""
 ENDINGS = (".csv", ".parquet")
 
 
 @contextmanager
 def changes_file(out: str | os.PathLike[str], game: Game) -> Iterator[Write]:
-    """Yield a function that writes moved decisions to a file. The file appears when the context
-    ends without an error.
+    """What writes to a file of decisions that moved, while two tables are compared; the file is
+    whole when this is left without an error, else not there.
 
-    Columns: the state as in the second table; ``to_act``; ``best_first``, ``best_second``; ``old``
-    and ``new``, the payoffs of the two actions to the player who acts, in the second table;
-    ``cost``, null if unknown; ``toss_up``; ``payoffs_apart``.
+    Its columns: the state's, as the second table has them; ``to_act``; ``best_first``,
+    ``best_second``; ``old`` and ``new``, what the two are worth to who acts in the second table;
+    ``cost``, null where there is none to tell; ``toss_up``; ``payoffs_apart``.
 
-    Raises OptionError for another suffix or a file that cannot be written; OSError, naming the
-    file, if the disk is full.
+    Raises OptionError for another ending, and where it can not be written; OSError, with its name,
+    where the disk is full.
     """
     ending = Path(out).suffix.lower()
     if ending not in ENDINGS:

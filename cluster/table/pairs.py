@@ -1,74 +1,41 @@
-"""The states that two tables share, read in pieces, and the cost of decisions that differ
-(`Prices`).
+"""The states that two tables have in common, and the cost of keeping a decision of the first table
+where their best actions differ (`Prices`).
 
-States of the table with fewer rows are looked up in the other one. Files with the same states in
-the same order are read side by side, several pieces at once on several cores.
+The states of the smaller table are looked up in the other one. Files whose rows are the same states
+in the same order are read side by side.
 """
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
-from threading import Lock
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from luckbase.cluster.machine import free_memory
-from luckbase.cluster.table.format import labelled, number_rows
 from luckbase.cluster.table.lookup import Lookup
-from luckbase.cluster.table.manifest import FileEntry
 from luckbase.cluster.table.parts import Part, Rows, TierPart, lookup_or_backup
-from luckbase.cluster.table.storage import in_threads
 from luckbase.solver.game.arrays import Floats, Ints
-from luckbase.solver.search.bellman import evaluate, final_payoffs
+from luckbase.solver.search.bellman import evaluate
 from luckbase.solver.search.expand import expand
 
-R = TypeVar("R")
-
-GROUPS_A_READ = 8
-"""Number of row groups decoded at once."""
-PIECE_GROUPS = 4
-"""Number of row groups read side by side at a time."""
-STATES_A_STEP = 8_000
-"""Number of states that a thread expands at a time: about 40 edges of 150 bytes each."""
-SHARE = 8
-"""Each table's tiers may use one part in this many of the free memory."""
+STATES_A_STEP = 100_000
+"""States that are expanded at a time: some 40 edges of 150 bytes each."""
 
 
 class Pair(NamedTuple):
-    """n states that both tables have.
+    """n states that both tables hold.
 
-    rows: number of rows read from the table with fewer.
-    only: number of these that only the first, and only the second table has.
+    rows: states of the smaller table that were looked at.
+    only: how many of these only the first table holds, and only the second one.
     sides: the n rows of each table.
-    tier: all pairs of a tier of the table with fewer rows come together; None without tiers.
+    tier: the number of their tier; all pairs of a tier follow each other. None without tiers.
     """
 
     rows: int
     only: tuple[int, int]
     sides: tuple[Rows, Rows]
     tier: int | None = None
-
-
-Pairs = Iterator[Pair | Callable[[], Pair]]
-"""Pairs, or functions that read one, which may be called at any time and concurrently."""
-
-
-def in_order(pairs: Pairs, work: Callable[[Pair], R], threads: int, reading: Lock) -> Iterator[R]:
-    """Yield work(pair) for each pair in order, concurrently. reading: held while reading a pair."""
-
-    def run(pair: Pair | Callable[[], Pair]) -> R:
-        return work(pair if isinstance(pair, Pair) else pair())
-
-    def read() -> Pair | Callable[[], Pair] | None:
-        with reading:
-            return next(pairs, None)
-
-    stream: Pairs = iter(read, None)
-    return in_threads(run, stream, threads)
 
 
 def parts_of(table: Lookup) -> list[Part]:
@@ -83,8 +50,8 @@ def rows_of(table: Lookup) -> int:
     return sum(part.rows for part in parts_of(table))
 
 
-def all_pairs(first: Lookup, second: Lookup) -> Pairs:
-    """Yield every state of the table with fewer rows (of the first if equal)."""
+def all_pairs(first: Lookup, second: Lookup) -> Iterator[Pair]:
+    """Yield every state of the smaller table; of equal ones, of the first."""
     swapped = rows_of(second) < rows_of(first)
     small, large = (second, first) if swapped else (first, second)
     full = large.full
@@ -99,58 +66,24 @@ def all_pairs(first: Lookup, second: Lookup) -> Pairs:
             key = entry.tier, entry.first_key, entry.rows, entry.row_group_rows
             same = alike.get(key) if part.paid else None
             if same is not None and full is not None and part.stands_alike(entry, full):
-                files = (part, entry), (full, same)
-                yield from _side_by_side(files[::-1] if swapped else files)
+                for sides in zip(part.scan([entry]), full.scan([same]), strict=True):
+                    ordered = sides[::-1] if swapped else sides
+                    yield Pair(len(sides[0].values), (0, 0), ordered, entry.tier)
             else:
                 for rows in part.scan([entry]):
                     yield _look_up((first, second), swapped, rows, entry.tier)
 
 
-def drawn_pairs(first: Lookup, second: Lookup, sample: int) -> Pairs:
-    """Yield states drawn from the table with fewer rows, with a fixed seed."""
+def drawn_pairs(first: Lookup, second: Lookup, sample: int) -> Iterator[Pair]:
+    """Draw states of the smaller table, always the same ones."""
     swapped = rows_of(second) < rows_of(first)
     small = second if swapped else first
     for states in small.draw(sample, 0):
         yield _look_up((first, second), swapped, _rows(small, states))
 
 
-# --- side by side --------------------------------------------------------------------------------
-
-File = tuple[TierPart, FileEntry]
-
-
-def _side_by_side(files: tuple[File, File]) -> Pairs:
-    entry = files[0][1]
-    groups = -(-entry.rows // entry.row_group_rows)
-    for part, same in files:
-        part.groups.file(part.entries.index(same))  # before threads share it
-    for start in range(0, groups, PIECE_GROUPS):
-        span = range(start, min(start + PIECE_GROUPS, groups))
-        yield partial(_read_side_by_side, files, span)
-
-
-def _read_side_by_side(files: tuple[File, File], span: range) -> Pair:
-    first, second = _read(*files[0], span), _read(*files[1], span)
-    return Pair(len(first.values), (0, 0), (first, second), files[0][1].tier)
-
-
-def _read(part: TierPart, entry: FileEntry, span: range) -> Rows:
-    file = part.groups.reopen(part.entries.index(entry))
-    table = file.read_all(list(span), [*part.columns, "best"])
-    file.close()
-    best, labels = labelled(table.column("best").unify_dictionaries())
-    tier, start = part.tier_of_number[entry.tier], entry.first_row + span[0] * entry.row_group_rows
-    return Rows(
-        lambda at: part.layout.states_at(tier, start + at), number_rows(table, part.columns), best,
-        labels,
-    )  # fmt: skip
-
-
-# --- looked up -----------------------------------------------------------------------------------
-
-
 def _rows(table: Lookup, states: Ints) -> Rows:
-    """Return the rows of stored canonical states (n, fields); missing payoffs are NaN."""
+    """Return the rows of canonical states (n, fields) of a table; NaN for payoffs it lacks."""
     values, paid = table.lookup(states)
     values[~paid] = np.nan
     names = numbered(())
@@ -161,7 +94,7 @@ def _rows(table: Lookup, states: Ints) -> Rows:
 def _look_up(
     tables: tuple[Lookup, Lookup], swapped: bool, rows: Rows, tier: int | None = None
 ) -> Pair:
-    """Look up rows of the table with fewer rows in the other one."""
+    """Return the pair of rows of the smaller table; the other one is looked up by state."""
     small, large = tables[::-1] if swapped else tables
     n, players = len(rows.values), small.game.players
     states = rows.states(np.arange(n))
@@ -177,33 +110,33 @@ def _look_up(
 
 
 def numbered(names: Sequence[str]) -> dict[str | None, int]:
-    """Return the index of each name; -1 for None."""
+    """Return the number of each name; -1 for none."""
     return {None: -1} | {name: i for i, name in enumerate(names)}
 
 
 def coded(names: Sequence[str | None], numbers: dict[str | None, int]) -> Ints:
-    """Return the indices (n,) of names, adding new ones to `numbers`; -1 for None."""
+    """Return the numbers (n,) of names, -1 for none; new names are added to `numbers`."""
     return np.array([numbers.setdefault(name, len(numbers) - 1) for name in names], np.int64)
 
 
 def names_of(numbers: dict[str | None, int]) -> tuple[str, ...]:
-    """Return the names in the order of their indices."""
+    """Return the names in the order of their numbers."""
     return tuple(name for name in numbers if name is not None)
 
 
 # --- what a decision costs -----------------------------------------------------------------------
 
 MOVED, TOSS_UP, ONE_SIDED, UNPRICED = range(4)
-"""The kinds of decisions that differ: moved, with a cost; a toss-up; in one table only, or with a
-first action that is not allowed in the second; with children that a table lacks."""
+"""Kinds of decisions that differ: moved, with a cost; a toss-up; a decision in one table only, or
+whose old action the second table does not allow; one whose children a table does not hold."""
 
 
 class Changed(NamedTuple):
     """n states whose best actions differ.
 
-    first, second: int64 (n, fields), in each game's form.
-    best_first, best_second: int64 (n,), indices of names; -1 for none.
-    apart: float64 (n,), differences of their payoffs.
+    first, second: int64 (n, fields), the state in each game.
+    best_first, best_second: int64 (n,), numbers of names, -1 for none.
+    apart: float64 (n,), the difference of their payoffs.
     """
 
     first: Ints
@@ -214,13 +147,13 @@ class Changed(NamedTuple):
 
 
 class Priced(NamedTuple):
-    """The costs of n changed decisions.
+    """The costs of n decisions.
 
-    kind: int8 (n,), `MOVED`, ….
-    actors: int64 (n,), from 0; -1 for none.
-    old, new: float64 (n,), payoff to the actor, in the second table, of the first and of the second
-        table's best action; NaN if unknown.
-    cost: new - old, at least 0.
+    kind: int8 (n,), `MOVED` and so on.
+    actors: int64 (n,), from 0; -1 if nobody decides.
+    old, new: float64 (n,), payoffs to the actor, in the second table, of the best actions of the
+        first and of the second table; NaN if unknown.
+    cost: float64 (n,), new - old, at least 0.
     """
 
     kind: NDArray[np.int8]
@@ -234,24 +167,20 @@ NOTHING_PRICED = Priced(np.empty(0, np.int8), np.empty(0, np.int64), *(np.empty(
 
 
 class Prices:
-    """The costs of the first table's decisions by the second table's payoffs. Thread-safe.
+    """Prices decisions of the first table by the second.
 
-    At a state x with best action a in the first table and b in the second, where q are the second
-    table's payoffs to the player who decides::
+    At a state x whose best action is a in the first table and b in the second, with the payoffs q
+    of the second to the player who decides::
 
         cost(x) = q(x, b) - q(x, a)  >= 0
 
     Every action of x is computed from its children: in the second table for the cost, and in the
-    first to find the actions as good as a. If some action is best in both tables within their
-    precision, the decision is a toss-up and did not move. Otherwise it moved, whichever of several
-    equal actions a table names.
-
-    reading: the lock for reading from the tables.
+    first to know which actions were as good as a. If some action is best in both tables, within
+    their errors, the decision is a toss-up. Otherwise it moved.
     """
 
     def __init__(self, first: Lookup, second: Lookup) -> None:
-        self.reading = Lock()
-        self.first, self.second = (TierCache(table, self.reading) for table in (first, second))
+        self.first, self.second = first, second
 
     def priced(self, changed: Changed, names: Sequence[str]) -> Priced:
         """Return the costs. names: of the best actions."""
@@ -277,8 +206,8 @@ class Prices:
             kind[unsure[~first.known]] = UNPRICED
         kind[~second.known] = UNPRICED
         kind[(changed.best_first < 0) | (changed.best_second < 0) | np.isnan(old)] = ONE_SIDED
-        if any(tiers.table.decided is not None for tiers in (self.first, self.second)):
-            kind[kind == UNPRICED] = MOVED  # payoffs are not stored beyond the frontier
+        if any(table.decided is not None for table in (self.first, self.second)):
+            kind[kind == UNPRICED] = MOVED  # there are no payoffs beyond the frontier
         lost = ~second.known | (kind == UNPRICED) | (kind == ONE_SIDED)
         old[lost] = new[~second.known] = np.nan
         cost = np.where(lost, np.nan, np.maximum(new - old, 0.0))
@@ -286,24 +215,24 @@ class Prices:
 
 
 def _with_action(states: Ints, actions: Ints) -> Ints:
-    """Encode (state, action) as one number; an action is below 2^40."""
+    """Return (state, action) as one number each; an action is below 2^40."""
     return states * (1 << 40) + actions
 
 
 class _Actions:
-    """All actions of n states, k in total, computed from their children.
+    """Every action of n states, k in all, computed from their children.
 
-    names: indices of actions by name; new ones are added.
-    known: bool (n,), True if all children are known.
-    named: int64 (k,), indices of the actions' names.
-    own: float64 (k,), payoff of each action to the player who acts.
-    good: bool (k,), True if the action is as good as the best of its state.
+    known: bool (n,), whether the table holds all children.
+    named: int64 (k,), the number of each action's name.
+    own: float64 (k,), each action's payoff to the player who acts.
+    good: bool (k,), whether that is as good as the best of its state, within the error.
     """
 
-    def __init__(self, tiers: TierCache, states: Ints, names: dict[str | None, int]) -> None:
-        table, game = tiers.table, tiers.table.game
+    def __init__(self, table: Lookup, states: Ints, names: dict[str | None, int]) -> None:
+        """names: numbers of actions by name; new names are added."""
+        game = table.game
         edges = expand(game, states)
-        below, known = lookup_or_backup(game, tiers.lookup, edges.children, table.tolerance)
+        below, known = lookup_or_backup(game, table.lookup, edges.children, table.tolerance)
         self.actors, self.q = edges.actors, evaluate(edges, below)
         q = self.q
         self.known: NDArray[np.bool_] = np.logical_and.reduceat(known, edges.first[:-1])
@@ -315,89 +244,12 @@ class _Actions:
         self.good = self.own >= top[q.states] - table.tolerance
 
     def pairs(self, numbers: Ints) -> Ints:
-        """Return each action (k,) combined with its state's number (n,)."""
+        """Return each action (k,) with the number (n,) of its state."""
         return _with_action(numbers[self.q.states], self.named)
 
     def payoffs(self, actions: Ints) -> Floats:
-        """Return the payoffs (n,) of an action of each state to the player who acts; NaN if the
-        state does not have it."""
+        """Return the payoffs (n,) of an action of each state to the actor; NaN if not allowed."""
         payoffs = np.full(len(actions), np.nan)
         rows = np.flatnonzero((self.named == actions[self.q.states]) & (self.named >= 0))
         payoffs[self.q.states[rows]] = self.own[rows]
-        return payoffs
-
-
-class TierCache:
-    """A table whose whole tiers are cached in memory, up to a limit. Thread-safe.
-
-    A million states of a move have ten million children, in a few tiers but spread all over them.
-    Here each tier is read once, and a child costs one array access.
-
-    reading: the lock for reading from the table itself.
-    """
-
-    def __init__(self, table: Lookup, reading: Lock) -> None:
-        self.table, self.memory, self._reading = table, free_memory() // SHARE, reading
-        self._tiers: OrderedDict[int, NDArray[Any]] = OrderedDict()
-        self._lock = Lock()
-        self._loading: dict[int, Lock] = {}
-
-    def lookup(self, states: Ints) -> tuple[Floats, NDArray[np.bool_]]:
-        states, part = np.ascontiguousarray(states), self.table.full
-        if part is None:
-            with self._reading:
-                return self.table.lookup(states)
-        numbers, rows = part.layout.locate(states)
-        payoffs, known = np.zeros((len(states), self.table.game.players)), numbers == -1
-        if known.any():
-            payoffs[known] = final_payoffs(self.table.game, states[known])
-        for number in np.unique(numbers[~known]).tolist():
-            tier = self._tier(part, number)
-            if tier is not None:
-                at = np.flatnonzero(numbers == number)
-                payoffs[at] = tier[rows[at]]
-                known[at] = ~np.isnan(payoffs[at, 0])
-        swapped = part.layout.swapped(states) & known & (numbers >= 0)
-        payoffs[swapped] = payoffs[swapped][:, ::-1]
-        left = np.flatnonzero(~known)
-        if len(left):
-            with self._reading:
-                payoffs[left], known[left] = self.table.lookup(states[left])
-        return payoffs, known
-
-    def _tier(self, part: TierPart, number: int) -> NDArray[Any] | None:
-        """Return the payoffs (rows, players) of a tier, with NaN for missing rows; None if the tier
-        is missing or too large."""
-        tier = part.tier_of_number.get(number)
-        files = [i for i, entry in enumerate(part.entries) if entry.tier == number]
-        if tier is None or not files:
-            return None
-        shape, kind = (part.layout.rows(tier), self.table.game.players), part.layout.payoff_type
-        if shape[0] * shape[1] * np.dtype(kind).itemsize > self.memory:
-            return None
-        with self._lock:
-            loading = self._loading.setdefault(number, Lock())
-        with loading:
-            payoffs = self._tiers.get(number)
-            if payoffs is None:
-                payoffs = self._read(part, files, np.full(shape, np.nan, kind))
-            with self._lock:
-                self._tiers[number] = payoffs
-                self._tiers.move_to_end(number)
-                while sum(tier.nbytes for tier in self._tiers.values()) > self.memory:
-                    self._tiers.popitem(last=False)
-        return payoffs
-
-    def _read(self, part: TierPart, files: list[int], payoffs: NDArray[Any]) -> NDArray[Any]:
-        for i in files:
-            entry = part.entries[i]
-            with self._reading:
-                file = part.groups.reopen(i)
-            for first in range(0, file.groups, GROUPS_A_READ):
-                table = file.read_all(
-                    list(range(first, min(first + GROUPS_A_READ, file.groups))), part.columns
-                )
-                at = entry.first_row + first * entry.row_group_rows
-                payoffs[at : at + len(table)] = number_rows(table, part.columns)
-            file.close()
         return payoffs

@@ -289,17 +289,10 @@ class TableFile:
 
     def read(self, group: int, columns: Sequence[str]) -> Any:
         """Return columns of a row group as a pyarrow table, in this order."""
-        return self.read_all([group], columns)
-
-    def read_all(self, groups: Sequence[int], columns: Sequence[str]) -> Any:
-        """Return columns of several row groups, one below the other."""
         try:
-            for group in groups:
-                self._check_group(group)
-            self._window.sections = [(self._starts[group], self.check(group)) for group in groups]
-            rows = self._file.read_row_groups(
-                list(groups), columns=list(columns), use_threads=False
-            )
+            self._check_group(group)
+            self._window.sections = [(self._starts[group], self.check(group))]
+            rows = self._file.read_row_group(group, columns=list(columns), use_threads=False)
             return rows.select(list(columns))
         except (OSError, pa.ArrowException, LookupError) as error:
             raise self._changed(_line(error)) from None

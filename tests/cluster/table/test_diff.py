@@ -9,7 +9,6 @@ from collections import Counter
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from threading import Lock
 
 import numpy as np
 import pyarrow.csv
@@ -326,36 +325,12 @@ def test_the_same_from_files_as_from_memory(stored):
 def test_the_same_whatever_the_pieces(stored, monkeypatch, tmp_path):
     with luckbase.open(stored["one"]) as one, luckbase.open(stored["two"]) as two:
         found = [data(one.diff(two, worst=100, out=tmp_path / "0.parquet"))]
-        for k, pieces in enumerate(((1, 3), (100, 10**6)), 1):
-            names = ("PIECE_GROUPS", "STATES_A_STEP")
-            for name, value in zip(names, pieces, strict=True):
-                monkeypatch.setattr(pairs, name, value)
+        for k, states in enumerate((3, 10**6), 1):
+            monkeypatch.setattr(pairs, "STATES_A_STEP", states)
             found.append(data(one.diff(two, worst=100, out=tmp_path / f"{k}.parquet")))
         rows = [pq.read_table(tmp_path / f"{k}.parquet") for k in range(3)]
     assert found[0] == found[1] == found[2] and found[0]["actions"] > 50
     assert rows[0].equals(rows[1]) and rows[0].equals(rows[2])
-
-
-def test_the_same_however_little_memory_there_is(stored, monkeypatch):
-    with luckbase.open(stored["one"]) as one, luckbase.open(stored["two"]) as two:
-        found = []
-        for free in (1 << 40, 8 * 40_000, 0):  # all tiers, one or two at a time, none
-            monkeypatch.setattr(pairs, "free_memory", lambda free=free: free)
-            found.append(data(one.diff(two)))
-    assert found[0] == found[1] == found[2]
-
-
-def test_a_tier_is_kept_in_memory_if_it_just_fits():
-    table = table_in_memory(PYL, **SMALL)
-    part = table.full
-    assert part is not None
-    number = max(part.tier_of_number)
-    rows = part.layout.rows(part.tier_of_number[number])
-    cache = pairs.TierCache(table, Lock())
-    for short in (1, 0):
-        cache.memory = rows * 3 * np.dtype(part.layout.payoff_type).itemsize - short
-        tier = cache._tier(part, number)
-        assert (tier is None) if short else (tier is not None and tier.shape == (rows, 3))
 
 
 def test_searches_are_compared(tmp_path):
@@ -434,11 +409,10 @@ def test_tables_of_other_fields_are_refused():
 
 
 def test_a_mean_is_over_the_decisions_that_have_a_cost():
-    costs = diff._Costs(3)
-    costs.take(np.array([0, 0, 1, -1]), np.array([0.5, np.nan, np.nan, 1.0]), np.ones(4, bool))
-    assert costs.count.tolist() == [2, 1, 0]
-    assert (costs.mean(0), costs.mean(2)) == (0.5, 0.0)
-    assert math.isnan(costs.mean(1))
+    some, none = np.array([0.5, np.nan]), np.array([np.nan])
+    assert (diff._mean(some), diff._mean(some[:0])) == (0.5, 0.0)
+    assert (diff._worst(some), diff._worst(some[:0])) == (0.5, 0.0)
+    assert math.isnan(diff._mean(none)) and math.isnan(diff._worst(none))
 
 
 def test_the_plain_words_come_from_the_numbers():
