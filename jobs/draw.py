@@ -191,8 +191,10 @@ def graph(
     as_json: app.Json = False,
     **how: Any,
 ) -> None:
-    """Draw how agents play as a graph (DOT): positions and moves. A position has its payoffs, and
-    how often on average a play comes to it: more than once, where it can come back."""
+    """Draw how agents play as a graph (DOT): positions and moves.
+
+    A position has its payoffs, and how often on average a play comes to it: more than once, where
+    it can come back."""
     from luckbase.cluster.play.draw import check_labels
 
     need("graph", "graphviz", extra="report")

@@ -54,8 +54,10 @@ def serve(
     results: app.Results = Path("results"),
     as_json: app.Json = False,
 ) -> None:
-    """Explore tables in a browser, or ask them over HTTP as JSON. Nothing is ever written. Listens
-    on this machine alone unless --host says otherwise. Ctrl+C ends it."""
+    """Explore tables in a browser, or ask them over HTTP as JSON.
+
+    Nothing is ever written. Listens on this machine alone unless --host says otherwise. Ctrl+C
+    ends it."""
     need("serve", "jinja2", "starlette", "uvicorn", "vl_convert", extra="web")
     pool = pool_of(tables or [], results, app.read_settings(settings))
     listener = listen(host, port)

@@ -49,8 +49,10 @@ def status(
     results: app.ResultsOrJob = None,
     as_json: app.Json = False,
 ) -> int:
-    """Say which tables are complete, partial, stale or damaged, and why. Files are looked at by
-    name and size alone: verify reads their bytes. Exit code 1 if not all are complete and fresh."""
+    """Say which tables are complete, partial, stale or damaged, and why.
+
+    Files are looked at by name and size alone: verify reads their bytes. Exit code 1 if not all are
+    complete and fresh."""
     if sort not in SORTS:
         raise OptionError(f"--sort: '{shorten(sort, 30)}'; expected {', '.join(SORTS)}")
     app.read_results(results or "results")
