@@ -1,4 +1,5 @@
-"""The explorer: a page in a browser, and the same as JSON, of tables that are there.
+"""The pages of ``luckbase serve``, which are also available as JSON.
 
-`server` has the addresses and answers; `report` is a table in one file, which needs no server.
+`server` maps addresses to answers. `report` writes a page about a table to a file, which needs no
+server.
 """

@@ -1,8 +1,8 @@
 """Scenes of states (`solver.scene.Scene`) as SVG.
 
-An element has no style, script or id of its own, so many may stand on one page under the strictest
-policy. Lines and letters take the page's colour, so it can be read on any ground and in grey;
-classes (``s-card``, ``s-up``, …) are there for tints (`STYLE`).
+An element has no style, script or id, so many can be on one page under the strictest policy. Lines
+and text use the page's colour, so they are readable on any background and in grey; classes
+(``s-card``, ``s-up``, …) are for tints (`STYLE`).
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from pathlib import Path
 from luckbase.solver.scene import Box, Counter, Die, Group, Scene, Shape, Words
 
 STYLE = Path(__file__).parent / "static" / "scene.css"
-"""The tints, for both themes; the page links it, a page in one file holds it."""
+"""The tints for both themes. Pages link to it; a single-file page contains it."""
 
 ROUND = {"card": 7.0, "tile": 3.0, "square": 4.0, "slide": 3.0, "desk": 9.0, "track": 5.0,
          "bar": 4.0, "plate": 5.0, "light": 4.0}  # fmt: skip
-"""How round the corners of a box are, in units."""
+"""Corner radius of a box, in units."""
 LOOKS = {
     "": 'stroke-width="1.1"',
     "up": 'stroke-width="3"',
@@ -29,17 +29,17 @@ LOOKS = {
     "chance": 'stroke-width="1.5" stroke-dasharray="2 2"',
     "quiet": 'stroke-width=".6"',
 }
-"""How a role looks without colours."""
+"""The appearance of roles without colours."""
 PIPS = {1: "4", 2: "08", 3: "048", 4: "0268", 5: "02468", 6: "023568", 7: "0234568", 8: "01235678",
         9: "012345678"}  # fmt: skip
-"""Where the pips of a face are, of three rows of three."""
+"""Positions of a face's pips, in three rows of three."""
 LETTER = 0.35
-"""Of a letter's size: how far its base line is below its middle."""
+"""Distance from the middle of a letter to its baseline, as a share of its size."""
 
 
 def svg(scene: Scene, parts: bool = True) -> str:
-    """Return the scene as an ``<svg>`` element that is as wide as its container allows. parts:
-    False for the backdrop alone, as a page shows it that has a form in place of the parts."""
+    """Return the scene as an ``<svg>`` element that is as wide as its container allows. parts: if
+    False, draw only the backdrop, for a page with a form in place of the parts."""
     title, text = escape(scene.title), escape(scene.about)
     inner, high = "".join(map(drawn, (scene.backdrop, *scene.parts))), scene.high
     if not parts:
@@ -54,7 +54,7 @@ def svg(scene: Scene, parts: bool = True) -> str:
 
 
 def around(scene: Scene) -> bool:
-    """Return whether the backdrop of a scene goes around its parts, as a board around desks."""
+    """True if the backdrop of a scene surrounds its parts, as a board surrounds desks."""
     bottoms, tops = map(_bottom, _boxes(scene.backdrop)), (box.y for box in _boxes(*scene.parts))
     return max(bottoms, default=0.0) > min(tops, default=0.0)
 
@@ -72,14 +72,14 @@ def _bottom(box: Box) -> float:
 
 
 def as_html(scene: Scene) -> str:
-    """The scene with its tints, as a notebook shows it."""
+    """Return the scene with its tints, for a notebook."""
     style = f"<style>{STYLE.read_text(encoding='utf-8')}</style>"
     return f'{style}<div style="max-width: 44rem">{svg(scene)}</div>'
 
 
 @lru_cache(4096)
 def drawn(shape: Shape | Group) -> str:
-    """A shape, or some, as elements of an ``<svg>``; much of a scene is the same in the next."""
+    """Return a shape or group as SVG. Cached, because consecutive scenes share most shapes."""
     match shape:
         case Group():
             return "".join(map(drawn, shape.shapes))

@@ -1,12 +1,12 @@
-"""Play and train on a page. The server stores nothing of it.
+"""Play and training on a page. The server stores no state.
 
-**A person's game**: every request brings its seed and the moves so far, and the game is played
-again from its beginning (`cluster.play.game`).
+**A game**: every request contains the seed and all moves so far, and the game is replayed from its
+beginning (`cluster.play.game`).
 
-**A decision to train with** (`train_view`): a state that comes up in play, of a difficulty, with
-the cost of every action and the reasons. Many games are played at once from where the table begins;
-players mostly take the best action. Of the states in which a player has a choice, the first one is
-taken whose margin, the cost of the cheapest mistake, is of the difficulty.
+**Training** (`train_view`): a decision that occurs in play, of a given difficulty, with the cost of
+every action and the reasons. Many games are simulated from the table's beginnings, mostly with best
+actions. Of the states with a choice, the first one is taken whose margin, the cost of the cheapest
+mistake, has the difficulty.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ if TYPE_CHECKING:
 MAX_MOVES = 2_000
 Difficulty = Literal["any", "easy", "medium", "hard"]
 BOUNDS = {"any": (0.0, np.inf), "easy": (5.0, np.inf), "medium": (1.0, 5.0), "hard": (0.0, 1.0)}
-"""Above which margin and up to which one a decision is of a difficulty, in `step`s."""
+"""Range of margins (exclusive, inclusive) of each difficulty, in units of `step`."""
 PLAYS, STEPS, ROUNDS = 24, 120, 12
-"""Games that are played at once, their moves at most, and how often more are played."""
+"""Games simulated at once, their maximum number of moves, and the maximum of repetitions."""
 CARELESS = 0.2
-"""The chance of a move at random: states that perfect players never see come up at tables too."""
+"""Probability of a random move, to reach states that optimal players never reach."""
 
 
 def _seed(text: str) -> int:
@@ -61,14 +61,14 @@ def _seed(text: str) -> int:
 
 
 class GameParams(TableParams, extra="allow"):
-    """A game so far; the fields of a state say where it begins."""
+    """A game so far. The fields of a state give its beginning."""
 
     lists = ("move",)
 
     seed: Annotated[int, BeforeValidator(_seed)] = Field(default_factory=new_seed)
-    """What the dice are drawn from; a new seed if not given."""
+    """Seed of the dice; a new one by default."""
     seat: str = ""
-    """Which player you are, from 1; the first to decide if not given."""
+    """Your player number, from 1; by default the first player to decide."""
     against: str = ""
     """One agent, or one for each other player, separated by commas."""
     move: list[str] = Field(default_factory=list)
@@ -76,12 +76,12 @@ class GameParams(TableParams, extra="allow"):
     hints: Truth = False
     """Add the payoff of each action."""
     at: str = ""
-    """Show the game after so many lines of its log; all of them if empty."""
+    """Show the game after this many lines of its log; all lines if empty."""
 
 
 @dataclass(frozen=True)
 class Choice(Result):
-    """What you are asked."""
+    """The question to you."""
 
     actions: list[str]
     hints: list[Offer] | None
@@ -89,8 +89,8 @@ class Choice(Result):
 
 @dataclass(frozen=True)
 class GameView(Result):
-    """A game so far: the log, the state, and the next question (null: it is over, or an earlier
-    line is shown). lines: in the whole log."""
+    """A game so far: the log, the state, and the next question (null if the game is over or an
+    earlier line is shown). lines: number of lines in the whole log."""
 
     seed: int
     seat: int
@@ -111,8 +111,8 @@ class GameView(Result):
 
 
 def game_view(table: StoredTable, request: ApiRequest[GameParams]) -> GameView:
-    """Return the game as far as its moves go: the log, the next question, and the cost of each
-    decision. Raises OptionError for a move that is not possible."""
+    """Replay a game. Return the log, the next question, and the cost of each decision. Raises
+    OptionError for an impossible move."""
     game = request.params
     if len(game.move) > MAX_MOVES:
         raise OptionError(f"move: {len(game.move):,} are too many; expected at most {MAX_MOVES:,}")
@@ -148,7 +148,7 @@ def game_view(table: StoredTable, request: ApiRequest[GameParams]) -> GameView:
 
 
 def _check_opponents(table: StoredTable, against: str) -> None:
-    """Raises OptionError for an agent of the game's that is not offered on this board."""
+    """Raise OptionError for an agent of the game that is not available on this board."""
     for name in map(str.strip, against.split(",")):
         offered = tables.opponents(table.game)
         if name in agents_of(table.game) and name not in offered:
@@ -157,8 +157,7 @@ def _check_opponents(table: StoredTable, against: str) -> None:
 
 
 def _check_priced(table: StoredTable, play: Play) -> None:
-    """Raises MissingTableError where a game begins at a state whose moves the table can not
-    price."""
+    """Raise MissingTableError if the table lacks payoffs of moves at the game's first state."""
     states = np.concatenate([play.state.reshape(1, -1), play.edges.children])
     priced = table.lookup_or_backup(simplify(table.game, states))[1]
     if not priced[1:].all():
@@ -197,9 +196,13 @@ def _replay(play: Play, moves: list[str]) -> tuple[list[tuple[str, Ints]], bool]
 
 @dataclass(frozen=True)
 class TrainView(Result):
-    """A decision. choices: what can be chosen, in the game's order, with what each costs who
-    decides: player `seat`, from 1. margin: what the cheapest mistake costs. difficulty: of this
-    decision."""
+    """A decision.
+
+    choices: the possible choices in the game's order, with their costs to the player `seat` (from
+        1).
+    margin: cost of the cheapest mistake.
+    difficulty: of this decision.
+    """
 
     state: Flat[StateView]
     seat: int
@@ -217,17 +220,17 @@ def _difficulty(text: str) -> str:
 
 
 class TrainParams(TableParams, extra="allow"):
-    """The parameters of a decision to train with; the fields of a state choose that one."""
+    """The parameters of a decision for training. The fields of a state select that decision."""
 
     difficulty: Annotated[Difficulty, BeforeValidator(_difficulty)] = "any"
     """easy: a mistake costs more than 5 points; medium: 1 to 5; hard: less; any."""
     seed: Annotated[int, BeforeValidator(_seed)] = 0
-    """Of the draw: the same seed gives the same state."""
+    """Seed of the draw: the same seed gives the same state."""
 
 
 def train_view(table: StoredTable, request: ApiRequest[TrainParams]) -> TrainView:
-    """Return a decision of a difficulty, or the one at a state. Raises MissingTableError if none
-    was found."""
+    """Return a decision of a difficulty, or the decision at a given state. Raises MissingTableError
+    if there is none."""
     difficulty, seed = request.params.difficulty, request.params.seed
     low, high = (bound * tables.step(table.game) for bound in BOUNDS[difficulty])
     given, seen = request.params.state, 0
@@ -251,12 +254,12 @@ def train_view(table: StoredTable, request: ApiRequest[TrainParams]) -> TrainVie
 
 
 def _met(table: StoredTable, seed: int) -> Iterator[Ints]:
-    """Yield states (n, fields) in which a player decides and that come up in games from where the
-    table begins, some games at a time, in an order by the seed."""
+    """Yield states (n, fields) with a decision from simulated games that begin where the table
+    begins, some games at a time, in an order determined by the seed."""
     game, rng = table.game, np.random.default_rng(seed)
     starts = [state for _, state in game.starts()]
     roots = [starts, [game.parse(state) for state in tables.beginnings(table)]]
-    roots = [each for each in roots if each]  # a search may lie far from the start of the game
+    roots = [each for each in roots if each]  # a search may be far from the start of the game
     for k in range(ROUNDS if roots else 0):
         where, found = np.array(roots[k % len(roots)]), list[Ints]()
         states = where[rng.integers(len(where), size=PLAYS)]
@@ -277,7 +280,7 @@ def _met(table: StoredTable, seed: int) -> Iterator[Ints]:
 
 
 def _edge(table: Table, edges: Expanded, x: int, best: str | None, rng: np.random.Generator) -> int:
-    """Return the edge that a game takes at state x: mostly of the best action, else of any."""
+    """Return the edge taken at state x: usually of the best action, otherwise of a random one."""
     first, last = int(edges.first[x]), int(edges.first[x + 1])
     actions, weights = edges.actions[first:last], edges.weights[first:last]
     chosen = rng.choice(np.unique(actions))
@@ -289,7 +292,7 @@ def _edge(table: Table, edges: Expanded, x: int, best: str | None, rng: np.rando
 
 
 def _margins(table: Table, states: Ints) -> Floats:
-    """(n,) what the cheapest mistake of who decides costs; NaN where that is not known."""
+    """Return the cost (n,) of the cheapest mistake; NaN if unknown."""
     actions, priced = table.every_action(states)
     margins = np.where(priced, actions.margins, np.nan)
     for x in actions.at_once().tolist():
@@ -300,7 +303,7 @@ def _margins(table: Table, states: Ints) -> Floats:
 
 
 def _view(table: StoredTable, state: Ints, margin: float, seed: int) -> TrainView | None:
-    """The decision at a state; None where what an action leads to is not known."""
+    """Return the decision at a state; None if the result of an action is unknown."""
     view = state_answer(table, typed(table.game.describe(state)))
     answer = view.moves.answer
     if not view.playable or len(answer.actions) < 2:
