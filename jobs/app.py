@@ -51,8 +51,8 @@ when the command is used. The first line of its docstring is its line in the hel
 COMMANDS = {name: module for group in GROUPS.values() for name, module in group.items()}
 DOCS = """\
 luckbase COMMAND --help prints the options of a command, and two examples.
-docs/tutorial.md leads from the installation to a first picture, in 15 minutes;
-docs/README.md lists all pages, and every game has one of its own."""
+docs/tutorial.md leads from the installation to a first picture in 15 minutes;
+README.md lists all pages, and each game has a page of its own."""
 
 
 FLAGS = {"as_json": "--json", "as_csv": "--csv", "settings": "--set", "listed": "--list"}

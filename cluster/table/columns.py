@@ -1,7 +1,7 @@
 """The columns of actions, and conditions on columns.
 
 The payoffs of every action are columns, the same in exports, batches and frames
-(docs/how-to/export.md lists them, and the syntax of conditions). They are columns rather than a
+(docs/how-to/store.md lists them, and the syntax of conditions). They are columns rather than a
 list in each row, because users compare actions with each other, and CSV has no lists. They are in
 the order of the game's actions; if the game lists none, numbers come before letters.
 

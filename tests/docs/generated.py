@@ -1,7 +1,7 @@
 """The parts of the documentation that are made from the program itself.
 
-``python -m tests.docs.generated`` writes the README's table of commands, and in any page a
-board's fields, options and charts, all boards, and their sizes, between
+``python -m tests.docs.generated`` writes, in the README and in every page, the table of commands, a
+board's fields, options and charts, and the sizes of boards, between
 
     <!-- fields of skunk/seed: written by python -m tests.docs.generated -->
     <!-- end of fields -->
@@ -15,7 +15,6 @@ import typer.main
 
 import luckbase
 from luckbase import solver
-from luckbase.cluster import info
 from luckbase.jobs.web.pictures import STYLE, svg
 from luckbase.solver import sentences
 from luckbase.solver.board.model import options_of, values_of
@@ -23,8 +22,7 @@ from luckbase.solver.game.capabilities import Charts, scene_of
 from tests.places import ROOT
 
 README = ROOT / "README.md"
-START = "<!-- commands: written by python -m tests.docs.generated -->\n"
-END = "<!-- end of commands -->"
+PAGES = sorted([README, *(ROOT / "docs").rglob("*.md")])
 PART = re.compile(
     r"(<!-- (\w+) of (\S+): written by python -m tests.docs.generated -->\n)"
     r".*?(<!-- end of \2 -->)", re.DOTALL,
@@ -44,25 +42,15 @@ def first_sentence(command):
     return " ".join((command.help or "").split("\n\n")[0].split())
 
 
-def short_table():
+def short_table(_):
     """A Markdown table: each command, and the first sentence of its help."""
-    lines = ["| command | does |", "| --- | --- |"]
-    lines += [f"| `{name}` | {first_sentence(command)} |" for name, command in commands().items()]
-    return "\n".join(lines) + "\n"
+    rows = ((f"`{name}`", first_sentence(command)) for name, command in commands().items())
+    return table("| command | does |", rows)
 
 
 def cell(text):
     """Text that stands in a table."""
     return " ".join((text or "").split()).replace("|", "\\|")
-
-
-def with_table(text):
-    """The README's text with the table of commands as it should be."""
-    before, rest = text.split(START)
-    return before + START + short_table() + END + rest.split(END, 1)[1]
-
-
-# --- of the games --------------------------------------------------------------------------------
 
 
 def with_parts(text):
@@ -84,8 +72,8 @@ def board_of(name):
 def fields(name):
     """The fields of a board's states."""
     found = solver.load_game(board_of(name)).fields
-    rows = ((f"`{f.name}`", f.help, left_out(f), f"`{f.name}={f.sample}`") for f in found)
-    return table("| field | what it is | if left out | example |", rows)
+    rows = ((f"`{f.name}`", f.help, left_out(f)) for f in found)
+    return table("| field | meaning | if left out |", rows)
 
 
 def left_out(field):
@@ -99,7 +87,7 @@ def charts(name):
     """The charts of a board."""
     found = solver.load_game(board_of(name)).need(Charts).kinds
     rows = ((f"`{kind.name}`", kind.shows, kind.reading) for kind in found)
-    return table("| `--what` | what it shows | how to read it |", rows)
+    return table("| `--what` | shows | how to read it |", rows)
 
 
 def options(name):
@@ -111,7 +99,7 @@ def options(name):
         rows.append(
             (f"`{option}`", ", ".join(map(said, values)), said(f.default), f.description, example)
         )
-    return table("| option | values | default | what it does | example |", rows)
+    return table("| option | values | default | meaning | example |", rows)
 
 
 def example_of(values, usual):
@@ -126,49 +114,35 @@ def example_of(values, usual):
     return str(other[1]) if isinstance(other, range) else said(other).strip("`")
 
 
-def boards(game):
-    """The boards that the package brings."""
-    rows = ((f"`{each.name}`", each.game_title, each.about) for each in info.boards())
-    return table("| name | game | what it is |", rows)
-
-
 SIZES = [
-    *(("press-your-luck/1985-02", {"score_unit": unit, "outcomes": outcomes, "frontier": spins})
-      for unit, outcomes, spins in (
-          (1000, "all", 1), (1000, "all", 2), (1000, "8", 2), (1000, "all", 4), (500, "all", 1),
-          (500, "all", 2), (500, "12", 2), (500, "all", 3), (500, "all", 4), (250, "all", 1),
-          (250, "all", 2), (250, "12", 2), (250, "all", 3), (250, "all", 4))),
-    *(("goofspiel/points", {"cards": cards}) for cards in (9, 11, 13)),
-    *((name, {}) for name in ("goofspiel/win", "skunk/seed", "pig/race", "pig/rounds",
-                              "jackpot/seed", "jackpot/shut-the-box")),
+    *(("press-your-luck/1985-02", options) for options in (
+        {"score_unit": 1000, "frontier": 2}, {"score_unit": 500, "frontier": 2},
+        {"score_unit": 500, "frontier": 2, "decisions": 8}, {"score_unit": 250, "frontier": 2},
+        {"score_unit": 250, "frontier": 4})),
+    ("goofspiel/points", {"cards": 11}), ("goofspiel/points", {"cards": 13}),
+    *((name, {}) for name in ("skunk/seed", "pig/race", "pig/rounds", "jackpot/seed")),
 ]  # fmt: skip
-"""Boards and options whose sizes the documentation says."""
-ERROR = re.compile(r"^\| \$(\d+), (\w+) \| ([\d.]+) \|.*?\| ([\d.]+%) \|", re.MULTILINE)
+"""Boards and options whose sizes the README lists."""
 
 
-def sizes(page):
-    """How large boards get, and how long they take on two cores, as `luckbase.plan` predicts; of
-    coarser boards also how far they are off, from the table that was measured."""
-    text, rows = (ROOT / "docs" / page).read_text(encoding="utf-8"), []
-    errors = {(unit, outcomes): rest for unit, outcomes, *rest in ERROR.findall(text)}
+def sizes(_):
+    """How large boards are, and how long they take on two cores, as `luckbase.plan` predicts."""
+    rows = []
     for name, options in SIZES:
         planned = luckbase.plan(
             luckbase.load_board(name, **options), workers=2, memory=16 * 10**9, results="nowhere"
         )
-        said = [f"--set {name}={value}" for name, value in options.items() if value != "all"]
-        key = (str(options.get("score_unit")), str(options.get("outcomes")))
-        error = errors.get(key, ["", ""]) if options.get("frontier") == 2 else ["", ""]
-        rows.append([
-            f"`{' '.join([name, *said])}`", sentences.count(planned.states),
-            sentences.size(planned.table_bytes), sentences.duration(planned.seconds), *error,
-        ])  # fmt: skip
-    return table(
-        "| board, options | states | on disk | time | mean error | decides otherwise |", rows
-    )
+        settings = [f"--set {option}={value}" for option, value in options.items()]
+        rows.append((
+            f"`{' '.join([name, *settings])}`", sentences.count(planned.states),
+            sentences.size(planned.table_bytes), sentences.duration(planned.seconds),
+        ))  # fmt: skip
+    return table("| board, options | states | on disk | time |", rows)
 
 
 PARTS = {
-    "fields": fields, "charts": charts, "options": options, "boards": boards, "sizes": sizes,
+    "fields": fields, "charts": charts, "options": options, "sizes": sizes,
+    "commands": short_table,
 }  # fmt: skip
 
 
@@ -213,9 +187,8 @@ def pairs(state):
 if __name__ == "__main__":
     for file, drawn in pictures().items():
         file.write_text(drawn, encoding="utf-8")
-    for page_with_parts in (ROOT / "docs").rglob("*.md"):
-        was = page_with_parts.read_text(encoding="utf-8")
-        if with_parts(was) != was:
-            page_with_parts.write_text(with_parts(was), encoding="utf-8")
-    if START in README.read_text(encoding="utf-8"):
-        README.write_text(with_table(README.read_text(encoding="utf-8")), encoding="utf-8")
+    for page in PAGES:
+        before = page.read_text(encoding="utf-8")
+        after = with_parts(before)
+        if after != before:
+            page.write_text(after, encoding="utf-8")

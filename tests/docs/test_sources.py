@@ -37,10 +37,10 @@ def test_no_comment_refers_to_a_page_that_the_repository_does_not_have():
 
 
 def test_every_source_that_is_named_exists():
-    known = anchors(ROOT / "docs/sources.md")
+    known = anchors(ROOT / "docs/numbers.md")
     named = 0
     for path in texts():
-        for anchor in re.findall(r"sources\.md#([\w-]+)", path.read_text(encoding="utf-8")):
+        for anchor in re.findall(r"numbers\.md#([\w-]+)", path.read_text(encoding="utf-8")):
             named += 1
             assert anchor in known, f"{path.relative_to(ROOT)}: #{anchor}"
     assert named >= 25

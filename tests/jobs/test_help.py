@@ -44,7 +44,8 @@ def test_a_word_that_may_be_left_out_is_in_brackets():
 
 def test_the_commands_that_are_said_to_ask_a_store_take_a_table():
     page = Path(__file__).parents[2] / "docs/how-to/store.md"
-    (said,) = re.findall(r"^(`query`.*) answer as of a folder", page.read_text(), re.MULTILINE)
+    text = " ".join(page.read_text(encoding="utf-8").split())
+    (said,) = re.findall(r"(`query`[^.]*) take a URI like a folder", text)
     for name in re.findall(r"`(\w+)`", said):
         assert PARSED[name].params[0].metavar.lstrip("[").startswith("TABLE"), name
 

@@ -65,7 +65,7 @@ def test_the_page_has_the_published_leads():
         rows = [row for row in csv.DictReader(file) if row["third_score"] == "0"]
     found = {(row["spins"], int(row["rival_score"])): row["passes"] for row in rows}
     lines = (FOLDER / "press-your-luck-passing.md").read_text(encoding="utf-8").splitlines()
-    start = lines.index("## At what lead to pass")
+    start = lines.index("## At which lead to pass")
     table = [re.split(r" ?\| ?", line)[1:-1] for line in lines[start + 4 :]]
     table = table[: next(i for i, cells in enumerate(table) if not cells)]
     assert len(table) == len({spins for spins, _ in found}) > 3

@@ -1,6 +1,6 @@
 """Follow a game of Press Your Luck as people tell it, line by line.
 
-docs/how-to/advise.md lists the lines. A line with semicolons describes all players in turn order.
+docs/how-to/agents.md lists the lines. A line with semicolons describes all players in turn order.
 Every other line is a name, or its beginning, and the event that happened to that player.
 
 A position keeps the exact dollars and every whammy; its state, for the board's tables, has them in

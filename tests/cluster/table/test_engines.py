@@ -1,4 +1,4 @@
-"""DuckDB, pandas and polars read a table as it is: the notebook page's own lines, after solves of
+"""DuckDB, pandas and polars read a table as it is: the lines of the page on stores, after solves of
 two boards and a search in the same results folder."""
 
 import re
@@ -14,7 +14,7 @@ from luckbase import cluster, solver
 from luckbase.solver.game.capabilities import Layout
 
 ROOT = Path(__file__).parents[3]
-PAGE = (ROOT / "docs/how-to/notebook.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs/how-to/store.md").read_text(encoding="utf-8")
 FEBRUARY = ROOT / "boards/press-your-luck/1985-02.toml"
 POINTS = ROOT / "boards/goofspiel/points.toml"
 WIN = ROOT / "boards/goofspiel/win.toml"
@@ -41,7 +41,7 @@ def test_the_pages_sql_runs_on_one_table(folder, monkeypatch):
     monkeypatch.chdir(folder)
     (code,) = (block for block in blocks("python") if "import duckdb" in block)
     found = {}
-    exec(compile(code, "notebook.md", "exec"), found)
+    exec(compile(code, "store.md", "exec"), found)
     rows = found["close"]
     assert len(rows) == 10
     with cluster.open_table(next((folder / "results").glob("*/*/ab2edb73e281"))) as table:
@@ -54,7 +54,7 @@ def test_the_pages_pandas_and_polars_lines_run(folder, monkeypatch, capsys):
     monkeypatch.chdir(folder)
     (code,) = (block for block in blocks("python") if "import duckdb" in block)
     found = {}
-    exec(compile(code, "notebook.md", "exec"), found)
+    exec(compile(code, "store.md", "exec"), found)
     passed = found["passed"]
     assert isinstance(passed, pandas.DataFrame)
     assert len(passed) > 0 and set(passed["best"]) <= {"pass to 1", "pass to 2", "pass to 3"}
