@@ -10,7 +10,7 @@ with its own peers.
   action of random states, one by one, in a batch, and of the rows of an export.
 * ``decisions``: tables of payoffs and of decisions of up to twelve spins: time, memory, bytes; and
   other encodings. 19 GB of memory, half an hour.
-* ``search``: states with known payoffs (docs/sources.md#numbers-of-this-project) from the
+* ``search``: states with known payoffs (docs/numbers.md#numbers-of-this-project) from the
   root, with no table, one worker; then two larger ones by stages, with 1 and 2 workers.
 * ``cycles``: games whose states come back to each other, against their floors.
 * ``replay``: times of shards through the real schedule, on 16, 128 and 1,024 cores.

@@ -14,7 +14,7 @@ QUESTIONS = (
     ("six spins", 250, "next", {"scores": "0,8000,3000", "earned": "0,6,0"}),
     ("five spins at $500", 500, "next", {"scores": "0,2000,3500", "earned": "0,3,2"}),
 )
-"""(what it is, score_unit, tied_pass, fields); source: docs/sources.md#numbers-of-this-project."""
+"""(what it is, score_unit, tied_pass, fields); source: docs/numbers.md#numbers-of-this-project."""
 
 
 def search_suite(board, results):

@@ -106,7 +106,7 @@ Litras whammy
 Litras passes 2 to Larson
 Larson prize 2636
 Larson 110237, 0 spins, 1 whammy; Long 0, 0 spins, 1 whammy; Litras 0, 0 spins, 1 whammy"""
-"""The end of Michael Larson's game, with the facts of docs/sources.md; the rest is assumed."""
+"""The end of Michael Larson's game, with the facts of docs/numbers.md; the rest is assumed."""
 WHOLE_ROUND = """Lou 1500, 3 spins; Kim 3000, 2 spins; Sam 4250, 2 spins
 Lou 1400
 Lou 500 + spin

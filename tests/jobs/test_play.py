@@ -153,7 +153,7 @@ def test_in_one_round_to_stick_at_once_costs_the_whole_game(played):
 
 @pytest.mark.parametrize(("file", "value"), [(PIG, PIG_GOES_FIRST), (SKUNK, SKUNK_GOES_FIRST)])
 def test_the_chances_shown_are_exact(file, value):
-    """docs/sources.md#numbers-of-this-project, at goal 20."""
+    """docs/numbers.md#numbers-of-this-project, at goal 20."""
     game = solver.load_game(solver.load_board(file))
     root = game.start()
     found = worth_of(game, root).action_values(expand(game, root.reshape(1, -1))).values[0]

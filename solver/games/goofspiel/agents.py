@@ -17,8 +17,8 @@ for another objective, depends on the choice. These agents play the strategies t
 upcard and lead, in either seat (player 2 plays as player 1 of the swapped state), whether or not
 the board keeps cards.
 
-Sources: docs/sources.md#ross-1971 (bidding the upcard is optimal against an opponent who bids at
-random), docs/sources.md#rhoads-and-bartholdi-2012 (the 1 against the 9).
+Sources: docs/numbers.md#ross-1971 (bidding the upcard is optimal against an opponent who bids at
+random), docs/numbers.md#rhoads-and-bartholdi-2012 (the 1 against the 9).
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
 picture. They show the first move, or any position before a card is turned up, given by the fields
 of a state (`FirstBids`).
 
-Source: docs/sources.md#rhoads-and-bartholdi-2012, section 4.
+Source: docs/numbers.md#rhoads-and-bartholdi-2012, section 4.
 """
 
 from __future__ import annotations

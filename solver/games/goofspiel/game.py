@@ -13,7 +13,7 @@ upcard's points, as a reward (points) or into the lead (winning). For winning, a
 the deck's points decides the game: such a state becomes the empty state with a lead of 1 or -1. At
 the end the payoff is 1, 1/2 or 0.
 
-Source: docs/sources.md#rhoads-and-bartholdi-2012, sections 2 and 3.
+Source: docs/numbers.md#rhoads-and-bartholdi-2012, sections 2 and 3.
 """
 
 from __future__ import annotations

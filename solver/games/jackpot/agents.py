@@ -5,7 +5,7 @@ index into `actions`, the list from `choices` (`solver.games.jackpot.game`). Act
 tiles as bits, so a set with higher tiles has a higher number, and rolling more dice has a higher
 number than rolling fewer.
 
-Source: docs/sources.md#french-2022 (the six agents).
+Source: docs/numbers.md#french-2022 (the six agents).
 """
 
 from __future__ import annotations

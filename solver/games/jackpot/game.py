@@ -22,7 +22,7 @@ Box uses only the sum of a roll, so all rolls with the same sum are one state. I
 die if one may be rolled and can show the sum, and otherwise as the most even dice, low ones first
 (7 is 3,4 and 12 is 6,6).
 
-Sources: docs/sources.md#french-2022, docs/sources.md#shut-the-box.
+Sources: docs/numbers.md#french-2022, docs/numbers.md#shut-the-box.
 """
 
 from __future__ import annotations

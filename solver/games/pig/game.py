@@ -28,7 +28,7 @@ game, from where the cut is hardly ever reached, the error is much smaller.
 scores unchanged, so cycles involve only {(m, y), (y, m)}: the pair of banked scores and who acts.
 The kernel solves each such pair after those with a higher sum, and one sweep is enough.
 
-Source: docs/sources.md#pig-blog.
+Source: docs/numbers.md#pig-blog.
 """
 
 from __future__ import annotations

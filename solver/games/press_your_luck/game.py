@@ -24,7 +24,7 @@ Merging: with T spins left in all, a player with w whammies and w + T < max_wham
 out any more, so w is written as 0. This does not hold if a player may choose to lose a whammy,
 because they may do so to stay level, or if a slide brings several spins.
 
-Sources: docs/sources.md#pressorpass, docs/sources.md#fan-pages-of-press-your-luck.
+Sources: docs/numbers.md#pressorpass, docs/numbers.md#fan-pages-of-press-your-luck.
 """
 
 from __future__ import annotations

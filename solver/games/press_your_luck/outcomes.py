@@ -420,7 +420,7 @@ class Start(Section):
     in turn order, the lowest score first; of equal scores the player with fewer spins is first,
     then the one on the left.
 
-    Sources: docs/sources.md#fan-pages-of-press-your-luck, docs/sources.md#pyl-ml.
+    Sources: docs/numbers.md#fan-pages-of-press-your-luck, docs/numbers.md#pyl-ml.
     """
 
     scores: tuple[Annotated[StrictInt, Field(ge=0, le=MAX_DOLLARS)], ...]

@@ -24,7 +24,7 @@ order "spend a spin" maps each region onto a contiguous piece of the configurati
 "gain a spin" maps each block of equal passed spins onto a contiguous piece of the next block: so a
 kernel streams and never gathers. The row number is the state's key inside its tier.
 
-Source: docs/sources.md#gamescrafters (the word tier); the order is this project's own.
+Source: docs/numbers.md#gamescrafters (the word tier); the order is this project's own.
 """
 
 from __future__ import annotations

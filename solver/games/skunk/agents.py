@@ -5,7 +5,7 @@ rounds. After each roll they stick with the chance min(1, rolls ** (4 v) / 50), 
 rolls) / sides. They always roll first, and need the rolls of the turn. ``optimal`` plays as in the
 table, even if the opponent does not; ``best-response`` plays best against the other.
 
-Source: docs/sources.md#pig-blog.
+Source: docs/numbers.md#pig-blog.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ third, and so on. At goal - mine the turn has won; the list ends there if its la
 A turn is **uncertain** if the difference between rolling and holding is within the table's error.
 It is marked, and the chart holds there.
 
-Source: docs/sources.md#gottahack-1998.
+Source: docs/numbers.md#gottahack-1998.
 """
 
 from __future__ import annotations

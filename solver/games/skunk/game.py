@@ -11,7 +11,7 @@ A player who has rolled has at least a point, so turn = 0 is before the first ro
 dice as whole numbers of rolls. Ties between actions: holding comes first; rolling must be better by
 more than the tolerance.
 
-Sources: docs/sources.md#gottahack-1998, docs/sources.md#neller-and-presser-2004.
+Sources: docs/numbers.md#gottahack-1998, docs/numbers.md#neller-and-presser-2004.
 """
 
 from __future__ import annotations

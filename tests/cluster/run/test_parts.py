@@ -83,7 +83,7 @@ def test_a_state_and_its_swap_are_one_row_with_the_payoffs_exchanged(whole):
 
 @pytest.mark.parametrize("board", [POINTS, WIN])
 def test_a_turned_card_is_answered_with_both_sides_bids(board, tmp_path):
-    """docs/sources.md#numbers-of-this-project: on the 5,
+    """docs/numbers.md#numbers-of-this-project: on the 5,
     points .8636 on the 5; win 1: .1444, 2: .0154, 5: .8402."""
     table = cluster.solve(solver.load_board(board, cards=5), results=tmp_path).table
     every = dict.fromkeys(("mine", "theirs", "deck"), "1,2,3,4,5")

@@ -29,7 +29,7 @@ BOARDS = Path(__file__).parents[3] / "boards"
     ],
 )
 def test_search_gives_the_fractions_of_small_goals(board, goal, exact, tmp_path):
-    """docs/sources.md#numbers-of-this-project."""
+    """docs/numbers.md#numbers-of-this-project."""
     read = solver.load_board(BOARDS / f"{board}.toml", goal=goal)
     digests = set()
     for workers, one_piece in ((1, 10**6), (2, 0), (3, 10)):

@@ -161,7 +161,7 @@ def test_a_file_is_plain_parquet_with_the_documented_columns(path):
     ],
 )
 def test_the_plan_has_the_known_numbers_of_states(unit, counts):
-    """docs/sources.md#numbers-of-this-project: states of the full
+    """docs/numbers.md#numbers-of-this-project: states of the full
     table (three in, plus two in), February 1985."""
     layout = solver.load_layout(solver.load_board(FEBRUARY, score_unit=unit, frontier=5))
     plan = make_plan(layout)

@@ -240,7 +240,7 @@ def test_on_the_highest_card_the_next_two_are_never_bid(cards):
 
 
 def test_winning_with_five_cards_bids_less_on_the_five():
-    """docs/sources.md#numbers-of-this-project: 1 .1444, 2 .0154, 5 .8402
+    """docs/numbers.md#numbers-of-this-project: 1 .1444, 2 .0154, 5 .8402
     where points ask for .8636."""
     chances = first_move(solved(5, "win")).chances[:, -1]
     np.testing.assert_allclose(chances, [0.1444, 0.0154, 0, 0, 0.8402], rtol=0, atol=5e-5)

@@ -83,7 +83,7 @@ def start_bounds(layout):
 
 def test_the_race_is_worth_what_neller_and_presser_print():
     """.5306 in Optimal play of the dice game Pig (2004); all digits:
-    docs/sources.md#numbers-of-this-project."""
+    docs/numbers.md#numbers-of-this-project."""
     assert start(RACE) == pytest.approx(0.530592725274, abs=1e-12)
     assert 2 * solved(RACE).error < 2e-12
 
@@ -118,7 +118,7 @@ def test_the_rounds_are_worth_their_known_numbers(rounds, value):
 
 
 def test_nobody_draws_under_the_best_play_of_ten_rounds():
-    """docs/sources.md#numbers-of-this-project: player two, level in his last turn,
+    """docs/numbers.md#numbers-of-this-project: player two, level in his last turn,
     wins for sure."""
     chances = rounds_agents.chances(pig(ROUNDS), "optimal", "optimal")
     assert chances[0] == pytest.approx(start(ROUNDS), abs=1e-13)
@@ -145,7 +145,7 @@ def test_evaluate_says_what_is_known_of_the_rounds():
 
 
 def test_20_and_21_are_the_best_numbers_to_hold_at_by_points_a_turn():
-    """docs/sources.md#numbers-of-this-project: they tie exactly at 9.561337."""
+    """docs/numbers.md#numbers-of-this-project: they tie exactly at 9.561337."""
     game = pig(ROUNDS)
     points = [rounds_agents.points_of_turns(game, f"hold-at-{k}") for k in range(1, 41)]
     means = [each @ np.arange(len(each)) for each in points]

@@ -114,7 +114,7 @@ def test_every_state_satisfies_the_rules_bellman_equation(planes):
 
 
 def test_three_at_the_cap_pass_one_spin_round_for_ever():
-    """docs/sources.md#numbers-of-this-project: .36528138, .28711239, .34760623; they depend on the
+    """docs/numbers.md#numbers-of-this-project: .36528138, .28711239, .34760623; they depend on the
     chances of a whammy and of plus a spin alone."""
     chances = {"whammy": "1/6", "1": str(1 - Fraction(1, 6) - Fraction(71, 243)),
                "1 + spin": "71/243"}  # fmt: skip

@@ -88,7 +88,7 @@ def test_what_choosing_brings_who_is_up_says_the_full_table():
 
 
 def test_three_at_the_cap_with_one_spin_on_the_board_of_february():
-    """docs/sources.md#numbers-of-this-project, whatever the next in turn order may choose."""
+    """docs/numbers.md#numbers-of-this-project, whatever the next in turn order may choose."""
     board = press_your_luck(FEBRUARY, score_unit="1000", frontier="1")
     planes = load_layout(board)
     state = planes.game.parse({"scores": (20_000,) * 3, "earned": (1, 0, 0)}).reshape(1, -1)

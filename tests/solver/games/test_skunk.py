@@ -93,7 +93,7 @@ def bellman(race, out):
     [((0, 0, 0), 0.519558893862), ((0, 5, 0), 0.497331818708), ((67, 0, 0), 0.858475698797)],
 )
 def test_the_chances_are_the_known_ones(state, chance):
-    """docs/sources.md#numbers-of-this-project; the .5195594,
+    """docs/numbers.md#numbers-of-this-project; the .5195594,
     .4973309, .858472 of 1998 are near."""
     assert value(SEED, *state) == pytest.approx(chance, abs=1e-11)
 
@@ -119,7 +119,7 @@ def strategy(path=TINY, tolerance=1e-11):
     ],
 )
 def test_the_chart_has_the_seeds_lines(mine, yours, toggles):
-    """The five lines that docs/sources.md#gottahack-1998 prints."""
+    """The five lines that docs/numbers.md#gottahack-1998 prints."""
     line = strategy(SEED).entry(mine, yours)
     assert str(line) == f"({mine},{yours}) {value(SEED, mine, yours, 0):.7f} - {toggles}".replace(
         " 0.", " ."
@@ -130,7 +130,7 @@ def test_the_chart_has_the_seeds_lines(mine, yours, toggles):
     ("goal", "exact"), [(10, Fraction(46656, 68491)), (20, Fraction(20155392, 33433085))]
 )
 def test_small_goals_have_their_exact_fractions(goal, exact):
-    """docs/sources.md#numbers-of-this-project; found again by the reference
+    """docs/numbers.md#numbers-of-this-project; found again by the reference
     solver, and by the kernel within its own bound."""
     assert reference_of(goal, 2, 6, "score").value[0, 0, 0] == exact
     out, bound = solved(TINY, (("goal", goal),))

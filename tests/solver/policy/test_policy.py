@@ -72,7 +72,7 @@ def test_the_best_play_is_the_seeds_optimum(name):
     ("board", "value"), [("shut-the-box", 0.071431622306), ("shut-the-box-sum", -11.157508444203)]
 )
 def test_shut_the_box(board, value):
-    """docs/sources.md#numbers-of-this-project."""
+    """docs/numbers.md#numbers-of-this-project."""
     game = jackpot(board)
     graph = Graph(game)
     at = graph.solve(game.start()[None])
