@@ -120,7 +120,7 @@ SIZES = [
         {"score_unit": 500, "frontier": 2, "decisions": 8}, {"score_unit": 250, "frontier": 2},
         {"score_unit": 250, "frontier": 4})),
     ("goofspiel/points", {"cards": 11}), ("goofspiel/points", {"cards": 13}),
-    *((name, {}) for name in ("skunk/seed", "pig/race", "pig/rounds", "jackpot/seed")),
+    *((name, {}) for name in ("skunk/seed", "pig/race", "pig/rounds")),
 ]  # fmt: skip
 """Boards and options whose sizes the README lists."""
 
