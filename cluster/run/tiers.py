@@ -374,7 +374,7 @@ class TierRun(Run[SolvedTiers]):
 class TierJob:
     """Fields of all jobs that solve tiers.
 
-    keep: return the payoffs that others read.
+    keep: keep the payoffs for other shards.
     threads: number of threads that solve and write files.
     """
 

@@ -39,7 +39,7 @@ FEW, EARLY = 2000, 4
 """A box expected to have fewer than FEW states may have millions, as below a root. It is cut EARLY
 times earlier."""
 BURST = 2
-"""Stages are combined only while their total would exceed `SHARD_STATES` at most this many times if
+"""Stages are combined only if they would have at most this many times `SHARD_STATES` states should
 they burst."""
 MAX_GROWTH = 4.0
 DEEPEST = 8

@@ -212,7 +212,7 @@ class Sweep(_StageJob):
     below: stages and box of each shard that it reads.
     file: name of the table's file that it writes.
     error: error bound of payoffs, without the gaps of cycles.
-    keep: return the payoffs to the driver.
+    keep: keep the payoffs for other shards.
     commit: write the file.
     stored: the committed file, if payoffs are only to be read back.
     """
