@@ -13,7 +13,6 @@ from luckbase.solver.game.rules import Level
 from luckbase.solver.search.find_stages import CACHED
 from luckbase.solver.search.keys import NO_KEYS
 from luckbase.solver.search.stages import WHOLE, Stages
-from tests.bench.search_replay import in_order
 from tests.solver.search.laid_out import Laid, Shape, shapes
 from tests.solver.search.stages_below import found_of, tiny
 
@@ -244,12 +243,3 @@ def test_what_is_left_to_others_comes_after_who_left_it_and_before_who_waited(sa
     for path, before in waited.items():
         for one in set().union(*(all_of(one) for one in before)) if before else set():
             assert came.index(one) < came.index(path)
-    found = in_order(order.shards)
-    paths = [one.path for one in found]
-    assert paths == sorted(came)
-    for i, one in enumerate(found):
-        assert all(k < i for k in one.after)
-        assert len(one.path) == 1 or paths.index(one.path[:-1]) in one.after
-        if len(one.path) == 1:
-            wanted = set().union(*(all_of(k) for k in waited[one.path])) if one.after else set()
-            assert {paths[k] for k in one.after} == wanted
