@@ -2,6 +2,7 @@
 
 import csv
 import importlib.util
+import itertools
 import re
 from pathlib import Path
 
@@ -66,8 +67,8 @@ def test_the_page_has_the_published_leads():
     found = {(row["spins"], int(row["rival_score"])): row["passes"] for row in rows}
     lines = (FOLDER / "press-your-luck-passing.md").read_text(encoding="utf-8").splitlines()
     start = lines.index("## At which lead to pass")
-    table = [re.split(r" ?\| ?", line)[1:-1] for line in lines[start + 4 :]]
-    table = table[: next(i for i, cells in enumerate(table) if not cells)]
+    rows = itertools.takewhile(lambda line: line.startswith("|"), lines[start + 4 :])
+    table = [re.split(r" ?\| ?", line)[1:-1] for line in rows]
     assert len(table) == len({spins for spins, _ in found}) > 3
     for spins, *leads in table:
         for rival, lead in zip(range(2000, 15_000, 2000), leads, strict=True):
