@@ -1,5 +1,4 @@
-"""``luckbase info``, ``query`` and ``export``: list and explain boards and tables, answer by state,
-write rows to files."""
+"""``luckbase info``, ``query`` and ``export``: describe tables, answer queries, write rows."""
 
 from __future__ import annotations
 
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
     from luckbase.solver.game.capabilities import Position
 
 WIDTH = 80
-"""Columns of what is printed, where the terminal has as many."""
+"""Maximum columns of printed text."""
 NAME = 24
 """Of a name in front of a text, at most; a longer one has a line to itself."""
 LEFT_OUT = "left out, so taken as: "
@@ -137,7 +136,7 @@ def _explain(table: str, settings: list[str] | None, results: Path, as_json: boo
 
 
 def _text_width() -> int:
-    """The columns of a line: the terminal's, 80 at most."""
+    """Return the columns of a line: the terminal's, at most 80."""
     return min(terminal.width(sys.stdout) or WIDTH, WIDTH)
 
 
@@ -146,7 +145,7 @@ def _lines(text: str) -> list[str]:
 
 
 def _command_lines(command: str) -> list[str]:
-    """A command that can be copied, over several lines where it is long."""
+    """Return a command over several lines if it is long, in a form that can be copied."""
     lines = [""]
     for word in command.split(" "):
         if len(lines[-1]) + len(word) + 4 > _text_width() and lines[-1]:
@@ -157,14 +156,14 @@ def _command_lines(command: str) -> list[str]:
 
 
 def _runs(names: Iterable[str]) -> Iterable[str]:
-    """Names, those that differ in a number that counts up as one."""
+    """Combine names that differ only in consecutive numbers."""
     for stem, of_stem in groupby(names, lambda name: name.rstrip("0123456789")):
         first, *_, last = [*of_stem] * 2
         yield first if first == last else f"{first} to {last.removeprefix(stem)}"
 
 
 def _print_pairs(pairs: Iterable[tuple[str, str]]) -> None:
-    """Names, each with its text beside it; a name that is too long has a line to itself."""
+    """Print names with their texts beside them; a name that is too long gets its own line."""
     rows = [*pairs]
     column = 4 + max((len(name) for name, _ in rows if len(name) <= NAME), default=0)
     width = _text_width()
@@ -305,8 +304,7 @@ def query(
 
 
 def _start_of(table: Table, name: str) -> dict[str, Any]:
-    """Return the state in which every play begins. Raises OptionError if there is none, or if there
-    are several."""
+    """Return the game's start. Raises OptionError if there is none or more than one."""
     start = table.game.start()
     if start is not None:
         return table.game.describe(start)
@@ -343,8 +341,8 @@ def _print_decision(
 
 
 def _answer_batch(table: Table, batch: str, out: str, columns: dict[str, bool] | None) -> None:
-    """Answer every state in a file; write when all of them are answered. columns: which there are
-    beside the payoffs; None for JSON lines with all."""
+    """Answer every state in a file, and write the answers when all are computed. columns: columns
+    in addition to payoffs; None for JSON lines with everything."""
     from luckbase.cluster.table.frames import format_of, read_rows, write_lines, write_rows
 
     target = None if out == "-" else format_of(out)
@@ -361,7 +359,7 @@ def _answer_batch(table: Table, batch: str, out: str, columns: dict[str, bool] |
 
 
 def _is_blank_somewhere(column: pa.ChunkedArray) -> bool:
-    """Whether a cell says nothing, so that the field's default is taken."""
+    """True if a cell is blank, so that the field's default is used."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

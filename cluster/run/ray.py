@@ -1,9 +1,9 @@
-"""Workers of a Ray cluster: one that is joined, or one that is started here.
+"""Workers of a Ray cluster, which may already be running or is started here.
 
-A shard is one task (`nodes.run`). It takes the payoffs that it reads as references to objects, and
-yields its own payoffs first, so that others read them while it writes its files. A node that can
-reach the table writes the files itself; the bytes of other files come back to the driver. Ray
-chooses the node, carries objects, spills them to disk, and runs a task again if its node or its
+A shard is one task (`nodes.run`). It takes the payoffs that it reads as object references, and
+yields its own payoffs first, so that other tasks can read them while it writes its files. A node
+that can reach the table writes the files itself; otherwise their bytes are returned to the driver.
+Ray chooses the node, moves objects, spills them to disk, and runs a task again if its node or its
 objects are lost.
 """
 
@@ -44,14 +44,17 @@ from luckbase.solver.errors import LuckbaseError, MemoryLimitError, OptionError,
 from luckbase.solver.sentences import option, size
 
 RETRIES = 3
-"""How often a task is tried again if its worker dies."""
+"""How often a task is retried if its worker dies."""
 POLL_SECONDS = 1.0
 
 
 @dataclass
 class _Running:
-    """A task that runs. sent: the files that go with it, by name; seen: how many of its results
-    have come."""
+    """A running task.
+
+    sent: the files sent with it, by name.
+    seen: number of results received.
+    """
 
     task: Task
     sent: dict[str, Any] = field(default_factory=dict)
@@ -62,10 +65,10 @@ class _Running:
 
 
 class RayWorkers:
-    """Workers that Ray places."""
+    """Workers placed by Ray."""
 
     def __init__(self, ray: Any, location: TableLocation, nodes_: Nodes, max_slots: int) -> None:
-        """max_slots: how many at most; 0 for all cores of the cluster."""
+        """max_slots: maximum number of slots; 0 for all cores of the cluster."""
         self._ray, self._location, self.nodes, self._max_slots = ray, location, nodes_, max_slots
         self._remote = ray.remote(num_returns="streaming", max_retries=RETRIES)(nodes.run)
         self._tasks: dict[Any, _Running] = {}
@@ -76,7 +79,7 @@ class RayWorkers:
 
     @property
     def slots(self) -> int:
-        """All cores, and one task more, so that no core waits for the driver."""
+        """All cores, and one more task so that no core waits for the driver."""
         cores = sum(node.slots for node in self.nodes.by_id.values())
         return min(cores, self._max_slots or cores) + 1
 
@@ -142,13 +145,13 @@ class RayWorkers:
         task = running.task
         try:
             reference = next(results)
-        except StopIteration:  # Ray 2.60 can end a task half-way on a busy host, without an error
+        except StopIteration:  # Ray 2.60 may end a task early on a busy host, without an error
             return self._again(results)
         running.seen += 1
         if running.seen == 1:
             try:
                 running.node = self._get(reference)
-            except NotSeenError as error:  # its node does not see the table: send the files
+            except NotSeenError as error:  # its node cannot reach the table: send the files
                 storage = storage_at(self._location.table)
                 running.sent |= {name: self._ray.put(storage.read(name)) for name in error.names}
                 self._again(results)
@@ -172,15 +175,14 @@ class RayWorkers:
         return receipt
 
     def _again(self, results: Any) -> None:
-        """Submit a task again."""
         running = self._tasks.pop(results)
         if running.tries == RETRIES:
             raise WorkerError(f"Ray stopped a task {RETRIES + 1} times; {STAYS}")
         self._submit(_Running(running.task, running.sent, running.tries + 1))
 
     def _get(self, reference: Any) -> Any:
-        """Return an object. Raises what its task raised; PayoffsLostError if Ray cannot recover
-        it; WorkerError as soon as the head of the cluster is silent."""
+        """Return an object. Raises the exception of its task; PayoffsLostError if Ray cannot
+        recover it; WorkerError as soon as the head of the cluster is silent."""
         errors = self._ray.exceptions
         lost = errors.ObjectLostError, errors.TaskUnschedulableError, errors.NodeDiedError
         while True:
@@ -223,9 +225,9 @@ def _reason(text: str) -> str:
 
 CONNECT_SECONDS, LEAVE_SECONDS = 60.0, 10.0
 UNLIMITED = 10**14
-"""Bytes of memory that a Ray on this machine may give to its tasks: the schedule limits them."""
+"""Bytes of memory that a Ray on this machine may give to tasks: the schedule limits them."""
 LEAST_STORE = 100 << 20
-"""Bytes of the smallest object store."""
+"""Minimum bytes of an object store."""
 DRIVER = {
     "RAY_USAGE_STATS_ENABLED": "0",
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
@@ -233,17 +235,15 @@ DRIVER = {
     "RAY_grpc_client_keepalive_time_ms": "60000",
     "RAY_grpc_client_keepalive_timeout_ms": "10000",
 }
-"""Settings of Ray in this process, unless the environment has others. The last two break a silent
-connection after 70 seconds: Ray would wait for ever for a task whose node was cut off."""
+"""Settings of Ray in this process, unless the environment sets others. The last two break a silent
+connection after 70 seconds; otherwise Ray would wait forever for a task on a disconnected node."""
 CONNECT = "import ray, sys; ray.init(sys.argv[1], log_to_driver=False, logging_level='ERROR')"
 
 
 @cache
 def check_address(address: str) -> None:
-    """Connect to a cluster in another process, because Ray may print, end its process, or wait.
-
-    Raises OptionError.
-    """
+    """Connect to a cluster in another process, because Ray may print, end its process, or block.
+    Raises OptionError."""
     command = [sys.executable, "-P", "-c", CONNECT, address]
     environment = {**DRIVER, **os.environ}
     where = f"{option('address')}: the Ray cluster at {address}"
@@ -274,7 +274,7 @@ def ray_workers(
 ) -> Iterator[Workers]:
     """Connect to the Ray cluster at an address, or start Ray here (``local``), for one solve.
 
-    workers: how many at most, 0 for all cores of a cluster.
+    workers: maximum number; 0 for all cores of a cluster.
     store: bytes of the object store of a Ray that is started here.
 
     Raises OptionError if a node has other versions than this process.
@@ -362,10 +362,8 @@ def _leave(ray: Any) -> None:
 
 @contextmanager
 def _environment(values: Mapping[str, str]) -> Iterator[None]:
-    """Set environment variables, which Ray reads when it is imported and when it connects.
-
-    Afterwards the environment is as before.
-    """
+    """Set environment variables, which Ray reads on import and when it connects. Restore the
+    environment afterwards."""
     before = dict(os.environ)
     os.environ.update(values)
     try:
@@ -379,21 +377,19 @@ def _environment(values: Mapping[str, str]) -> Iterator[None]:
 # --- Ray on this machine -------------------------------------------------------------------------
 
 KEEPER = '"$@" > "$0" 2>&1 < /dev/null & read -r _; kill $! 2> "$0"; wait $!; rm -rf "${0%/*}"'
-"""Run a command until the process that started it ends, however it ends; then remove the folder."""
+"""Run a command until the process that started it ends for any reason; then remove the folder."""
 
 
 @cache
 def _token() -> str:
-    return secrets.token_hex(32)  # one a process: Ray keeps the first that it reads
+    return secrets.token_hex(32)  # one per process: Ray keeps the first that it reads
 
 
 @contextmanager
 def _ray_here(workers: int, spill: Path, store: int) -> Iterator[tuple[str, dict[str, str]]]:
-    """Run Ray on this machine. Yield its address and the variables with which to connect.
-
-    It listens on the loopback device only, and keeps its files in a private folder.
-    """
-    root = os.environ.get("RAY_TMPDIR", "/tmp")  # short: Ray's sockets are in it
+    """Run Ray on this machine. Yield its address and the variables needed to connect. It listens
+    only on the loopback device, and keeps its files in a private folder."""
+    root = os.environ.get("RAY_TMPDIR", "/tmp")  # short, because it contains Ray's sockets
     folder = Path(tempfile.mkdtemp(prefix="luckbase-", dir=root))
     with open(os.open(folder / "token", os.O_CREAT | os.O_WRONLY, 0o600), "w") as file:
         file.write(_token())
@@ -420,10 +416,10 @@ def _ray_here(workers: int, spill: Path, store: int) -> Iterator[tuple[str, dict
     )  # fmt: skip
     try:
         _wait_until_open(port, folder / "log")
-        # Ray replaces 127.0.0.1 by another address of this machine, but not this form of it.
+        # Ray replaces 127.0.0.1 by another address of this machine, but not this form.
         yield f"[::ffff:127.0.0.1]:{port}", settings
     finally:
-        keeper.communicate()  # closes its input, at which it stops Ray
+        keeper.communicate()  # closing its input stops Ray
 
 
 def _wait_until_open(port: int, log: Path) -> None:

@@ -1,8 +1,8 @@
-"""What a table says of a state as `Answer`, and of many as arrays, `EveryAction`.
+"""The answers of a table: `Answer` for one state, `EveryAction` for many states as arrays.
 
-`actions_of_part` makes an `EveryAction` of states that a part of a table holds, `stepped` one of
- states whose children alone are known, `joined` one of several. An `Answer` (`answer_at`) and
-the columns of a batch or an export (`cluster.table.columns`) are read off it.
+`actions_of_part` computes an `EveryAction` for states of one part of a table, `stepped` for states
+of which only the children are known; `joined` combines several. An `Answer` (`answer_at`) and the
+columns of a batch or an export (`cluster.table.columns`) are derived from it.
 """
 
 from __future__ import annotations
@@ -51,21 +51,24 @@ ActionName = Annotated[str, Field(serialization_alias="action")]
 
 @dataclass(frozen=True)
 class Action(Result):
-    """An action's name and its payoff, one a player."""
+    """An action's name and its payoff to each player."""
 
     name: ActionName
     value: tuple[float, ...]
 
 
 def _sure(least: Any, most: Any) -> Any:
-    """Whether a chance is the same in every optimal strategy, to the precision of these bounds."""
+    """True if a probability is the same in all optimal strategies, within these bounds."""
     return most - least < 1e-4
 
 
 @dataclass(frozen=True)
 class Bid(Result):
-    """A choice of one player where both choose at once: its chance in an optimal strategy, and the
-    least and the most that it can have in one."""
+    """A choice of one player in simultaneous moves.
+
+    chance: its probability in an optimal mixed strategy.
+    least, most: its smallest and largest probability in any optimal mixed strategy.
+    """
 
     name: ActionName
     chance: float
@@ -88,19 +91,22 @@ _SOURCES = {
 
 @dataclass(frozen=True)
 class Answer(Result):
-    """What a table says of a state. Payoffs are lists over players in turn order.
+    """The answer to a query. Payoffs are lists over players in turn order.
 
-    origin: which table. to_act: the player to act, counted from 1; None where the game is over.
-    actions: best first for them. margin: what the second best would cost them, None where they have
-    no choice or it is not decided. decision_only: they have a choice, and the table stores the best
-    action without payoffs.
-    error: how far off each payoff may be; of games that were played, its standard error. toss_up:
-    another action is worth as much to them as far as
-    `error` can tell. strategies: where both players choose at once, an optimal one of each; then
-    actions are player 1's against the other's strategy, the likeliest first, `best` is None unless
-    one is certain, and toss_up says that others are optimal too. given: fields that were given
-    otherwise than `state` has them, being the same state. remark: how a state that was
-    given in words was understood, if that is not plain.
+    origin: the table.
+    to_act: the player who acts, from 1; None if the game is over.
+    actions: best first for the player who acts. For simultaneous moves, player 1's actions against
+        the other's strategy, most likely first.
+    best: the best action. For simultaneous moves, player 1's certain choice, if there is one.
+    margin: cost of the second-best action; None without a choice or if unknown.
+    toss_up: True if another action is as good within `error`. For simultaneous moves, True if other
+        strategies are optimal too.
+    error: error bound of each payoff; for simulated games, its standard error.
+    strategies: for simultaneous moves, an optimal mixed strategy of each player.
+    decision_only: True if there is a choice and the table stores only the best action, without
+        payoffs.
+    given: fields that were given differently from `state`, for the same state.
+    remark: how a state given in words was interpreted, if that is not obvious.
     """
 
     origin: Flat[Origin]
@@ -119,8 +125,8 @@ class Answer(Result):
     remark: IfAny[str] = None
 
     def __getitem__(self, action: str) -> tuple[float, ...]:
-        """The payoffs of an action, over players; where both choose at once of one of player 1's,
-        against the other's strategy. Raises OptionError for one that there is not.
+        """Return the payoffs of an action. For simultaneous moves, of player 1's choice against the
+        other's strategy. Raises OptionError for an unknown action.
 
         >>> t.ask(mine=0, yours=87)["roll"]
         """
@@ -133,7 +139,7 @@ class Answer(Result):
 
     @property
     def note(self) -> str:
-        """How the state was understood, in a line; "" if it is as it was given."""
+        """How the state was interpreted, in a line; "" if it is as given."""
         notes = [self.remark] if self.remark else []
         if self.given:
             canonical = sentences.fields({name: self.state.get(name, "") for name in self.given})
@@ -174,8 +180,8 @@ class Answer(Result):
         return f"{each}, from {source}; answered by {self.origin}"
 
     def table(self) -> tuple[list[str], list[list[str]]]:
-        """As text: the heads of the columns, and rows: the payoffs of the state and of each action;
-        where both choose at once, the chances of each choice of each that can have one."""
+        """Return column headings and rows as text: the payoffs of the state and of each action; for
+        simultaneous moves, the probabilities of each player's choices."""
         if self.strategies is not None:
             rows = [
                 [f"player {i + 1}: {bid.name}", f"{bid.chance:z.6f}", bid.span]
@@ -213,10 +219,12 @@ class Answer(Result):
 def interpolated(
     nearest_answer: Answer, answers: Sequence[Answer], weights: Sequence[float], between: str
 ) -> Answer:
-    """Return an answer to a position between grid states: weighted payoffs, and the action of the
-    nearest state.
+    """Return the answer to a position between grid states: interpolated payoffs, and the action of
+    the nearest state.
 
-    answers: of the grid states around it. between: where it lies, in words.
+    answers: of the surrounding grid states.
+    weights: of these answers.
+    between: describes the position in words.
     """
 
     def mean(payoffs: Sequence[Sequence[float]]) -> tuple[float, ...]:
@@ -242,7 +250,7 @@ def interpolated(
 
 
 def otherwise(inputs: Mapping[str, Any], state: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields that were given in other words than the canonical state has, but for an order."""
+    """Return the fields that were given differently from the canonical state, ignoring order."""
 
     def unordered(value: Any) -> Any:
         return sorted(value) if isinstance(value, list) else value
@@ -257,10 +265,13 @@ R = TypeVar("R", bound="Ragged")
 
 @dataclass(frozen=True)
 class Ragged:
-    """Rows of n states, k in all: state x has rows first[x] .. first[x + 1].
+    """Rows of n states, k in total. State x has rows first[x] to first[x + 1].
 
-    first: int64 (n + 1,). names: of rows; named: int64 (k,), into `names`. Subclasses add columns
-    of k rows, or of n states, whose names are in `PER_STATE`.
+    first: int64 (n + 1,).
+    names: names of rows.
+    named: int64 (k,), indices into `names`.
+
+    Subclasses add columns of k rows, or of n states, which are listed in `PER_STATE`.
     """
 
     PER_STATE: ClassVar[tuple[str, ...]] = ()
@@ -270,7 +281,7 @@ class Ragged:
     named: Ints
 
     def only(self, at: Ints) -> Self:
-        """Of these states (m,), in this order."""
+        """Select states by indices (m,), in this order."""
         counts = np.diff(self.first)[at]
         first = np.concatenate([[0], np.cumsum(counts)])
         rows = np.repeat(self.first[at] - first[:-1], counts) + np.arange(first[-1])
@@ -284,11 +295,13 @@ class Ragged:
 
 @dataclass(frozen=True)
 class Bids(Ragged):
-    """The choices of both players, k in all, at those of n states where they choose at once.
+    """The choices of both players, k in total, at those of n states that have simultaneous moves.
+    Player 1's come first.
 
-    Of a state player 1's are first. players: int64 (k,), from 0. chances: float64 (k,), in an
-    optimal strategy; least, most: float64 (k,), in any. payoffs: float64 (k,), to who chooses,
-    against the other's strategy.
+    players: int64 (k,), from 0.
+    chances: float64 (k,), in an optimal mixed strategy.
+    least, most: float64 (k,), in any optimal mixed strategy.
+    payoffs: float64 (k,), to the chooser, against the other's strategy.
     """
 
     players: Ints
@@ -300,12 +313,16 @@ class Bids(Ragged):
 
 @dataclass(frozen=True)
 class EveryAction(Ragged):
-    """What is said of n states with k actions in all; p players.
+    """The answers for n states with k actions in total; p players.
 
-    q: float64 (k, p). values: float64 (n, p). to_act: int64 (n,), from 1; 0 where nobody does, or
-    both. best: int64 (n,), which of the state's actions, from 0; -1 where nobody decides. margins:
-    float64 (n,), NaN where there is no choice. ties: bool (n,). errors: float64 (n,). bids: of
-    states where both choose at once.
+    q: float64 (k, p), payoffs of actions.
+    values: float64 (n, p), payoffs of states.
+    to_act: int64 (n,), from 1; 0 for none or both.
+    best: int64 (n,), index among the state's actions; -1 if no player decides.
+    margins: float64 (n,), NaN without a choice.
+    ties: bool (n,).
+    errors: float64 (n,).
+    bids: of states with simultaneous moves.
     """
 
     PER_STATE = ("values", "to_act", "best", "margins", "ties", "errors")
@@ -326,7 +343,8 @@ class EveryAction(Ragged):
         return replace(super().only(at), bids=self.bids.only(at))
 
     def best_names(self) -> list[str | None]:
-        """The best action of each state; where both choose at once, player 1's if it is sure."""
+        """Return the best action of each state, or player 1's certain choice in simultaneous
+        moves."""
         names, codes = [*self.names, None], np.full(len(self), -1)
         decided = np.flatnonzero(self.best >= 0)
         codes[decided] = self.named[self.first[decided] + self.best[decided]]
@@ -336,25 +354,24 @@ class EveryAction(Ragged):
         return best
 
     def at_once(self) -> Ints:
-        """The states where both choose at once."""
+        """Return the indices of states with simultaneous moves."""
         return np.flatnonzero(np.diff(self.bids.first))
 
     def choices(self, x: int, player: int) -> Ints:
-        """The rows of `bids` that are choices of a player (from 0) at state x."""
+        """Return the rows of `bids` with the choices of a player (from 0) at state x."""
         at = np.arange(self.bids.first[x], self.bids.first[x + 1])
         of_player: Ints = at[self.bids.players[at] == player]
         return of_player
 
     def sure_choice(self, x: int) -> str | None:
-        """Player 1's choice at state x that is made for certain, if one is."""
+        """Return player 1's choice at state x if it is certain."""
         chances, payoffs = self.bids.chances, self.bids.payoffs
         k = max(self.choices(x, 0).tolist(), key=lambda k: (chances[k], payoffs[k], -k))
         return self.bids.names[self.bids.named[k]] if chances[k] > 1 - 1e-9 else None
 
 
 def joined(pieces: Sequence[tuple[Ints, R]]) -> R:
-    """One of n states, from pieces of them: which states, and what is said of them; each of the n
-    is in one piece."""
+    """Combine pieces (indices of states, answers) of n states, which are disjoint."""
     at = np.concatenate([at for at, _ in pieces])
     together = _concatenated([piece for _, piece in pieces])
     return together if (np.diff(at) == 1).all() else together.only(np.argsort(at))
@@ -379,14 +396,14 @@ def _concatenated(pieces: Sequence[R]) -> R:
 
 
 def no_bids(n: int) -> Bids:
-    """Of n states where nobody chooses at once."""
+    """Return `Bids` for n states without simultaneous moves."""
     none = np.empty(0)
     whole = none.astype(np.int64)
     return Bids(np.zeros(n + 1, np.int64), (), whole, whole, none, none, none, none)
 
 
 def nothing_known(n: int, players: int) -> EveryAction:
-    """Of n states of which nothing is known, and where nobody acts."""
+    """Return answers for n unknown states in which no player acts."""
     none = np.zeros(n, np.int64)
     return EveryAction(
         np.zeros(n + 1, np.int64), (), none[:0], np.empty((0, players)), np.zeros((n, players)),
@@ -396,8 +413,8 @@ def nothing_known(n: int, players: int) -> EveryAction:
 
 
 def best_alone(actors: Ints, over: NDArray[np.bool_], rows: Rows, error: float) -> EveryAction:
-    """Of n states, rows of a part without the payoffs of their children: the best action alone,
-    worth as much as the state; NaN where not even that is stored. actors: as of `Expanded`."""
+    """Return answers for n states whose children's payoffs are unknown: only the best action, with
+    the payoff of the state (NaN if not stored). actors: as in `Expanded`."""
     acts = (actors >= 0) & ~over
     decided = acts & (rows.best >= 0)
     values, n = np.asarray(rows.values, np.float64), len(acts)
@@ -411,14 +428,14 @@ def best_alone(actors: Ints, over: NDArray[np.bool_], rows: Rows, error: float) 
 
 
 def _paid(payoffs: Sequence[float]) -> tuple[float, ...]:
-    """The payoffs of an answer, over players; none where they are not known."""
+    """Return payoffs over players; empty if unknown."""
     return () if any(map(isnan, payoffs)) else tuple(payoffs)
 
 
 def answer_at(
     states: EveryAction, x: int, origin: Origin, state: dict[str, Any], source: Source = "table"
 ) -> Answer:
-    """The answer to state x of many, whose fields are `state`."""
+    """Return the answer for state x. state: its fields."""
     bids, value = states.bids, _paid(states.values[x].tolist())
     toss_up, error = bool(states.ties[x]), float(states.errors[x])
     if bids.first[x + 1] > bids.first[x]:  # actions are player 1's
@@ -458,10 +475,12 @@ def from_rules(
     game: Game, edges: Expanded, q: ActionValues, chosen_rows: Ints, tolerance: float,
     values: Floats, error: float | Floats,
 ) -> EveryAction:  # fmt: skip
-    """Of n expanded states, from every action's payoffs; not of those where both choose at once.
+    """Compute answers for n expanded states, without simultaneous moves, from the payoffs of
+    actions.
 
-    chosen_rows: the rows (n,) of `q` that are the best. tolerance: how far payoffs may be apart and
-    still be one. values: float64 (n, p), of the states, within `error`.
+    chosen_rows: rows (n,) of `q` of the best actions.
+    tolerance: payoffs closer than this are tied.
+    values: float64 (n, p), payoffs of the states, within `error`.
     """
     own, starts = q.of_actors(edges.actors), q.first[:-1]
     level = own >= np.maximum.reduceat(own, starts)[q.states] - tolerance
@@ -488,9 +507,13 @@ def actions_of_part(
     part: Part, states: Ints, edges: Expanded | None = None, rows: Rows | None = None,
     payoffs: Floats | None = None,
 ) -> EveryAction:  # fmt: skip
-    """What a part says of canonical states (n, fields) that it holds, or that are over, with every
-    action; where both choose at once the payoffs alone. edges, rows, payoffs: of the states and of
-    their children, if they are expanded, read or looked up already. Raises CorruptTableError."""
+    """Compute the answers of a part for stored or terminal canonical states (n, fields). For
+    simultaneous moves, only payoffs.
+
+    edges, rows, payoffs: of the states and of their children, if already computed.
+
+    Raises CorruptTableError.
+    """
     edges = expand(part.game, states) if edges is None else edges
     if payoffs is None:
         part.fetch(np.concatenate([states, edges.children]))
@@ -499,7 +522,7 @@ def actions_of_part(
     values = np.asarray(rows.values, np.float64)
     chosen_rows = part.taken(rows, q, edges.actors, states)
     result = from_rules(part.game, edges, q, chosen_rows, part.tolerance, values, part.error)
-    if rows.margins is not None:  # and with them all that was decided
+    if rows.margins is not None:  # then decisions and ties are stored, too
         decided = rows.best >= 0
         best, ties = np.where(decided, result.best, -1), result.ties & decided
         margins = np.where(result.to_act > 0, rows.margins, np.nan)
@@ -511,11 +534,12 @@ def stepped(
     game: Game, edges: Expanded, q: ActionValues, near: tuple[float, float], errors: Floats,
     inputs: Ints,
 ) -> EveryAction:  # fmt: skip
-    """Of n expanded states that no table holds, from every action's payoffs.
+    """Compute answers for n expanded states that are not stored, from the payoffs of actions.
 
-    near: payoffs closer than the first can not be told apart, where none is off by more than the
-    second. errors: (m,) how far off those of the children may be, in the edges' order. inputs: the
-    states as a person gave them, values (n, fields), for the names of their bids.
+    near: (tolerance, precision). Payoffs closer than `tolerance` cannot be distinguished if no
+        error exceeds `precision`.
+    errors: (m,), error bounds of the children's payoffs, in the order of edges.
+    inputs: the states as the user gave them, values (n, fields), for the names of choices.
     """
     tolerance, precision = near
     chosen_rows, apart = chosen(q, edges.actors, tolerance), error_of_actions(edges, errors)
@@ -540,8 +564,8 @@ def stepped(
 
 
 def _bids_at(game: Game, q: ActionValues, both: Ints, inputs: Ints) -> tuple[Bids, Floats, Floats]:
-    """The choices at n states, the m `both` of which are those where both choose at once; the
-    payoffs (m, 2) of these, and the gaps of their games (m,)."""
+    """Solve the matrix games at the states `both` (m,) of n states. Return the choices, the payoffs
+    (m, 2), and the gaps of the games (m,)."""
     from luckbase.solver.matrix_game import simplex as matrix_game
 
     others = np.setdiff1d(np.arange(len(q.first) - 1), both)

@@ -1,8 +1,8 @@
-"""What a table answers: payoffs and decisions by state, from the parts that hold them.
+"""Queries of a table: payoffs and decisions by state, from the table's parts.
 
-A state is answered by the part that holds it: the full table first, then what lies below the roots
-of searches, then the parts of searches that ended at another table. What no part holds is worked
-out: one step of the rules where all its children are there, else a search down to what is.
+A state is answered by the first part that has it: the full table, then the searches. Other states
+are computed: by one step of the rules if all their children are stored, otherwise by a search down
+to stored states.
 """
 
 from __future__ import annotations
@@ -66,24 +66,25 @@ if TYPE_CHECKING:
 D = TypeVar("D")
 
 MAX_SEARCHED = 20_000_000
-"""States that a search above the table may meet unless told otherwise."""
+"""Default limit of states of a search above the table."""
 MAX_EDGES = 400_000
-"""Edges that are looked up at a time; 100 bytes each and as much again for the sorting."""
+"""Number of edges looked up at a time: 100 bytes each, and as much again for sorting."""
 OnLevel = Callable[[int, int], None]
-"""on_level(states, levels): how many a search has met so far."""
+"""on_level(states, levels): called with a search's progress."""
 
 
 class Lookup:
-    """An open table, as far as it answers by state; a context manager. Safe to use from one thread
-    at a time.
+    """The queries of an open table; a context manager. Not thread-safe.
 
-    parts: where states are looked up, in this order. where: the table's place, for people. source:
-    where its payoffs come from, in words. manifest: of a table in a folder.
+    parts: searched in this order.
+    where: the table's location, for messages.
+    source: the origin of its payoffs, in words.
+    manifest: of a table in a folder.
     """
 
     manifest: Manifest | None = None
     stale: tuple[str, ...] = ()
-    """Why its board's file means another table by now, if it does."""
+    """Why its board file now describes another table, if it does."""
     _parts: list[Part] | None = None
 
     def __init__(
@@ -101,15 +102,14 @@ class Lookup:
         self.close()
 
     def close(self) -> None:
-        """Close the files and forget what was decoded; then every method raises ClosedTableError,
-        but this one."""
+        """Close the files and drop cached rows. Then other methods raise ClosedTableError."""
         for part in self._parts or ():
             part.groups.close()
         self._parts = None
 
     @property
     def parts(self) -> list[Part]:
-        """Where states are looked up. Raises ClosedTableError."""
+        """The parts in which states are looked up. Raises ClosedTableError."""
         if self._parts is None:
             raise ClosedTableError(f"{self.where}: this table is closed; open it again")
         return self._parts
@@ -119,13 +119,13 @@ class Lookup:
         self._parts = parts
 
     def check_open(self) -> None:
-        """Raises ClosedTableError after `close`."""
+        """Raise ClosedTableError after `close`."""
         _ = self.parts
 
     @cached_property
     def origin(self) -> Origin:
-        """What every answer says of the table."""
-        origin = origin_of(self.game, self.stale)  # by the rules as they are now
+        """The description of the table in every answer."""
+        origin = origin_of(self.game, self.stale)  # by the current rules
         own = self.manifest and self.manifest.head.identity
         return replace(origin, solve_id=own or origin.solve_id)
 
@@ -136,7 +136,7 @@ class Lookup:
 
     @property
     def source(self) -> str:
-        """Where its payoffs come from, for people."""
+        """The origin of its payoffs, in words."""
         return self._source or f"the table of {self.origin}"
 
     def __repr__(self) -> str:
@@ -144,21 +144,21 @@ class Lookup:
         return f"<Table of {self.origin}: {states}, {self.where}>"
 
     def __bool__(self) -> bool:
-        """Yes, also of a table without a row."""
+        """True even for a table without rows."""
         return True
 
     def __len__(self) -> int:
-        """Its rows, a state each."""
+        """The number of rows; each is a state."""
         return self.rows
 
     def __contains__(self, state: State) -> bool:
-        """Whether it has a row of the state; there is none where the game is over, or both choose
-        at once. Raises StateError for what is no state of the board."""
+        """True if the table has a row for the state. Terminal states and states with simultaneous
+        moves may have none. Raises StateError for an invalid state."""
         return bool(self.holds(self.game.parse(state).reshape(1, -1))[0])
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
-        """The state of each row as `Answer.state` says it, by part and in the order of keys; a row
-        group is in memory at a time.
+        """Yield the state of each row, as in `Answer.state`, by part and key. One row group is in
+        memory at a time.
 
         >>> next(iter(t))
         {'mine': 0, 'yours': 99, 'turn': 0}
@@ -171,39 +171,39 @@ class Lookup:
 
     @property
     def full(self) -> TierPart | None:
-        """The part that holds the full table, or as much of it as is solved."""
+        """The part of the full table, complete or not; None if there is none."""
         return next((cast("TierPart", part) for part in self.parts if part.dense), None)
 
     @property
     def error(self) -> float:
-        """Return the bound on the error of every payoff."""
+        """An error bound for all payoffs."""
         return max((part.error for part in self.parts if part.paid), default=0.0)
 
     @property
     def tolerance(self) -> float:
-        """Actions closer than this can not be told apart from what is stored."""
+        """Actions closer than this cannot be distinguished by stored payoffs."""
         return self.game.tie_tolerance + 2 * self.error
 
     @property
     def rounded(self) -> bool:
-        """Whether decisions that are no ties can be too close for what is stored to tell. Where
-        both choose at once payoffs do not hang on which of two decisions it is."""
+        """True if stored payoffs cannot distinguish some decisions that are not ties. For
+        simultaneous moves, payoffs do not depend on the choice between such decisions."""
         return self.error > self.game.tie_tolerance and not self.game.simultaneous
 
     @property
     def rows(self) -> int:
-        """Rows of all parts."""
+        """Number of rows in all parts."""
         return sum(part.rows for part in self.parts)
 
     @property
     def decided(self) -> DecisionPart | None:
-        """Return the part that has best actions without payoffs, if there is one."""
+        """The part with best actions but no payoffs, if there is one."""
         return next((cast("DecisionPart", part) for part in self.parts if not part.paid), None)
 
     # --- payoffs -----------------------------------------------------------------------------
 
     def owners(self, states: Ints) -> Ints:
-        """(n,) the first part that holds each canonical state (n, fields); -1 where none does."""
+        """Return the first part (n,) that has each canonical state (n, fields); -1 for none."""
         states = np.ascontiguousarray(np.asarray(states, np.int64))
         owners = np.full(len(states), -1, np.int64)
         for i, part in enumerate(self.parts):
@@ -214,36 +214,34 @@ class Lookup:
         return owners
 
     def holds(self, states: Ints) -> NDArray[np.bool_]:
-        """(n,) whether some part holds each canonical state; not where it is over."""
+        """Return a mask (n,) of the canonical states that have a row in a part."""
         holds: NDArray[np.bool_] = self.owners(states) >= 0
         return holds
 
     def pays(self, states: Ints) -> NDArray[np.bool_]:
-        """(n,) whether some part holds the payoffs of each canonical state, as `holds`."""
+        """Return a mask (n,) of the canonical states whose payoffs are in a part."""
         if self.decided is None:
             return self.holds(states)
         pays: NDArray[np.bool_] = self._payers(states) >= 0
         return pays
 
     def _payers(self, states: Ints) -> Ints:
-        """Return (n,) the first part that holds the payoffs of each canonical state (n, fields); -1
-        if none does."""
+        """Return the first part (n,) with the payoffs of each canonical state; -1 for none."""
         owners = self.owners(states)
         paid = np.array([*(part.paid for part in self.parts), False])
         return np.where(paid[owners], owners, -1)
 
     def stores_best_alone(self, state: State) -> bool:
-        """Return whether the table has the best action of a state and not its payoffs. Raises
-        StateError for what is no state of the board."""
+        """True if the table has the best action of a state but not its payoffs. Raises StateError
+        for an invalid state."""
         states = self.game.parse(state).reshape(1, -1)
         if self.decided is None or not self.decided.holds(states)[0]:
             return False
         return not self.lookup_or_backup(states)[1][0]
 
     def lookup(self, states: Ints) -> tuple[Floats, NDArray[np.bool_]]:
-        """The payoffs (n, players), float64, of canonical states (n, fields), and of which states
-        (n,) some part has them; those of states that are over come from the rules.
-        """
+        """Return the payoffs, float64 (n, players), of canonical states (n, fields), and a mask
+        (n,) of known ones. Payoffs of terminal states come from the rules."""
         states = np.ascontiguousarray(np.asarray(states, np.int64))
         if not self.parts:
             return np.zeros((len(states), self.game.players)), np.zeros(len(states), bool)
@@ -256,10 +254,8 @@ class Lookup:
         return payoffs, known
 
     def probe(self, states: Ints) -> Floats:
-        """The payoffs (n, players), float64, of canonical states (n, fields).
-
-        Raises MissingTableError for the first state that is not in the table.
-        """
+        """Return the payoffs, float64 (n, players), of canonical states (n, fields). Raises
+        MissingTableError for the first state that is not in the table."""
         payoffs, known = self.lookup(states)
         self._require(states, known)
         return payoffs
@@ -268,33 +264,33 @@ class Lookup:
         self, states: Ints, known: NDArray[np.bool_],
         error: type[MissingTableError | StateError] = MissingTableError,
     ) -> None:  # fmt: skip
-        """Raises the error for the first of the states (n, fields) that was not found (n,)."""
+        """Raise `error` for the first of the states (n, fields) that is not known (n,)."""
         if not known.all():
             raise error(self.missing(np.asarray(states).reshape(len(known), -1)[np.argmin(known)]))
 
     def get(self, state: Ints, default: D) -> Floats | D:
-        """The payoffs (players,) of one state, or `default` where the table does not hold it."""
+        """Return the payoffs (players,) of one state, or `default` if it is not in the table."""
         payoffs, known = self.lookup(np.asarray(state).reshape(1, -1))
         return payoffs[0] if known[0] else default
 
     def lookup_or_backup(self, states: Ints) -> tuple[Floats, NDArray[np.bool_]]:
-        """As `lookup`, and also of states that the table does not hold but all of whose children it
-        does: one step of the rules over it."""
+        """As `lookup`; states whose children are stored are computed by one step of the rules."""
         return lookup_or_backup(self.game, self.lookup, states, self.tolerance)
 
     def action_values(self, edges: Expanded) -> ActionValues:
-        """The payoffs of every action of expanded states of this game, or of one that it is `plain`
-        of; also a step above those held. Raises MissingTableError."""
+        """Return the payoffs of every action of expanded states of this game, or of a game whose
+        `plain` form it is; also one step above stored states. Raises MissingTableError."""
         return evaluate(edges, self.probe_or_backup(simplify(self.game, edges.children)))
 
     def probe_or_backup(self, states: Ints) -> Floats:
-        """As `probe`, also of states all of whose children the table holds."""
+        """As `probe`, and also for states whose children are all stored."""
         payoffs, known = self.lookup_or_backup(states)
         self._require(states, known)
         return payoffs
 
     def why_outside(self, state: Ints) -> str | None:
-        """Why the table does not hold a canonical state, after "is"; None if it does."""
+        """Return why the table lacks a canonical state, as a clause after "is"; None if it does
+        not."""
         if self.lookup(state.reshape(1, -1))[1][0]:
             return None
         if not self.rows:
@@ -306,15 +302,15 @@ class Lookup:
         return self.full.layout.why_outside(state) or "not solved yet in this table"
 
     def missing(self, state: Ints) -> str:
-        """The sentence that a canonical state (fields,) is not in the table, and why."""
+        """Return the sentence that a canonical state (fields,) is not in the table, and why."""
         why = self.why_outside(state) or "not solved yet in this table"
         return f"{self.game.say(state)} is {why}"
 
     def errors(self, states: Ints) -> Floats:
-        """(n,) bounds on the errors of what `lookup_or_backup` gives of canonical states."""
+        """Return error bounds (n,) of the results of `lookup_or_backup` for canonical states."""
         if not self.rounded or self.game.turn.size:
             return np.full(len(states), self.error)
-        bounds = np.array([*(part.error for part in self.parts), 0.0])  # the last: it is over
+        bounds = np.array([*(part.error for part in self.parts), 0.0])  # last: terminal
         owners = self._payers(states)
         errors: Floats = bounds[owners]
         missing = np.flatnonzero(owners < 0)
@@ -331,7 +327,7 @@ class Lookup:
     # --- answers -----------------------------------------------------------------------------
 
     def __getitem__(self, state: State) -> Answer:
-        """The answer to a state, as `ask`, by a search where the table does not reach it.
+        """Return the answer to a state as `ask` does, with a search if necessary.
 
         >>> t[{"scores": (0, 8000, 3000), "earned": (0, 2, 0)}].best
         """
@@ -341,18 +337,18 @@ class Lookup:
         self, state: State | None = None, /, max_states: int = 0,
         on_level: OnLevel | None = None, **fields: Any,
     ) -> Answer:  # fmt: skip
-        """The answer to a state, by a search of at most `max_states` where the table does not reach
-        it.
+        """Return the answer to a state, with a search of at most `max_states` states if the table
+        does not have it.
 
         >>> t.ask(mine=0, yours=87) == t.ask("mine=0 yours=87") == t.ask({"mine": 0, "yours": 87})
         True
 
         state: a mapping of the fields of ``luckbase query``, as numbers, tuples, lists or text; a
-        row of a frame; or text, as ``mine=0 yours=87`` or a sentence of the game (`position_of`);
-        or else fields as keywords. on_level: told how many states a search
-        has met, in how many levels.
+            row of a frame; or text such as ``mine=0 yours=87`` or a sentence of the game
+            (`position_of`). Fields may also be given as keywords.
+        on_level: called with a search's number of states and levels so far.
 
-        Raises StateError, also for a state beyond the table where nothing may be searched;
+        Raises StateError, also for a state that would need a search if `max_states` is 0;
         SearchLimitError.
         """
         if state is not None and fields:
@@ -372,10 +368,8 @@ class Lookup:
         return answer
 
     def told(self, position: Position, answer: Answer) -> Answer:
-        """Return the answer to a position that was told in words, from that to its state.
-
-        Between grid states the payoffs are interpolated if the table has all of these.
-        """
+        """Return the answer to a position given in words, based on the answer to its state. Between
+        grid states, payoffs are interpolated if the table has all of these states."""
         words = self.game.need(Follow)
         weights, states, between = words.neighbors(position)
         remarks: list[str | None] = [words.note(position)]
@@ -394,14 +388,14 @@ class Lookup:
         self, states: Ints, inputs: Ints, edges: Expanded | None = None,
         payoffs: Floats | None = None,
     ) -> list[Answer | None]:  # fmt: skip
-        """The answers to canonical states (n, fields), nothing searched; None where there is none.
-        inputs, edges, payoffs: as `every_action`."""
+        """Return the answers to canonical states (n, fields) without searching; None where there is
+        none. inputs, edges, payoffs: as in `every_action`."""
         game, n, decided = self.game, len(states), self.decided
         if edges is None and (decided is not None or game.simultaneous):
             edges = expand(game, states)
         actions, known = self.every_action(states, inputs, edges, payoffs)
         if edges is not None and game.simultaneous:
-            # Both may choose where the payoffs alone are there, and no strategies.
+            # Both may choose even if there are only payoffs and no strategies.
             known = known & ((edges.kinds != SIMULTANEOUS) | (np.diff(actions.bids.first) > 0))
         same = (game.fields.numbers(inputs) == states).all(axis=1).tolist()
         described, answers = game.fields.describe_all(states), list[Answer | None]([None] * n)
@@ -414,8 +408,8 @@ class Lookup:
         return answers
 
     def with_inputs(self, answer: Answer, state: Ints, inputs: Ints) -> Answer:
-        """The answer to a canonical state (1, fields) with what was given otherwise; inputs: as
-        `every_action`."""
+        """Return the answer to a canonical state (1, fields), with a note of the fields that were
+        given differently. inputs: as in `every_action`."""
         numbers = self.game.fields.numbers(inputs)
         if (numbers == state).all():
             return answer
@@ -425,19 +419,19 @@ class Lookup:
         self, state: Ints, max_states: int, inputs: Ints | None = None,
         on_level: OnLevel | None = None,
     ) -> tuple[Answer, Floats]:  # fmt: skip
-        """The answer to one canonical state (fields,) above the table's frontier, and the payoffs
-        (m, players) of its children.
+        """Answer one canonical state (fields,) above the table's frontier by a search; also return
+        the payoffs (m, players) of its children.
 
-        Every child is expanded, and theirs, until it is over or the table holds it; those payoffs
-        are looked up at once, and the rest is backward induction. So the answer is as exact as the
-        table, but for decisions that are closer than its error tells: they count as tied, the
-        earlier action is taken, and what the others get there is another action's. Where the search
-        met such decisions, a second one, between bounds, says how far off its payoffs may be.
+        States are expanded until they are terminal or stored; stored payoffs are looked up, and the
+        rest is computed by backward induction. The answer is as exact as the table, except for
+        decisions that are closer than the table's error: they count as ties, the earlier action is
+        taken, and the other players' payoffs are those of this action. If the search visits such
+        decisions, a second search with bounds computes the error of its payoffs.
 
-        max_states: how many the search may find; a million take about 90 MB and 2 s. inputs: the
-        state as a person gave it, values (1, fields), for the names of their bids.
+        max_states: limit of the search; a million states take about 90 MB and 2 s.
+        inputs: the state as the user gave it, values (1, fields), for the names of choices.
 
-        Raises SearchLimitError, saying how far it got; StateError for a cycle that is not covered.
+        Raises SearchLimitError, with its progress; StateError for a cycle that is not covered.
         """
         compile_on()
         game, root = self.game, state.reshape(1, -1)
@@ -451,8 +445,8 @@ class Lookup:
     def _searched(
         self, root: Ints, children: Ints, max_states: int, on_level: OnLevel | None
     ) -> tuple[Floats, Floats]:
-        """The payoffs (m, players) of the children of a state (1, fields), by a search down to the
-        table; and bounds (m,) on their errors."""
+        """Search down to the table. Return the payoffs (m, players) of the children of a state (1,
+        fields), and error bounds (m,)."""
         from luckbase.solver.search.game_graph import Graph
 
         game = self.game
@@ -466,17 +460,17 @@ class Lookup:
         self, states: Ints, inputs: Ints | None = None, edges: Expanded | None = None,
         payoffs: Floats | None = None,
     ) -> tuple[EveryAction, NDArray[np.bool_]]:  # fmt: skip
-        """What `ask` says of canonical states (n, fields), nothing searched, as arrays; and of
-        which (n,) there is an answer: they are held, or all of their children are, or are over.
+        """Return the answers of `ask`, without searches, to canonical states (n, fields), as
+        arrays; and a mask (n,) of those that have one: stored and terminal states, and states whose
+        children are all stored.
 
-        inputs: the same as a person gave them, values (n, fields), for the names of their bids.
-        edges, payoffs: of the states, if they are expanded, and of their children (m, players), if
-        these are looked up.
+        inputs: the states as the user gave them, values (n, fields), for the names of choices.
+        edges, payoffs: of the states and of their children (m, players), if already computed.
         """
         states = np.ascontiguousarray(np.asarray(states, np.int64))
         inputs = self.game.fields.values(states) if inputs is None else inputs
         if len(self.parts) > 1:
-            payoffs = None  # a part looks among its own first
+            payoffs = None  # each part searches its own rows first
         owners, known = self.owners(states), np.ones(len(states), bool)
         pieces: list[tuple[Ints, EveryAction]] = []
         for at in self._shares(states, np.flatnonzero(owners < 0)):
@@ -494,8 +488,8 @@ class Lookup:
         self, part: Part, states: Ints, inputs: Ints, edges: Expanded | None = None,
         payoffs: Floats | None = None,
     ) -> EveryAction:  # fmt: skip
-        """The same of states that a part holds: with the strategies where both choose at once and
-        their children are there."""
+        """Return the same for states of one part. For simultaneous moves, strategies are included
+        if the children are stored."""
         edges = expand(self.game, states) if edges is None else edges
         if not part.paid:
             return self._decided(part, states, inputs, edges)
@@ -509,8 +503,8 @@ class Lookup:
         return joined([(others, result.only(others)), (both[kept], from_rules.only(kept))])
 
     def _decided(self, part: Part, states: Ints, inputs: Ints, edges: Expanded) -> EveryAction:
-        """The same of states whose best actions are stored: with payoffs by one step of the rules
-        if the table has those of all children."""
+        """Return the same for states whose best actions are stored. Payoffs are computed by one
+        step of the rules if those of all children are stored."""
         known = self.lookup(edges.children)[1]
         whole = np.logical_and.reduceat(known, edges.first[:-1])
         less, more = np.flatnonzero(~whole), np.flatnonzero(whole)
@@ -522,12 +516,12 @@ class Lookup:
 
     @property
     def states_at_once(self) -> int:
-        """How many states fit in memory with their edges."""
+        """Number of states that fit in memory with their edges."""
         return max(1, MAX_EDGES // self.game.max_edges)
 
     def _shares(self, states: Ints, at: Ints, part: Part | None = None) -> Iterator[Ints]:
-        """The states `at`, as many at a time as fit in memory with their edges; in the order of the
-        part that holds them."""
+        """Yield the states `at` in groups that fit in memory with their edges, in their part's
+        order."""
         most = self.states_at_once
         if part is not None and len(at) > most // 8:
             at = at[np.argsort(part.keys(states[at]), kind="stable")]
@@ -535,8 +529,8 @@ class Lookup:
             yield at[start : start + most]
 
     def _stepped(self, states: Ints, inputs: Ints) -> tuple[EveryAction, NDArray[np.bool_]]:
-        """One step of the rules from canonical states (n, fields) that no part holds, and at which
-        (n,) all children are there, or over."""
+        """Compute canonical states (n, fields) by one step of the rules; also return a mask (n,) of
+        those whose children are all stored or terminal."""
         edges = expand(self.game, states)
         payoffs, known = once(self.game, self.lookup_or_backup, edges.children)
         complete = np.logical_and.reduceat(known, edges.first[:-1])
@@ -545,7 +539,7 @@ class Lookup:
         return stepped(self.game, edges, q, near, errors, inputs), complete
 
     def margins_of(self, states: Ints) -> Floats:
-        """The margins (n,) of canonical states that are held; NaN where there is no choice."""
+        """Return the margins (n,) of stored canonical states; NaN without a choice."""
         owners, margins = self.owners(states), np.full(len(states), np.nan)
         for i in np.unique(owners[owners >= 0]).tolist():
             part, at = self.parts[i], np.flatnonzero(owners == i)
@@ -557,7 +551,7 @@ class Lookup:
         return margins
 
     def stored_best(self, states: Ints) -> list[str | None]:
-        """The best actions of canonical states, as they are stored; None of what is not held."""
+        """Return the stored best actions of canonical states; None if not stored."""
         owners = self.owners(states)
         names = np.full(len(states), None, object)
         for i, part in enumerate(self.parts):
@@ -567,15 +561,17 @@ class Lookup:
         return best
 
     def known_best(self, states: Ints) -> list[str | None]:
-        """As `stored_best`. Raises MissingTableError for a state that is not held."""
+        """As `stored_best`. Raises MissingTableError for a state that is not stored."""
         self._require(states, self.holds(states))
         return self.stored_best(states)
 
     def agent(self) -> Policy:
-        """The table's best actions as an agent, for `evaluate` and `play`; it must hold
-        the states that it is asked about, less the fields that only agents look at
-        (`solver.game.capabilities.plain`), or all of their children. In states in which both choose
-        at once it plays an optimal strategy."""
+        """Return the table's best actions as an agent, for `evaluate` and `play`.
+
+        The table must have the states in which the agent acts, without fields that only agents use
+        (`solver.game.capabilities.plain`), or all of their children. For simultaneous moves it
+        plays an optimal mixed strategy.
+        """
         self.check_open()
 
         def decide(game: Game, player: int, states: Ints, actions: list[Ints]) -> list[Floats]:
@@ -612,15 +608,14 @@ class Lookup:
     # --- all of it ---------------------------------------------------------------------------
 
     def draw(self, count: int, seed: int) -> Iterator[Ints]:
-        """About `count` solved states drawn evenly from the rows of all parts, in pieces."""
+        """Yield about `count` solved states drawn uniformly from all parts, in pieces."""
         rows = max(1, self.rows)
         for part in self.parts:
             if part.rows:
                 yield from part.draw(max(1, round(count * part.rows / rows)), seed)
 
     def unfinished(self, part: str | None = None) -> list[str]:
-        """What is still to be solved of it, or of a part by name, a clause each; none of a table
-        that is whole."""
+        """Return the unsolved parts of the table, or of one part, as clauses; empty if complete."""
         self.check_open()
         manifest = self.manifest
         if manifest is None:
@@ -640,8 +635,8 @@ class Lookup:
 def known_below(
     table: Lookup | Part, roots: Ints, max_states: int, on_level: OnLevel | None = None
 ) -> tuple[Keys, Floats]:
-    """The states that a table, or a part of one, holds among those met from `roots` without going
-    through another such: keys (k,) and payoffs (k, players)."""
+    """Return the stored states that are reached from `roots` without passing through another stored
+    state: keys (k,) and payoffs (k, players)."""
     from luckbase.solver.search.explore import KNOWN, explore  # compiles the search
 
     holds = table.pays if isinstance(table, Lookup) else table.holds

@@ -1,9 +1,9 @@
-"""What a table has: the manifest, one JSON object, and the names in it.
+"""The manifest of a table: one JSON object that lists its contents.
 
-``manifest.json`` says which board and rules, and lists the goals, files and levels of the table
-(docs/reference/table-format.md). A file that it does not name is not in the table. It ends in a
-check of its own text, so a changed byte is refused; numbers are checked when it is read. `writer`
-has who may replace it, and how.
+``manifest.json`` identifies the board and its rules, and lists the table's goals, files and levels
+(docs/reference/table-format.md). Other files are not part of the table. It ends with a hash of its
+own text, so a changed byte is detected; its values are checked when it is read. `writer` controls
+who may replace it.
 """
 
 from __future__ import annotations
@@ -50,26 +50,24 @@ if TYPE_CHECKING:
 
 NAME = "manifest.json"
 TIERS, SEARCH = "tiers", "search"
-"""The part of the full table, which grows; each search has a part of its own, ``search-<id>``
-(`search_part`)."""
+"""The part of the full table. Each search has its own, ``search-<id>`` (`search_part`)."""
 DECISIONS = "decisions"
-"""The part of the full table beyond its frontier: best actions alone
-(`cluster.table.decisions`)."""
+"""The part beyond the frontier, with best actions only (`cluster.table.decisions`)."""
 SHARDS = "shards/"
-"""The folder of the stage files of a search that runs."""
+"""The folder of the stage files of a running search."""
 KEY_SHIFT = 40
 """Row i of a tier has the key tier << 40 | i."""
 MAX_VALUES = 4_000_000
-"""Of a manifest, about: that of 150,000 files."""
+"""Approximate maximum number of values in a manifest: 150,000 files."""
 MAX_FOOTER = 64 << 20
-"""Bytes of the footer of a file."""
+"""Maximum bytes of a file's footer."""
 MAX_GROUP_ROWS = 1 << 22
 _PART = re.compile(r"tiers|decisions|search-[0-9a-f]{1,32}")
 _NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,200}\.parquet")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _ID = re.compile(r"[0-9a-f]{8}")
 CHECK = 32
-"""Digits of the check of a text."""
+"""Number of hexadecimal digits of a hash."""
 Raw = bytes  # the manifest has a property `bytes`
 _END = ',"check":"'
 Whole = Annotated[int, Field(ge=0, lt=1 << 63)]
@@ -79,7 +77,7 @@ Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 @dataclass(frozen=True)
 class Head:
-    """Which table: the board under its rules, however far it reaches. rules: its `rules_form`."""
+    """A table's board and rules, without its reach. rules: the board's `rules_form`."""
 
     format: int
     game: str
@@ -91,14 +89,14 @@ class Head:
 
 @dataclass(frozen=True)
 class Roots:
-    """Where a search begins: `start`, the fields of each root, in the order of their keys."""
+    """The roots of a search: `start` has the fields of each root, ordered by key."""
 
     start: list[dict[str, Any]]
 
 
 @dataclass(frozen=True)
 class Goal:
-    """What a solve was asked for (module docstring). number: counted from 1 as they came."""
+    """The goal of a solve. number: counted from 1 in order of arrival."""
 
     part: str
     reach: dict[str, Whole | None]
@@ -110,14 +108,14 @@ class Goal:
 
     @cached_property
     def ask(self) -> str:
-        """What names a goal whoever asked: its part, reach and roots."""
+        """An id of the goal: a hash of its part, reach and roots."""
         form = asdict(self)
         return digest(json.dumps([form["part"], form["reach"], form["roots"]], sort_keys=True))
 
 
 @dataclass(frozen=True)
 class Done:
-    """A goal is reached: how many files of its part and states it took."""
+    """A goal that is reached, with the number of files and states of its part."""
 
     ask: str
     files: Whole
@@ -126,8 +124,7 @@ class Done:
 
 @dataclass(frozen=True)
 class LevelEntry:
-    """The level (`rules.Level`) that cuts the files of a search's part into stages, as
-    JSON."""
+    """The level (`rules.Level`) by which a search's files are cut into stages, as JSON."""
 
     part: str
     level: dict[str, Any]
@@ -135,13 +132,17 @@ class LevelEntry:
 
 @dataclass(frozen=True)
 class FileEntry:
-    """One Parquet file. Keys are uint64; error: the bound on a payoff's; seconds of one core.
+    """A Parquet file of the table.
 
-    stages: those of its search's level that it holds states of; none where it was solved in one
-    piece. boxes: the parts of these that it holds (`solver.search.stages.Box`); none: all of them.
-    at: its place in the table, if that is not its name.
-    bytes, footer: the size of the file and of its footer. footer_sha256, sha256: of the footer and
-    of the whole file, in hexadecimal digits.
+    first_key, last_key: uint64.
+    bytes, footer: size of the file and of its footer.
+    footer_sha256, sha256: of the footer and of the whole file, in hexadecimal.
+    error: error bound of payoffs.
+    seconds: core seconds.
+    stages: stages of its search's level with states in the file; empty if solved in one piece.
+    boxes: the parts of these stages in the file (`solver.search.stages.Box`); empty for whole
+        stages.
+    at: its path in the table, if different from its name.
     """
 
     name: str
@@ -169,20 +170,20 @@ class FileEntry:
 
     @property
     def first_row(self) -> int:
-        """The row of its tier that a file of the full table begins with."""
+        """For a file of the full table, the row of its tier with which it begins."""
         return self.first_key - (self.tier << KEY_SHIFT)
 
     def placed(self, at: str) -> FileEntry:
-        """The same where it lies there."""
+        """Return the entry with another path."""
         return replace(self, at="" if at == self.name else at)
 
     def solved_in(self, seconds: float) -> FileEntry:
-        """The same with the seconds that solving it took."""
+        """Return the entry with the solving time added."""
         return replace(self, seconds={"solve": round(seconds, 3), **self.seconds})
 
 
 def row_spans(entries: Iterable[FileEntry]) -> dict[int, list[tuple[int, int]]]:
-    """The rows [start, stop) of each tier, by number, that files of the full table hold."""
+    """Return the row ranges [start, stop) of each tier, by number, in files of the full table."""
     by_tier: dict[int, list[tuple[int, int]]] = {}
     for entry in sorted(entries, key=lambda entry: entry.first_key):
         spans, start = by_tier.setdefault(entry.tier, []), entry.first_row
@@ -193,7 +194,7 @@ def row_spans(entries: Iterable[FileEntry]) -> dict[int, list[tuple[int, int]]]:
 
 
 def placed(name: str, writer: str) -> str:
-    """Return the place of a writer's file of a name (`cluster.table.writer`)."""
+    """Return the path of a writer's file with a given name (`cluster.table.writer`)."""
     stem, _, ending = name.rpartition(".")
     return f"{stem}.{writer}.{ending}"
 
@@ -202,7 +203,7 @@ Line = Goal | Done | LevelEntry | FileEntry
 
 
 class Contents(NamedTuple):
-    """What a table has."""
+    """The contents of a table."""
 
     goals: list[Goal]
     done: dict[str, Done]
@@ -212,9 +213,9 @@ class Contents(NamedTuple):
 
 @dataclass(frozen=True)
 class Next:
-    """What a solve of a goal again (``--force``) has solved so far, while the table still answers.
+    """The progress of solving a goal again (``--force``), while the table still answers queries.
 
-    ask: the goal (`Goal.ask`).
+    ask: the goal's id (`Goal.ask`).
     """
 
     ask: str
@@ -224,9 +225,10 @@ class Next:
 
 @dataclass(frozen=True)
 class WriterRecord:
-    """The process that may replace the manifest, or did so last.
+    """The process that may replace the manifest, or that replaced it last.
 
-    started: when it began, by its own host. ended: whether it lets others write.
+    started: when it started, by its host's clock.
+    ended: True if other processes may write.
     """
 
     id: str
@@ -243,7 +245,7 @@ class WriterRecord:
 
 @dataclass(frozen=True)
 class _Version:
-    """What tells which luckbase can read the manifest."""
+    """The format version, read first."""
 
     format: int
 
@@ -267,9 +269,11 @@ class _Form(Head):
 class Manifest:
     """The manifest of a table.
 
-    next: what a solve again has so far. writer: who replaced the manifest last.
-    writers: the ids of all writers so far. created: a name of this table's own. revision: counts
-    the swaps.
+    next: progress of solving a goal again.
+    writer: the process that replaced the manifest last.
+    writers: the ids of all writers so far.
+    created: a random name of this table.
+    revision: number of replacements.
     """
 
     head: Head
@@ -284,8 +288,7 @@ class Manifest:
     revision: int = 0
 
     def add(self, line: Line) -> None:
-        """Add a goal, a level or a file, or note that a goal is reached; the first of several that
-        say the same thing counts."""
+        """Add a goal, a level, a file, or a goal's completion. Duplicates are ignored."""
         if isinstance(line, Goal):
             same = [replace(goal, number=0, files=0) for goal in self.goals]
             if replace(line, number=0, files=0) not in same:
@@ -298,8 +301,8 @@ class Manifest:
             self.files.setdefault(line.name, line)
 
     def take_out(self, names: Iterable[str], *parts: str) -> list[FileEntry]:
-        """Take files out, and return them. No goal of a part that loses a file counts as done, nor
-        a goal of `parts`."""
+        """Remove files and return them. Goals of a part that loses a file, and of `parts`, no
+        longer count as done."""
         entries = [self.files.pop(name) for name in names]
         lost = {*parts, *(entry.part for entry in entries)}
         for goal in self.goals:
@@ -309,16 +312,16 @@ class Manifest:
 
     @property
     def is_written(self) -> bool:
-        """Whether its last writer has not ended, as far as the manifest says."""
+        """True if the manifest does not say that its last writer has ended."""
         return self.writer is not None and not self.writer.ended
 
     @property
     def contents(self) -> Contents:
-        """A copy of what the table has."""
+        """A copy of the table's contents."""
         return Contents([*self.goals], dict(self.done), dict(self.levels), dict(self.files))
 
     def encoded(self, contents: Contents) -> Raw:
-        """Return the manifest as it is written, with these contents."""
+        """Return the bytes of the manifest with the given contents."""
         goals, done, levels, files = contents
         after = self.next
         return seal({
@@ -337,37 +340,37 @@ class Manifest:
     # --- what it says --------------------------------------------------------------------------
 
     def of_part(self, *parts: str) -> list[FileEntry]:
-        """Return the files of a part, or of several, by first key and name."""
+        """Return the files of these parts, by first key and name."""
         entries = [entry for entry in self.files.values() if entry.part in parts]
         return sorted(entries, key=lambda entry: (entry.first_key, entry.name))
 
     def part_names(self) -> list[str]:
-        """The parts that there are files or goals of: the full table, the searches, the others."""
+        """Return the parts with files or goals; the full table is first."""
         names = {goal.part for goal in self.goals} | {entry.part for entry in self.files.values()}
         return sorted(names, key=lambda name: (name != TIERS, name))
 
     def progress(self, goal: Goal) -> tuple[int, int]:
-        """Return how many files of a goal of the full table are there, and how many it has."""
+        """Return the number of existing files of a goal of the full table, and its total."""
         return min(len(self.of_part(TIERS, DECISIONS)), goal.files), goal.files
 
     def is_done(self, goal: Goal) -> bool:
-        """Whether all of a goal is there, as far as the manifest says."""
+        """True if the manifest records the goal as done."""
         return goal.ask in self.done
 
     @property
     def complete(self) -> bool:
-        """Whether everything that was ever asked for is there."""
+        """True if all goals are done."""
         return bool(self.goals) and all(map(self.is_done, self.goals))
 
     @property
     def furthest(self) -> Goal | None:
-        """The goal of the full table that reaches furthest; None if there is none."""
+        """The goal of the full table with the largest reach; None if there is none."""
         goals = [goal for goal in self.goals if goal.part == TIERS]
         return max(goals, key=lambda goal: (goal.files, goal.number), default=None)
 
     @property
     def reach(self) -> dict[str, Any]:
-        """Return how far the full table reaches, or is to reach: the most of any goal."""
+        """The largest reach of any goal of the full table."""
         reach: dict[str, Any] = {}
         for goal in self.goals:
             for option, value in goal.reach.items():
@@ -378,38 +381,35 @@ class Manifest:
 
     @property
     def stores(self) -> str:
-        """Return what its full table has: payoffs, or decisions beyond them too."""
+        """What the full table stores: payoffs, or also decisions beyond them."""
         return "payoffs and decisions" if self.of_part(DECISIONS) else "payoffs"
 
     @property
     def origin(self) -> Goal | None:
-        """The goal by which the table is named: `furthest`, else the one of the last search."""
+        """The goal that names the table: `furthest`, otherwise the last search's."""
         return self.furthest or (self.goals[-1] if self.goals else None)
 
     def error(self, part: str | None = None) -> float:
-        """Return the bound on the error of the payoffs of a part, or of any; of `DECISIONS`, the
+        """Return an error bound for the payoffs of a part, or of all parts; for `DECISIONS`, a
         bound on the loss by a best action."""
         parts = (part,) if part else {entry.part for entry in self.files.values()} - {DECISIONS}
         return max((entry.error for entry in self.of_part(*parts)), default=0.0)
 
     @property
     def rows(self) -> int:
-        """States in the table so far."""
+        """Number of states in the table."""
         entries = self.files.values()
         paid = {entry.tier for entry in entries if entry.part == TIERS}
         return sum(e.rows for e in entries if e.part != DECISIONS or e.tier not in paid)
 
     @property
     def bytes(self) -> int:
-        """Bytes of the table's files so far."""
+        """Size of the table's files."""
         return sum(entry.bytes for entry in self.files.values())
 
     def board(self, reach: dict[str, Any]) -> Board:
-        """The board of the table, reaching so far.
-
-        Raises UnknownGameError where this luckbase has no such game, CorruptTableError for a board
-        that it does not take.
-        """
+        """Return the board of the table with a given reach. Raises UnknownGameError if the game is
+        unknown here, CorruptTableError for an invalid board."""
         head = self.head
         if not registry.known(head.game):
             game = on_command_line(
@@ -442,8 +442,9 @@ def _board(text: str) -> Board:
 
 
 def as_its_file_begins(board: Board, goal: Goal | None) -> Board:
-    """A table's board with what its file says and the manifest does not hold, for it changes no
-    payoff, as how plays begin; as it is where the file is gone or says something else."""
+    """Return a board with the values in its file that do not change payoffs and are therefore not
+    in the manifest, such as how plays begin. Return it unchanged if the file is missing or
+    different."""
     more = [name for name, field in type(board).model_fields.items() if field.exclude]
     if goal is None or not goal.board_file or not more:
         return board
@@ -472,21 +473,21 @@ class Origin(Result):
 
 
 def origin_of(game: Game, stale: tuple[str, ...] = ()) -> Origin:
-    """The board and the rules of a game, as an answer says them."""
+    """Return the board and the rules of a game."""
     board = game.board
     return Origin(board.name, changed_options(board), rules_identity(game), stale)
 
 
 RESULTS = "results"
-"""Where tables are kept by default."""
+"""The default results folder."""
 
 
 def board_command(
     board_file: str, settings: dict[str, str], game: str, results: Path | None = None,
     words: str | None = None,
 ) -> str:  # fmt: skip
-    """The command that solves a board of a game, or another whose first words these are: with its
-    options, and its results where they are not the default."""
+    """Return the command that solves a board, with its options, and its results folder if it is not
+    the default. words: other first words than ``luckbase solve``."""
     words = f"{program()} solve" if words is None else words
     options = [word for k, v in settings.items() for word in ("--set", f"{k}={v}")]
     if results is not None and os.path.realpath(results) != os.path.realpath(RESULTS):
@@ -500,8 +501,12 @@ def board_command(
 def solve_command(
     goal: Goal, game: Game, results: Path | None = None, words: str | None = None, file: str = ""
 ) -> str:
-    """The command that solves what a goal asked for. results: where its table is. words: as
-    `board_command`. file: the board's, if it is not the one that the goal names."""
+    """Return the command that solves a goal.
+
+    results: the folder of its table.
+    words: as in `board_command`.
+    file: the board file, if not the goal's.
+    """
     file = file or goal.board_file or "BOARD"
     line = board_command(file, goal.settings, game.board.game, results, words)
     if goal.roots is None:
@@ -514,23 +519,23 @@ def solve_command(
 
 
 def search_part(roots: Roots) -> str:
-    """The part of the table that holds what lies below these roots."""
+    """Return the part of the table for the search below these roots."""
     return f"{SEARCH}-{digest(json.dumps(roots.start, sort_keys=True))[:12]}"
 
 
 def is_its_start(game: Game, roots: Roots) -> bool:
-    """Whether these are the states, one or several, in which plays of the game begin."""
+    """True if these are the states in which plays of the game begin."""
     words = [game.describe(state) for _, state in game.starts()]
     return len(words) == len(roots.start) and all(each in roots.start for each in words)
 
 
 def in_order(state: Mapping[str, Any], game: Game) -> dict[str, Any]:
-    """The fields of a state in the game's order; the manifest sorts them."""
+    """Return the fields of a state in the game's order; the manifest sorts them by name."""
     return {name: state[name] for name in game.fields.names if name in state}
 
 
 def reach_of(board: Board) -> dict[str, Any]:
-    """The board's options of reach, by name."""
+    """Return the board's options of reach, by name."""
     options = type(board).options()
     return {option: reduce(getattr, map(str, options[option]), board)
             for option in sorted(type(board).reach)}  # fmt: skip
@@ -538,7 +543,7 @@ def reach_of(board: Board) -> dict[str, Any]:
 
 @lru_cache(maxsize=1)
 def solver_version() -> str:
-    """The version of luckbase that is installed."""
+    """Return the installed version of luckbase."""
     from importlib.metadata import PackageNotFoundError, version
 
     try:
@@ -548,13 +553,13 @@ def solver_version() -> str:
 
 
 def new_head(game: Game) -> Head:
-    """The head of a table of the game."""
+    """Return the head of a table of the game."""
     board, form = game.board, rules_form(game.board)
     return Head(FORMAT, board.game, board.name, rules_identity(game), form, game.rules_version)
 
 
 def table_directory(results: Path, game: Game) -> Path:
-    """results/<game>/<board>/<rules identity>."""
+    """Return results/<game>/<board>/<rules identity>."""
     return results / game.board.game / game.board.name / rules_identity(game)
 
 
@@ -562,12 +567,12 @@ def table_directory(results: Path, game: Game) -> Path:
 
 
 def digest(text: str) -> str:
-    """Return the check of a text."""
+    """Return the hash of a text."""
     return hashlib.sha256(text.encode()).hexdigest()[:CHECK]
 
 
 def _goal_form(goal: Goal) -> dict[str, Any]:
-    """A goal as JSON has it, without what was worked out of it."""
+    """Return a goal as JSON, without derived values."""
     return {each.name: getattr(goal, each.name) for each in fields_of(goal)} | {
         "roots": goal.roots and vars(goal.roots)
     }
@@ -580,10 +585,8 @@ def seal(form: dict[str, Any]) -> Raw:
 
 
 def decoded(content: Raw, where: Path) -> Manifest:
-    """Return the manifest in these bytes.
-
-    Raises CorruptTableError if they were changed, ForeignTableError if a later luckbase wrote them.
-    """
+    """Decode a manifest. Raises CorruptTableError if it was changed, ForeignTableError if a later
+    luckbase wrote it."""
     path = where / NAME
     if sum(map(content.count, (b",", b"[", b"{"))) > MAX_VALUES:
         raise CorruptTableError(_changed(path, "is larger than any that luckbase writes"))
@@ -612,7 +615,7 @@ def decoded(content: Raw, where: Path) -> Manifest:
 
 
 def _manifest_of(form: _Form) -> Manifest:
-    """Raise ValueError for values that no manifest of ours has."""
+    """Return the manifest. Raises ValueError for values that luckbase never writes."""
     if identity_of(form.rules, form.rules_version) != form.identity:
         raise ValueError("its identity is not that of its rules")
     writers = [*form.writers, *([form.writer.id] if form.writer else [])]
@@ -633,7 +636,7 @@ def _manifest_of(form: _Form) -> Manifest:
 
 
 def _why_no_file(entry: FileEntry) -> str:
-    """Return why an entry is not that of a file of ours; "" if it is."""
+    """Return why an entry cannot describe one of our files; "" if it can."""
     places = [name.rpartition("/") for name in (entry.name, entry.place)]
     by_key = entry.part in (TIERS, DECISIONS)
     last = entry.first_key + entry.rows - 1
@@ -671,7 +674,7 @@ def _changed(path: Path, why: str) -> str:
 
 
 def file_error(storage: Storage, path: Path, why: str) -> CorruptTableError:
-    """Return the error that a file of a table has changed, and the remedy."""
+    """Return an error for a changed file of a table, with advice."""
     again = "delete it, and luckbase solve of its board makes it again"
     if not storage.lists:
         again = "its server has changed it; publish the table there again"
@@ -680,7 +683,7 @@ def file_error(storage: Storage, path: Path, why: str) -> CorruptTableError:
 
 @contextmanager
 def file_errors(storage: Storage, path: Path) -> Iterator[None]:
-    """Raise `file_error` if a file that is read is missing, or shorter than it should be."""
+    """Raise `file_error` if a file that is read is missing or truncated."""
     try:
         yield
     except (FileNotFoundError, NotADirectoryError):

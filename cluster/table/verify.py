@@ -1,4 +1,4 @@
-"""Verification of a table: first its files, then its values against the rules.
+"""Verify a table: first its files, then its values against the rules.
 
 **Files.** Every file that the manifest names is there, byte for byte as it was written, with its
 rows and its keys; there are no others beside them; the manifest is as luckbase wrote it and names
@@ -71,9 +71,13 @@ _NO_ROWS = {"rows_checked": 0, **dict.fromkeys(_NAMES)}
 
 @dataclass(frozen=True)
 class Verdict(Result):
-    """ok: whether nothing is wrong. faults: what is, a sentence each. files: how many were read.
-    residuals: of the rows that were recomputed; None where the files were damaged or there are no
-    rows."""
+    """The result of a verification.
+
+    ok: True if there are no faults.
+    faults: one sentence each.
+    files: number of files read.
+    residuals: of the recomputed rows; None if files are damaged or there are no rows.
+    """
 
     ok: bool = field(init=False, default=False)
     faults: list[str]
@@ -145,7 +149,7 @@ def check_files(table: Lookup, on_rows: OnRows = nobody) -> list[str]:
                 for name in sorted(_missing_files(manifest))
             ]
     beside = files_there(storage) if storage.lists else {}
-    now = read_manifest(storage, table.where)  # a solve may have gone on since it was opened
+    now = read_manifest(storage, table.where)  # a solve may have continued
     places, finished = {entry.place for entry in now.files.values()}, now.complete and not now.next
     for name in beside if finished and not now.is_written else ():
         if name not in places and not name.endswith(".part"):
@@ -154,7 +158,7 @@ def check_files(table: Lookup, on_rows: OnRows = nobody) -> list[str]:
 
 
 def _missing_files(manifest: Manifest) -> set[str]:
-    """Return the files of the goals of the full table that are done whose rows are in no file."""
+    """Return the files of finished goals of the full table whose rows are in no file."""
     names: set[str] = set()
     spans = row_spans(manifest.of_part(TIERS))
     for goal in manifest.goals:
@@ -174,7 +178,8 @@ def _missing_files(manifest: Manifest) -> set[str]:
 
 
 def _check_entry(part: Part, entry: FileEntry) -> list[str]:
-    """Whether a file's rows and keys are those that its tier, or its own keys, ask for."""
+    """Check a file's rows and keys by its tier or its own keys. Return a sentence for each
+    fault."""
     with part.groups.passing(entry) as file:
         faults = []
         if entry.error > _most_error(part, entry):
@@ -226,10 +231,10 @@ def _check_tier(part: TierPart, entry: FileEntry, groups: int) -> list[str]:
 def check_residuals(
     table: Lookup, sample: int | None, seed: int = 0, on_rows: OnRows = nobody
 ) -> Residuals:
-    """Bellman residuals of `sample` different rows drawn evenly from the whole table, or of all
-    (None, or where there are no more).
+    """Compute the Bellman residuals of `sample` distinct rows, drawn uniformly from the table, or
+    of all rows (None, or if there are no more).
 
-    Raises CorruptTableError where a file can not be read or a child of a row is not there.
+    Raises CorruptTableError if a file cannot be read or a child of a row is missing.
     """
     paid = sum(part.rows for part in table.parts if part.paid)
     total = paid if sample is None else min(sample, paid)
@@ -239,7 +244,7 @@ def check_residuals(
     on_rows(done, total)
     for part, states in _pieces(table, sample, seed):
         residuals = part.residuals(states)
-        # A file's promise holds for what it was made from, too. What rules cut off shows in none.
+        # The error of a file includes that of its inputs. Cuts by the rules are in no residual.
         allowed = most_residual(table.game, part.errors_of(states) - table.game.cut_error)
         at = int(np.argmax(residuals / allowed))
         if not residuals[at] / allowed[at] <= worst / bound:
@@ -253,14 +258,14 @@ def check_residuals(
 
 
 ROWS_A_GROUP = 1000
-"""Rows of a sample for which the columns of one row group are checked."""
+"""Number of sampled rows for which the columns of one row group are checked."""
 FEW = 2000
-"""Rows of a row group of a search of which the rules are asked who acts."""
+"""Number of rows of a search's row group for which the rules determine who acts."""
 
 
 def check_columns(table: Lookup, sample: int | None, seed: int = 0) -> list[str]:
-    """Compare the columns of row groups, all (None) or drawn ones, with those that the rules give.
-    Return a sentence for each file whose columns differ."""
+    """Compare the columns of row groups, all (None) or sampled, with the rules. Return a sentence
+    for each file that differs."""
     faults = []
     for part in table.parts if table.manifest is not None else ():
         groups = [
@@ -280,7 +285,7 @@ def check_columns(table: Lookup, sample: int | None, seed: int = 0) -> list[str]
 
 
 def _wrong_columns(part: Part, entry: FileEntry, file: TableFile, number: int) -> set[str]:
-    """Return the columns of a row group that are not those of its keys."""
+    """Return the names of a row group's columns that do not match its keys."""
     start = number * entry.row_group_rows
     stop = min(start + entry.row_group_rows, entry.rows)
     if isinstance(part, TierPart):
@@ -310,18 +315,18 @@ def _plain(column: Any) -> Any:
 
 
 ROWS_A_SAMPLE = 1000
-"""Rows beyond the frontier that are solved again for each row of a sample: a row alone cannot be,
-and a tier is solved a thousand times as fast as rows are looked up."""
+"""Rows beyond the frontier that are solved again for each sampled row. A single row cannot be
+solved alone, and solving a tier is a thousand times as fast as looking up its rows."""
 
 
 def check_decisions(
     part: DecisionPart, sample: int | None, seed: int = 0, on_rows: OnRows = nobody
 ) -> tuple[int, int, dict[str, Any]]:
-    """Solve tiers again, and compare their best actions with those that are stored. Return how many
-    rows were compared, how many differ, and the first that does.
+    """Solve tiers again and compare their best actions with the stored ones. Return the number of
+    compared rows, the number that differ, and the first that differs.
 
-    sample: None for all tiers, else those that a sample of the highest tiers leads to, about
-    `ROWS_A_SAMPLE` times so many rows.
+    sample: None for all tiers; otherwise tiers reached from a sample of the highest ones, with
+        about `ROWS_A_SAMPLE` times as many rows.
     """
     layout, file_of = part.plan, {entry.tier: i for i, entry in enumerate(part.entries)}
     sampled = None if sample is None else _sampled_tiers(layout, sample * ROWS_A_SAMPLE, seed)
@@ -343,8 +348,8 @@ def check_decisions(
 
 
 def _sampled_tiers(layout: DecisionLayout[Any], rows: int, seed: int) -> set[Any]:
-    """Tiers with all that they lead to, drawn among those of the highest number of spins until
-    there are so many rows; at least the smallest of these."""
+    """Return tiers and all tiers below them, drawn from those with the most spins up to this many
+    rows; at least the smallest such set."""
     dense, order = layout.layout, [*layout.tiers()]
 
     def closure(tier: Any) -> set[Any]:

@@ -1,21 +1,23 @@
-"""Who may change a table: one process at a time, which replaces the manifest by compare-and-swap.
+"""The right to change a table: one process at a time, which replaces the manifest by
+compare-and-swap.
 
-The **swap** is the fence. Every commit replaces ``manifest.json`` only if it still is what this
-process wrote last (`Storage.swap`: an ETag condition in a store, `flock` in a folder). A process
-that was taken over fails at its next commit with a sentence. Each swap has a number of its own
-(`Manifest.revision`), so an old manifest never comes back, and a request that arrives late changes
-nothing.
+**The swap is the fence.** Every commit replaces ``manifest.json`` only if it is still what this
+process wrote last (`Storage.swap`: an ETag condition in a store, `flock` in a folder). If another
+process has taken over, the next commit fails with an error. Each swap has its own number
+(`Manifest.revision`), so an old manifest never reappears, and a request that arrives late has no
+effect.
 
-**Data files** have the writer's id in their names. The manifest records the id before the first of
-them is written, and no other process uses it. So nothing that a late process writes or deletes is a
-file that counts, and leftovers of a killed process can be told from other people's files.
+**Data files** contain the writer's id in their names. The manifest records the id before the first
+of them is written, and no other process uses it. So files that a late process writes or deletes
+never belong to the current table, and leftovers of a killed process can be distinguished from other
+people's files.
 
-A writer renews a small object every `BEAT_SECONDS`. Another process takes over if that object does
-not change for `LEASE_SECONDS` of its own monotonic clock, or at once if the writer's process has
-ended on this host. No clocks are compared.
+**Leases.** A writer renews a small object every `BEAT_SECONDS`. Another process takes over if that
+object does not change for `LEASE_SECONDS` of its own monotonic clock, or at once if the writer's
+process has ended on this host. Clocks of different hosts are never compared.
 
-A file is in its place before a manifest names it. Commits are `COMMIT_SECONDS` apart; if they are
-slow, as far apart as keeps them below `SHARE` of the time, but never more than `LONGEST_PAUSE`.
+A file is in place before a manifest names it. Commits are `COMMIT_SECONDS` apart; slow commits are
+further apart, so that they take less than `SHARE` of the time, but never more than `LONGEST_PAUSE`.
 """
 
 from __future__ import annotations
@@ -68,7 +70,7 @@ from luckbase.solver.errors import (
 from luckbase.solver.sentences import many
 
 BEATS = ".writer-"
-"""The beginning of the names of the objects that writers renew; a writer's id follows."""
+"""Prefix of the objects that writers renew; followed by a writer's id."""
 BEAT_SECONDS, LEASE_SECONDS = 5.0, 15.0
 WATCH_SECONDS = 0.25
 COMMIT_SECONDS, LONGEST_PAUSE, SHARE = 5.0, 60.0, 0.05
@@ -100,12 +102,12 @@ def writer_of(name: str) -> str | None:
 
 
 def is_ours(name: str, writers: Collection[str]) -> bool:
-    """Return whether one of these writers of a table gave a file its name."""
+    """True if a file's name was given by one of these writers of the table."""
     return writer_of(name) in writers or _TEMPORARY.fullmatch(name) is not None
 
 
 def writers_in(storage: Storage) -> set[str]:
-    """Return the ids of the writers of a table, also if its manifest was changed."""
+    """Return the ids of a table's writers, even if its manifest is damaged."""
     with suppress(FileNotFoundError, NotADirectoryError, CorruptTableError):
         return {found.decode() for found in _ID.findall(storage.read_tagged(NAME)[0])}
     return set()
@@ -115,11 +117,8 @@ def writers_in(storage: Storage) -> set[str]:
 
 
 def read_manifest(storage: Storage, where: Path) -> Manifest:
-    """Return the manifest of the table at `where`.
-
-    Raises MissingTableError if there is none, CorruptTableError if it was changed,
-    ForeignTableError if it is of another format.
-    """
+    """Return the manifest of the table at `where`. Raises MissingTableError if there is none,
+    CorruptTableError if it was changed, ForeignTableError if it is of another format."""
     try:
         return decoded(storage.read_tagged(NAME)[0], where)
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
@@ -138,7 +137,7 @@ def _missing(storage: Storage, where: Path) -> MissingTableError | ForeignTableE
 
 
 def check_identity(storage: Storage, where: Path, identity: str) -> None:
-    """Raise as `read_manifest`, and ForeignTableError if the table is of other rules."""
+    """Raise as `read_manifest` does, and ForeignTableError if the table has other rules."""
     stored = read_manifest(storage, where).head.identity
     if stored != identity:
         raise ForeignTableError(f"{where}: holds a table of other rules, {stored}; move it away")
@@ -150,24 +149,24 @@ def check_identity(storage: Storage, where: Path, identity: str) -> None:
 class Writer:
     """The process that may change a table; a context manager.
 
-    `manifest` is the table as this process sees it, with what is not committed yet. While a solve
-    replaces a finished table (`replace`), the committed files still answer and the new ones are in
-    `Manifest.next`; `finish` makes them the table.
+    `manifest` is the table as this process sees it, including uncommitted entries. While a solve
+    replaces a finished table (`replace`), the committed files still answer queries and the new ones
+    are in `Manifest.next`; `finish` makes them the table.
     """
 
     manifest: Manifest
 
     def __init__(self, storage: Storage, where: Path, head: Head) -> None:
-        """where: the table, for messages. head: of the table; it is made if there is none."""
+        """where: the table, for messages. head: of the table, which is created if missing."""
         self.storage, self.where, self._head = storage, where, head
         self.damage = ""
-        """Why the manifest that was there could not be used."""
+        """Why the existing manifest could not be used."""
         self._answers: Contents | None = None
-        """The files that still answer, while others replace them."""
+        """The files that answer queries while others replace them."""
         self._old_levels: set[str] = set()
         """The parts whose levels are not solved again."""
         self._since: float | None = None
-        """The time from which something waits for a commit."""
+        """When the oldest uncommitted entry was added."""
         self._pause = COMMIT_SECONDS
         self.id = os.urandom(4).hex()
         self._record = WriterRecord(
@@ -183,8 +182,8 @@ class Writer:
     def take(self, on_note: Callable[[str], None] = lambda text: None) -> Self:
         """Become the process that may change the table.
 
-        Raises RequestError if another one is running, ForeignTableError if the table is of other
-        rules, StoreError if the store does not keep conditions.
+        Raises RequestError if another one is running, ForeignTableError if the table has other
+        rules, StoreError if the store ignores conditions.
         """
         if self.storage.anywhere:
             _check_conditions(self.storage, self.where)
@@ -235,7 +234,7 @@ class Writer:
         return [each for each in writers[:-KEPT_IDS] if each in found] + writers[-KEPT_IDS:]
 
     def _wait(self, on_note: Callable[[str], None]) -> bool:
-        """Wait until the writer has shown no sign of life for a while; False if the manifest was
+        """Wait until the writer has been silent for a lease. Return False if the manifest was
         replaced meanwhile. Raises RequestError if the writer is alive."""
         record = self.manifest.writer
         assert record is not None
@@ -254,7 +253,7 @@ class Writer:
         return True
 
     def _replaced(self) -> bool:
-        """Whether the manifest is not the one that was read."""
+        """True if the manifest has changed since it was read."""
         try:
             return self.storage.read_tagged(NAME)[1] != self._tag
         except FileNotFoundError:
@@ -272,7 +271,7 @@ class Writer:
         number = 0
         while not self._ended.wait(BEAT_SECONDS):
             number += 1
-            with suppress(LuckbaseError, OSError):  # a store that does not answer for a while
+            with suppress(LuckbaseError, OSError):  # the store may not answer for a while
                 self._beat(number)
 
     def _stop_beating(self) -> None:
@@ -286,11 +285,11 @@ class Writer:
     # --- committing ------------------------------------------------------------------------------
 
     def place(self, name: str) -> str:
-        """Return the place of this writer's file of a name."""
+        """Return the path of this writer's file with a given name."""
         return placed(name, self.id)
 
     def add(self, *lines: Line) -> None:
-        """Add to the manifest what is in its place; it is committed some seconds later."""
+        """Add entries whose files are in place to the manifest; they are committed later."""
         for line in lines:
             self.manifest.add(line)
         if self._since is None:
@@ -298,16 +297,14 @@ class Writer:
 
     @property
     def seconds(self) -> float:
-        """The seconds until the next commit; endless if nothing waits for one."""
+        """Seconds until the next commit; infinite if nothing is uncommitted."""
         if self._since is None:
             return float("inf")
         return max(0.0, self._since + self._pause - time.monotonic())
 
     def commit(self, *lines: Line) -> None:
-        """Replace the manifest; it is on the disk when this returns.
-
-        Raises FencedError if another process has taken over.
-        """
+        """Replace the manifest. It is on disk when this returns. Raises FencedError if another
+        process has taken over."""
         self.add(*lines)
         began = time.monotonic()
         if not self._swap():
@@ -344,10 +341,10 @@ class Writer:
         )
 
     def replace(self, ask: str, forget: Callable[[Manifest], None]) -> None:
-        """Solve again what a finished goal (`Goal.ask`) has, while the table still answers.
+        """Solve a finished goal (`Goal.ask`) again, while the table still answers queries.
 
-        forget(manifest): takes out what is to be solved again. What an earlier call for the same
-        goal has solved stays.
+        forget(manifest): removes the entries to be solved again. Progress of an earlier call for
+        the same goal is kept.
         """
         before, earlier = self.manifest.contents, self.manifest.next
         forget(self.manifest)
@@ -363,41 +360,41 @@ class Writer:
             self.manifest.add(files[name])
 
     def drop(self, names: Iterable[str], *parts: str) -> None:
-        """Take files out of the table: the manifest first, then their bytes. No goal of a part
-        that loses a file counts as done, nor a goal of `parts`."""
+        """Remove files from the table: first from the manifest, then their bytes. Goals of a part
+        that loses a file, and of `parts`, no longer count as done."""
         entries = self.manifest.take_out(names, *parts)
         self.commit()
         self._delete(entry.place for entry in entries)
 
     @property
     def _places(self) -> set[str]:
-        """The places of all files that the last commit names."""
+        """The paths of all files in the last commit."""
         files = [*self.manifest.files.values()]
         files += self._answers.files.values() if self._answers else ()
         files += self.manifest.next.files if self.manifest.next else ()
         return {entry.place for entry in files}
 
     def _delete(self, places: Iterable[str]) -> None:
-        """Delete files that the last commit does not name."""
+        """Delete files that are not in the last commit."""
         kept = self._places
         for place in places:
             if place not in kept:
                 self.storage.delete(place)
 
     def sweep(self) -> None:
-        """Delete the leftovers of stopped solves: what their writers named and the manifest does
-        not name. Raises FencedError."""
+        """Delete the leftovers of interrupted solves: files named by their writers that are not in
+        the manifest. Raises FencedError."""
         kept, writers = self._places | {f"{BEATS}{self.id}"}, {*self.manifest.writers}
         places = (*PARTS, SHARDS, BEATS, f"{NAME}.")
         names = [name for place in places for name in self.storage.list(place)]
         if self._replaced():
-            raise self._fenced()  # else some of these may be a later writer's
+            raise self._fenced()  # otherwise some of these may belong to a later writer
         for name in names:
             if name not in kept and is_ours(name, writers):
                 self.storage.delete(name)
 
     def finish(self) -> None:
-        """Commit that all is done, and let others write. Files that were replaced go."""
+        """Commit that the solve is done and let other processes write. Delete replaced files."""
         before, self._answers = self._answers, None
         self.manifest.writer = replace(self._record, ended=True)
         if before is not None:
@@ -407,7 +404,7 @@ class Writer:
             self._delete(entry.place for entry in before.files.values())
 
     def remove(self) -> None:
-        """Delete the manifest: the table is gone. Raises FencedError."""
+        """Delete the manifest and thereby the table. Raises FencedError."""
         self.commit()
         if not self.storage.delete_tagged(NAME, str(self._tag)):
             raise self._fenced()
@@ -417,7 +414,7 @@ class Writer:
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        """Commit what waits, and let others write at once."""
+        """Commit outstanding entries and let other processes write at once."""
         self._ended.set()
         try:
             running = self.manifest.writer == self._record
@@ -433,7 +430,7 @@ class Writer:
 
 
 def _is_gone(record: WriterRecord | None) -> bool | None:
-    """Whether a writer has ended; None if this host cannot know."""
+    """True if a writer has ended; None if this host cannot know."""
     if record is None or record.ended:
         return True
     ended = process_ended(vars(record))
@@ -443,8 +440,8 @@ def _is_gone(record: WriterRecord | None) -> bool | None:
 
 
 def _check_conditions(storage: Storage, where: Path) -> None:
-    """Raise StoreError for a store that takes conditions and does not keep them: two solves of a
-    table would not notice each other."""
+    """Raise StoreError for a store that accepts conditions and ignores them, because two solves of
+    a table would not notice each other."""
     name, first = f"{BEATS}check.{attempt()}.part", attempt().encode()
     created = storage.swap(name, first, None)
     again = storage.swap(name, first[::-1], None)
@@ -462,14 +459,13 @@ def _check_conditions(storage: Storage, where: Path) -> None:
 
 
 def files_there(storage: Storage) -> dict[str, int]:
-    """Return the files in the folders of the parts, with sizes, whether the manifest names them or
-    not."""
+    """Return all files in the parts' folders, with sizes, even if the manifest lacks them."""
     return {name: size for part in PARTS for name, size in storage.list(part).items()}
 
 
 def damaged_files(storage: Storage, where: Path, files: Mapping[str, FileEntry]) -> dict[str, str]:
-    """Return a sentence for each file that is missing, empty or of another size, by name; nothing
-    for a web server, which does not list its files."""
+    """Return a sentence for each file that is missing, empty or of another size, by name; none for
+    a web server, which cannot list its files."""
     if not storage.lists:
         return {}
     sizes = files_there(storage)
@@ -485,9 +481,9 @@ def damaged_files(storage: Storage, where: Path, files: Mapping[str, FileEntry])
 def check_bytes(
     storage: Storage, where: Path, manifest: Manifest, on_rows: OnRows = nobody
 ) -> dict[str, str]:
-    """Read every byte of every file, and return a sentence for each file that has changed, by name.
+    """Read all bytes of all files. Return a sentence for each file that has changed, by name.
 
-    on_rows: called with how many rows were read, and of how many.
+    on_rows: called with the number of rows read and the total.
     """
     faults = damaged_files(storage, where, manifest.files)
     entries = [entry for name, entry in sorted(manifest.files.items()) if name not in faults]
@@ -506,7 +502,7 @@ def check_bytes(
 
 
 def why_wrong(storage: Storage, where: Path, entry: FileEntry) -> str | None:
-    """Return why the bytes of a file are not as they were written; None if they are."""
+    """Return why the bytes of a file are not as written; None if they are."""
     digest, path = hashlib.sha256(), where / entry.place
     try:
         with file_errors(storage, path):

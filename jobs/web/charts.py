@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 
 MAX_CELLS = 10_000
 GRID_PIECE = 4_000
-"""States that are looked up together: some 60 children each."""
+"""Number of states looked up together: about 60 children each."""
 SECONDS = 2.0
-"""How long a search for rows may take; a page shows the rows that it has found by then."""
+"""Maximum seconds of a search for rows; a page shows the rows found until then."""
 MAX_SHOWN = 200
 
 
@@ -70,7 +70,7 @@ ChartView = ListingView | HeatmapView | CurvesView
 
 
 class ChartParams(TableParams, extra="allow"):
-    """The parameters of a chart: the fields that it takes."""
+    """The parameters of a chart: its fields."""
 
 
 def chart_view(table: StoredTable, request: ApiRequest[ChartParams]) -> ChartView:
@@ -94,7 +94,7 @@ class GridParams(StateParams):
     x: str = Field(title="COLUMN")
     y: str = Field(title="COLUMN")
     colour: str = ""
-    """value_1, …: a player's payoff; margin; best. The payoff of the player up if empty."""
+    """value_1, …: a player's payoff; margin; best. By default the payoff of the player who acts."""
 
 
 Span = tuple[int, int, int]
@@ -195,7 +195,7 @@ def grid(
 
 
 def colour_name(game: Game, colour: str) -> str:
-    """Return what a colour of a grid shows, for people."""
+    """Return a description of the colours of a grid."""
     if colour.startswith("value_"):
         unit = " (probability)" if game.pays_chances else ""
         whose = f" of player {colour.removeprefix('value_')}" if game.players > 1 else ""
@@ -204,7 +204,7 @@ def colour_name(game: Game, colour: str) -> str:
 
 
 def axis_name(game: Game, column: str) -> str:
-    """Return what a column is called on an axis, with its unit if that is dollars."""
+    """Return a column's name for an axis, with its unit if that is dollars."""
     field = next(each for each in game.fields if column in each.columns)
     name, _, number = column.rpartition("_")
     said = (
@@ -228,8 +228,8 @@ def _axis(which: str, name: str, spans: Mapping[str, Span]) -> Ints:
 def _cell_numbers(
     table: Table, values: Ints, colour: str
 ) -> tuple[Floats, NDArray[np.int16], tuple[str, ...]]:
-    """Return of states in people's units, values (n, columns), the numbers (n,), the best actions
-    (n,), -1 for none, and the names of the actions."""
+    """For states in users' units, values (n, columns), return numbers (n,), best actions (n,) with
+    -1 for none, and the names of the actions."""
     game = table.game
     states, sound = game.known_states(values)
     places = np.flatnonzero(sound)
@@ -252,8 +252,8 @@ def _cell_numbers(
 
 
 def cell_state(game: Game, chart: Heatmap) -> dict[str, str] | None:
-    """Return what the states of a heat map's cells share, as parameters of an address, without
-    the columns of its axes; None if a cell is no state."""
+    """Return the fields that a heat map's cells share, as URL parameters, without its axes; None if
+    cells are not states."""
     axes = chart.names[:2]
     if chart.rest is None or not set(axes) <= set(game.columns):
         return None
@@ -274,7 +274,7 @@ def cell_state(game: Game, chart: Heatmap) -> dict[str, str] | None:
 
 @dataclass(frozen=True)
 class FoundRow(Result):
-    """A row that was found, as luckbase query answers it."""
+    """A row that was found, in the form of luckbase query."""
 
     state: Addressed
     to_act: int | None
@@ -286,8 +286,11 @@ class FoundRow(Result):
 
 @dataclass(frozen=True)
 class SearchView(Result):
-    """The rows that a search found. count: rows found among the first `looked_at` of `of` rows;
-    complete: the search read them all."""
+    """The rows that a search found.
+
+    count: number of rows found among the first `looked_at` of `of` rows.
+    complete: True if the search read all rows.
+    """
 
     search: Flat[Search]
     rows: list[FoundRow]
@@ -301,7 +304,7 @@ class SearchParams(TableParams):
     """The parameters of a ready search."""
 
     most: Annotated[int, BeforeValidator(lambda text: whole("most", text, 1, MAX_SHOWN))] = 50
-    """Rows that are shown, 1 to `MAX_SHOWN`."""
+    """Maximum number of rows shown, 1 to `MAX_SHOWN`."""
 
 
 class _Late(Exception):

@@ -1,6 +1,6 @@
-"""Requests and responses: parameters, JSON or a page, refusals, the headers of every response.
+"""Requests and responses: parameters, JSON or a page, refusals, and headers.
 
-The fields of a class of `QueryParams` are the parameters of an address.
+The fields of a subclass of `QueryParams` are the parameters of an address.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ HEADERS = {
     "cross-origin-resource-policy": "same-origin",
     "cross-origin-opener-policy": "same-origin",
 }
-"""Only our own script and style are loaded, from this server alone, and no page frames ours."""
+"""Only this server's script and style are loaded, and no other page can frame ours."""
 API_HEADERS = {"cache-control": "no-store", "vary": "accept"}
 BUG = "this is an error in luckbase, not yours; the server has printed more"
 STATUS: tuple[tuple[type[LuckbaseError], int], ...] = (
@@ -50,12 +50,11 @@ STATUS: tuple[tuple[type[LuckbaseError], int], ...] = (
 )
 OPTIONS = {"--what": "chart", "--as": "seat", "--against": "against", "--from": "state",
            "start": "state"}  # fmt: skip
-"""The name in an address of an option of the command line, or of an argument in Python."""
+"""Names in URLs of options of the command line, or of arguments in Python."""
 
 
 def encode(content: Mapping[str, Any]) -> bytes:
-    """Return JSON in UTF-8; code units that are not letters, as file names may have, become
-    ``\\udcff``."""
+    """Return JSON in UTF-8. Surrogates, which file names may contain, become ``\\udcff``."""
     try:
         return to_json(content, inf_nan_mode="null")
     except (PydanticSerializationError, UnicodeError):
@@ -69,13 +68,13 @@ def reply(content: Mapping[str, Any], status: int = 200) -> Response:
 
 
 def wants_page(request: Request) -> bool:
-    """Return whether the client is a browser that shows HTML; all others get JSON."""
+    """True if the client is a browser that displays HTML; others get JSON."""
     return "text/html" in request.headers.get("accept", "")
 
 
 @dataclass(frozen=True)
 class Refusal:
-    """Why a request has no answer. field: the field of the state that is wrong, if there is one."""
+    """Why a request is refused. field: the invalid field of the state, if there is one."""
 
     status: int
     error: str
@@ -88,8 +87,8 @@ class Refusal:
 
 
 def refusal_of(request: Request, error: Exception) -> Refusal:
-    """Return the refusal of one of our errors, or of an address or a method that does not exist.
-    The error's `fields`, if it has any, are the names of the fields of the table's states."""
+    """Return the refusal for one of our errors, or for an unknown address or method. The error's
+    `fields`, if any, are the names of the fields of the table's states."""
     if isinstance(error, HTTPException):
         path = request.url.path[:80]
         sentences = {
@@ -109,7 +108,7 @@ def refusal_of(request: Request, error: Exception) -> Refusal:
 
 
 class Guard:
-    """Adds `HEADERS` to every response, and turns an unforeseen error into a plain sentence."""
+    """Adds `HEADERS` to every response, and turns an unexpected error into a sentence."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
@@ -134,7 +133,7 @@ class Guard:
 
 _WHOLE = re.compile(r"[+-]?[0-9]{1,15}")
 WORD_LENGTH = 400
-"""Letters that a parameter may have; any state is shorter."""
+"""Maximum characters of a parameter; any state is shorter."""
 
 
 def _truth(text: str, info: ValidationInfo) -> bool:
@@ -144,7 +143,7 @@ def _truth(text: str, info: ValidationInfo) -> bool:
 
 
 Truth = Annotated[bool, BeforeValidator(_truth)]
-"""Whether a parameter is 1 or true."""
+"""True if a parameter is 1 or true."""
 
 
 def joined(pairs: Iterable[tuple[str, str]], lists: Collection[str]) -> dict[str, Any]:
@@ -160,7 +159,7 @@ def joined(pairs: Iterable[tuple[str, str]], lists: Collection[str]) -> dict[str
 
 
 class QueryParams(BaseModel):
-    """The parameters of an address. Where `extra` is allowed the rest are fields of a state. A
+    """The parameters of an address. If `extra` is allowed, the others are fields of a state. A
     required parameter has an example as its title."""
 
     lists: ClassVar[tuple[str, ...]] = ()
@@ -168,7 +167,7 @@ class QueryParams(BaseModel):
 
     @property
     def state(self) -> dict[str, str]:
-        """The fields of a state in words."""
+        """The fields of a state as text."""
         return self.model_extra or {}
 
     @classmethod
@@ -194,18 +193,18 @@ class TableParams(QueryParams):
     """Parameters of one table."""
 
     strict: Truth = False
-    """Refuse a table whose board has changed since (409)."""
+    """Refuse a table whose board has changed since it was solved (409)."""
 
 
 class StateParams(TableParams, extra="allow"):
-    """A state, by its fields or drawn at random."""
+    """A state, given by its fields or drawn at random."""
 
     random: str = ""
-    """With no fields: a state drawn by this seed."""
+    """Without fields: draw a state with this seed."""
 
     @property
     def seed(self) -> int | None:
-        """What ``random=TEXT`` means as a seed; None if it is not given."""
+        """The seed given by ``random=TEXT``; None if it is not given."""
         return crc32(self.random.encode()) if "random" in self.model_fields_set else None
 
 
@@ -221,7 +220,7 @@ class ApiRequest(Generic[P]):
 
 
 def whole(name: str, text: object, low: int, high: int) -> int:
-    """A whole number from low to high. Raises OptionError."""
+    """Return an integer from `low` to `high`. Raises OptionError."""
     said = str(text)
     if isinstance(text, bool) or not _WHOLE.fullmatch(said) or not low <= int(said) <= high:
         raise OptionError(

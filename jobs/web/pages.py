@@ -1,9 +1,9 @@
-"""The pages: templates of the answers, and how numbers, forms and charts look in them.
+"""The pages: templates for the answers, and the format of numbers, forms and charts.
 
-A page shows what the JSON of the same address says. A state is its address: a form sends the fields
-of a state with `was`, the state that it showed before, and the server redirects to the address of
-the new state. If the new state is refused, the page shows the old answer dimmed, marks the box that
-is wrong and links to the nearest values that are allowed.
+A page shows the same content as the JSON of its address. A state is an address: a form sends the
+fields of a state and `was`, the state shown before, and the server redirects to the address of the
+new state. If the new state is refused, the page shows the old answer dimmed, marks the invalid
+input and links to the nearest allowed values.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 HERE = Path(__file__).parent
 STATIC = HERE / "static"
 WIDTHS = {"desktop": 560, "phone": 300}
-"""The panels of a chart on a page: one for a desktop, one for a phone."""
+"""Widths of a chart's panel, for desktops and phones."""
 OF_A_PAGE = ("was", "take", "done", "right", "lost", "drawing")
 """Parameters of addresses that the page reads, not the answer."""
 Said = Mapping[str, str]
@@ -63,25 +63,25 @@ def spoken(action: str) -> str:
 
 
 def signed(payoffs: Payoffs, value: float) -> str:
-    """A difference with its sign: ``+4.1 points``."""
+    """Return a difference with its sign: ``+4.1 points``."""
     sign = "+" if value > 0 else "−" if value < 0 else "±"
     return f"{sign}{payoffs.change(value)}"
 
 
 def arrows(text: str) -> str:
-    """A text with arrows in place of ``->``."""
+    """Return a text with arrows in place of ``->``."""
     return text.replace(" -> ", " → ")
 
 
 def told(line: str) -> str:
-    """A line of a game's log in words, without the fields of states."""
+    """Return a line of a game's log in words, without the fields of states."""
     line = re.sub(r" \([^()]*->[^()]*\)$", "", line.strip())
     line = re.sub(r"^(the game is over|.* (?:is|are) up|.* choose at once): .*=.*$", r"\1", line)
     return sentences.capital(arrows(line))
 
 
 def short_names(outcomes: Iterable[Mapping[str, Any]]) -> Callable[[str], str]:
-    """Return the function that leaves out of outcomes' names the player whom all of them name."""
+    """Return a function that omits the player from outcomes' names if all have the same one."""
     names = [each["name"] for each in outcomes]
     head = re.match(r"player \d+: ", names[0]) if names else None
     same = head and all(name.startswith(head[0]) and "; " not in name for name in names)
@@ -89,14 +89,14 @@ def short_names(outcomes: Iterable[Mapping[str, Any]]) -> Callable[[str], str]:
 
 
 def board_title(table: Mapping[str, Any]) -> str:
-    """A board's title without the name of its game before it."""
+    """Return a board's title without the name of its game in front."""
     head = f"{table['game_title']}, ".lower()
     title = str(table["title"])
     return sentences.capital(title[len(head) :] if title.lower().startswith(head) else title)
 
 
 def differences(first: Mapping[str, Any], second: Mapping[str, Any]) -> tuple[str, str]:
-    """What tells two tables apart: the options that differ, else the boards."""
+    """Return the difference between two tables in words: their options or their boards."""
 
     def options(table: Mapping[str, Any]) -> dict[str, Any]:
         parts = [part for part in table["board_file"].values() if isinstance(part, dict)]
@@ -112,8 +112,8 @@ def differences(first: Mapping[str, Any], second: Mapping[str, Any]) -> tuple[st
 
 
 def pairs(view: Mapping[str, Any]) -> list[list[tuple[float | None, str | None]]]:
-    """Return what each pair of choices pays player 1, a row for each of their choices, with the
-    address of the state that it leads to if that is one."""
+    """Return the payoff to player 1 for each pair of choices, one row for each of their choices,
+    with the address of the resulting state if there is only one."""
     mine, theirs = view["strategies"]
     found: dict[tuple[int, int], list[Mapping[str, Any]]] = {}
     for each in view["outcomes"]:
@@ -146,7 +146,7 @@ def values_of(field: Mapping[str, Any], said: Mapping[str, Any]) -> list[str]:
 
 
 def is_wrong(field: Mapping[str, Any], value: str) -> bool:
-    """Return whether a value by itself is not allowed in a box of a field."""
+    """True if a value is not allowed in an input of a field."""
     if field["kind"] == "name" or (field["choices"] and isinstance(field["choices"][0], str)):
         return False
     if not re.fullmatch(r"-?\d{1,9}", value):
@@ -157,7 +157,7 @@ def is_wrong(field: Mapping[str, Any], value: str) -> bool:
 
 
 def nearest_values(field: Mapping[str, Any], value: str) -> list[str]:
-    """Return the allowed values nearest to one that is not."""
+    """Return the allowed values nearest to an invalid one."""
     low, step, high = field["min"], field["step"], field["max"]
     if not re.fullmatch(r"-?\d{1,9}", value):
         return [str(low)]
@@ -205,7 +205,7 @@ def pictures(chart: Heatmap | Curves) -> dict[str, str]:
 
 
 def address_of(said: Mapping[str, object], **more: object) -> str:
-    """Return parameters as an address has them; those that are None or empty are left out."""
+    """Return parameters as a URL query, without those that are None or empty."""
     there = {n: v for n, v in {**said, **more}.items() if v not in (None, "", [])}
     return urlencode(there, doseq=True, safe=",", quote_via=quote)
 
@@ -232,7 +232,7 @@ def render(template: str, **context: Any) -> str:
 
 
 def depth_of(request: Request) -> int:
-    """Return how many folders below the home page an address is."""
+    """Return the depth of an address below the home page."""
     path, root = request.scope["raw_path"], request.scope.get("root_path", "")
     return int(path.count(b"/") - root.count("/") - 1)
 
@@ -249,10 +249,10 @@ Context = dict[str, Any]
 
 @dataclass(frozen=True)
 class Page:
-    """A template for an address that also answers in JSON.
+    """A template for an address that also returns JSON.
 
-    prepare: fills in parameters that the address left out, from the table's facts.
-    more: returns what else the template shows, from its context.
+    prepare: adds omitted parameters, from the table's facts.
+    more: returns further values for the template, from its context.
     """
 
     template: str
@@ -306,7 +306,7 @@ class Page:
 
 
 def state_address(context: Context) -> str:
-    """Return the address of the state that a page shows, in full."""
+    """Return the full address of the state that a page shows."""
     view = context["view"]
     if context["here"] != "compare":
         return str(view["query"])
@@ -314,7 +314,7 @@ def state_address(context: Context) -> str:
 
 
 def facts(pool: TablePool, id: str) -> tuple[dict[str, Any], Payoffs]:
-    """Return the facts of a table as JSON, and how its payoffs are written."""
+    """Return the facts of a table as JSON, and the format of its payoffs."""
     listed = tables.summary(pool, pool.find(id))
 
     def question(table: Any) -> tuple[dict[str, Any], Payoffs]:
@@ -329,7 +329,7 @@ def facts(pool: TablePool, id: str) -> tuple[dict[str, Any], Payoffs]:
 
 
 def complete(pool: TablePool, context: Context) -> None:
-    """Add to half a state what must be said, as it is where the table begins."""
+    """Complete a partial state with the values of the table's first state."""
     info, said = context["info"], context["said"]
     if not info["start"] or not {each["name"] for each in info["fields"]}.intersection(
         re.sub(r"_\d+$", "", name) for name in said
@@ -343,18 +343,18 @@ def complete(pool: TablePool, context: Context) -> None:
 
 
 def with_seed(pool: TablePool, context: Context) -> None:
-    """Draw another decision each time."""
+    """Draw a new decision each time."""
     context["said"].setdefault("seed", str(new_seed()))
 
 
 def with_axes(pool: TablePool, context: Context) -> None:
-    """Take the first two columns as axes."""
+    """Use the first two columns as axes by default."""
     for axis, column in zip("xy", context["info"]["axes"], strict=False):
         context["said"].setdefault(axis, column["name"])
 
 
 def with_second(pool: TablePool, context: Context) -> None:
-    """Compare with the table of the same game whose board and options differ least."""
+    """Compare with the most similar table of the same game by default."""
     info = context["info"]
     others = [tables.summary(pool, each).as_json() for each in pool.listed()]
     context["rivals"] = rivals = sorted(
@@ -379,7 +379,7 @@ def draw(pool: TablePool, context: Context) -> Context:
 
 
 def names(pool: TablePool, context: Context) -> Context:
-    """Return what tells the tables of a comparison apart."""
+    """Return names that distinguish the tables of a comparison."""
     if context["view"] is None:
         return {"second": None, "names": ("", "")}
     second, _ = facts(pool, context["said"]["second"])
@@ -387,7 +387,7 @@ def names(pool: TablePool, context: Context) -> Context:
 
 
 def home(pool: TablePool, context: Context) -> Context:
-    """Return the tables by game, and a question of the largest."""
+    """Return the tables by game, and a question from the largest."""
     listed = context["view"]["tables"]
     games: dict[str, list[dict[str, Any]]] = {}
     for each in listed:
@@ -403,7 +403,7 @@ def home(pool: TablePool, context: Context) -> Context:
 
 
 def question(pool: TablePool, info: Mapping[str, Any]) -> Context:
-    """Return a decision of a table that has a best action, in words, with its drawing."""
+    """Return a decision of a table in words, with its drawing."""
 
     def find(table: Any) -> Context:
         # The game's own questions first, then where plays begin.

@@ -1,10 +1,9 @@
-"""The tables that are served: found beforehand, listed by id, opened as they are asked for.
+"""The tables that are served: listed by id, opened on demand and cached.
 
-An id (``pig~tiny~1f6fa0d7efbd``) is looked up in a list that was made from what stands under the
-folders named at the start; nothing of a request ever becomes a path. The list is made again now and
-then, so tables that are solved meanwhile appear. An opened table answers one question at a time;
-afterwards it stays open for the next, and those that were asked longest ago are closed. One that
-has changed on the disk since it was opened is opened again.
+An id (``pig~tiny~1f6fa0d7efbd``) is looked up in a list of the tables in the folders given at the
+start, so a request never becomes a path. The list is renewed regularly, so tables that are solved
+meanwhile appear. An open table answers one query at a time and then stays open for the next; the
+least recently used tables are closed. A table that has changed on disk is reopened.
 """
 
 from __future__ import annotations
@@ -28,31 +27,31 @@ from luckbase.solver import errors
 from luckbase.solver.errors import LuckbaseError
 
 OPEN_TABLES = 6
-"""Tables that stay open; as many may be in use."""
+"""Number of tables that stay open; as many again may be in use."""
 REMEMBERED_BYTES = 800 << 20
-"""Of decoded row groups that an open table remembers, 50 million states of three players; all
-together no more than a third of the machine's memory."""
+"""Bytes of decoded row groups cached for an open table: 50 million states with three players. All
+tables together use at most a third of the machine's memory."""
 LIST_SECONDS = 2.0
-"""How old the list may get."""
+"""Maximum age of the list."""
 
 _PATH = re.compile(r"(?<![\w.~/-])/(?!tables/)(?:[^\s/:;,'\"]+/)+[^\s/:;,'\"]*")
-"""A path from the root, of two names or more."""
+"""An absolute path with at least two names."""
 
 Finder = Callable[[], Sequence[Path]]
-"""Gives the folders of tables as they are now."""
+"""Returns the current folders of tables."""
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class TableEntry:
-    """A table in the list: its id, and its folder."""
+    """A table in the list."""
 
     id: str
     path: Path
 
     @property
     def names(self) -> tuple[str, str, str]:
-        """The names of its game, board and rules identity, as its folders have them."""
+        """The names of its game, board and rules identity, from its folders."""
         parts = self.path.absolute().parts[-3:]
         return (*("?",) * (3 - len(parts)), *parts)  # type: ignore[return-value]
 
@@ -70,21 +69,21 @@ class TablePool:
         self._listed: dict[str, TableEntry] = {}
         self._made = float("-inf")
         self._free: dict[StoredTable, tuple[str, object]] = {}
-        """Open tables that nobody is using, the last used one last: their ids, and their stamps."""
+        """Idle open tables, most recently used last, with their ids and stamps."""
         self._status: dict[str, tuple[object, float, Status]] = {}
         self._boards: dict[str, Path | None] = {}
-        """The board files of the tables that were opened, by their ids."""
+        """The board files of opened tables, by id."""
 
     # --- the list ------------------------------------------------------------------------------
 
     def listed(self) -> list[TableEntry]:
-        """Every table, in the order in which it was found."""
+        """Return all tables, in the order in which they were found."""
         with self._lock:
             self._list_again()
             return list(self._listed.values())
 
     def find(self, id: str) -> TableEntry:
-        """Return the table of that id. Raises MissingTableError."""
+        """Return the table with an id. Raises MissingTableError."""
         found = self._listed.get(id)
         if found is None or not _is_there(found.path):
             with self._lock:
@@ -102,7 +101,7 @@ class TablePool:
         listed: dict[str, TableEntry] = {}
         for path in paths:
             name = "~".join(TableEntry("", path).names)
-            name = name.encode(errors="replace").decode()  # an address is in UTF-8
+            name = name.encode(errors="replace").decode()  # URLs are in UTF-8
             id, again = known.get(path, name), 1
             while id in listed:
                 again += 1
@@ -111,7 +110,7 @@ class TablePool:
         self._listed, self._made = listed, time.monotonic()
 
     def status(self, entry: TableEntry) -> Status:
-        """What is known of a table without opening its files; some seconds old at most."""
+        """Return a table's status without opening its files; it may be some seconds old."""
         stamp, now = _stamp(entry.path), time.monotonic()
         known = self._status.get(entry.id)
         if known is None or known[0] != stamp or now - known[1] > 5 * LIST_SECONDS:
@@ -132,7 +131,7 @@ class TablePool:
         return _PATH.sub(lambda found: Path(found[0]).name, sentence)
 
     def smallest(self) -> list[str]:
-        """The ids of the smallest table of each game."""
+        """Return the id of the smallest table of each game."""
         found: dict[str, tuple[int, str]] = {}
         for each in self.listed():
             if states := self.status(each).states:
@@ -143,8 +142,12 @@ class TablePool:
     # --- open tables ---------------------------------------------------------------------------
 
     def ask(self, id: str, question: Callable[[StoredTable], T], *, strict: bool = False) -> T:
-        """What a question of an open table gives; strict: a stale one is refused. An error has the
-        `fields` of the table's states, by name."""
+        """Return question(table) for an open table.
+
+        strict: refuse a stale table.
+
+        An error gets the attribute `fields`, the names of the fields of the table's states.
+        """
         entry = self.find(id)
         try:
             with self._opened(entry) as table:
@@ -161,10 +164,8 @@ class TablePool:
             raise
 
     def open(self, id: str) -> AbstractContextManager[StoredTable]:
-        """The table of that id, open, for this thread alone.
-
-        Raises MissingTableError, CorruptTableError.
-        """
+        """Open the table with an id, for this thread only. Raises MissingTableError,
+        CorruptTableError."""
         return self._opened(self.find(id))
 
     @contextmanager
@@ -192,8 +193,8 @@ class TablePool:
                     each.close()
 
     def _take(self, id: str, stamp: object) -> StoredTable | None:
-        """The last used copy of a table as it stands on the disk; closes those of one that has
-        changed."""
+        """Return the last used idle copy of a table if it is current; otherwise close its
+        copies."""
         with self._lock:
             for table, key in reversed(self._free.items()):
                 if key == (id, stamp):
@@ -203,7 +204,7 @@ class TablePool:
         return None
 
     def _open(self, entry: TableEntry) -> tuple[StoredTable, tuple[object, object]]:
-        """The table, opened, and how it and its board stood at the latest when it was."""
+        """Open a table. Return it, and a stamp of its files from before it was read."""
         stood = _stamp(entry.path)
         table = open_table(entry.path)
         table.parts = [part for part in table.parts if part.paid]  # the page shows payoffs
@@ -219,7 +220,7 @@ class TablePool:
         return table, stamp
 
     def forget(self, *ids: str) -> None:
-        """Close what is open of tables and not in use; of all if none is named."""
+        """Close idle copies of these tables; without ids, of all tables."""
         with self._lock:
             for table, (id, _) in [*self._free.items()]:
                 if not ids or id in ids:
@@ -228,13 +229,13 @@ class TablePool:
 
 
 def _is_there(path: Path) -> bool:
-    """Whether a table is still there; of a store, whose every answer takes a while, it is said when
-    the table is opened."""
+    """True if a table still exists. For an object store, whose answers are slow, this is checked
+    when the table is opened."""
     return is_uri(path) or is_table(path)
 
 
 def _stamp(path: Path) -> object:
-    """What changes when a table does: its manifest; of a store, each minute that begins."""
+    """Return a value that changes when a table's manifest changes; for a store, every minute."""
     if is_uri(path):
         return int(time.monotonic()) // 60
     try:
@@ -245,7 +246,7 @@ def _stamp(path: Path) -> object:
 
 
 def _changed(path: Path | None) -> object:
-    """What changes when a file does."""
+    """Return a value that changes when a file changes."""
     try:
         found = None if path is None else path.stat()
     except OSError:

@@ -66,8 +66,12 @@ DETAILS = (
 
 @dataclass(frozen=True)
 class Report:
-    """A report: `html`, the file as text; verdict: of the verification, None if there was none;
-    charts: the names of the charts in it."""
+    """A report.
+
+    html: the content of the file.
+    verdict: of the verification; None without one.
+    charts: names of its charts.
+    """
 
     html: str
     verdict: Verdict | None
@@ -75,15 +79,15 @@ class Report:
 
     @property
     def ok(self) -> bool:
-        """Whether the verification found no fault."""
+        """True if the verification found no fault."""
         return self.verdict is None or self.verdict.ok
 
     def save(self, path: str | os.PathLike[str]) -> int:
-        """Write the file, all of it or nothing; returns its bytes."""
+        """Write the file atomically. Return its number of bytes."""
         return write_file(path, self.html.encode())
 
     def _repr_html_(self) -> str:
-        """The report in a notebook, in a frame of its own."""
+        """The report in a notebook, in its own frame."""
         return f'<iframe srcdoc="{escape(self.html)}" width="100%" height="700"></iframe>'
 
 
@@ -125,7 +129,7 @@ def _in_a_word(verdict: Verdict | None) -> str:
 
 
 def _style() -> Context:
-    """Return the style, and the policy that allows it alone."""
+    """Return the style, and the policy that allows only this style."""
     from luckbase.jobs.web.pages import STATIC
 
     sheets = [(STATIC / name).read_text(encoding="utf-8") for name in ("scene.css", "style.css")]

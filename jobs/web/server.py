@@ -1,9 +1,9 @@
-"""The web server: which view answers at which address, and how many questions at once.
+"""The web server: its addresses, and the number of concurrent queries.
 
-Views only read tables. A question runs in one of a few threads, with an open table to itself. It
-first waits until few enough questions of the same table are running. Long questions have threads of
-their own, one question a table. Therefore neither many questions of one table nor long questions
-delay the others.
+Views only read tables. A query runs in one of a few threads, with exclusive use of an open table.
+It first waits until few enough queries of the same table are running. Long queries have their own
+threads, one query for each table. So neither many queries of one table nor long queries delay the
+others.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ if TYPE_CHECKING:
     from luckbase.jobs.web.pool import TablePool
 
 THREADS, LONG_THREADS = 4, 2
-"""Questions that are answered at once, and long ones beside them."""
+"""Number of queries answered at once, and of long queries in addition."""
 OF_ONE_TABLE = 2
-"""Questions of one table that are answered at once; of long ones only one."""
+"""Number of queries of one table answered at once; only one long query."""
 ZIPPED_BYTES, ZIP_LEVEL = 1000, 1
-"""The smallest answer that is compressed, and gzip's level: JSON shrinks to a fifth."""
+"""Minimum bytes of a compressed answer, and gzip's level: JSON shrinks to a fifth."""
 LOCAL = ("127.0.0.1", "localhost", "::1")
 log = logging.getLogger("luckbase.web")
 
@@ -55,8 +55,8 @@ Answer = Callable[["TablePool", ApiRequest[Any]], Result]
 
 @dataclass(frozen=True)
 class View:
-    """An address, its parameters, the function that answers, and its page; without a page it
-    answers in JSON alone. long: an answer may take long."""
+    """An address with its parameters, the function that answers, and its page; without a page it
+    returns only JSON. long: an answer may take long."""
 
     path: str
     params: type[QueryParams]
@@ -66,7 +66,7 @@ class View:
 
 
 def of_table(question: Callable[[StoredTable, ApiRequest[Any]], Result]) -> Answer:
-    """Return the function that answers a question of one table."""
+    """Return a function that answers a query of one table."""
 
     def answer(pool: TablePool, request: ApiRequest[TableParams]) -> Result:
         id, strict = request.path["id"], request.params.strict
@@ -116,8 +116,8 @@ class Explorer:
 
     @asynccontextmanager
     async def slots(self, ids: Iterable[str], long: bool = False) -> AsyncIterator[None]:
-        """Wait until each of these existing tables may be asked one more question. All requests
-        wait for tables in the same order, so that no two wait for each other."""
+        """Wait until one more query of each of these tables may run. All requests wait for tables
+        in the same order, so deadlocks are impossible."""
         async with AsyncExitStack() as stack:
             for id in sorted(set(ids)):
                 slot = asyncio.Semaphore(1 if long else OF_ONE_TABLE)
@@ -125,7 +125,7 @@ class Explorer:
             yield
 
     async def warm_up(self) -> None:
-        """Load the compiled code of each game before the first question needs it."""
+        """Load the compiled code of each game before the first query needs it."""
         for id in await self.in_thread(self.tables.smallest):
             await self.in_thread(states.warm_up, self.tables, id, long=True)
         gc.freeze()  # the collector need not visit the loaded code again
@@ -149,7 +149,7 @@ class Explorer:
         path = request.path_params
         ids = [id for id in (path.get("id"), request.query_params.get("second")) if id]
         for id in ids:
-            await self.in_thread(self.tables.find, id)  # no slot is made for unknown tables
+            await self.in_thread(self.tables.find, id)  # unknown tables get no slot
 
         def work() -> Response:
             if view.page is not None and http.wants_page(request):
@@ -163,7 +163,7 @@ class Explorer:
 
 
 async def refused(request: Request, error: Exception) -> Response:
-    """Return the response to one of our errors, or to an address that does not exist."""
+    """Return the response to one of our errors, or to an unknown address."""
     refusal = http.refusal_of(request, error)
     return pages.error_page(request, refusal) if http.wants_page(request) else refusal.reply()
 
@@ -173,8 +173,8 @@ def make_app(
 ) -> Starlette:
     """Return the application.
 
-    hosts: the names by which the server may be called, None for any. This protects against pages
-    elsewhere whose own name leads to this machine.
+    hosts: host names accepted in requests; None for any. This protects against foreign pages whose
+        host name leads to this machine.
     warm: load the compiled code of each game at the start.
     """
     explorer = Explorer(tables)
@@ -204,8 +204,8 @@ def make_app(
 
 
 def hosts_of(host: str, listener: socket.socket) -> tuple[str, ...] | None:
-    """Return the names by which the server may be called: the given host first, then the names of
-    this machine; None, any name, if it listens at all addresses of the machine."""
+    """Return the accepted host names: the given host and the names of this machine; None for any,
+    if the server listens on all addresses."""
     address = str(listener.getsockname()[0])
     if ip_address(address.partition("%")[0]).is_unspecified:
         return None

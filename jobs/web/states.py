@@ -1,4 +1,4 @@
-"""The answers about states: of one state, and of one state in two tables."""
+"""Answers about states: one state, and one state in two tables."""
 
 from __future__ import annotations
 
@@ -29,11 +29,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class StateView(Result):
-    """The answer to a state, as luckbase query --json has it, and what can happen there. to_act:
-    from 1; null: nobody, or both. actions: best first. outcomes: where chance moves, or both choose
-    at once. drawing: SVG. held: the table has a row of it. why: sentences on the best action.
-    defaults: fields that were left out, and their values. playable: a game can begin there;
-    why_not_playable: a sentence if not. scene: the subject of the drawing, if there is one."""
+    """The answer to a state, as in luckbase query --json, and its moves.
+
+    to_act: from 1; null for none or both.
+    actions: best first.
+    outcomes: for chance and simultaneous moves.
+    defaults: omitted fields and their values.
+    why: sentences about the best action.
+    playable: True if a game can begin there.
+    why_not_playable: the reason if not.
+    drawing: SVG.
+    scene: the subject of the drawing, if there is one.
+    """
 
     moves: Flat[Moves]
     defaults: dict[str, Any]
@@ -48,14 +55,14 @@ class DrawnParams(StateParams):
     """The parameters of a state that is drawn."""
 
     drawing: Truth = True
-    """0: leave out the drawing."""
+    """0: omit the drawing."""
     sentence: str = ""
-    """The state as people tell it, as the first line of ``luckbase advise``."""
+    """The state as a sentence, as in the first line of ``luckbase advise``."""
 
 
 def state_view(table: StoredTable, request: ApiRequest[DrawnParams]) -> StateView:
-    """Return the answer to a state with what can happen there, and its drawing. Raises StateError
-    for a sentence that the game cannot read."""
+    """Return the answer to a state, its moves and its drawing. Raises StateError for a sentence
+    that the game cannot read."""
     params = request.params
     state: Mapping[str, str] = params.state
     if params.sentence:
@@ -106,8 +113,8 @@ def _moves(table: StoredTable, state: Mapping[str, str]) -> Moves:
 
 @dataclass(frozen=True)
 class CompareView(Result):
-    """Two answers to one state. change: the second's payoffs less the first's, null between games
-    of different numbers of players."""
+    """Two answers to one state. change: the second's payoffs minus the first's; null if the numbers
+    of players differ."""
 
     first: StateView
     second: StateView
@@ -123,14 +130,13 @@ class CompareParams(TableParams, extra="allow"):
 
 
 def compare_view(pool: TablePool, request: ApiRequest[CompareParams]) -> CompareView:
-    """Return the answers of two tables to one state; if none is named to the first state worth
-    seeing that both answer."""
+    """Return the answers of two tables to a state; by default, the first example in both."""
     params, views = request.params, list[StateView]()
     ids = request.path["id"], params.second
     given = params.model_extra or {}
     states = [given] if given else pool.ask(ids[0], tables.beginnings_of)
     for k, state in enumerate(states):
-        # One after the other: to hold one while waiting for another could wait for ever.
+        # One after another: holding one table while waiting for another could deadlock.
         def question(table: StoredTable, state: Mapping[str, str] = state) -> StateView:
             return state_answer(table, state)
 

@@ -1,4 +1,4 @@
-"""The facts of tables: in the list, and in full with fields, charts, searches and examples."""
+"""The facts of tables: a summary for the list, and details for a table's page."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ if TYPE_CHECKING:
     from luckbase.jobs.web.pool import TableEntry, TablePool
 
 SEARCH_STATES = 200_000
-"""States that a search above a table may meet for a page: half a second."""
+"""Maximum number of states of a search above a table for a page: half a second."""
 AGENT_SECONDS = 2.0
-"""That an opponent may work before its first move."""
+"""Maximum seconds an opponent may need before its first move."""
 TRIES = 20
-"""Rows that are drawn for one of them: some of a search that ends at a table are not solved."""
+"""Number of rows drawn to find one solved state: some rows of a partial search are not solved."""
 DRAWN = 2_000
-"""Rows that are drawn to see between which values the columns lie."""
+"""Number of rows drawn to determine the range of columns."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class TableList(Result):
 
 @dataclass(frozen=True)
 class Example(Result):
-    """A state worth looking at; query: as an address has it."""
+    """An interesting state."""
 
     label: str
     state: dict[str, str]
@@ -91,7 +91,7 @@ class Example(Result):
 
 @dataclass(frozen=True)
 class ColumnInfo(Result):
-    """A column that a grid can be over, and between which values the table holds it."""
+    """A column for the axis of a grid, and the range of its values in the table."""
 
     name: str
     label: str
@@ -128,19 +128,19 @@ class TableInfo(Result):
 
 
 def list_view(pool: TablePool, request: ApiRequest[QueryParams]) -> TableList:
-    """The tables that are served."""
+    """Return the tables that are served."""
     return TableList([summary(pool, each) for each in pool.listed()])
 
 
 def table_view(pool: TablePool, request: ApiRequest[TableParams]) -> TableInfo:
-    """One table: what the list says, and what an open one does."""
+    """Return the facts of one table."""
     id = request.path["id"]
     listed = summary(pool, pool.find(id))
     return pool.ask(id, lambda table: info(listed, table), strict=request.params.strict)
 
 
 def summary(pool: TablePool, entry: TableEntry) -> TableSummary:
-    """A table in the list."""
+    """Return a table's entry in the list."""
     status = pool.status(entry)
     game, board, identity = status.names or entry.names
     path_name = str(entry.path) if is_uri(entry.path) else "/".join(("results", *entry.names))
@@ -165,8 +165,7 @@ def step(game: Game) -> float:
 
 
 def searches(table: Table) -> list[Search]:
-    """Return the searches for rows worth seeing, the game's own first: those whose columns this
-    table has."""
+    """Return the ready searches whose columns this table has, the game's own first."""
     game, charts, schema = table.game, table.game.get(Charts), columns_of(table)
     ready = [] if charts is None else [*charts.searches]
     if not game.simultaneous:
@@ -204,7 +203,7 @@ def column_spans(table: Table) -> dict[str, tuple[int, int, int]]:
 
 
 _known: WeakKeyDictionary[StoredTable, TableInfo] = WeakKeyDictionary()
-"""The facts of tables that are open."""
+"""The facts of open tables."""
 
 
 def info(listed: TableSummary, table: StoredTable) -> TableInfo:
@@ -243,18 +242,17 @@ def _info(listed: TableSummary, table: StoredTable) -> TableInfo:
 
 
 def opponents(game: Game) -> list[str]:
-    """Who may be played against: the agents that the board can have, and that a request can wait
-    for."""
+    """Return the agents that the board supports and that are fast enough for a request."""
     return [*agents_on(game, AGENT_SECONDS)]
 
 
 Starts = list[tuple[float, dict[str, str]]]
-"""States in which plays begin, with their chances."""
+"""States in which plays begin, with their probabilities."""
 
 
 def known_starts(table: Table) -> Starts:
-    """The states in which the game's plays begin, with their chances, the likeliest first, as far
-    as the table answers them; where there is but one, by a short search too."""
+    """Return the game's starts that the table answers, with their probabilities, most likely first.
+    If there is only one start, a short search is allowed."""
     starts = table.game.starts()
     if len(starts) == 1:
         said = typed(table.game.describe(starts[0][1]))
@@ -274,8 +272,8 @@ def known_starts(table: Table) -> Starts:
 
 
 def beginnings(table: StoredTable, known: Starts | None = None) -> Iterator[dict[str, str]]:
-    """Where a page may begin: at the game's likeliest start that the table answers, where a search
-    of the table began, at its other examples. known: its starts, if they are known."""
+    """Yield states with which a page can begin: the game's most likely start in the table, roots of
+    searches, and other examples. known: the table's starts, if computed."""
     known = known_starts(table) if known is None else known
     yield from (state for _, state in chain(known[:1], _instructive(table, known)))
 
@@ -286,8 +284,7 @@ def beginnings_of(table: StoredTable) -> list[dict[str, str]]:
 
 
 def _instructive(table: StoredTable, known: Starts) -> Iterator[tuple[str, dict[str, str]]]:
-    """A few states that the table answers, and a few drawn from it, by what they show. known: its
-    starts."""
+    """Yield some states with answers, and some drawn, with descriptions. known: the starts."""
     if len(table.game.starts()) > 1:
         starts = known[:5]
         for chance, said in starts:
@@ -310,17 +307,15 @@ def _questions(table: Table) -> Iterator[tuple[str, dict[str, str]]]:
 
 
 def drawn_state(table: Table, seed: int) -> dict[str, str] | None:
-    """A state drawn from the table; None where it has none that was solved."""
+    """Return a state drawn from the table; None if no solved state was found."""
     for states in table.draw(TRIES, seed):
         return typed(table.game.describe(states[seed % len(states)]))
     return None
 
 
 def need_state(table: StoredTable, words: Mapping[str, str], seed: int | None) -> Mapping[str, str]:
-    """The state that is asked about: the words, one drawn by a seed, or where the page begins.
-
-    Raises MissingTableError where there is nothing in the table.
-    """
+    """Return the requested state: the given fields, one drawn by a seed, or the page's first.
+    Raises MissingTableError for an empty table."""
     if words:
         return words
     found = drawn_state(table, seed) if seed is not None else next(beginnings(table), None)
@@ -333,7 +328,7 @@ UNPRICED = "cannot be played from: the table does not have the payoffs of what c
 
 
 def why_not(there: Moves) -> str | None:
-    """Why a state can not be played from; None if it can."""
+    """Return why a game cannot begin at a state; None if it can."""
     if there.over:
         return "the game is over there"
     outcomes = chain(there.outcomes, *(move.outcomes for move in there.moves))
