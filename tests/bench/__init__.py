@@ -71,18 +71,12 @@ def main(words=None):
     peers = parser.add_argument_group("peers")
     peers.add_argument("--python", metavar="PATH", type=Path,
                        help="the Python of the environment of the other programs")  # fmt: skip
-    peers.add_argument("--pressorpass", metavar="DIR", type=Path,
-                       help="a checkout of this program, which is built in a copy")  # fmt: skip
-    peers.add_argument("--syzygy", metavar="DIR", type=Path,
-                       help="a folder of Syzygy's files, with KQvKR")  # fmt: skip
     asked = parser.parse_args(words)
     run = {
         "kernel": _kernel, "solve": _solve, "store": _store, "probe": probe_suite,
         "decisions": decisions_suite, "search": search_suite, "cycles": cycles_suite,
         "replay": replay_suite, "diff": diff_suite, "compile": compile_suite,
-        "peers": partial(
-            peers_suite, python=asked.python, pressorpass=asked.pressorpass, syzygy=asked.syzygy
-        ),
+        "peers": partial(peers_suite, python=asked.python),
     }  # fmt: skip
     with tempfile.TemporaryDirectory(prefix="luckbase-") as folder:
         for suite in USUAL if asked.suite == "all" else [asked.suite]:

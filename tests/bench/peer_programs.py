@@ -1,16 +1,12 @@
 """The other programs of the bench suite ``peers``, each run by the Python of an environment that
-has them: ``python peer_programs.py TASK JSON`` prints a line of JSON, ``seconds`` of the work alone
-(its imports and its reading of files left out), ``answer`` and ``memory``, the most bytes that it
-had.
-
-Nothing of luckbase is imported here, nor anything before it is needed.
+has them. ``python peer_programs.py TASK JSON`` prints a line of JSON with ``seconds`` (of the work,
+without imports and reading files) and ``answer``. This module imports nothing of luckbase.
 """
 
 import json
 import sys
 import threading
 import time
-from pathlib import Path
 
 EPSILON = 1e-9
 """The largest change of a value at which value iterations end."""
@@ -36,52 +32,6 @@ def open_spiel(game, size):
     else:
         value = (1 + float(values[str(start)])) / 2  # of -1 and 1, the chance to win
     return seconds, {"value": value, "states": len(values)}
-
-
-def storm(name):
-    """The most that the one who chooses can get from the first state, by Storm's own choice of
-    method."""
-    import stormpy
-
-    model = stormpy.build_model_from_explicit(f"{name}.tra", f"{name}.lab")
-    [wanted] = stormpy.parse_properties('Pmax=? [F "won"]')
-    began = time.perf_counter()
-    found = stormpy.model_checking(model, wanted)
-    seconds = time.perf_counter() - began
-    value = float(found.get_value(next(iter(model.initial_states))))
-    return seconds, {"value": value, "states": int(model.nr_states)}
-
-
-def mdptoolbox(name):
-    """The same by pymdptoolbox, which wants one matrix a choice: a state that has fewer choices
-    repeats its first. A state pays the chance to win with its next step."""
-    import mdptoolbox.mdp
-    import numpy as np
-    from scipy import sparse
-
-    rows = np.loadtxt(f"{name}.tra", skiprows=1)
-    x, choice, y = rows[:, :3].astype(int).T
-    labels = [line.split() for line in Path(f"{name}.lab").read_text().splitlines()]
-    labelled = {label: int(line[0]) for line in labels if line[0].isdigit() for label in line[1:]}
-    states = int(x.max()) + 1
-    most = np.zeros(states, int)
-    np.maximum.at(most, x, choice)
-    matrices, rewards = [], []
-    for c in range(int(most.max()) + 1):
-        at = choice == np.where(most[x] >= c, c, 0)
-        at &= x != labelled["won"]  # paid for once, when it is reached
-        matrix = sparse.csr_matrix((rows[at, 3], (x[at], y[at])), (states, states))
-        rewards.append(np.asarray(matrix[:, labelled["won"]].todense()).ravel())
-        stay = ([1.0], ([labelled["won"]], [labelled["over"]]))
-        matrices.append(matrix + sparse.csr_matrix(stay, (states, states)))
-    solver = mdptoolbox.mdp.ValueIteration(
-        matrices, np.array(rewards).T, 1 - 1e-15, EPSILON, max_iter=100_000
-    )
-    solver.max_iter = 100_000  # it works out one of its own
-    began = time.perf_counter()
-    solver.run()
-    seconds = time.perf_counter() - began
-    return seconds, {"value": float(solver.V[labelled["init"]]), "states": states}
 
 
 def matrix_games(program, games, out, most):
@@ -120,35 +70,6 @@ def _nashpy():
     return lambda a: nashpy.Game(a).linear_program()
 
 
-def _highs():
-    """A model a game, handed over whole; the other player's strategy is its dual solution."""
-    import highspy
-    import numpy as np
-
-    def solve(a):
-        m, n = a.shape
-        shifted = a - a.min() + 1.0  # max 1 y subject to A y <= 1, y >= 0
-        solver = highspy.Highs()
-        solver.setOptionValue("output_flag", False)
-        model = highspy.HighsLp()
-        model.num_col_, model.num_row_ = n, m
-        model.sense_ = highspy.ObjSense.kMaximize
-        model.col_cost_, model.col_lower_ = np.ones(n), np.zeros(n)
-        model.col_upper_ = np.full(n, highspy.kHighsInf)
-        model.row_lower_, model.row_upper_ = np.full(m, -highspy.kHighsInf), np.ones(m)
-        model.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
-        model.a_matrix_.start_ = np.arange(0, m * n + 1, n)
-        model.a_matrix_.index_ = np.tile(np.arange(n), m)
-        model.a_matrix_.value_ = shifted.ravel()
-        solver.passModel(model)
-        solver.run()
-        point = solver.getSolution()
-        y, x = np.array(point.col_value), np.abs(np.array(point.row_dual))
-        return x / x.sum(), y / y.sum()
-
-    return solve
-
-
 def _scipy():
     import numpy as np
     from scipy.optimize import linprog
@@ -165,35 +86,11 @@ def _scipy():
 
 SOLVERS = {
     "QuantEcon minmax": _quantecon_minmax, "QuantEcon lemke_howson": _quantecon_lemke_howson,
-    "nashpy linear_program": _nashpy, "HiGHS": _highs, "scipy linprog": _scipy,
+    "nashpy linear_program": _nashpy, "scipy linprog": _scipy,
 }  # fmt: skip
 
 
-def syzygy(tables, questions):
-    """Probes of positions of king and queen against king and rook, one after the other."""
-    import random
-
-    import chess
-    import chess.syzygy
-
-    rng, boards = random.Random(0), []
-    while len(boards) < questions:
-        board = chess.Board(None)
-        for square, piece in zip(rng.sample(range(64), 4), "KQkr", strict=True):
-            board.set_piece_at(square, chess.Piece.from_symbol(piece))
-        boards += [board] * board.is_valid()
-    with chess.syzygy.open_tablebase(tables) as opened:
-        opened.probe_dtz(boards[0])
-        began = time.perf_counter()
-        for board in boards:
-            opened.probe_dtz(board)
-        return (time.perf_counter() - began) / len(boards), {"questions": len(boards)}
-
-
-TASKS = {
-    "open_spiel": open_spiel, "storm": storm, "mdptoolbox": mdptoolbox,
-    "matrix_games": matrix_games, "syzygy": syzygy,
-}  # fmt: skip
+TASKS = {"open_spiel": open_spiel, "matrix_games": matrix_games}
 
 
 def main(task, said):
@@ -206,15 +103,7 @@ def main(task, said):
     threading.stack_size(before)
     thread.join()
     [(seconds, answer)] = found
-    print(json.dumps({"seconds": seconds, "memory": most_memory(), "answer": answer}))
-
-
-def most_memory():
-    """The most bytes that this process had (`getrusage` would say what its parent had); 0 where
-    Linux does not say."""
-    status = Path("/proc/self/status")
-    lines = status.read_text().splitlines() if status.exists() else []
-    return sum(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM:"))
+    print(json.dumps({"seconds": seconds, "answer": answer}))
 
 
 if __name__ == "__main__":
