@@ -193,6 +193,20 @@ class Info(Result):
     examples: tuple[str, ...]
     table: IfAny[TableAbout] = None
 
+    def __repr__(self) -> str:
+        return f"<{self.title}: {self.game_title}, {self.file}>"
+
+    def _repr_html_(self) -> str:
+        status = None if self.table is None else self.table.status
+        solved = "not solved yet" if status is None else f"{status.state}: {status.table}"
+        options = {each.name: each.value for each in self.options if each.value is not None}
+        rows = [("game", self.about), ("payoff", self.payoff_name), ("table", solved),
+                *((f"field {each.name}", each.help) for each in self.fields),
+                ("options", sentences.fields(options)),
+                ("charts", ", ".join(each.name for each in self.charts)),
+                ("agents", ", ".join(sentences.families(self.agents)))]  # fmt: skip
+        return sentences.html_facts(self.title, rows)
+
 
 def info(
     board_or_path: Board | str | os.PathLike[str], results: Path, options: Mapping[str, object]

@@ -15,7 +15,7 @@ import luckbase
 from luckbase.jobs import app, terminal
 from luckbase.solver import sentences
 from luckbase.solver.errors import RequestError
-from luckbase.solver.sentences import Help
+from luckbase.solver.sentences import Help, Payoffs
 
 if TYPE_CHECKING:
     from luckbase import Board, Play
@@ -73,7 +73,7 @@ def play(
         terminal.print_to_fit(f"write {played.help}")
         _converse(played)
     if played.decisions or played.over:
-        _report(played.decisions, played.game.pays_chances)
+        _report(played.decisions, played.game.payoffs)
 
 
 def _settings_of(board: Board, settings: list[str] | None) -> Iterator[str]:
@@ -110,26 +110,21 @@ def _converse(played: Play) -> None:
             terminal.print_to_fit(message)
 
 
-def _report(decisions: list[Decision], chance: bool) -> None:
-    """Print the cost of each decision and the total. chance: payoffs are chances."""
+def _report(decisions: list[Decision], payoffs: Payoffs) -> None:
+    """Print the cost of each decision and the total."""
     count = sentences.many(len(decisions), "decision")
     total = sum(decision.cost for decision in decisions)
     if not total:
         print(f"no mistakes in {count}" if decisions else "nothing was yours to decide")
         return
     rows = [
-        (
-            sentences.fields(d.state),
-            d.action,
-            d.best,
-            sentences.cost(d.cost, chance) if d.cost else "",
-        )
+        (sentences.fields(d.state), d.action, d.best, payoffs.change(d.cost) if d.cost else "")
         for d in decisions
     ]
     print()
     terminal.print_table("", ("your decisions", "you", "best", "cost"), rows, sys.stdout)
     wrong = sum(decision.cost > 0 for decision in decisions)
-    print(f"{count}, {wrong} not the best; they cost {sentences.cost(total, chance)} in all")
+    print(f"{count}, {wrong} not the best; they cost {payoffs.change(total)} in all")
 
 
 def _take_any_text() -> None:

@@ -7,7 +7,7 @@ import os
 import shlex
 import sys
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
 from itertools import groupby
@@ -33,6 +33,8 @@ WIDTH = 80
 """Maximum columns of printed text."""
 NAME = 24
 """Of a name in front of a text, at most; a longer one has a line to itself."""
+MAX_DIGITS = 17
+"""Decimals of a payoff that are printed, at most: a number of 64 bits has no more."""
 LEFT_OUT = "left out, so taken as: "
 
 
@@ -254,20 +256,21 @@ def query(
     max_states: Annotated[
         int, Help("The most states that a search above the table may find.", "N", 1)
     ] = 20_000_000,
+    digits: Annotated[int | None, Help("Payoffs as numbers with so many decimals.", "N", 0)] = None,
     settings: app.Settings = None,
     strict: app.Strict = False,
     results: app.Results = Path("results"),
     as_json: app.Json = False,
 ) -> None:
-    """Answer by state: its payoff, and that of every action, best first.
+    """Answer by state: the best action, and the payoffs of every action.
 
     Without a state the start of the game is answered. A state above the table's frontier is
     answered by a search down to it."""
-    if batch is not None and fields:
-        raise OptionError("--batch: has the states; leave FIELD=VALUE out")
-    if batch is not None and (payoffs or games is not None):
-        name = "payoffs" if payoffs else "games"
-        raise OptionError(f"--{name}: is of one state; leave it out, or give a state for --batch")
+    if batch is not None:
+        _check_batch(fields=fields, payoffs=payoffs, games=games, digits=digits)
+    if digits is not None and (as_json or digits > MAX_DIGITS):
+        why = "--json has every digit" if as_json else f"expected 0 to {MAX_DIGITS}"
+        raise OptionError(f"--digits {digits}: {why}")
     from luckbase.solver.game.capabilities import position_of
 
     with app.open_found(table, results, settings, strict) as source, in_python(batch is None):
@@ -283,7 +286,11 @@ def query(
         else:
             state = app.read_fields(fields) if fields else _start_of(source, table)
         if source.stores_best_alone(state):
-            _print_decision(source, state, position, payoffs, games, max_states, as_json)
+            answer, reasons = _decision(source, state, position, payoffs, games, max_states)
+            if as_json:
+                terminal.print_json(answer)
+            else:
+                _print(answer, reasons, position, digits=digits)
             return
         if games is not None:
             raise OptionError(f"--games {games}: this table has the exact payoffs; leave it out")
@@ -294,13 +301,22 @@ def query(
         answer, reasons = result.answer, list(map(str, claims))
         if position is not None:
             answer = source.told(position, answer)
-        name, defaults = source.game.payoff_name, source.game.fields.left_out(state)
+        defaults = source.game.fields.left_out(state)
     if as_json:
         terminal.print_json(answer, {"why": reasons})
-        return
-    if defaults:
-        terminal.print_to_fit(f"{LEFT_OUT}{sentences.fields(defaults)}")
-    _print(answer, name, reasons, position)
+    else:
+        _print(answer, reasons, position, defaults, digits)
+
+
+def _check_batch(fields: list[str] | None, **of_one: Any) -> None:
+    """Raise OptionError if a batch is given a state, or an option that one state alone has."""
+    if fields:
+        raise OptionError("--batch: has the states; leave FIELD=VALUE out")
+    for name, value in of_one.items():
+        if value not in (None, False):
+            raise OptionError(
+                f"--{name}: is of one state; leave it out, or give a state for --batch"
+            )
 
 
 def _start_of(table: Table, name: str) -> dict[str, Any]:
@@ -314,12 +330,12 @@ def _start_of(table: Table, name: str) -> dict[str, Any]:
     raise OptionError(f"{form}; examples: {sentences.program()} info {words}")
 
 
-def _print_decision(
+def _decision(
     table: Table, state: dict[str, Any], position: Position | None, payoffs: bool,
-    games: int | None, max_states: int, as_json: bool,
-) -> None:  # fmt: skip
-    """Print the best action of a state beyond the frontier. payoffs: from what the best actions
-    lead to; games: the same from so many games."""
+    games: int | None, max_states: int,
+) -> tuple[Answer, list[str]]:  # fmt: skip
+    """Return the answer to a state beyond the frontier, and the reasons. payoffs: from what the
+    best actions lead to; games: the same from so many games."""
     from luckbase.cluster.table.moves import moves
     from luckbase.cluster.table.why import reason
 
@@ -333,11 +349,8 @@ def _print_decision(
         )  # fmt: skip
     if position is not None:
         answer = table.told(position, answer)
-    if as_json:
-        terminal.print_json(answer)
-    else:
-        turn = reason(table, moves(table, state)) if answer.decision_only else ""
-        _print(answer, table.game.payoff_name, [f"{turn}."] if turn else [], position)
+    turn = reason(table, moves(table, state)) if answer.decision_only else ""
+    return answer, [f"{turn}."] if turn else []
 
 
 def _answer_batch(table: Table, batch: str, out: str, columns: dict[str, bool] | None) -> None:
@@ -368,30 +381,36 @@ def _is_blank_somewhere(column: pa.ChunkedArray) -> bool:
 
 
 def _print(
-    answer: Answer, payoff_name: str, reasons: list[str], position: Position | None = None
-) -> None:
-    """Print an answer; position: as it was told, for the names of the players."""
+    answer: Answer, reasons: list[str], position: Position | None = None,
+    defaults: Mapping[str, Any] = {}, digits: int | None = None,
+) -> None:  # fmt: skip
+    """Print an answer, the verdict first and the details last. position: as it was told, for the
+    names of the players; defaults: fields that were left out; digits: of payoffs as numbers."""
     from luckbase.cluster.play.advise import named
 
     def with_names(text: str) -> str:
         return named(text, position.names) if position is not None else text
 
-    terminal.print_to_fit(f"{answer.board}  {sentences.fields(answer.state, '  ')}")
-    if answer.note:
-        terminal.print_to_fit(with_names(answer.note))
-    if answer.headline:
-        print(with_names(answer.headline))
+    payoffs = replace(answer.origin.payoffs, digits=digits)
+    answer = replace(answer, origin=replace(answer.origin, payoffs=payoffs))
+    terminal.print_to_fit(with_names(answer.verdict), "bold")
+    for line in filter(None, (answer.standing, answer.note)):
+        terminal.print_to_fit(with_names(line))
     heads, rows = answer.table()
     if answer.strategies is not None:
         terminal.print_table("", heads, rows, sys.stdout)
         heads, rows = replace(answer, strategies=None).table()
     if rows:
-        heads = [payoff_name, *map(with_names, heads[1:])]
+        heads = [payoffs.name, *map(with_names, heads[1:])]
         rows = [[with_names(row[0]), *row[1:]] for row in rows]
         terminal.print_table("", heads, rows, sys.stdout)
     for sentence in reasons:
         terminal.print_to_fit(with_names(sentence))
-    print(answer.footline.replace("; ", "\n", 1))
+    terminal.print_to_fit(answer.details[0], "dim")
+    if defaults:
+        terminal.print_to_fit(f"{LEFT_OUT}{sentences.fields(defaults)}", "dim")
+    for line in answer.details[1:]:
+        terminal.print_to_fit(line, "dim")
 
 
 @app.command(

@@ -147,8 +147,8 @@ def run(pool: TablePool, listener: socket.socket, host: str, page: str | None) -
 
     from luckbase.jobs.web.server import hosts_of, make_app
 
-    hosts, pool.says_paths = hosts_of(host, listener), is_local(host)
-    server = uvicorn.Server(config_of(make_app(pool, hosts, warm=True)))
+    app = make_app(pool, hosts_of(host, listener), warm=True)
+    server = uvicorn.Server(config_of(app))
     # On Linux without a display, a browser would take over the terminal.
     screen = os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
     if page is not None and (screen or not sys.platform.startswith("linux")):

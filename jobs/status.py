@@ -100,7 +100,9 @@ def _running(state: dict[str, Any]) -> Iterator[str]:
     left = state["seconds_left"]
     far = f"{state['shards']} of {sentences.many(state['shards_total'], 'shard')}"
     if state["finding"]:
-        far = terminal.found_so_far(state["states"], state["finding"])
+        from luckbase.cluster.run.progress import found_so_far
+
+        far = found_so_far(state["states"], state["finding"])
     yield (
         f"running: process {state['process']} on {state['host']} since {state['since']}, {far}, "
         f"{sentences.count(state['states_a_second'])} states/s, "
@@ -198,8 +200,8 @@ def publish(
     a copy that was stopped. A copy on a web server that supports range requests can be queried over
     https.
 
-    A page is one HTML file below 2 MB with the board, a summary, charts and a verification. It
-    needs no network. The exit code is 1 if the verification finds faults.
+    A page is one HTML file with the board, a summary, charts and a verification. It needs no
+    network. The exit code is 1 if the verification finds faults.
     """
     rows = app.read_sample(sample, every)
     is_page = Path(to).suffix.lower() in PAGES

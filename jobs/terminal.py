@@ -281,9 +281,18 @@ def print_table(title: str, heads: Sequence[str], rows: Sequence[Sequence[str]],
     Console(file=out, width=wide, highlight=False, markup=False, emoji=False).print(table)
 
 
-def print_to_fit(text: str, end: str = "\n") -> None:
-    """Print lines of text on stdout, broken so that no number is split."""
-    print(to_fit(text, sys.stdout), end=end, flush=end != "\n")
+def print_to_fit(text: str, style: str = "", end: str = "\n") -> None:
+    """Print lines of text on stdout, broken so that no number is split.
+
+    style: as Rich names it ("bold", "dim"); only a terminal shows it."""
+    fitted = to_fit(text, sys.stdout)
+    if style and sys.stdout.isatty():
+        from rich.console import Console
+
+        console = Console(highlight=False, markup=False, emoji=False)
+        console.print(fitted, style=style, end=end, soft_wrap=True)
+    else:
+        print(fitted, end=end, flush=end != "\n")
 
 
 def print_entry(head: str, text: str) -> None:
@@ -331,11 +340,11 @@ def _seldom(show: Callable[[Progress], None]) -> Callable[[Progress], None]:
 
 def _line(label: str, now: Progress, compiled: float) -> str:
     if now.finding:
-        return f"{label}: {_rate_text(now)}"
+        return f"{label}: {now.text}"
     done, total = now.parts
     left = now.left(compiled)
     more = "" if left is None else f", about {duration(left)} left"
-    return f"{label}: {100 * done / (total or 1):.0f} %  {_rate_text(now)}{more}"
+    return f"{label}: {100 * done / (total or 1):.0f} %  {now.text}{more}"
 
 
 @contextmanager
@@ -359,7 +368,7 @@ def _bar(label: str) -> Iterator[Callable[[Progress], None]]:
                 bar.update(task, said=COMPILING_TEXT)
                 return
             done, total = now.parts
-            bar.update(task, total=total, completed=done, said=_rate_text(now))
+            bar.update(task, total=total, completed=done, said=now.text)
 
         yield show
 
@@ -395,21 +404,6 @@ def search_progress(most: int) -> OnLevel:
         say(f"above the table, searching down to it: {states_found}, of at most {count(most)}")
 
     return show
-
-
-def found_so_far(states: int, finding: str) -> str:
-    """Return the number of states that a search has found, and its current place."""
-    return f"{count(states)} state{'s' * (states != 1)} found, {finding}"
-
-
-def _rate_text(now: Progress) -> str:
-    rate = count(now.rate)
-    if now.finding:
-        return f"{found_so_far(now.rows, now.finding)}, {rate} states/s"
-    what = now.of if now.rows_total else "shards"
-    total = many(now.shards_total, what.removesuffix("s"))
-    shards = f", {now.shards} of {total}" if now.shards_total else ""
-    return f"{rate} states/s{shards}"
 
 
 # --- made to fit ---------------------------------------------------------------------------------

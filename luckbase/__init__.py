@@ -411,7 +411,7 @@ def report(
     >>> luckbase.report("boards/skunk/seed.toml").save("report.html")
 
     table: open, or as `open` takes it. sample: rows that are verified; None for all, 0 for no
-    verification. The file needs no network, and is below 2 MB. Raises as `open`; faults that are
+    verification. The file needs no network. Raises as `open`; faults that are
     found stand in the report, and in `Report.verdict`."""
     from luckbase.cluster.inputs import open_by_name
     from luckbase.cluster.table.table import Table

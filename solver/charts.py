@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from luckbase.solver.errors import OptionError, need
 from luckbase.solver.result import Array, Array2, Flags2, PythonOnly, Result, WholeNumbers
-from luckbase.solver.sentences import figures, html_table, many
+from luckbase.solver.sentences import figures, html_table, many, some
 
 Lookup = Callable[[NDArray[np.int64]], NDArray[np.float64]]
 """Canonical states, int64 (n, fields) -> payoffs, float64 (n, players)."""
@@ -35,8 +35,8 @@ DECIMALS = 10
 """Decimals of a payoff in the rows of a chart; the last is reliable. The table has all of them."""
 
 
-SHOWN_ROWS = 30
-"""Rows of a list that a notebook shows."""
+SHOWN_ROWS, PRINTED_CELLS = 30, 100
+"""Rows of a list in a notebook or as text, and cells of a picture as text."""
 DRAWN_BY: dict[str, str] = {}
 """The renderers for notebooks, ``module:function`` by kind, registered by `luckbase.open`.
 
@@ -73,6 +73,9 @@ class Kind(Result):
     reading: str = ""
     takes: tuple[ChartField, ...] | None = None
 
+    def __repr__(self) -> str:
+        return f"<{self.name}: {self.shows}{' (a picture)' * self.picture}>"
+
 
 @dataclass(frozen=True)
 class Search(Result):
@@ -102,6 +105,9 @@ class _Chart(Result):
     columns: Any
     rows: Any
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {', '.join(self.columns)}>"
+
     def to_pandas(self) -> Any:
         """Return the rows as a pandas.DataFrame; gaps are NaN.
 
@@ -126,7 +132,7 @@ class _Chart(Result):
         return drawn("file", self, os.fspath(path))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Listing(_Chart):
     """A chart as text.
 
@@ -143,7 +149,7 @@ class Listing(_Chart):
     json_order: ClassVar = ("note", "lines", "columns", "rows")
 
     def __str__(self) -> str:
-        return "\n".join(self.lines)
+        return "\n".join(some(SHOWN_ROWS, self.lines))
 
     def cells(self, count: int) -> list[list[str]]:
         """Return the first rows as text."""
@@ -188,13 +194,21 @@ class Words(Result):
 class _Picture(_Chart):
     """A picture. A notebook shows it if vl-convert is installed."""
 
+    title: Any
+    about: Any
+    sample: Any
+
+    def __str__(self) -> str:
+        heads, rows, _ = self.sample(PRINTED_CELLS)
+        return "\n".join([self.title, self.about, *aligned([heads, *rows])])
+
     def _repr_png_(self) -> bytes | None:
         with suppress(OptionError):  # without vl-convert
             return drawn("png", self)
         return None
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Heatmap(_Picture):
     """A picture: numbers as colour over two axes.
 
@@ -273,7 +287,7 @@ class Band(Result):
     text: str
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Curves(_Picture):
     """A picture: numbers over one axis.
 

@@ -11,9 +11,11 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from decimal import ROUND_UP, Context
 from difflib import get_close_matches
 from html import escape
+from math import floor
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -183,6 +185,11 @@ def noun(name: str) -> str:
     return f"{'a ' * bool(BARE_NOUN.fullmatch(what))}{what}{f' ({more})' if more else ''}"
 
 
+def spoken(action: str) -> str:
+    """An action's name within a sentence: ``pass to player 3`` for ``pass to 3``."""
+    return re.sub(r"^(\w+ to) (\d+)$", r"\1 player \2", action)
+
+
 def exclaimed(name: str) -> str:
     """Return an outcome's name as an exclamation: ``whammy!``; ``a 6``."""
     return f"{name}!" if BARE_NOUN.fullmatch(name) else name
@@ -242,14 +249,72 @@ def bound(error: float) -> str:
     return f"{float(up):.1e}"
 
 
-def cost(number: float, chance: bool = False) -> str:
-    """Return the cost of a decision: six digits after the point, or 1.2e-08 if it is smaller.
+def percent(chance: float) -> str:
+    """``66.1%``; a chance that is neither 0 nor 1 is never written as one of these."""
+    if 0 < chance < 0.0005 or 0.9995 < chance < 1:
+        return "under 0.1%" if chance < 0.5 else "over 99.9%"
+    return f"{100 * chance:z.1f}%"
 
-    A chance is given in percentage points: ``28.1521 points``.
+
+@dataclass(frozen=True)
+class Payoffs:
+    """How the payoffs of a game are written: chances to win in percent, their differences in
+    points, dollars without decimals.
+
+    chance: they are chances to win. digits: decimals of plain numbers, which are written instead.
     """
-    if chance:
-        return f"{100 * number:.4f} points" if number >= 1e-6 else f"{100 * number:.1e} points"
-    return f"{number:.6f}" if number >= 1e-6 else f"{number:.1e}"
+
+    name: str = ""
+    chance: bool = False
+    digits: int | None = None
+
+    @property
+    def dollars(self) -> bool:
+        return "dollars" in self.name
+
+    def size(self, value: float, *, down: bool = False) -> str:
+        """How large a number is, without its unit, in two digits or three; of dollars to the
+        dollar, with the sign; down: or a bit more."""
+        if self.digits is not None:
+            return f"{abs(value):.{self.digits}f}"
+        sign = "$" if self.dollars else ""
+        if sign and (abs(value) >= 1 or not value):
+            return f"${floor(abs(value)) if down else abs(value):,.0f}"
+        size = abs(value) * (100 if self.chance else 1)
+        *ends, least = (10, 0.1, 0.01, 0.001) if down else (9.95, 0.095, 0.0095, 0.0005)
+        if size < least:
+            return f"under {sign}0.001" if size and not down else "0"
+        digits = sum(size < end for end in ends)
+        return f"{sign}{floor(size * 10**digits) / 10**digits if down else size:.{digits}f}"
+
+    def change(self, value: float, *, down: bool = False) -> str:
+        """A difference without its sign: ``4.1 points``."""
+        unit = " points" if self.chance or "points" in self.name else ""
+        return self.size(value, down=down) + unit * (self.digits is None)
+
+    def span(self, low: float, high: float) -> str:
+        """Two differences of one sign, the lesser first: ``0.8 to 17 points``."""
+        least, size, most = self.size(low), self.size(high), self.change(high)
+        if least == size or size.startswith("under"):
+            return most
+        return f"{f'{least} to' if low else 'up to'} {most}"
+
+    def text(self, value: float) -> str:
+        """Return a payoff: ``66.1%``, ``0.31``, ``-$1,132``."""
+        if self.digits is not None:
+            return f"{value:z.{self.digits}f}"
+        if self.dollars:
+            return f"{'-' if value <= -0.0005 else ''}{self.size(value)}"
+        if self.chance:
+            return percent(value)
+        return figures(value if abs(value) > 1e-9 else 0.0, 3)  # smaller ones are noise
+
+    def of(self, player: str, value: float) -> str:
+        """``player 2 wins 66.1%``, ``expected points ahead 0.31``, ``player 2 expects -$1,132``."""
+        if self.dollars:
+            return f"{player} expects {self.text(value)}"
+        of_whom = f"{player} wins" if self.name == "chance to win" else self.name
+        return f"{of_whom} {self.text(value)}"
 
 
 def program() -> str:

@@ -21,6 +21,7 @@ from luckbase.cluster.run.progress import Progress
 from luckbase.cluster.table.frames import roots_of
 from luckbase.jobs.app import run
 from luckbase.solver import load_game
+from luckbase.solver.sentences import percent
 from tests.places import BOARDS
 from tests.shared import python
 
@@ -119,12 +120,13 @@ def test_what_is_no_state_is_one_sentence(table):
 def test_an_answer_shows_itself_in_a_terminal_and_in_a_notebook(table):
     answer = table[STATE]
     lines = str(answer).splitlines()
-    assert lines[0].endswith("scores=0,1000,500 earned=0,2,0 passed=0,0,0 whammies=0,0,0")
-    assert lines[1].startswith("player 2 is up; best: play, by 0.40")
-    assert lines[4].split()[:2] == ["play", "0.0005125"]
+    assert lines[0].startswith(f"Play: {100 * answer['play'][1]:.1f}%, pass to player 3 ")
+    assert lines[1] == "Player 2 is up; better by 40 points"
+    assert lines[4].split()[-1] == f"{100 * answer['play'][2]:.1f}%" and lines[4][:4] == "play"
+    assert lines[-3].endswith("scores=0,1000,500 earned=0,2,0 passed=0,0,0 whammies=0,0,0")
     shown = answer._repr_html_()
     assert '<th scope="row">play</th><td><b>' in shown  # the best row stands out
-    assert '<th scope="row">pass to 3</th><td>0.' in shown
+    assert f'<th scope="row">pass to 3</th><td>{percent(answer["pass to 3"][0])}' in shown
     from dataclasses import replace
 
     evil = replace(answer, state={"scores": "<script>alert(1)</script>"})

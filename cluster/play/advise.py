@@ -20,7 +20,7 @@ from typing import Any
 
 from luckbase.cluster.table.lookup import Lookup
 from luckbase.cluster.table.moves import Moves, moves
-from luckbase.cluster.table.why import Payoffs, reason
+from luckbase.cluster.table.why import reason
 from luckbase.solver import sentences
 from luckbase.solver.errors import SearchLimitError, StateError
 from luckbase.solver.game.arrays import Ints
@@ -241,12 +241,12 @@ def named(text: str, names: Sequence[str]) -> str:
         at = int(match[1] or match[2]) - 1
         return names[at] if 0 <= at < len(names) else match[0]
 
-    return re.sub(r"\bplayer (\d+)\b|(?<=\bto )(\d+)\b", name, text)
+    return re.sub(r"\b[Pp]layer (\d+)\b|(?<=\bto )(\d+)\b", name, text)
 
 
 def payoffs_text(game: Game, names: Iterable[str], value: Iterable[float]) -> str:
     """Return the payoffs of all players as text: ``Ed wins 77.8%; Peter wins 12.2%``."""
-    payoffs = Payoffs(game.payoff_name, game.pays_chances)
+    payoffs = game.payoffs
     if payoffs.dollars or game.payoff_name == "chance to win":
         return "; ".join(payoffs.of(*each) for each in zip(names, value, strict=True))
     paid = (sentences.figures(each, 6) for each in value)
@@ -256,7 +256,7 @@ def payoffs_text(game: Game, names: Iterable[str], value: Iterable[float]) -> st
 
 def in_words(said: Said, game: Game) -> list[str]:
     """Return the lines to print for a response."""
-    payoffs = Payoffs(game.payoff_name, game.pays_chances)
+    payoffs = game.payoffs
     lines = [f"  {said.note}"] if said.note else []
     if said.up is None:
         return [*lines, "  the game is over"] if said.players else lines

@@ -317,24 +317,24 @@ class Play:
         """Return lines with the value and cost of each choice; also its chance for simultaneous
         moves."""
         at_once, width = self.matrix_game, max(len(offer.action) for offer in offers)
-        chance = self.game.pays_chances
+        payoffs = self.game.payoffs
         costs = [
-            f"costs {sentences.cost(offer.cost, chance)}" if offer.cost else "best"
-            for offer in offers
+            f"costs {payoffs.change(offer.cost)}" if offer.cost else "best" for offer in offers
         ]
-        values = [f"{offer.value:z.6f}" for offer in offers]
+        values = [payoffs.text(offer.value) for offer in offers]
         rows = [f"    {offer.action:{width}}  " for offer in offers]
         if at_once is None:
             rows = list(map("{}{}  {}".format, rows, values, costs))
-            return [f"  {self.game.payoff_name}, at {sentences.fields(self.shown)}:", *rows]
+            return [f"  {payoffs.name}, at {sentences.fields(self.shown)}:", *rows]
         widths = max(map(len, values)), max(map(len, costs))
-        value = at_once.values[self.person]
+        chances = [sentences.percent(offer.chance or 0.0) for offer in offers]
+        value = payoffs.text(at_once.values[self.person])
         return [
-            f"  {self.game.payoff_name}: {value:z.6f} for optimal play; by choice, against the "
+            f"  {payoffs.name}: {value} for optimal play; by choice, against the "
             "other's, and its chance in yours:",
             *(
-                f"{row}{value:>{widths[0]}}  {text:{widths[1]}}  chance {offer.chance:.6f}"
-                for row, value, text, offer in zip(rows, values, costs, offers, strict=True)
+                f"{row}{paid:>{widths[0]}}  {text:{widths[1]}}  chance {chance}"
+                for row, paid, text, chance in zip(rows, values, costs, chances, strict=True)
             ),
         ]
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypedDict
 
 from luckbase.cluster.machine import cores
+from luckbase.cluster.notebook import solve_bar
 from luckbase.cluster.table.storage import place_of
 from luckbase.solver.sentences import Help
 
@@ -35,8 +36,8 @@ class Options:
     force: Annotated[bool, Help("Solve all of it again.")] = False
     one_piece: int = ONE_PIECE
     """Maximum number of states of a search in one piece."""
-    on_progress: Callable[[Progress], None] = lambda progress: None
-    """Called with the progress."""
+    on_progress: Callable[[Progress], None] = field(default_factory=solve_bar)
+    """Called with the progress; if not given, a notebook shows a bar."""
     on_note: Callable[[str], None] = lambda text: None
     """Called with a sentence for the user."""
 

@@ -87,6 +87,17 @@ class Progress(Result):
         known = (self.rows, self.rows_total)
         return known if self.rows_total else (self.shards, self.shards_total)
 
+    @property
+    def text(self) -> str:
+        """How fast it is, and how many shards are done."""
+        rate = f"{sentences.count(self.rate)} states/s"
+        if self.finding:
+            return f"{found_so_far(self.rows, self.finding)}, {rate}"
+        if not self.shards_total:
+            return rate
+        what = self.of if self.rows_total else "shards"
+        return f"{rate}, {self.shards} of {many(self.shards_total, what.removesuffix('s'))}"
+
     def left(self, compiled: float = 0.0) -> float | None:
         """Estimate the remaining seconds at the pace so far; None before the pace is known.
 
@@ -97,6 +108,11 @@ class Progress(Result):
         if not total or new < MIN_SHARE * total or working <= 0:
             return None
         return working * max(0, total - done) / new
+
+
+def found_so_far(states: int, finding: str) -> str:
+    """How many states a search has found, and where it is."""
+    return f"{sentences.counted(states, 'state')} found, {finding}"
 
 
 @dataclass(frozen=True)

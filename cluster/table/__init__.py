@@ -12,7 +12,3 @@ Condition = Literal["complete", "partial", "stale", "damaged", "refused", "missi
 """The state of a table."""
 OnRows = Callable[[int, int], None]
 """Called with the number of rows done and the total; (0, …) at the beginning."""
-
-
-def nobody(done: int, total: int) -> None:
-    """Ignore the progress."""

@@ -38,7 +38,7 @@ from luckbase.solver.search.bellman import (
     undecided,
 )
 from luckbase.solver.search.expand import Expanded, expand
-from luckbase.solver.sentences import html_table, nearest, shorten
+from luckbase.solver.sentences import capital, html_table, nearest, percent, shorten, spoken
 
 if TYPE_CHECKING:
     from luckbase.cluster.table.parts import Part, Rows
@@ -78,9 +78,12 @@ class Bid(Result):
     @property
     def span(self) -> str:
         """The chances that it can have in an optimal strategy, where that is not one."""
-        return "" if _sure(self.least, self.most) else f"{self.least:z.4f} – {self.most:z.4f}"
+        same = _sure(self.least, self.most)
+        return "" if same else f"{percent(self.least)} – {percent(self.most)}"
 
 
+NAMED = 3
+"""Actions that a verdict names."""
 Source = Literal["table", "search", "decisions", "games", "interpolation"]
 _SOURCES = {
     "decisions": "the stored decisions",
@@ -153,38 +156,58 @@ class Answer(Result):
         return self.origin.board
 
     @property
-    def headline(self) -> str:
-        """Who acts and what is best, in a line; "" where neither is known."""
+    def verdict(self) -> str:
+        """The best action and the next ones, each with its payoff to the player who decides:
+        ``Pass to player 3: 90.2%, play 81.2%``."""
         if self.strategies is not None:
-            more = "; other strategies are optimal too" if self.toss_up else ""
-            return f"both choose at once; an optimal strategy of each{more}"
+            return "Both choose at once"
         if self.to_act is None:
-            return "nobody chooses here" if self.error else "the game is over"
-        if self.best and self.decision_only:
-            return f"player {self.to_act} is up; best: {self.best}"
-        if len(self.actions) < 2:
-            return f"player {self.to_act} is up and must {self.best}" if self.best else ""
-        toss = "  (a toss-up)" if self.toss_up else ""
-        ahead = "" if self.margin is None else f", by {self.margin:z.7f}"
-        return f"player {self.to_act} is up; best: {self.best}{ahead}{toss}"
+            return "Nobody chooses here" if self.error else "The game is over"
+        if self.best is None:
+            return f"Player {self.to_act} is up"
+        text, seat = self.origin.payoffs.text, self.to_act - 1
+        paid = [(spoken(each.name), text(each.value[seat])) for each in self.actions if each.value]
+        if not paid:
+            return capital(spoken(self.best))
+        first, *others = paid[:NAMED]
+        return capital(", ".join([": ".join(first), *map(" ".join, others)]))
 
     @property
-    def footline(self) -> str:
-        """How good the numbers are and what answered, in a line."""
+    def standing(self) -> str:
+        """Who decides, and how much better the best action is than the next; "" if the verdict
+        says it all."""
+        if self.strategies is not None:
+            more = "; other strategies are optimal too" if self.toss_up else ""
+            return f"An optimal strategy of each{more}"
+        if self.to_act is None or self.best is None:
+            return ""
+        if len(self.actions) == 1 and self.source != "interpolation":
+            return f"Player {self.to_act} must {spoken(self.best)}"
+        better = ""
+        if self.toss_up:
+            better = "; a toss-up: another action is worth as much"
+        elif self.margin is not None:
+            better = f"; better by {self.origin.payoffs.change(self.margin)}"
+        return f"Player {self.to_act} is up{better}"
+
+    @property
+    def details(self) -> tuple[str, str, str]:
+        """The state, how good the numbers are, and which table answered: a line each."""
         each = sentences.within(self.error, "each ") if self.value else "no payoffs are stored"
         if self.source == "games":
             each = f"the largest standard error {self.error:.2g}"
         if self.source == "interpolation":
             each = f"interpolated between states {sentences.within(self.error, 'each ')}"
         source = _SOURCES.get(self.source, f"the {self.source}")
-        return f"{each}, from {source}; answered by {self.origin}"
+        state = f"{self.board}  {sentences.fields(self.state)}"
+        return state, f"{each}, from {source}", f"answered by {self.origin}"
 
     def table(self) -> tuple[list[str], list[list[str]]]:
         """Return column headings and rows as text: the payoffs of the state and of each action; for
         simultaneous moves, the probabilities of each player's choices."""
         if self.strategies is not None:
             rows = [
-                [f"player {i + 1}: {bid.name}", f"{bid.chance:z.6f}", bid.span]
+                [f"player {i + 1}: {bid.name}", percent(bid.chance), bid.span]
                 for i, side in enumerate(self.strategies)
                 for bid in side
                 if bid.chance > 1e-9 or bid.most > 1e-4
@@ -192,9 +215,9 @@ class Answer(Result):
             return ["", "chance", "in any optimal one"], rows
         payoffs = [("this state", self.value)]
         payoffs += [(action.name, action.value) for action in self.actions]
-        payoffs = [(name, value) for name, value in payoffs if value]
         heads = ["", *(f"player {i + 1}" for i in range(len(self.value)))]
-        return heads, [[name, *(f"{x:z.7f}" for x in value)] for name, value in payoffs]
+        text = self.origin.payoffs.text
+        return heads, [[name, *map(text, value)] for name, value in payoffs if value]
 
     def __str__(self) -> str:
         heads, rows = self.table()
@@ -203,17 +226,15 @@ class Answer(Result):
             "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]).rstrip()
             for row in [heads, *rows]
         ]
-        state = f"{self.board}  {sentences.fields(self.state)}"
-        return "\n".join(
-            line for line in (state, self.note, self.headline, *lines, self.footline) if line
-        )
+        lines = [self.verdict, self.standing, self.note, *lines, *self.details]
+        return "\n".join(filter(None, lines))
 
     def _repr_html_(self) -> str:
         heads, rows = self.table()
         best = next((i for i, row in enumerate(rows) if row[0] == self.best), -1)
-        state = f"{self.board}  {sentences.fields(self.state)}"
-        table = html_table(heads, rows, [state, self.note, self.headline], marked=best)
-        return f"{table}<small>{escape(self.footline)}</small>"
+        verdict = f"<p><b>{escape(self.verdict)}</b></p>"
+        table = html_table(heads, rows, [self.standing, self.note], marked=best)
+        return f"{verdict}{table}<small>{'<br>'.join(map(escape, self.details))}</small>"
 
 
 def interpolated(

@@ -259,11 +259,9 @@ class Comparison(Result):
 
     def amount(self, difference: float) -> str:
         """Return a difference of payoffs as text: ``4.1 points``; – if unknown."""
-        from luckbase.cluster.table.why import Payoffs
-
         if isnan(difference):
             return "–"
-        return Payoffs(self.payoff_name, self.chance).change(difference)
+        return sentences.Payoffs(self.payoff_name, self.chance).change(difference)
 
     def case_rows(self) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
         """Return the headings and the cells of the small table."""

@@ -24,7 +24,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from luckbase.cluster.table import OnRows, nobody, pairs
+from luckbase.cluster import notebook
+from luckbase.cluster.table import OnRows, pairs
 from luckbase.cluster.table.comparison import (
     NEVER,
     ActionMoves,
@@ -81,7 +82,7 @@ def compare(first: Lookup, second: Lookup, **options: Unpack[DiffOptions]) -> Co
 
     Raises OptionError for tables of different games or fields, CorruptTableError."""
     sample = options.get("sample")
-    out, tell = options.get("out"), options.get("on_rows", nobody)
+    out, tell = options.get("out"), options.get("on_rows", notebook.on_rows)
     _check(first, second)
     game, slack = second.game, first.error + second.error + 1e-9
     rows = [pairs.rows_of(table) for table in (first, second)]

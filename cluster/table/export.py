@@ -24,8 +24,9 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 
+from luckbase.cluster import notebook
 from luckbase.cluster.machine import memory_to_use
-from luckbase.cluster.table import OnRows, nobody
+from luckbase.cluster.table import OnRows
 from luckbase.cluster.table.answer import EveryAction, actions_of_part, joined, nothing_known
 from luckbase.cluster.table.columns import (
     DECISION_COLUMNS,
@@ -70,7 +71,7 @@ def schema_of(table: Lookup) -> pa.Schema:
 
 def reader(
     table: Lookup, where: Any, columns: Sequence[str] | None, actions: bool = False,
-    on_rows: OnRows = nobody, *, says_part: bool = True,
+    on_rows: OnRows = notebook.on_rows, *, says_part: bool = True,
 ) -> pa.RecordBatchReader:  # fmt: skip
     """Return a reader of the matching rows (`cluster.table.table.Table.to_arrow`).
 
@@ -334,7 +335,7 @@ def export(
     kind = _format_of(out, options.get("format"))
     rows = reader(
         table, where, options.get("columns"), actions=True,
-        on_rows=options.get("on_rows", nobody), says_part=len(table.parts) != 1,
+        on_rows=options.get("on_rows", notebook.on_rows), says_part=len(table.parts) != 1,
     )  # fmt: skip
     notes = table.origin.as_json() | {"unfinished": table.unfinished()}
     notes |= {"error": table.error, "game": table.game.board.game}

@@ -343,6 +343,9 @@ class Status(Result):
     date: str | None = None
     stores: str = "payoffs"
 
+    def __repr__(self) -> str:
+        return f"<{self.state}: {self.table}, {sentences.counted(self.states, 'state')}>"
+
     def _repr_html_(self) -> str:
         files = f"{self.tiers:,} of {sentences.many(self.tiers_in_all, 'file')}"
         rows = [("options", sentences.fields(self.options)), ("states", f"{self.states:,}"),
@@ -473,7 +476,7 @@ class Question:
         """Return an action's payoff to the player who acts, or a dash if it is not stored."""
         for action in self.answer.actions:
             if action.name == name and action.value and self.answer.to_act is not None:
-                return f"{action.value[self.answer.to_act - 1]:z.4f}"
+                return self.answer.origin.payoffs.text(action.value[self.answer.to_act - 1])
         return "–"
 
 

@@ -11,7 +11,8 @@ import os
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from luckbase.cluster.table import OnRows, nobody
+from luckbase.cluster import notebook
+from luckbase.cluster.table import OnRows
 from luckbase.cluster.table.manifest import FileEntry, Manifest
 from luckbase.cluster.table.storage import Memory, in_threads, storage_at
 from luckbase.cluster.table.writer import Writer, read_manifest, why_wrong
@@ -43,7 +44,7 @@ class Published(Result):
     copied: int
 
 
-def publish(table: Path, to: Path, on_rows: OnRows = nobody) -> Published:
+def publish(table: Path, to: Path, on_rows: OnRows = notebook.on_rows) -> Published:
     """Copy a finished table to a place that is empty or contains part of the same table.
 
     on_rows: called with the number of rows copied and the total.

@@ -41,8 +41,15 @@ from luckbase.solver.errors import (
     OptionError,
     UnknownGameError,
 )
-from luckbase.solver.result import Result
-from luckbase.solver.sentences import fields, many, on_command_line, program, quoted
+from luckbase.solver.result import PythonOnly, Result
+from luckbase.solver.sentences import (
+    Payoffs,
+    fields,
+    many,
+    on_command_line,
+    program,
+    quoted,
+)
 
 if TYPE_CHECKING:
     from luckbase.cluster.table.storage import Storage
@@ -461,12 +468,14 @@ def as_its_file_begins(board: Board, goal: Goal | None) -> Board:
 @dataclass(frozen=True)
 class Origin(Result):
     """Which table answers: its board, the options that are not at the game's defaults, its rules
-    identity, and for one named by its path why it is stale, if it is."""
+    identity, and for one named by its path why it is stale, if it is. payoffs: how its payoffs are
+    written."""
 
     board: str
     options: dict[str, Any] = field(default_factory=dict)
     solve_id: str = ""
     stale: tuple[str, ...] = ()
+    payoffs: PythonOnly[Payoffs] = field(default=Payoffs(), repr=False, compare=False)
 
     def __str__(self) -> str:
         return f"{f'{self.board} {fields(self.options)}'.rstrip()}, solve {self.solve_id}"
@@ -475,7 +484,9 @@ class Origin(Result):
 def origin_of(game: Game, stale: tuple[str, ...] = ()) -> Origin:
     """Return the board and the rules of a game."""
     board = game.board
-    return Origin(board.name, changed_options(board), rules_identity(game), stale)
+    return Origin(
+        board.name, changed_options(board), rules_identity(game), stale, game.payoffs
+    )  # fmt: skip
 
 
 RESULTS = "results"

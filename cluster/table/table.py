@@ -21,7 +21,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 
 import numpy as np
 
-from luckbase.cluster.table import FORMAT, OnRows, nobody
+from luckbase.cluster import notebook
+from luckbase.cluster.table import FORMAT, OnRows
 from luckbase.cluster.table.answer import Answer
 from luckbase.cluster.table.format import Written, tier_files, write_tier
 from luckbase.cluster.table.lookup import MAX_SEARCHED, Lookup
@@ -55,6 +56,15 @@ if TYPE_CHECKING:
     from luckbase.solver.scene import Scene
 
 
+PUBLIC = (
+    "agent", "ask", "ask_all", "chart", "charts", "close", "diff", "error", "export", "fields",
+    "follow", "game", "get", "identity", "moves", "origin", "parquet", "play", "probe", "publish",
+    "rows", "scene", "simulate", "to_arrow", "to_pandas", "unfinished", "values", "verify", "where",
+    "why",
+)  # fmt: skip
+"""The names of a table that `dir` shows."""
+
+
 class Table(Lookup):
     """An open table: queries by state (`Lookup`), and other uses of its payoffs.
 
@@ -72,6 +82,10 @@ class Table(Lookup):
                 ("fields", ", ".join(self.game.fields.names)), ("where", str(self.where)),
                 ("stale", "; ".join(self.origin.stale))]  # fmt: skip
         return html_facts(f"a table of {self.game.board.game}", rows)
+
+    def __dir__(self) -> list[str]:
+        """The public names (docs/reference/python.md); the others are for luckbase itself."""
+        return [name for name in PUBLIC if name in vars(self) or hasattr(type(self), name)]
 
     @property
     def fields(self) -> Fields:
@@ -162,7 +176,7 @@ class Table(Lookup):
 
     def to_arrow(
         self, where: Any = None, columns: Sequence[str] | None = None, *, actions: bool = False,
-        on_rows: OnRows = nobody,
+        on_rows: OnRows = notebook.on_rows,
     ) -> Any:  # fmt: skip
         """Return all rows of all parts as a pyarrow.RecordBatchReader, one row group at a time.
 
@@ -208,7 +222,7 @@ class Table(Lookup):
 
     def verify(
         self, sample: int | None = 10_000, seed: int = 0,
-        on_rows: OnRows = nobody,
+        on_rows: OnRows = notebook.on_rows,
     ) -> Verdict:  # fmt: skip
         """Check all bytes against the manifest, then the payoffs of `sample` rows (None: all)
         against the rules.
@@ -299,12 +313,18 @@ class StoredTable(Table):
     def identity(self) -> str:
         return self.manifest.head.identity
 
-    def files(self, part: str = TIERS) -> list[str]:
-        """Return the paths of a part's files, for other programs. Other files in the folder do not
-        belong to the table."""
-        return [str(self.where / entry.place) for entry in self.manifest.of_part(part)]
+    @property
+    def parquet(self) -> list[str]:
+        """The Parquet files of its payoffs, for DuckDB, polars and pandas: of the full table, or of
+        its searches if there is no full table. Other files in the folder are not in the table.
 
-    def publish(self, to: str | os.PathLike[str], on_rows: OnRows = nobody) -> Published:
+        >>> duckdb.read_parquet(t.parquet)
+        """
+        paid = [part.name for part in self.parts if part.paid]
+        entries = self.manifest.of_part(*([TIERS] if TIERS in paid else paid))
+        return [str(self.where / entry.place) for entry in entries]
+
+    def publish(self, to: str | os.PathLike[str], on_rows: OnRows = notebook.on_rows) -> Published:
         """Copy the finished table to a URI, or to the folder of a web server, where others can
         query it (`cluster.table.folder`).
 

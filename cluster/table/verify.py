@@ -23,7 +23,8 @@ import numpy as np
 import pyarrow as pa
 from pydantic import Field
 
-from luckbase.cluster.table import OnRows, nobody
+from luckbase.cluster import notebook
+from luckbase.cluster.table import OnRows
 from luckbase.cluster.table.decisions import GROUP_ROWS, DecisionPart, file_name
 from luckbase.cluster.table.format import (
     arrow_columns,
@@ -101,7 +102,9 @@ class Verdict(Result):
         return html_facts("no fault was found" if self.ok else "faults were found", rows)
 
 
-def verify(table: Lookup, sample: int | None, seed: int = 0, on_rows: OnRows = nobody) -> Verdict:
+def verify(
+    table: Lookup, sample: int | None, seed: int = 0, on_rows: OnRows = notebook.on_rows
+) -> Verdict:
     """Check every byte of the table's files, if it has any, then `sample` rows (None: all).
 
     on_rows: called with how many rows are done, and of how many; with (0, …) when a check begins.
@@ -132,7 +135,7 @@ def verify(table: Lookup, sample: int | None, seed: int = 0, on_rows: OnRows = n
     return Verdict(faults, len(files), residuals)
 
 
-def check_files(table: Lookup, on_rows: OnRows = nobody) -> list[str]:
+def check_files(table: Lookup, on_rows: OnRows = notebook.on_rows) -> list[str]:
     """What is wrong with the files of a table in a folder, a sentence each; empty if nothing is."""
     if table.manifest is None:
         return []
@@ -229,7 +232,7 @@ def _check_tier(part: TierPart, entry: FileEntry, groups: int) -> list[str]:
 
 
 def check_residuals(
-    table: Lookup, sample: int | None, seed: int = 0, on_rows: OnRows = nobody
+    table: Lookup, sample: int | None, seed: int = 0, on_rows: OnRows = notebook.on_rows
 ) -> Residuals:
     """Compute the Bellman residuals of `sample` distinct rows, drawn uniformly from the table, or
     of all rows (None, or if there are no more).
@@ -320,7 +323,7 @@ solved alone, and solving a tier is a thousand times as fast as looking up its r
 
 
 def check_decisions(
-    part: DecisionPart, sample: int | None, seed: int = 0, on_rows: OnRows = nobody
+    part: DecisionPart, sample: int | None, seed: int = 0, on_rows: OnRows = notebook.on_rows
 ) -> tuple[int, int, dict[str, Any]]:
     """Solve tiers again and compare their best actions with the stored ones. Return the number of
     compared rows, the number that differ, and the first that differs.

@@ -19,7 +19,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from math import floor
 from typing import Any
 
 import numpy as np
@@ -33,7 +32,7 @@ from luckbase.solver.game.groups import Groups, TurningPoint
 from luckbase.solver.game.rules import DECISION
 from luckbase.solver.scene import listed
 from luckbase.solver.search.expand import expand, who_acts
-from luckbase.solver.sentences import NUMBERS, capital, figures, noun
+from luckbase.solver.sentences import NUMBERS, Payoffs, capital, noun
 
 MAX_LINE = 256
 """Maximum number of states looked up along a field around the given one."""
@@ -44,57 +43,6 @@ SURE = 1 - 1e-9
 _DOING = {"bid": "bidding", "flip": "flipping", "hold": "holding", "pass": "passing",
           "play": "playing", "roll": "rolling", "stick": "sticking",
           "stop": "stopping", "take": "taking"}  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Payoffs:
-    """How a game's payoffs are written. chance: they are chances to win."""
-
-    name: str
-    chance: bool
-
-    @property
-    def dollars(self) -> bool:
-        return "dollars" in self.name
-
-    def size(self, value: float, *, down: bool = False) -> str:
-        """Return the absolute value without its unit, in two or three digits; dollars as whole
-        dollars with their sign. down: round down, for "or more"."""
-        sign = "$" if self.dollars else ""
-        if sign and (abs(value) >= 1 or not value):
-            return f"${floor(abs(value)) if down else abs(value):,.0f}"
-        size = abs(value) * (100 if self.chance else 1)
-        *ends, least = (10, 0.1, 0.01, 0.001) if down else (9.95, 0.095, 0.0095, 0.0005)
-        if size < least:
-            return f"under {sign}0.001" if size and not down else "0"
-        digits = sum(size < end for end in ends)
-        return f"{sign}{floor(size * 10**digits) / 10**digits if down else size:.{digits}f}"
-
-    def change(self, value: float, *, down: bool = False) -> str:
-        """Return a difference without its sign: ``4.1 points``."""
-        unit = " points" if self.chance or "points" in self.name else ""
-        return self.size(value, down=down) + unit
-
-    def span(self, low: float, high: float) -> str:
-        """Return two differences of the same sign, the smaller first: ``0.8 to 17 points``."""
-        least, size, most = self.size(low), self.size(high), self.change(high)
-        if least == size or size.startswith("under"):
-            return most
-        return f"{f'{least} to' if low else 'up to'} {most}"
-
-    def text(self, value: float) -> str:
-        """Return a payoff as text: ``66.1%``, ``0.31``, ``-$1,132``."""
-        if self.dollars:
-            return f"{'-' if value <= -0.0005 else ''}{self.size(value)}"
-        return _percent(value) if self.chance else figures(value, 3)
-
-    def of(self, player: str, value: float) -> str:
-        """Return a player's payoff: ``player 2 wins 66.1%``, ``expected points ahead 0.31``,
-        ``player 2 expects -$1,132``."""
-        if self.dollars:
-            return f"{player} expects {self.text(value)}"
-        of_whom = f"{player} wins" if self.name == "chance to win" else self.name
-        return f"{of_whom} {self.text(value)}"
 
 
 @dataclass(frozen=True)
@@ -310,7 +258,7 @@ def _has_choice(at: Moves) -> bool:
 
 def _claims(table: Lookup, at: Moves, line: Line | None) -> Iterator[Claim]:
     answer, game = at.answer, table.game
-    payoffs = Payoffs(game.payoff_name, game.pays_chances)
+    payoffs = game.payoffs
     if at.over:
         return
     if answer.strategies is not None:
@@ -338,7 +286,7 @@ def reason(table: Lookup, at: Moves) -> str:
         return "" if turn is None else str(turn).rstrip(".")
     if at.answer.to_act is None or len(at.moves) < 2:
         return ""
-    payoffs = Payoffs(game.payoff_name, game.pays_chances)
+    payoffs = game.payoffs
     best, second = at.moves[:2]
     clause = f"{doing(second.action.name)} is as good"
     if second.cost:
@@ -536,10 +484,3 @@ def often(chance: float) -> str:
     if under >= len(NUMBERS):
         return f"{over} in {under}"
     return f"{NUMBERS[over]} in {NUMBERS[under]}"
-
-
-def _percent(value: float) -> str:
-    """Return a percentage: ``66.1%``. Only a certainty is written as 0% or 100%."""
-    if 0 < value < 0.0005 or 0.9995 < value < 1:
-        return "under 0.1%" if value < 0.5 else "over 99.9%"
-    return f"{100 * value:z.1f}%"

@@ -37,8 +37,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Self
 
+from luckbase.cluster import notebook
 from luckbase.cluster.machine import cores, machine_id, process_ended, started
-from luckbase.cluster.table import OnRows, nobody
+from luckbase.cluster.table import OnRows
 from luckbase.cluster.table.manifest import (
     DECISIONS,
     NAME,
@@ -479,7 +480,7 @@ def damaged_files(storage: Storage, where: Path, files: Mapping[str, FileEntry])
 
 
 def check_bytes(
-    storage: Storage, where: Path, manifest: Manifest, on_rows: OnRows = nobody
+    storage: Storage, where: Path, manifest: Manifest, on_rows: OnRows = notebook.on_rows
 ) -> dict[str, str]:
     """Read all bytes of all files. Return a sentence for each file that has changed, by name.
 

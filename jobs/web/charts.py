@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 import pyarrow as pa
@@ -19,7 +19,7 @@ from luckbase.cluster.table.frames import all_answers
 from luckbase.cluster.table.moves import Addressed
 from luckbase.jobs.web import tables
 from luckbase.jobs.web.http import ApiRequest, StateParams, TableParams, whole
-from luckbase.solver.charts import Curves, Heatmap, Listing, Search, outline, words_in
+from luckbase.solver.charts import Chart, Heatmap, Search, outline, words_in
 from luckbase.solver.errors import OptionError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.game import Game
@@ -30,7 +30,8 @@ from luckbase.solver.sentences import capital, fields, listed, nearest
 if TYPE_CHECKING:
     from luckbase.cluster.table.table import StoredTable, Table
 
-MAX_CELLS = 10_000
+AXIS_VALUES = 100
+"""Values of a column on an axis of a grid, at most."""
 GRID_PIECE = 4_000
 """Number of states looked up together: about 60 children each."""
 SECONDS = 2.0
@@ -39,34 +40,13 @@ MAX_SHOWN = 200
 
 
 @dataclass(frozen=True)
-class ListingView(Result):
-    """A chart to read: lines for people, rows for machines."""
+class ChartView(Result):
+    """A chart as `solver.charts` has it: kind says which class. A null in a picture is a gap; rest:
+    where a cell of a heat map is a state, its fields beside names[0] and names[1]; else null."""
 
     name: str
-    kind: Literal["listing"]
-    chart: Flat[Listing]
-
-
-@dataclass(frozen=True)
-class HeatmapView(Result):
-    """A picture: values[i][j] at xs[i], ys[j]; null where there is none. blank: gets no colour.
-    rest: where a cell is a state, its fields beside names[0] and names[1]; else null."""
-
-    name: str
-    kind: Literal["heatmap"]
-    chart: Flat[Heatmap]
-
-
-@dataclass(frozen=True)
-class CurvesView(Result):
-    """Curves over one axis: values[i] at xs[i]."""
-
-    name: str
-    kind: Literal["curves"]
-    chart: Flat[Curves]
-
-
-ChartView = ListingView | HeatmapView | CurvesView
+    kind: str
+    chart: Flat[Chart]
 
 
 class ChartParams(TableParams, extra="allow"):
@@ -75,21 +55,16 @@ class ChartParams(TableParams, extra="allow"):
 
 def chart_view(table: StoredTable, request: ApiRequest[ChartParams]) -> ChartView:
     """Return a chart of the game."""
-    name, params = request.path["name"], request.params
-    made = table.chart(name, params.state)
-    if isinstance(made, Listing):
-        return ListingView(name, "listing", made)
-    if isinstance(made, Curves):
-        return CurvesView(name, "curves", made)
-    return HeatmapView(name, "heatmap", made)
+    name = request.path["name"]
+    made = table.chart(name, request.params.state)
+    return ChartView(name, type(made).__name__.lower(), made)
 
 
 # --- grids ---------------------------------------------------------------------------------------
 
 
 class GridParams(StateParams):
-    """The parameters of a grid. Those that bound an axis, ``NAME_from``, ``NAME_to`` and
-    ``NAME_step``, are among the fields of the state."""
+    """The parameters of a grid; the fields of a state are those that all cells share."""
 
     x: str = Field(title="COLUMN")
     y: str = Field(title="COLUMN")
@@ -97,74 +72,40 @@ class GridParams(StateParams):
     """value_1, …: a player's payoff; margin; best. By default the payoff of the player who acts."""
 
 
-Span = tuple[int, int, int]
-"""The least value of a column, the greatest, and the step."""
-
-
-def grid_view(table: StoredTable, request: ApiRequest[GridParams]) -> HeatmapView:
+def grid_view(table: StoredTable, request: ApiRequest[GridParams]) -> ChartView:
     """Return a heat map over two columns. Raises OptionError, StateError."""
-    params, known = request.params, tables.column_spans(table)
-    rest, spans = dict(params.state), dict[str, Span]()
-    for name in (params.x, params.y):
-        low, high, unit = known.get(name, (0, 0, 1))
-        first, last, step = (
-            whole(f"{name}_{end}", rest.pop(f"{name}_{end}", default), least, 10**9)
-            for end, default, least in (("from", low, -(10**9)), ("to", high, -(10**9)),
-                                        ("step", coarse(low, high, unit), 1))
-        )  # fmt: skip
-        if name in known:
-            spans[name] = first, last, step
-    for name in (params.x, params.y):
-        rest = _without(table, rest, name, known)
-    state = tables.need_state(table, rest, params.seed)
-    made = grid(table, (params.x, params.y), state, params.colour, spans)
-    return HeatmapView("grid", "heatmap", made)
-
-
-def coarse(low: int, high: int, unit: int) -> int:
-    """Return the step that gives at most a hundred values."""
-    return unit * max(1, -(-((high - low) // unit + 1) // 100))
-
-
-def _without(
-    table: Table, state: Mapping[str, str], name: str, known: Mapping[str, Span]
-) -> dict[str, str]:
-    """Return a state whose column of an axis has a value, if the others of its field are given:
-    the axis replaces it."""
-    field = next((each for each in table.game.fields if name in each.columns), None)
-    given = dict(state)
-    if field is not None and field.name not in given and len(given) > 0:
-        given.setdefault(name, str(known.get(name, (field.low,))[0]))
-    return given
+    params, shared = request.params, dict(request.params.state)
+    for field in table.game.fields:
+        # A column of an axis may be left out, but a state needs a value there.
+        if shared and field.name not in shared:
+            for name in {params.x, params.y} & {*field.columns}:
+                shared.setdefault(name, str(field.low))
+    state = tables.need_state(table, shared, params.seed)
+    made = grid(table, (params.x, params.y), state, params.colour)
+    return ChartView("grid", "heatmap", made)
 
 
 def grid(
-    table: Table, columns: tuple[str, str], base: Mapping[str, str], colour: str = "",
-    spans: Mapping[str, Span] = {},
-) -> Heatmap:  # fmt: skip
+    table: Table, columns: tuple[str, str], base: Mapping[str, str], colour: str = ""
+) -> Heatmap:
     """Return a heat map of the table over two columns, x and y.
 
     base: a state in words, for the other fields.
     colour: what the numbers are: value_1, … (a player's payoff), margin or best (the number of the
     action); the payoff of the player up at the base if empty.
-    spans: the least value, the greatest and the step of a column, if not those of the table.
 
-    Raises OptionError for columns or colours that are none, and for more than `MAX_CELLS` cells;
-    StateError for a base that is no state.
+    Raises OptionError for columns or colours that are none; StateError for a base that is no state.
     """
-    game, known = table.game, dict(spans)
-    if not known.keys() >= {*columns}:
-        known = tables.column_spans(table) | known
-    x, y = (_axis(which, name, known) for which, name in zip("xy", columns, strict=True))
+    game, spans = table.game, tables.column_spans(table)
+    for which, name in zip("xy", columns, strict=True):
+        if name not in spans:
+            raise OptionError(
+                f"{which}: '{name[:30]}' is not a column of numbers of this table; "
+                f"{nearest(name, [*spans])}"
+            )
     if columns[0] == columns[1]:
         raise OptionError(f"y: {columns[1]} is the column of x too; take another one")
-    shape = len(x), len(y)
-    cells = shape[0] * shape[1]
-    if cells > MAX_CELLS:
-        raise OptionError(
-            f"x and y: {shape[0]} by {shape[1]} are {cells:,} cells; expected at most "
-            f"{MAX_CELLS:,}: take {columns[0]}_from, {columns[0]}_to, {columns[0]}_step closer"
-        )
+    x, y = (spans[name].values(AXIS_VALUES) for name in columns)
     fixed = game.fields.read(base)
     state = game.fields.describe(game.fields.numbers(fixed)[0])
     up = int(expand(game, game.canonical_states(fixed.reshape(1, -1))).actors[0])
@@ -172,9 +113,10 @@ def grid(
     colours = [*(f"value_{i + 1}" for i in range(game.players)), "margin", "best"]
     if colour not in colours:
         raise OptionError(f"colour: unknown colour '{colour[:30]}'; {nearest(colour, colours)}")
-    values = np.repeat(fixed[None], cells, axis=0)
-    values[:, game.columns.index(columns[0])] = np.repeat(x, shape[1])
-    values[:, game.columns.index(columns[1])] = np.tile(y, shape[0])
+    shape = len(x), len(y)
+    values = np.repeat(fixed[None], len(x) * len(y), axis=0)
+    values[:, game.columns.index(columns[0])] = np.repeat(x, len(y))
+    values[:, game.columns.index(columns[1])] = np.tile(y, len(x))
     numbers, best, names = _cell_numbers(table, values, colour)
     best = best.reshape(shape)
     regions = {name: best == k for k, name in enumerate(names)}
@@ -211,18 +153,6 @@ def axis_name(game: Game, column: str) -> str:
         f"{label(name)} of player {number}" if field.length == game.players > 1 else label(column)
     )
     return f"{said} (dollars)" if "ollars" in field.help else said
-
-
-def _axis(which: str, name: str, spans: Mapping[str, Span]) -> Ints:
-    if name not in spans:
-        raise OptionError(
-            f"{which}: '{name[:30]}' is not a column of numbers of this table; "
-            f"{nearest(name, [*spans])}"
-        )
-    low, high, step = spans[name]
-    if step < 1 or high < low or (high - low) // step >= MAX_CELLS:
-        raise OptionError(f"{which}: {name} from {low} to {high} by {step} gives no values")
-    return np.arange(low, high + 1, step)
 
 
 def _cell_numbers(

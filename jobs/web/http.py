@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import logging
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, Generic, Self, TypeVar
 from zlib import crc32
@@ -146,11 +146,17 @@ Truth = Annotated[bool, BeforeValidator(_truth)]
 """True if a parameter is 1 or true."""
 
 
-def joined(pairs: Iterable[tuple[str, str]], lists: Collection[str]) -> dict[str, Any]:
-    """Return parameters by name: those in `lists` as lists of texts; others that are given several
-    times, as a form sends the boxes of a set, joined with commas."""
-    values: dict[str, Any] = {}
-    for name, value in pairs:
+Given = dict[str, Any]
+"""The parameters of an address by name: text, or a list of texts."""
+
+
+def given(request: Request, lists: Collection[str]) -> Given:
+    """Return the parameters of a request: those in `lists` as lists of texts; others that are given
+    several times, as a form sends the boxes of a set, joined with commas. Raises OptionError."""
+    values: Given = {}
+    for name, value in request.query_params.multi_items():
+        if len(value) > WORD_LENGTH:
+            raise OptionError(f"{shorten(name, 30)}: has more than {WORD_LENGTH} letters")
         if name in lists:
             values.setdefault(name, []).append(value)
         else:
@@ -171,13 +177,8 @@ class QueryParams(BaseModel):
         return self.model_extra or {}
 
     @classmethod
-    def read(cls, pairs: Iterable[tuple[str, str]]) -> Self:
+    def read(cls, values: Given) -> Self:
         """Return the parameters of an address. Raises OptionError."""
-        pairs = list(pairs)
-        for name, value in pairs:
-            if len(value) > WORD_LENGTH:
-                raise OptionError(f"{shorten(name, 30)}: has more than {WORD_LENGTH} letters")
-        values = joined(pairs, cls.lists)
         fields = cls.model_fields
         for name, about in fields.items():
             if about.is_required() and not values.get(name):
@@ -213,10 +214,15 @@ P = TypeVar("P", bound=QueryParams)
 
 @dataclass(frozen=True)
 class ApiRequest(Generic[P]):
-    """A request: its parameters, and the parts of its path."""
+    """A request: its parameters, the parts of its path, and whether its answer may take long."""
 
     params: P
     path: Mapping[str, str] = field(default_factory=dict)
+    long: bool = True
+
+
+class LongAnswer(Exception):
+    """A short question turns out to need a search."""
 
 
 def whole(name: str, text: object, low: int, high: int) -> int:

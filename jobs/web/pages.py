@@ -22,10 +22,9 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from luckbase.cluster.charts import for_page
 from luckbase.cluster.play.game import new_seed
-from luckbase.cluster.table.why import Payoffs
 from luckbase.jobs.web import tables
 from luckbase.jobs.web.charts import cell_state
-from luckbase.jobs.web.http import ApiRequest, QueryParams, Refusal, joined, refusal_of
+from luckbase.jobs.web.http import ApiRequest, Given, QueryParams, Refusal, given, refusal_of
 from luckbase.jobs.web.pictures import around, svg
 from luckbase.jobs.web.states import StateView, state_answer
 from luckbase.solver import sentences
@@ -34,6 +33,7 @@ from luckbase.solver.errors import LuckbaseError, MissingTableError
 from luckbase.solver.game.capabilities import Follow
 from luckbase.solver.result import Result
 from luckbase.solver.scene import listed
+from luckbase.solver.sentences import Payoffs
 
 if TYPE_CHECKING:
     from luckbase.jobs.web.pool import TablePool
@@ -44,22 +44,9 @@ WIDTHS = {"desktop": 560, "phone": 300}
 """Widths of a chart's panel, for desktops and phones."""
 OF_A_PAGE = ("was", "take", "done", "right", "lost", "drawing")
 """Parameters of addresses that the page reads, not the answer."""
-Said = Mapping[str, str]
-"""The parameters of an address, repeated ones joined with commas."""
 
 
 # --- numbers and words ---------------------------------------------------------------------------
-
-
-def percent(chance: float) -> str:
-    """``33.3%``; one digit of a chance below 0.05%."""
-    size = 100 * chance
-    return f"{size:.1f}%" if size == 0 or size >= 0.05 else f"{size:.1g}%"
-
-
-def spoken(action: str) -> str:
-    """``pass to player 3`` for ``pass to 3``."""
-    return re.sub(r"^(\w+ to) (\d+)$", r"\1 player \2", action)
 
 
 def signed(payoffs: Payoffs, value: float) -> str:
@@ -131,20 +118,6 @@ def pairs(view: Mapping[str, Any]) -> list[list[tuple[float | None, str | None]]
 # --- forms ---------------------------------------------------------------------------------------
 
 
-def values_of(field: Mapping[str, Any], said: Mapping[str, Any]) -> list[str]:
-    """Return the values of a field that are said, as text: of the field or of its columns."""
-    name, length = field["name"], field["length"]
-    default = "" if field["default"] is None else str(field["default"])
-    if name in said:
-        text = sentences.listed(said[name])
-        values = [part.strip() for part in text.split(",")] if text else []
-    else:
-        values = [str(said.get(f"{name}_{i + 1}", default)) for i in range(length)]
-    if field["kind"] == "set":
-        return values if name in said else []
-    return (values + [""] * length)[:length]
-
-
 def is_wrong(field: Mapping[str, Any], value: str) -> bool:
     """True if a value is not allowed in an input of a field."""
     if field["kind"] == "name" or (field["choices"] and isinstance(field["choices"][0], str)):
@@ -166,34 +139,42 @@ def nearest_values(field: Mapping[str, Any], value: str) -> list[str]:
     return [*dict.fromkeys(str(min(max(each, low), top)) for each in (below, below + step))]
 
 
-def form(info: Mapping[str, Any], said: Said, wrong: str | None) -> list[dict[str, Any]]:
-    """Return the fields of a state with their boxes: the name and the value of each, and if it is
-    wrong the nearest `(value, address)`.
+def boxes_of(field: Mapping[str, Any], said: Given, refused: bool) -> list[dict[str, Any]]:
+    """Return the boxes of a field that is no set: the name and the value of each, and if it is
+    wrong the nearest `(value, address)`. refused: the field was refused."""
+    name, length = field["name"], field["length"]
+    columns = [name] if length == 1 else [f"{name}_{i + 1}" for i in range(length)]
+    default = "" if field["default"] is None else str(field["default"])
+    values = [str(said.get(column, default)) for column in columns]
+    if name in said:
+        texts = sentences.listed(said[name]).split(",")
+        values = [text.strip() for text in texts[:length]] + [""] * (length - len(texts))
+    wrong = [refused and is_wrong(field, value) for value in values]
+    shared = {n: v for n, v in said.items() if n != name} | dict(zip(columns, values, strict=True))
 
-    wrong: the name of the field that was refused.
-    """
-    found = []
-    for field in info["fields"]:
-        values, columns = values_of(field, said), [field["name"]]
-        if field["length"] > 1 and field["kind"] != "set":
-            columns = [f"{field['name']}_{i + 1}" for i in range(field["length"])]
-        marked = [field["name"] == wrong and is_wrong(field, value) for value in values]
-        if field["name"] == wrong and not any(marked):
-            marked = [True] * max(len(values), 1)
-        boxes = []
-        for i, column in enumerate(columns):
-            value = values[i] if i < len(values) else ""
-            fixes, is_marked = [], marked[i : i + 1] == [True]
-            if is_marked and field["kind"] != "set" and is_wrong(field, value):
-                others = {column: each for column, each in zip(columns, values, strict=True)}
-                rest = {n: v for n, v in said.items() if n not in (*columns, field["name"])}
-                fixes = [
-                    (each, urlencode({**rest, **others, column: each}, safe=","))
-                    for each in nearest_values(field, value)
-                ]
-            boxes.append({"name": column, "value": value, "wrong": is_marked, "fixes": fixes})
-        found.append({**field, "boxes": boxes, "values": values})
-    return found
+    def fixes(column: str, value: str) -> list[tuple[str, str]]:
+        return [(each, urlencode(shared | {column: each}, safe=","))
+                for each in nearest_values(field, value)]  # fmt: skip
+
+    return [
+        {"name": column, "value": value, "wrong": bad or (refused and not any(wrong)),
+         "fixes": fixes(column, value) if bad else []}
+        for column, value, bad in zip(columns, values, wrong, strict=True)
+    ]  # fmt: skip
+
+
+def form(info: Mapping[str, Any], said: Given, wrong: str | None) -> list[dict[str, Any]]:
+    """Return the fields of a state with their boxes, or the values of a set. wrong: the name of the
+    field that was refused."""
+
+    def filled(field: Mapping[str, Any]) -> dict[str, Any]:
+        name, refused = field["name"], field["name"] == wrong
+        if field["kind"] == "set":
+            values = sentences.listed(said.get(name, "")).split(",")
+            return {**field, "wrong": refused, "values": values}
+        return {**field, "boxes": boxes_of(field, said, refused)}
+
+    return [filled(field) for field in info["fields"]]
 
 
 # --- templates -----------------------------------------------------------------------------------
@@ -217,7 +198,7 @@ environment = Environment(
 environment.filters |= {
     "bound": sentences.bound, "capital": sentences.capital,
     "count": sentences.count, "duration": sentences.duration, "fields": sentences.fields,
-    "percent": percent, "size": sentences.size, "spoken": spoken, "told": told,
+    "percent": sentences.percent, "size": sentences.size, "spoken": sentences.spoken, "told": told,
 }  # fmt: skip
 environment.globals |= {
     "address_of": address_of, "around": around, "board_title": board_title,
@@ -261,17 +242,16 @@ class Page:
 
     def respond(
         self, pool: TablePool, request: Request, params: type[QueryParams],
-        answer: Callable[[TablePool, ApiRequest[Any]], Result],
+        answer: Callable[[TablePool, ApiRequest[Any]], Result], long: bool,
     ) -> Response:  # fmt: skip
-        """Return the page of a request. Raises LuckbaseError for a table that cannot be read."""
+        """Return the page of a request. Raises LuckbaseError for a table that cannot be read,
+        LongAnswer if it needs a search and is not `long`."""
         context = self._context(pool, request, params)
         if self.prepare is not None:
             self.prepare(pool, context)
 
-        def ask(said: Mapping[str, Any]) -> None:
-            pairs = [(n, each) for n, v in said.items() for each in
-                     (v if isinstance(v, list) else [v])]  # fmt: skip
-            result = answer(pool, ApiRequest(params.read(pairs), request.path_params))
+        def ask(said: Given) -> None:
+            result = answer(pool, ApiRequest(params.read(said), request.path_params, long))
             context.update(result=result, view=result.as_json())
 
         said, of_page, refusal = context["said"], context["of_page"], None
@@ -289,9 +269,7 @@ class Page:
 
     def _context(self, pool: TablePool, request: Request, params: type[QueryParams]) -> Context:
         """Return the parameters of a request and the facts of its table."""
-        given = request.query_params.multi_items()
-        filled = [(n, v) for n, v in given if v or n in params.lists]  # an empty box is left out
-        said = joined(filled, params.lists)
+        said = {name: value for name, value in given(request, params.lists).items() if value}
         of_page = {name: said.pop(name) for name in OF_A_PAGE if name in said}
         depth = depth_of(request)
         context: Context = {
@@ -320,7 +298,7 @@ def facts(pool: TablePool, id: str) -> tuple[dict[str, Any], Payoffs]:
     def question(table: Any) -> tuple[dict[str, Any], Payoffs]:
         game = table.game
         info = tables.info(listed, table).as_json()
-        return info, Payoffs(game.payoff_name, game.pays_chances)
+        return info, game.payoffs
 
     return pool.ask(id, question)
 

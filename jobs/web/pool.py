@@ -55,15 +55,24 @@ class TableEntry:
         parts = self.path.absolute().parts[-3:]
         return (*("?",) * (3 - len(parts)), *parts)  # type: ignore[return-value]
 
+    @property
+    def place(self) -> str:
+        """The table as a command names it, without the folders above its results."""
+        return str(self.path) if is_uri(self.path) else "/".join(("results", *self.names))
+
+    def without_paths(self, sentence: str) -> str:
+        """Return a sentence about the table without folders of this machine: `place` for its
+        folder, and other files by their last names."""
+        for path in {str(self.path), str(self.path.absolute())}:
+            sentence = sentence.replace(path, self.place)
+        return _PATH.sub(lambda found: Path(found[0]).name, sentence)
+
 
 class TablePool:
-    """The tables that are served; safe to use from any thread.
-
-    says_paths: sentences may name folders of this machine; for its own people only.
-    """
+    """The tables that are served; safe to use from any thread."""
 
     def __init__(self, finders: Sequence[Finder], open_tables: int = OPEN_TABLES) -> None:
-        self.finders, self.open_tables, self.says_paths = list(finders), open_tables, True
+        self.finders, self.open_tables = list(finders), open_tables
         self.remembered = min(REMEMBERED_BYTES, memory_limit() // (3 * open_tables))
         self._lock = threading.Lock()
         self._listed: dict[str, TableEntry] = {}
@@ -121,15 +130,6 @@ class TablePool:
     def _stamp(self, entry: TableEntry) -> tuple[object, object]:
         return _stamp(entry.path), _changed(self._boards.get(entry.id))
 
-    def without_paths(self, sentence: str, entry: TableEntry) -> str:
-        """A sentence about a table as those who ask may read it: where they are of other machines,
-        its id in place of its folder, and files by their last names."""
-        if self.says_paths:
-            return sentence
-        for path in {str(entry.path), str(entry.path.absolute())}:
-            sentence = sentence.replace(path, entry.id)
-        return _PATH.sub(lambda found: Path(found[0]).name, sentence)
-
     def smallest(self) -> list[str]:
         """Return the id of the smallest table of each game."""
         found: dict[str, tuple[int, str]] = {}
@@ -160,7 +160,7 @@ class TablePool:
                     error.fields = table.game.fields.names  # type: ignore[attr-defined]
                     raise
         except LuckbaseError as error:
-            error.args = (self.without_paths(str(error), entry),)
+            error.args = (entry.without_paths(str(error)),)
             raise
 
     def open(self, id: str) -> AbstractContextManager[StoredTable]:
@@ -214,9 +214,8 @@ class TablePool:
         stamp = stood, _changed(self._boards.get(entry.id))  # before the board is read
         for part in table.parts:
             part.groups.max_bytes = self.remembered // len(table.parts)
-        if not self.says_paths:
-            why = tuple(self.without_paths(each, entry) for each in table.origin.stale)
-            table.__dict__["origin"] = replace(table.origin, stale=why)
+        why = tuple(map(entry.without_paths, table.origin.stale))
+        table.__dict__["origin"] = replace(table.origin, stale=why)
         return table, stamp
 
     def forget(self, *ids: str) -> None:

@@ -1,8 +1,7 @@
-"""A table in one file for readers who have nothing installed: ``luckbase publish``.
+"""A table in one file for readers who have nothing installed: ``luckbase publish TABLE FILE.html``.
 
 The page loads nothing and has no script. Its content security policy allows only its own style, by
-its hash. The page has at most `MAX_BYTES`: long charts show fewer of their numbers, with the
-command that prints all.
+its hash.
 """
 
 from __future__ import annotations
@@ -11,57 +10,29 @@ import base64
 import hashlib
 import json
 import os
-import platform
 import re
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cached_property
 from html import escape
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from luckbase.cluster.charts import for_page
 from luckbase.cluster.table import FORMAT, find
 from luckbase.cluster.table.manifest import Goal, board_command, solve_command, solver_version
-from luckbase.cluster.table.why import Payoffs
 from luckbase.jobs.terminal import write_file
 from luckbase.solver import sentences
 from luckbase.solver.board.file import name_of
 from luckbase.solver.board.model import canonical
-from luckbase.solver.charts import Chart, Curves, Heatmap
-from luckbase.solver.errors import LuckbaseError, MissingTableError, need
+from luckbase.solver.charts import Listing
+from luckbase.solver.errors import LuckbaseError, MissingTableError, OptionError, need
 from luckbase.solver.game.capabilities import Charts, scene_of
 
 if TYPE_CHECKING:
     from luckbase.cluster.table.table import Table
     from luckbase.cluster.table.verify import Verdict
-
-MAX_BYTES = 2_000_000
-
-
-@dataclass(frozen=True)
-class Detail:
-    """How many of a chart's numbers the page shows."""
-
-    lines: int = 25
-    rows: int = 400
-    """Of a list, as its lines."""
-    cells: int = 441
-    """Of a picture's table."""
-
-
-DETAILS = (
-    Detail(),
-    Detail(lines=20, rows=100, cells=225),
-    Detail(lines=10, rows=20, cells=100),
-    Detail(lines=3, rows=0, cells=25),
-)
-"""The first one that keeps the page below `MAX_BYTES` is used."""
 
 
 @dataclass(frozen=True)
@@ -102,30 +73,17 @@ def report_on(of: Table, sample: int | None = 10_000, *, verify: bool = True) ->
 
     verdict = of.verify(sample) if verify else None
     charts, why_none = _charts(of)
-    context = {
-        **_table(of), **_board(of), **_again(of, sample), "verdict": verdict, "charts": charts,
-        "why_none": why_none or "the game has none", **_style(),
-        "which": "all" if sample is None or sample >= of.rows else "drawn evenly from all",
-    }  # fmt: skip
-    context["facts"] += [("verdict", _in_a_word(verdict))]
-    html = ""
-    for detail in DETAILS:
-        html = render("report.html", **context, detail=detail)
-        if len(html.encode()) <= MAX_BYTES:
-            break
-    return Report(html, verdict, tuple(chart.name for chart in charts))
+    html = render(
+        "report.html", **_table(of), **_board(of), **_again(of, sample), **_style(),
+        verdict=verdict, charts=charts, why_none=why_none,
+        which="all" if sample is None or sample >= of.rows else "drawn evenly from all",
+    )  # fmt: skip
+    return Report(html, verdict, tuple(each["name"] for each in charts))
 
 
 # --- what the page shows -------------------------------------------------------------------------
 
-
 Context = dict[str, Any]
-
-
-def _in_a_word(verdict: Verdict | None) -> str:
-    if verdict is None:
-        return "not verified"
-    return "verified" if verdict.ok else "FAULTS FOUND"
 
 
 def _style() -> Context:
@@ -145,15 +103,12 @@ def _style() -> Context:
 def _table(of: Table) -> Context:
     """Return the facts of the table, its questions and the payoffs of the start, or of the
     likeliest starts that it answers."""
-    game, manifest, left, files = of.game, of.manifest, "", "none"
-    title, states, size = game.board.title, of.rows, 0
+    game, manifest, left, size = of.game, of.manifest, "", 0
+    title, payoffs, starts, rows = game.board.title, game.payoffs, game.starts(), []
     if manifest is not None:
-        title, states, size = find.title_of(manifest), manifest.rows, manifest.bytes
+        title, size = find.title_of(manifest), manifest.bytes
         if open_goals := sum(not manifest.is_done(goal) for goal in manifest.goals):
             left = f"{open_goals} of the {sentences.many(len(manifest.goals), 'solve')}"
-        if manifest.files:
-            files = f"{len(manifest.files):,}, {sentences.size(size)}"
-    payoffs, starts, rows = Payoffs(game.payoff_name, game.pays_chances), game.starts(), []
     with suppress(LuckbaseError):
         for chance, start in starts[:5]:
             state = game.describe(start)
@@ -162,17 +117,15 @@ def _table(of: Table) -> Context:
             rows.append(["the start" if len(starts) == 1 else odds, *values])
     return {
         "title": title or game.board.name, "game": game.board.game, "board": game.board.name,
-        "payoffs": payoffs, "payoff_name": game.payoff_name, "stale": of.origin.stale,
-        "options": sentences.fields(of.origin.options, ", "), "left": left, "bytes": size,
-        "questions": find.opening_answers(of), "starts": rows,
+        "payoffs": payoffs, "stale": of.origin.stale, "left": left, "bytes": size,
+        "options": sentences.fields(of.origin.options, ", "), "states": of.rows,
+        "error": of.error, "questions": find.opening_answers(of), "starts": rows,
         "players": [f"player {i + 1}" for i in range(game.players)],
-        "facts": [("states", sentences.count(states)), ("files", files),
-                  ("payoffs good to", sentences.bound(of.error))],
     }  # fmt: skip
 
 
 def _board(of: Table) -> Context:
-    """Return the board in sections, and a state of it to draw."""
+    """Return a state to draw, in words, and the board as a file."""
     state: Mapping[str, Any] | None = None
     what = ""
     if starts := of.game.starts():
@@ -182,135 +135,74 @@ def _board(of: Table) -> Context:
         state, what = questions[0].state, questions[0].title
     elif roots := find.roots_in(of):
         state, what = roots[0], "solved below this"
-    form = canonical(of.game.board)
     return {
         "scene": None if state is None else scene_of(of.game, state),
         "where": "" if state is None else f"{sentences.capital(what)}: {sentences.fields(state)}",
-        "sections": [
-            (name, [[key, sentences.listed(value)] for key, value in section.items()])
-            for name, section in _sections(form)
-        ],
-        "file": board_file(form),
+        "file": board_file(canonical(of.game.board)),
     }  # fmt: skip
 
 
-def _sections(form: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
-    """Return a board's canonical form by the sections of its file; the values before the first
-    section have no name."""
-    parts = [(name, value) for name, value in form.items() if isinstance(value, dict)]
-    return [("", {name: form[name] for name in form if not isinstance(form[name], dict)}), *parts]
+def board_file(form: Mapping[str, Any]) -> str:
+    """Return a board's canonical form as a board file (TOML)."""
+
+    def lines(section: Mapping[str, Any]) -> list[str]:
+        return [f"{key(name)} = {json.dumps(value)}" for name, value in section.items()
+                if not isinstance(value, dict)]  # fmt: skip
+
+    def key(name: str) -> str:
+        return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else json.dumps(name)
+
+    text = lines(form)
+    for name, section in form.items():
+        if isinstance(section, dict):
+            text += ["", f"[{key(name)}]", *lines(section)]
+    return "\n".join(text) + "\n"
 
 
 def _again(of: Table, sample: int | None) -> Context:
     """Return the commands and the versions that make the same table."""
-    import numba
-    import pyarrow
-
-    name, goals = _name(of), () if of.manifest is None else of.manifest.goals
-    solved_by = [
-        solve_command(goal, of.game, words="luckbase solve", file=_file(goal)) for goal in goals
-    ]
+    goals = () if of.manifest is None else of.manifest.goals
     entries = [] if of.manifest is None else [*of.manifest.files.values()]
-    seconds: dict[str, float] = {}
-    for what, spent_there in chain.from_iterable(entry.seconds.items() for entry in entries):
-        seconds[what] = seconds.get(what, 0.0) + spent_there
-    spent = ", ".join(f"{what} {sentences.duration(s)}" for what, s in seconds.items())
-    today = f"{datetime.now(UTC):%Y-%m-%d}"
-    solvers = ", ".join(sorted({e.solver_version for e in entries})) or "–"
+    origin, name = None if of.manifest is None else of.manifest.origin, "BOARD"
+    if origin is not None:
+        name = board_command(_file(origin), origin.settings, of.game.board.game, words="")
+    solved = [solve_command(each, of.game, words="luckbase solve", file=_file(each))
+              for each in goals]  # fmt: skip
     return {
-        "commands": {
-            "chart": f"luckbase chart {name} --what ",
-            "all": [
-                *dict.fromkeys(solved_by or ["luckbase solve BOARD"]),
-                f"luckbase verify {name} {'--all' if sample is None else f'--sample {sample}'}",
-                f"luckbase publish {name} page.html",
-            ],
-        },
-        "origin": [
-            ["rules identity", f"{of.identity} (version {of.game.rules_version} of the rules)"],
-            ["table format", str(FORMAT)], ["solved by luckbase", solvers],
-            ["time of one core", spent or "–"],
-            ["this page", f"luckbase {solver_version()}, {today}"],
-            ["with", f"Python {platform.python_version()}, numpy {np.__version__}, numba "
-                     f"{numba.__version__}, pyarrow {pyarrow.__version__}, {platform.machine()}"],
+        "chart_command": f"luckbase chart {name} --what ",
+        "commands": [
+            *dict.fromkeys(solved or ["luckbase solve BOARD"]),
+            f"luckbase verify {name} {'--all' if sample is None else f'--sample {sample}'}",
+            f"luckbase publish {name} page.html",
         ],
-        "version": solver_version(), "identity": of.identity, "date": today,
+        "identity": of.identity, "rules_version": of.game.rules_version, "format": FORMAT,
+        "solvers": ", ".join(sorted({entry.solver_version for entry in entries})) or "–",
+        "version": solver_version(), "date": f"{datetime.now(UTC):%Y-%m-%d}",
     }  # fmt: skip
 
 
-def _name(of: Table) -> str:
-    """The table as a command names it."""
-    origin = None if of.manifest is None else of.manifest.origin
-    if origin is None:
-        return "BOARD" if of.manifest is None else str(of.where)
-    return board_command(_file(origin), origin.settings, of.game.board.game, words="")
-
-
 def _file(goal: Goal) -> str:
-    """The board file of a goal: by its name, or its place under a folder ``boards``."""
+    """Return the board file of a goal: its name, or its path from a folder ``boards``."""
     parts = Path(name_of(goal.board_file or "BOARD")).parts
     last = len(parts) - parts[::-1].index("boards") - 1 if "boards" in parts else 0
     return str(Path(*parts[last:]))
 
 
-def board_file(form: Mapping[str, Any]) -> str:
-    """A board's canonical form as a board file (TOML)."""
-
-    def key(name: str) -> str:
-        return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else json.dumps(name)
-
-    text = []
-    for name, section in _sections(form):
-        text += ["", f"[{key(name)}]"] if name else []
-        text += [f"{key(each)} = {json.dumps(section[each])}" for each in section
-                 if not isinstance(section[each], dict)]  # fmt: skip
-    return "\n".join(text) + "\n"
-
-
-# --- charts ------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class ReportChart:
-    """A chart of a report."""
-
-    name: str
-    """On the command line."""
-    shows: str
-    """What, for people."""
-    chart: Chart | str
-    """Or why there is none."""
-    number: int = 0
-    """Of the charts on the page."""
-
-    @cached_property
-    def picture(self) -> str:
-        """Drawn once, however often the page is rendered; "" of a list."""
-        if not isinstance(self.chart, Heatmap | Curves):
-            return ""
-        return for_page(self.chart, f"chart-{self.number}")
-
-
-def _charts(of: Table) -> tuple[list[ReportChart], str]:
+def _charts(of: Table) -> tuple[list[Context], str]:
     """Return the game's charts of the table, pictures first, and why one is left out."""
-    charts: list[ReportChart] = []
-    why = ""
     try:
         kinds = of.game.need(Charts).kinds
-    except LuckbaseError as error:
+    except OptionError as error:
         return [], str(error)
+    charts: list[Context] = []
+    why = ""
     for kind in sorted(kinds, key=lambda kind: not kind.picture):
         try:
             of.check_chart(kind)
-        except LuckbaseError as error:
+            made = of.chart(kind.name)
+        except (OptionError, MissingTableError) as error:
             why = why or str(error)
             continue
-        try:
-            drawn: Chart | str = of.chart(kind.name)
-        except MissingTableError as error:
-            why = why or str(error)
-            continue
-        except LuckbaseError as error:
-            drawn = str(error)
-        charts.append(ReportChart(kind.name, kind.shows, drawn, len(charts)))
+        picture = "" if isinstance(made, Listing) else for_page(made, f"chart-{len(charts)}")
+        charts.append({"name": kind.name, "shows": kind.shows, "chart": made, "picture": picture})
     return charts, why

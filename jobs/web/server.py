@@ -146,19 +146,29 @@ class Explorer:
 
     async def answer(self, view: View, request: Request) -> Response:
         """Return the response of a view. Raises LuckbaseError."""
-        path = request.path_params
-        ids = [id for id in (path.get("id"), request.query_params.get("second")) if id]
+        ids = [
+            id for id in (request.path_params.get("id"), request.query_params.get("second")) if id
+        ]
         for id in ids:
             await self.in_thread(self.tables.find, id)  # unknown tables get no slot
 
+        try:
+            return await self._answer(view, request, ids, view.long)
+        except http.LongAnswer:
+            return await self._answer(view, request, ids, True)
+
+    async def _answer(self, view: View, request: Request, ids: list[str], long: bool) -> Response:
+        """Return the response of a view, made in a thread for long questions or for others."""
+
         def work() -> Response:
             if view.page is not None and http.wants_page(request):
-                return view.page.respond(self.tables, request, view.params, view.answer)
-            params = view.params.read(request.query_params.multi_items())
-            return http.reply(view.answer(self.tables, ApiRequest(params, path)).as_json())
+                return view.page.respond(self.tables, request, view.params, view.answer, long)
+            params = view.params.read(http.given(request, view.params.lists))
+            asked = ApiRequest(params, request.path_params, long)
+            return http.reply(view.answer(self.tables, asked).as_json())
 
-        async with self.slots(ids, view.long):
-            response: Response = await self.in_thread(work, long=view.long)
+        async with self.slots(ids, long):
+            response: Response = await self.in_thread(work, long=long)
         return response
 
 

@@ -13,7 +13,7 @@ from pydantic import Field
 from luckbase.cluster.table.moves import Moves, moves
 from luckbase.cluster.table.why import why
 from luckbase.jobs.web import tables
-from luckbase.jobs.web.http import ApiRequest, StateParams, TableParams, Truth
+from luckbase.jobs.web.http import ApiRequest, LongAnswer, StateParams, TableParams, Truth
 from luckbase.jobs.web.pictures import svg
 from luckbase.solver import errors, sentences
 from luckbase.solver.errors import LuckbaseError, StateError
@@ -71,22 +71,25 @@ def state_view(table: StoredTable, request: ApiRequest[DrawnParams]) -> StateVie
         if position is None:
             raise StateError(f"sentence: expected who has what, as in {follow.words[0][0]}")
         state = typed(table.game.describe(position.state))
-    return state_answer(table, tables.need_state(table, state, params.seed), params.drawing)
+    state = tables.need_state(table, state, params.seed)
+    return state_answer(table, state, params.drawing, long=request.long)
 
 
 def warm_up(pool: TablePool, id: str) -> None:
     """Ask a table something, so that what is compiled of its game is loaded; what is opened for it
     is closed again."""
-    request = ApiRequest(DrawnParams.read(()))
+    request = ApiRequest(DrawnParams())
     with suppress(LuckbaseError):
         pool.ask(id, lambda table: state_view(table, request).as_json())
     pool.forget(id)
 
 
-def state_answer(table: StoredTable, state: Mapping[str, str], drawing: bool = True) -> StateView:
+def state_answer(
+    table: StoredTable, state: Mapping[str, str], drawing: bool = True, *, long: bool = True
+) -> StateView:
     """Return the answer to a state with what can happen there, and its drawing if that is
-    wanted."""
-    there, fields = _moves(table, state), table.game.fields
+    wanted. long: search if the table does not hold the state; else raise LongAnswer."""
+    there, fields = _moves(table, state, long), table.game.fields
     scene = scene_at(table.game, fields.read(state)) if drawing else None
     reasons, why_not = list(map(str, why(table, there))), tables.why_not(there)
     return StateView(
@@ -95,11 +98,15 @@ def state_answer(table: StoredTable, state: Mapping[str, str], drawing: bool = T
     )  # fmt: skip
 
 
-def _moves(table: StoredTable, state: Mapping[str, str]) -> Moves:
+def _moves(table: StoredTable, state: Mapping[str, str], long: bool) -> Moves:
     """Return what can happen at a state; one above the table is searched, within a page's
     patience."""
     try:
-        return moves(table, state, tables.SEARCH_STATES)
+        return moves(table, state, tables.SEARCH_STATES if long else 0)
+    except errors.MissingTableError:
+        if long:
+            raise
+        raise LongAnswer from None
     except errors.SearchLimitError:
         raise errors.SearchLimitError(
             f"{sentences.fields(state)} is above this table, and a search down to it meets more "
@@ -138,7 +145,7 @@ def compare_view(pool: TablePool, request: ApiRequest[CompareParams]) -> Compare
     for k, state in enumerate(states):
         # One after another: holding one table while waiting for another could deadlock.
         def question(table: StoredTable, state: Mapping[str, str] = state) -> StateView:
-            return state_answer(table, state)
+            return state_answer(table, state, long=request.long)
 
         try:
             views = [pool.ask(id, question, strict=params.strict) for id in ids]

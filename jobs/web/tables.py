@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from luckbase.cluster.info import FieldInfo, agents_on, field_info, label
-from luckbase.cluster.table import Condition
 from luckbase.cluster.table.columns import parse_where
 from luckbase.cluster.table.export import columns_of
-from luckbase.cluster.table.find import held_roots
-from luckbase.cluster.table.manifest import TIERS
+from luckbase.cluster.table.find import Status, held_roots
 from luckbase.cluster.table.moves import Addressed, Moves, moves
-from luckbase.cluster.table.storage import is_uri
-from luckbase.cluster.table.why import Payoffs
 from luckbase.jobs.web.http import ApiRequest, QueryParams, TableParams
 from luckbase.solver.board import registry
 from luckbase.solver.board.model import canonical, options_of
 from luckbase.solver.charts import Kind, Search
 from luckbase.solver.errors import LuckbaseError, MissingTableError, OptionError
+from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.capabilities import Charts, Drawing, Follow, Layout
 from luckbase.solver.game.fields import typed
 from luckbase.solver.game.game import Game
@@ -49,9 +47,9 @@ DRAWN = 2_000
 @dataclass(frozen=True)
 class TableSummary(Result):
     """A table in the list. id: names it in addresses. title: the board's, its name where it has
-    none; game_title: what people call the game; about: the game in two sentences. bytes: on the
-    disk. why: what is missing, stale or damaged, in sentences. running: what a solve that runs says
-    of itself. error_bound: no payoff is further off."""
+    none; game_title: what people call the game; about: the game in two sentences. error_bound: no
+    payoff is further off. status: as `luckbase.status` has it; `table` and `why` name no folder of
+    this machine."""
 
     id: str
     game: str
@@ -59,18 +57,9 @@ class TableSummary(Result):
     title: str
     game_title: str
     about: str
-    options: dict[str, Any]
     solve_id: str
-    kind: str
-    state: Condition
-    states: int
-    bytes: int
-    complete: bool
-    stale: list[str]
-    why: list[str]
-    running: dict[str, Any] | None
     error_bound: float
-    path_name: str
+    status: Flat[Status]
 
 
 @dataclass(frozen=True)
@@ -102,19 +91,16 @@ class ColumnInfo(Result):
 
 @dataclass(frozen=True)
 class TableInfo(Result):
-    """A table, its game and board, and how far it reaches. begins: whether the table answers a
-    state in which plays begin. searches: ready ones, by number from 1. sentence: an example of a
-    state as people tell it, null if the game cannot read one. option_help: what each option of the
-    board does, in a sentence; outcome_note: what a person should know of the outcomes' names."""
+    """A table, its game and board. searches: ready ones, by number from 1. sentence: an example of
+    a state as people tell it, null if the game cannot read one. option_help: what each option of
+    the board does; outcome_note: what a person should know of the outcomes' names."""
 
     summary: Flat[TableSummary]
     players: int
     payoff_name: str
     payoff_range: tuple[float, float] | None
-    simultaneous: bool
     fields: list[FieldInfo]
     start: dict[str, str] | None
-    begins: bool
     examples: list[Example]
     charts: list[Kind]
     axes: list[ColumnInfo]
@@ -123,7 +109,6 @@ class TableInfo(Result):
     agents: list[str]
     option_help: dict[str, str]
     outcome_note: str
-    full: bool
     board_file: dict[str, Any]
 
 
@@ -143,17 +128,10 @@ def summary(pool: TablePool, entry: TableEntry) -> TableSummary:
     """Return a table's entry in the list."""
     status = pool.status(entry)
     game, board, identity = status.names or entry.names
-    path_name = str(entry.path) if is_uri(entry.path) else "/".join(("results", *entry.names))
-    kinds = ["full"] * bool(status.tiers_in_all) + ["search"] * bool(status.roots)
-    why = [pool.without_paths(each, entry) for each in status.why]
     game_title, about = registry.described(game)
     return TableSummary(
-        id=entry.id, game=game, board=board, title=status.title or board,
-        game_title=game_title, about=about, options=status.options, solve_id=identity,
-        kind=" and ".join(kinds) or "empty", state=status.state, states=status.states,
-        bytes=status.bytes, complete=status.state == "complete",
-        stale=why if status.state == "stale" else [], why=why, running=status.running,
-        error_bound=status.error, path_name=path_name,
+        entry.id, game, board, status.title or board, game_title, about, identity, status.error,
+        replace(status, table=entry.place, why=tuple(map(entry.without_paths, status.why))),
     )  # fmt: skip
 
 
@@ -171,7 +149,7 @@ def searches(table: Table) -> list[Search]:
     if not game.simultaneous:
         low, high = game.known_range or (0.0, 100.0)
         close = 0.001 if high - low <= 2 else step(game)
-        gap = Payoffs(game.payoff_name, game.pays_chances).change(close)
+        gap = game.payoffs.change(close)
         ready += [
             Search(f"close decisions: the next best costs less than {gap}",
                    f"margin>0 margin<{close:g}"),
@@ -187,10 +165,22 @@ def searches(table: Table) -> list[Search]:
     return [*filter(fits, ready)]
 
 
-def column_spans(table: Table) -> dict[str, tuple[int, int, int]]:
-    """Of each column that is a number: the least and the greatest value among some thousand rows
-    of the table, drawn evenly, and the step between values."""
-    game, found = table.game, {}
+class Span(NamedTuple):
+    """The least and the greatest value of a column, and the step between values."""
+
+    low: int
+    high: int
+    step: int
+
+    def values(self, most: int) -> Ints:
+        """Return evenly spaced values from the least to the greatest, at most so many."""
+        steps = (self.high - self.low) // self.step + 1
+        return np.arange(self.low, self.high + 1, self.step * math.ceil(steps / most))
+
+
+def column_spans(table: Table) -> dict[str, Span]:
+    """Return the span of each column of numbers, among some thousand rows of the table."""
+    game, found = table.game, dict[str, Span]()
     drawn = list(table.draw(DRAWN, 0))
     if not drawn:
         return {}
@@ -198,7 +188,7 @@ def column_spans(table: Table) -> dict[str, tuple[int, int, int]]:
     for each in game.fields:
         for name in () if each.is_text else each.columns:
             values = columns[name]
-            found[name] = int(values.min()), int(values.max()), each.unit
+            found[name] = Span(int(values.min()), int(values.max()), each.unit)
     return found
 
 
@@ -218,10 +208,9 @@ def _info(listed: TableSummary, table: StoredTable) -> TableInfo:
     charts, known, follow = game.get(Charts), known_starts(table), game.get(Follow)
     return TableInfo(
         summary=listed, players=game.players, payoff_name=game.payoff_name,
-        payoff_range=game.known_range, simultaneous=game.simultaneous,
+        payoff_range=game.known_range,
         fields=[field_info(game, of) for of in game.fields],
         start=next(beginnings(table, known), None),
-        begins=len(known) > 0,
         examples=[Example(about, state, state) for about, state in _instructive(table, known)],
         charts=[] if charts is None else list(charts.kinds),
         axes=[
@@ -236,7 +225,6 @@ def _info(listed: TableSummary, table: StoredTable) -> TableInfo:
             if of.description
         },
         outcome_note=game.own(Drawing).note,
-        full=any(part.name == TIERS for part in table.parts),
         board_file={"name": game.board.name, **canonical(game.board)},
     )  # fmt: skip
 

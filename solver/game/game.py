@@ -56,7 +56,14 @@ from luckbase.solver.game.rules import (
     Unavailable,
     takes,
 )
-from luckbase.solver.sentences import fields, named, on_command_line, option, shorten
+from luckbase.solver.sentences import (
+    Payoffs,
+    fields,
+    named,
+    on_command_line,
+    option,
+    shorten,
+)
 
 C = TypeVar("C", bound=Capability)
 LARGEST = np.finfo(np.float64).max
@@ -177,6 +184,11 @@ class Game:
         if self.rules.payoff_name:
             return self.rules.payoff_name
         return "chance to win" if self.pays_chances else "payoff"
+
+    @property
+    def payoffs(self) -> Payoffs:
+        """How its payoffs are written."""
+        return Payoffs(self.payoff_name, self.pays_chances)
 
     @property
     def pays_chances(self) -> bool:

@@ -17,6 +17,8 @@ with its own peers.
 * ``diff``: two tables of 42.9 million states each, a slide's amount changed between them, and two
   eras: the scan, the prices, nanoseconds each.
 * ``compile``: the first solve of each game with nothing compiled, and the one after it.
+* ``serve``: answers a second of the pages' server, alone, with many connections, while questions
+  search.
 * ``peers``: other programs at our work, and we, in turns; ``--python`` names that of their
   environment.
 
@@ -42,12 +44,13 @@ from tests.bench.peers import peers_suite
 from tests.bench.probe import probe_suite
 from tests.bench.replay import replay_suite
 from tests.bench.search import search_suite
+from tests.bench.serve import serve_suite
 from tests.bench.timing import best_of
 from tests.places import BOARDS
 
 SUITES = (
     "kernel", "solve", "store", "probe", "decisions", "search", "cycles", "replay", "diff",
-    "compile", "peers",
+    "compile", "serve", "peers",
 )  # fmt: skip
 ABOUT = "Time the kernel, whole solves, the store and the probe, side by side with peers."
 BOARD = BOARDS / "press-your-luck/1985-02.toml"
@@ -76,7 +79,7 @@ def main(words=None):
         "kernel": _kernel, "solve": _solve, "store": _store, "probe": probe_suite,
         "decisions": decisions_suite, "search": search_suite, "cycles": cycles_suite,
         "replay": replay_suite, "diff": diff_suite, "compile": compile_suite,
-        "peers": partial(peers_suite, python=asked.python),
+        "serve": serve_suite, "peers": partial(peers_suite, python=asked.python),
     }  # fmt: skip
     with tempfile.TemporaryDirectory(prefix="luckbase-") as folder:
         for suite in USUAL if asked.suite == "all" else [asked.suite]:

@@ -1,13 +1,19 @@
 """What results show of themselves in a notebook is what they say in other ways."""
 
 import re
+import sys
 from html.parser import HTMLParser
+from types import SimpleNamespace
 
+import duckdb
+import numpy as np
+import polars
 import pytest
 
 import luckbase
-from luckbase.solver.charts import DRAWN_BY, Heatmap, Listing
-from luckbase.solver.sentences import fields, html_facts, html_table
+from luckbase.cluster import notebook
+from luckbase.solver.charts import DRAWN_BY, Curve, Curves, Heatmap, Listing
+from luckbase.solver.sentences import fields, html_facts, html_table, percent
 from tests.places import BOARDS
 
 PIG, LUCK = BOARDS / "pig/tiny.toml", BOARDS / "press-your-luck/tiny.toml"
@@ -84,10 +90,75 @@ def test_a_comparison_lists_the_worst(table):
     assert all(f"{fields(one.state)} {found.amount(one.cost)}" in text for one in found.worst)
 
 
+def test_what_a_cell_prints_is_short(table, results):
+    """Of lists and tuples a notebook prints the text of each part."""
+    picture, lines = table.chart("hold"), table.chart()
+    (status,) = luckbase.status(results=results)
+    info = luckbase.info(PIG, results=results)
+    for shown in (picture, lines, status, info, *table.charts):
+        assert len(repr(shown)) < 160 and "array" not in repr(shown), shown
+    assert repr(status) == f"<complete: {status.table}, 8,400 states>"
+    text = text_of(info._repr_html_())
+    assert all(each.name in text and each.help in text for each in info.fields)
+    printed = str(picture).splitlines()
+    assert printed[:2] == [picture.title, picture.about] and len(printed) < 20
+    assert repr(table.charts[0]).startswith(f"<{table.charts[0].name}: ")
+    long = Listing(tuple(map(str, range(100))), ("k",), ())
+    assert str(long).splitlines()[-2:] == ["29", "and 70 more"]
+
+
+def test_gaps_of_a_chart_are_nan_in_columns_of_numbers(table):
+    frame = table.chart("hold").to_pandas()
+    assert all(kind.kind in "if" for kind in frame.dtypes)
+    gaps = Curves(
+        "", "", "x", np.arange(2), (Curve("c", "c", np.array([np.nan, 0.5])),), "x", "y"
+    ).to_pandas()  # fmt: skip
+    assert gaps["c"].dtype == np.float64 and gaps["c"].isna().tolist() == [True, False]
+
+
+def test_a_table_names_its_files_and_what_is_public(table):
+    rows = duckdb.read_parquet(table.parquet).count("*").fetchone()
+    assert rows == (table.rows,) == (polars.scan_parquet(table.parquet).collect().height,)
+    assert {"ask", "chart", "parquet", "rows", "verify", "game"} <= set(dir(table))
+    assert not any(name.startswith("_") for name in dir(table))
+    assert all(hasattr(table, name) for name in dir(table))
+    with luckbase.open(PIG, in_memory=True) as memory:
+        assert "parquet" not in dir(memory) and "ask" in dir(memory)
+
+
+def test_long_work_shows_a_bar_in_a_notebook(table, tmp_path, monkeypatch):
+    """By IPython's documented `display`: one output for each piece of work, drawn again."""
+    shown = []
+
+    def display(picture, display_id):
+        shown.append([picture])
+        return SimpleNamespace(update=shown[-1].append)
+
+    shell = SimpleNamespace(kernel=object())
+    interface = SimpleNamespace(HTML=str, display=display)
+    python = SimpleNamespace(get_ipython=lambda: shell, display=interface)
+    monkeypatch.setitem(sys.modules, "IPython", python)
+    monkeypatch.setitem(sys.modules, "IPython.display", interface)
+    monkeypatch.setattr(notebook, "MOMENT", 0.0)
+    monkeypatch.setattr(notebook, "EVERY", 0.0)
+    luckbase.solve(PIG, results=tmp_path)
+    (bar,) = shown
+    assert all(re.match(r'<progress value="\d+" max="\d+"></progress> ', each) for each in bar)
+    assert bar[-1].startswith('<progress value="8400" max="8400"></progress> 100% ')
+    assert "states/s" in bar[-1]
+    shown.clear()
+    table.verify(sample=20)
+    assert shown and "rows" in shown[0][0]
+    shell.kernel = None
+    shown.clear()
+    table.verify(sample=20)
+    assert shown == []
+
+
 def test_an_answer_marks_the_best(table):
     answer = table[{"mine": 0, "yours": 10, "turn": 4}]
     html = answer._repr_html_()
-    assert f"{answer.value[0]:.7f}" in text_of(html) and answer.headline in text_of(html)
+    assert percent(answer.value[0]) in text_of(html) and answer.verdict in text_of(html)
     rows = re.findall(r"<tr>(.*?)</tr>", html)
     (bold,) = (row for row in rows[1:] if "<b>" in row)
     assert bold.startswith(f'<th scope="row">{answer.best}</th><td><b>')

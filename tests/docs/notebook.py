@@ -40,6 +40,8 @@ CELLS = (
     "Another game, solved in memory; its charts are pictures.",
     'skunk = luckbase.open(f"{BOARDS}/skunk/seed.toml", in_memory=True)\nskunk.chart("hold")',
     'skunk.chart(fields="mine=0 yours=67,86,87,88")',
+    "The charts of a table:",
+    "skunk.charts",
     "A chart as a frame, and as a file:",
     'skunk.chart("hold").save("hold.png")\nskunk.chart().to_pandas().head(3)',
     "Are the payoffs what the rules say? Every byte of the files, and a thousand rows computed "
@@ -49,8 +51,8 @@ CELLS = (
     'free = luckbase.open(\n    f"{BOARDS}/press-your-luck/tiny.toml", in_memory=True, frontier=2, '
     "third_place_spins=False\n)\ntable.diff(free, worst=3)",
     "To send all of it to somebody who has nothing installed:",
-    'bytes_written = luckbase.report(table, sample=1000).save("report.html")\n'
-    "bytes_written < 2_000_000",
+    'report = luckbase.report(table, sample=1000)\nreport.save("report.html")\n'
+    "report.ok, report.charts",
 )
 """Markdown, and code: what can be read as Python."""
 

@@ -16,11 +16,20 @@ from luckbase.cluster import machine
 from luckbase.cluster.batch.requests import requests_for
 from luckbase.cluster.machine import check_disk
 from luckbase.cluster.table.answer import Answer
+from luckbase.cluster.table.manifest import Origin
 from luckbase.jobs import terminal
 from luckbase.jobs.app import run
 from luckbase.solver.board import file, registry
 from luckbase.solver.errors import DiskLimitError
-from luckbase.solver.sentences import command_line, counted, many, nearest, option, setting
+from luckbase.solver.sentences import (
+    Payoffs,
+    command_line,
+    counted,
+    many,
+    nearest,
+    option,
+    setting,
+)
 from tests.places import ROOT
 from tests.shared import python
 
@@ -239,8 +248,13 @@ def test_one_of_anything_is_not_many_and_no_zero_is_negative():
     assert (counted(1, "state"), counted(2e6, "state")) == (
         "1 state", "2 million states",
     )  # fmt: skip
-    answer = Answer(None, {}, 1, (-1e-12, 0.5), ())
-    assert answer.table()[1] == [["this state", "0.0000000", "0.5000000"]]
+    for payoffs, texts in (
+        (Payoffs("chance to win", True), ["0.0%", "50.0%"]), (Payoffs("coins"), ["0", "0.5"]),
+        (Payoffs("dollars"), ["under $0.001", "$0.5"]),
+        (Payoffs(digits=7), ["0.0000000", "0.5000000"]),
+    ):  # fmt: skip
+        answer = Answer(Origin("", payoffs=payoffs), {}, 1, (-1e-12, 0.5), ())
+        assert answer.table()[1] == [["this state", *texts]]
 
 
 @pytest.mark.parametrize(

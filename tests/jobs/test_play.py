@@ -148,7 +148,7 @@ def test_in_one_round_to_stick_at_once_costs_the_whole_game(played):
     words = [ROUNDS, "--set", "rounds=1", "--set", "cut=300", "--seed", "1"]
     code, out, _ = played(*words, lines=["s"])
     assert code == 0 and "player 2 (optimal) wins" in out
-    assert "1 decision, 1 not the best; they cost 28.1521 points in all" in out
+    assert "1 decision, 1 not the best; they cost 28 points in all" in out
 
 
 @pytest.mark.parametrize(("file", "value"), [(PIG, PIG_GOES_FIRST), (SKUNK, SKUNK_GOES_FIRST)])
@@ -239,11 +239,11 @@ def test_a_scripted_game_of_pig_from_a_pipe():
         "Pig, one die, first to 20, seed 3: you are player 1 against player 2 (hold-at-5)"
     )
     assert "'what' is not one of these; write a name" in done.stdout
-    assert re.search(r"^    hold  0\.\d{6}  costs \d+\.\d{4} points$", done.stdout, re.MULTILINE)
-    assert re.search(r"^    roll  0\.\d{6}  best$", done.stdout, re.MULTILINE)
+    assert re.search(r"^    hold  \d+\.\d%  costs [\d.]+ points$", done.stdout, re.MULTILINE)
+    assert re.search(r"^    roll  \d+\.\d%  best$", done.stdout, re.MULTILINE)
     assert "player 2 (hold-at-5) is up: mine=0 yours=" in done.stdout
     assert re.search(r"^  hold: mine \d+ -> \d+, turn \d+ -> 0$", done.stdout, re.MULTILINE)
-    counts = r"\d+ decisions, \d+ not the best; they cost \d+\.\d+ points in all"
+    counts = r"\d+ decisions, \d+ not the best; they cost [\d.]+ points in all"
     assert re.search(counts, lines[-1])
 
 

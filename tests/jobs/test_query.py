@@ -9,6 +9,7 @@ import pytest
 
 import luckbase
 from luckbase import cluster, solver
+from luckbase.jobs import terminal
 from luckbase.jobs.app import run
 from luckbase.solver.errors import StateError
 from luckbase.solver.search.expand import expand
@@ -144,12 +145,12 @@ def test_a_memory_that_is_a_size_is_taken(text, tmp_path, capsys):
     assert run([*words, "--results", str(tmp_path)]) == 0
 
 
-def test_what_was_left_out_is_said_before_the_answer(results, tmp_path, capsys):
+def test_what_was_left_out_is_said_with_the_details(results, tmp_path, capsys):
     where = ["--results", str(results), "--set", "frontier=1"]
     assert run(["query", TINY, "scores=0,1000,500", *where]) == 0
-    first, _, headline, *_ = capsys.readouterr().out.splitlines()
-    assert first == "left out, so taken as: earned=0,0,0 passed=0,0,0 whammies=0,0,0"
-    assert headline == "the game is over"
+    verdict, *_, left_out, _, _ = capsys.readouterr().out.splitlines()
+    assert verdict == "The game is over"
+    assert left_out == "left out, so taken as: earned=0,0,0 passed=0,0,0 whammies=0,0,0"
     assert run(["query", TINY, "scores=0,1000,500", "earned=0,1,0", *where]) == 0
     assert "left out, so taken as: passed=0,0,0 whammies=0,0,0\n" in capsys.readouterr().out
     (tmp_path / "in.csv").write_text('scores,note,passed_1,passed_2,passed_3\n"0,0,0",,0,0,0\n')
@@ -168,6 +169,35 @@ def test_what_was_left_out_is_said_before_the_answer(results, tmp_path, capsys):
     assert "left out" not in capsys.readouterr().out
 
 
+def test_the_verdict_comes_first_in_bold_and_the_details_last_and_dim(results, capsys, monkeypatch):
+    words = ["query", TINY, "scores=0,1000,500", "earned=0,1,0", "--set", "frontier=1"]
+    words += ["--results", str(results)]
+    assert run([*words, "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    best, *_ = answer["actions"]
+    assert run(words) == 0
+    plain = capsys.readouterr().out.splitlines()
+    share = f"{100 * best['value'][1]:.1f}%"
+    assert plain[0].startswith(f"{best['action'].capitalize()}: {share}, ")
+    assert plain[1].startswith("Player 2 is up; better by ") and "points" in plain[1]
+    assert plain[-3].startswith("left out") and plain[-1].startswith("answered by tiny ")
+    assert run([*words, "--digits", "7"]) == 0
+    assert f"{best['value'][1]:.7f}" in capsys.readouterr().out
+    for more, why in (
+        (["--digits", "7", "--json"], "--digits 7: --json has every digit"),
+        (["--digits", "18"], "--digits 18: expected 0 to 17"),
+    ):
+        assert run([*words, *more]) == 2
+        assert why in capsys.readouterr().err
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    terminal.print_to_fit("the verdict", "bold")
+    terminal.print_to_fit("details", "dim")
+    terminal.print_to_fit("a reason")
+    out = capsys.readouterr().out
+    assert out == "\x1b[1mthe verdict\x1b[0m\n\x1b[2mdetails\x1b[0m\na reason\n"
+
+
 def test_decisions_are_searched_from_above_and_followed_from_one_state(tmp_path, capsys):
     where = ["--set", "frontier=1", "--set", "decisions=3", "--results", str(tmp_path)]
     assert run(["solve", TINY, *where]) == 0
@@ -179,7 +209,7 @@ def test_decisions_are_searched_from_above_and_followed_from_one_state(tmp_path,
     assert "no payoffs are stored" in capsys.readouterr().out
     assert run(["query", TINY, *state, "--payoffs", *where]) == 0
     assert "from the stored decisions" in capsys.readouterr().out
-    for more in (["--payoffs"], ["--games", "9"]):
+    for more in (["--payoffs"], ["--games", "9"], ["--digits", "7"]):
         assert run(["query", TINY, "--batch", "states.csv", *more, *where]) == 2
         assert f"{more[0]}: is of one state" in capsys.readouterr().err
 
@@ -198,7 +228,7 @@ def test_a_sentence_is_answered_with_its_names_and_between_grid_states(table_of,
         expected = 0.75 * np.array(low[action.name]) + 0.25 * np.array(high[action.name])
         assert action.value == pytest.approx(expected, abs=1e-12)
     code, out, _ = command("query", where, "Ed $625, 2 spins;", "Peter 1000; Michael 500")
-    assert code == 0 and "Ed between $500 and $1,000" in out and "Ed is up; best: " in out
+    assert code == 0 and "Ed between $500 and $1,000" in out and "Ed is up; better by " in out
     assert "player 1" not in out and "pass to 2" not in out
     code, out, err = command("query", where, "Ed 500; Peter 1000; Michael 500")
     assert (code, out) == (2, "") and "who has spins? for example Ed 5000, 2 spins" in err

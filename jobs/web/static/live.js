@@ -2,13 +2,15 @@
 // opens the state there. Every page works without this file.
 const SOON = 350; // milliseconds after the last key before a form is sent
 const AGAIN = 1500; // changes that follow each other faster are one step of the browser's history
+const STATES = { push: "pushState", replace: "replaceState" };
 let asked = 0;
 let waiting = 0;
 let changedAt = 0;
 
 document.documentElement.classList.add("js");
 
-/** Fetch a page and show it here. keep: "push" or "replace" its address, or neither. */
+/** Fetch a page and show it here. keep: "push" or "replace" its address, or neither; "wait": leave
+ * the page as it is if the server does not answer. */
 async function show(url, keep) {
   const mine = ++asked;
   document.querySelector("main").setAttribute("aria-busy", "true");
@@ -17,12 +19,12 @@ async function show(url, keep) {
     reply = await fetch(url, { headers: { accept: "text/html" } });
     text = await reply.text();
   } catch {
-    location.assign(url);
+    if (keep !== "wait") location.assign(url);
     return;
   }
   if (mine !== asked) return;
   swap(new DOMParser().parseFromString(text, "text/html"));
-  if (keep && reply.ok) history[`${keep}State`](null, "", reply.url);
+  if (keep in STATES && reply.ok) history[STATES[keep]](null, "", reply.url);
 }
 
 /** Put another page's header and main part in place of ours; the box that has the keyboard stays. */
@@ -71,6 +73,11 @@ document.addEventListener("submit", (event) => {
 });
 
 addEventListener("popstate", () => show(location.href, null));
+
+// A running solve: the page is fetched again until it shows none.
+setInterval(() => {
+  if (document.querySelector("[data-again]") && !document.hidden) show(location.href, "wait");
+}, 5000);
 
 /** The cell of a heat map under the pointer: the values on its axes, or null. */
 function cellAt(event) {

@@ -5,10 +5,10 @@ import socket
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from urllib.request import urlopen
+from urllib.request import Request, urlopen
 
 from luckbase.jobs import serve
-from luckbase.jobs.web import charts
+from luckbase.jobs.web import charts, states
 from tests.jobs.web.serving import asking, id_of, listening
 
 HANGS = 300.0
@@ -49,6 +49,32 @@ def test_long_questions_delay_neither_their_table_nor_the_others(web_results, mo
                     assert get(path) == 200
             assert not any(each.done() for each in asked)
         assert [each.result() for each in asked] == [200] * 6
+
+
+def test_states_that_are_searched_delay_no_state_of_their_table(web_results, monkeypatch):
+    end, real = threading.Event(), states.moves
+
+    def slow(table, state, max_states):
+        assert not max_states or end.wait(HANGS)
+        return real(table, state, max_states)
+
+    with asking(web_results) as client:
+        at = f"/tables/{id_of(client, 'press-your-luck')}/state?scores=0,1000,500"
+    with listening(web_results) as address, ThreadPoolExecutor(20) as pool:
+
+        def get(path, accept="application/json"):
+            asked = Request(f"{address}{path}", headers={"Accept": accept})
+            with urlopen(asked, timeout=HANGS) as reply:
+                return reply.read()
+
+        monkeypatch.setattr(states, "moves", slow)
+        above = [pool.submit(get, f"{at}&earned=1,{k % 2},1") for k in range(20)]
+        for accept in ("application/json", "text/html"):
+            for _ in range(5):
+                assert get(f"{at}&earned=0,1,0", accept)
+        assert not any(each.done() for each in above)
+        end.set()
+        assert {json.loads(each.result())["source"] for each in above} == {"search"}
 
 
 def connect(address):

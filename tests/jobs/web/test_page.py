@@ -3,12 +3,17 @@ with the mouse, with the keyboard alone, without JavaScript, on a phone, in ligh
 path; and the console stays empty (`browsing`)."""
 
 import re
+import threading
 from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
+import luckbase
+from luckbase.cluster.run import progress
+from tests.jobs.web import browsing
 from tests.jobs.web.browsing import STATES, expect, faults, id_of, numbers, only_refusals, queried
 from tests.jobs.web.serving import GAMES
+from tests.places import BOARDS
 
 EDITS = {
     "press-your-luck": ("scores, player 1", "1500", "scores=1500,1000,500"),
@@ -259,6 +264,41 @@ def test_a_decision_is_told_what_it_cost_and_the_score_goes_on(game, visitor, ta
     page.get_by_role("link", name="Next").click()
     expect(page.get_by_role("heading", name="What do you do?")).to_be_visible()
     expect(page.locator(".score")).to_contain_text("0 of 1 right")
+
+
+@WITHOUT
+def test_a_running_solve_shows_its_progress_and_the_page_refreshes_itself(
+    visitor, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(progress, "WRITE_SECONDS", 0.0)  # no option
+    board = luckbase.load_board(BOARDS / "press-your-luck/tiny.toml", frontier=2)
+    going, seen = threading.Event(), threading.Event()
+
+    def slowly(now):
+        """One shard a moment, until the page has shown it."""
+        if now.shards > 3:
+            going.set()
+            seen.wait(0.7)
+
+    how = {"results": tmp_path, "workers": 1, "on_progress": slowly}
+    solving = threading.Thread(target=luckbase.solve, args=(board,), kwargs=how)
+    solving.start()
+    assert going.wait(60)
+    with browsing.serving(tmp_path) as visitor.site:
+        page = visitor.go("")
+        bar = page.locator("progress")
+        expect(bar).to_be_visible()
+        expect(page.locator(".running")).to_contain_text(
+            re.compile(r"^\s*\d+%, \d+ of 74 shards, [\d,.]+ (million )?states a second")
+        )
+        first = int(bar.get_attribute("value"))
+        expect(bar).not_to_have_attribute("value", str(first))
+        assert first < int(bar.get_attribute("value")) < int(bar.get_attribute("max"))
+        seen.set()
+        solving.join(60)
+        expect(bar).to_have_count(0)
+        expect(page.locator(".tables .badge")).to_have_count(0)
+        expect(page.locator(".question h1")).to_contain_text("?")
 
 
 def test_the_question_of_home_is_answered_with_its_reasons(visitor, tables):
