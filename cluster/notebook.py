@@ -4,12 +4,8 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
 from html import escape
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from luckbase.cluster.run.progress import Progress
+from typing import Any
 
 MOMENT, EVERY = 1.0, 0.5
 """Seconds before a bar appears, and between two pictures of it."""
@@ -43,12 +39,6 @@ def in_notebook() -> bool:
     """Return whether this process is the kernel of a notebook."""
     python = sys.modules.get("IPython")
     return getattr(python and python.get_ipython(), "kernel", None) is not None
-
-
-def solve_bar() -> Callable[[Progress], None]:
-    """Return the function that shows the progress of one solve."""
-    bar = Bar()
-    return lambda now: bar.show(*now.parts, now.text)
 
 
 _rows = Bar()

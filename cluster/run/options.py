@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypedDict
 
 from luckbase.cluster.machine import cores
-from luckbase.cluster.notebook import solve_bar
+from luckbase.cluster.notebook import Bar
 from luckbase.cluster.table.storage import place_of
 from luckbase.solver.sentences import Help
 
@@ -19,6 +19,12 @@ if TYPE_CHECKING:
 Place = str | os.PathLike[str]
 ONE_PIECE = 1_000_000
 """Maximum number of states of a search in one piece: about a second of work."""
+
+
+def solve_bar() -> Callable[[Progress], None]:
+    """Return the function that shows the progress of one solve in a notebook."""
+    bar = Bar()
+    return lambda now: bar.show(*now.parts, now.text)
 
 
 @dataclass(frozen=True)
