@@ -92,26 +92,11 @@ def charts(name):
 
 def options(name):
     """The options of a board's game."""
-    rows = []
-    for option, (value, f) in options_of(board_of(name)).items():
-        values = values_of(f)
-        example = f"`{option}={example_of(values, value if f.default is None else f.default)}`"
-        rows.append(
-            (f"`{option}`", ", ".join(map(said, values)), said(f.default), f.description, example)
-        )
-    return table("| option | values | default | meaning | example |", rows)
-
-
-def example_of(values, usual):
-    """Another value than the usual one: of a large number twice or half of it, else the next; of
-    a range beside words its second, because the first may be too low."""
-    if not isinstance(usual, bool | str):
-        (whole,) = (each for each in values if isinstance(each, range))
-        usual = whole[-1] if usual is None else usual
-        near = (usual * 2, usual // 2) if usual >= 10 else (usual + 1, usual - 1)
-        return str(next(each for each in near if each in whole))
-    other = next(each for each in values if each != usual)
-    return str(other[1]) if isinstance(other, range) else said(other).strip("`")
+    rows = (
+        (f"`{option}`", ", ".join(map(said, values_of(f))), said(f.default), f.description)
+        for option, (_, f) in options_of(board_of(name)).items()
+    )
+    return table("| option | values | default | meaning |", rows)
 
 
 SIZES = [
@@ -119,8 +104,7 @@ SIZES = [
         {"score_unit": 1000, "frontier": 2}, {"score_unit": 500, "frontier": 2},
         {"score_unit": 500, "frontier": 2, "decisions": 8}, {"score_unit": 250, "frontier": 2},
         {"score_unit": 250, "frontier": 4})),
-    ("goofspiel/points", {"cards": 11}), ("goofspiel/points", {"cards": 13}),
-    *((name, {}) for name in ("skunk/seed", "pig/race", "pig/rounds")),
+    ("goofspiel/points", {"cards": 13}), ("skunk/seed", {}), ("pig/rounds", {}),
 ]  # fmt: skip
 """Boards and options whose sizes the README lists."""
 

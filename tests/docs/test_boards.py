@@ -7,9 +7,7 @@ from pathlib import Path
 import pytest
 
 from luckbase import solver
-from luckbase.solver import load_board
 from luckbase.solver.board import registry
-from luckbase.solver.board.file import as_words
 from luckbase.solver.board.model import options_of
 from luckbase.solver.errors import LuckbaseError
 from luckbase.solver.game.capabilities import Charts
@@ -54,18 +52,6 @@ def test_drawn_states_are_those_of_the_program(file):
     _, state = STATES[page.stem]
     assert f"(../pictures/{file.name})" in page.read_text(encoding="utf-8")
     assert state in page.read_text(encoding="utf-8"), f"{page.name}: say what is drawn"
-
-
-@pytest.mark.parametrize("game", MODELS)
-def test_examples_of_options_are_taken(game):
-    name = re.search(r"<!-- options of (\S+):", section(game))
-    examples = re.findall(r"`(\w+)=\"?([\w-]+)\"?` \|$", options(game), re.MULTILINE)
-    assert len(examples) == len(MODELS[game].options())
-    for option, value in examples:
-        beside = {"win_value": {"objective": "win+money"}, "house": {"objective": "money"}}
-        settings = {option: value, **beside.get(option, {})}
-        found = options_of(load_board(name[1], **settings))[option][0]
-        assert as_words({"": found})[""] == value
 
 
 @pytest.mark.parametrize("game", MODELS)
