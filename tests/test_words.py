@@ -132,7 +132,8 @@ NEVER_ONE = """
     solver['host'] solves, sentences.count(guess) states, option('force') solves,
     len(names) columns, len(schema.names) columns, each bytes, per edges, a_state bytes,
     rate states, sentences.count(result.games / result.seconds) games,
-    sentences.count(state['states_a_second']) states, limit bytes, cells cells, len(read) rows,
+    sentences.count(state['states_a_second']) states, sentences.count(self.rate) states,
+    total rows, limit bytes, cells cells, len(read) rows,
     about.num_rows rows, size bytes, facts.players players, 100 * number points
 """
 """Counts above a limit, rates, and words that only look like a count."""
