@@ -381,18 +381,22 @@ def home(pool: TablePool, context: Context) -> Context:
 
 
 def question(pool: TablePool, info: Mapping[str, Any]) -> Context:
-    """Return a decision of a table in words, with its drawing."""
+    """Return a decision of a table in words, with its drawing, and the table's other questions."""
+    drawn = re.compile("a |another |where ")
+    own = [each for each in info["examples"] if not drawn.match(each["label"])]
 
     def find(table: Any) -> Context:
         # The game's own questions first, then where plays begin.
-        for each in sorted(info["examples"], key=lambda one: one["label"].startswith("a ")):
+        for each in [*own, *(one for one in info["examples"] if one not in own)]:
             state = dict(parse_qsl(each["query"], keep_blank_values=True))
             with suppress(LuckbaseError):
                 view = state_answer(table, state)
                 answer = view.moves.answer
                 if answer.to_act and len(answer.actions) > 1 and not answer.toss_up:
                     said = view.as_json()
-                    return {"view": said, "scene": view.scene, "words": words(table, view)}
+                    others = [one for one in own if one is not each]
+                    return {"view": said, "scene": view.scene, "words": words(table, view),
+                            "others": others}  # fmt: skip
         raise MissingTableError(f"{info['id']}: has no question")
 
     return pool.ask(info["id"], find)
