@@ -43,7 +43,7 @@ STATIC = HERE / "static"
 WIDTHS = {"desktop": 560, "phone": 300}
 """Widths of a chart's panel, for desktops and phones."""
 OF_A_PAGE = ("was", "take", "done", "right", "lost", "drawing")
-"""Parameters of addresses that the page reads, not the answer."""
+"""Parameters that only the page uses, not the answer."""
 
 
 # --- numbers and words ---------------------------------------------------------------------------

@@ -101,8 +101,7 @@ def _style() -> Context:
 
 
 def _table(of: Table) -> Context:
-    """Return the facts of the table, its questions and the payoffs of the start, or of the
-    likeliest starts that it answers."""
+    """Return the table's facts and questions, and the payoffs of its most likely starts."""
     game, manifest, left, size = of.game, of.manifest, "", 0
     title, payoffs, starts, rows = game.board.title, game.payoffs, game.starts(), []
     if manifest is not None:

@@ -76,8 +76,7 @@ def state_view(table: StoredTable, request: ApiRequest[DrawnParams]) -> StateVie
 
 
 def warm_up(pool: TablePool, id: str) -> None:
-    """Ask a table something, so that what is compiled of its game is loaded; what is opened for it
-    is closed again."""
+    """Query a table so that the compiled code of its game is loaded, then close it again."""
     request = ApiRequest(DrawnParams())
     with suppress(LuckbaseError):
         pool.ask(id, lambda table: state_view(table, request).as_json())
@@ -99,8 +98,7 @@ def state_answer(
 
 
 def _moves(table: StoredTable, state: Mapping[str, str], long: bool) -> Moves:
-    """Return what can happen at a state; one above the table is searched, within a page's
-    patience."""
+    """Return the moves at a state, with a search above the table if a page can wait for it."""
     try:
         return moves(table, state, tables.SEARCH_STATES if long else 0)
     except errors.MissingTableError:
