@@ -8,18 +8,18 @@ from html import escape
 from typing import Any
 
 MOMENT, EVERY = 1.0, 0.5
-"""Seconds before a bar appears, and between two pictures of it."""
+"""Seconds before a bar appears, and between two updates."""
 
 
 class Bar:
-    """A bar in the output of a cell; where there is no notebook it shows nothing."""
+    """A bar in the output of a notebook's cell; elsewhere it shows nothing."""
 
     def __init__(self) -> None:
         self._display: Any = None
         self._drawn = time.monotonic() + MOMENT - EVERY
 
     def show(self, done: int, total: int, text: str = "") -> None:
-        """Draw the bar anew, if that was not done just now."""
+        """Draw the bar, unless it was drawn just now."""
         now, at_end = time.monotonic(), self._display is not None and done >= total > 0
         if (now - self._drawn < EVERY and not at_end) or not in_notebook():
             return
@@ -36,7 +36,7 @@ class Bar:
 
 
 def in_notebook() -> bool:
-    """Return whether this process is the kernel of a notebook."""
+    """True if this process is the kernel of a notebook."""
     python = sys.modules.get("IPython")
     return getattr(python and python.get_ipython(), "kernel", None) is not None
 
@@ -45,7 +45,7 @@ _rows = Bar()
 
 
 def on_rows(done: int, total: int) -> None:
-    """Show how many rows were gone through; with none a new bar begins."""
+    """Show the number of rows done; 0 begins a new bar."""
     global _rows
     if not done:
         _rows = Bar()

@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 WIDTH = 80
 """Maximum columns of printed text."""
 NAME = 24
-"""Of a name in front of a text, at most; a longer one has a line to itself."""
+"""Maximum characters of a name beside its text; a longer name gets its own line."""
 MAX_DIGITS = 17
-"""Decimals of a payoff that are printed, at most: a number of 64 bits has no more."""
+"""Maximum decimals of a printed payoff: a 64-bit number has no more."""
 LEFT_OUT = "left out, so taken as: "
 
 
@@ -309,7 +309,7 @@ def query(
 
 
 def _check_batch(fields: list[str] | None, **of_one: Any) -> None:
-    """Raise OptionError if a batch is given a state, or an option that one state alone has."""
+    """Raise OptionError for a batch with a state, or with an option for single states."""
     if fields:
         raise OptionError("--batch: has the states; leave FIELD=VALUE out")
     for name, value in of_one.items():
@@ -334,8 +334,11 @@ def _decision(
     table: Table, state: dict[str, Any], position: Position | None, payoffs: bool,
     games: int | None, max_states: int,
 ) -> tuple[Answer, list[str]]:  # fmt: skip
-    """Return the answer to a state beyond the frontier, and the reasons. payoffs: from what the
-    best actions lead to; games: the same from so many games."""
+    """Return the answer to a state beyond the frontier, and the reasons.
+
+    payoffs: compute payoffs under the stored decisions.
+    games: estimate them by this many simulated games.
+    """
     from luckbase.cluster.table.moves import moves
     from luckbase.cluster.table.why import reason
 
@@ -384,8 +387,12 @@ def _print(
     answer: Answer, reasons: list[str], position: Position | None = None,
     defaults: Mapping[str, Any] = {}, digits: int | None = None,
 ) -> None:  # fmt: skip
-    """Print an answer, the verdict first and the details last. position: as it was told, for the
-    names of the players; defaults: fields that were left out; digits: of payoffs as numbers."""
+    """Print an answer, with the verdict first and the details last.
+
+    position: as given in words, for the players' names.
+    defaults: fields that were left out.
+    digits: decimals of payoffs.
+    """
     from luckbase.cluster.play.advise import named
 
     def with_names(text: str) -> str:

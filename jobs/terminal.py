@@ -282,9 +282,8 @@ def print_table(title: str, heads: Sequence[str], rows: Sequence[Sequence[str]],
 
 
 def print_to_fit(text: str, style: str = "", end: str = "\n") -> None:
-    """Print lines of text on stdout, broken so that no number is split.
-
-    style: as Rich names it ("bold", "dim"); only a terminal shows it."""
+    """Print lines of text on stdout, broken so that no number is split. style: a style of Rich
+    ("bold", "dim"), for terminals only."""
     fitted = to_fit(text, sys.stdout)
     if style and sys.stdout.isatty():
         from rich.console import Console

@@ -22,7 +22,7 @@ ONE_PIECE = 1_000_000
 
 
 def solve_bar() -> Callable[[Progress], None]:
-    """Return the function that shows the progress of one solve in a notebook."""
+    """Return a function that shows the progress of a solve in a notebook."""
     bar = Bar()
     return lambda now: bar.show(*now.parts, now.text)
 
@@ -43,7 +43,7 @@ class Options:
     one_piece: int = ONE_PIECE
     """Maximum number of states of a search in one piece."""
     on_progress: Callable[[Progress], None] = field(default_factory=solve_bar)
-    """Called with the progress; if not given, a notebook shows a bar."""
+    """Called with the progress; by default a notebook shows a bar."""
     on_note: Callable[[str], None] = lambda text: None
     """Called with a sentence for the user."""
 

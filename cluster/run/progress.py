@@ -89,7 +89,7 @@ class Progress(Result):
 
     @property
     def text(self) -> str:
-        """How fast it is, and how many shards are done."""
+        """The speed, and the number of finished shards, as text."""
         rate = f"{sentences.count(self.rate)} states/s"
         if self.finding:
             return f"{found_so_far(self.rows, self.finding)}, {rate}"
@@ -111,7 +111,7 @@ class Progress(Result):
 
 
 def found_so_far(states: int, finding: str) -> str:
-    """How many states a search has found, and where it is."""
+    """Return the number of states that a search has found, and its current place."""
     return f"{sentences.counted(states, 'state')} found, {finding}"
 
 

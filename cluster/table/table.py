@@ -62,7 +62,7 @@ PUBLIC = (
     "rows", "scene", "simulate", "to_arrow", "to_pandas", "unfinished", "values", "verify", "where",
     "why",
 )  # fmt: skip
-"""The names of a table that `dir` shows."""
+"""The names of a table that `dir` returns."""
 
 
 class Table(Lookup):
@@ -84,7 +84,7 @@ class Table(Lookup):
         return html_facts(f"a table of {self.game.board.game}", rows)
 
     def __dir__(self) -> list[str]:
-        """The public names (docs/reference/python.md); the others are for luckbase itself."""
+        """Return the public names (docs/reference/python.md). The others are internal."""
         return [name for name in PUBLIC if name in vars(self) or hasattr(type(self), name)]
 
     @property
@@ -316,7 +316,7 @@ class StoredTable(Table):
     @property
     def parquet(self) -> list[str]:
         """The Parquet files of its payoffs, for DuckDB, polars and pandas: of the full table, or of
-        its searches if there is no full table. Other files in the folder are not in the table.
+        its searches if there is none. Other files in the folder do not belong to the table.
 
         >>> duckdb.read_parquet(t.parquet)
         """

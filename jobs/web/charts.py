@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from luckbase.cluster.table.table import StoredTable, Table
 
 AXIS_VALUES = 100
-"""Values of a column on an axis of a grid, at most."""
+"""Maximum number of values of a column on an axis of a grid."""
 GRID_PIECE = 4_000
 """Number of states looked up together: about 60 children each."""
 SECONDS = 2.0
@@ -41,8 +41,11 @@ MAX_SHOWN = 200
 
 @dataclass(frozen=True)
 class ChartView(Result):
-    """A chart as `solver.charts` has it: kind says which class. A null in a picture is a gap; rest:
-    where a cell of a heat map is a state, its fields beside names[0] and names[1]; else null."""
+    """A chart of `solver.charts`; `kind` gives its class. null in a picture is a gap.
+
+    rest: if the cells of a heat map are states, the fields other than names[0] and names[1];
+        otherwise null.
+    """
 
     name: str
     kind: str
@@ -64,7 +67,7 @@ def chart_view(table: StoredTable, request: ApiRequest[ChartParams]) -> ChartVie
 
 
 class GridParams(StateParams):
-    """The parameters of a grid; the fields of a state are those that all cells share."""
+    """The parameters of a grid. The fields of a state are shared by all cells."""
 
     x: str = Field(title="COLUMN")
     y: str = Field(title="COLUMN")
@@ -91,10 +94,10 @@ def grid(
     """Return a heat map of the table over two columns, x and y.
 
     base: a state in words, for the other fields.
-    colour: what the numbers are: value_1, … (a player's payoff), margin or best (the number of the
-    action); the payoff of the player up at the base if empty.
+    colour: value_1, … (a player's payoff), margin or best (the action's number); by default the
+        payoff of the player who acts at the base.
 
-    Raises OptionError for columns or colours that are none; StateError for a base that is no state.
+    Raises OptionError for unknown columns or colours, StateError for an invalid base.
     """
     game, spans = table.game, tables.column_spans(table)
     for which, name in zip("xy", columns, strict=True):

@@ -147,12 +147,12 @@ Truth = Annotated[bool, BeforeValidator(_truth)]
 
 
 Given = dict[str, Any]
-"""The parameters of an address by name: text, or a list of texts."""
+"""The parameters of an address by name: a text or a list of texts."""
 
 
 def given(request: Request, lists: Collection[str]) -> Given:
-    """Return the parameters of a request: those in `lists` as lists of texts; others that are given
-    several times, as a form sends the boxes of a set, joined with commas. Raises OptionError."""
+    """Return the parameters of a request: those in `lists` as lists of texts; others that are
+    repeated, as by a form's checkboxes, joined with commas. Raises OptionError."""
     values: Given = {}
     for name, value in request.query_params.multi_items():
         if len(value) > WORD_LENGTH:
@@ -222,7 +222,7 @@ class ApiRequest(Generic[P]):
 
 
 class LongAnswer(Exception):
-    """A short question turns out to need a search."""
+    """A short query needs a search."""
 
 
 def whole(name: str, text: object, low: int, high: int) -> int:

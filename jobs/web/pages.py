@@ -140,8 +140,8 @@ def nearest_values(field: Mapping[str, Any], value: str) -> list[str]:
 
 
 def boxes_of(field: Mapping[str, Any], said: Given, refused: bool) -> list[dict[str, Any]]:
-    """Return the boxes of a field that is no set: the name and the value of each, and if it is
-    wrong the nearest `(value, address)`. refused: the field was refused."""
+    """Return the inputs of a field that is not a set: the name and value of each, and for an
+    invalid value the nearest `(value, address)`. refused: the field was refused."""
     name, length = field["name"], field["length"]
     columns = [name] if length == 1 else [f"{name}_{i + 1}" for i in range(length)]
     default = "" if field["default"] is None else str(field["default"])
@@ -164,8 +164,8 @@ def boxes_of(field: Mapping[str, Any], said: Given, refused: bool) -> list[dict[
 
 
 def form(info: Mapping[str, Any], said: Given, wrong: str | None) -> list[dict[str, Any]]:
-    """Return the fields of a state with their boxes, or the values of a set. wrong: the name of the
-    field that was refused."""
+    """Return the fields of a state with their inputs, or the values of a set. wrong: the name of
+    the field that was refused."""
 
     def filled(field: Mapping[str, Any]) -> dict[str, Any]:
         name, refused = field["name"], field["name"] == wrong

@@ -57,19 +57,19 @@ class TableEntry:
 
     @property
     def place(self) -> str:
-        """The table as a command names it, without the folders above its results."""
+        """The table's name for commands, without the folders above its results."""
         return str(self.path) if is_uri(self.path) else "/".join(("results", *self.names))
 
     def without_paths(self, sentence: str) -> str:
-        """Return a sentence about the table without folders of this machine: `place` for its
-        folder, and other files by their last names."""
+        """Return a message about the table without local paths: `place` replaces its folder, and
+        other files are given by name only."""
         for path in {str(self.path), str(self.path.absolute())}:
             sentence = sentence.replace(path, self.place)
         return _PATH.sub(lambda found: Path(found[0]).name, sentence)
 
 
 class TablePool:
-    """The tables that are served; safe to use from any thread."""
+    """The tables that are served. Thread-safe."""
 
     def __init__(self, finders: Sequence[Finder], open_tables: int = OPEN_TABLES) -> None:
         self.finders, self.open_tables = list(finders), open_tables

@@ -1,7 +1,8 @@
-"""A table in one file for readers who have nothing installed: ``luckbase publish TABLE FILE.html``.
+"""A page about a table in one file, for users who have not installed luckbase: ``luckbase publish
+TABLE FILE.html``.
 
-The page loads nothing and has no script. Its content security policy allows only its own style, by
-its hash.
+The page needs no other files and no script. Its content security policy allows only its own style,
+by hash.
 """
 
 from __future__ import annotations
@@ -181,7 +182,7 @@ def _again(of: Table, sample: int | None) -> Context:
 
 
 def _file(goal: Goal) -> str:
-    """Return the board file of a goal: its name, or its path from a folder ``boards``."""
+    """Return the board file of a goal: its name, or its path below a folder ``boards``."""
     parts = Path(name_of(goal.board_file or "BOARD")).parts
     last = len(parts) - parts[::-1].index("boards") - 1 if "boards" in parts else 0
     return str(Path(*parts[last:]))

@@ -158,7 +158,7 @@ class Explorer:
             return await self._answer(view, request, ids, True)
 
     async def _answer(self, view: View, request: Request, ids: list[str], long: bool) -> Response:
-        """Return the response of a view, made in a thread for long questions or for others."""
+        """Return the response of a view, computed in a thread for long queries or for others."""
 
         def work() -> Response:
             if view.page is not None and http.wants_page(request):

@@ -86,8 +86,8 @@ def warm_up(pool: TablePool, id: str) -> None:
 def state_answer(
     table: StoredTable, state: Mapping[str, str], drawing: bool = True, *, long: bool = True
 ) -> StateView:
-    """Return the answer to a state with what can happen there, and its drawing if that is
-    wanted. long: search if the table does not hold the state; else raise LongAnswer."""
+    """Return the answer to a state, its moves, and its drawing if requested. long: search if the
+    table does not have the state; otherwise raise LongAnswer."""
     there, fields = _moves(table, state, long), table.game.fields
     scene = scene_at(table.game, fields.read(state)) if drawing else None
     reasons, why_not = list(map(str, why(table, there))), tables.why_not(there)

@@ -46,10 +46,15 @@ DRAWN = 2_000
 
 @dataclass(frozen=True)
 class TableSummary(Result):
-    """A table in the list. id: names it in addresses. title: the board's, its name where it has
-    none; game_title: what people call the game; about: the game in two sentences. error_bound: no
-    payoff is further off. status: as `luckbase.status` has it; `table` and `why` name no folder of
-    this machine."""
+    """A table in the list.
+
+    id: its name in URLs.
+    title: of the board; its name if it has none.
+    game_title: common name of the game.
+    about: describes the game in two sentences.
+    error_bound: error bound of all payoffs.
+    status: as in `luckbase.status`, without local paths in `table` and `why`.
+    """
 
     id: str
     game: str
@@ -91,9 +96,13 @@ class ColumnInfo(Result):
 
 @dataclass(frozen=True)
 class TableInfo(Result):
-    """A table, its game and board. searches: ready ones, by number from 1. sentence: an example of
-    a state as people tell it, null if the game cannot read one. option_help: what each option of
-    the board does; outcome_note: what a person should know of the outcomes' names."""
+    """A table with its game and board.
+
+    searches: ready searches, numbered from 1.
+    sentence: an example of a state in words; null if the game cannot read one.
+    option_help: describes each option of the board.
+    outcome_note: explains the names of outcomes.
+    """
 
     summary: Flat[TableSummary]
     players: int
@@ -166,20 +175,20 @@ def searches(table: Table) -> list[Search]:
 
 
 class Span(NamedTuple):
-    """The least and the greatest value of a column, and the step between values."""
+    """Minimum, maximum and step of a column."""
 
     low: int
     high: int
     step: int
 
     def values(self, most: int) -> Ints:
-        """Return evenly spaced values from the least to the greatest, at most so many."""
+        """Return at most `most` evenly spaced values from the minimum to the maximum."""
         steps = (self.high - self.low) // self.step + 1
         return np.arange(self.low, self.high + 1, self.step * math.ceil(steps / most))
 
 
 def column_spans(table: Table) -> dict[str, Span]:
-    """Return the span of each column of numbers, among some thousand rows of the table."""
+    """Return the span of each numeric column, from some thousand rows of the table."""
     game, found = table.game, dict[str, Span]()
     drawn = list(table.draw(DRAWN, 0))
     if not drawn:
