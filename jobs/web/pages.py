@@ -51,8 +51,10 @@ OF_A_PAGE = ("was", "take", "done", "right", "lost", "drawing")
 
 def signed(payoffs: Payoffs, value: float) -> str:
     """Return a difference with its sign: ``+4.1 points``."""
-    sign = "+" if value > 0 else "−" if value < 0 else "±"
-    return f"{sign}{payoffs.change(value)}"
+    text = payoffs.change(value)
+    if not value or text.startswith("under"):
+        return f"±{payoffs.change(0.0)}"
+    return f"{'+' if value > 0 else '−'}{text}"
 
 
 def arrows(text: str) -> str:
