@@ -36,6 +36,15 @@ from 1, payoffs are lists over players, in turn order; errors are sentences.
 
 from __future__ import annotations
 
+import sys
+
+if (
+    sys.argv[:1] == ["-m"]  # while Python looks for the module that it is to run
+    and sys.orig_argv[-len(sys.argv)].endswith("luckbase")
+    and not sys.flags.safe_path
+):
+    del sys.path[0]  # the current folder, whose files are not modules of ours
+
 import os
 from collections.abc import Mapping, Sequence
 from importlib import import_module

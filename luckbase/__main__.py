@@ -1,10 +1,5 @@
 """``python -m luckbase`` and ``luckbase``: the command line."""
 
-import sys
-
-if __name__ == "__main__" and not sys.flags.safe_path:
-    del sys.path[0]  # the current folder, whose files are not modules of ours
-
 import gc
 import os
 import signal

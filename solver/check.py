@@ -148,6 +148,11 @@ def _check_layout(game: Game, layout: Layout[Any]) -> None:
         done.add(tier)
     solved = InMemory(layout)
     for tier in layout.tiers():
+        if not solved.errors[tier] <= layout.most_error(tier):
+            raise GameError(
+                f"game {game.board.game}: tier {layout.tier_name(tier)}: solve_tier returns the "
+                f"bound {solved.errors[tier]:g}, and most_error says {layout.most_error(tier):g}"
+            )
         rows = np.arange(layout.rows(tier))
         states = layout.states_at(tier, rows)
         numbers, places = layout.locate(states)

@@ -1,9 +1,11 @@
-"""What strangers send, at random: manifests, batches of states, boards. Seconds by default; with
-FUZZ_SECONDS=1800 half an hour (CONTRIBUTING.md). Only our own errors may come of it, in a line."""
+"""Random input from strangers: manifests, files, batches of states, boards. Seconds by default;
+half an hour with FUZZ_SECONDS=1800 (CONTRIBUTING.md). Only our own errors may come of it, in a
+line."""
 
 import io
 import json
 import os
+import shutil
 import time
 
 import pyarrow as pa
@@ -13,6 +15,7 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
 import luckbase
+from luckbase import cluster
 from luckbase.cluster.table.frames import rows_in
 from luckbase.cluster.table.manifest import NAME
 from luckbase.solver.errors import LuckbaseError
@@ -20,7 +23,7 @@ from tests.cluster.table import hostile
 from tests.places import BOARDS
 
 SECONDS = float(os.environ.get("FUZZ_SECONDS", "6"))
-"""For all three together."""
+"""For all six together."""
 TINY = BOARDS / "press-your-luck" / "tiny.toml"
 NUMBERS = st.sampled_from([0, 1, -1, 7, 1 << 31, 1 << 40, 1 << 62, (1 << 63) - 1, 1 << 64, 0.5])
 TEXTS = st.sampled_from(["", "x", "../x", "/dev/zero", "tiers/a.parquet", "\0", "é", "0" * 64])
@@ -32,14 +35,21 @@ VALUES = st.recursive(
 
 
 @pytest.fixture(scope="module")
-def table(tmp_path_factory):
+def tables(tmp_path_factory):
+    """A full table with decisions, a search in one piece, and a search by stages."""
+    folder = tmp_path_factory.mktemp("fuzz")
     board = luckbase.load_board(TINY, frontier=1, decisions=2)
-    return luckbase.solve(board, results=tmp_path_factory.mktemp("fuzz")).table
+    jackpot = luckbase.load_board(BOARDS / "jackpot/tiny.toml")
+    return [
+        luckbase.solve(board, results=folder / "full").table,
+        cluster.solve_below(jackpot, results=folder / "piece", one_piece=1000).table,
+        cluster.solve_below(jackpot, results=folder / "stages", one_piece=0).table,
+    ]
 
 
 def fuzz(what, attempt):
-    """attempt(an example) for a third of the time, with other examples each round."""
-    until, over = time.monotonic() + SECONDS / 3, False
+    """attempt(an example) for a sixth of the time, with other examples each round."""
+    until, over = time.monotonic() + SECONDS / 6, False
     while not over:
 
         @seed(0 if SECONDS < 60 else time.time_ns())
@@ -70,8 +80,10 @@ def paths_in(value, path=()):
         yield from paths_in(each, (*path, key))
 
 
-def test_manifests(table, tmp_path):
-    copy = hostile.copy_of(table, tmp_path)
+@pytest.mark.parametrize("which", range(3))
+def test_manifests(tables, tmp_path, which):
+    copy = hostile.copy_of(tables[which], tmp_path)
+    state = {"open": (1, 2)} if which else {"scores": (0, 500, 1000), "earned": (0, 1, 0)}
     form = hostile.form_of(copy)
     places = [path for path in paths_in(form) if path]
     changes = st.lists(st.tuples(st.sampled_from(places), VALUES), min_size=1, max_size=3)
@@ -83,20 +95,83 @@ def test_manifests(table, tmp_path):
             try:
                 for key in path[:-1]:
                     inner = inner[key]
-                inner[path[-1]] = value
+                if isinstance(inner, dict) == isinstance(path[-1], str):
+                    inner[path[-1]] = value
             except (TypeError, LookupError):
                 continue
         hostile.sealed(copy, changed)
         luckbase.status(str(copy))
         with luckbase.open(copy) as opened:
-            opened.ask(scores=(0, 500, 1000), earned=(0, 1, 0))
+            opened.ask(state)
             assert opened.verify(5) is not None
 
     fuzz(changes, attempt)
     assert (copy / NAME).exists()
 
 
-def test_batches(table):
+def test_files(tables, tmp_path):
+    """Rows are changed, with all hashes right; then the table is read, and solved again."""
+    column = st.lists(VALUES, min_size=1, max_size=3) | st.lists(NUMBERS, min_size=1, max_size=3)
+    changes = st.tuples(
+        st.integers(0, 2), st.integers(0, 3), st.integers(0, 12), st.integers(0, 30), column,
+        st.booleans(),
+    )  # fmt: skip
+
+    def attempt(example):
+        which, file, column, row, cells, keeps_type = example
+        results = tmp_path / "t"
+        shutil.rmtree(results, ignore_errors=True)
+        copy = hostile.copy_of(tables[which], results)
+
+        def change(rows):
+            name = rows.column_names[column % rows.num_columns]
+            old = rows[name].to_pylist()
+            at = row % max(1, len(old))
+            new = [*old[:at], *cells, *old[at + len(cells) :]][: len(old)]
+            try:
+                array = pa.array(new, rows[name].type if keeps_type else None)
+                return rows.set_column(rows.column_names.index(name), name, array)
+            except (pa.ArrowException, OverflowError, UnicodeEncodeError, TypeError):
+                return rows
+
+        number = file % len(hostile.form_of(copy)["files"])
+        try:
+            hostile.rows_changed(copy, change, number)
+        except (pa.ArrowException, OSError):  # pyarrow does not write that
+            return
+        errors = [LuckbaseError("none")]
+        for step in (_read, _verify, _half):
+            try:
+                step(copy)
+            except LuckbaseError as error:
+                errors.append(error)
+        raise errors[-1]
+
+    fuzz(changes, attempt)
+
+
+def _read(copy):
+    with luckbase.open(copy) as opened:
+        assert sum(1 for _ in opened) >= 0
+        opened.export(str(copy.parents[2] / "out.csv"))
+
+
+def _verify(copy):
+    with luckbase.open(copy) as opened:
+        assert opened.verify(None) is not None
+
+
+def _half(copy):
+    """Solve what is missing of a half of the table."""
+    hostile.half(copy)
+    board = luckbase.open(copy).game.board
+    if board.game == "jackpot":
+        cluster.solve_below(board, results=copy.parents[2], one_piece=0)
+    else:
+        luckbase.solve(board, results=copy.parents[2])
+
+
+def test_batches(tables):
     lines = st.lists(
         st.dictionaries(st.sampled_from(["scores", "scores_1", "earned", "note", ""]), VALUES),
         min_size=1, max_size=3,
@@ -114,7 +189,7 @@ def test_batches(table):
         | st.tuples(st.just("csv"), mutated | st.binary())
         | st.tuples(st.just("parquet"), columns.map(in_parquet) | st.binary())
     )
-    with luckbase.open(table) as opened:
+    with luckbase.open(tables[0]) as opened:
         fuzz(contents, lambda it: opened.values(rows_in(it[1], it[0], "batch"), best=True))
 
 

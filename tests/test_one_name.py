@@ -16,7 +16,8 @@ TINY = ROOT / "boards/press-your-luck/tiny.toml"
 @pytest.fixture
 def notebook(tmp_path):
     """Somebody's folder, with modules of the names of our rooms."""
-    for name in ("solver.py", "cluster.py", "jobs/__init__.py", "tests.py"):
+    ours = "solver.py", "cluster.py", "jobs/__init__.py", "tests.py"
+    for name in (*ours, "json.py", "numpy.py", "numba.py", "pyarrow/__init__.py", "shlex.py"):
         path = tmp_path / name
         path.parent.mkdir(exist_ok=True)
         path.write_text("raise RuntimeError('a foreign module was imported')\n")
@@ -24,7 +25,8 @@ def notebook(tmp_path):
 
 
 def test_a_solve_in_a_folder_with_a_foreign_solver_and_cluster_and_jobs(notebook, ray_cluster):
-    """Nor the workers of a Ray cluster, which are told where the driver was started."""
+    """Workers of a Ray cluster do not import from the driver's folder, not even a `luckbase`."""
+    (notebook / "luckbase.py").write_text("raise RuntimeError('a foreign module was imported')")
     script = f"""
 import sys
 from luckbase import cluster, solver
@@ -33,7 +35,7 @@ solved = cluster.solve(board, workers=2, address={ray_cluster!r})
 with cluster.open_table(solved.table) as table:
     print(table.ask({{"scores": "0,1000,500", "earned": "0,1,0"}}).best, solved.ray)
 """
-    done = python("-c", script, cwd=notebook, check=False)
+    done = python("-P", "-c", script, cwd=notebook, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout.split() == ["play", "True"]
 

@@ -24,7 +24,7 @@ from pydantic import Field, PlainSerializer, computed_field
 from luckbase.cluster.machine import resident_memory
 from luckbase.cluster.table import RUNNING
 from luckbase.cluster.table.manifest import FileEntry, Goal, Manifest, Origin
-from luckbase.cluster.table.storage import storage_at
+from luckbase.cluster.table.storage import Folder, open_own, storage_at
 from luckbase.solver import sentences
 from luckbase.solver.errors import StoreError
 from luckbase.solver.result import AsText, Flat, OrNull, PythonOnly, Result, Rounded
@@ -252,8 +252,6 @@ class Watch:
         self._log = f"log/{self.began:%Y%m%dT%H%M%S.%f}-{os.getpid()}.log"
 
     def __enter__(self) -> Watch:
-        if not self._storage.anywhere:
-            (self.table / self._log).parent.mkdir(parents=True, exist_ok=True)
         logs = [name for name in self._storage.list("log/") if re.fullmatch(LOG_NAME, name)]
         for old in logs[: -LOGS + 1]:
             with suppress(OSError):
@@ -279,7 +277,7 @@ class Watch:
         if self._storage.anywhere:
             self._text += line
             return
-        with suppress(OSError), (self.table / self._log).open("a", encoding="utf-8") as file:
+        with suppress(OSError, StoreError), open_own(Folder(self.table).path_to(self._log)) as file:
             file.write(line)
 
     def show(self, progress: Progress, doing: list[dict[str, Any]]) -> None:
@@ -310,5 +308,7 @@ class Watch:
                 self._storage.put(RUNNING, content.encode())
                 return
             beside = self.table / f".{RUNNING}.{os.getpid()}"  # not flushed: losing it does no harm
-            beside.write_text(content)
+            beside.unlink(missing_ok=True)
+            with beside.open("x") as file:
+                file.write(content)
             beside.replace(self.table / RUNNING)

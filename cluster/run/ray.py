@@ -232,6 +232,7 @@ DRIVER = {
     "RAY_USAGE_STATS_ENABLED": "0",
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
     "RAY_IGNORE_UNHANDLED_ERRORS": "1",  # of tasks that are submitted again
+    "RAY_OVERRIDE_JOB_RUNTIME_ENV": "1",  # the folder of `ray job submit` is not for workers
     "RAY_grpc_client_keepalive_time_ms": "60000",
     "RAY_grpc_client_keepalive_timeout_ms": "10000",
 }
@@ -282,15 +283,14 @@ def ray_workers(
     local, settings = address == "local", dict[str, str]()
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="luckbase-")))
-        code: dict[str, Any]
         if local:
-            address, settings = stack.enter_context(_ray_here(workers, location.spill, store))
             # Its workers import the package from where this process does, so that numba finds the
-            # compiled functions of this path. Without a folder of their own they would import from
-            # the current one.
-            code = {"working_dir": str(folder)}
+            # compiled functions of this path.
+            address, settings = stack.enter_context(_ray_here(workers, location.spill, store))
         else:
-            code = {"py_modules": [str(_copy_of_package(folder))]}
+            _copy_package(folder)
+        # Workers would import from the current folder of this process without one of their own.
+        code = {"working_dir": str(folder)}
         stack.enter_context(_environment({**DRIVER, **os.environ, **settings}))
         stack.enter_context(redirect_stdout(sys.stderr))  # Ray prints what happens to nodes
         import ray
@@ -315,12 +315,11 @@ def ray_workers(
             _leave(ray)
 
 
-def _copy_of_package(folder: Path) -> Path:
+def _copy_package(folder: Path) -> None:
     """Copy the Python files of this package into a folder, without the links of a checkout."""
     for name, path in nodes.source_files():
         (folder / "luckbase" / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(path, folder / "luckbase" / name)
-    return folder / "luckbase"
 
 
 def _poll(list_nodes: Callable[[], Any], there: Nodes, closed: threading.Event) -> None:

@@ -45,6 +45,7 @@ from luckbase.cluster.run.worker import (
 from luckbase.cluster.table.format import (
     TierFile,
     Written,
+    check_payoffs,
     numbers_of,
     payoff_columns,
     row_group_rows,
@@ -480,7 +481,9 @@ class SolveTier(TierJob):
                     for plane, player in zip(flat, planes, strict=True):
                         plane[rows] = 0.0
                         if player >= 0:
-                            plane[rows] = numbers_of(group.column(names[player]))[in_group]
+                            column = numbers_of(group.column(names[player]))[in_group]
+                            check_payoffs(column, layout.game, file.path)
+                            plane[rows] = column
         return payoffs
 
 

@@ -33,7 +33,7 @@ from luckbase.cluster.run.worker import (
 from luckbase.cluster.search import files
 from luckbase.cluster.search.files import Ask, RequestedKeys
 from luckbase.cluster.search.shards import Asker, Cut, LevelShard, StageSample, cut_stage, ends_of
-from luckbase.cluster.table.format import number_rows, numbers_of, payoff_columns
+from luckbase.cluster.table.format import numbers_of, payoff_columns, stored_payoffs
 from luckbase.cluster.table.keyed import PayoffTable, write_states
 from luckbase.cluster.table.manifest import SHARDS, FileEntry, placed
 from luckbase.cluster.table.parquet import row_groups
@@ -297,7 +297,8 @@ class Sweep(_StageJob):
             at = np.searchsorted(keys, stored_keys)
             if not np.array_equal(keys[np.minimum(at, len(keys) - 1)], stored_keys):
                 raise CorruptTableError(f"{stored.place}: has other states than its search found")
-            rows[1 + at, 1:], is_over[at] = number_rows(read, names), False
+            rows[1 + at, 1:] = stored_payoffs(read, game, self.location.table / stored.place)
+            is_over[at] = False
         over = np.flatnonzero(is_over)
         if len(over):
             rows[1 + over, 1:] = final_payoffs(game, unpack_all(game.strides, keys[over]))

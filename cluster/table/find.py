@@ -23,8 +23,11 @@ from luckbase.cluster.table.manifest import (
     DECISIONS,
     NAME,
     TIERS,
+    Amount,
     Head,
     Manifest,
+    Whole,
+    adapter,
     as_its_file_begins,
     board_command,
     in_order,
@@ -43,6 +46,7 @@ from luckbase.solver.board.model import (
     rules_identity,
 )
 from luckbase.solver.errors import (
+    CorruptTableError,
     LuckbaseError,
     MissingTableError,
     OptionError,
@@ -420,12 +424,44 @@ def _changed_at(path: Path) -> str | None:
     return None
 
 
+@dataclass(frozen=True)
+class _Node:
+    """A machine of a solve that runs."""
+
+    node: str
+    slots: Whole
+    shards_done: Whole = 0
+
+
+@dataclass(frozen=True)
+class _Running:
+    """The content of ``running.json``, which a solve rewrites (`cluster.run.progress.Watch`)."""
+
+    host: str
+    process: Whole
+    since: str
+    at: str
+    shards: Whole
+    shards_total: Whole
+    states: Whole
+    states_total: Whole
+    seconds: Amount
+    states_a_second: Amount
+    finding: str | None
+    seconds_left: Amount | None
+    nodes: list[_Node]
+    memory: Whole
+    last_note: str
+
+
 def running(path: Path) -> dict[str, Any] | None:
     """Return the progress of a running solve of the table, on any machine; None without one."""
     try:
-        progress: dict[str, Any] = json.loads(storage_at(path).read(RUNNING))
+        content = storage_at(path).read_tagged(RUNNING)[0]
+        adapter(_Running).validate_json(content)
+        progress: dict[str, Any] = json.loads(content)
         age = datetime.now().astimezone() - datetime.fromisoformat(progress["at"])
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, TypeError, CorruptTableError):
         return None
     with suppress(LuckbaseError, OSError):
         writer = read_manifest(storage_at(path), path).writer

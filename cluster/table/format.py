@@ -45,6 +45,8 @@ FILE_ROWS = 1 << 24
 """Approximate maximum rows of a file of a full table: about 80 MB and 1.4 core seconds."""
 ROW_GROUP = 65_536
 """Approximate rows of a row group; a lookup decodes one in 1 ms."""
+ROUNDED = 1e-6
+"""By how much stored payoffs may be outside the range of the game, relative to its ends."""
 NULLABLE = ("best", "margin")
 """Columns that may hold nulls."""
 ASCENDING = ("key",)
@@ -277,9 +279,20 @@ def _filled(chunk: pa.Array, missing: float) -> NDArray[Any]:
     return filled
 
 
-def number_rows(table: Any, names: Sequence[str]) -> NDArray[Any]:
-    """Return the numbers (n, k) of these columns, row by row."""
-    return np.stack([numbers_of(table.column(name)) for name in names], axis=1)
+def stored_payoffs(table: Any, game: Game, where: Path) -> NDArray[Any]:
+    """Return the payoffs (n, players) in the columns of a table. Raises as `check_payoffs`."""
+    payoffs = np.stack([numbers_of(table.column(name)) for name in payoff_columns(game)], axis=1)
+    check_payoffs(payoffs, game, where)
+    return payoffs
+
+
+def check_payoffs(payoffs: NDArray[Any], game: Game, where: Path) -> None:
+    """Raise CorruptTableError for payoffs that are no numbers or outside the range of the game:
+    kernels do not take them. where: the table or the file."""
+    low, high = game.payoff_span
+    slack = 0.0 if game.known_range is None else ROUNDED * max(1.0, abs(low), abs(high))
+    if payoffs.size and not (low - slack <= payoffs.min() and payoffs.max() <= high + slack):
+        raise CorruptTableError(f"{where}: has payoffs that no state of this game has")
 
 
 def column_of(values: NDArray[Any], nulls: NDArray[np.bool_] | None = None) -> pa.Array:

@@ -34,6 +34,7 @@ from luckbase.cluster.table.columns import DECISION_COLUMNS, names_of
 from luckbase.cluster.table.format import nullable, payoff_columns
 from luckbase.cluster.table.parts import PIECE
 from luckbase.cluster.table.storage import attempt, is_special
+from luckbase.solver.board.file import open_regular
 from luckbase.solver.errors import OptionError, StateError
 from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.fields import is_state
@@ -268,7 +269,9 @@ def read_rows(source: str) -> tuple[str, pa.Table]:
             kind = "jsonl" if data.lstrip()[:1] == b"{" else "csv"
             kind = "parquet" if data[:4] == b"PAR1" else kind
         else:
-            kind, data = format_of(source), Path(source).read_bytes()
+            kind = format_of(source)
+            with open(source, "rb", opener=open_regular) as file:
+                data = file.read()
     except OSError as error:
         raise OptionError(f"{source}: {error.strerror or error}") from None
     return kind, rows_in(data, kind, source)

@@ -23,9 +23,9 @@ from luckbase.cluster.table.format import (
     names_column,
     new_entry,
     nullable,
-    number_rows,
     numbers_of,
     payoff_columns,
+    stored_payoffs,
     write_file,
 )
 from luckbase.cluster.table.manifest import FileEntry
@@ -60,7 +60,7 @@ class KeyPart(Part):
         table = file.read(number, ["key", *self.columns, "best", "margin"])
         columns = {name: numbers_of(table.column(name)) for name in ("key", "margin")}
         best = self.codes_of(table.column("best"))
-        return columns | {"values": number_rows(table, self.columns), "best": best}
+        return columns | {"values": stored_payoffs(table, self.game, file.path), "best": best}
 
     def states_in(self, entry: FileEntry, start: int, table: Any, rows: Ints) -> Ints:
         return self._states(numbers_of(table.column("key"))[rows])
@@ -181,11 +181,8 @@ class KeyPart(Part):
     def holds(self, states: Ints) -> NDArray[np.bool_]:
         return np.asarray(self._find(states)["file"] >= 0)
 
-    def errors_of(self, states: Ints) -> Floats:
-        bounds = np.array([entry.error for entry in self.entries])
-        if len(np.unique(bounds)) == 1:
-            return np.full(len(states), self.error)
-        return np.asarray(bounds[self._find(states)["file"]])
+    def files_of(self, states: Ints) -> Ints:
+        return self._find(states)["file"]
 
     def lookup(self, states: Ints) -> tuple[Floats, NDArray[np.bool_]]:
         """As `Part.lookup`; states inside a turn are computed by solving the rest of the turn."""

@@ -76,7 +76,7 @@ _ID = re.compile(r"[0-9a-f]{8}")
 CHECK = 32
 """Number of hexadecimal digits of a hash."""
 Raw = bytes  # the manifest has a property `bytes`
-_END = ',"check":"'
+_END = b',"check":"'
 Whole = Annotated[int, Field(ge=0, lt=1 << 63)]
 Key = Annotated[int, Field(ge=0, lt=1 << 64)]
 Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -98,7 +98,7 @@ class Head:
 class Roots:
     """The roots of a search: `start` has the fields of each root, ordered by key."""
 
-    start: list[dict[str, Any]]
+    start: Annotated[list[dict[str, Any]], Field(min_length=1)]
 
 
 @dataclass(frozen=True)
@@ -591,8 +591,13 @@ def _goal_form(goal: Goal) -> dict[str, Any]:
 
 def seal(form: dict[str, Any]) -> Raw:
     """Return JSON of `form` with its check as the last key."""
-    body = json.dumps(form, sort_keys=True, separators=(",", ":"), allow_nan=False)[:-1]
-    return f'{body}{_END}{digest(body)}"}}\n'.encode()
+    body = json.dumps(form, sort_keys=True, separators=(",", ":"), allow_nan=False)[:-1].encode()
+    return body + _check_of(body)
+
+
+def _check_of(body: Raw) -> Raw:
+    """Return the end of a manifest, with the check of what comes before it."""
+    return _END + hashlib.sha256(body).hexdigest()[:CHECK].encode() + b'"}\n'
 
 
 def decoded(content: Raw, where: Path) -> Manifest:
@@ -601,21 +606,18 @@ def decoded(content: Raw, where: Path) -> Manifest:
     path = where / NAME
     if sum(map(content.count, (b",", b"[", b"{"))) > MAX_VALUES:
         raise CorruptTableError(_changed(path, "is larger than any that luckbase writes"))
-    try:
-        text = content.decode("utf-8")
-    except UnicodeDecodeError:
-        raise CorruptTableError(_changed(path, "is not text")) from None
-    body, end, check = text.rpartition(_END)
-    if not end or check != f'{digest(body)}"}}\n':
+    body, end, check = content.rpartition(_END)
+    if end + check != _check_of(body):
         raise CorruptTableError(_changed(path, "its check does not match"))
+    body += b"}"
     try:
-        found = _adapter(_Version).validate_json(body + "}").format
+        found = adapter(_Version).validate_json(body).format
         if found != FORMAT:
             raise ForeignTableError(
                 f"{path}: format {found}; expected {FORMAT}; a newer luckbase wrote it: update "
                 "this one"
             )
-        return _manifest_of(_adapter(_Form).validate_json(body + "}", strict=True))
+        return _manifest_of(adapter(_Form).validate_json(body, strict=True))
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         at = ".".join(map(str, first["loc"]))
@@ -635,6 +637,9 @@ def _manifest_of(form: _Form) -> Manifest:
     for part in [goal.part for goal in form.goals] + [level.part for level in form.levels]:
         if not _PART.fullmatch(part) or part == DECISIONS:
             raise ValueError("has a goal or a level of no part")
+    for goal in form.goals:
+        if goal.part != (search_part(goal.roots) if goal.roots else TIERS):
+            raise ValueError(f"the roots of {goal.part} are others")
     for entry in (*form.files, *(form.next.files if form.next else ())):
         if why := _why_no_file(entry):
             raise ValueError(f"file {entry.name[:60]}: {why}")
@@ -672,8 +677,9 @@ def _why_no_file(entry: FileEntry) -> str:
 T = TypeVar("T")
 
 
-@lru_cache(maxsize=2)
-def _adapter(kind: type[T]) -> TypeAdapter[T]:
+@lru_cache(maxsize=4)
+def adapter(kind: type[T]) -> TypeAdapter[T]:
+    """Return what checks JSON against a type."""
     return TypeAdapter(kind)
 
 

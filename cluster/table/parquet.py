@@ -41,13 +41,15 @@ CACHED_BYTES = 640 << 20
 """Bytes of decoded row groups that a part keeps, 0.1 to 2 MB each."""
 MAX_FETCHED = 128 << 20
 """Maximum bytes of a store's row groups that are kept for later queries."""
-MAX_GROUP_BYTES = 512 << 20
+MAX_GROUP_BYTES = 256 << 20
 """Bytes of the columns of a row group before compression; ours have 10 MB or so."""
+MAX_TEXT = 1000
+"""Bytes of a text: the name of an action, or a field of a state. A text may be in every row."""
 _KINDS: dict[str, Callable[[Any], bool]] = {
     "key": pa.types.is_uint64, "best": pa.types.is_dictionary, "to_act": pa.types.is_int8,
     "margin": pa.types.is_float64,
 }  # fmt: skip
-"""The types of the columns that are read, except payoffs."""
+"""The types of the columns that are read, except payoffs and the fields of states."""
 GROUPS_A_JOB = 32
 """Row groups that a thread decodes at a time."""
 Span = tuple[int, int]
@@ -196,8 +198,10 @@ class TableFile:
         try:
             if metadata is None:
                 metadata = pq.read_metadata(pa.BufferReader(self._footer()))
+            columns = map(metadata.schema.column, range(metadata.num_columns))
+            texts = [each.name for each in columns if each.physical_type == "BYTE_ARRAY"]
             self._file = pq.ParquetFile(
-                self._window, metadata=metadata, read_dictionary=["best"], pre_buffer=False
+                self._window, metadata=metadata, read_dictionary=texts, pre_buffer=False
             )
             starts, self._checks = zip(*json.loads(metadata.metadata[CHECKS.encode()]), strict=True)
         except (
@@ -211,10 +215,10 @@ class TableFile:
     def _check_shape(self) -> None:
         """Raise CorruptTableError if the footer does not match the entry's rows and columns."""
         entry, metadata = self.entry, self.metadata
-        for column in self.schema:
-            payoff = pa.types.is_floating if column.name.startswith("payoff_") else None
-            is_kind = _KINDS.get(column.name, payoff)
-            if is_kind is not None and not is_kind(column.type):
+        for column in self._file.schema_arrow:
+            payoff = column.name.startswith("payoff_")
+            is_kind = _KINDS.get(column.name, pa.types.is_floating if payoff else _is_field)
+            if not is_kind(column.type):
                 raise self._changed(f"its column {column.name[:40]} has another type")
         groups = max(1, -(-entry.rows // entry.row_group_rows))
         if (metadata.num_rows, metadata.num_row_groups) != (entry.rows, groups):
@@ -227,7 +231,9 @@ class TableFile:
         """Raise CorruptTableError if a row group has the wrong rows or is too large for memory."""
         entry, group = self.entry, self.metadata.row_group(number)
         rows = min(entry.row_group_rows, entry.rows - number * entry.row_group_rows)
-        if group.num_rows != rows or not 0 <= group.total_byte_size <= MAX_GROUP_BYTES:
+        start, stop = self.bytes_of(number)
+        size = max(group.total_byte_size, stop - start, 8 * rows * group.num_columns)
+        if group.num_rows != rows or group.total_byte_size < 0 or size > MAX_GROUP_BYTES:
             raise self._changed(f"row group {number + 1} has other rows, or too many bytes")
 
     def _read(self, start: int, stop: int) -> bytes:
@@ -278,7 +284,7 @@ class TableFile:
 
     @property
     def schema(self) -> Any:
-        return self._file.schema_arrow
+        return self._texts_decoded(self._file.schema_arrow.empty_table()).schema
 
     def check(self, group: int) -> bytes:
         """Return the bytes of a row group, checked."""
@@ -293,14 +299,41 @@ class TableFile:
             self._check_group(group)
             self._window.sections = [(self._starts[group], self.check(group))]
             rows = self._file.read_row_group(group, columns=list(columns), use_threads=False)
-            return rows.select(list(columns))
+            return self._texts_decoded(rows.select(list(columns)))
         except (OSError, pa.ArrowException, LookupError) as error:
             raise self._changed(_line(error)) from None
         finally:
             self._window.sections = []
 
+    def _texts_decoded(self, rows: Any) -> Any:
+        """Return columns with the texts of states as text; they are read dictionary-coded, for a
+        long text in every row could fill the memory."""
+        for i, name in enumerate(rows.column_names):
+            column = rows.column(i)
+            if not pa.types.is_dictionary(column.type):
+                continue
+            if any(_longest(chunk.dictionary) > MAX_TEXT for chunk in column.chunks):
+                raise self._changed(f"its column {name[:40]} has too long a text")
+            if name != "best":
+                chunks = [chunk.dictionary_decode() for chunk in column.chunks]
+                rows = rows.set_column(i, name, pa.chunked_array(chunks, column.type.value_type))
+        return rows
+
     def close(self) -> None:
         self._file.close()
+
+
+def _is_field(kind: Any) -> bool:
+    """Whether a column of this type may have a field of states."""
+    return bool(
+        pa.types.is_integer(kind) or pa.types.is_boolean(kind) or pa.types.is_dictionary(kind)
+    )
+
+
+def _longest(texts: Any) -> int:
+    """Return the bytes of the longest of texts."""
+    ends = np.frombuffer(texts.buffers()[1], np.int32)[texts.offset :][: len(texts) + 1]
+    return int(np.diff(ends).max(initial=0)) if len(texts) else 0
 
 
 def _line(error: BaseException) -> str:

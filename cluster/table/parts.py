@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from luckbase.cluster.table.format import as_table, labelled, number_rows, payoff_columns
+from luckbase.cluster.table.format import as_table, labelled, payoff_columns, stored_payoffs
 from luckbase.cluster.table.manifest import KEY_SHIFT, FileEntry, Manifest, file_error
 from luckbase.cluster.table.parquet import AHEAD, RowGroups, TableFile
 from luckbase.cluster.table.storage import Storage
@@ -32,6 +32,7 @@ from luckbase.solver.search.bellman import (
     chosen,
     evaluate,
     final_payoffs,
+    margins_of,
     payoffs_of,
     sums_differ,
 )
@@ -67,6 +68,13 @@ class Rows:
     def best_names(self) -> list[str | None]:
         """The names of the best actions; None for -1."""
         return named(self.best, self.labels)
+
+
+def distance(numbers: Floats, others: Floats) -> Floats:
+    """Return (n,) how far numbers are apart: 0 for two that are NaN, infinite if one is."""
+    distances = np.abs(numbers - others)
+    same = np.isnan(numbers) & np.isnan(others)
+    return np.where(same, 0.0, np.where(np.isnan(distances), np.inf, distances))
 
 
 def named(codes: NDArray[np.int16], labels: Sequence[str]) -> list[str | None]:
@@ -163,8 +171,14 @@ class Part(ABC):
         """Return numbers (n,) by which the part orders the states (n, fields)."""
 
     @abstractmethod
+    def files_of(self, states: Ints) -> Ints:
+        """Return (n,) the numbers of the files that hold states (n, fields) of the part."""
+
     def errors_of(self, states: Ints) -> Floats:
         """Return error bounds (n,) of the payoffs of states (n, fields), by their files."""
+        bounds = np.array([entry.error for entry in self.entries])
+        same = len(np.unique(bounds)) == 1
+        return np.full(len(states), bounds[0]) if same else bounds[self.files_of(states)]
 
     @abstractmethod
     def decode(self, file: TableFile, number: int, kind: str) -> Any:
@@ -259,29 +273,32 @@ class Part(ABC):
         """Return the Bellman residuals (n,) of solved states (n, fields): the largest difference
         over players between the stored payoff and the payoff by the rules from stored children.
 
-        In the full table, also the error of a wrong best action. In a search, any of tied actions
-        counts as right.
+        Also the error of a wrong best action, or of a wrong margin. In a search, any of tied
+        actions counts as right.
         """
         rows, edges = self.stored(states), expand(self.game, states)
         q = evaluate(edges, self.children(edges))
-        both = np.flatnonzero(edges.kinds == SIMULTANEOUS)
-        if len(both):
-            exact = payoffs_of(edges.kinds, edges.actors, q, self.tolerance)
-            residuals = np.asarray(np.abs(exact - rows.values).max(axis=1))
-            residuals[both] = np.maximum(residuals[both], sums_differ(q, both) / 2)
-            return residuals
         payoffs = q.of_actors(edges.actors)
         short = np.maximum.reduceat(payoffs, q.first[:-1])[q.states] - payoffs
         apart = np.abs(q.values - rows.values[q.states]).max(axis=1)
+        at = self.taken(rows, q, edges.actors, states)
+        worse, tie = short[at], self.game.tie_tolerance
         if self.dense:
-            at = self.taken(rows, q, edges.actors, states)
-            short, tie = short[at], self.game.tie_tolerance
-            off = apart[at] - np.minimum(short, tie)  # a kernel may store the tied action's
-            return np.asarray(np.maximum(0.0, np.maximum(off, short - tie)))
-        tied = short <= self.tolerance + ROUNDING
-        off = np.minimum.reduceat(np.where(tied, apart, np.inf), q.first[:-1])
-        worse = short[self.taken(rows, q, edges.actors, states)]
-        return np.asarray(np.maximum(off, np.where(worse <= self.tolerance + ROUNDING, 0.0, worse)))
+            off = apart[at] - np.minimum(worse, tie)  # a kernel may have what the tied one pays
+            residuals = np.maximum(0.0, np.maximum(off, worse - tie))
+        else:
+            tie = self.tolerance + ROUNDING
+            off = np.minimum.reduceat(np.where(short <= tie, apart, np.inf), q.first[:-1])
+            residuals = np.maximum(off, np.where(worse <= tie, 0.0, worse))
+            assert rows.margins is not None
+            off = distance(margins_of(q, edges.actors, at), rows.margins) / 2
+            residuals = np.maximum(residuals, off)
+        both = np.flatnonzero(edges.kinds == SIMULTANEOUS)
+        if len(both):
+            exact = payoffs_of(edges.kinds, edges.actors, q, self.tolerance)[both]
+            off = np.abs(exact - rows.values[both]).max(axis=1)
+            residuals[both] = np.maximum(off, sums_differ(q, both) / 2)
+        return np.asarray(residuals)
 
     # --- all rows ----------------------------------------------------------------------------
 
@@ -328,7 +345,7 @@ class Part(ABC):
         best, labels = labelled(batch.rows.column("best"))
         values = np.full((len(best), self.game.players), np.nan)
         if self.paid:
-            values = number_rows(batch.rows, self.columns)
+            values = stored_payoffs(batch.rows, self.game, self.where)
         return Rows(batch.states, values, best, labels)
 
     def scan(self, entries: Sequence[FileEntry] | None = None) -> Iterator[Rows]:
@@ -416,7 +433,7 @@ class TierPart(Part):
     def decode(self, file: TableFile, number: int, kind: str) -> NDArray[Any]:
         if kind == "best":
             return self.codes_of(file.read(number, ["best"]).column(0))
-        return number_rows(file.read(number, self.columns), self.columns)
+        return stored_payoffs(file.read(number, self.columns), self.game, file.path)
 
     def states_in(self, entry: FileEntry, start: int, table: Any, rows: Ints) -> Ints:
         tier = self.tier_of_number[entry.tier]
@@ -449,9 +466,8 @@ class TierPart(Part):
     def holds(self, states: Ints) -> NDArray[np.bool_]:
         return self._files(self.keys(states)) >= 0
 
-    def errors_of(self, states: Ints) -> Floats:
-        bounds = np.array([entry.error for entry in self.entries])
-        return bounds[self._files(self.keys(states))]
+    def files_of(self, states: Ints) -> Ints:
+        return self._files(self.keys(states))
 
     def row_groups_of(self, keys: Ints) -> GroupRows:
         order = np.argsort(keys, kind="stable")

@@ -189,10 +189,19 @@ class Folder(Storage):
                 "locks there; expected a mount without it, or an object store"
             )
 
+    def path_to(self, name: str) -> Path:
+        """Return the path of a file to write, and make its folder. Raises StoreError if the folder
+        is a link, because files behind it are not the table's."""
+        path = self.path / name
+        for folder in path.parents[: len(Path(name).parts) - 1]:
+            if folder.is_symlink():
+                raise StoreError(f"{folder}: is a link; expected a folder of the table's own")
+        make_folder(path.parent)
+        return path
+
     def put(self, name: str, content: bytes | Path) -> None:
-        final = self.path / name
+        final = self.path_to(name)
         written = self.written(name, content) if isinstance(content, bytes) else content
-        make_folder(final.parent)
         try:
             os.replace(written, final)
         except OSError:
@@ -230,9 +239,8 @@ class Folder(Storage):
         return content, tag_of(content)
 
     def put_if_absent(self, name: str, content: bytes | Path) -> bool:
-        final = self.path / name
+        final = self.path_to(name)
         written = self.written(name, content) if isinstance(content, bytes) else content
-        make_folder(final.parent)
         done = True
         try:
             os.link(written, final)
@@ -254,10 +262,9 @@ class Folder(Storage):
 
     @contextmanager
     def _alone(self, name: str) -> Iterator[None]:  # excludes all processes on all hosts
-        lock = self.path / f"{name}.lock"
         while True:
-            make_folder(lock.parent)
-            with lock.open("a") as file:
+            lock = self.path_to(f"{name}.lock")
+            with _lock_file(lock) as file:
                 _lock(file, lock)
                 if _is_at(file, lock):
                     yield
@@ -274,7 +281,7 @@ class Folder(Storage):
                         if path.startswith(prefix) or prefix.startswith(path)]  # fmt: skip
             for name in names:
                 if f"{at}{name}".startswith(prefix):
-                    with suppress(FileNotFoundError):  # a running solve has just moved it
+                    with suppress(OSError):  # a running solve has just moved it, or a bad link
                         stat = os.stat(f"{folder}/{name}")
                         details[f"{at}{name}"] = Stored(stat.st_size, stat.st_mtime)
         return dict(sorted(details.items()))
@@ -286,9 +293,7 @@ class Folder(Storage):
             path.unlink(missing_ok=True)
 
     def temporary(self, name: str) -> Path:
-        path = self.path / f"{name}.{attempt()}.part"
-        make_folder(path.parent)
-        return path
+        return self.path_to(f"{name}.{attempt()}.part")
 
 
 class Memory(Storage):
@@ -349,15 +354,26 @@ class Memory(Storage):
 
 
 def _opened(path: Path) -> IO[bytes]:
-    """Open a file for reading. Raises CorruptTableError for a pipe or a device."""
-    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    kind = os.fstat(handle).st_mode
-    if stat.S_ISREG(kind):
-        return os.fdopen(handle, "rb", buffering=0)
-    os.close(handle)
-    if stat.S_ISDIR(kind):
-        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-    raise CorruptTableError(f"{path}: is a pipe or a device; expected a file")
+    """Open a file to read. Raises CorruptTableError for a pipe or a device."""
+    from luckbase.solver.board.file import SPECIAL, open_regular  # and pydantic
+
+    try:
+        return open(path, "rb", buffering=0, opener=open_regular)
+    except OSError as error:
+        if error.strerror == SPECIAL:
+            raise CorruptTableError(f"{path}: {SPECIAL}") from None
+        raise
+
+
+def open_own(path: Path) -> IO[str]:
+    """Open a file that luckbase writes beside a table's data, at its end. Raises OSError for a
+    link, a pipe or a device."""
+    from luckbase.solver.board.file import open_regular  # and pydantic
+
+    def opener(name: str, flags: int) -> int:
+        return open_regular(name, flags | os.O_NOFOLLOW)
+
+    return open(path, "a", encoding="utf-8", opener=opener)
 
 
 def check_small(path: object, size: int) -> None:
@@ -369,6 +385,15 @@ def check_small(path: object, size: int) -> None:
 def _unless_gone(error: OSError) -> None:
     if not isinstance(error, FileNotFoundError | NotADirectoryError):
         raise error
+
+
+def _lock_file(path: Path) -> IO[str]:
+    try:
+        return open_own(path)
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.EINVAL, errno.EISDIR):
+            raise StoreError(f"{path}: is no file of luckbase's; remove it") from None
+        raise
 
 
 def _lock(file: IO[Any], path: Path) -> None:

@@ -225,11 +225,9 @@ class Table(Lookup):
         on_rows: OnRows = notebook.on_rows,
     ) -> Verdict:  # fmt: skip
         """Check all bytes against the manifest, then the payoffs of `sample` rows (None: all)
-        against the rules.
+        against the rules, and solve small searches again. Faults are part of the verdict.
 
         on_rows: called with the number of rows done and the total; (0, …) when either check begins.
-
-        Raises CorruptTableError if a child of a row is missing.
         """
         from luckbase.cluster.table.verify import verify
 

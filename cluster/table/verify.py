@@ -1,14 +1,15 @@
 """Verify a table: first its files, then its values against the rules.
 
 **Files.** Every file that the manifest names is there, byte for byte as it was written, with its
-rows and its keys; there are no others beside them; the manifest is as luckbase wrote it and names
-the tiers, rows and keys that the rules and the board ask for.
+rows and its keys. There are no other files beside them. The manifest is as luckbase wrote it and
+names the tiers, rows and keys that the rules and the board need. No error is larger than a solve of
+this game leaves (`Layout.most_error`), and the roots of searches are in the table.
 
 **Values.** The Bellman residual of rows: the payoff recomputed from the rules (not the kernel) over
-the stored payoffs of the children, minus the stored payoff, largest over players. Of tied actions
-any one that the stored payoffs agree with will do. What is allowed is `bellman.most_residual` of
-the file's error, without what the rules themselves cut off, which shows in no residual. Above a
-rounded table it is the error where all decisions are told: those that are not are ties.
+the stored payoffs of the children, minus the stored payoff, largest over players
+(`Part.residuals`). The largest residual allowed is `bellman.most_residual` of the file's error,
+without `Game.cut_error`, which shows in no residual. A residual is one step of the rules, so a
+small search is also solved again, and every row and the error are compared.
 """
 
 from __future__ import annotations
@@ -34,19 +35,23 @@ from luckbase.cluster.table.format import (
     row_group_rows,
     tier_files,
 )
+from luckbase.cluster.table.keyed import KeyPart, PayoffTable, solved_rows
 from luckbase.cluster.table.manifest import TIERS, FileEntry, Manifest, row_spans
 from luckbase.cluster.table.parquet import TableFile
-from luckbase.cluster.table.parts import Part, TierPart, drawn_rows
+from luckbase.cluster.table.parts import Part, TierPart, distance, drawn_rows, named
 from luckbase.cluster.table.storage import storage_at
 from luckbase.cluster.table.writer import check_bytes, files_there, read_manifest
+from luckbase.solver.compiled import compile_on
 from luckbase.solver.dense import decisions_in_order
+from luckbase.solver.errors import CorruptTableError, GameError, SearchLimitError, StateError
 from luckbase.solver.game.arrays import Ints
-from luckbase.solver.game.capabilities import DecisionLayout, Layout, rounding
+from luckbase.solver.game.capabilities import DecisionLayout, Layout, most_search_error, rounding
 from luckbase.solver.game.game import load_game
 from luckbase.solver.result import Flat, PythonOnly, Result
 from luckbase.solver.search.bellman import most_residual
-from luckbase.solver.search.expand import who_acts
-from luckbase.solver.sentences import fields, html_facts, many
+from luckbase.solver.search.expand import expand, who_acts
+from luckbase.solver.search.game_graph import Graph
+from luckbase.solver.sentences import fields, html_facts, many, some
 
 if TYPE_CHECKING:
     from luckbase.cluster.table.lookup import Lookup
@@ -55,7 +60,8 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class Residuals(Result):
     """What the rows checked gave. worst: the residual that is the largest beside what its file
-    allows, `bound`; state: where, as fields. faults: rows whose residual is above what theirs do.
+    allows, `bound`; state: where, as fields. faults: rows whose residual is above what theirs do;
+    files: the places of these rows.
     """
 
     rows: Annotated[int, Field(serialization_alias="rows_checked")]
@@ -64,6 +70,7 @@ class Residuals(Result):
     mean: Annotated[float, Field(serialization_alias="mean_residual")]
     state: Annotated[dict[str, Any], Field(serialization_alias="worst_state")]
     faults: PythonOnly[int]
+    files: PythonOnly[tuple[str, ...]] = ()
 
 
 _NAMES = ("worst_residual", "worst_bound", "mean_residual", "worst_state")
@@ -107,17 +114,33 @@ def verify(
 ) -> Verdict:
     """Check every byte of the table's files, if it has any, then `sample` rows (None: all).
 
+    What is wrong is a fault of the verdict, not an error.
     on_rows: called with how many rows are done, and of how many; with (0, …) when a check begins.
     """
     files = () if table.manifest is None else table.manifest.files
+    residuals = None
     faults = check_files(table, on_rows)
     if not faults:
         faults = check_columns(table, sample, seed)
-    if faults or not table.rows:
-        return Verdict(faults, len(files), None)
-    residuals = check_residuals(table, sample, seed, on_rows)
+    try:
+        if not faults:
+            faults = check_roots(table)
+        if not faults and table.rows:
+            residuals, faults = _check_values(table, sample, seed, on_rows)
+            faults += check_searches(table)
+    except CorruptTableError as error:
+        faults = [str(error)]
+    return Verdict(faults, len(files), residuals)
+
+
+def _check_values(
+    table: Lookup, sample: int | None, seed: int, on_rows: OnRows
+) -> tuple[Residuals, list[str]]:
+    """Return the residuals of rows, and the faults of payoffs and best actions."""
+    residuals, faults = check_residuals(table, sample, seed, on_rows), list[str]()
     if residuals.faults:
-        of = f"{residuals.faults:,} of {many(residuals.rows, 'row')}"
+        of = f"{', '.join(some(5, residuals.files))}: {residuals.faults:,} of "
+        of += many(residuals.rows, "row")
         have = "a residual above what the error of their file allows"
         worst = f"the worst, {residuals.worst:.2e}, allowed {residuals.bound:.2e}"
         faults.append(
@@ -132,7 +155,7 @@ def verify(
             faults.append(
                 f"{of} another best action than its tier solved again; the first is {fields(state)}"
             )
-    return Verdict(faults, len(files), residuals)
+    return residuals, faults
 
 
 def check_files(table: Lookup, on_rows: OnRows = notebook.on_rows) -> list[str]:
@@ -145,7 +168,10 @@ def check_files(table: Lookup, on_rows: OnRows = notebook.on_rows) -> list[str]:
     for part in table.parts:
         for entry in part.entries:
             if entry.name not in faults_by_name:
-                faults += _check_entry(part, entry)
+                try:
+                    faults += _check_entry(part, entry)
+                except CorruptTableError as error:
+                    faults.append(str(error))
         if isinstance(part, TierPart) and part.paid:
             faults += [
                 f"{table.where / name}: is not in the manifest, which says complete"
@@ -185,39 +211,37 @@ def _check_entry(part: Part, entry: FileEntry) -> list[str]:
     fault."""
     with part.groups.passing(entry) as file:
         faults = []
-        if entry.error > _most_error(part, entry):
+        if entry.error > most_error(part, entry):
             faults.append(f"its error {entry.error:.2e} is larger than any solve leaves")
         if isinstance(part, TierPart):
             faults += _check_tier(part, entry, file.groups)
         else:
-            keys = [numbers_of(file.read(i, ["key"]).column(0)) for i in range(file.groups)]
-            all_keys = np.concatenate(keys)
-            ends = (int(all_keys[0]), int(all_keys[-1])) if len(all_keys) else (0, 0)
-            if ends != (entry.first_key, entry.last_key):
+            first, last, ascends = 0, -1, True
+            for number in range(file.groups):
+                keys = numbers_of(file.read(number, ["key"]).column(0))
+                if len(keys):
+                    first = first if number else int(keys[0])
+                    ascends &= last < int(keys[0]) and bool((keys[1:] > keys[:-1]).all())
+                    last = int(keys[-1])
+            if (first, max(0, last)) != (entry.first_key, entry.last_key):
                 faults.append("its first or last key is not what the manifest says")
-            if (all_keys[1:] <= all_keys[:-1]).any():
+            if not ascends:
                 faults.append("its keys do not ascend")
         return [f"{file.path}: {why}" for why in faults]
 
 
-GAP = 1e-6
-"""Of the range of payoffs: more than the bounds of certified payoffs are apart."""
-
-
-def _most_error(part: Part, entry: FileEntry) -> float:
-    """Return the most that the error of a file of ours can be, by the game alone."""
-    game = part.game
+def most_error(part: Part, entry: FileEntry) -> float:
+    """Return the largest error of a file that a solve leaves, computed from the game alone."""
+    if not isinstance(part, TierPart):
+        return most_search_error(part.game)
+    tier = part.tier_of_number[entry.tier]
     if isinstance(part, DecisionPart):
-        tier = part.tier_of_number.get(entry.tier)
-        return 0.0 if tier is None else part.plan.decision_error(tier)
-    stored = rounding(part.layout) if isinstance(part, TierPart) else 0.0
-    return stored + game.cut_error + game.float64_error + GAP * float(np.ptp(game.payoff_range))
+        return part.plan.decision_error(tier)
+    return part.layout.most_error(tier) + rounding(part.layout)
 
 
 def _check_tier(part: TierPart, entry: FileEntry, groups: int) -> list[str]:
-    tier = part.tier_of_number.get(entry.tier)
-    if tier is None:
-        return ["is of a tier that this board does not have"]
+    tier = part.tier_of_number[entry.tier]
     layout, first = part.layout, entry.first_row  # however the tier is cut in files
     fine = (entry.first_key, entry.last_key) == key_range(entry.tier, entry.rows, first)
     if isinstance(part, DecisionPart):
@@ -241,7 +265,7 @@ def check_residuals(
     """
     paid = sum(part.rows for part in table.parts if part.paid)
     total = paid if sample is None else min(sample, paid)
-    done = faults = 0
+    done, faults, files = 0, 0, set[str]()
     worst, bound, summed = -1.0, 1.0, 0.0
     where: dict[str, Any] = {}
     on_rows(done, total)
@@ -253,11 +277,15 @@ def check_residuals(
         if not residuals[at] / allowed[at] <= worst / bound:
             worst, bound = float(residuals[at]), float(allowed[at])
             where = table.game.describe(states[at])
-        faults += int((~(residuals <= allowed)).sum())
+        wrong = states[~(residuals <= allowed)]
+        if len(wrong):
+            faults += len(wrong)
+            files |= {part.entries[i].place for i in set(part.files_of(wrong).tolist())}
         summed += float(residuals.sum())
         done += len(states)
         on_rows(done, total)
-    return Residuals(done, max(worst, 0.0), bound, summed / max(done, 1), where, faults)
+    mean = summed / max(done, 1)
+    return Residuals(done, max(worst, 0.0), bound, mean, where, faults, tuple(sorted(files)))
 
 
 ROWS_A_GROUP = 1000
@@ -279,11 +307,17 @@ def check_columns(table: Lookup, sample: int | None, seed: int = 0) -> list[str]
             count = max(1, sample // ROWS_A_GROUP)
             groups = [groups[i] for i in drawn_rows(len(groups), count, seed).tolist()]
         for entry, numbers in groupby(groups, key=itemgetter(0)):
-            with part.groups.passing(entry) as file:
-                wrong = {name for _, n in numbers for name in _wrong_columns(part, entry, file, n)}
-                if wrong:
-                    names = ", ".join(sorted(wrong))
-                    faults.append(f"{file.path}: {names}: not as the rules have it")
+            try:
+                with part.groups.passing(entry) as file:
+                    wrong = {
+                        name for _, n in numbers for name in _wrong_columns(part, entry, file, n)
+                    }  # fmt: skip
+            except CorruptTableError as error:
+                faults.append(str(error))
+                continue
+            if wrong:
+                names = ", ".join(sorted(wrong))
+                faults.append(f"{file.path}: {names}: not as the rules have it")
     return faults
 
 
@@ -306,16 +340,110 @@ def _wrong_columns(part: Part, entry: FileEntry, file: TableFile, number: int) -
     expected, stored = arrow_columns(right), file.read(number, [*right])
     return {
         name for name, column in expected.items()
-        if not stored[name].combine_chunks()[: len(column)].cast(_plain(column)).equals(
-            column.cast(_plain(column))
-        )
+        if not _plain(stored[name].combine_chunks()[: len(column)]).equals(_plain(column))
     }  # fmt: skip
 
 
 def _plain(column: Any) -> Any:
-    """Return the type of the values of a column."""
-    return column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    """Return a column without its dictionary."""
+    return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
 
+
+# --- searches ------------------------------------------------------------------------------------
+
+SOLVED_AGAIN = 1_000_000
+"""States of a search that is solved again; about a second."""
+
+
+def check_roots(table: Lookup) -> list[str]:
+    """Return a sentence for each finished search of which a root is no state, or not there."""
+    faults, parts = [], {part.name: part for part in table.parts}
+    for name, roots in _roots_of(table).items():
+        try:
+            for root in roots:
+                states = table.game.parse(root).reshape(1, -1)
+                held = name in parts and parts[name].lookup(states)[1][0]
+                if not held and not expand(table.game, states).terminal[0]:
+                    faults.append(f"{table.where}: {name} lacks its root {fields(root)}")
+        except (StateError, CorruptTableError) as error:
+            faults.append(f"{table.where}: {name} has a root that is none: {error}")
+    return faults
+
+
+def _roots_of(table: Lookup) -> dict[str, list[dict[str, Any]]]:
+    """Return the roots of the finished searches, by part."""
+    manifest = table.manifest
+    goals = [] if manifest is None else filter(manifest.is_done, manifest.goals)
+    return {goal.part: goal.roots.start for goal in goals if goal.roots is not None}
+
+
+def check_searches(table: Lookup) -> list[str]:
+    """Solve the finished searches of at most `SOLVED_AGAIN` states again, in memory, and compare
+    all that is stored of them. Return a sentence for each file that differs."""
+    faults, game, roots_of = [], table.game, _roots_of(table)
+    for part in table.parts:
+        roots = roots_of.get(part.name)
+        if roots is None or not isinstance(part, KeyPart) or part.rows > SOLVED_AGAIN:
+            continue
+        graph = Graph(game, max_states=SOLVED_AGAIN, keeps_turns=False)
+        try:
+            compile_on()
+            graph.solve(np.array([game.parse(root) for root in roots]))
+        except SearchLimitError:
+            continue
+        except (StateError, GameError) as error:
+            faults.append(f"{table.where}: {part.name} cannot be solved again: {error}")
+            continue
+        again = solved_rows(graph)
+        if part.rows != len(again):
+            here = f"{many(part.rows, 'state')}, and {len(again):,} are below its roots"
+            faults.append(f"{table.where}: {part.name} has {here}")
+            continue
+        # A file adds the errors of its own states to those of the files that it reads.
+        most = game.float64_error + 1.01 * len(part.entries) * graph.error
+        for entry in part.entries:
+            path = table.where / entry.place
+            with part.groups.passing(entry) as file:
+                groups = [_differing(part, file, n, again, most) for n in range(file.groups)]
+            if wrong := set[str]().union(*groups):
+                names = ", ".join(sorted(wrong))
+                faults.append(f"{path}: {names}: not as its search, solved again, has it")
+            least = min(game.cut_error + game.float64_error, float(np.ptp(game.payoff_range)))
+            if not least <= entry.error <= game.cut_error + most:
+                expected = f"{least:.2e} to {game.cut_error + most:.2e}"
+                faults.append(f"{path}: its error is {entry.error:.2e}; expected {expected}")
+    return faults
+
+
+def _differing(
+    part: KeyPart, file: TableFile, number: int, again: PayoffTable, error: float
+) -> set[str]:
+    """Return the columns of a row group of a search that differ from its rows `again`.
+
+    error: the bound on the error of both.
+    """
+    game, stored = part.game, part.decode(file, number, "rows")
+    at = np.minimum(np.searchsorted(again.keys, stored["key"]), len(again) - 1)
+    if (again.keys[at] != stored["key"]).any():
+        return {"key"}
+    rows = again.only(at)
+    allowed = float(most_residual(game, error))
+    tie = game.tie_tolerance + allowed
+    actions = np.where(rows.actor == 0, -1, np.maximum(rows.best, -1))
+    names = [None if a < 0 else game.action_name(a) for a in actions.tolist()]
+    stored_names = named(stored["best"], part.action_names)
+    other = np.array(names, object) != np.array(stored_names, object)
+    to_act = numbers_of(file.read(number, ["to_act"]).column(0))
+    differs = {
+        "payoffs": ~(np.abs(stored["values"] - rows.values) <= allowed).all(axis=1),
+        "best": other & ~((stored["margin"] <= tie) & (rows.margin <= tie)),
+        "margin": distance(stored["margin"], rows.margin) > 2 * allowed + tie * other,
+        "to_act": to_act != rows.actor,
+    }
+    return {name for name, each in differs.items() if each.any()}
+
+
+# --- decisions -----------------------------------------------------------------------------------
 
 ROWS_A_SAMPLE = 1000
 """Rows beyond the frontier that are solved again for each sampled row. A single row cannot be

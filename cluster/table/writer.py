@@ -76,8 +76,6 @@ BEAT_SECONDS, LEASE_SECONDS = 5.0, 15.0
 WATCH_SECONDS = 0.25
 COMMIT_SECONDS, LONGEST_PAUSE, SHARE = 5.0, 60.0, 0.05
 PARTS = (f"{TIERS}/", f"{DECISIONS}/", SEARCH)
-KEPT_IDS = 20
-"""Writers whose ids the manifest keeps in any case: files of one may still arrive."""
 _ID = re.compile(rb'"([0-9a-f]{8})"')
 _FOLDER = r"(?:tiers|decisions|search-[0-9a-f]{1,32}|shards)/[^/]+"
 _OF_WRITER = re.compile(
@@ -223,16 +221,8 @@ class Writer:
         if not _is_gone(self.manifest.writer) and not self._wait(on_note):
             return False
         self.manifest.writer = self._record
-        self.manifest.writers = [*self._ids_in_use(), self.id]
+        self.manifest.writers = [*self.manifest.writers, self.id]
         return self._swap()
-
-    def _ids_in_use(self) -> list[str]:
-        """Return the writers' ids without those that no file has any more, except the last ones."""
-        writers = self.manifest.writers
-        if len(writers) <= KEPT_IDS:  # else all names of the table are listed
-            return writers
-        found = set(map(writer_of, self.storage.list()))
-        return [each for each in writers[:-KEPT_IDS] if each in found] + writers[-KEPT_IDS:]
 
     def _wait(self, on_note: Callable[[str], None]) -> bool:
         """Wait until the writer has been silent for a lease. Return False if the manifest was

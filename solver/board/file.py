@@ -8,6 +8,7 @@ board file; an existing file or folder of that path takes precedence.
     'seed'
 """
 
+import errno
 import os
 import re
 import tomllib
@@ -16,8 +17,7 @@ from contextlib import suppress
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
-from select import select
-from stat import S_ISFIFO
+from stat import S_ISDIR, S_ISREG
 from typing import Any, get_args
 
 from pydantic import ValidationError
@@ -29,8 +29,7 @@ from luckbase.solver.sentences import nearest, on_command_line, setting, shorten
 
 # A board is about 3 kB; tomllib takes time quadratic in the length of a key.
 MAX_BYTES = 30_000
-PIPE_SECONDS = 2
-"""How long to wait for the first byte from a pipe."""
+SPECIAL = "it is a pipe or a device; expected a file"
 FEW = 8
 """The most board files of a folder that an error lists if no name is similar."""
 BOARDS = Path(__file__).parents[2] / "boards"
@@ -278,7 +277,7 @@ def path_of(name: str | os.PathLike[str]) -> Path:
 def read_toml(path: Path, where: str) -> dict[str, Any]:
     """Return the file's TOML. Raises BoardError in one sentence, with the line if there is one."""
     try:
-        with open(path, "rb", opener=_opened) as file:
+        with open(path, "rb", opener=open_regular) as file:
             raw = file.read(MAX_BYTES + 1)
     except IsADirectoryError:
         raise BoardError(f"{where}: is a directory; name the board file in it") from None
@@ -305,17 +304,18 @@ def read_toml(path: Path, where: str) -> dict[str, Any]:
         raise BoardError(f"{where}: line {match[2]}: {why}") from None
 
 
-def _opened(path: str, flags: int) -> int:
-    """Open a file as `os.open` does, but raise OSError for a pipe without a writer."""
-    file = os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
-    if S_ISFIFO(os.fstat(file).st_mode):
-        if not select([file], [], [], PIPE_SECONDS)[0]:
-            with suppress(BlockingIOError):  # a writer exists but has not written
-                os.read(file, 1)
-                os.close(file)
-                raise OSError(0, "it is a pipe, and nobody writes into it")
-        os.set_blocking(file, True)
-    return file
+def open_regular(path: str | os.PathLike[str], flags: int) -> int:
+    """Open a file as `os.open` does, but raise OSError for a pipe, a socket or a device."""
+    special = OSError(errno.EINVAL, SPECIAL, os.fspath(path))
+    try:
+        handle = os.open(path, flags | getattr(os, "O_NONBLOCK", 0), 0o666)
+    except OSError as error:
+        raise special if error.errno == errno.ENXIO else error from None
+    mode = os.fstat(handle).st_mode
+    if S_ISREG(mode) or S_ISDIR(mode):
+        return handle
+    os.close(handle)
+    raise special
 
 
 def _sibling(path: Path) -> str:

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from luckbase.solver.scene import Group, Scene
 
 T = TypeVar("T")
+CERTIFIED_GAP = 1e-6
+"""Of the range of payoffs: the certified bounds of a cycle are closer than this."""
 EXAMPLES = 3
 """The number of example states in an error."""
 
@@ -116,6 +118,10 @@ class Layout(Capability, ABC, Generic[T]):
         Returns a bound on |out - exact|: the rounding of float64 sums, or the gap of a certified
         fixed point. Raises Stopped soon after `stop()` becomes true.
         """
+
+    def most_error(self, tier: T) -> float:
+        """Return the largest bound that `solve_tier` may return for a tier."""
+        return most_search_error(self.game)
 
     @abstractmethod
     def payoff_rows(
@@ -501,6 +507,13 @@ class View(Capability):
 def best_array(decisions: Decisions | None) -> NDArray[np.int8]:
     """Return `Decisions.best` for a kernel; an array of size 0 for None, to keep one signature."""
     return np.empty(0, np.int8) if decisions is None else decisions.best
+
+
+def most_search_error(game: Game) -> float:
+    """Return the largest bound on the error of payoffs that a search may leave; infinite if the
+    game does not declare its range of payoffs."""
+    low, high = game.payoff_range
+    return game.cut_error + game.float64_error + CERTIFIED_GAP * (high - low)
 
 
 def rounding(layout: Layout[Any]) -> float:

@@ -41,6 +41,7 @@ from numpy.typing import NDArray
 from pydantic import ValidationError
 
 from luckbase.solver.board import registry
+from luckbase.solver.board.file import open_regular
 from luckbase.solver.board.model import Board, Source, canonical
 from luckbase.solver.board.registry import GameFile
 from luckbase.solver.compiled import cache_folder
@@ -451,7 +452,8 @@ def load_game_file(path: str | os.PathLike[str]) -> tuple[str, ...]:
     """
     where = Path(path)
     try:
-        text = where.read_text(encoding="utf-8")
+        with open(where, encoding="utf-8", opener=open_regular) as source:
+            text = source.read()
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "is not UTF-8 text"
         raise OptionError(f"--game: {where}: {reason}") from None

@@ -444,6 +444,17 @@ def chosen(q: ActionValues, actors: Ints, tolerance: float) -> Ints:
     return taken
 
 
+def margins_of(q: ActionValues, actors: Ints, taken: Ints) -> Floats:
+    """Return (n,) the margins of states whose actions taken are rows (n,) of `q`: what the second
+    best action would cost the actor (n,), from 0; NaN if there is nothing to choose."""
+    payoffs = q.of_actors(actors)
+    others = payoffs.copy()
+    others[taken] = -np.inf
+    margins = np.maximum(payoffs[taken] - np.maximum.reduceat(others, q.first[:-1]), 0.0)
+    chooses = (np.diff(q.first) > 1) & (actors >= 0)
+    return np.where(chooses, margins, np.nan)
+
+
 def choose(values: Floats, actor: int, tolerance: float) -> int:
     """Return the row of `values` (actions, players) that `actor` takes, as `best_of`."""
     taken, first = np.empty(1, np.int64), np.array([0, len(values)])

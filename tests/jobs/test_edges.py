@@ -5,6 +5,7 @@ import json
 import os
 import re
 import shutil
+import stat
 import sys
 import tempfile
 from pathlib import Path
@@ -19,7 +20,7 @@ from luckbase.cluster.table.answer import Answer
 from luckbase.cluster.table.manifest import Origin
 from luckbase.jobs import terminal
 from luckbase.jobs.app import run
-from luckbase.solver.board import file, registry
+from luckbase.solver.board import registry
 from luckbase.solver.errors import DiskLimitError
 from luckbase.solver.sentences import (
     Payoffs,
@@ -55,25 +56,38 @@ def test_a_board_that_is_not_there_is_said_beside_a_pipe(command, tmp_path):
     assert code == 2 and "no such file" in err
 
 
-@pytest.mark.parametrize("words", [["info"], ["solve", "--dry-run"]])
-def test_a_pipe_is_read_once_somebody_writes_and_refused_where_nobody_does(
-    command, tmp_path, monkeypatch, words
-):
-    pipe = tmp_path / "x.toml"
-    os.mkfifo(pipe)
-    monkeypatch.setattr(file, "PIPE_SECONDS", 0.01)  # no option
-    code, _, err = command(*words, str(pipe))
-    assert code == 2 and err.endswith("it is a pipe, and nobody writes into it\n")
-    writer, set_blocking = os.open(pipe, os.O_RDWR), os.set_blocking
+@pytest.fixture(params=["pipe", "device", "socket"])
+def special(request, tmp_path):
+    """A path that is no file, by its ending."""
 
-    def late(reader, blocks):
-        set_blocking(reader, blocks)
-        if blocks:  # it was not refused, though nothing was there
-            os.write(writer, Path(TINY).read_bytes())
-            os.close(writer)
+    def make(ending):
+        path = tmp_path / f"x{ending}"
+        if request.param == "pipe":
+            os.mkfifo(path)
+        elif request.param == "device":
+            path.symlink_to("/dev/zero")
+        else:
+            os.mknod(path, stat.S_IFSOCK | 0o600)
+        return str(path)
 
-    monkeypatch.setattr(os, "set_blocking", late)
-    assert command(*words, str(pipe))[0] == 0
+    return make
+
+
+@pytest.mark.parametrize(
+    ("ending", "words"),
+    [
+        (".toml", ["info"]), (".toml", ["solve", "--dry-run"]), (".toml", ["query"]),
+        (".py", ["info", TINY, "--game"]),
+        (".csv", ["query", "TABLE", "--batch"]),
+        (".jsonl", ["query", "TABLE", "--batch"]),
+        (".parquet", ["query", "TABLE", "--batch"]),
+    ],
+)  # fmt: skip
+def test_what_is_no_file_is_refused_in_a_sentence(command, special, pig, ending, words):
+    words = [str(pig) if word == "TABLE" else word for word in words]
+    code, out, err = command(*words, special(ending))
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert f"x{ending}" in err and "it is a pipe or a device; expected a file" in err
 
 
 @pytest.fixture

@@ -226,3 +226,9 @@ def test_the_chance_that_can_not_be_is_the_one_that_is_named():
     board = written_out.board_of(edges, *[written_out.over(0.5, 0.5)] * 3)
     with pytest.raises(GameError, match=r"an edge has chance -0\.2; expected above 0"):
         check_game(board)
+
+
+def test_a_kernel_whose_bound_is_larger_than_it_says_is_refused():
+    made = game(capabilities={Layout: type("Wide", (Table,), {"bound": 1e-3})})
+    with pytest.raises(GameError, match=r"returns the bound 0\.001, and most_error says 1e-06"):
+        check_game(made)

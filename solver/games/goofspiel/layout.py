@@ -166,6 +166,9 @@ class Layers(Layout[int]):
             raise ArithmeticError(f"layer {tier}: a game could not be solved: its gap is {worst:g}")
         return worst + (tier - 1) * bound
 
+    def most_error(self, tier: int) -> float:
+        return tier * self.layer_error
+
     def payoff_rows(
         self, tier: int, payoffs: Floats, start: int, stop: int
     ) -> list[NDArray[np.floating[Any]]]:

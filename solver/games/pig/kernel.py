@@ -203,6 +203,9 @@ class Rounds(Layout[Tier]):
         won = self.game.numbers.reals[0 if tier[1] == 1 else 2]
         best, tolerance = best_array(decisions), self.game.tie_tolerance
         solve(self.ints, starts, tier[1], won, out, tolerance, best)
+        return self.most_error(tier)
+
+    def most_error(self, tier: Tier) -> float:
         return self.game.cut_error + self.rounding
 
     def payoff_rows(

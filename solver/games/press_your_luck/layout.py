@@ -234,7 +234,10 @@ class Planes(Layout[Tier]):
 
         threads = min(self.threads, self.most_threads(tier))
         sweep_planes(fill, (out.shape[1], out.shape[2]), self.edge(tier), threads)
-        return self.decision_error(tier) / 4 if narrow else FLOAT64_ERROR
+        return self.decision_error(tier) / 4 if narrow else self.most_error(tier)
+
+    def most_error(self, tier: Tier) -> float:
+        return FLOAT64_ERROR
 
     def decision_error(self, tier: Tier) -> float:
         """Return a bound on the loss of a decision, with payoffs of float32 in memory.

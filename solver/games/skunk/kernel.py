@@ -368,6 +368,9 @@ class Race(Layout[int]):
             )
         return bound
 
+    def most_error(self, tier: int) -> float:
+        return TOLERANCE
+
     def payoff_rows(
         self, tier: int, payoffs: Floats, start: int, stop: int
     ) -> list[NDArray[np.floating[Any]]]:

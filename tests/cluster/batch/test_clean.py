@@ -212,6 +212,9 @@ def test_a_table_that_another_machine_solves_is_never_removed(folder, short):  #
         (one,) = luckbase.clean(results=folder / "results", yes=True)
         assert one.state == "running" and "running: process 7 on far since noon" in one.error
         said = {"process": 7, "host": "far", "at": datetime.now().astimezone().isoformat()}
+        said |= dict.fromkeys(("since", "last_note"), "") | {"finding": None, "nodes": []}
+        counts = "shards", "shards_total", "states", "states_total", "states_a_second", "memory"
+        said |= dict.fromkeys((*counts, "seconds", "seconds_left"), 0)
         (old / "running.json").write_text(json.dumps(said))
         (one,) = luckbase.clean(results=folder / "results", yes=True)
         assert (one.state, one.why) == ("running", ("process 7 on far solves it",))

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from luckbase.cluster.table.manifest import NAME, seal
+from luckbase.cluster.table.manifest import NAME, Roots, digest, seal, search_part
 from luckbase.cluster.table.parquet import CHECKS, Writer
 from luckbase.cluster.table.storage import Folder
 from luckbase.cluster.table.writer import read_manifest
@@ -130,6 +130,42 @@ def special(table, kind, name=None):
         path.mkdir()
     else:
         path.symlink_to(kind)
+
+
+def half(table):
+    """Make a table half-solved: its last files are in no manifest, and nothing is done."""
+    form = form_of(table)
+    form["files"] = form["files"][: len(form["files"]) // 2]
+    form["done"] = []
+    sealed(table, form)
+
+
+def other_roots(table, start):
+    """Say that a search began at other states: its part and its files have the names of these."""
+    form = form_of(table)
+    (goal,), (done,) = form["goals"], form["done"]
+    goal["roots"] = {"start": start}
+    part = search_part(Roots(start))
+    (table / goal["part"]).rename(table / part)
+    for entry in form["files"]:
+        entry["name"], entry["at"] = (
+            entry[key].replace(goal["part"], part) for key in ("name", "at")
+        )
+        entry["part"] = part
+    goal["part"] = part
+    done["ask"] = digest(json.dumps([part, goal["reach"], goal["roots"]], sort_keys=True))
+    sealed(table, form)
+
+
+def linked(table, name):
+    """Put a link into the place of a file or folder of a table: it leads beside the results, where
+    what was there is now."""
+    outside = table.parents[3] / "outside" / table.parents[2].name
+    outside.mkdir(parents=True)
+    (outside / "mine").write_text("mine")
+    if (table / name).exists():
+        (table / name).rename(outside / name)
+    (table / name).symlink_to(outside / name)
 
 
 def copy_of(table, folder):

@@ -21,12 +21,14 @@ from luckbase.cluster.table.manifest import (
     WriterRecord,
     decoded,
     seal,
+    search_part,
 )
 from luckbase.solver.board.model import identity_of
 from luckbase.solver.errors import CorruptTableError, ForeignTableError
 
 HEAD = Head(5, "pig", "tiny", identity_of({}, 1), {}, 1)
 WHERE = Path("/results/table")
+ROOTS = Roots([{"mine": 1}])
 
 
 def file(name, part="tiers", **more):
@@ -42,15 +44,15 @@ def read(manifest):
 
 def full():
     manifest = Manifest(HEAD, created="a", revision=7, writers=["0123abcd"])
-    roots = Roots([{"mine": 1}])
+    part = search_part(ROOTS)
     for line in (
         Goal("tiers", {"frontier": 1}, None, 2, "a.toml", {"x": "1"}, 1),
-        Goal("search-0a", {}, roots, 1, "", {}, 2), Done("ask", 1, 10),
-        LevelEntry("search-0a", {"width": 1}), file("tiers/a.parquet"),
-        file("search-0a/4-1.7.parquet", "search-0a", last_key=(1 << 64) - 1, stages=[1]),
+        Goal(part, {}, ROOTS, 1, "", {}, 2), Done("ask", 1, 10),
+        LevelEntry(part, {"width": 1}), file("tiers/a.parquet"),
+        file(f"{part}/4-1.7.parquet", part, last_key=(1 << 64) - 1, stages=[1]),
     ):  # fmt: skip
         manifest.add(line)
-    manifest.next = Next("ask", [file("tiers/b.parquet")], [LevelEntry("search-0a", {"width": 2})])
+    manifest.next = Next("ask", [file("tiers/b.parquet")], [LevelEntry(part, {"width": 2})])
     manifest.writer = WriterRecord("0123abcd", "here", 1, "m", "s", "now")
     assert manifest.goals[1].ask  # worked out once, and not written
     return manifest

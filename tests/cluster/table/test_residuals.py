@@ -3,6 +3,7 @@ is the worst."""
 
 import shutil
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
@@ -54,6 +55,11 @@ class Given(Held):
     def errors_of(self, states):
         return np.full(len(states), MOST / 2)
 
+    entries = (SimpleNamespace(place="a.parquet"),)
+
+    def files_of(self, states):
+        return np.zeros(len(states), np.int64)
+
 
 @given(st.lists(st.lists(st.floats(0, 3e-6), min_size=1), min_size=1))
 def test_the_worst_residual_said_is_the_worst_of_all_pieces_and_its_state(pieces):
@@ -64,6 +70,7 @@ def test_the_worst_residual_said_is_the_worst_of_all_pieces_and_its_state(pieces
     assert found.mean == pytest.approx(sum(flat) / len(flat))
     assert found.bound == MOST
     assert found.faults == sum(residual > MOST for residual in flat)
+    assert found.files == ("a.parquet",) * bool(found.faults)
 
 
 CASES = {
