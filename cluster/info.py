@@ -19,7 +19,7 @@ from typing import Any, Literal
 from luckbase.cluster.batch.requests import requests_for
 from luckbase.cluster.batch.run import statuses, statuses_of_board
 from luckbase.cluster.inputs import board_of, has_full_table
-from luckbase.cluster.table.find import Status, find_table, is_table, table_of
+from luckbase.cluster.table.find import Status, find_table, is_table, tables_on_grids
 from luckbase.cluster.table.manifest import (
     Manifest,
     Roots,
@@ -40,7 +40,13 @@ from luckbase.solver.board.file import (
     packaged,
     read_board,
 )
-from luckbase.solver.board.model import Board, canonical, options_of, values_of
+from luckbase.solver.board.model import (
+    Board,
+    canonical,
+    options_of,
+    rules_identity,
+    values_of,
+)
 from luckbase.solver.charts import FULL, Kind
 from luckbase.solver.errors import LuckbaseError, MissingTableError, OptionError
 from luckbase.solver.game.capabilities import Agents, Charts, Layout, detailed
@@ -216,8 +222,11 @@ def info(
     named = board_or_path
     if isinstance(named, Board) or not place_of(named).is_dir():
         board = board_of(named, **options)
-        path = table_of(board, results)
+        fixed = dict.fromkeys(type(board).grid) if isinstance(named, Board) else options
+        path = next(iter(tables_on_grids(board, results, fixed)), None)
         manifest = None if path is None else read_manifest(storage_at(path), path)
+        if manifest is not None and manifest.head.identity != rules_identity(load_game(board)):
+            board = board_in(manifest)  # of another grid
     else:
         path = find_table(os.fspath(named), results, as_words(options)).path
         if not is_table(path):

@@ -6,26 +6,36 @@ Also opens the tables of a play: those of its agents, and the table with its pay
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from luckbase.cluster.table.find import find_table, open_table, table_of, table_used
+from luckbase.cluster.table.find import (
+    open_for,
+    open_table,
+    table_of,
+    table_used,
+    tables_of,
+    tables_on_grids,
+)
 from luckbase.cluster.table.manifest import board_command
-from luckbase.cluster.table.storage import place_of
+from luckbase.cluster.table.storage import is_uri, place_of
 from luckbase.solver import sentences
-from luckbase.solver.board.file import as_words, path_of, read_board, read_toml
+from luckbase.solver.board.file import as_words, path_of, read_board, read_boards, read_toml
 from luckbase.solver.board.model import Board
+from luckbase.solver.compiled import compile_on
 from luckbase.solver.errors import (
     BoardError,
     MemoryLimitError,
     MissingTableError,
     OptionError,
     SearchLimitError,
+    StateError,
     TableError,
 )
 from luckbase.solver.game.arrays import Ints
@@ -33,9 +43,11 @@ from luckbase.solver.game.capabilities import (
     Layout,
     first_state,
     plain,
+    position_of,
     simplify,
     states_to_copy,
 )
+from luckbase.solver.game.fields import State
 from luckbase.solver.game.game import Game, load_game
 from luckbase.solver.sentences import many, option
 
@@ -98,10 +110,16 @@ def is_job(path: Path) -> bool:
     return "board" in data and "game" not in data
 
 
-def is_many(names: Sequence[str]) -> bool:
-    """True if the names mean more than one board file. Raises OptionError for an empty name."""
+def is_many(names: Sequence[str], settings: Mapping[str, str] = {}, start: Any = None) -> bool:
+    """Return whether names mean more than one table: several boards, or one with several grids if
+    no state is given. Raises OptionError for an empty name."""
     paths = [path_of(name) for name in names]
-    return len(names) > 1 or any(path.is_dir() or is_job(path) for path in paths)
+    if len(names) > 1 or any(path.is_dir() or is_job(path) for path in paths):
+        return True
+    with suppress(BoardError):  # which is reported when the board is solved
+        one = start is not None or not paths[0].is_file()  # a pipe can be read but once
+        return not one and len(list(islice(read_boards(paths[0], settings), 2))) > 1
+    return False
 
 
 def start_of(game: Game, start: Any) -> Ints:
@@ -157,9 +175,9 @@ def plan_board(board: Board, start: Any, options: SolveOptions) -> Planned | Pla
 
     opts, game = Options(**options), load_game(board)
     if solves_full_table(game, start, opts):
-        from luckbase.cluster.run.full_table import plan_table
+        from luckbase.cluster.run.full_table import fitting, plan_table
 
-        return plan_table(game, opts)
+        return plan_table(load_game(fitting(board, opts)), opts)
     from luckbase.cluster.search.plan import planned_search
     from luckbase.solver.search.expand import root_keys
 
@@ -176,12 +194,27 @@ def solve_board(board: Board, start: Any, options: SolveOptions) -> Solved:
 
     opts, game = Options(**options), load_game(board)
     if solves_full_table(game, start, opts):
-        from luckbase.cluster.run.full_table import solve
+        from luckbase.cluster.run.full_table import fitting, solve
 
-        return solve(board, **options)
+        solved = solve(fitting(board, opts), **options)
+        try:
+            _measure_grids(board, opts.folder)
+        except TableError as error:  # the other grid's: this table is solved
+            opts.on_note(f"the grids were not compared: {error}")
+        return solved
     from luckbase.cluster.search.solve import solve_below
 
     return solve_below(board, roots_of(game, start), **options)
+
+
+def _measure_grids(board: Board, results: Path) -> None:
+    """Compare the tables of a board on its grids, if there are several in a folder."""
+    from luckbase.cluster.table.grids import measure_grids
+
+    paths = tables_on_grids(board, results, {})
+    if len(paths) > 1 and not is_uri(results):
+        with ExitStack() as opened:
+            measure_grids([opened.enter_context(open_table(path)) for path in paths])
 
 
 def open_by_name(board_or_path: Any, results: Path, options: Mapping[str, object]) -> StoredTable:
@@ -196,8 +229,7 @@ def open_by_name(board_or_path: Any, results: Path, options: Mapping[str, object
                 "in_memory=True"
             )
         return open_table(path, named_by_board=True)
-    location = find_table(os.fspath(board_or_path), results, as_words(options))
-    return open_table(location.path, named_by_board=location.by_board)
+    return open_for(os.fspath(board_or_path), results, as_words(options))
 
 
 def in_memory(board_or_path: Any, start: Any, options: Mapping[str, object]) -> Table:
@@ -219,6 +251,62 @@ def in_memory(board_or_path: Any, start: Any, options: Mapping[str, object]) -> 
     return search_in_memory(game, game.needed_starts() if roots is None else roots)
 
 
+def searched_for(
+    name: str, results: Path, settings: dict[str, str], state: State, max_states: int
+) -> Table | None:
+    """Return what lies below a state of a board that has no table, solved in memory; None if it has
+    tables with other options. Raises SearchLimitError, with a command whose table answers the
+    state, if that is too much."""
+    from luckbase.cluster.table.table import search_in_memory
+
+    game = game_of(name, **settings)
+    if tables_of(game.board, results):
+        return None
+    position = position_of(game, state) if isinstance(state, str) else None
+    root = game.parse(state) if position is None else position.state
+    compile_on()
+    try:
+        return search_in_memory(game, root, max_states)
+    except SearchLimitError:
+        boards = read_boards(path_of(name), settings)
+        instead = table_that_answers(boards, name, state, results)
+        raise SearchLimitError(
+            f"{name}: no table of this board, and more than {many(max_states, 'state')} follow "
+            f"from this state; {instead or allow_more()}"
+        ) from None
+
+
+def allow_more() -> str:
+    """Return the clause of a search that was too large, if no table can help."""
+    return f"allow more with {option('max_states')}, or give a state nearer the end"
+
+
+def table_that_answers(boards: Iterable[Board], file: str, state: State, results: Path) -> str:
+    """Return a clause with the command that solves the first of some boards whose table will have a
+    state, and its time; "" if there is none. file: the boards', as it was typed."""
+    from luckbase.cluster.run.decisions import decided_layout
+    from luckbase.cluster.run.full_table import plan_table
+    from luckbase.cluster.run.options import Options
+
+    for board in boards:
+        game = load_game(board)
+        if not game.has(Layout):
+            continue
+        try:
+            position = position_of(game, state) if isinstance(state, str) else None
+            at = game.parse(state) if position is None else position.state
+        except StateError:  # not on this grid
+            continue
+        decided = decided_layout(game)
+        layout = game.need(Layout) if decided is None else decided.layout
+        if layout.why_outside(at) is None:
+            words = {} if board.source is None else board.source.settings
+            seconds = plan_table(game, Options(results=results)).seconds
+            command = board_command(file, words, board.game, results)
+            return f"in about {sentences.duration(seconds)} this makes a table with it: {command}"
+    return ""
+
+
 def following(
     board: Board | str | os.PathLike[str], start: Any, options: Mapping[str, object],
     max_states: int, results: Path,
@@ -227,10 +315,17 @@ def following(
     from luckbase.cluster.play.advise import Following, Prices
 
     game = game_of(board, **options)
-    name = game.board.name if isinstance(board, Board) else os.fspath(board)
-    solve = board_command(name, as_words(options), game.board.game, results)
     root = None if start is None else start_of(game, start)
-    return Following(game, Prices(game, results, max_states, solve), root)
+
+    def instead(state: str) -> str:
+        if isinstance(board, Board):
+            return table_that_answers([board], board.name, state, results)
+        boards = read_boards(path_of(board), as_words(options))
+        return table_that_answers(boards, os.fspath(board), state, results)
+
+    fixed = dict.fromkeys(type(game.board).grid) if isinstance(board, Board) else options
+    tables = tables_on_grids(game.board, results, fixed)
+    return Following(game, Prices(game, tables, max_states, instead), root)
 
 
 # --- tables of a play ----------------------------------------------------------------------------

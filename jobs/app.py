@@ -16,12 +16,13 @@ import os
 import re
 import shlex
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from difflib import get_close_matches
 from functools import wraps
 from importlib import import_module
 from inspect import Parameter, Signature, signature
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_args
 
@@ -230,6 +231,7 @@ def run(arguments: list[str]) -> int:
             terminal.signals(watched), terminal.watch_compiling(), sentences.command_line(),
         ):  # fmt: skip
             check_current_folder()
+            arguments = _meant(arguments)
             result = app(arguments, prog_name="luckbase", standalone_mode=False)
         sys.stdout.flush()
         return result if isinstance(result, int) else 0
@@ -247,6 +249,13 @@ def run(arguments: list[str]) -> int:
         return stop.exit_code
     except Exception as error:
         return _usage(error, arguments)
+
+
+def _meant(arguments: list[str]) -> list[str]:
+    """Return the arguments of ``help COMMAND`` and ``version`` as options have them."""
+    if arguments[:1] == ["version"]:
+        return ["--version"]
+    return [*arguments[1:2], "--help"] if arguments[:1] == ["help"] else arguments
 
 
 def check_current_folder() -> None:
@@ -289,10 +298,30 @@ def _usage(error: Exception, arguments: list[str]) -> int:
     if hasattr(error, "possibilities"):  # click suggests names that are not similar
         name, possible = str(getattr(error, "option_name", "")), error.possibilities or ()
         error.possibilities = get_close_matches(name, possible, cutoff=sentences.CLOSE)
-    least = r"Invalid value for '(-[\w-]+)': Input should be greater than or equal to"
-    message = re.sub(least, r"\1: expected at least", " ".join(show().split()))
+    message = " ".join(show().split()) + _right_way(error, arguments)
     print(f"luckbase: {message}", file=sys.stderr)
     return int(getattr(error, "exit_code", 2)) or 2
+
+
+def _right_way(error: Any, arguments: list[str]) -> str:
+    """Return a clause with what would be right: an example if an argument is missing, a field or
+    an option of the board if there is no such option of the command; else ""."""
+    if type(error).__name__ == "MissingParameter":
+        return f" For example: {error.ctx.command.examples[0]}"
+    name = str(getattr(error, "option_name", ""))
+    if not name or len(arguments) < 2:
+        return ""
+    word = name.lstrip("-").replace("-", "_")
+    value = dict(pairwise(arguments)).get(name, "VALUE")
+    with suppress(LuckbaseError):
+        from luckbase.solver.game.game import load_game
+
+        board = luckbase.load_board(arguments[1])
+        if word in type(board).options():
+            return f" Write --set {word}={value}"
+        if word in load_game(board).fields.names:
+            return f" Write {word}={value}"
+    return ""
 
 
 def _again(arguments: list[str]) -> str:
@@ -376,11 +405,30 @@ def _option(parameter: Parameter) -> Parameter:
         spec = typer.Argument(metavar=spec.metavar, help=spec.text)
     elif isinstance(spec, Help):
         name = FLAGS.get(parameter.name, flag(parameter.name))
-        variable = VARIABLES.get(parameter.name)
+        whole = int in (kind, *get_args(kind))
         spec = typer.Option(
-            name, help=spec.text, metavar=spec.metavar, min=spec.min, envvar=variable
-        )
+            name, help=spec.text, metavar=spec.metavar, envvar=VARIABLES.get(parameter.name),
+            parser=_whole_number(name, spec.min) if whole else None,
+        )  # fmt: skip
     return parameter.replace(kind=Parameter.KEYWORD_ONLY, annotation=Annotated[kind, spec])
+
+
+def _whole_number(name: str, least: int | None) -> Callable[[Any], int]:
+    """Return the reader of an option that is a whole number: also 1e6. least: the smallest."""
+
+    def read(text: Any) -> int:
+        word = str(text)
+        if re.fullmatch(r"[+-]?\d{1,18}", word):
+            number = int(word)
+        elif re.fullmatch(r"\d{1,9}(\.\d{1,9})?[eE]\d{1,2}", word) and float(word).is_integer():
+            number = int(float(word))
+        else:
+            raise OptionError(f"{name}: '{sentences.shorten(word, 30)}' is not a whole number")
+        if least is not None and number < least:
+            raise OptionError(f"{name}: {number} is too small; expected at least {least}")
+        return number
+
+    return read
 
 
 # --- tables and boards ---------------------------------------------------------------------------
@@ -451,14 +499,14 @@ def board_of(name: str | Path, settings: Iterable[str] | None) -> Board:
 
 
 def open_found(
-    name: str, results: Path, settings: list[str] | None, strict: bool = False
-) -> StoredTable:
-    """Open the table that a user names. If it is stale, print the reason on stderr, or raise
-    StaleTableError if `strict`."""
-    from luckbase.cluster.table.find import find_table, open_table
+    name: str, results: Path, settings: list[str] | None, strict: bool = False,
+    state: Mapping[str, str] | str | None = None,
+) -> StoredTable:  # fmt: skip
+    """Open the table that a person names, of several grids the one for a state (`find.open_for`).
+    If it is stale, print why on stderr, or raise StaleTableError if `strict`."""
+    from luckbase.cluster.table.find import open_for
 
-    match = find_table(name, results, read_settings(settings))
-    table = open_table(match.path, named_by_board=match.by_board)
+    table = open_for(name, results, read_settings(settings), state)
     if table.origin.stale:
         warning = f"{name}: this table is stale: {'; '.join(table.origin.stale[:3])}"
         if strict:
@@ -519,11 +567,14 @@ def read_memory(text: str | None) -> int | None:
         size = float(text) * 1e9
     except ValueError:
         size = math.nan
-    if not MIN_MEMORY <= size < math.inf:
+    if not 0 < size < math.inf:
         raise OptionError(
             f"--memory: '{text[:30]}' is not a number of GB from {MIN_MEMORY / 1e9:g}; write it "
             "as --memory 8"
         )
+    if size < MIN_MEMORY:
+        least = f"expected at least {MIN_MEMORY / 1e9:g} (GB)"
+        raise OptionError(f"--memory: {text[:30]} is too small; {least}")
     return int(size)
 
 

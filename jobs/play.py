@@ -135,7 +135,7 @@ def _take_any_text() -> None:
 
 
 @app.command(
-    "luckbase advise press-your-luck/1985-02 --set score_unit=500",
+    "luckbase advise press-your-luck/1985-02",
     "luckbase advise press-your-luck/tiny --from scores=1000,500,1500 earned=1,1,1",
     api=luckbase.advise,
 )
@@ -154,8 +154,13 @@ def advise(
     (Ed 3000 + spin; Ed passes 4 to Peter; Peter whammy); the line help says more. Names may be
     cut short. With --json each line gives one JSON object."""
     options: dict[str, Any] = dict(app.read_settings(settings))
-    root = app.read_start(start, more)
+    line = " ".join(more or [])
+    told = bool(line) and "=" not in line
+    root = app.read_start(start, [] if told else more)
     with luckbase.advise(board, root, results=results, **how, **options) as following:
+        if told:
+            _show(following, following.say(line), as_json)
+            following.offered = True  # it is shown already
         _follow(following, as_json)
 
 

@@ -7,9 +7,10 @@ import os
 import shlex
 import sys
 import textwrap
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -19,7 +20,7 @@ from luckbase.jobs import app, terminal
 from luckbase.solver import sentences
 from luckbase.solver.board import registry
 from luckbase.solver.compiled import in_python
-from luckbase.solver.errors import OptionError
+from luckbase.solver.errors import MissingTableError, OptionError, SearchLimitError
 from luckbase.solver.sentences import Help, capital, figures, nearest
 
 if TYPE_CHECKING:
@@ -28,13 +29,16 @@ if TYPE_CHECKING:
     from luckbase import Answer, Table
     from luckbase.cluster.info import FieldInfo, OptionInfo, TableAbout
     from luckbase.solver.game.capabilities import Position
+    from luckbase.solver.game.fields import State
 
 WIDTH = 80
 """Maximum columns of printed text."""
 NAME = 24
 """Maximum characters of a name beside its text; a longer name gets its own line."""
 MAX_DIGITS = 17
-"""Maximum decimals of a printed payoff: a 64-bit number has no more."""
+"""Decimals of a payoff that are printed, at most: a number of 64 bits has no more."""
+MAX_STATES = 3_000_000
+"""States that a search may meet by default: less than ten seconds."""
 LEFT_OUT = "left out, so taken as: "
 
 
@@ -212,6 +216,8 @@ def _table_rows(of: TableAbout | None) -> Iterable[tuple[str, str]]:
     yield status.state, f"{size} on disk; {within}"
     for why in status.why:
         yield "", why
+    for line in status.grid or ():
+        yield "grid", line
     age = (datetime.now() - datetime.fromisoformat(of.solved)).total_seconds()
     yield "solved", f"{of.solved}, {_ago(age)}"
     for command in of.commands:
@@ -247,15 +253,15 @@ def query(
     actions: Annotated[
         bool, Help("In a batch, every action's payoffs, the margin, who acts.")
     ] = False,
-    payoffs: Annotated[
-        bool, Help("Beyond the frontier, payoffs from what the best actions lead to.")
-    ] = False,
     games: Annotated[
-        int | None, Help("The same from so many games an action, with the error.", "N", 1)
+        int | None,
+        Help(
+            "If the table has the best action alone, payoffs from so many games an action.", "N", 1
+        ),
     ] = None,
     max_states: Annotated[
         int, Help("The most states that a search above the table may find.", "N", 1)
-    ] = 20_000_000,
+    ] = MAX_STATES,
     digits: Annotated[int | None, Help("Payoffs as numbers with so many decimals.", "N", 0)] = None,
     settings: app.Settings = None,
     strict: app.Strict = False,
@@ -267,45 +273,37 @@ def query(
     Without a state the start of the game is answered. A state above the table's frontier is
     answered by a search down to it."""
     if batch is not None:
-        _check_batch(fields=fields, payoffs=payoffs, games=games, digits=digits)
+        _check_batch(fields=fields, games=games, digits=digits)
     if digits is not None and (as_json or digits > MAX_DIGITS):
         why = "--json has every digit" if as_json else f"expected 0 to {MAX_DIGITS}"
         raise OptionError(f"--digits {digits}: {why}")
-    from luckbase.solver.game.capabilities import position_of
+    from luckbase.cluster.table.grids import grid_note
 
-    with app.open_found(table, results, settings, strict) as source, in_python(batch is None):
+    text = " ".join(fields or [])
+    asked = app.read_fields(fields or []) if "=" in text else text or None
+    most = 0 if batch is not None else max_states
+    with (
+        in_python(batch is None),
+        _opened(table, results, settings, strict, asked, most) as source,
+    ):
         if batch is not None:
             alone = source.decided is not None
             columns = {"best": best or alone, "toss_up": best and not alone, "actions": actions}
             _answer_batch(source, batch, out, None if as_json else columns)
             terminal.say(f"answered by {source.origin}")
             return
-        position = position_of(source.game, " ".join(fields or []))
-        if position is not None:
-            state = source.game.describe(position.state)
-        else:
-            state = app.read_fields(fields) if fields else _start_of(source, table)
-        if source.stores_best_alone(state):
-            answer, reasons = _decision(source, state, position, payoffs, games, max_states)
-            if as_json:
-                terminal.print_json(answer)
-            else:
-                _print(answer, reasons, position, digits=digits)
-            return
-        if games is not None:
-            raise OptionError(f"--games {games}: this table has the exact payoffs; leave it out")
-        from luckbase.cluster.table.why import explain
-
-        progress = terminal.search_progress(max_states)
-        result, claims = explain(source, state, max_states, progress)
-        answer, reasons = result.answer, list(map(str, claims))
-        if position is not None:
-            answer = source.told(position, answer)
-        defaults = source.game.fields.left_out(state)
+        instead = partial(_instead, table, results, settings)
+        answer, reasons, position, state = _answered(
+            source, table, fields or [], instead, games, max_states, as_json
+        )
+        game = source.game
+        defaults, grid = game.fields.left_out(state), grid_note(source, game.parse(state))
     if as_json:
-        terminal.print_json(answer, {"why": reasons})
-    else:
-        _print(answer, reasons, position, defaults, digits)
+        terminal.print_json(answer, {"why": reasons}, {"grid": grid} if grid else {})
+        return
+    _print(answer, reasons, position, defaults, digits)
+    if grid:
+        terminal.print_to_fit(grid, "dim")
 
 
 def _check_batch(fields: list[str] | None, **of_one: Any) -> None:
@@ -319,6 +317,71 @@ def _check_batch(fields: list[str] | None, **of_one: Any) -> None:
             )
 
 
+def _opened(
+    name: str, results: Path, settings: list[str] | None, strict: bool,
+    state: dict[str, str] | str | None, max_states: int,
+) -> Table:  # fmt: skip
+    """Open the table that a person names, for a state if one is given; if there is none, solve in
+    memory what follows from the state, if that is at most so many states."""
+    try:
+        return app.open_found(name, results, settings, strict, state)
+    except MissingTableError:
+        if state is None or not max_states or Path(name).is_dir():
+            raise
+        from luckbase.cluster.inputs import searched_for
+
+        words = app.read_settings(settings)
+        table = searched_for(name, results, words, state, max_states)
+        if table is None:
+            raise
+    states = sentences.counted(table.rows, "state")
+    terminal.say(f"{name}: no table of this board; searched the {states} that follow")
+    return table
+
+
+def _answered(
+    table: Table, name: str, words: list[str], instead: Callable[[State], str],
+    games: int | None, max_states: int, as_json: bool,
+) -> tuple[Answer, list[str], Position | None, dict[str, Any]]:  # fmt: skip
+    """Return the answer to a state, or to the start, with reasons, the position as it was told, and
+    the state. name: the table, as it was typed. instead: gives a clause with what would answer a
+    state that is too far above the table."""
+    from luckbase.cluster.table.why import explain
+    from luckbase.solver.game.capabilities import position_of
+
+    game, position = table.game, position_of(table.game, " ".join(words))
+    if position is not None:
+        state = game.describe(position.state)
+    else:
+        state = app.read_fields(words) if words else _start_of(table, name)
+    if table.stores_best_alone(state):
+        answer, reasons = _beyond_frontier(table, state, games, max_states, as_json)
+    elif games is not None:
+        raise OptionError(f"--games {games}: this table has the exact payoffs; leave it out")
+    else:
+        progress = terminal.search_progress(max_states)
+        try:
+            result, claims = explain(table, state, max_states, progress)
+        except SearchLimitError as error:
+            clause = instead(state)
+            raise SearchLimitError(f"{error}; {clause}" if clause else str(error)) from None
+        answer, reasons = result.answer, list(map(str, claims))
+    if position is not None:
+        answer = table.told(position, answer)
+    return answer, reasons, position, state
+
+
+def _instead(name: str, results: Path, settings: list[str] | None, state: State) -> str:
+    """Return a clause with the command whose table has a state, if `name` is a board; else ""."""
+    from luckbase.cluster.inputs import table_that_answers
+    from luckbase.solver.board.file import path_of, read_boards
+
+    path = path_of(name)
+    if not path.is_file():
+        return ""
+    return table_that_answers(read_boards(path, app.read_settings(settings)), name, state, results)
+
+
 def _start_of(table: Table, name: str) -> dict[str, Any]:
     """Return the game's start. Raises OptionError if there is none or more than one."""
     start = table.game.start()
@@ -330,30 +393,24 @@ def _start_of(table: Table, name: str) -> dict[str, Any]:
     raise OptionError(f"{form}; examples: {sentences.program()} info {words}")
 
 
-def _decision(
-    table: Table, state: dict[str, Any], position: Position | None, payoffs: bool,
-    games: int | None, max_states: int,
-) -> tuple[Answer, list[str]]:  # fmt: skip
-    """Return the answer to a state beyond the frontier, and the reasons.
+def _beyond_frontier(
+    table: Table, state: dict[str, Any], games: int | None, max_states: int, as_json: bool
+) -> tuple[Answer, list[str]]:
+    """Return the answer to a state whose best action alone is stored, with what each action is
+    worth if the stored decisions are followed (`moves.chances`), and reasons."""
+    from luckbase.cluster.table.moves import chances, moves
+    from luckbase.cluster.table.why import about, reason
 
-    payoffs: compute payoffs under the stored decisions.
-    games: estimate them by this many simulated games.
-    """
-    from luckbase.cluster.table.moves import moves
-    from luckbase.cluster.table.why import reason
+    stored = table.ask(state)
+    if not as_json:
+        terminal.say(f"{stored.verdict}; its chances take a little longer")
 
-    answer = table.ask(state)
-    if games is not None:
-        answer = table.simulate(state, games)
-    elif payoffs:
-        answer = table.follow(
-            state, max_states,
-            lambda n: terminal.say(f"following decisions through {sentences.many(n, 'state')}"),
-        )  # fmt: skip
-    if position is not None:
-        answer = table.told(position, answer)
-    turn = reason(table, moves(table, state)) if answer.decision_only else ""
-    return answer, [f"{turn}."] if turn else []
+    def say_states(states: int) -> None:
+        terminal.say(f"following decisions through {sentences.many(states, 'state')}")
+
+    answer = chances(table, state, games, max_states, say_states)
+    claims = reason(table, moves(table, state)), about(answer)
+    return answer, [f"{claim}." for claim in claims if claim]
 
 
 def _answer_batch(table: Table, batch: str, out: str, columns: dict[str, bool] | None) -> None:
@@ -433,7 +490,9 @@ def export(
             "[WHERE...]",
         ),
     ] = None,
-    out: Annotated[str, Help("Ends in .csv, .jsonl or .parquet; - is stdout.", "FILE")] = "-",
+    out: Annotated[
+        str, Help("Ends in .csv, .jsonl, .json (the same) or .parquet; - is stdout.", "FILE")
+    ] = "-",
     format: Annotated[
         str | None,
         Help("csv, jsonl or parquet; to stdout csv.", "FORMAT"),

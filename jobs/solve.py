@@ -87,7 +87,7 @@ def solve(
     folder = results or app.read_results("results")
     if dry_run:
         return _dry_run(call)
-    if not is_many(names):
+    if not is_many(names, call.settings, call.start):
         return _solve_one(call, folder)
     outcomes = _solve_many(call)
     return _exit_code(names, [(each.request, each.exit_code) for each in outcomes])
@@ -116,7 +116,7 @@ def _dry_run(call: _Call) -> int:
     from luckbase.cluster.inputs import is_many
 
     planned = luckbase.plan_all(*call.names, start=call.start, settings=call.settings, **call.how)
-    alone = not is_many(call.names)
+    alone = not is_many(call.names, call.settings, call.start)
     if call.as_json:
         for due in planned:
             terminal.print_json(due)
@@ -282,7 +282,7 @@ def _opening_questions(solved: Solved, path: Path) -> None:
 def _say_outcome(outcome: Outcome, where: str) -> None:
     solved = outcome.solved
     if solved is None:
-        say(f"{where}: {_without(outcome.error, outcome.request.file)}")
+        say(f"{where}: failed")  # why is below the table
     elif outcome.state == "complete":
         say(f"{where}: nothing to do")
     else:

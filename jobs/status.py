@@ -80,7 +80,7 @@ def _print_status(of: Status) -> None:
         below = f", below {sentences.many(of.roots, 'root')}" if of.roots else ""
         size = f"{sentences.counted(of.states, 'state')}, {sentences.size(of.bytes)}"
         print(f"          {size}{date}{files}{below}")
-    for reason in [*_running(of.running or {}), *of.why]:
+    for reason in [*_running(of.running or {}), *of.why, *(of.grid or ())]:
         print(f"          {reason}")
 
 

@@ -229,7 +229,8 @@ def plan_all(
     from luckbase.cluster.batch.run import plan_boards
     from luckbase.cluster.run.options import Options
 
-    return plan_boards(requests_for(boards, settings), start, Options(**options))
+    requests = requests_for(boards, settings, finest=start is not None)
+    return plan_boards(requests, start, Options(**options))
 
 
 def solve_all(

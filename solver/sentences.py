@@ -169,7 +169,11 @@ def pairs(words: Iterable[str], error: type[Exception], where: str, form: str) -
     for word in words:
         name, equals, value = map(str.strip, word.partition("="))
         if not equals or not name:
-            raise error(f"{where}'{word}' is not {form}")
+            so_far = f"; read so far: {fields(values)}" if values else ""
+            raise error(f"{where}'{word}' is not {form}{so_far}")
+        if re.search(r",[a-z_]\w*=", value, re.I):
+            apart = re.sub(r",(?=[a-z_]\w*=)", " ", word, flags=re.I)
+            raise error(f"{where}'{word}' is several in one; separate them with spaces: {apart}")
         if name in values:
             raise error(f"{where}{name} is given twice")
         values[name] = value

@@ -503,7 +503,9 @@ def test_a_board_without_a_table_is_solved_in_memory_only_when_asked(tmp_path):
         assert table[{"mine": 0, "yours": 10}].best == "roll"
     assert list(tmp_path.iterdir()) == []
     with pytest.raises(luckbase.errors.MemoryLimitError, match="too many to keep in memory"):
-        luckbase.open(BOARDS / "press-your-luck/1985-02.toml", in_memory=True)
+        luckbase.open(
+            BOARDS / "press-your-luck/1985-02.toml", in_memory=True, score_unit=250, frontier=2
+        )
 
 
 def test_options_are_of_a_board_file_and_not_of_a_board():

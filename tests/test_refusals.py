@@ -105,8 +105,8 @@ def fields_of(text):
 def test_a_board_file(group, asked, sentence, refused, here):
     old, new = asked if len(asked) == 2 else (group["line"], *asked)
     text = group.get("text") or (BOARDS / f"{group['board']}.toml").read_text(encoding="utf-8")
-    assert len(re.findall(f"^{re.escape(old)}", text, re.MULTILINE)) == 1, old
-    text = re.sub(f"^{re.escape(old)}", lambda _: new, text, flags=re.MULTILINE)
+    assert re.search(f"^{re.escape(old)}", text, re.MULTILINE), old
+    text = re.sub(f"^{re.escape(old)}", lambda _: new, text, count=1, flags=re.MULTILINE)
     (here / "x.toml").write_text(text, encoding="utf-8")
     said = raised(sentence, luckbase.load_board, "x.toml")
     assert said.startswith("x.toml: ")

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -31,13 +31,13 @@ from luckbase.cluster.batch.requests import read_job, requests_for
 from luckbase.cluster.inputs import is_job
 from luckbase.cluster.run.driver import PROBE
 from luckbase.cluster.run.progress import LOG_NAME
-from luckbase.cluster.table import FORMAT, RUNNING
+from luckbase.cluster.table import FORMAT, GRID, RUNNING
 from luckbase.cluster.table.find import is_table, running, tables_in, what_changed
 from luckbase.cluster.table.manifest import NAME, RESULTS, Goal, Head, Manifest, is_its_start
 from luckbase.cluster.table.storage import is_special, is_uri, place_of, storage_at
 from luckbase.cluster.table.writer import BEATS, Writer, is_ours, read_manifest, writers_in
 from luckbase.solver import sentences
-from luckbase.solver.board.file import meant, path_of, read_board
+from luckbase.solver.board.file import meant, path_of, read_board, read_boards
 from luckbase.solver.board.model import rules_identity
 from luckbase.solver.errors import (
     FencedError,
@@ -52,7 +52,7 @@ from luckbase.solver.result import OrNull, PythonOnly, Result
 from luckbase.solver.sentences import option, setting
 
 FILES = re.compile(
-    rf"{re.escape(NAME)}(\.lock)?|{re.escape(RUNNING)}|\.{re.escape(RUNNING)}\.[0-9]+"
+    rf"{re.escape(NAME)}(\.lock)?|{re.escape(GRID)}|{re.escape(RUNNING)}|\.{re.escape(RUNNING)}\.[0-9]+"
     rf"|{re.escape(PROBE)}[^/]+-[0-9]+-[0-9a-f]{{8}}-[0-9]+|{LOG_NAME}"
 )
 """Names of files in a table's folder that luckbase writes, in addition to those of writers."""
@@ -171,7 +171,7 @@ class _Scope:
         ]  # fmt: skip
         by_rules: dict[str, str] = {}
         for request in [*self.requests, *requests_for(beside)]:
-            if request.board is not None and not request.settings:
+            if request.board is not None and _is_own(request.file, request.settings):
                 with suppress(LuckbaseError):
                     by_rules.setdefault(rules_identity(load_game(request.board)), request.file)
         return by_rules
@@ -265,7 +265,7 @@ def _source(goal: Goal, manifest: Manifest) -> _Source:
     file, protects = goal.board_file, ""
     if not file:
         return _Source(protects="it was solved from a board that is in no file")
-    if goal.settings:
+    if not _is_own(file, goal.settings):
         options = " ".join(setting(name, value) for name, value in goal.settings.items())
         protects = f"it was solved with {options}"
     elif goal.roots is not None and not _is_start(goal, manifest):
@@ -289,6 +289,14 @@ def _source(goal: Goal, manifest: Manifest) -> _Source:
         return _Source(same=True, protects=protects)
     changed = what_changed(manifest.head, game.board, game.rules_version)
     return _Source(why=sentences.some(5, changed), protects=protects)
+
+
+def _is_own(file: str, settings: Mapping[str, str]) -> bool:
+    """Return whether options are those of a board file itself: none, or those of a grid."""
+    with suppress(LuckbaseError):
+        boards = read_boards(Path(file)) if settings else iter(())
+        return not settings or settings in [each.source.settings for each in boards if each.source]
+    return False
 
 
 def _is_start(goal: Goal, manifest: Manifest) -> bool:

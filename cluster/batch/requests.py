@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -23,7 +24,7 @@ from luckbase.solver.board.file import (
     name_of,
     packaged,
     path_of,
-    read_board,
+    read_boards,
     read_toml,
     sentence_of,
     show_path,
@@ -159,21 +160,22 @@ def _beside(job: Path, name: str) -> Path:
 
 
 def requests_for(
-    names: Iterable[BoardName], settings: Mapping[str, object] = {}
+    names: Iterable[BoardName], settings: Mapping[str, object] = {}, *, finest: bool = False
 ) -> list[BoardRequest]:
-    """Return every board in `names` once, at its first occurrence.
+    """Return a request for each board behind `names`, in the order in which they are named first,
+    and for each grid of a board, or only for its finest grid.
 
-    settings: options for all boards; they take precedence over those of a job file.
+    settings: options of all boards, which override those of a job file.
     """
     words = as_words(settings)
     requests: dict[tuple[Any, ...], BoardRequest] = {}
     for group, name in enumerate(names):
-        for request in _requests(name, words):
+        for request in _requests(name, words, finest):
             requests.setdefault(request.key, replace(request, group=group))
     return list(requests.values())
 
 
-def _requests(name: BoardName, settings: dict[str, str]) -> Iterator[BoardRequest]:
+def _requests(name: BoardName, settings: dict[str, str], finest: bool) -> Iterator[BoardRequest]:
     if isinstance(name, Board):
         source = name.source
         file, options = ("", {}) if source is None else (source.file, dict(source.settings))
@@ -190,39 +192,42 @@ def _requests(name: BoardName, settings: dict[str, str]) -> Iterator[BoardReques
         yield BoardRequest(str(path), settings, None, error)
         return
     if job is None:
-        yield from _requests_at(path, settings)
+        yield from _requests_at(path, settings, finest)
         return
     solve_options = job.solve_options(path)
     for entry in job.board:
         for file in entry.file:
             for variant in entry.variants:
                 words = {**entry.settings, **variant, **settings}
-                for request in _requests_at(_beside(path, file), words):
+                for request in _requests_at(_beside(path, file), words, finest):
                     yield replace(
                         request, file=shown(request.file), solve_options=solve_options,
                         order=job.order,
                     )  # fmt: skip
 
 
-def _requests_at(path: Path, settings: dict[str, str]) -> Iterator[BoardRequest]:
+def _requests_at(path: Path, settings: dict[str, str], finest: bool) -> Iterator[BoardRequest]:
     if not path.is_dir():
-        yield read_request(path, settings)
+        yield from read_requests(path, settings, finest)
         return
     files = board_files(path)
     if not files:
         error = BoardError(f"{path}: has no board file; board files end in .toml")
         yield BoardRequest(str(path), settings, None, error)
     for file in files:
-        request = read_request(file, settings)
-        if request.error is None or not is_job(file):  # a job file runs only if it is named
-            yield request
+        for request in read_requests(file, settings, finest):
+            if request.error is None or not is_job(file):  # a job is run where it is named
+                yield request
 
 
-def read_request(path: Path, settings: dict[str, str]) -> BoardRequest:
+def read_requests(path: Path, settings: dict[str, str], finest: bool) -> list[BoardRequest]:
+    """Read and check a board file; return a request for each of its grids, or for the finest."""
+    file = name_of(path)
     try:
-        return BoardRequest(name_of(path), settings, read_board(path, settings))
+        boards = list(islice(read_boards(path, settings), 1 if finest else None))
     except LuckbaseError as error:
-        return BoardRequest(name_of(path), settings, None, error)
+        return [BoardRequest(file, settings, None, error)]
+    return [BoardRequest(file, each.source.settings, each) for each in boards if each.source]
 
 
 def board_files(folder: Path) -> list[Path]:

@@ -24,7 +24,7 @@ from luckbase.cluster.batch.requests import (
     BoardName,
     BoardRequest,
     board_files,
-    read_request,
+    read_requests,
     requests_for,
 )
 from luckbase.cluster.inputs import (
@@ -36,7 +36,7 @@ from luckbase.cluster.inputs import (
 )
 from luckbase.cluster.machine import Disk, disk_of
 from luckbase.cluster.run.driver import complete_manifest
-from luckbase.cluster.run.full_table import plan_table
+from luckbase.cluster.run.full_table import fitting, plan_table
 from luckbase.cluster.run.options import Options, SolveOptions
 from luckbase.cluster.run.progress import Progress, Solved
 from luckbase.cluster.run.tiers import check_room
@@ -162,6 +162,7 @@ def _plan(
     try:
         game = load_game(request.board)
         if solves_full_table(game, start, options):
+            game = load_game(fitting(request.board, options))
             return _plan_full_table(request, game, options, planned)
         return _plan_search(request, game, start, options)
     except LuckbaseError as error:
@@ -305,7 +306,8 @@ def solve_boards(
     """Solve every board in `names` as `luckbase.solve_all` does; continue after failures."""
     kwargs: dict[str, Any] = dict(options)
     on_outcome, show = kwargs.pop("on_outcome", None), kwargs.pop("shown", None)
-    shared, requests = Options(**kwargs), requests_for(names, settings)
+    shared = Options(**kwargs)
+    requests = requests_for(names, settings, finest=start is not None)
     if any(request.order != "listed" for request in requests):
         requests = [due.request for due in plan_boards(requests, start, shared)]
     outcomes = []
@@ -388,7 +390,7 @@ def _statuses(
         elif is_folder and not (path / NAME).exists():
             raise MissingTableError(f"{name}: has neither a table nor a board file")
         else:
-            request = read_request(path, settings)
+            (request,) = read_requests(path, settings, finest=True)
             board = request.board
             reach = board is not None and type(board).reach.intersection(settings)
             for status in statuses_of(name, results, settings):
@@ -426,7 +428,7 @@ def _for_own_file(status: Status) -> Status:
     by_file = {(goal.board_file, *sorted(goal.settings.items())): goal for goal in full}
     for goal in by_file.values():
         if results is not None and goal.board_file:
-            request = read_request(Path(goal.board_file), goal.settings)
+            (request,) = read_requests(Path(goal.board_file), goal.settings, finest=True)
             status = _for_request(status, request, results)
     return status
 

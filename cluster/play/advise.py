@@ -13,7 +13,8 @@ end of the game, within a limit.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ from luckbase.cluster.table.lookup import Lookup
 from luckbase.cluster.table.moves import Moves, moves
 from luckbase.cluster.table.why import reason
 from luckbase.solver import sentences
-from luckbase.solver.errors import SearchLimitError, StateError
+from luckbase.solver.errors import MissingTableError, SearchLimitError, StateError
 from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.capabilities import Event, Follow, Position
 from luckbase.solver.game.game import Game
@@ -98,50 +99,53 @@ class Said(Result):
 
 
 class Prices:
-    """The payoffs of a board's states, from its table under `results` if there is one, and from
-    searches of at most `max_states` states.
+    """The payoffs of one board's states: of its tables, the finest first, and of searches of at
+    most `max_states`.
 
-    solve: the command that makes a table.
+    paths: the folders of the tables. instead: gives, for a position as a line, a clause with the
+    command whose table answers it; "" if there is none.
     """
 
-    def __init__(self, game: Game, results: Path, max_states: int, solve: str) -> None:
-        from luckbase.cluster.table.find import open_table, table_of
+    def __init__(
+        self, game: Game, paths: Sequence[Path], max_states: int, instead: Callable[[str], str]
+    ) -> None:
+        from luckbase.cluster.table.find import open_table
 
-        self.game, self.max_states, self.solve = game, max_states, solve
-        path = table_of(game.board, results)
-        self.table = None if path is None else open_table(path, named_by_board=True)
+        self.game, self.max_states, self.instead = game, max_states, instead
+        self.tables: list[Lookup] = [open_table(path, named_by_board=True) for path in paths]
         self.searches: list[Lookup] = []
 
     def close(self) -> None:
-        for table in [*self.searches, *filter(None, [self.table])]:
+        for table in [*self.searches, *self.tables]:
             table.close()
 
-    def at(self, state: Ints) -> tuple[Lookup, Moves]:
-        """Return the table that has the payoffs of a canonical state (fields,), and the moves
-        there. Raises SearchLimitError with the number of states and a suggestion."""
-        state_fields = self.game.describe(state)
-        for table in [*filter(None, [self.table]), *self.searches]:
-            if table.lookup_or_backup(state.reshape(1, -1))[1][0]:
-                return table, moves(table, state_fields)
-        if self.table is not None:
-            try:
-                return self.table, moves(self.table, state_fields, self.max_states)
-            except SearchLimitError as error:
-                raise SearchLimitError(f"{error}; {self._instead()}") from None
-        table = self._search(state)
-        self.searches = [table, *self.searches][:KEPT]
-        return table, moves(table, state_fields)
+    def at(self, at: Position) -> tuple[Lookup, Position, Moves]:
+        """Return the first table that answers a position at which somebody acts, the position on
+        its grid, and what can happen there; if there is none, a search.
 
-    def _search(self, state: Ints) -> Lookup:
+        Raises SearchLimitError, which says how many states there are and what would do.
+        """
         from luckbase.cluster.table.table import search_in_memory
 
+        for table in [*self.tables, *self.searches]:
+            position = self.on_grid(table, at)
+            with suppress(MissingTableError):
+                return table, position, moves(table, table.game.describe(position.state))
         try:
-            return search_in_memory(self.game, state, self.max_states)
+            if self.tables:
+                table, position = self.tables[0], self.on_grid(self.tables[0], at)
+                state = table.game.describe(position.state)
+                return table, position, moves(table, state, self.max_states)
+            table = search_in_memory(self.game, at.state, self.max_states)
         except SearchLimitError as error:
-            raise SearchLimitError(f"{error}; {self._instead()}") from None
+            instead = self.instead(self.game.need(Follow).say(at))
+            raise SearchLimitError(f"{error}; {instead}" if instead else str(error)) from None
+        self.searches = [table, *self.searches][:KEPT]
+        return table, at, moves(table, self.game.describe(at.state))
 
-    def _instead(self) -> str:
-        return f"solve a table first, run: {self.solve}; or take a coarser board"
+    def on_grid(self, table: Lookup, at: Position) -> Position:
+        """Return a position on the grid of a table."""
+        return at if table.game is self.game else table.game.need(Follow).on_grid(at)
 
 
 class Following:
@@ -210,8 +214,8 @@ class Following:
         advice, unpriced, note = None, None, self.words.note(at) or None
         if up is not None:
             try:
-                table, here = self.prices.at(at.state)
-                here = replace(here, answer=table.told(at, here.answer))
+                table, position, here = self.prices.at(at)
+                here = replace(here, answer=table.told(position, here.answer))
                 note = here.answer.remark
                 advice = advice_at(table, here, at.names)
             except SearchLimitError as error:

@@ -35,11 +35,13 @@ from luckbase.cluster.table.manifest import (
     origin_of,
     table_directory,
 )
-from luckbase.solver.board.model import Board
+from luckbase.solver.board.file import read_board
+from luckbase.solver.board.model import Board, options_of
 from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.capabilities import DecisionLayout, Layout
 from luckbase.solver.game.game import Game, load_game
 from luckbase.solver.result import PythonOnly, Result, Rounded
+from luckbase.solver.sentences import size
 
 # --- the plan ------------------------------------------------------------------------------------
 
@@ -160,6 +162,43 @@ def plan_table(game: Game, options: Options) -> Planned:
         plan.kept_bytes, peak, plan.seconds / count, count, tuple(listed), plan, game,
         table_directory(options.folder, game), budget, layout.smaller,
     )  # fmt: skip
+
+
+def fitting(board: Board, options: Options) -> Board:
+    """Return a board whose decisions reach as far as the memory allows, if its file says how far,
+    and not an option; else the board. The depth that an earlier solve of the file has fixed stays.
+    """
+    source = board.source
+    if (
+        not type(board).grid
+        or source is None
+        or (option := type(board).grid[-1]) in source.settings
+    ):
+        return board
+    game, (deepest, _) = load_game(board), options_of(board)[option]
+    if decided_layout(game) is None:
+        return board
+    manifest = stored_manifest(game, table_directory(options.folder, game))
+    for goal in manifest.goals if manifest is not None else ():
+        others = {name: value for name, value in goal.settings.items() if name != option}
+        fixed = int(goal.settings.get(option, deepest))
+        if (goal.board_file, others) == (source.file, source.settings) and fixed <= deepest:
+            return board if fixed == deepest else read_board(Path(source.file), goal.settings)
+    budget, needed = memory_budget(options), 0
+    for depth in range(deepest, 0, -1):
+        if depth < deepest:
+            settings = {**source.settings, option: str(depth)}
+            game = load_game(read_board(Path(source.file), settings))
+        memory = make_full_plan(game.need(Layout), options.slots, options.joins).shard_memory
+        needed = needed or memory
+        if memory <= budget:
+            if depth < deepest:
+                options.on_note(
+                    f"{board.name}: {option} = {deepest} need {size(needed)} of memory, and "
+                    f"{size(budget)} may be used; this table reaches {depth}"
+                )
+            return game.board
+    return board
 
 
 # --- the solve -----------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from typing import Literal
 
 FORMAT = 5
 RUNNING = "running.json"
+GRID = "grid.json"
 Condition = Literal["complete", "partial", "stale", "damaged", "refused", "missing"]
 """The state of a table."""
 OnRows = Callable[[int, int], None]

@@ -258,14 +258,16 @@ def parse_where(
 
 def _words(texts: Sequence[str]) -> list[str]:
     """Split texts into conditions at spaces outside quotes. A word that is not a condition belongs
-    to the previous value (``best=pass to 3``)."""
+    to the previous value (``best=pass to 3``). Conditions may be joined by ``and``."""
     words: list[str] = []
     for text in texts:
         try:
             split = shlex.split(text)
         except ValueError as error:
             raise OptionError(f"where: '{text[:40]}': {error}") from None
-        for word in split:
+        for word, after in zip(split, [*split, ""][1:], strict=True):
+            if words and word.lower() == "and" and _WORD.fullmatch(after):
+                continue
             if words and not _WORD.fullmatch(word):
                 words[-1] += f" {word}"
             else:

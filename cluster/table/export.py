@@ -80,6 +80,8 @@ def reader(
     """
     stored, listed = schema_of(table), listed_actions(table.game)
     in_words = isinstance(where, str) or (isinstance(where, Sequence) and len(where) > 0)
+    if not table.rows and (in_words or columns is not None):
+        raise OptionError(f"{table.where}: this table has no rows yet")
     gather = actions and (not listed or table.game.simultaneous)
     if columns is not None and {*columns} <= {*stored.names, *DECISION_COLUMNS}:
         gather = False  # the names of actions are not needed

@@ -56,8 +56,9 @@ from luckbase.solver.errors import (
     UnknownGameError,
 )
 from luckbase.solver.game.capabilities import Layout
+from luckbase.solver.game.fields import State
 from luckbase.solver.game.game import load_game
-from luckbase.solver.result import PythonOnly, Result
+from luckbase.solver.result import IfAny, PythonOnly, Result
 from luckbase.solver.sentences import html_facts, on_command_line, setting, show
 
 if TYPE_CHECKING:
@@ -136,23 +137,86 @@ def table_of(board: Board, results: Path) -> Path | None:
     return None
 
 
-def find_table(name: str, results: Path, settings: dict[str, str]) -> TableMatch:
-    """Find a table by its folder, or by a board file with `settings`. Raises MissingTableError,
-    which lists the board's other tables; OptionError, BoardError."""
+def tables_on_grids(board: Board, results: Path, settings: Mapping[str, object]) -> list[Path]:
+    """Return the folders of the tables with a board's rules, on any grid if `settings` do not name
+    its unit: the finished ones first, and of these the finest first. Raises as `table_of`."""
+    exact = table_of(board, results)
+    paths, unit = [exact] if exact is not None else [], next(iter(type(board).grid), None)
+    if unit is None or unit in settings:
+        return paths
+    form, version = rules_form(board), load_game(board).rules_version
+    order = dict[Path, tuple[bool, int]]()
+    for path in dict.fromkeys([*paths, *tables_of(board, results)]):
+        with suppress(TableError):  # `status` reports it
+            manifest = read_manifest(storage_at(path), path)
+            changes, head = differences(form, manifest.head.rules), manifest.head
+            if head.rules_version == version and all(x.startswith(f"{unit}: ") for x in changes):
+                value, _ = options_of(manifest.board({}))[unit]
+                order[path] = not manifest.complete, value
+    return sorted(order, key=lambda path: order[path])
+
+
+def find_tables(name: str, results: Path, settings: dict[str, str]) -> list[TableMatch]:
+    """Return the tables that a person means, best first: the folder itself, or the tables of a
+    board file with `settings`, as `tables_on_grids` orders them.
+
+    Raises MissingTableError if there is none, naming those of the board that there are;
+    OptionError, BoardError.
+    """
     path = place_of(name)
     if path.is_dir():
         if settings:
             word = next(iter(settings))
             why = f"{name} is a table, and its options are fixed; leave {word} out"
             raise OptionError(on_command_line("--set: ") + why)
-        return TableMatch(path, by_board=False)
+        below = [] if is_uri(path) else tables_below(path)
+        if len(below) > 1:
+            names = ", ".join(map(str, below[:5]))
+            raise OptionError(f"{name} has several tables; name one of them: {names}")
+        return [TableMatch(each, by_board=False) for each in below or [path]]
     if not path.exists():
-        raise OptionError(f"{name}: no such table or board file{meant(path)}")
+        first = on_command_line("; name a board first: luckbase info lists them")
+        raise OptionError(f"{name}: no such table or board file{meant(path) or first}")
     board = read_board(path, settings)
-    table = table_of(board, results)
-    if table is None:
+    tables = tables_on_grids(board, results, settings)
+    if not tables:
         raise MissingTableError(_none_of(name, board, results, settings))
-    return TableMatch(table, by_board=True)
+    return [TableMatch(table, by_board=True) for table in tables]
+
+
+def find_table(name: str, results: Path, settings: dict[str, str]) -> TableMatch:
+    """Return the first of `find_tables`. Raises as that."""
+    return find_tables(name, results, settings)[0]
+
+
+def open_for(
+    name: str, results: Path, settings: dict[str, str], state: State | None = None
+) -> StoredTable:
+    """Open the finest of `find_tables` that answers a state without a search; if there is none, or
+    no state is given, the first that has such a state. Raises as `find_tables`, and StateError."""
+    errors: list[StateError] = []
+    tables: list[StoredTable] = []
+    matches = find_tables(name, results, settings)
+    for match in matches:
+        table = open_table(match.path, named_by_board=match.by_board)
+        if state is None or len(matches) == 1:
+            return table
+        try:
+            answers = table.answers(state)
+        except StateError as error:  # its scores are not on this grid
+            errors.append(error)
+            table.close()
+            continue
+        if answers:
+            for other in tables:
+                other.close()
+            return table
+        tables.append(table)
+    for other in tables[1:]:
+        other.close()
+    if not tables:
+        raise errors[0]
+    return tables[0]
 
 
 def _none_of(name: str, board: Board, results: Path, settings: dict[str, str]) -> str:
@@ -262,13 +326,17 @@ def changed_since(board: Board, results: Path) -> list[str]:
 
 
 def table_used(name: str | os.PathLike[str], board: Board, results: Path) -> Path:
-    """Return the table that plays on a board: a folder, or a board file. For the board's own file
-    it is the table with the same rules. Raises MissingTableError."""
+    """Return the table that plays on a board: a directory, or the table of a board file; of several
+    the one with the board's rules. Raises MissingTableError."""
     path, source = place_of(name), board.source
     absolute = name_of(path.absolute())
     same_board = source is not None and not path.is_dir() and absolute == name_of(source.file)
     table = table_of(board, results) if same_board else None
-    return table or find_table(str(name), results, {}).path
+    if table is not None:
+        return table
+    found = [match.path for match in find_tables(str(name), results, {})]
+    identity = rules_identity(load_game(board))
+    return next((path for path in found if path.name == identity), found[0])
 
 
 # --- open -----------------------------------------------------------------------------------------
@@ -329,6 +397,7 @@ class Status(Result):
     names: of its game, board and rules identity.
     date: of the last commit, in ISO 8601; None if there was none.
     stores: payoffs, or decisions too (`Manifest.stores`).
+    grid: what the grid changes, a line for each level (`cluster.table.grids`).
     """
 
     table: str
@@ -346,6 +415,7 @@ class Status(Result):
     names: PythonOnly[tuple[str, str, str] | None] = None
     date: str | None = None
     stores: str = "payoffs"
+    grid: IfAny[tuple[str, ...]] = None
 
     def __repr__(self) -> str:
         return f"<{self.state}: {self.table}, {sentences.counted(self.states, 'state')}>"
@@ -382,13 +452,16 @@ def status_of(path: Path) -> Status:
 
 
 def _status_of(path: Path) -> Status:
+    from luckbase.cluster.table.grids import grid_lines
+
     try:
         storage = storage_at(path)
         manifest = read_manifest(storage, path)
         head = manifest.head
         stale, damaged = why_stale(manifest), damaged_files(storage, path, manifest.files)
         goal = manifest.furthest
-        options = changed_options(manifest.board(manifest.reach))
+        board = manifest.board(manifest.reach)
+        options = changed_options(board)
     except TableError as error:
         unknown = isinstance(error, UnknownGameError)
         states, size = (manifest.rows, manifest.bytes) if unknown else (0, 0)
@@ -403,7 +476,7 @@ def _status_of(path: Path) -> Status:
         len({json.dumps(start) for g in manifest.goals if g.roots for start in g.roots.start}),
         manifest.rows, manifest.bytes, manifest.error(), tuple(why), running(path),
         title_of(manifest), names=(head.game, head.board, head.identity), date=_changed_at(path),
-        stores=manifest.stores,
+        stores=manifest.stores, grid=tuple(grid_lines(path, head.identity, board)) or None,
     )  # fmt: skip
 
 

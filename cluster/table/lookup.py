@@ -384,6 +384,15 @@ class Lookup:
                 remarks.append(f"{between}: counts as the nearest state, {nearest}")
         return replace(answer, remark="; ".join(filter(None, remarks)) or None)
 
+    def answers(self, state: State) -> bool:
+        """Return whether a state, as `ask` takes it, is answered without a search. Raises
+        StateError for what is no state of the board."""
+        game = self.game
+        if isinstance(state, str) and (position := position_of(game, state)) is not None:
+            state = game.describe(position.state)
+        inputs = game.fields.read(state).reshape(1, -1)
+        return self.known_answers(game.canonical_states(inputs), inputs)[0] is not None
+
     def known_answers(
         self, states: Ints, inputs: Ints, edges: Expanded | None = None,
         payoffs: Floats | None = None,
@@ -585,8 +594,12 @@ class Lookup:
                 self._require(plain[above], known)
                 for x, name in zip(above, stepped_on.best_names(), strict=True):
                     best[x] = name
-            chances = []
+            chances, sure = list[Floats](), dict[tuple[str | None, bytes], Floats]()
             for state, name, choices in zip(plain, best, actions, strict=True):
+                key = name, choices.tobytes()  # many states have the same choices
+                if key in sure:
+                    chances.append(sure[key])
+                    continue
                 names = [game.action_name(int(action)) for action in choices]
                 if name not in names:
                     where = self.game.say(state)
@@ -595,7 +608,8 @@ class Lookup:
                     raise CorruptTableError(
                         f"{self.where}: names an action at {where} that it does not allow"
                     )
-                chances.append(np.array([float(each == name) for each in names]))
+                sure[key] = np.array([float(each == name) for each in names])
+                chances.append(sure[key])
             return chances
 
         def holds(states: Ints) -> NDArray[np.bool_]:

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import pairwise
@@ -31,6 +32,7 @@ from luckbase.cluster.machine import free_memory
 from luckbase.cluster.table.answer import Action, Answer, answer_at, stepped
 from luckbase.cluster.table.lookup import Lookup, OnLevel
 from luckbase.solver import sentences
+from luckbase.solver.compiled import compile_on
 from luckbase.solver.errors import MissingTableError, SearchLimitError, StateError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import Drawing
@@ -339,6 +341,8 @@ def equal_cases(weights: Sequence[float]) -> int | None:
     return int(cases[int(np.argmax(whole))]) if whole.any() else None
 
 
+GAMES = 10_000
+"""Games of each action, unless told otherwise: payoffs within half a point or so."""
 BYTES_AN_EDGE = 130
 """Bytes of memory while decisions are followed: 71 for each edge, and as much temporarily."""
 
@@ -356,6 +360,7 @@ def follow_decisions(
     """
     from luckbase.solver.policy.chain import explore_profile
 
+    compile_on()
     game, stored = table.game, table.ask(state)
     canonical = game.parse(state).reshape(1, -1)
     edges = expand(game, canonical)
@@ -384,12 +389,26 @@ def follow_decisions(
     return replace(answer, given=stored.given)
 
 
+def chances(
+    table: Lookup, state: State, games: int | None, max_states: int,
+    on_states: Callable[[int], None],
+) -> Answer:  # fmt: skip
+    """Return the payoffs of every action at a state whose best action alone is stored: exactly, if
+    the stored decisions lead to at most `max_states` states, else from `GAMES` games of each
+    action; or from so many `games`. Raises StateError."""
+    if games is None:
+        with suppress(SearchLimitError):
+            return follow_decisions(table, state, max_states, on_states)
+    return play_games(table, state, games or GAMES, seed=0)
+
+
 def play_games(table: Lookup, state: State, games: int, seed: int) -> Answer:
     """Estimate the payoffs of every action by `games` simulated games each, in which all players
     follow the stored decisions. `error` is the largest standard error. The best action is the
-    stored one."""
+    stored one. Game number i has the same random numbers after every action."""
     from luckbase.solver.policy.evaluate import Starts, simulate
 
+    compile_on()
     game, stored = table.game, table.ask(state)
     edges = expand(game, game.parse(state).reshape(1, -1))
     if edges.terminal[0]:

@@ -23,6 +23,7 @@ from typing import Any
 
 import numpy as np
 
+from luckbase.cluster.table.answer import Answer
 from luckbase.cluster.table.lookup import Lookup, OnLevel
 from luckbase.cluster.table.moves import Move, Moves, Outcome, moves
 from luckbase.solver.game.arrays import Ints
@@ -46,6 +47,20 @@ _DOING = {"bid": "bidding", "flip": "flipping", "hold": "holding", "pass": "pass
 
 
 @dataclass(frozen=True)
+def about(answer: Answer) -> str:
+    """Return what simulated games have found of each action for the player who decides, with the
+    standard error: ``Play: about 81.2% (± 0.40)``; "" for other payoffs."""
+    if answer.source != "games" or answer.to_act is None:
+        return ""
+    payoffs = answer.origin.payoffs
+    worth = [
+        f"{action.name}: about {payoffs.text(action.value[answer.to_act - 1])} "
+        f"(± {payoffs.size(answer.error)})"
+        for action in answer.actions
+    ]
+    return capital("; ".join(worth))
+
+
 class Effect:
     """Outcomes with similar effects.
 

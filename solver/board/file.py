@@ -12,13 +12,13 @@ import errno
 import os
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from difflib import get_close_matches
-from functools import cache
+from functools import cache, reduce
 from pathlib import Path
 from stat import S_ISDIR, S_ISREG
-from typing import Any, get_args
+from typing import Any, cast, get_args
 
 from pydantic import ValidationError
 
@@ -43,7 +43,14 @@ def as_words(options: Mapping[str, object]) -> dict[str, str]:
 
 
 def read_board(path: Path, settings: Mapping[str, str] = {}) -> Board:
-    """Read and check the board in the file `path`, with its options changed by `settings`.
+    """Return the board of a file, or that of its finest grid. Arguments and errors are those of
+    `read_boards`."""
+    return next(read_boards(path, settings))
+
+
+def read_boards(path: Path, settings: Mapping[str, str] = {}) -> Iterator[Board]:
+    """Read a board file and yield a board for each of its grids, the finest first; one board if it
+    has no grids, or if `settings` name a unit.
 
     settings: the command line's ``--set name=value``: options of [rules] or [solve], or others that
         the game lists in `Board.options`; values as text, read as in TOML.
@@ -51,18 +58,32 @@ def read_board(path: Path, settings: Mapping[str, str] = {}) -> Board:
     Raises BoardError for a wrong file or board and OptionError for a wrong setting, each with one
     sentence, for any bytes in the file.
     """
-    where, name = show_path(path), path.stem
+    where = show_path(path)
     data = read_toml(path, where)
     try:
         model = _model(data)
+        grids = _grids(model, data)
     except _Fault as fault:
         raise BoardError(f"{where}: {fault}") from None
+    rest = {key: value for key, value in data.items() if key != "grid"} if grids else data
+    for grid in _grids_meant(model, grids, settings, where):
+        words = dict(settings)
+        if len(grids) > 1 and grid:
+            words = {model.grid[0]: str(grid[model.grid[0]])} | words
+        board = _read(where, path.stem, model, _with_grid(model, rest, grid, settings), settings)
+        yield board.read_from(Source(str(path.absolute()), words))
+
+
+def _read(
+    where: str, name: str, model: type[Board], data: Mapping[str, Any], settings: Mapping[str, str]
+) -> Board:
+    """Return the board in the data of the file `where`, changed by `settings`. Raises as
+    `read_boards`."""
     changed = data
     for option, text in settings.items():
         changed = _with_setting(changed, model, option, text)
     try:
-        board = _validated(model, name, changed)
-        return board.read_from(Source(str(path.absolute()), dict(settings)))
+        return _validated(model, name, changed)
     except _Fault as fault:
         sentence, location = str(fault), fault.location
     is_setting = location in [model.options()[option] for option in settings]
@@ -99,6 +120,84 @@ def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
     return [f"{model.place(at)}: {change}" for at, change in _changes(old, new, ())]
 
 
+def _grids(model: type[Board], data: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return each [[grid]] of a file's data, the finest first; none if it has none. Raises _Fault
+    for what is no grid. The values are checked later, as options."""
+    if not model.grid or "grid" not in data:
+        return []
+    grids, unit, units = data["grid"], model.grid[0], list[int]()
+    if not isinstance(grids, list) or not all(isinstance(grid, Mapping) for grid in grids):
+        raise _Fault(f"write each as [[grid]] with {', '.join(model.grid)} below it", (), "grid")
+    for number, grid in enumerate(grids, start=1):
+        place = f"grid, item {number}"
+        if unknown := [key for key in grid if key not in model.grid]:
+            known = nearest(unknown[0], model.grid)
+            raise _Fault(f"unknown key {show(unknown[0])}; {known}", (), place)
+        if unit not in grid:
+            raise _Fault("is missing", (), f"{place}, {unit}")
+        if type(grid[unit]) is not int or grid[unit] in units:
+            why = "is there twice" if grid[unit] in units else "is not a whole number"
+            raise _Fault(f"{show(grid[unit])} {why}", (), f"{place}, {unit}")
+        units.append(grid[unit])
+    for option in model.grid:
+        *sections, key = map(str, model.options()[option])
+        if key in reduce(_section, sections, data):
+            raise _Fault("each [[grid]] says it; leave it out here", (), option)
+    return sorted(grids, key=lambda grid: grid[unit])
+
+
+def _grids_meant(
+    model: type[Board], grids: list[dict[str, Any]], settings: Mapping[str, str], where: str
+) -> list[dict[str, Any]]:
+    """Return the grids that settings mean: all of them, or the one of the unit that they name; an
+    empty grid if the file has none. Raises OptionError if they do not say of which grid they
+    are."""
+    if not grids:
+        return [{}]
+    unit = model.grid[0]
+    if unit in settings:
+        return [grid for grid in grids if str(grid[unit]) == settings[unit]] or [{}]
+    given = [option for option in model.grid if option in settings]
+    if given and len(grids) > 1:
+        *units, last = [str(grid[unit]) for grid in grids]
+        words, which = on_command_line("--set: "), f"{', '.join(units)} or {last}"
+        raise OptionError(
+            f"{words}{given[0]}: {where} has {len(grids)} grids; give {unit} too: {which}"
+        )
+    return grids
+
+
+def _with_grid(
+    model: type[Board], data: Mapping[str, Any], grid: Mapping[str, Any],
+    settings: Mapping[str, str],
+) -> Mapping[str, Any]:  # fmt: skip
+    """Return a file's data with the options of a grid in their sections. If settings say how far
+    its table goes, the grid's options after the first of these are left out."""
+    for option in model.grid:
+        if option in settings and option != model.grid[0]:
+            break
+        if option in grid:
+            data = _with_value(data, model.options()[option], grid[option])
+    return data
+
+
+def _section(data: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """Return a section of a file's data; an empty one if it has no such section."""
+    section = data.get(name, {})
+    return section if isinstance(section, Mapping) else {}
+
+
+def _with_value(data: Mapping[str, Any], location: Location, value: Any) -> dict[str, Any]:
+    """Return a file's data with a value at a location. A section that is none stays as it is:
+    validation reports it."""
+    name, *below = map(str, location)
+    if not below:
+        return {**data, name: value}
+    if not isinstance(data.get(name, {}), Mapping):
+        return dict(data)
+    return {**data, name: _with_value(_section(data, name), tuple(below), value)}
+
+
 class _Fault(Exception):
     """A fault of a board; `str` is a sentence with its location, without the file."""
 
@@ -129,24 +228,17 @@ def _with_setting(
         known = nearest(option, sorted(options))
         raise OptionError(f"{on_command_line('--set: ')}unknown option {show(option)}; {known}")
     *sections, key = map(str, options[option])
-    changed = inner = dict(data)
-    for section in sections:
-        if not isinstance(inner.get(section, {}), Mapping):
-            return changed  # not a section: validation will report it
-        inner[section] = dict(inner.get(section, {}))
-        inner = inner[section]
     kind = fields_of(model, tuple(sections))[key].annotation
-    kinds, inner[key] = (kind, *get_args(kind)), text
-    if str in kinds or text in kinds:
-        return changed
-    if re.fullmatch(r"[+-]?[0-9]{1,30}", text):
-        inner[key] = int(text)
-    elif float in kinds:
-        with suppress(ValueError):
-            inner[key] = float(text)
-    if text in ("true", "false"):
-        inner[key] = text == "true"
-    return changed
+    kinds, value = (kind, *get_args(kind)), cast(Any, text)
+    if str not in kinds and text not in kinds:
+        if re.fullmatch(r"[+-]?[0-9]{1,30}", text):
+            value = int(text)
+        elif float in kinds:
+            with suppress(ValueError):
+                value = float(text)
+        if text in ("true", "false"):
+            value = text == "true"
+    return _with_value(data, options[option], value)
 
 
 def _validated(model: type[Board], name: str, data: Mapping[str, Any]) -> Board:
@@ -235,11 +327,15 @@ def packaged() -> tuple[str, ...]:
 
 
 def located(name: str | os.PathLike[str]) -> Path:
-    """Return the path if it exists, else the path of the packaged board with this name, if any."""
+    """Return the path that a person means: the one that they wrote if it exists, else that of the
+    packaged board of this name, ``pig/race`` or ``race`` if no other has it, else what they
+    wrote."""
     path = Path(name)
-    if path.as_posix() not in packaged() or os.path.exists(path):
+    if os.path.exists(path):
         return path
-    return BOARDS / f"{path.as_posix()}{SUFFIX}"
+    word = path.as_posix()
+    meant = [each for each in packaged() if word in (each, each.partition("/")[2])]
+    return BOARDS / f"{meant[0]}{SUFFIX}" if len(meant) == 1 else path
 
 
 def name_of(path: str | os.PathLike[str]) -> str:
@@ -290,18 +386,24 @@ def read_toml(path: Path, where: str) -> dict[str, Any]:
         raise BoardError(f"{where}: is larger than {MAX_BYTES} bytes, too large for a board file")
     try:
         return tomllib.loads(raw.decode("utf-8-sig"))
-    except UnicodeDecodeError as error:
+    except (RecursionError, ValueError) as error:
+        if path.suffix != SUFFIX and not isinstance(error, RecursionError):
+            raise BoardError(f"{where}: is not a board file (TOML)") from None
+        raise BoardError(f"{where}: {_no_toml(raw, error)}") from None
+
+
+def _no_toml(raw: bytes, error: ValueError | RecursionError) -> str:
+    """Return why the bytes of a file are not TOML, with the line if there is one."""
+    if isinstance(error, UnicodeDecodeError):
         line = raw.count(b"\n", 0, error.start) + 1
-        raise BoardError(f"{where}: line {line}: is not UTF-8 text; save it as UTF-8") from None
-    except RecursionError:
-        raise BoardError(f"{where}: is nested too deeply for a board file") from None
-    except ValueError as error:  # tomllib's own errors, and numbers of thousands of digits
-        message = str(error)
-        match = re.fullmatch(r"(.*) \(at line (\d+), column (\d+)\)", message, re.DOTALL)
-        if match is None:
-            raise BoardError(f"{where}: not TOML: {shorten(message, 100)}") from None
-        why = f"not TOML: {shorten(match[1], 100)} (column {match[3]})"
-        raise BoardError(f"{where}: line {match[2]}: {why}") from None
+        return f"line {line}: is not UTF-8 text; save it as UTF-8"
+    if isinstance(error, RecursionError):
+        return "is nested too deeply for a board file"
+    message = str(error)  # of tomllib's own errors, or of numbers of thousands of digits
+    match = re.fullmatch(r"(.*) \(at line (\d+), column (\d+)\)", message, re.DOTALL)
+    if match is None:
+        return f"not TOML: {shorten(message, 100)}"
+    return f"line {match[2]}: not TOML: {shorten(match[1], 100)} (column {match[3]})"
 
 
 def open_regular(path: str | os.PathLike[str], flags: int) -> int:

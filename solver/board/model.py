@@ -57,7 +57,8 @@ def option(
 
 @dataclass(frozen=True)
 class Source:
-    """The origin of a board: the file's absolute path, and the options that `--set` changed."""
+    """Where a board was read: the file's absolute path, and the options that `--set` changed, or
+    that pick one of the file's grids."""
 
     file: str
     settings: dict[str, str]
@@ -71,7 +72,10 @@ class Board(Section):
     """
 
     reach: ClassVar[frozenset[str]] = frozenset()
-    """Options that set how far a table goes and change no payoff."""
+    """Options that say how far a table goes and change no payoff."""
+    grid: ClassVar[tuple[str, ...]] = ()
+    """Options that each [[grid]] of a board file sets: first the unit to which amounts are rounded,
+    then how far the table of that unit goes. Empty if boards of the game have no grids."""
 
     game: str
     name: str  # the stem of the file; not a key in it
@@ -203,10 +207,12 @@ def rules_identity(game: _OnBoard) -> str:
 
 
 def changed_options(board: Board) -> dict[str, Any]:
-    """Return the options that differ from their defaults, by name, except options of reach."""
+    """The options that are not at their game's defaults, by name, and always the unit of a grid;
+    those of reach left out."""
     changed = {
         option: value for option, (value, field) in options_of(board).items()
-        if option not in type(board).reach and value != field.default
+        if option not in type(board).reach
+        and (value != field.default or option in type(board).grid)
     }  # fmt: skip
     return dict(sorted(changed.items()))
 

@@ -22,7 +22,14 @@ from luckbase.solver.game.arrays import Coded, Decisions, Floats, Ints, Runs
 from luckbase.solver.game.fields import State
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.rules import Capability
-from luckbase.solver.sentences import fields, listed, on_command_line, option, shorten
+from luckbase.solver.sentences import (
+    fields,
+    listed,
+    nearest,
+    on_command_line,
+    option,
+    shorten,
+)
 
 if TYPE_CHECKING:
     from luckbase.solver.charts import Chart, ChartRequest, Kind, Lookup, Search
@@ -439,6 +446,10 @@ class Follow(Capability, ABC):
     def lines(self, at: Position) -> Iterator[str]:
         """Yield everything that can happen next, one line each."""
 
+    def on_grid(self, at: Position) -> Position:
+        """Return a position of another grid of the board with its state on the grid of this one."""
+        return at
+
     def note(self, at: Position) -> str:
         """Return what a person should know about a position's state, or ""."""
         return ""
@@ -590,7 +601,8 @@ def choose_chart(game: Game, name: str | None) -> Kind:
         if name in (None, kind.name):
             return kind
     known = "; ".join(f"{kind.name}, {kind.shows}" for kind in kinds)
-    sentence = f"'{name}' is not a chart of {game.board.game}; expected: {known}"
+    hint = nearest(str(name), [kind.name for kind in kinds], "")
+    sentence = f"'{name}' is not a chart of {game.board.game}; {hint or f'expected: {known}'}"
     raise OptionError(on_command_line("--what: ", "chart: ") + sentence)
 
 

@@ -503,6 +503,8 @@ class Fields(Sequence[Field]):
             if name not in known:
                 has = f"a state of {self._game} has "
                 meant = nearest(str(name), self.names, has)
+                if not meant.startswith("did you mean"):
+                    meant = self._by_help(str(name)) or meant
                 if name in self._options and not meant.startswith("did you mean"):
                     meant = f"it is an option: {setting(name, shorten(str(words[name]), 30))}"
                 raise StateError(f"unknown field '{shorten(str(name), 30)}'; {meant}")
@@ -522,6 +524,12 @@ class Fields(Sequence[Field]):
             else:
                 values += [field.default] * field.length
         return np.array(values, np.int64)
+
+    def _by_help(self, name: str) -> str:
+        """Return a clause with the fields whose help has a word, as `nearest`; "" for none."""
+        word = re.compile(rf"\b{re.escape(name.lower().removesuffix('s'))}s?\b")
+        named = [field.name for field in self if len(name) > 2 and word.search(field.help.lower())]
+        return f"did you mean {' or '.join(named)}?" if named else ""
 
     def left_out(self, words: State) -> dict[str, Any]:
         """Return the defaults, as JSON, of the fields that a state in words leaves out."""

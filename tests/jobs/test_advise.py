@@ -79,7 +79,7 @@ def test_a_decision_with_too_many_states_below_gets_no_advice(advised):
     code, out, _ = advised(START, "Ed 500 + spin", more=("--max-states", "5"))
     assert code == 0
     said = r"  no advice: the search has found (\d+) states and (\d+) of them are not solved yet; "
-    limit = r"the limit is 5 \(--max-states\); solve a table first, run: luckbase solve "
+    limit = r"the limit is 5 \(--max-states\); in about [\d.]+ s this makes a table with it: luck"
     found = re.findall(said + limit, out)
     assert len(found) == 2
     assert all(int(states) > 5 and int(states) > int(left) > 0 for states, left in found)
@@ -219,3 +219,14 @@ def test_advice_as_json_has_these_fields(advised):
         "best", "margin", "toss_up", "value", "choices", "why", "error", "source",
     ]  # fmt: skip
     assert [*said["advice"]["choices"][0]] == ["action", "value", "cost"]
+
+
+def test_the_first_line_may_be_in_the_command(command, monkeypatch):
+    monkeypatch.setattr("sys.stdin", io.StringIO("Ed whammy\n"))
+    line = "Ed: $1,000, 1 spin; Peter: 500, 1 spin; Michael: 0, out"
+    code, out, _ = command("advise", str(TINY), *line.split())
+    assert code == 0
+    assert out.startswith("Ed $1,000, 1 spin; Peter $500, 1 spin; Michael $0, 4 whammies")
+    assert "Ed whammy" in out and "Peter is up" in out
+    code, _, err = command("advise", str(TINY), "Ed", "5000")
+    assert code == 2 and "expected first who has what" in err

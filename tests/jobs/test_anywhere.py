@@ -252,7 +252,7 @@ def test_a_board_file_means_its_table_in_results_of_a_uri(memory, table, capsys)
     assert said_by(capsys, "status", "--results", results)[1].startswith(f"complete  {memory}")
     assert "complete" in said_by(capsys, "solve", "--dry-run", *board, results)[1]
     nothing = "memory://nothing-there/results"
-    code, _, err = said_by(capsys, "query", *board, nothing, *WORDS)
+    code, _, err = said_by(capsys, "export", *board, nothing)
     assert code == 1
     assert f"no table of this board with frontier=1 under {nothing}; run: " in err
 

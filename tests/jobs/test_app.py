@@ -73,7 +73,7 @@ def test_query_answers_with_the_contracts_fields_in_their_order(command, results
     answer = json.loads(out)
     assert list(answer) == [
         "board", "options", "solve_id", "stale", "state", "to_act", "value", "actions", "best",
-        "margin", "toss_up", "error", "source", "why",
+        "margin", "toss_up", "error", "source", "why", "grid",
     ]  # fmt: skip
     assert (answer["board"], answer["stale"]) == ("tiny", [])
     assert answer["options"] == {"score_cap": 3000, "score_unit": 500}
@@ -208,7 +208,7 @@ def test_status_says_what_changed_in_a_board(command, tmp_path):
 def test_plan_counts_the_states_that_were_counted_by_hand(command, tmp_path):
     board = str(ROOT / "boards/press-your-luck/1985-02.toml")
     code, out, _ = command(
-        "solve", board, "--dry-run", "--set", "score_unit=500", "--json",
+        "solve", board, "--dry-run", "--set", "score_unit=500", "--set", "frontier=2", "--json",
         "--results", str(tmp_path), "--memory", "8",
     )  # fmt: skip
     assert code == 0

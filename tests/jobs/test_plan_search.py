@@ -50,9 +50,9 @@ def test_a_search_by_stages(capsys, tmp_path, monkeypatch):
 
 def test_a_plan_of_a_full_table(capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert run(["solve", PRESS, "--dry-run"]) == 0
+    assert run(["solve", PRESS, "--dry-run", "--set", "score_unit=250"]) == 0
     first, *lines = capsys.readouterr().out.splitlines()
-    assert first == f"{PRESS} is missing: no table yet"
+    assert first == f"{PRESS} score_unit=250 is missing: no table yet"
     assert "The plan for 1985-02" in lines[0] and any("shards" in line for line in lines[1:4])
     assert [line[:16].rstrip() for line in lines[-4:]] == [
         "table on disk", "kept payoffs", "peak memory", "time",

@@ -1,6 +1,7 @@
 """A batch that is refused says in which row it is wrong, counted from 1, whatever the game."""
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -206,10 +207,16 @@ def test_decisions_are_searched_from_above_and_followed_from_one_state(tmp_path,
     assert "from the search" in capsys.readouterr().out
     state = ["scores=0,500,1000", "earned=0,2,1"]
     assert run(["query", TINY, *state, *where]) == 0
-    assert "no payoffs are stored" in capsys.readouterr().out
-    assert run(["query", TINY, *state, "--payoffs", *where]) == 0
-    assert "from the stored decisions" in capsys.readouterr().out
-    for more in (["--payoffs"], ["--games", "9"], ["--digits", "7"]):
+    out, err = capsys.readouterr()
+    assert "from the stored decisions" in out and "(±" not in out
+    assert "its chances take a little longer" in err
+    for more, games in ((["--max-states", "5"], 10_000), (["--games", "2e2"], 200)):
+        assert run(["query", TINY, *state, *more, *where]) == 0
+        out = capsys.readouterr().out
+        assert "from games by the stored decisions" in out
+        (play,) = re.findall(r"Play: about ([\d.]+)% \(± ([\d.]+)\); pass", out)
+        assert 0 < float(play[1]) < 60 / games**0.5
+    for more in (["--games", "9"], ["--digits", "7"]):
         assert run(["query", TINY, "--batch", "states.csv", *more, *where]) == 2
         assert f"{more[0]}: is of one state" in capsys.readouterr().err
 
@@ -237,3 +244,22 @@ def test_a_sentence_is_answered_with_its_names_and_between_grid_states(table_of,
         code == 2
         and "'banana' is not FIELD=VALUE, as scores=0,0,0, and does not say who has what" in err
     )
+
+
+@pytest.mark.parametrize(
+    ("board", "state", "best"),
+    [
+        ("pig/race", ["mine=90", "yours=99", "turn=5"], "roll"),
+        ("race", ["mine=90", "yours=99", "turn=5"], "roll"),
+        ("press-your-luck/tiny", ["Ed 0, 1 spin; Peter 500, 1 spin; Michael 1000"], "play"),
+    ],
+)
+def test_a_small_state_without_a_table_is_answered_by_search(
+    board, state, best, command, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    code, out, err = command("query", board, *state, "--json")
+    assert code == 0, err
+    assert json.loads(out)["best"] == best
+    assert f"{board}: no table of this board; searched the " in err
+    assert list(tmp_path.iterdir()) == []

@@ -75,7 +75,7 @@ def test_rules_that_were_not_solved_are_refused_naming_those_that_were(both, com
 def test_the_command_that_would_solve_a_board_is_one_that_does(words, start, tmp_path, command):
     """Where a search must be told where to begin, it says so."""
     results = ["--results", str(tmp_path)]
-    code, _, err = command("query", *words, "field=0", *results)
+    code, _, err = command("verify", *words, *results)
     assert code == 1 and err.endswith(" --from FIELD=VALUE\n") == start
     assert command("solve", *words, "--dry-run", *results)[0] == (2 if start else 0)
 

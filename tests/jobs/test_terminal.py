@@ -28,7 +28,8 @@ COMMANDS = {
     "facts": ["evaluate", str(BOARDS / "pig/rounds.toml"), "--agents", "computer,hold-at-20",
               "--set", "cut=60", "--set", "rounds=2"],
     "games": ["evaluate", RACE, "--agents", "hold-at-5,hold-at-3", "--games", "1000"],
-    "plan": ["solve", "--dry-run", str(BOARDS / "press-your-luck/1985-02.toml"), "--memory", "8"],
+    "plan": ["solve", "--dry-run", str(BOARDS / "press-your-luck/1985-02.toml"), "--memory", "8",
+             "--set", "score_unit=250", "--set", "frontier=2"],
     "chart of bids": ["chart", GOOFSPIEL, "--set", "cards=9"],
     "play": ["play", GOOFSPIEL, "--set", "cards=9", "--seed", "1", "--hints"],
 }  # fmt: skip

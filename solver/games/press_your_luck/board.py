@@ -210,7 +210,11 @@ class Solve(Section):
     def _units_fit_the_cap(self) -> Self:
         if self.score_cap % self.score_unit:
             said = f"{self.score_unit} does not divide score_cap {self.score_cap}"
-            raise mistake(said, "solve", "score_unit")
+            fit = [unit for unit in range(1, self.score_cap + 1) if not self.score_cap % unit]
+            below = max(unit for unit in fit if unit < self.score_unit)
+            above = min([unit for unit in fit if unit > self.score_unit], default=below)
+            near = " or ".join(map(str, dict.fromkeys((below, above))))
+            raise mistake(f"{said}; expected {near}", "solve", "score_unit")
         return self
 
 
@@ -231,6 +235,7 @@ class PressYourLuckBoard(Board):
     """
 
     reach: ClassVar[frozenset[str]] = frozenset({"frontier", "decisions"})
+    grid: ClassVar[tuple[str, ...]] = ("score_unit", "frontier", "decisions")
 
     game: Literal["press-your-luck"]
     prize_value: Dollars | None = Field(

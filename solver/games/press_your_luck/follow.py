@@ -166,6 +166,9 @@ class LuckWords(Follow):
         said += [many(whammies, "whammy", "whammies")] * bool(whammies)
         return ", ".join(said)
 
+    def on_grid(self, at: Position) -> Position:
+        return replace(self._at(at.names, at.values), assumed=at.assumed)
+
     def note(self, at: Position) -> str:
         cap = self.board.solve.score_cap
         over = [name for i, name in enumerate(at.names) if at.values[i] > cap]

@@ -487,7 +487,8 @@ def canonical(
         refuse(
             out & (column > 0),
             lambda x, i, name=name: (
-                f"{name}: player {i + 1} is out ({many(limit, 'whammy', 'whammies')}); expected 0"
+                f"{name}: player {i + 1} is out ({many(limit, 'whammy', 'whammies')}); expected 0 "
+                f"{name} for them"
             ),
         )
     refuse(

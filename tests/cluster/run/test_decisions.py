@@ -521,7 +521,7 @@ def test_writing_a_tier_stops_between_row_groups(solved, tmp_path):
 
 
 def test_its_plan_says_rows_and_memory_and_refuses_what_does_not_fit():
-    board = luckbase.load_board(FEBRUARY, score_unit=500, decisions=12)
+    board = luckbase.load_board(FEBRUARY, score_unit=500, decisions=12)  # of the frontier 2
     plan = luckbase.plan(board, memory=20_000_000_000)
     assert isinstance(plan, luckbase.Planned)
     assert 8.1e10 < plan.states < 8.3e10

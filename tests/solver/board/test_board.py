@@ -317,7 +317,7 @@ def test_the_hash_changes_with_every_value():
         ("tied_pass =", "tied_pass = 'next' #"),
         ("choices =", "choices = 'best' #"),
         ("max_whammies =", "max_whammies = 3 #"),
-        ("score_unit =", "score_unit = 500 #"),
+        ("score_unit =", "score_unit = 200 #"),
         ("score_cap =", "score_cap = 30000 #"),
         ("frontier =", "frontier = 3 #"),
         ("outcomes =", "outcomes = 3 #"),
@@ -356,6 +356,8 @@ def test_differences_are_sentences_in_the_order_of_the_board():
     assert differences(canonical(read_board(FEBRUARY)), canonical(board)) == [
         "across: was missing, now 8",
         "corners: was [1, 6, 10, 15], now [1, 6]",
+        "decisions: was 4, now 8",
+        "frontier: was 1, now 2",
         "score_unit: was 250, now 500",
         "squares 2, slide 1: was 500, now 510",
         "squares 4, slide 1: was '3000 + spin', now '3500 + spin'",

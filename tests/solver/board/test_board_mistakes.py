@@ -141,6 +141,8 @@ def test_a_setting_changes_an_option_and_nothing_else():
     assert differences(canonical(read_board(FEBRUARY)), canonical(board)) == [
         "third_place_spins: was true, now false",
         "tied_pass: was 'passer', now 'next'",
+        "decisions: was 4, now 8",
+        "frontier: was 1, now 2",
         "score_unit: was 250, now 500",
     ]
 
@@ -156,8 +158,8 @@ def test_a_mistake_of_the_file_is_not_blamed_on_a_setting(tmp_path):
     path = tmp_path / "x.toml"
     path.write_text(edited(FEBRUARY, "frontier =", "frontier = 99 #"), encoding="utf-8")
     with pytest.raises(BoardError, match=r"x\.toml: frontier: 99 is too large"):
-        read_board(path, {"score_unit": "500"})
-    assert press_your_luck(path, frontier="3").solve.frontier == 3
+        read_board(path, {"score_unit": "250"})
+    assert press_your_luck(path, score_unit="250", frontier="3").solve.frontier == 3
 
 
 # Whatever bytes there are in the file

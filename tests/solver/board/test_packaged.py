@@ -51,7 +51,7 @@ def test_a_job_may_list_names():
 
 
 def test_commands_to_copy_have_the_name(capsys):
-    assert run(["query", "pig/race", "mine=0", "yours=1"]) == 1
+    assert run(["verify", "pig/race"]) == 1
     assert capsys.readouterr().err.endswith("under results; run: luckbase solve pig/race\n")
     assert run(["solve", "pig/tiny"]) == run(["status", "pig/tiny"]) == 0
     assert run(["solve", "pig/tiny", "--dry-run"]) == run(["clean", "pig/tiny"]) == 0

@@ -47,7 +47,7 @@ SHOWS = {
 def test_press_your_luck(frontier):
     """Only those that the table reaches; "the same" has the scores of the one before."""
     board = ROOT / "boards/press-your-luck/1985-02.toml"
-    game = solver.load_game(solver.load_board(board, frontier=frontier))
+    game = solver.load_game(solver.load_board(board, score_unit=250, frontier=frontier))
     asked = dict(game.need(Layout).opening_questions())
     assert len(asked) == {1: 2, 3: len(SHOWS)}[frontier]
     for title, state in asked.items():

@@ -1,0 +1,150 @@
+"""Tables of one board on several grids: solved together, asked together, and compared."""
+
+import json
+
+import pytest
+
+import luckbase
+from luckbase.cluster.inputs import is_many
+from luckbase.cluster.table.grids import grid_errors
+from tests.cluster.batch.boards import PYL, put
+
+GRIDS = """
+[[grid]]
+score_unit = 500
+frontier = 1
+decisions = 2
+[[grid]]
+score_unit = 1000
+frontier = 3
+"""
+FINE, COARSE = "score_unit=500", "score_unit=1000"
+
+
+def grid_text(grids=GRIDS):
+    lines = [line for line in PYL.splitlines() if not line.startswith(("score_unit", "frontier"))]
+    text = "\n".join(lines).replace('"500', '"1000')  # each amount is on both grids
+    return text.replace("score_cap = 3000", "score_cap = 4000") + grids
+
+
+@pytest.fixture(scope="module")
+def solved(tmp_path_factory):
+    """The folder of a board with two grids, solved."""
+    folder = tmp_path_factory.mktemp("grids")
+    file = put(folder / "a.toml", grid_text())
+    outcomes = luckbase.solve_all(file, results=folder / "results")
+    assert [each.state for each in outcomes] == ["solved", "solved"]
+    return folder
+
+
+def test_a_solve_of_a_board_solves_all_of_its_grids_and_a_state_only_the_finest(solved, tmp_path):
+    file, results = str(solved / "a.toml"), tmp_path / "results"
+    planned = luckbase.plan_all(file, results=results)
+    assert [due.request.settings for due in planned] == [
+        {"score_unit": "500"}, {"score_unit": "1000"}
+    ]  # fmt: skip
+    assert planned[0].table != planned[1].table
+    assert is_many([file]) and not is_many([file], {"score_unit": "500"})
+    start = {"scores": (0, 1000, 0), "earned": (0, 1, 0)}
+    (due,) = luckbase.plan_all(file, start=start, results=results)
+    assert due.request.settings == {"score_unit": "500"} and not is_many([file], {}, start)
+    statuses = luckbase.status(file, results=solved / "results")
+    assert [each.state for each in statuses] == ["complete", "complete"]
+    again = luckbase.plan_all(file, results=solved / "results")
+    assert [due.state for due in again] == ["complete", "complete"]
+
+
+@pytest.mark.parametrize(
+    ("state", "answers"),
+    [
+        ("scores=0,1000,0 earned=0,1,0", "500"),
+        ("scores=0,1500,0 earned=0,2,0", "500"),
+        ("scores=0,1000,0 earned=0,3,0", "1000"),
+        ("Ed 1500, 1 spin; Peter 0; Michael 0", "500"),
+        ("Ed 1500, 3 spins; Peter 0; Michael 0", "1000"),
+        (None, "500"),
+    ],
+)
+def test_the_finest_table_that_holds_a_state_answers(solved, command, state, answers):
+    words = ["query", solved / "a.toml"] if state else ["chart", solved / "a.toml"]
+    code, out, err = command(
+        *words, *(state.split() if state else []), "--results", solved / "results"
+    )
+    assert code == 0, err
+    if state:
+        assert f"score_unit={answers}, solve" in out
+
+
+def test_a_question_with_a_unit_is_answered_on_that_grid(solved, command):
+    where = ["--results", solved / "results", "--set", COARSE]
+    code, out, _ = command("query", solved / "a.toml", "scores=0,1000,0", "earned=0,1,0", *where)
+    assert code == 0 and f"{COARSE}, solve" in out
+    state = ["scores=0,1500,0", "earned=0,1,0"]
+    assert command("query", solved / "a.toml", *state, *where)[0] == 2  # not on that grid
+
+
+def test_the_grid_of_a_table_is_compared_with_the_finer_one(solved, command):
+    """Every amount is on both grids, so at shared states nothing differs."""
+    fine, coarse = luckbase.status(solved / "a.toml", results=solved / "results")
+    fine, coarse = (fine, coarse) if fine.options[FINE[:10]] == 500 else (coarse, fine)
+    assert fine.grid == (f"{FINE}: grid error not measured",)
+    assert [line.split(",")[0] for line in coarse.grid] == [
+        f"{COARSE} against {FINE}: it changes 0.0% of decisions with 1 spin left",
+        f"{COARSE} against {FINE}: it changes 0.0% of decisions with 2 spins left",
+    ]
+    table = luckbase.open(coarse.table)
+    one, two = grid_errors(table.path, table.identity)
+    assert (one.level, one.finer, two.level) == (1, 500, 2)
+    assert one.decisions > 100 and one.largest < 1e-6 and two.mean is None
+    assert grid_errors(table.path, "another") == []
+    where = ["--results", solved / "results", "--set", COARSE]
+    _, out, _ = command("query", solved / "a.toml", "scores=0,1000,0", "earned=0,1,0", *where)
+    assert "against score_unit=500 this grid changes 0.0% of decisions with 1 spin" in out
+    _, out, _ = command("query", solved / "a.toml", "scores=0,1000,0", "earned=0,3,0", *where)
+    assert f"of the board as rounded, {COARSE}; grid error not measured" in out
+    stored = table.path / "grid.json"
+    before = stored.read_bytes()
+    luckbase.solve_all(solved / "a.toml", results=solved / "results")
+    assert stored.read_bytes() == before
+    stored.write_text(json.dumps({"tables": []}))
+    assert grid_errors(table.path, table.identity) == []
+    luckbase.solve_all(solved / "a.toml", results=solved / "results")
+    assert stored.read_bytes() == before
+
+
+def test_tables_of_grids_that_a_board_no_longer_names_are_not_needed(tmp_path):
+    file, results = tmp_path / "a.toml", tmp_path / "results"
+    put(file, grid_text())
+    luckbase.solve_all(file, results=results)
+    assert luckbase.clean(results=results) == []
+    put(file, grid_text(GRIDS.replace("score_unit = 1000", "score_unit = 2000")))
+    assert luckbase.clean(results=results) == []  # --set score_unit=1000 still means it
+    put(file, grid_text().replace("max_whammies = 4", "max_whammies = 3"))
+    spares = luckbase.clean(results=results, yes=True)
+    assert [each.state for each in spares] == ["removed", "removed"]
+    assert not list(results.rglob("*.*"))
+
+
+def test_a_grid_reaches_as_deep_as_the_memory_allows_and_then_stays(tmp_path):
+    file, results, notes = tmp_path / "a.toml", tmp_path / "results", []
+    put(file, grid_text(GRIDS.replace("decisions = 2", "decisions = 6")))
+    needs = {
+        depth: luckbase.plan(
+            luckbase.load_board(file, score_unit=500, decisions=depth), results=results
+        ).plan.shard_memory
+        for depth in (4, 5)
+    }
+    little = (needs[4] + needs[5]) // 2
+    planned = luckbase.plan_all(file, results=results, memory=little, on_note=notes.append)
+    outcomes = luckbase.solve_all(file, results=results, memory=little)
+    fine, coarse = (each.solved.manifest.furthest for each in outcomes)
+    assert (fine.reach["decisions"], fine.settings["decisions"]) == (4, "4")
+    assert coarse.settings == {"score_unit": "1000"}
+    assert "a: decisions = 6 need " in notes[0] and notes[0].endswith("this table reaches 4")
+    assert planned[0].states == outcomes[0].solved.rows
+    for memory in (None, little):  # with more memory too
+        again = luckbase.solve_all(file, results=results, memory=memory)
+        assert [each.state for each in again] == ["complete", "complete"]
+    assert {each.state for each in luckbase.status(file, results=results)} == {"complete"}
+    more = luckbase.load_board(file, score_unit=500, decisions=6)
+    assert luckbase.solve(more, results=results).manifest.reach["decisions"] == 6
