@@ -46,7 +46,6 @@ _DOING = {"bid": "bidding", "flip": "flipping", "hold": "holding", "pass": "pass
           "stop": "stopping", "take": "taking"}  # fmt: skip
 
 
-@dataclass(frozen=True)
 def about(answer: Answer) -> str:
     """Return what simulated games have found of each action for the player who decides, with the
     standard error: ``Play: about 81.2% (± 0.40)``; "" for other payoffs."""
@@ -61,6 +60,7 @@ def about(answer: Answer) -> str:
     return capital("; ".join(worth))
 
 
+@dataclass(frozen=True)
 class Effect:
     """Outcomes with similar effects.
 
