@@ -249,8 +249,8 @@ def test_a_sentence_is_answered_with_its_names_and_between_grid_states(table_of,
 @pytest.mark.parametrize(
     ("board", "state", "best"),
     [
-        ("pig/race", ["mine=90", "yours=99", "turn=5"], "roll"),
-        ("race", ["mine=90", "yours=99", "turn=5"], "roll"),
+        ("pig/tiny", ["mine=10", "yours=19", "turn=3"], "roll"),
+        ("shut-the-box-sum", ["open=1,2", "roll=3"], "take 3"),
         ("press-your-luck/tiny", ["Ed 0, 1 spin; Peter 500, 1 spin; Michael 1000"], "play"),
     ],
 )
