@@ -68,12 +68,14 @@ def test_states_that_are_searched_delay_no_state_of_their_table(web_results, mon
                 return reply.read()
 
         monkeypatch.setattr(states, "moves", slow)
-        above = [pool.submit(get, f"{at}&earned=1,{k % 2},1") for k in range(20)]
-        for accept in ("application/json", "text/html"):
-            for _ in range(5):
-                assert get(f"{at}&earned=0,1,0", accept)
-        assert not any(each.done() for each in above)
-        end.set()
+        above = [pool.submit(get, f"{at}&earned=1,{1 + k % 2},1") for k in range(20)]
+        try:
+            for accept in ("application/json", "text/html"):
+                for _ in range(5):
+                    assert get(f"{at}&earned=0,1,0", accept)
+            assert not any(each.done() for each in above)
+        finally:
+            end.set()
         assert {json.loads(each.result())["source"] for each in above} == {"search"}
 
 
