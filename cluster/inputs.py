@@ -111,7 +111,7 @@ def is_job(path: Path) -> bool:
 
 
 def is_many(names: Sequence[str], settings: Mapping[str, str] = {}, start: Any = None) -> bool:
-    """Return whether names mean more than one table: several boards, or one with several grids if
+    """True if the names mean more than one table: several boards, or a board with several grids if
     no state is given. Raises OptionError for an empty name."""
     paths = [path_of(name) for name in names]
     if len(names) > 1 or any(path.is_dir() or is_job(path) for path in paths):
@@ -254,9 +254,9 @@ def in_memory(board_or_path: Any, start: Any, options: Mapping[str, object]) -> 
 def searched_for(
     name: str, results: Path, settings: dict[str, str], state: State, max_states: int
 ) -> Table | None:
-    """Return what lies below a state of a board that has no table, solved in memory; None if it has
-    tables with other options. Raises SearchLimitError, with a command whose table answers the
-    state, if that is too much."""
+    """Solve all states below a state in memory, for a board without a table; None if it has tables
+    with other options. Raises SearchLimitError, with a command whose table would answer the
+    state."""
     from luckbase.cluster.table.table import search_in_memory
 
     game = game_of(name, **settings)
@@ -277,13 +277,13 @@ def searched_for(
 
 
 def allow_more() -> str:
-    """Return the clause of a search that was too large, if no table can help."""
+    """Return the end of the message that a search is too large, if no table can help."""
     return f"allow more with {option('max_states')}, or give a state nearer the end"
 
 
 def table_that_answers(boards: Iterable[Board], file: str, state: State, results: Path) -> str:
-    """Return a clause with the command that solves the first of some boards whose table will have a
-    state, and its time; "" if there is none. file: the boards', as it was typed."""
+    """Return a clause with the command, and its time, of the first board whose table would have a
+    state; "" if there is none. file: of the boards, as the user typed it."""
     from luckbase.cluster.run.decisions import decided_layout
     from luckbase.cluster.run.full_table import plan_table
     from luckbase.cluster.run.options import Options

@@ -252,7 +252,7 @@ def run(arguments: list[str]) -> int:
 
 
 def _meant(arguments: list[str]) -> list[str]:
-    """Return the arguments of ``help COMMAND`` and ``version`` as options have them."""
+    """Return the arguments of ``help COMMAND`` and ``version`` as options."""
     if arguments[:1] == ["version"]:
         return ["--version"]
     return [*arguments[1:2], "--help"] if arguments[:1] == ["help"] else arguments
@@ -304,8 +304,8 @@ def _usage(error: Exception, arguments: list[str]) -> int:
 
 
 def _right_way(error: Any, arguments: list[str]) -> str:
-    """Return a clause with what would be right: an example if an argument is missing, a field or
-    an option of the board if there is no such option of the command; else ""."""
+    """Return a clause with the correct form: an example if an argument is missing, or a field or an
+    option of the board if the command has no such option; otherwise ""."""
     if type(error).__name__ == "MissingParameter":
         return f" For example: {error.ctx.command.examples[0]}"
     name = str(getattr(error, "option_name", ""))
@@ -414,7 +414,7 @@ def _option(parameter: Parameter) -> Parameter:
 
 
 def _whole_number(name: str, least: int | None) -> Callable[[Any], int]:
-    """Return the reader of an option that is a whole number: also 1e6. least: the smallest."""
+    """Return the parser of an integer option, which also accepts 1e6. least: its minimum."""
 
     def read(text: Any) -> int:
         word = str(text)
@@ -502,8 +502,8 @@ def open_found(
     name: str, results: Path, settings: list[str] | None, strict: bool = False,
     state: Mapping[str, str] | str | None = None,
 ) -> StoredTable:  # fmt: skip
-    """Open the table that a person names, of several grids the one for a state (`find.open_for`).
-    If it is stale, print why on stderr, or raise StaleTableError if `strict`."""
+    """Open the table that a user names; of several grids, the one for a state (`find.open_for`). If
+    it is stale, print the reason on stderr, or raise StaleTableError if `strict`."""
     from luckbase.cluster.table.find import open_for
 
     table = open_for(name, results, read_settings(settings), state)

@@ -321,8 +321,8 @@ def _opened(
     name: str, results: Path, settings: list[str] | None, strict: bool,
     state: dict[str, str] | str | None, max_states: int,
 ) -> Table:  # fmt: skip
-    """Open the table that a person names, for a state if one is given; if there is none, solve in
-    memory what follows from the state, if that is at most so many states."""
+    """Open the table that a user names, for a state if one is given. If there is no table, solve
+    the states below the state in memory, if there are at most `max_states`."""
     try:
         return app.open_found(name, results, settings, strict, state)
     except MissingTableError:
@@ -343,9 +343,12 @@ def _answered(
     table: Table, name: str, words: list[str], instead: Callable[[State], str],
     games: int | None, max_states: int, as_json: bool,
 ) -> tuple[Answer, list[str], Position | None, dict[str, Any]]:  # fmt: skip
-    """Return the answer to a state, or to the start, with reasons, the position as it was told, and
-    the state. name: the table, as it was typed. instead: gives a clause with what would answer a
-    state that is too far above the table."""
+    """Return the answer to a state or to the start, with reasons, the position as given, and the
+    state.
+
+    name: the table as the user typed it.
+    instead: returns a clause with a command for a state that is too far above the table.
+    """
     from luckbase.cluster.table.why import explain
     from luckbase.solver.game.capabilities import position_of
 
@@ -372,7 +375,8 @@ def _answered(
 
 
 def _instead(name: str, results: Path, settings: list[str] | None, state: State) -> str:
-    """Return a clause with the command whose table has a state, if `name` is a board; else ""."""
+    """Return a clause with the command whose table would have a state, if `name` is a board;
+    otherwise ""."""
     from luckbase.cluster.inputs import table_that_answers
     from luckbase.solver.board.file import path_of, read_boards
 
@@ -396,8 +400,8 @@ def _start_of(table: Table, name: str) -> dict[str, Any]:
 def _beyond_frontier(
     table: Table, state: dict[str, Any], games: int | None, max_states: int, as_json: bool
 ) -> tuple[Answer, list[str]]:
-    """Return the answer to a state whose best action alone is stored, with what each action is
-    worth if the stored decisions are followed (`moves.chances`), and reasons."""
+    """Return the answer to a state of which only the best action is stored, with payoffs of actions
+    if the stored decisions are followed (`moves.chances`), and reasons."""
     from luckbase.cluster.table.moves import chances, moves
     from luckbase.cluster.table.why import about, reason
 

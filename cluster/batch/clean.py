@@ -292,7 +292,7 @@ def _source(goal: Goal, manifest: Manifest) -> _Source:
 
 
 def _is_own(file: str, settings: Mapping[str, str]) -> bool:
-    """Return whether options are those of a board file itself: none, or those of a grid."""
+    """True if options are those of a board file itself: none, or those of a grid."""
     with suppress(LuckbaseError):
         boards = read_boards(Path(file)) if settings else iter(())
         return not settings or settings in [each.source.settings for each in boards if each.source]

@@ -162,10 +162,10 @@ def _beside(job: Path, name: str) -> Path:
 def requests_for(
     names: Iterable[BoardName], settings: Mapping[str, object] = {}, *, finest: bool = False
 ) -> list[BoardRequest]:
-    """Return a request for each board behind `names`, in the order in which they are named first,
-    and for each grid of a board, or only for its finest grid.
+    """Return a request for each board in `names`, in order of first occurrence, and for each of its
+    grids, or only for the finest.
 
-    settings: options of all boards, which override those of a job file.
+    settings: options for all boards; they take precedence over those of a job file.
     """
     words = as_words(settings)
     requests: dict[tuple[Any, ...], BoardRequest] = {}
@@ -221,7 +221,7 @@ def _requests_at(path: Path, settings: dict[str, str], finest: bool) -> Iterator
 
 
 def read_requests(path: Path, settings: dict[str, str], finest: bool) -> list[BoardRequest]:
-    """Read and check a board file; return a request for each of its grids, or for the finest."""
+    """Read and check a board file. Return a request for each of its grids, or for the finest."""
     file = name_of(path)
     try:
         boards = list(islice(read_boards(path, settings), 1 if finest else None))

@@ -99,11 +99,12 @@ class Said(Result):
 
 
 class Prices:
-    """The payoffs of one board's states: of its tables, the finest first, and of searches of at
-    most `max_states`.
+    """The payoffs of a board's states, from its tables, finest first, and from searches of at most
+    `max_states` states.
 
-    paths: the folders of the tables. instead: gives, for a position as a line, a clause with the
-    command whose table answers it; "" if there is none.
+    paths: the folders of the tables.
+    instead: returns, for a position as a line, a clause with the command whose table would answer
+        it; "" if there is none.
     """
 
     def __init__(
@@ -120,10 +121,10 @@ class Prices:
             table.close()
 
     def at(self, at: Position) -> tuple[Lookup, Position, Moves]:
-        """Return the first table that answers a position at which somebody acts, the position on
-        its grid, and what can happen there; if there is none, a search.
+        """Return the first table that answers a position with a player to act, otherwise a search;
+        the position on its grid; and the moves there.
 
-        Raises SearchLimitError, which says how many states there are and what would do.
+        Raises SearchLimitError with the number of states and a suggestion.
         """
         from luckbase.cluster.table.table import search_in_memory
 

@@ -165,9 +165,8 @@ def plan_table(game: Game, options: Options) -> Planned:
 
 
 def fitting(board: Board, options: Options) -> Board:
-    """Return a board whose decisions reach as far as the memory allows, if its file says how far,
-    and not an option; else the board. The depth that an earlier solve of the file has fixed stays.
-    """
+    """Return a board with decisions as far as memory allows, if its file (not an option) gives the
+    depth; otherwise the board. A depth chosen by an earlier solve of the file is kept."""
     source = board.source
     if (
         not type(board).grid

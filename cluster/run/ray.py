@@ -231,7 +231,7 @@ LEAST_STORE = 100 << 20
 DRIVER = {
     "RAY_USAGE_STATS_ENABLED": "0",
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
-    "RAY_IGNORE_UNHANDLED_ERRORS": "1",  # of tasks that are submitted again
+    "RAY_IGNORE_UNHANDLED_ERRORS": "1",  # of tasks that are resubmitted
     "RAY_OVERRIDE_JOB_RUNTIME_ENV": "1",  # the folder of `ray job submit` is not for workers
     "RAY_grpc_client_keepalive_time_ms": "60000",
     "RAY_grpc_client_keepalive_timeout_ms": "10000",

@@ -77,13 +77,13 @@ class Bid(Result):
 
     @property
     def span(self) -> str:
-        """The chances that it can have in an optimal strategy, where that is not one."""
+        """The range of probabilities in optimal strategies, as text; "" if there is only one."""
         same = _sure(self.least, self.most)
         return "" if same else f"{percent(self.least)} – {percent(self.most)}"
 
 
 NAMED = 3
-"""Actions that a verdict names."""
+"""Number of actions in a verdict."""
 Source = Literal["table", "search", "decisions", "games", "interpolation"]
 _SOURCES = {
     "decisions": "the stored decisions",
@@ -174,8 +174,8 @@ class Answer(Result):
 
     @property
     def standing(self) -> str:
-        """Who decides, and how much better the best action is than the next; "" if the verdict
-        says it all."""
+        """The player who decides, and the margin of the best action; "" if the verdict includes
+        both."""
         if self.strategies is not None:
             more = "; other strategies are optimal too" if self.toss_up else ""
             return f"An optimal strategy of each{more}"
@@ -192,7 +192,7 @@ class Answer(Result):
 
     @property
     def details(self) -> tuple[str, str, str]:
-        """The state, how good the numbers are, and which table answered: a line each."""
+        """The state, the precision, and the table, one line each."""
         each = sentences.within(self.error, "each ") if self.value else "no payoffs are stored"
         if self.source == "games":
             each = f"the largest standard error {self.error:.2g}"

@@ -138,8 +138,8 @@ def table_of(board: Board, results: Path) -> Path | None:
 
 
 def tables_on_grids(board: Board, results: Path, settings: Mapping[str, object]) -> list[Path]:
-    """Return the folders of the tables with a board's rules, on any grid if `settings` do not name
-    its unit: the finished ones first, and of these the finest first. Raises as `table_of`."""
+    """Return the folders of the tables with a board's rules, on any grid unless `settings` name its
+    unit: finished tables first, then the finest. Raises as `table_of` does."""
     exact = table_of(board, results)
     paths, unit = [exact] if exact is not None else [], next(iter(type(board).grid), None)
     if unit is None or unit in settings:
@@ -157,11 +157,10 @@ def tables_on_grids(board: Board, results: Path, settings: Mapping[str, object])
 
 
 def find_tables(name: str, results: Path, settings: dict[str, str]) -> list[TableMatch]:
-    """Return the tables that a person means, best first: the folder itself, or the tables of a
-    board file with `settings`, as `tables_on_grids` orders them.
+    """Return the tables that a user names, best first: the folder itself, or the tables of a board
+    file with `settings`, in the order of `tables_on_grids`.
 
-    Raises MissingTableError if there is none, naming those of the board that there are;
-    OptionError, BoardError.
+    Raises MissingTableError, which lists the board's other tables; OptionError, BoardError.
     """
     path = place_of(name)
     if path.is_dir():
@@ -185,15 +184,15 @@ def find_tables(name: str, results: Path, settings: dict[str, str]) -> list[Tabl
 
 
 def find_table(name: str, results: Path, settings: dict[str, str]) -> TableMatch:
-    """Return the first of `find_tables`. Raises as that."""
+    """Return the first of `find_tables`. Raises as `find_tables` does."""
     return find_tables(name, results, settings)[0]
 
 
 def open_for(
     name: str, results: Path, settings: dict[str, str], state: State | None = None
 ) -> StoredTable:
-    """Open the finest of `find_tables` that answers a state without a search; if there is none, or
-    no state is given, the first that has such a state. Raises as `find_tables`, and StateError."""
+    """Open the finest of `find_tables` that answers a state without a search; otherwise, or without
+    a state, the first one. Raises as `find_tables` does, and StateError."""
     errors: list[StateError] = []
     tables: list[StoredTable] = []
     matches = find_tables(name, results, settings)
@@ -326,7 +325,7 @@ def changed_since(board: Board, results: Path) -> list[str]:
 
 
 def table_used(name: str | os.PathLike[str], board: Board, results: Path) -> Path:
-    """Return the table that plays on a board: a directory, or the table of a board file; of several
+    """Return the table that plays on a board: a folder, or the table of a board file; of several,
     the one with the board's rules. Raises MissingTableError."""
     path, source = place_of(name), board.source
     absolute = name_of(path.absolute())
@@ -499,7 +498,7 @@ def _changed_at(path: Path) -> str | None:
 
 @dataclass(frozen=True)
 class _Node:
-    """A machine of a solve that runs."""
+    """A machine of a running solve."""
 
     node: str
     slots: Whole

@@ -46,7 +46,7 @@ FILE_ROWS = 1 << 24
 ROW_GROUP = 65_536
 """Approximate rows of a row group; a lookup decodes one in 1 ms."""
 ROUNDED = 1e-6
-"""By how much stored payoffs may be outside the range of the game, relative to its ends."""
+"""Tolerance of stored payoffs outside the game's range, relative to its ends."""
 NULLABLE = ("best", "margin")
 """Columns that may hold nulls."""
 ASCENDING = ("key",)
@@ -280,15 +280,15 @@ def _filled(chunk: pa.Array, missing: float) -> NDArray[Any]:
 
 
 def stored_payoffs(table: Any, game: Game, where: Path) -> NDArray[Any]:
-    """Return the payoffs (n, players) in the columns of a table. Raises as `check_payoffs`."""
+    """Return the payoffs (n, players) in the columns of a table. Raises as `check_payoffs` does."""
     payoffs = np.stack([numbers_of(table.column(name)) for name in payoff_columns(game)], axis=1)
     check_payoffs(payoffs, game, where)
     return payoffs
 
 
 def check_payoffs(payoffs: NDArray[Any], game: Game, where: Path) -> None:
-    """Raise CorruptTableError for payoffs that are no numbers or outside the range of the game:
-    kernels do not take them. where: the table or the file."""
+    """Raise CorruptTableError for payoffs that are NaN or outside the game's range, because kernels
+    do not accept them. where: the table or the file."""
     low, high = game.payoff_span
     slack = 0.0 if game.known_range is None else ROUNDED * max(1.0, abs(low), abs(high))
     if payoffs.size and not (low - slack <= payoffs.min() and payoffs.max() <= high + slack):

@@ -1,10 +1,10 @@
-"""How much the grid of a table changes its decisions and payoffs, measured against finer tables of
-the same board.
+"""The effect of a table's grid on decisions and payoffs, measured against finer tables of the
+board.
 
-`measure_grids` draws states from the coarser table, the same number at each level: a level is the
-first field of the table's tiers, such as the spins left. It looks each of them up in the finest
-table that reaches as far. The result is in ``grid.json`` in the folder of the coarser table. The
-file names the tables that were compared, and counts for these alone.
+`measure_grids` draws states from the coarser table, equally many at each level (the first field of
+the table's tiers, such as the spins left), and looks each up in the finest table that reaches as
+far. The result is ``grid.json`` in the folder of the coarser table. The file names the compared
+tables and is valid only for these.
 """
 
 from __future__ import annotations
@@ -34,16 +34,18 @@ if TYPE_CHECKING:
     from luckbase.cluster.table.table import StoredTable
 
 SAMPLE = 4_000
-"""States that are drawn at each level."""
+"""Number of states drawn at each level."""
 
 
 @dataclass(frozen=True)
 class LevelError(Result):
-    """What a grid changes at one level, in a sample of states.
+    """The effect of a grid at a level, in a sample of states.
 
-    level: such as 8 spins left. finer: the unit of the finer grid. decisions: how many were
-    compared. differ: the share of these that differ. mean, largest: how far payoffs are apart; None
-    if one of the tables does not store them.
+    level: such as 8 spins left.
+    finer: the unit of the finer grid.
+    decisions: number of compared decisions.
+    differ: share of these that differ.
+    mean, largest: differences of payoffs; None if a table does not store them.
     """
 
     level: int
@@ -55,8 +57,8 @@ class LevelError(Result):
 
 
 def measure_grids(tables: Sequence[StoredTable]) -> None:
-    """Compare the finished tables of a board, the finest first, each with those before it; store
-    the results with the coarser ones. Do nothing for what is compared already."""
+    """Compare each finished table of a board with the finer ones and store the results with the
+    coarser table, unless they were compared before. The finest is first."""
     finer: list[StoredTable] = []
     for table in tables:
         if not table.manifest.complete or table.full is None:
@@ -70,7 +72,7 @@ def measure_grids(tables: Sequence[StoredTable]) -> None:
 
 
 def grid_errors(path: Path, identity: str) -> list[LevelError]:
-    """Return what is measured of the table in a folder, by level; nothing if it is not."""
+    """Return the measured errors of the table in a folder, by level; empty if not measured."""
     content = _stored(path)
     try:
         if content["tables"][0][0] != identity:
@@ -89,18 +91,18 @@ def _stored(path: Path) -> dict[str, Any]:
 
 
 def _stamp(table: StoredTable) -> list[Any]:
-    """Return what changes if a table does."""
+    """Return a value that changes when a table changes."""
     return [table.identity, table.manifest.rows]
 
 
 def unit_of(board: Board) -> tuple[str, int]:
-    """Return the option by which a board's amounts are rounded, and its value."""
+    """Return the option that rounds a board's amounts, and its value."""
     unit = type(board).grid[0]
     return unit, options_of(board)[unit][0]
 
 
 def _files(table: Lookup) -> dict[int, list[tuple[TierPart, int]]]:
-    """Return the files of each level of a full table: the part and the number of the file in it."""
+    """Return the files of each level of a full table: the part, and the file's number in it."""
     by_level: dict[int, list[tuple[TierPart, int]]] = {}
     for part in parts_of(table):
         assert isinstance(part, TierPart)
@@ -111,7 +113,7 @@ def _files(table: Lookup) -> dict[int, list[tuple[TierPart, int]]]:
 
 
 def _compared(coarse: StoredTable, finer: list[StoredTable]) -> list[LevelError]:
-    """Return what a grid changes, at each level that a finer table has too. finer: the finest
+    """Return the effect of a grid at each level that a finer table also has. finer: finest
     first."""
     rng, found = np.random.default_rng(0), list[LevelError]()
     levels_of = [_files(table) for table in finer]
@@ -124,7 +126,7 @@ def _compared(coarse: StoredTable, finer: list[StoredTable]) -> list[LevelError]
 
 
 def _drawn(files: list[tuple[TierPart, int]], rng: np.random.Generator) -> Ints:
-    """Return states (k, fields), drawn evenly from the rows of files."""
+    """Return states (k, fields) drawn uniformly from the rows of files."""
     rows = np.array([part.entries[i].rows for part, i in files])
     counts = rng.multinomial(SAMPLE, rows / rows.sum())
     drawn = [
@@ -136,14 +138,14 @@ def _drawn(files: list[tuple[TierPart, int]], rng: np.random.Generator) -> Ints:
 
 
 def _choices(table: Lookup, states: Ints) -> Ints:
-    """Return those of states (n, fields) at which somebody has a choice."""
+    """Select the states (n, fields) with a choice."""
     owner, at = action_starts(expand(table.game, states))
     chosen: Ints = states[np.bincount(owner[at], minlength=len(states)) > 1]
     return chosen
 
 
 def _level_error(coarse: StoredTable, fine: StoredTable, level: int, states: Ints) -> LevelError:
-    """Return how the two tables differ at states (n, fields) of the coarser one."""
+    """Return how two tables differ at states (n, fields) of the coarser one."""
     others, shared = fine.game.known_states(coarse.game.fields.values(states))
     states = states[shared]
     pairs = zip(coarse.stored_best(states), fine.stored_best(others), strict=True)
@@ -160,8 +162,8 @@ def _level_error(coarse: StoredTable, fine: StoredTable, level: int, states: Int
 
 
 def level_text(error: LevelError, of: str) -> str:
-    """Return what a grid changes at a level: ``9.1% of decisions with 1 spin left``. of: the name
-    of the level, in plural."""
+    """Return a grid's effect at a level: ``9.1% of decisions with 1 spin left``. of: the level's
+    name in the plural."""
     left = many(error.level, of.removesuffix("s"))
     text = f"{100 * error.differ:.1f}% of decisions with {left} left"
     if error.mean is not None and error.largest is not None:
@@ -170,8 +172,8 @@ def level_text(error: LevelError, of: str) -> str:
 
 
 def grid_lines(path: Path, identity: str, board: Board) -> list[str]:
-    """Return a line for each finer grid against which a table is measured; one that says so if it
-    is not; none for a board without grids."""
+    """Return a line for each finer grid that a table was compared with, or that it was not
+    compared; none for a board without grids."""
     if not type(board).grid:
         return []
     unit, value = unit_of(board)
@@ -185,8 +187,8 @@ def grid_lines(path: Path, identity: str, board: Board) -> list[str]:
 
 
 def grid_note(table: Lookup, state: Ints) -> str:
-    """Return how far an answer to a canonical state (fields,) is that of the board as it is; "" for
-    a board without grids."""
+    """Return how far the answer to a canonical state (fields,) is from the board's own; "" without
+    grids."""
     board = table.game.board
     if not type(board).grid:
         return ""

@@ -385,8 +385,8 @@ class Lookup:
         return replace(answer, remark="; ".join(filter(None, remarks)) or None)
 
     def answers(self, state: State) -> bool:
-        """Return whether a state, as `ask` takes it, is answered without a search. Raises
-        StateError for what is no state of the board."""
+        """True if a state, as `ask` takes it, is answered without a search. Raises StateError for
+        an invalid state."""
         game = self.game
         if isinstance(state, str) and (position := position_of(game, state)) is not None:
             state = game.describe(position.state)

@@ -467,9 +467,14 @@ def as_its_file_begins(board: Board, goal: Goal | None) -> Board:
 
 @dataclass(frozen=True)
 class Origin(Result):
-    """Which table answers: its board, the options that are not at the game's defaults, its rules
-    identity, and for one named by its path why it is stale, if it is. payoffs: how its payoffs are
-    written."""
+    """The table that answers a query.
+
+    board: its name.
+    options: those that differ from the game's defaults.
+    solve_id: its rules identity.
+    stale: why it is stale, if it was named by its path.
+    payoffs: how its payoffs are written.
+    """
 
     board: str
     options: dict[str, Any] = field(default_factory=dict)
@@ -590,13 +595,13 @@ def _goal_form(goal: Goal) -> dict[str, Any]:
 
 
 def seal(form: dict[str, Any]) -> Raw:
-    """Return JSON of `form` with its check as the last key."""
+    """Return JSON of `form` with its hash as the last key."""
     body = json.dumps(form, sort_keys=True, separators=(",", ":"), allow_nan=False)[:-1].encode()
     return body + _check_of(body)
 
 
 def _check_of(body: Raw) -> Raw:
-    """Return the end of a manifest, with the check of what comes before it."""
+    """Return the end of a manifest, with the hash of the preceding text."""
     return _END + hashlib.sha256(body).hexdigest()[:CHECK].encode() + b'"}\n'
 
 
@@ -679,7 +684,7 @@ T = TypeVar("T")
 
 @lru_cache(maxsize=4)
 def adapter(kind: type[T]) -> TypeAdapter[T]:
-    """Return what checks JSON against a type."""
+    """Return the validator of JSON for a type."""
     return TypeAdapter(kind)
 
 

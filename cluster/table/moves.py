@@ -342,7 +342,7 @@ def equal_cases(weights: Sequence[float]) -> int | None:
 
 
 GAMES = 10_000
-"""Games of each action, unless told otherwise: payoffs within half a point or so."""
+"""Default number of games of each action: payoffs within about half a point."""
 BYTES_AN_EDGE = 130
 """Bytes of memory while decisions are followed: 71 for each edge, and as much temporarily."""
 
@@ -393,9 +393,9 @@ def chances(
     table: Lookup, state: State, games: int | None, max_states: int,
     on_states: Callable[[int], None],
 ) -> Answer:  # fmt: skip
-    """Return the payoffs of every action at a state whose best action alone is stored: exactly, if
-    the stored decisions lead to at most `max_states` states, else from `GAMES` games of each
-    action; or from so many `games`. Raises StateError."""
+    """Compute the payoffs of every action at a state of which only the best action is stored:
+    exactly, if the stored decisions lead to at most `max_states` states, otherwise from `GAMES`
+    games of each action; or from `games` games. Raises StateError."""
     if games is None:
         with suppress(SearchLimitError):
             return follow_decisions(table, state, max_states, on_states)

@@ -44,7 +44,7 @@ MAX_FETCHED = 128 << 20
 MAX_GROUP_BYTES = 256 << 20
 """Bytes of the columns of a row group before compression; ours have 10 MB or so."""
 MAX_TEXT = 1000
-"""Bytes of a text: the name of an action, or a field of a state. A text may be in every row."""
+"""Maximum bytes of a text: an action's name or a field. A text may be in every row."""
 _KINDS: dict[str, Callable[[Any], bool]] = {
     "key": pa.types.is_uint64, "best": pa.types.is_dictionary, "to_act": pa.types.is_int8,
     "margin": pa.types.is_float64,
@@ -306,8 +306,8 @@ class TableFile:
             self._window.sections = []
 
     def _texts_decoded(self, rows: Any) -> Any:
-        """Return columns with the texts of states as text; they are read dictionary-coded, for a
-        long text in every row could fill the memory."""
+        """Return columns with the texts of states decoded. They are read dictionary-encoded,
+        because a long text in every row could fill the memory."""
         for i, name in enumerate(rows.column_names):
             column = rows.column(i)
             if not pa.types.is_dictionary(column.type):
@@ -324,14 +324,14 @@ class TableFile:
 
 
 def _is_field(kind: Any) -> bool:
-    """Whether a column of this type may have a field of states."""
+    """True if a column of this type may have a field of states."""
     return bool(
         pa.types.is_integer(kind) or pa.types.is_boolean(kind) or pa.types.is_dictionary(kind)
     )
 
 
 def _longest(texts: Any) -> int:
-    """Return the bytes of the longest of texts."""
+    """Return the length in bytes of the longest text."""
     ends = np.frombuffer(texts.buffers()[1], np.int32)[texts.offset :][: len(texts) + 1]
     return int(np.diff(ends).max(initial=0)) if len(texts) else 0
 

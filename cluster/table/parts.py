@@ -71,7 +71,7 @@ class Rows:
 
 
 def distance(numbers: Floats, others: Floats) -> Floats:
-    """Return (n,) how far numbers are apart: 0 for two that are NaN, infinite if one is."""
+    """Return the differences (n,) of numbers: 0 if both are NaN, infinite if one is."""
     distances = np.abs(numbers - others)
     same = np.isnan(numbers) & np.isnan(others)
     return np.where(same, 0.0, np.where(np.isnan(distances), np.inf, distances))
@@ -172,7 +172,7 @@ class Part(ABC):
 
     @abstractmethod
     def files_of(self, states: Ints) -> Ints:
-        """Return (n,) the numbers of the files that hold states (n, fields) of the part."""
+        """Return the numbers (n,) of the files with the states (n, fields) of the part."""
 
     def errors_of(self, states: Ints) -> Floats:
         """Return error bounds (n,) of the payoffs of states (n, fields), by their files."""

@@ -190,8 +190,8 @@ class Folder(Storage):
             )
 
     def path_to(self, name: str) -> Path:
-        """Return the path of a file to write, and make its folder. Raises StoreError if the folder
-        is a link, because files behind it are not the table's."""
+        """Return the path of a file to write, and create its folder. Raises StoreError if the
+        folder is a link, because files behind it do not belong to the table."""
         path = self.path / name
         for folder in path.parents[: len(Path(name).parts) - 1]:
             if folder.is_symlink():
@@ -354,7 +354,7 @@ class Memory(Storage):
 
 
 def _opened(path: Path) -> IO[bytes]:
-    """Open a file to read. Raises CorruptTableError for a pipe or a device."""
+    """Open a file for reading. Raises CorruptTableError for a pipe or a device."""
     from luckbase.solver.board.file import SPECIAL, open_regular  # and pydantic
 
     try:
@@ -366,7 +366,7 @@ def _opened(path: Path) -> IO[bytes]:
 
 
 def open_own(path: Path) -> IO[str]:
-    """Open a file that luckbase writes beside a table's data, at its end. Raises OSError for a
+    """Open a file that luckbase writes beside a table's data, for appending. Raises OSError for a
     link, a pipe or a device."""
     from luckbase.solver.board.file import open_regular  # and pydantic
 

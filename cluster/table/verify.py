@@ -1,14 +1,14 @@
 """Verify a table: first its files, then its values against the rules.
 
-**Files.** Every file that the manifest names is there, byte for byte as it was written, with its
-rows and its keys. There are no other files beside them. The manifest is as luckbase wrote it and
-names the tiers, rows and keys that the rules and the board need. No error is larger than a solve of
-this game leaves (`Layout.most_error`), and the roots of searches are in the table.
+**Files.** Every file in the manifest exists, unchanged, with its rows and keys; there are no other
+files in the parts' folders. The manifest is unchanged and names the tiers, rows and keys that the
+rules and the board require. Errors are not larger than a solve of this game leaves
+(`Layout.most_error`), and the roots of searches are in the table.
 
-**Values.** The Bellman residual of rows: the payoff recomputed from the rules (not the kernel) over
-the stored payoffs of the children, minus the stored payoff, largest over players
-(`Part.residuals`). The largest residual allowed is `bellman.most_residual` of the file's error,
-without `Game.cut_error`, which shows in no residual. A residual is one step of the rules, so a
+**Values.** The Bellman residual of a row is the difference between its stored payoff and the payoff
+recomputed by the rules (not by the kernel) from the stored payoffs of its children; the largest
+over players (`Part.residuals`). The limit is `bellman.most_residual` for the file's error, without
+`Game.cut_error`, which appears in no residual. A residual covers only one step of the rules, so a
 small search is also solved again, and every row and the error are compared.
 """
 
@@ -59,9 +59,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Residuals(Result):
-    """What the rows checked gave. worst: the residual that is the largest beside what its file
-    allows, `bound`; state: where, as fields. faults: rows whose residual is above what theirs do;
-    files: the places of these rows.
+    """The residuals of the checked rows.
+
+    worst: the residual that is largest relative to its limit, `bound`.
+    state: fields of that row.
+    faults: number of rows with a residual above their limit.
+    files: the paths of the files with these rows.
     """
 
     rows: Annotated[int, Field(serialization_alias="rows_checked")]
@@ -112,10 +115,10 @@ class Verdict(Result):
 def verify(
     table: Lookup, sample: int | None, seed: int = 0, on_rows: OnRows = notebook.on_rows
 ) -> Verdict:
-    """Check every byte of the table's files, if it has any, then `sample` rows (None: all).
+    """Check all bytes of the table's files, if it has any, then `sample` rows (None: all). Faults
+    are part of the verdict, not raised.
 
-    What is wrong is a fault of the verdict, not an error.
-    on_rows: called with how many rows are done, and of how many; with (0, …) when a check begins.
+    on_rows: called with the number of rows done and the total; (0, …) when a check begins.
     """
     files = () if table.manifest is None else table.manifest.files
     residuals = None
@@ -159,7 +162,7 @@ def _check_values(
 
 
 def check_files(table: Lookup, on_rows: OnRows = notebook.on_rows) -> list[str]:
-    """What is wrong with the files of a table in a folder, a sentence each; empty if nothing is."""
+    """Check the files of a table in a folder. Return a sentence for each fault."""
     if table.manifest is None:
         return []
     manifest, storage = table.manifest, storage_at(table.where)
@@ -231,7 +234,7 @@ def _check_entry(part: Part, entry: FileEntry) -> list[str]:
 
 
 def most_error(part: Part, entry: FileEntry) -> float:
-    """Return the largest error of a file that a solve leaves, computed from the game alone."""
+    """Return the maximum error that a solve leaves in a file, from the game alone."""
     if not isinstance(part, TierPart):
         return most_search_error(part.game)
     tier = part.tier_of_number[entry.tier]
@@ -242,7 +245,7 @@ def most_error(part: Part, entry: FileEntry) -> float:
 
 def _check_tier(part: TierPart, entry: FileEntry, groups: int) -> list[str]:
     tier = part.tier_of_number[entry.tier]
-    layout, first = part.layout, entry.first_row  # however the tier is cut in files
+    layout, first = part.layout, entry.first_row  # the tier may be cut into files differently
     fine = (entry.first_key, entry.last_key) == key_range(entry.tier, entry.rows, first)
     if isinstance(part, DecisionPart):
         shape = first, entry.rows, entry.row_group_rows, groups, entry.name
@@ -352,11 +355,11 @@ def _plain(column: Any) -> Any:
 # --- searches ------------------------------------------------------------------------------------
 
 SOLVED_AGAIN = 1_000_000
-"""States of a search that is solved again; about a second."""
+"""Maximum number of states of a search that is solved again: about a second."""
 
 
 def check_roots(table: Lookup) -> list[str]:
-    """Return a sentence for each finished search of which a root is no state, or not there."""
+    """Return a sentence for each finished search with a root that is invalid or missing."""
     faults, parts = [], {part.name: part for part in table.parts}
     for name, roots in _roots_of(table).items():
         try:
@@ -378,8 +381,8 @@ def _roots_of(table: Lookup) -> dict[str, list[dict[str, Any]]]:
 
 
 def check_searches(table: Lookup) -> list[str]:
-    """Solve the finished searches of at most `SOLVED_AGAIN` states again, in memory, and compare
-    all that is stored of them. Return a sentence for each file that differs."""
+    """Solve finished searches of at most `SOLVED_AGAIN` states again, in memory, and compare
+    everything stored. Return a sentence for each file that differs."""
     faults, game, roots_of = [], table.game, _roots_of(table)
     for part in table.parts:
         roots = roots_of.get(part.name)
@@ -418,10 +421,8 @@ def check_searches(table: Lookup) -> list[str]:
 def _differing(
     part: KeyPart, file: TableFile, number: int, again: PayoffTable, error: float
 ) -> set[str]:
-    """Return the columns of a row group of a search that differ from its rows `again`.
-
-    error: the bound on the error of both.
-    """
+    """Return the columns of a search's row group that differ from its rows `again`. error: bound of
+    both."""
     game, stored = part.game, part.decode(file, number, "rows")
     at = np.minimum(np.searchsorted(again.keys, stored["key"]), len(again) - 1)
     if (again.keys[at] != stored["key"]).any():

@@ -47,8 +47,8 @@ _DOING = {"bid": "bidding", "flip": "flipping", "hold": "holding", "pass": "pass
 
 
 def about(answer: Answer) -> str:
-    """Return what simulated games have found of each action for the player who decides, with the
-    standard error: ``Play: about 81.2% (± 0.40)``; "" for other payoffs."""
+    """Return the result of simulated games of each action for the player who decides, with standard
+    errors: ``Play: about 81.2% (± 0.40)``; "" for other payoffs."""
     if answer.source != "games" or answer.to_act is None:
         return ""
     payoffs = answer.origin.payoffs
