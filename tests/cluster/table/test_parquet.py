@@ -55,8 +55,6 @@ def test_what_was_written_is_read_in_any_order_of_row_groups(tmp_path):
     for group in np.random.default_rng(0).permutation(file.groups).tolist():
         found = file.read(group, file.schema.names).to_pydict()
         assert found == expected(group * GROUP, (group + 1) * GROUP)
-    several = file.read_all([7, 3], ["payoff_1"])["payoff_1"].to_pylist()
-    assert several == expected(700, 800)["payoff_1"] + expected(300, 400)["payoff_1"]
 
 
 @pytest.mark.parametrize("rows", [0, 1, GROUP, GROUP + 1])
