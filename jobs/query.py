@@ -36,9 +36,9 @@ WIDTH = 80
 NAME = 24
 """Maximum characters of a name beside its text; a longer name gets its own line."""
 MAX_DIGITS = 17
-"""Decimals of a payoff that are printed, at most: a number of 64 bits has no more."""
+"""Maximum decimals of a printed payoff: a 64-bit number has no more."""
 MAX_STATES = 3_000_000
-"""States that a search may meet by default: less than ten seconds."""
+"""Default limit of states of a search: less than ten seconds."""
 LEFT_OUT = "left out, so taken as: "
 
 

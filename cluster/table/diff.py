@@ -1,13 +1,14 @@
-"""Where two tables of one game differ: which decisions moved, and the cost of keeping the old ones.
+"""Compare two tables of the same game: which decisions moved, and the cost of keeping the old ones.
 
 Both tables are read once, a row group at a time (`cluster.table.pairs`). Payoffs and best actions
-are compared, decisions are counted by the cells of a picture and by thresholds
-(`solver.search.expand.classify`), and every decision that moved is priced. Sums are taken state by
-state at the end, so they do not depend on the row groups. In memory are 22 bytes of each decision
-that moved, and 26 of each state on a threshold's line in the current tier (without tiers: of all).
+are compared, decisions are counted by cells of a picture and by thresholds
+(`solver.search.expand.classify`), and the cost of every moved decision is computed. Sums are taken
+state by state at the end, so they do not depend on the row groups. Memory holds 22 bytes for each
+moved decision, and 26 for each state on a threshold's line in the current tier (without tiers: of
+all).
 
-The boards may differ. States are matched by their fields in people's units, so a state that is not
-on the other board's grid counts as missing.
+The boards may differ. States are matched by their fields in users' units, so a state that is not on
+the other board's grid counts as missing.
 """
 
 from __future__ import annotations
@@ -63,12 +64,12 @@ from luckbase.solver.sentences import option
 
 
 class DiffOptions(TypedDict, total=False):
-    """How two tables are compared.
+    """Options of a comparison.
 
-    worst: how many decisions to keep (10).
-    sample: compare only this number of states, drawn evenly, always the same ones.
-    out: a .csv or .parquet file for every decision that moved.
-    on_rows: called with the number of rows compared so far, and of all rows.
+    worst: number of the most expensive decisions to list (10).
+    sample: compare only this many states, drawn uniformly with a fixed seed.
+    out: a .csv or .parquet file for all moved decisions.
+    on_rows: called with the number of rows compared and the total.
     """
 
     worst: int
@@ -78,9 +79,11 @@ class DiffOptions(TypedDict, total=False):
 
 
 def compare(first: Lookup, second: Lookup, **options: Unpack[DiffOptions]) -> Comparison:
-    """Compare two tables. Payoffs agree if they are closer than both tables' errors.
+    """Compare two tables. Payoffs are equal if they differ by less than the sum of both tables'
+    errors.
 
-    Raises OptionError for tables of different games or fields, CorruptTableError."""
+    Raises OptionError for tables of different games or fields, CorruptTableError.
+    """
     sample = options.get("sample")
     out, tell = options.get("out"), options.get("on_rows", notebook.on_rows)
     _check(first, second)
@@ -123,7 +126,7 @@ def _check(first: Lookup, second: Lookup) -> None:
 
 
 def _unfinished(table: Lookup) -> list[str]:
-    """What is still to be solved of the parts that stand for a table."""
+    """Return what remains to be solved of a table, for the parts that are compared."""
     return table.unfinished(None if table.full is None else table.full.name)
 
 
@@ -131,10 +134,10 @@ def _unfinished(table: Lookup) -> list[str]:
 
 
 class OnLines(NamedTuple):
-    """n states on the lines of thresholds (`Thresholds`).
+    """n states on lines of thresholds (`Thresholds`).
 
-    thresholds: int64 (n,), the number of the game's threshold.
-    at: int64 (n,), the number that the threshold is about.
+    thresholds: int64 (n,), index of the game's threshold.
+    at: int64 (n,), the number that varies on the line.
     lines: uint64 (n,), the line.
     taken: bool (n, 2), whether the best action is of the threshold's kind, in each table.
     """
@@ -166,13 +169,13 @@ _NOTHING = _Differing(
 
 
 class _Tally:
-    """What pairs show, pair after pair."""
+    """The results of all pairs."""
 
     def __init__(
         self, prices: Prices, worst: int, write: Write | None, whole: bool, slack: float
     ) -> None:
-        """worst: how many decisions to keep. whole: all states are compared, so lines are whole.
-        slack: payoffs that are closer agree."""
+        """worst: number of decisions to keep. whole: all states are compared, so lines are
+        complete. slack: payoffs closer than this are equal."""
         self.prices, self.write, self.whole, self.slack = prices, write, whole, slack
         self.game = prices.second.game
         self.groups: Groups = groups_of(self.game)
@@ -220,7 +223,8 @@ class _Tally:
             self._take_changed(changed, cells[at], stand.thresholds[at])
 
     def _take_quiet(self, pair: Pair, gap: Floats) -> None:
-        """Note payoffs that differ, by `gap` (n,), at the same best action; -1: they do not."""
+        """Record payoffs that differ, by `gap` (n,), with the same best action; -1 if they do
+        not."""
         count = int((gap >= 0).sum())
         worst = self.quiet
         if count and gap.max() > worst.largest:
@@ -315,12 +319,12 @@ def _worst(costs: Floats) -> float:
 
 
 class Thresholds:
-    """At what number decisions turn, line by line, from the data.
+    """Thresholds of decisions, computed line by line from data.
 
-    A *line* is the states of a threshold (`solver.game.groups`) that differ in one number alone.
-    The threshold is the least number from which on, on that line, the best action is always of its
-    kind; never, where it is not at the greatest one. States are gathered, 26 bytes each, until
-    their lines are whole.
+    A *line* is the set of a threshold's states (`solver.game.groups`) that differ in only one
+    number. Its threshold is the smallest number from which the best action is always of the
+    threshold's kind; "never" if it is not so at the largest number. States are collected, 26 bytes
+    each, until their lines are complete.
     """
 
     def __init__(self, thresholds: Sequence[Threshold]) -> None:
@@ -329,12 +333,12 @@ class Thresholds:
         self._counts: Counter[tuple[int, int, int]] = Counter()
 
     def take(self, states: OnLines) -> None:
-        """Take in states; those of a line may come in any order."""
+        """Add states; the states of a line may come in any order."""
         if len(states.at):
             self._waiting.append(states)
 
     def close(self) -> None:
-        """All lines that were begun are whole."""
+        """Process the collected states: all their lines are complete."""
         if not self._waiting:
             return
         columns = [np.concatenate(column) for column in zip(*self._waiting, strict=True)]
@@ -352,7 +356,7 @@ class Thresholds:
             self._counts[row] += count
 
     def differences(self) -> Iterator[tuple[int, ThresholdDifference]]:
-        """(which threshold, what was found), in the game's order."""
+        """Yield (index of the threshold, its difference), in the game's order."""
         self.close()
         for which in sorted({row[0] for row in self._counts}):
             counts = {row[1:]: n for row, n in self._counts.items() if row[0] == which}
@@ -360,7 +364,7 @@ class Thresholds:
 
 
 def _least(at: Ints, takes: NDArray[np.bool_], starts: Ints) -> Ints:
-    """The number of each line; `at` ascends on each of the lines that begin at `starts`."""
+    """Return each line's threshold; `at` ascends on the lines, which begin at `starts`."""
     n = len(at)
     line = np.repeat(np.arange(len(starts)), np.diff([*starts, n]))
     last = np.full(len(starts), -1, np.int64)  # the last of a line that is of another kind
@@ -373,21 +377,21 @@ def _least(at: Ints, takes: NDArray[np.bool_], starts: Ints) -> Ints:
 # --- the decisions that moved, in a file ---------------------------------------------------------
 
 Write = Callable[[Changed, Priced, Sequence[str]], None]
-"""write(changed, priced, names of actions): some more of them."""
+"""write(changed, priced, names of actions): writes more decisions."""
 ENDINGS = (".csv", ".parquet")
 
 
 @contextmanager
 def changes_file(out: str | os.PathLike[str], game: Game) -> Iterator[Write]:
-    """What writes to a file of decisions that moved, while two tables are compared; the file is
-    whole when this is left without an error, else not there.
+    """Yield a function that writes moved decisions to a file. The file appears when the context
+    ends without an error.
 
-    Its columns: the state's, as the second table has them; ``to_act``; ``best_first``,
-    ``best_second``; ``old`` and ``new``, what the two are worth to who acts in the second table;
-    ``cost``, null where there is none to tell; ``toss_up``; ``payoffs_apart``.
+    Columns: the state as in the second table; ``to_act``; ``best_first``, ``best_second``; ``old``
+    and ``new``, the payoffs of the two actions to the player who acts, in the second table;
+    ``cost``, null if unknown; ``toss_up``; ``payoffs_apart``.
 
-    Raises OptionError for another ending, and where it can not be written; OSError, with its name,
-    where the disk is full.
+    Raises OptionError for another suffix or a file that cannot be written; OSError, naming the
+    file, if the disk is full.
     """
     ending = Path(out).suffix.lower()
     if ending not in ENDINGS:
