@@ -16,20 +16,14 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
 
+from luckbase.cluster.answers.find import Status, find_table, is_table, tables_on_grids
 from luckbase.cluster.batch.requests import requests_for
 from luckbase.cluster.batch.run import statuses, statuses_of_board
 from luckbase.cluster.inputs import board_of, has_full_table
-from luckbase.cluster.table.find import Status, find_table, is_table, tables_on_grids
-from luckbase.cluster.table.manifest import (
-    Manifest,
-    Roots,
-    board_command,
-    in_order,
-    is_its_start,
-    solve_command,
-)
-from luckbase.cluster.table.storage import place_of, storage_at
-from luckbase.cluster.table.writer import read_manifest
+from luckbase.cluster.store.manifest import Manifest, Roots
+from luckbase.cluster.store.provenance import board_command, in_order, is_its_start, solve_command
+from luckbase.cluster.store.storage import place_of, storage_at
+from luckbase.cluster.store.writer import read_manifest
 from luckbase.solver import sentences
 from luckbase.solver.board import registry
 from luckbase.solver.board.file import (

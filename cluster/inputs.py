@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from luckbase.cluster.table.find import (
+from luckbase.cluster.answers.find import (
     open_for,
     open_table,
     table_of,
@@ -23,8 +23,8 @@ from luckbase.cluster.table.find import (
     tables_of,
     tables_on_grids,
 )
-from luckbase.cluster.table.manifest import board_command
-from luckbase.cluster.table.storage import is_uri, place_of
+from luckbase.cluster.store.provenance import board_command
+from luckbase.cluster.store.storage import is_uri, place_of
 from luckbase.solver import sentences
 from luckbase.solver.board.file import as_words, path_of, read_board, read_boards, read_toml
 from luckbase.solver.board.model import Board
@@ -52,15 +52,15 @@ from luckbase.solver.game.game import Game, load_game
 from luckbase.solver.sentences import many, option
 
 if TYPE_CHECKING:
+    from luckbase.cluster.answers.lookup import Lookup
+    from luckbase.cluster.answers.table import StoredTable, Table
     from luckbase.cluster.play.advise import Following
     from luckbase.cluster.play.agents import Opener
     from luckbase.cluster.play.game import Play, PlayOptions
-    from luckbase.cluster.run.full_table import Planned
-    from luckbase.cluster.run.options import Options, SolveOptions
-    from luckbase.cluster.run.progress import Solved
     from luckbase.cluster.search.plan import PlannedSearch
-    from luckbase.cluster.table.lookup import Lookup
-    from luckbase.cluster.table.table import StoredTable, Table
+    from luckbase.cluster.solve.full_table import Planned
+    from luckbase.cluster.solve.options import Options, SolveOptions
+    from luckbase.cluster.solve.progress import Solved
     from luckbase.solver.policy.evaluate import Starts
 
 MAX_IN_MEMORY = 100_000_000
@@ -79,7 +79,7 @@ A_WHILE = 2.0
 
 def roots_of(game: Game, start: Any) -> Ints | None:
     """Return the canonical states (m, fields) where searches begin; see `frames.roots_of`."""
-    from luckbase.cluster.table import frames
+    from luckbase.cluster.answers import frames
 
     return frames.roots_of(game, start)
 
@@ -171,11 +171,11 @@ def solves_full_table(game: Game, start: Any, options: Options) -> bool:
 
 def plan_board(board: Board, start: Any, options: SolveOptions) -> Planned | PlannedSearch:
     """Plan what `solve_board` does with the same arguments. Raises as `luckbase.plan` does."""
-    from luckbase.cluster.run.options import Options
+    from luckbase.cluster.solve.options import Options
 
     opts, game = Options(**options), load_game(board)
     if solves_full_table(game, start, opts):
-        from luckbase.cluster.run.full_table import fitting, plan_table
+        from luckbase.cluster.solve.full_table import fitting, plan_table
 
         return plan_table(load_game(fitting(board, opts)), opts)
     from luckbase.cluster.search.plan import planned_search
@@ -190,11 +190,11 @@ def solve_board(board: Board, start: Any, options: SolveOptions) -> Solved:
     It is a search if the board has no full table, or if `start` or `options` require a search.
     Raises as `luckbase.solve` does.
     """
-    from luckbase.cluster.run.options import Options
+    from luckbase.cluster.solve.options import Options
 
     opts, game = Options(**options), load_game(board)
     if solves_full_table(game, start, opts):
-        from luckbase.cluster.run.full_table import fitting, solve
+        from luckbase.cluster.solve.full_table import fitting, solve
 
         solved = solve(fitting(board, opts), **options)
         try:
@@ -209,7 +209,7 @@ def solve_board(board: Board, start: Any, options: SolveOptions) -> Solved:
 
 def _measure_grids(board: Board, results: Path) -> None:
     """Compare the tables of a board on its grids, if there are several in a folder."""
-    from luckbase.cluster.table.grids import measure_grids
+    from luckbase.cluster.answers.grids import measure_grids
 
     paths = tables_on_grids(board, results, {})
     if len(paths) > 1 and not is_uri(results):
@@ -235,7 +235,7 @@ def open_by_name(board_or_path: Any, results: Path, options: Mapping[str, object
 def in_memory(board_or_path: Any, start: Any, options: Mapping[str, object]) -> Table:
     """Solve a board in memory: its full table, or all states below `start`. Return the table.
     Raises MemoryLimitError or SearchLimitError if that is too large."""
-    from luckbase.cluster.table.table import search_in_memory, tiers_in_memory
+    from luckbase.cluster.answers.table import search_in_memory, tiers_in_memory
 
     game = plain(game_of(board_or_path, **options))
     if start is None and has_full_table(game):
@@ -257,7 +257,7 @@ def searched_for(
     """Solve all states below a state in memory, for a board without a table; None if it has tables
     with other options. Raises SearchLimitError, with a command whose table would answer the
     state."""
-    from luckbase.cluster.table.table import search_in_memory
+    from luckbase.cluster.answers.table import search_in_memory
 
     game = game_of(name, **settings)
     if tables_of(game.board, results):
@@ -284,9 +284,9 @@ def allow_more() -> str:
 def table_that_answers(boards: Iterable[Board], file: str, state: State, results: Path) -> str:
     """Return a clause with the command, and its time, of the first board whose table would have a
     state; "" if there is none. file: of the boards, as the user typed it."""
-    from luckbase.cluster.run.decisions import decided_layout
-    from luckbase.cluster.run.full_table import plan_table
-    from luckbase.cluster.run.options import Options
+    from luckbase.cluster.solve.decisions import decided_layout
+    from luckbase.cluster.solve.full_table import plan_table
+    from luckbase.cluster.solve.options import Options
 
     for board in boards:
         game = load_game(board)
@@ -354,8 +354,8 @@ def playing(
 ) -> Iterator[tuple[Game, Starts, Opener]]:  # fmt: skip
     """Yield the game of a board, the starts of plays, and an opener of the agents' tables. Raises
     OptionError for an unknown agent, and as `start_of` does."""
+    from luckbase.cluster.answers.table import tiers_in_memory
     from luckbase.cluster.play.agents import check
-    from luckbase.cluster.table.table import tiers_in_memory
     from luckbase.solver.policy.agents import OPTIMAL
 
     game = game_of(board)
@@ -421,7 +421,7 @@ def table_for_play(
     Raises SearchLimitError, before any long work if the game can predict it, if there is neither a
     table nor enough memory.
     """
-    from luckbase.cluster.table.table import tiers_in_memory
+    from luckbase.cluster.answers.table import tiers_in_memory
 
     bare = plain(game)
     root = simplify(bare, root.reshape(1, -1))[0]
@@ -443,7 +443,7 @@ def table_for_play(
 def _stored(game: Game, roots: Ints, results: Path) -> StoredTable | None:
     """Return a complete table on disk of this board that contains one of the roots (k, fields) or
     all its children."""
-    from luckbase.cluster.table.parts import lookup_or_backup
+    from luckbase.cluster.answers.parts import lookup_or_backup
 
     try:
         path = table_of(game.board, results)
@@ -472,7 +472,7 @@ def _inside(layout: Layout[Any], root: Ints) -> bool:
 
 def search_below(game: Game, root: Ints, max_states: int, file: str = "BOARD") -> Table:
     """Search all states below a state (fields,) in memory. Raises SearchLimitError."""
-    from luckbase.cluster.table.table import search_in_memory
+    from luckbase.cluster.answers.table import search_in_memory
 
     layout = game.get(Layout)
     tiered = layout if layout is not None and _inside(layout, root) else None

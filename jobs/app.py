@@ -36,7 +36,7 @@ from luckbase.solver.errors import LuckbaseError, OptionError, StaleTableError, 
 from luckbase.solver.sentences import FIELD, Help, flag, pairs, program
 
 if TYPE_CHECKING:
-    from luckbase.cluster.table.table import StoredTable
+    from luckbase.cluster.answers.table import StoredTable
     from luckbase.solver.board.model import Board
 
 GROUPS = {
@@ -440,7 +440,7 @@ def read_results(text: str | Path) -> Path:
     if not str(text).strip():
         raise OptionError("--results: '' is not a folder; write one, such as --results results")
     if "://" in str(text):
-        from luckbase.cluster.table.storage import is_uri, place_of
+        from luckbase.cluster.store.storage import is_uri, place_of
 
         try:
             path = place_of(text)
@@ -504,7 +504,7 @@ def open_found(
 ) -> StoredTable:  # fmt: skip
     """Open the table that a user names; of several grids, the one for a state (`find.open_for`). If
     it is stale, print the reason on stderr, or raise StaleTableError if `strict`."""
-    from luckbase.cluster.table.find import open_for
+    from luckbase.cluster.answers.find import open_for
 
     table = open_for(name, results, read_settings(settings), state)
     if table.origin.stale:
@@ -548,7 +548,7 @@ def read_start(start: Sequence[str] | None, more: Sequence[str] | None = None) -
     if not words:
         return None
     if len(words) == 1 and "=" not in words[0]:
-        from luckbase.cluster.table.frames import read_rows
+        from luckbase.cluster.answers.frames import read_rows
 
         return read_rows(words[0])[1]
     return read_fields(words)

@@ -14,7 +14,7 @@ from luckbase.solver.sentences import Help, capital, figures
 
 if TYPE_CHECKING:
     from luckbase import Evaluated, Matrix
-    from luckbase.cluster.table.comparison import Comparison
+    from luckbase.cluster.answers.comparison import Comparison
 
 
 @app.command(
@@ -43,8 +43,8 @@ def diff(
 
     The cost is that of the first table's action, in the second table's payoffs, to the one who
     decides; toss-ups are counted apart. Exit code 1 if the tables differ."""
-    from luckbase.cluster.charts import PICTURES
-    from luckbase.cluster.table.frames import check_place
+    from luckbase.cluster.answers.charts import PICTURES
+    from luckbase.cluster.answers.frames import check_place
 
     suffix = ""
     if picture is not None:
@@ -84,7 +84,7 @@ def _settings_of(
 
 
 def _draw(where: str, suffix: str, result: Comparison, names: Sequence[Any]) -> None:
-    from luckbase.cluster.charts import draw
+    from luckbase.cluster.answers.charts import draw
 
     boards = [name.board for name in names]
     if boards[0] == boards[1]:

@@ -1,7 +1,7 @@
 """``luckbase chart`` and ``graph``: charts of a table, and agents' play as a graph.
 
 The game makes the charts (`solver.charts`). The commands print them or draw them into files
-(`cluster.charts`).
+(`cluster.answers.charts`).
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def chart(
 
     Each game has its own charts, lists and pictures: --list. Of a picture, the terminal shows a
     sample of its numbers; --out draws it."""
-    from luckbase.cluster.charts import as_file
+    from luckbase.cluster.answers.charts import as_file
     from luckbase.solver.board.file import packaged
     from luckbase.solver.charts import Listing
     from luckbase.solver.game.capabilities import Charts, choose_chart
@@ -120,7 +120,7 @@ def _say_written(as_json: bool, text: str, out: str, size: int, *more: Any) -> N
 def _suffix(kind: Kind, kinds: Sequence[Kind], as_csv: bool, out: str) -> str:
     """Return the suffix of the file, or "" for stdout. Raises OptionError for a suffix that the
     chart does not support."""
-    from luckbase.cluster.charts import PICTURES
+    from luckbase.cluster.answers.charts import PICTURES
 
     if out == "-":
         return ""
@@ -164,7 +164,7 @@ def _print_numbers(picture: Heatmap | Curves) -> None:
 
 def save(chart: Chart, path: str) -> int:
     """Write a chart to a file for `Chart.save` of `solver.charts`. Return its number of bytes."""
-    from luckbase.cluster.charts import PICTURES, as_file
+    from luckbase.cluster.answers.charts import PICTURES, as_file
     from luckbase.solver.charts import Listing
 
     suffix, listing = Path(path).suffix.lower(), isinstance(chart, Listing)

@@ -277,7 +277,7 @@ def query(
     if digits is not None and (as_json or digits > MAX_DIGITS):
         why = "--json has every digit" if as_json else f"expected 0 to {MAX_DIGITS}"
         raise OptionError(f"--digits {digits}: {why}")
-    from luckbase.cluster.table.grids import grid_note
+    from luckbase.cluster.answers.grids import grid_note
 
     text = " ".join(fields or [])
     asked = app.read_fields(fields or []) if "=" in text else text or None
@@ -349,7 +349,7 @@ def _answered(
     name: the table as the user typed it.
     instead: returns a clause with a command for a state that is too far above the table.
     """
-    from luckbase.cluster.table.why import explain
+    from luckbase.cluster.answers.why import explain
     from luckbase.solver.game.capabilities import position_of
 
     game, position = table.game, position_of(table.game, " ".join(words))
@@ -402,8 +402,8 @@ def _beyond_frontier(
 ) -> tuple[Answer, list[str]]:
     """Return the answer to a state of which only the best action is stored, with payoffs of actions
     if the stored decisions are followed (`moves.chances`), and reasons."""
-    from luckbase.cluster.table.moves import chances, moves
-    from luckbase.cluster.table.why import about, reason
+    from luckbase.cluster.answers.moves import chances, moves
+    from luckbase.cluster.answers.why import about, reason
 
     stored = table.ask(state)
     if not as_json:
@@ -420,7 +420,7 @@ def _beyond_frontier(
 def _answer_batch(table: Table, batch: str, out: str, columns: dict[str, bool] | None) -> None:
     """Answer every state in a file, and write the answers when all are computed. columns: columns
     in addition to payoffs; None for JSON lines with everything."""
-    from luckbase.cluster.table.frames import format_of, read_rows, write_lines, write_rows
+    from luckbase.cluster.answers.frames import format_of, read_rows, write_lines, write_rows
 
     target = None if out == "-" else format_of(out)
     if columns is None and target not in (None, "jsonl"):

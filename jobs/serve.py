@@ -78,8 +78,8 @@ def serve(
 def pool_of(names: Sequence[str], results: Path, settings: Mapping[str, str]) -> TablePool:
     """Return the named tables, by folder, board file or folder of tables; without names, all under
     `results`. Raises OptionError, BoardError, or MissingTableError for a name without a table."""
-    from luckbase.cluster.table.find import find_table, tables_below, tables_of
-    from luckbase.cluster.table.storage import place_of
+    from luckbase.cluster.answers.find import find_table, tables_below, tables_of
+    from luckbase.cluster.store.storage import place_of
     from luckbase.jobs.web.pool import TablePool
     from luckbase.solver.board.file import meant, read_board
 

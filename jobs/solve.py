@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import luckbase
-from luckbase.cluster.run.options import Options
+from luckbase.cluster.solve.options import Options
 from luckbase.jobs import app, terminal
 from luckbase.jobs.terminal import say
 from luckbase.solver import sentences
@@ -26,7 +26,7 @@ from luckbase.solver.sentences import Help
 if TYPE_CHECKING:
     from luckbase import Due, Outcome, Planned, PlannedSearch, Progress, Solved, SolveOptions
     from luckbase.cluster.batch.requests import BoardRequest
-    from luckbase.cluster.run.progress import SolvedSearch, SolvedTiers
+    from luckbase.cluster.solve.progress import SolvedSearch, SolvedTiers
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ def solve(
 
 
 def _solve_one(call: _Call, folder: Path) -> int:
-    from luckbase.cluster.table.find import changed_since
+    from luckbase.cluster.answers.find import changed_since
 
     (name,) = call.names
     board = luckbase.load_board(name, **call.settings)
@@ -179,7 +179,7 @@ def _solve_many(call: _Call) -> list[Outcome]:
 
 def say_solved(solved: Solved, path: Path, before: list[str]) -> None:
     """Print a solve's report. path: the board file. before: its changes since its last table."""
-    from luckbase.cluster.run.progress import SolvedSearch, SolvedTiers
+    from luckbase.cluster.solve.progress import SolvedSearch, SolvedTiers
 
     name, table = solved.manifest.head.board, sentences.shown(solved.table)
     for fault in solved.damaged[:5]:
@@ -259,7 +259,7 @@ def _say_tiers(solved: SolvedTiers) -> None:
 
 
 def _opening_questions(solved: Solved, path: Path) -> None:
-    from luckbase.cluster.table.find import action_names, open_table, opening_answers
+    from luckbase.cluster.answers.find import action_names, open_table, opening_answers
 
     with open_table(solved.table, named_by_board=True) as source, in_python(beside=True):
         answers = opening_answers(source)
@@ -375,8 +375,8 @@ def _print_due(planned: Sequence[Due]) -> None:
 
 def _print_one_due(due: Due) -> None:
     """Print the state of one board and the plan of its whole solve."""
-    from luckbase.cluster.run.full_table import Planned
     from luckbase.cluster.search.plan import PlannedSearch
+    from luckbase.cluster.solve.full_table import Planned
 
     if due.state != "refused":
         reasons = "; ".join(_without(reason, due.request.file) for reason in due.why)

@@ -20,7 +20,7 @@ from luckbase.solver.sentences import Help, shorten
 
 if TYPE_CHECKING:
     from luckbase import Spare, Status
-    from luckbase.cluster.table.table import StoredTable
+    from luckbase.cluster.answers.table import StoredTable
 
 SORTS: dict[str, Any] = {
     "name": None, "size": attrgetter("bytes"), "date": lambda of: of.date or "",
@@ -100,7 +100,7 @@ def _running(state: dict[str, Any]) -> Iterator[str]:
     left = state["seconds_left"]
     far = f"{state['shards']} of {sentences.many(state['shards_total'], 'shard')}"
     if state["finding"]:
-        from luckbase.cluster.run.progress import found_so_far
+        from luckbase.cluster.solve.progress import found_so_far
 
         far = found_so_far(state["states"], state["finding"])
     yield (

@@ -37,8 +37,8 @@ from luckbase.solver.errors import LuckbaseError
 from luckbase.solver.sentences import count, counted, duration, many
 
 if TYPE_CHECKING:
-    from luckbase.cluster.run.progress import Progress
-    from luckbase.cluster.table.lookup import OnLevel
+    from luckbase.cluster.answers.lookup import OnLevel
+    from luckbase.cluster.solve.progress import Progress
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 PATIENCE = 2.0
@@ -236,7 +236,7 @@ def print_json(*parts: Any) -> None:
 
 def write_file(path: str | os.PathLike[str], content: bytes) -> int:
     """Write a file atomically. Return its number of bytes."""
-    from luckbase.cluster.table.frames import whole_file
+    from luckbase.cluster.answers.frames import whole_file
 
     with whole_file(os.fspath(path)) as file:
         file.write(content)
@@ -375,7 +375,7 @@ def _bar(label: str) -> Iterator[Callable[[Progress], None]]:
 @contextmanager
 def rows_progress(label: str) -> Iterator[Callable[[int, int], None]]:
     """Yield a function (done, total) that shows progress in rows; 0 done restarts the clock."""
-    from luckbase.cluster.run.progress import Progress
+    from luckbase.cluster.solve.progress import Progress
 
     began = time.monotonic()
 

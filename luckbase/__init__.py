@@ -54,6 +54,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Unpack
 from luckbase.solver.sentences import LABELS, Help
 
 if TYPE_CHECKING:
+    from luckbase.cluster.answers.answer import Answer
+    from luckbase.cluster.answers.find import Status
+    from luckbase.cluster.answers.table import Table
     from luckbase.cluster.batch.clean import Spare
     from luckbase.cluster.batch.requests import BoardName
     from luckbase.cluster.batch.run import BatchOptions, Due, Outcome
@@ -62,13 +65,10 @@ if TYPE_CHECKING:
     from luckbase.cluster.play.draw import Picture
     from luckbase.cluster.play.evaluate import Evaluated, Matrix
     from luckbase.cluster.play.game import Play, PlayOptions
-    from luckbase.cluster.run.full_table import Planned
-    from luckbase.cluster.run.options import SolveOptions
-    from luckbase.cluster.run.progress import Progress, Solved
     from luckbase.cluster.search.plan import PlannedSearch
-    from luckbase.cluster.table.answer import Answer
-    from luckbase.cluster.table.find import Status
-    from luckbase.cluster.table.table import Table
+    from luckbase.cluster.solve.full_table import Planned
+    from luckbase.cluster.solve.options import SolveOptions
+    from luckbase.cluster.solve.progress import Progress, Solved
     from luckbase.jobs.web.report import Report
     from luckbase.solver import errors
     from luckbase.solver.board.model import Board
@@ -80,19 +80,19 @@ if TYPE_CHECKING:
     __version__: str
 
 _ELSEWHERE = {
-    "Answer": "cluster.table.answer", "Board": "solver.board.model",
+    "Answer": "cluster.answers.answer", "Board": "solver.board.model",
     "Due": "cluster.batch.run",
     "Evaluated": "cluster.play.evaluate",
     "Following": "cluster.play.advise", "Game": "solver.game.game",
     "Info": "cluster.info", "LuckbaseError": "solver.errors", "Matrix": "cluster.play.evaluate",
     "Outcome": "cluster.batch.run", "PackagedBoard": "cluster.info",
     "Picture": "cluster.play.draw",
-    "Planned": "cluster.run.full_table",
+    "Planned": "cluster.solve.full_table",
     "PlannedSearch": "cluster.search.plan",
-    "Play": "cluster.play.game", "Progress": "cluster.run.progress", "Report": "jobs.web.report",
-    "SolveOptions": "cluster.run.options",
-    "Solved": "cluster.run.progress", "Spare": "cluster.batch.clean",
-    "Status": "cluster.table.find", "Table": "cluster.table.table",
+    "Play": "cluster.play.game", "Progress": "cluster.solve.progress", "Report": "jobs.web.report",
+    "SolveOptions": "cluster.solve.options",
+    "Solved": "cluster.solve.progress", "Spare": "cluster.batch.clean",
+    "Status": "cluster.answers.find", "Table": "cluster.answers.table",
     "register": "solver.board.registry",
 }  # fmt: skip
 """Where the names are that this page does not define: loaded when they are asked for."""
@@ -133,7 +133,7 @@ def _place(results: str | os.PathLike[str]) -> Path:
     """A folder of tables, or where a URI says."""
     if "://" not in os.fspath(results):
         return Path(results)
-    from luckbase.cluster.table.storage import place_of
+    from luckbase.cluster.store.storage import place_of
 
     return place_of(results)
 
@@ -227,7 +227,7 @@ def plan_all(
     """
     from luckbase.cluster.batch.requests import requests_for
     from luckbase.cluster.batch.run import plan_boards
-    from luckbase.cluster.run.options import Options
+    from luckbase.cluster.solve.options import Options
 
     requests = requests_for(boards, settings, finest=start is not None)
     return plan_boards(requests, start, Options(**options))
@@ -280,12 +280,12 @@ def open(
     CorruptTableError; MemoryLimitError, SearchLimitError for what is too much for the memory.
     """
     from luckbase.cluster import inputs
-    from luckbase.cluster.table.table import Table
+    from luckbase.cluster.answers.table import Table
     from luckbase.solver.charts import DRAWN_BY
 
     Table.played_by = "luckbase.cluster.play.game:play_on"
     DRAWN_BY.update(
-        png="luckbase.cluster.charts:draw", file="luckbase.jobs.draw:save",
+        png="luckbase.cluster.answers.charts:draw", file="luckbase.jobs.draw:save",
         html="luckbase.jobs.web.pictures:as_html",
     )  # fmt: skip
     if in_memory:
@@ -423,8 +423,8 @@ def report(
     table: open, or as `open` takes it. sample: rows that are verified; None for all, 0 for no
     verification. The file needs no network. Raises as `open`; faults that are
     found stand in the report, and in `Report.verdict`."""
+    from luckbase.cluster.answers.table import Table
     from luckbase.cluster.inputs import open_by_name
-    from luckbase.cluster.table.table import Table
     from luckbase.jobs.web.report import report_on
 
     if isinstance(table, Table):

@@ -1,7 +1,7 @@
 """A full table in memory: solve its tiers, children first, and look up its states.
 
 It is for boards that have no table on disk: a play, an agent with another objective than the
-board's, a measurement. `cluster.table.table` makes a complete table of it.
+board's, a measurement. `cluster.answers.table` makes a complete table of it.
 """
 
 from __future__ import annotations

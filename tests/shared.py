@@ -18,11 +18,11 @@ import pyarrow.parquet as pq
 from numba.core.compiler_lock import global_compiler_lock
 
 import luckbase
-from luckbase.cluster.table.answer import answer_at
-from luckbase.cluster.table.parquet import Writer
-from luckbase.cluster.table.storage import Folder, storage_at
-from luckbase.cluster.table.writer import Writer as TableWriter
-from luckbase.cluster.table.writer import read_manifest
+from luckbase.cluster.answers.answer import answer_at
+from luckbase.cluster.store.parquet import Writer
+from luckbase.cluster.store.storage import Folder, storage_at
+from luckbase.cluster.store.writer import Writer as TableWriter
+from luckbase.cluster.store.writer import read_manifest
 from luckbase.solver import compiled as layer
 from tests.places import ROOT
 
@@ -57,8 +57,8 @@ def taken(table):
 
 def commit_at_once(patch):
     """From now on a driver commits after every shard."""
-    patch.setattr("luckbase.cluster.table.writer.COMMIT_SECONDS", 0.0)
-    patch.setattr("luckbase.cluster.table.writer.SHARE", float("inf"))
+    patch.setattr("luckbase.cluster.store.writer.COMMIT_SECONDS", 0.0)
+    patch.setattr("luckbase.cluster.store.writer.SHARE", float("inf"))
 
 
 def plain(name):

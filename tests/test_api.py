@@ -16,9 +16,9 @@ import pytest
 
 import luckbase
 from luckbase.cluster import inputs
-from luckbase.cluster.run.options import Options, SolveOptions
-from luckbase.cluster.run.progress import Progress
-from luckbase.cluster.table.frames import roots_of
+from luckbase.cluster.answers.frames import roots_of
+from luckbase.cluster.solve.options import Options, SolveOptions
+from luckbase.cluster.solve.progress import Progress
 from luckbase.jobs.app import run
 from luckbase.solver import load_game
 from luckbase.solver.sentences import percent
@@ -286,7 +286,7 @@ def test_all_rows_stream_in_batches_and_an_expression_filters_them(table):
 
 
 def test_row_groups_that_can_not_match_are_not_read(table, monkeypatch):
-    from luckbase.cluster.table.parquet import TableFile
+    from luckbase.cluster.store.parquet import TableFile
 
     read, true = [], TableFile.read
     monkeypatch.setattr(

@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 
 import luckbase
 from luckbase import cluster
-from luckbase.cluster.table.frames import rows_in
-from luckbase.cluster.table.manifest import NAME
+from luckbase.cluster.answers.frames import rows_in
+from luckbase.cluster.store.manifest import NAME
 from luckbase.solver.errors import LuckbaseError
-from tests.cluster.table import hostile
+from tests.cluster.store import hostile
 from tests.places import BOARDS
 
 SECONDS = float(os.environ.get("FUZZ_SECONDS", "6"))

@@ -31,7 +31,7 @@ def test_a_solve_in_a_folder_with_a_foreign_solver_and_cluster_and_jobs(notebook
 import sys
 from luckbase import cluster, solver
 board = solver.load_board({str(TINY)!r}, frontier=1)
-solved = cluster.solve(board, workers=2, address={ray_cluster!r})
+solved = cluster.solve_board(board, workers=2, address={ray_cluster!r})
 with cluster.open_table(solved.table) as table:
     print(table.ask({{"scores": "0,1000,500", "earned": "0,1,0"}}).best, solved.ray)
 """

@@ -27,15 +27,16 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
+from luckbase.cluster.answers.find import is_table, running, tables_in, what_changed
 from luckbase.cluster.batch.requests import read_job, requests_for
 from luckbase.cluster.inputs import is_job
-from luckbase.cluster.run.driver import PROBE
-from luckbase.cluster.run.progress import LOG_NAME
-from luckbase.cluster.table import FORMAT, GRID, RUNNING
-from luckbase.cluster.table.find import is_table, running, tables_in, what_changed
-from luckbase.cluster.table.manifest import NAME, RESULTS, Goal, Head, Manifest, is_its_start
-from luckbase.cluster.table.storage import is_special, is_uri, place_of, storage_at
-from luckbase.cluster.table.writer import BEATS, Writer, is_ours, read_manifest, writers_in
+from luckbase.cluster.solve.driver import PROBE
+from luckbase.cluster.solve.progress import LOG_NAME
+from luckbase.cluster.store import FORMAT, GRID, RUNNING
+from luckbase.cluster.store.manifest import NAME, Goal, Head, Manifest
+from luckbase.cluster.store.provenance import RESULTS, is_its_start
+from luckbase.cluster.store.storage import is_special, is_uri, place_of, storage_at
+from luckbase.cluster.store.writer import BEATS, Writer, is_ours, read_manifest, writers_in
 from luckbase.solver import sentences
 from luckbase.solver.board.file import meant, path_of, read_board, read_boards
 from luckbase.solver.board.model import rules_identity

@@ -17,7 +17,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
 
 from luckbase.cluster.inputs import is_job
-from luckbase.cluster.table.storage import is_special, is_uri, place_of
+from luckbase.cluster.store.storage import is_special, is_uri, place_of
 from luckbase.solver.board.file import (
     as_words,
     located,

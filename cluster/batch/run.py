@@ -20,6 +20,8 @@ from typing import Annotated, Any, Literal, cast
 
 from pydantic import PlainSerializer
 
+from luckbase.cluster.answers import find
+from luckbase.cluster.answers.find import Status, status_of, statuses_of
 from luckbase.cluster.batch.requests import (
     BoardName,
     BoardRequest,
@@ -35,24 +37,15 @@ from luckbase.cluster.inputs import (
     solves_full_table,
 )
 from luckbase.cluster.machine import Disk, disk_of
-from luckbase.cluster.run.driver import complete_manifest
-from luckbase.cluster.run.full_table import fitting, plan_table
-from luckbase.cluster.run.options import Options, SolveOptions
-from luckbase.cluster.run.progress import Progress, Solved
-from luckbase.cluster.run.tiers import check_room
-from luckbase.cluster.table import find
-from luckbase.cluster.table.find import Status, status_of, statuses_of
-from luckbase.cluster.table.manifest import (
-    DECISIONS,
-    NAME,
-    RESULTS,
-    TIERS,
-    board_command,
-    search_part,
-    table_directory,
-)
-from luckbase.cluster.table.storage import place_of, results_of, storage_at
-from luckbase.cluster.table.writer import damaged_files, read_manifest
+from luckbase.cluster.solve.driver import complete_manifest
+from luckbase.cluster.solve.full_table import fitting, plan_table
+from luckbase.cluster.solve.options import Options, SolveOptions
+from luckbase.cluster.solve.progress import Progress, Solved
+from luckbase.cluster.solve.tiers import check_room
+from luckbase.cluster.store.manifest import DECISIONS, NAME, TIERS, search_part, table_directory
+from luckbase.cluster.store.provenance import RESULTS, board_command
+from luckbase.cluster.store.storage import place_of, results_of, storage_at
+from luckbase.cluster.store.writer import damaged_files, read_manifest
 from luckbase.solver import sentences
 from luckbase.solver.errors import (
     DiskLimitError,

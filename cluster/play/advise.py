@@ -19,9 +19,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from luckbase.cluster.table.lookup import Lookup
-from luckbase.cluster.table.moves import Moves, moves
-from luckbase.cluster.table.why import reason
+from luckbase.cluster.answers.lookup import Lookup
+from luckbase.cluster.answers.moves import Moves, moves
+from luckbase.cluster.answers.why import reason
 from luckbase.solver import sentences
 from luckbase.solver.errors import MissingTableError, SearchLimitError, StateError
 from luckbase.solver.game.arrays import Ints
@@ -110,7 +110,7 @@ class Prices:
     def __init__(
         self, game: Game, paths: Sequence[Path], max_states: int, instead: Callable[[str], str]
     ) -> None:
-        from luckbase.cluster.table.find import open_table
+        from luckbase.cluster.answers.find import open_table
 
         self.game, self.max_states, self.instead = game, max_states, instead
         self.tables: list[Lookup] = [open_table(path, named_by_board=True) for path in paths]
@@ -126,7 +126,7 @@ class Prices:
 
         Raises SearchLimitError with the number of states and a suggestion.
         """
-        from luckbase.cluster.table.table import search_in_memory
+        from luckbase.cluster.answers.table import search_in_memory
 
         for table in [*self.tables, *self.searches]:
             position = self.on_grid(table, at)

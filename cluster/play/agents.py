@@ -27,7 +27,7 @@ from luckbase.solver.policy.agents import (
 from luckbase.solver.sentences import many, option, shorten
 
 if TYPE_CHECKING:
-    from luckbase.cluster.table.lookup import Lookup
+    from luckbase.cluster.answers.lookup import Lookup
 
 AgentLike = Any
 """An agent as a user gives it: a name, an `Agent`, a `Policy`, or an open table."""

@@ -20,7 +20,7 @@ from luckbase.cluster.play.agents import (
     seats_of,
     split,
 )
-from luckbase.cluster.table.manifest import Origin, origin_of
+from luckbase.cluster.store.provenance import Origin, origin_of
 from luckbase.solver.errors import OptionError, SearchLimitError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import Agents, Fact

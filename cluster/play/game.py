@@ -23,9 +23,9 @@ from typing import Any, Self, TypedDict, Unpack
 
 import numpy as np
 
+from luckbase.cluster.answers.lookup import Lookup
+from luckbase.cluster.answers.moves import Addressed, changed
 from luckbase.cluster.play.agents import AgentLike, Opener, no_tables, opponents
-from luckbase.cluster.table.lookup import Lookup
-from luckbase.cluster.table.moves import Addressed, changed
 from luckbase.solver import sentences
 from luckbase.solver.errors import MissingTableError, OptionError, StateError
 from luckbase.solver.game.arrays import Floats, Ints

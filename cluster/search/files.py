@@ -23,7 +23,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from luckbase.cluster.table.format import lists_of, numbers_of
+from luckbase.cluster.store.format import lists_of, numbers_of
 from luckbase.solver.game.arrays import Ints
 from luckbase.solver.search import stage_kernels
 from luckbase.solver.search.keys import NO_KEYS, Keys

@@ -14,11 +14,11 @@ from pathlib import Path
 import numpy as np
 
 from luckbase.cluster.machine import PROCESS_BYTES, check_disk, cores
-from luckbase.cluster.run.options import ONE_PIECE
 from luckbase.cluster.search.shards import FIND_BYTES, SHARD_STATES, SWEEP_BYTES
 from luckbase.cluster.search.solve import PIECE_BYTES
-from luckbase.cluster.table.manifest import table_directory
-from luckbase.cluster.table.storage import is_uri
+from luckbase.cluster.solve.options import ONE_PIECE
+from luckbase.cluster.store.manifest import table_directory
+from luckbase.cluster.store.storage import is_uri
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.rules import Level
 from luckbase.solver.result import PythonOnly, Result, Rounded

@@ -18,22 +18,22 @@ from typing import Unpack
 import numpy as np
 
 from luckbase.cluster.machine import memory_to_use
-from luckbase.cluster.run.driver import Work, is_new, peak_memory, solve_table
-from luckbase.cluster.run.options import Options, SolveOptions
-from luckbase.cluster.run.progress import Progress, SolvedSearch, Watch
-from luckbase.cluster.table.format import put_file
-from luckbase.cluster.table.keyed import solved_rows, write_states
-from luckbase.cluster.table.manifest import (
+from luckbase.cluster.solve.driver import Work, is_new, peak_memory, solve_table
+from luckbase.cluster.solve.options import Options, SolveOptions
+from luckbase.cluster.solve.progress import Progress, SolvedSearch, Watch
+from luckbase.cluster.store.format import put_file
+from luckbase.cluster.store.manifest import (
     Done,
     FileEntry,
     Goal,
     LevelEntry,
     Manifest,
     Roots,
-    origin_of,
     search_part,
 )
-from luckbase.cluster.table.storage import storage_at
+from luckbase.cluster.store.payoff_table import solved_rows, write_states
+from luckbase.cluster.store.provenance import origin_of
+from luckbase.cluster.store.storage import storage_at
 from luckbase.solver.board.model import Board
 from luckbase.solver.errors import MemoryLimitError, SearchLimitError
 from luckbase.solver.game.arrays import Ints

@@ -25,10 +25,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from luckbase.cluster.run.driver import IDLE_SECONDS, Run, Work, memory_budget
-from luckbase.cluster.run.progress import Progress, SolvedSearch
-from luckbase.cluster.run.schedule import Schedule, Shard, Solve
-from luckbase.cluster.run.worker import PayoffPlace, Task
 from luckbase.cluster.search import files
 from luckbase.cluster.search import shards as level_shards
 from luckbase.cluster.search.shards import (
@@ -53,7 +49,11 @@ from luckbase.cluster.search.tasks import (
     Sweep,
     SweepReceipt,
 )
-from luckbase.cluster.table.manifest import FileEntry
+from luckbase.cluster.solve.driver import IDLE_SECONDS, Run, Work, memory_budget
+from luckbase.cluster.solve.progress import Progress, SolvedSearch
+from luckbase.cluster.solve.schedule import Schedule, Shard, Solve
+from luckbase.cluster.solve.worker import PayoffPlace, Task
+from luckbase.cluster.store.manifest import FileEntry
 from luckbase.solver.errors import SearchLimitError
 from luckbase.solver.game.rules import Level
 from luckbase.solver.search.find_stages import CACHED

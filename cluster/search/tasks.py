@@ -20,7 +20,10 @@ from typing import Any
 
 import numpy as np
 
-from luckbase.cluster.run.worker import (
+from luckbase.cluster.search import files
+from luckbase.cluster.search.files import Ask, RequestedKeys
+from luckbase.cluster.search.shards import Asker, Cut, LevelShard, StageSample, cut_stage, ends_of
+from luckbase.cluster.solve.worker import (
     Out,
     PayoffsLostError,
     Receipt,
@@ -30,14 +33,11 @@ from luckbase.cluster.run.worker import (
     TableLocation,
     writable,
 )
-from luckbase.cluster.search import files
-from luckbase.cluster.search.files import Ask, RequestedKeys
-from luckbase.cluster.search.shards import Asker, Cut, LevelShard, StageSample, cut_stage, ends_of
-from luckbase.cluster.table.format import numbers_of, payoff_columns, stored_payoffs
-from luckbase.cluster.table.keyed import PayoffTable, write_states
-from luckbase.cluster.table.manifest import SHARDS, FileEntry, placed
-from luckbase.cluster.table.parquet import row_groups
-from luckbase.cluster.table.storage import Storage
+from luckbase.cluster.store.format import numbers_of, payoff_columns, stored_payoffs
+from luckbase.cluster.store.manifest import SHARDS, FileEntry, placed
+from luckbase.cluster.store.parquet import row_groups
+from luckbase.cluster.store.payoff_table import PayoffTable, write_states
+from luckbase.cluster.store.storage import Storage
 from luckbase.solver.board.model import Board
 from luckbase.solver.compiled import Function, compile_all
 from luckbase.solver.errors import CorruptTableError

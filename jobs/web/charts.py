@@ -14,9 +14,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pydantic import BeforeValidator, Field
 
+from luckbase.cluster.answers.frames import all_answers
+from luckbase.cluster.answers.moves import Addressed
 from luckbase.cluster.info import label
-from luckbase.cluster.table.frames import all_answers
-from luckbase.cluster.table.moves import Addressed
 from luckbase.jobs.web import tables
 from luckbase.jobs.web.http import ApiRequest, StateParams, TableParams, whole
 from luckbase.solver.charts import Chart, Heatmap, Search, outline, words_in
@@ -28,7 +28,7 @@ from luckbase.solver.search.expand import expand
 from luckbase.solver.sentences import capital, fields, listed, nearest
 
 if TYPE_CHECKING:
-    from luckbase.cluster.table.table import StoredTable, Table
+    from luckbase.cluster.answers.table import StoredTable, Table
 
 AXIS_VALUES = 100
 """Maximum number of values of a column on an axis of a grid."""

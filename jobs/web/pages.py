@@ -20,7 +20,7 @@ from jinja2 import Environment, FileSystemLoader
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from luckbase.cluster.charts import for_page
+from luckbase.cluster.answers.charts import for_page
 from luckbase.cluster.play.game import new_seed
 from luckbase.jobs.web import tables
 from luckbase.jobs.web.charts import cell_state

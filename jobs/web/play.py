@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 import numpy as np
 from pydantic import BeforeValidator, Field
 
+from luckbase.cluster.answers.moves import address
 from luckbase.cluster.play.game import (
     Decision,
     Offer,
@@ -27,7 +28,6 @@ from luckbase.cluster.play.game import (
     play_on,
     read_answer,
 )
-from luckbase.cluster.table.moves import address
 from luckbase.jobs.web import tables
 from luckbase.jobs.web.http import ApiRequest, TableParams, Truth, whole
 from luckbase.jobs.web.pictures import svg
@@ -44,7 +44,7 @@ from luckbase.solver.search.expand import Expanded, expand
 from luckbase.solver.sentences import many, nearest, shorten
 
 if TYPE_CHECKING:
-    from luckbase.cluster.table.table import StoredTable, Table
+    from luckbase.cluster.answers.table import StoredTable, Table
 
 MAX_MOVES = 2_000
 Difficulty = Literal["any", "easy", "medium", "hard"]

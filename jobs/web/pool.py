@@ -18,11 +18,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
+from luckbase.cluster.answers.find import Status, is_table, open_table, status_of
+from luckbase.cluster.answers.table import StoredTable
 from luckbase.cluster.machine import memory_limit
-from luckbase.cluster.table.find import Status, is_table, open_table, status_of
-from luckbase.cluster.table.manifest import NAME
-from luckbase.cluster.table.storage import is_uri
-from luckbase.cluster.table.table import StoredTable
+from luckbase.cluster.store.manifest import NAME
+from luckbase.cluster.store.storage import is_uri
 from luckbase.solver import errors
 from luckbase.solver.errors import LuckbaseError
 

@@ -20,9 +20,11 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from luckbase.cluster.charts import for_page
-from luckbase.cluster.table import FORMAT, find
-from luckbase.cluster.table.manifest import Goal, board_command, solve_command, solver_version
+from luckbase.cluster.answers import find
+from luckbase.cluster.answers.charts import for_page
+from luckbase.cluster.store import FORMAT
+from luckbase.cluster.store.manifest import Goal, solver_version
+from luckbase.cluster.store.provenance import board_command, solve_command
 from luckbase.jobs.terminal import write_file
 from luckbase.solver import sentences
 from luckbase.solver.board.file import name_of
@@ -32,8 +34,8 @@ from luckbase.solver.errors import LuckbaseError, MissingTableError, OptionError
 from luckbase.solver.game.capabilities import Charts, scene_of
 
 if TYPE_CHECKING:
-    from luckbase.cluster.table.table import Table
-    from luckbase.cluster.table.verify import Verdict
+    from luckbase.cluster.answers.table import Table
+    from luckbase.cluster.answers.verify import Verdict
 
 
 @dataclass(frozen=True)

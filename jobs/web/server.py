@@ -36,7 +36,7 @@ from luckbase.solver.errors import LuckbaseError
 from luckbase.solver.result import Result
 
 if TYPE_CHECKING:
-    from luckbase.cluster.table.table import StoredTable
+    from luckbase.cluster.answers.table import StoredTable
     from luckbase.jobs.web.pool import TablePool
 
 THREADS, LONG_THREADS = 4, 2

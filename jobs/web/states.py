@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from luckbase.cluster.table.moves import Moves, moves
-from luckbase.cluster.table.why import why
+from luckbase.cluster.answers.moves import Moves, moves
+from luckbase.cluster.answers.why import why
 from luckbase.jobs.web import tables
 from luckbase.jobs.web.http import ApiRequest, LongAnswer, StateParams, TableParams, Truth
 from luckbase.jobs.web.pictures import svg
@@ -23,7 +23,7 @@ from luckbase.solver.result import Flat, PythonOnly, Result
 from luckbase.solver.scene import Scene
 
 if TYPE_CHECKING:
-    from luckbase.cluster.table.table import StoredTable
+    from luckbase.cluster.answers.table import StoredTable
     from luckbase.jobs.web.pool import TablePool
 
 

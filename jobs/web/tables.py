@@ -12,11 +12,11 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from luckbase.cluster.answers.columns import parse_where
+from luckbase.cluster.answers.export import columns_of
+from luckbase.cluster.answers.find import Status, held_roots
+from luckbase.cluster.answers.moves import Addressed, Moves, moves
 from luckbase.cluster.info import FieldInfo, agents_on, field_info, label
-from luckbase.cluster.table.columns import parse_where
-from luckbase.cluster.table.export import columns_of
-from luckbase.cluster.table.find import Status, held_roots
-from luckbase.cluster.table.moves import Addressed, Moves, moves
 from luckbase.jobs.web.http import ApiRequest, QueryParams, TableParams
 from luckbase.solver.board import registry
 from luckbase.solver.board.model import canonical, options_of
@@ -31,7 +31,7 @@ from luckbase.solver.search.expand import expand
 from luckbase.solver.sentences import fields
 
 if TYPE_CHECKING:
-    from luckbase.cluster.table.table import StoredTable, Table
+    from luckbase.cluster.answers.table import StoredTable, Table
     from luckbase.jobs.web.pool import TableEntry, TablePool
 
 SEARCH_STATES = 200_000

@@ -14,7 +14,7 @@ from itertools import pairwise
 import numpy as np
 
 import luckbase
-from luckbase.cluster.table.table import search_in_memory
+from luckbase.cluster.answers.table import search_in_memory
 from luckbase.solver import dense, load_game, load_layout
 from luckbase.solver.games.press_your_luck.outcomes import Start
 from luckbase.solver.search.expand import expand

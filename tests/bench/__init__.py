@@ -207,7 +207,7 @@ def solve_in_memory(layout, tier):
 def _store(board, results):
     import pyarrow as pa
 
-    from luckbase.cluster.table.format import as_table
+    from luckbase.cluster.store.format import as_table
 
     layout = _layout(board, score_unit=500, frontier=3)
     layout.compile()
@@ -242,7 +242,7 @@ def _store(board, results):
 def _encoded(name, table, how, folder):
     import pyarrow.parquet as pq
 
-    from luckbase.cluster.table.format import ROW_GROUP
+    from luckbase.cluster.store.format import ROW_GROUP
 
     path = folder / "bench.parquet"
     folder.mkdir(parents=True, exist_ok=True)
@@ -258,8 +258,8 @@ def _whole_file(layout, tier, payoffs, folder):
     """The file of a tier as a solve writes it: columns made, coded, hashed and flushed."""
     import numpy as np
 
-    from luckbase.cluster.table.format import TierFile, write_tier
-    from luckbase.cluster.table.storage import Folder
+    from luckbase.cluster.store.format import TierFile, write_tier
+    from luckbase.cluster.store.storage import Folder
     from luckbase.solver.game.arrays import Decisions
 
     count = layout.rows(tier)

@@ -10,8 +10,8 @@ import sys
 import pyarrow as pa
 
 from luckbase import solver
-from luckbase.cluster.table.decisions import write_decisions
-from luckbase.cluster.table.storage import Folder
+from luckbase.cluster.store.decisions import write_decisions
+from luckbase.cluster.store.storage import Folder
 from luckbase.jobs import terminal
 from luckbase.solver import sentences
 from luckbase.solver.dense import decisions_in_order

@@ -20,7 +20,7 @@ def diff_suite(board, results):
 
     def solved(folder, file=board, **changed):
         read = solver.load_board(file, **REACH, **changed)
-        return cluster.solve(read, results=results / folder).table
+        return cluster.solve_board(read, results=results / folder).table
 
     first = solved("diff")
     others = [
@@ -48,7 +48,7 @@ def _timed(name, first, other):
     from unittest.mock import patch
 
     import luckbase
-    from luckbase.cluster.table.pairs import Prices
+    from luckbase.cluster.answers.pairs import Prices
 
     pricing = []
     price = Prices.priced

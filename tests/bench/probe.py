@@ -32,7 +32,9 @@ def _lookups(board, results):
     from luckbase import cluster, solver
     from luckbase.solver.game.capabilities import Layout
 
-    solved = cluster.solve(solver.load_board(board, score_unit=500, frontier=2), results=results)
+    solved = cluster.solve_board(
+        solver.load_board(board, score_unit=500, frontier=2), results=results
+    )
     rng = np.random.default_rng(0)
     with cluster.open_table(solved.table) as table:
         states = _random_states(table, rng, 1_000_000)
@@ -82,7 +84,9 @@ def _batches(board, results):
 
     from luckbase import cluster, solver
 
-    solved = cluster.solve(solver.load_board(board, score_unit=500, frontier=2), results=results)
+    solved = cluster.solve_board(
+        solver.load_board(board, score_unit=500, frontier=2), results=results
+    )
     rng = np.random.default_rng(0)
     with cluster.open_table(solved.table) as table:
         states = np.concatenate(list(table.draw(MANY, 0)))

@@ -11,8 +11,8 @@ from collections import deque
 from dataclasses import dataclass
 
 from luckbase import solver
-from luckbase.cluster.run.schedule import Commit, Schedule, Solve
-from luckbase.cluster.run.tiers import AHEAD, FACE, SHARD_SECONDS, WRITE_NS, make_plan
+from luckbase.cluster.solve.schedule import Commit, Schedule, Solve
+from luckbase.cluster.solve.tiers import AHEAD, FACE, SHARD_SECONDS, WRITE_NS, make_plan
 from luckbase.jobs import terminal
 from luckbase.solver import sentences
 from luckbase.solver.games.press_your_luck.layout import Planes, diagonals

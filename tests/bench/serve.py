@@ -33,7 +33,9 @@ def serve_suite(board, results):
     """Print the table."""
     from luckbase import cluster, solver
 
-    solved = cluster.solve(solver.load_board(board, score_unit=500, frontier=2), results=results)
+    solved = cluster.solve_board(
+        solver.load_board(board, score_unit=500, frontier=2), results=results
+    )
     id, rows = "~".join(solved.table.parts[-3:]), []
     short = f"/tables/{id}/state?{STATE}"
     with serving(solved.table) as (port, process):

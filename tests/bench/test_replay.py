@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from luckbase import solver
-from luckbase.cluster.run.schedule import Shard
-from luckbase.cluster.run.tiers import make_plan
+from luckbase.cluster.solve.schedule import Shard
+from luckbase.cluster.solve.tiers import make_plan
 from tests.bench.replay import Costs, longest_chain, planned_seconds, replay, speed_up
 from tests.places import ROOT
 

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from luckbase.cluster import machine
-from luckbase.cluster.run.options import Options
+from luckbase.cluster.solve.options import Options
 
 GB = 1 << 30
 
@@ -62,7 +62,7 @@ def test_version_one(groups):
 def test_a_process_that_may_run_on_one_core_has_one():
     code = (
         "import os; os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})\n"
-        "from luckbase.cluster.run.options import Options; print(Options().slots)"
+        "from luckbase.cluster.solve.options import Options; print(Options().slots)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "1"

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 import pytest
 
 from luckbase import cluster
-from luckbase.cluster.table.writer import Writer
+from luckbase.cluster.store.writer import Writer
 
 
 def solve_until(board, results, shards, *, workers=1):
@@ -16,7 +16,7 @@ def solve_until(board, results, shards, *, workers=1):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        cluster.solve(board, results=results, workers=workers, on_progress=stop)
+        cluster.solve_board(board, results=results, workers=workers, on_progress=stop)
 
 
 @contextmanager

@@ -9,11 +9,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from luckbase import cluster, solver
-from luckbase.cluster.run import tiers, worker
-from luckbase.cluster.run.tiers import make_plan
-from luckbase.cluster.table.storage import Folder
-from luckbase.cluster.table.verify import check_files
-from luckbase.cluster.table.writer import read_manifest
+from luckbase.cluster.answers.verify import check_files
+from luckbase.cluster.solve import tiers, worker
+from luckbase.cluster.solve.tiers import make_plan
+from luckbase.cluster.store.storage import Folder
+from luckbase.cluster.store.writer import read_manifest
 from luckbase.jobs.app import run
 from luckbase.solver.board.model import rules_identity
 from luckbase.solver.errors import RequestError
@@ -36,7 +36,7 @@ def read(table):
 
 @pytest.fixture(scope="module")
 def at_once(tmp_path_factory):
-    made = cluster.solve(board(3, score_cap=1500), results=tmp_path_factory.mktemp("once"))
+    made = cluster.solve_board(board(3, score_cap=1500), results=tmp_path_factory.mktemp("once"))
     return made.table
 
 
@@ -44,7 +44,7 @@ def test_a_raised_frontier_extends_the_table_and_writes_nothing_again(at_once, t
     before = {}
     rows = 0
     for frontier in (1, 2, 3):
-        solved = cluster.solve(board(frontier, score_cap=1500), results=tmp_path)
+        solved = cluster.solve_board(board(frontier, score_cap=1500), results=tmp_path)
         assert (solved.kept, solved.kept + solved.states) == (rows, solved.manifest.rows)
         assert all(p.stat().st_mtime_ns == then for p, then in before.items())
         if frontier > 1:
@@ -53,7 +53,7 @@ def test_a_raised_frontier_extends_the_table_and_writes_nothing_again(at_once, t
         before = {p: p.stat().st_mtime_ns for p in solved.table.rglob("*.parquet")}
     assert [p.name for p in tmp_path.glob("*/*/*")] == [at_once.name]
     assert files(solved.table) == files(at_once)
-    again = cluster.solve(board(1, score_cap=1500), results=tmp_path)
+    again = cluster.solve_board(board(1, score_cap=1500), results=tmp_path)
     assert (again.states, again.again, again.shards) == (0, 0, 0)
     with cluster.open_table(solved.table) as table:
         assert check_files(table) == []
@@ -71,11 +71,11 @@ def test_the_summary_counts_what_was_kept_solved_again_and_is_new(tmp_path, caps
 def test_stored_float64_is_read_back_and_not_solved_again(tmp_path):
     points = solver.load_board(POINTS, cards=6)
     solve_until(points, tmp_path, 4)
-    solved = cluster.solve(points, results=tmp_path, workers=1)
+    solved = cluster.solve_board(points, results=tmp_path, workers=1)
     assert solved.kept > 0
     assert solved.again == 0
     assert 0 < solved.read < solved.kept  # the last layer that is there, and no other
-    whole = cluster.solve(points, results=tmp_path / "fresh", workers=1)
+    whole = cluster.solve_board(points, results=tmp_path / "fresh", workers=1)
     assert files(solved.table) == files(whole.table)
 
 
@@ -99,7 +99,7 @@ def test_one_folder_holds_tiers_and_searches_and_tiers_answer_first(tmp_path):
         words = {"scores": "0,1000,500", "earned": "0,1,0"}
         exact = table.ask(words)
         assert exact.error < 1e-11
-    solved = cluster.solve(board(1), results=tmp_path)
+    solved = cluster.solve_board(board(1), results=tmp_path)
     assert solved.table == found.table
     with cluster.open_table(solved.table) as table:
         assert table.ask(words).error == pytest.approx(3e-8, rel=0.1)  # float32: the full table

@@ -22,7 +22,7 @@ import pytest
 
 from luckbase import cluster as solving
 from luckbase import solver
-from luckbase.cluster.table import RUNNING
+from luckbase.cluster.store import RUNNING
 from tests.e2e.hosts import ROOT, SHORTER, cluster, missing
 from tests.shared import plain
 
@@ -81,7 +81,7 @@ def clear(hosts, name="head"):
 
 SLOWLY = """
 import runpy, sys, time; from contextlib import suppress; from pathlib import Path
-from luckbase.cluster.run.tiers import TierRun
+from luckbase.cluster.solve.tiers import TierRun
 slow, commit = Path(sys.argv.pop(1)), TierRun.commit
 def waits(run, receipt):
     commit(run, receipt)

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from luckbase import cluster, solver
-from luckbase.cluster.table.find import table_of
-from luckbase.cluster.table.storage import Folder
-from luckbase.cluster.table.verify import check_files
-from luckbase.cluster.table.writer import Writer, read_manifest
+from luckbase.cluster.answers.find import table_of
+from luckbase.cluster.answers.verify import check_files
+from luckbase.cluster.store.storage import Folder
+from luckbase.cluster.store.writer import Writer, read_manifest
 from luckbase.jobs.app import run
 from luckbase.solver.errors import CorruptTableError
 from tests.shared import commit_at_once, files_of
@@ -32,9 +32,9 @@ def below(results, *words, **how):
 
 
 def test_force_of_a_nearer_frontier_keeps_what_lies_beyond(tmp_path):
-    far = cluster.solve(solver.load_board(TINY, frontier=2), results=tmp_path)
+    far = cluster.solve_board(solver.load_board(TINY, frontier=2), results=tmp_path)
     before = files_of(far.table)
-    near = cluster.solve(solver.load_board(TINY, frontier=1), results=tmp_path, force=True)
+    near = cluster.solve_board(solver.load_board(TINY, frontier=1), results=tmp_path, force=True)
     assert (near.states, near.manifest.rows) == (18_816, far.manifest.rows)
     assert before == files_of(far.table)
     assert read_manifest(Folder(far.table), far.table).complete
@@ -43,7 +43,7 @@ def test_force_of_a_nearer_frontier_keeps_what_lies_beyond(tmp_path):
 def test_a_table_answers_until_force_is_done_and_the_same_command_resumes(tmp_path, monkeypatch):
     """`kill -9` and a full disk in between; the old files go last."""
     board = solver.load_board(TINY, frontier=1)
-    first = cluster.solve(board, results=tmp_path, workers=1)
+    first = cluster.solve_board(board, results=tmp_path, workers=1)
     before, sound = read_manifest(Folder(first.table), first.table), files_of(first.table)
     old = {path: path.read_bytes() for path in first.table.rglob("*.parquet")}
     commit_at_once(monkeypatch)
@@ -61,14 +61,14 @@ def test_a_table_answers_until_force_is_done_and_the_same_command_resumes(tmp_pa
 
     for after, error in ((3, KeyboardInterrupt()), (4, OSError(28, "No space left on device"))):
         with pytest.raises(type(error)):
-            cluster.solve(
+            cluster.solve_board(
                 board, results=tmp_path, workers=1, force=True, on_progress=stops(after, error)
             )
         assert all(path.read_bytes() == content for path, content in old.items())
     halfway = read_manifest(Folder(first.table), first.table)
     assert halfway.complete and len(halfway.next.files) >= 7
-    assert cluster.solve(board, results=tmp_path).states == 0  # it is complete
-    again = cluster.solve(board, results=tmp_path, workers=1, force=True)
+    assert cluster.solve_board(board, results=tmp_path).states == 0  # it is complete
+    again = cluster.solve_board(board, results=tmp_path, workers=1, force=True)
     assert again.kept == sum(entry.rows for entry in halfway.next.files) > 0
     assert files_of(first.table) == sound and not {*first.table.rglob("*.parquet")} & {*old}
     assert read_manifest(Folder(first.table), first.table).next is None
@@ -102,8 +102,8 @@ def test_a_folder_that_holds_other_rules_than_its_name_says_neither_answers_nor_
     tmp_path, capsys
 ):
     plain, other = (solver.load_board(TINY, frontier=1, max_whammies=m) for m in (4, 3))
-    there = cluster.solve(other, results=tmp_path).table
-    right = cluster.solve(plain, results=tmp_path).table
+    there = cluster.solve_board(other, results=tmp_path).table
+    right = cluster.solve_board(plain, results=tmp_path).table
     shutil.rmtree(right)
     shutil.copytree(there, right)
     before = {path: path.read_bytes() for path in right.rglob("*.parquet")}
@@ -118,8 +118,8 @@ def test_a_folder_that_holds_other_rules_than_its_name_says_neither_answers_nor_
 
 
 def test_a_table_of_a_game_nobody_knows_stops_no_status_of_the_others(tmp_path, capsys):
-    from luckbase.cluster.table import FORMAT
-    from luckbase.cluster.table.manifest import Head
+    from luckbase.cluster.store import FORMAT
+    from luckbase.cluster.store.manifest import Head
     from luckbase.solver.board.model import identity_of
 
     below(tmp_path, A)
@@ -137,7 +137,9 @@ def test_a_table_of_a_game_nobody_knows_stops_no_status_of_the_others(tmp_path, 
 
 def test_diff_says_of_which_table_states_are_missing(tmp_path, capsys):
     tables = [
-        cluster.solve(solver.load_board(TINY, frontier=f, score_cap=c), results=tmp_path).table
+        cluster.solve_board(
+            solver.load_board(TINY, frontier=f, score_cap=c), results=tmp_path
+        ).table
         for f, c in ((1, 1500), (1, 1000))
     ]
     said = []
@@ -178,7 +180,7 @@ def test_a_reader_sees_no_fault_in_what_a_running_solve_has_just_added(tmp_path,
             opened.append(cluster.open_table(table))
 
     opened = []
-    cluster.solve(
+    cluster.solve_board(
         solver.load_board(TINY, frontier=2, score_cap=1500),
         results=tmp_path,
         workers=1,

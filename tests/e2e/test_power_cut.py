@@ -19,8 +19,8 @@ import numpy as np
 import pytest
 
 from luckbase import cluster, solver
-from luckbase.cluster.table.find import status_of
-from luckbase.cluster.table.verify import check_files
+from luckbase.cluster.answers.find import status_of
+from luckbase.cluster.answers.verify import check_files
 from tests.places import BOARDS
 from tests.shared import plain
 
@@ -184,7 +184,7 @@ def cut_at_every_step(solve, folder, most):
 
 def full(results):
     board = solver.load_board(BOARDS / "pig/rounds.toml", rounds=1, cut=10)
-    return cluster.solve(board, results=results, workers=1)
+    return cluster.solve_board(board, results=results, workers=1)
 
 
 def in_one_piece(results):

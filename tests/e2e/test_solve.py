@@ -19,10 +19,10 @@ from pathlib import Path
 import pytest
 
 from luckbase import cluster, solver
-from luckbase.cluster.run import tiers
-from luckbase.cluster.table import storage
-from luckbase.cluster.table.storage import Folder
-from luckbase.cluster.table.writer import read_manifest
+from luckbase.cluster.solve import tiers
+from luckbase.cluster.store import storage
+from luckbase.cluster.store.storage import Folder
+from luckbase.cluster.store.writer import read_manifest
 from luckbase.solver.errors import MemoryLimitError, RequestError
 from tests.e2e.stopped import solve_until
 from tests.shared import files_of as files
@@ -67,7 +67,7 @@ def undisturbed(table_of, tmp_path_factory):
 
 @pytest.mark.parametrize("workers", [2, 5])
 def test_any_number_of_workers_gives_the_same_bytes(workers, undisturbed, tmp_path):
-    table = cluster.solve(BOARD, results=tmp_path, workers=workers).table
+    table = cluster.solve_board(BOARD, results=tmp_path, workers=workers).table
     assert files(table) == files(undisturbed)
     assert manifest(table) == manifest(undisturbed)
     assert not leftovers(table)
@@ -75,7 +75,7 @@ def test_any_number_of_workers_gives_the_same_bytes(workers, undisturbed, tmp_pa
 
 def test_a_complete_table_is_left_alone(undisturbed):
     before = {p: p.stat().st_mtime_ns for p in undisturbed.rglob("*") if p.is_file()}
-    again = cluster.solve(BOARD, results=undisturbed.parents[2])
+    again = cluster.solve_board(BOARD, results=undisturbed.parents[2])
     assert (again.shards, again.states, again.table) == (0, 0, undisturbed)
     assert before == {p: p.stat().st_mtime_ns for p in undisturbed.rglob("*") if p.is_file()}
 
@@ -88,7 +88,7 @@ def test_an_interrupted_solve_goes_on_where_it_was(after, undisturbed, tmp_path)
     kept = sum(entry.rows for entry in finished.values())
     before = {p: p.stat().st_mtime_ns for p in (path / e.place for e in finished.values())}
     assert after <= len(finished) < len(BOARD_TIERS)
-    solved = cluster.solve(BOARD, results=tmp_path, workers=2)
+    solved = cluster.solve_board(BOARD, results=tmp_path, workers=2)
     assert (solved.kept, solved.kept + solved.states) == (kept, read(path).rows)
     assert solved.again <= kept  # float32 on disk: what others still read is solved again
     assert all(p.stat().st_mtime_ns == then for p, then in before.items())
@@ -114,7 +114,7 @@ def test_what_a_stopped_run_left_is_never_trusted(undisturbed, tmp_path):
     for path in others:
         path.parent.mkdir(exist_ok=True)
         path.write_bytes(b"text")
-    solved = cluster.solve(BOARD, results=tmp_path, workers=1)
+    solved = cluster.solve_board(BOARD, results=tmp_path, workers=1)
     assert solved.again > 0
     assert all(p.stat().st_mtime_ns == then for p, then in before.items())
     assert files(table) == files(undisturbed)
@@ -129,7 +129,7 @@ CHILD = """
 import sys
 from luckbase import cluster, solver
 board = solver.load_board(sys.argv[1], frontier=2)
-cluster.solve(board, results=sys.argv[2], workers=2)
+cluster.solve_board(board, results=sys.argv[2], workers=2)
 """
 
 
@@ -150,7 +150,7 @@ def test_kill_9_at_any_moment_costs_no_tier_and_no_bit(undisturbed, tmp_path):
         process.kill()
         process.wait()
         seen = parquets(tmp_path)
-    table = cluster.solve(BOARD, results=tmp_path, workers=2).table
+    table = cluster.solve_board(BOARD, results=tmp_path, workers=2).table
     assert files(table) == files(undisturbed)
     assert manifest(table) == manifest(undisturbed)
     assert not leftovers(table)
@@ -178,8 +178,11 @@ def test_dying_at_any_step_of_a_commit_loses_nothing(name, at, table_of, tmp_pat
     with monkeypatch.context() as patch:
         patch.setattr(storage.os, name, dies)
         with pytest.raises(OSError, match="No space left"):
-            cluster.solve(ONE_SPIN, results=tmp_path, workers=1)
-    table, undisturbed = cluster.solve(ONE_SPIN, results=tmp_path).table, table_of(TINY, frontier=1)
+            cluster.solve_board(ONE_SPIN, results=tmp_path, workers=1)
+    table, undisturbed = (
+        cluster.solve_board(ONE_SPIN, results=tmp_path).table,
+        table_of(TINY, frontier=1),
+    )
     assert files(table) == files(undisturbed)
     assert manifest(table) == manifest(undisturbed)
     assert not leftovers(table)
@@ -214,7 +217,7 @@ def test_everything_is_flushed_before_it_gets_its_name(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "fsync", fsync)
     for how in real:
         monkeypatch.setattr(os, how, partial(names, how))
-    cluster.solve(solver.load_board(TINY, frontier=1), results=tmp_path, workers=1)
+    cluster.solve_board(solver.load_board(TINY, frontier=1), results=tmp_path, workers=1)
     assert sum(of.count("tiers") for of in events.values()) == len(named) == 20
     assert all(of[-1] == "folder" for of in events.values())
 
@@ -225,14 +228,14 @@ def stat_is_folder(handle):
 
 def test_what_does_not_fit_is_refused_before_anything_is_made_or_unmade(undisturbed, tmp_path):
     with pytest.raises(MemoryLimitError, match="memory: the largest tier needs"):
-        cluster.solve(BOARD, results=tmp_path, memory=1000)
+        cluster.solve_board(BOARD, results=tmp_path, memory=1000)
     assert not list(tmp_path.iterdir())
     before = files(undisturbed)
     with pytest.raises(MemoryLimitError):
-        cluster.solve(BOARD, results=undisturbed.parents[2], memory=1000, force=True)
+        cluster.solve_board(BOARD, results=undisturbed.parents[2], memory=1000, force=True)
     assert files(undisturbed) == before
     # A complete table asks for nothing.
-    assert cluster.solve(BOARD, results=undisturbed.parents[2], memory=1000).shards == 0
+    assert cluster.solve_board(BOARD, results=undisturbed.parents[2], memory=1000).shards == 0
 
 
 def test_a_second_solve_of_the_same_table_is_refused_while_one_runs(tmp_path):
@@ -241,10 +244,10 @@ def test_a_second_solve_of_the_same_table_is_refused_while_one_runs(tmp_path):
     def try_another(now):
         if not refused:
             with pytest.raises(RequestError, match="another solve") as found:
-                cluster.solve(BOARD, results=tmp_path)
+                cluster.solve_board(BOARD, results=tmp_path)
             refused.append(str(found.value))
 
-    cluster.solve(BOARD, results=tmp_path, on_progress=try_another)
+    cluster.solve_board(BOARD, results=tmp_path, on_progress=try_another)
     assert refused
 
 
@@ -296,7 +299,9 @@ def look_at_ray(results):
                 )
 
     tiers.TierRun.commit = commit_and_kill
-    solved = cluster.solve(BOARD, results=results, workers=2, address="local", on_progress=look)
+    solved = cluster.solve_board(
+        BOARD, results=results, workers=2, address="local", on_progress=look
+    )
     import ray
 
     assert killed and solved.ray and not ray.is_initialized()

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from luckbase import cluster, solver
-from luckbase.cluster.table.find import tables_in
-from luckbase.cluster.table.storage import place_of, storage_at
-from luckbase.cluster.table.writer import read_manifest
+from luckbase.cluster.answers.find import tables_in
+from luckbase.cluster.store.storage import place_of, storage_at
+from luckbase.cluster.store.writer import read_manifest
 from luckbase.solver.errors import LuckbaseError
 from luckbase.solver.games.goofspiel import layout
 from tests.cluster.search.searches import WIDE, cut_small, tiny
@@ -24,17 +24,17 @@ MOST = 5
 
 
 def full(results):
-    return cluster.solve(solver.load_board(TINY, frontier=1), results=results, workers=1)
+    return cluster.solve_board(solver.load_board(TINY, frontier=1), results=results, workers=1)
 
 
 def with_decisions(results):
     board = solver.load_board(TINY, frontier=1, decisions=2)
-    return cluster.solve(board, results=results, workers=1)
+    return cluster.solve_board(board, results=results, workers=1)
 
 
 def in_parts(results):
     board = solver.load_board(BOARDS / "goofspiel/points.toml", cards=6)
-    return cluster.solve(board, results=results, workers=1)
+    return cluster.solve_board(board, results=results, workers=1)
 
 
 def search(results, **how):

@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from luckbase import cluster, solver
-from luckbase.cluster.table import remote
-from luckbase.cluster.table.storage import Memory, storage_at
-from luckbase.cluster.table.writer import _check_conditions, read_manifest
+from luckbase.cluster.store import remote
+from luckbase.cluster.store.storage import Memory, storage_at
+from luckbase.cluster.store.writer import _check_conditions, read_manifest
 from luckbase.jobs.app import run
 from luckbase.solver.errors import RequestError, StoreError
 from tests.places import BOARDS, ROOT
@@ -35,7 +35,9 @@ def digests(table):
 
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory):
-    return digests(cluster.solve(BOARD, results=tmp_path_factory.mktemp("folder"), workers=1).table)
+    return digests(
+        cluster.solve_board(BOARD, results=tmp_path_factory.mktemp("folder"), workers=1).table
+    )
 
 
 @pytest.fixture
@@ -61,9 +63,9 @@ def once(happens):
 
 
 def test_files_in_a_store_are_those_in_a_folder(bucket, undisturbed):
-    solved = cluster.solve(BOARD, results=bucket)
+    solved = cluster.solve_board(BOARD, results=bucket)
     assert digests(solved.table) == undisturbed
-    assert cluster.solve(BOARD, results=bucket).states == 0
+    assert cluster.solve_board(BOARD, results=bucket).states == 0
 
 
 @pytest.mark.parametrize("seconds", [1.0, pytest.param(10.0, marks=pytest.mark.slow)])
@@ -72,7 +74,7 @@ def test_a_server_that_stops_for_a_while_is_waited_for(seaweed, bucket, undistur
         seaweed.pause()
         threading.Timer(seconds, seaweed.pause, [False]).start()
 
-    solved = cluster.solve(BOARD, results=bucket, workers=1, on_progress=once(stops))
+    solved = cluster.solve_board(BOARD, results=bucket, workers=1, on_progress=once(stops))
     assert digests(solved.table) == undisturbed
 
 
@@ -89,7 +91,7 @@ def test_a_server_that_is_killed_and_started_again_is_waited_for(own, undisturbe
         own.kill()
         threading.Thread(target=start_again, daemon=True).start()
 
-    solved = cluster.solve(BOARD, results="s3://tests/r", workers=1, on_progress=once(dies))
+    solved = cluster.solve_board(BOARD, results="s3://tests/r", workers=1, on_progress=once(dies))
     assert digests(solved.table) == undisturbed
     over.set()
 
@@ -100,15 +102,15 @@ def test_a_wrong_key_a_key_that_only_reads_and_no_bucket_are_a_sentence(
     with monkeypatch.context() as patch:
         patch.setenv("AWS_SECRET_ACCESS_KEY", "wrong")
         with pytest.raises(StoreError, match="does not take the key"):
-            cluster.solve(BOARD, results=bucket)
+            cluster.solve_board(BOARD, results=bucket)
     with monkeypatch.context() as patch:
         for name, value in READER.items():
             patch.setenv(name, value)
         with pytest.raises(StoreError, match="the key may not write there"):
-            cluster.solve(BOARD, results=bucket)
+            cluster.solve_board(BOARD, results=bucket)
     with pytest.raises(StoreError, match="there is no such bucket; make it first"):
-        cluster.solve(BOARD, results="s3://nowhere/r")
-    assert digests(cluster.solve(BOARD, results=bucket).table) == undisturbed
+        cluster.solve_board(BOARD, results="s3://nowhere/r")
+    assert digests(cluster.solve_board(BOARD, results=bucket).table) == undisturbed
 
 
 @pytest.fixture
@@ -156,7 +158,7 @@ def test_a_store_whose_disk_is_full_is_a_sentence_and_the_same_goes_on(
     server.kill()  # where its own database met the end of the disk, it takes nothing until it ends
     resize(disk, 100 << 20)
     server.start()
-    solved = cluster.solve(BOARD, results="s3://tests/r", workers=1)
+    solved = cluster.solve_board(BOARD, results="s3://tests/r", workers=1)
     assert solved.kept and digests(solved.table) == undisturbed
 
 
@@ -185,7 +187,7 @@ def test_a_clock_that_jumps_by_an_hour_in_mid_solve_is_a_sentence_with_both_time
         "import sys; from pathlib import Path; from luckbase import cluster, solver\n"
         "def jumps(now):\n"
         "    if now.shards: Path(sys.argv[3]).write_text('-3600')\n"
-        "try: cluster.solve(solver.load_board(sys.argv[1], frontier=1), results=sys.argv[2],\n"
+        "try: cluster.solve_board(solver.load_board(sys.argv[1], frontier=1), results=sys.argv[2],\n"
         "                   workers=1, on_progress=jumps)\n"
         "except solver.errors.StoreError as error: print(error)\n"
     )
@@ -204,7 +206,7 @@ def test_a_clock_that_jumps_by_an_hour_in_mid_solve_is_a_sentence_with_both_time
     assert times, found
     ours, theirs = map(datetime.fromisoformat, times.groups())
     assert 59 <= (theirs - ours).total_seconds() / 60 <= 61
-    assert digests(cluster.solve(BOARD, results=bucket, workers=1).table) == undisturbed
+    assert digests(cluster.solve_board(BOARD, results=bucket, workers=1).table) == undisturbed
 
 
 def test_of_two_solves_one_works_and_the_other_says_who(bucket, undisturbed):
@@ -212,10 +214,10 @@ def test_of_two_solves_one_works_and_the_other_says_who(bucket, undisturbed):
 
     def another():
         with pytest.raises(RequestError) as error:
-            cluster.solve(BOARD, results=bucket)
+            cluster.solve_board(BOARD, results=bucket)
         said.append(str(error.value))
 
-    solved = cluster.solve(BOARD, results=bucket, workers=1, on_progress=once(another))
+    solved = cluster.solve_board(BOARD, results=bucket, workers=1, on_progress=once(another))
     assert f"another solve of this table is running: process {os.getpid()} on " in said[0]
     assert digests(solved.table) == undisturbed
 
@@ -231,7 +233,7 @@ def test_where_the_machine_that_solves_is_lost_another_goes_on_at_the_store(buck
         "def slowly(now):\n"
         "    if now.shards >= 3: print('some', flush=True); time.sleep(600)\n"
         "board = solver.load_board(sys.argv[1], frontier=1)\n"
-        "cluster.solve(board, results=sys.argv[2], workers=1, on_progress=slowly)\n"
+        "cluster.solve_board(board, results=sys.argv[2], workers=1, on_progress=slowly)\n"
     )
     lost = subprocess.Popen(
         ["unshare", "--pid", "--uts", "--fork", "--kill-child", "--mount-proc", "sh", "-c",
@@ -241,12 +243,12 @@ def test_where_the_machine_that_solves_is_lost_another_goes_on_at_the_store(buck
     )  # fmt: skip
     assert lost.stdout is not None and lost.stdout.readline() == "some\n"
     with pytest.raises(RequestError, match="is running: process 1 on lost since"):
-        cluster.solve(BOARD, results=bucket)
+        cluster.solve_board(BOARD, results=bucket)
     lost.kill()
     lost.wait()
     lost.stdout.close()
     notes = list[str]()
-    solved = cluster.solve(BOARD, results=bucket, on_note=notes.append)
+    solved = cluster.solve_board(BOARD, results=bucket, on_note=notes.append)
     assert "process 1 on lost" in notes[0] and solved.kept
     assert digests(solved.table) == undisturbed
 

@@ -48,8 +48,8 @@ def hosts(on_disk):
 
 
 READ = """
-import sys; from pathlib import Path; from luckbase.cluster.table.writer import read_manifest
-from luckbase.cluster.table.storage import place_of, storage_at
+import sys; from pathlib import Path; from luckbase.cluster.store.writer import read_manifest
+from luckbase.cluster.store.storage import place_of, storage_at
 import hashlib
 (table,) = place_of("s3://tests/r").glob("*/*/*")
 storage = storage_at(table); manifest = read_manifest(storage, table); assert manifest.complete
@@ -94,7 +94,7 @@ def test_a_search_by_stages_loses_a_host_and_no_stage_file_lies_in_the_store(hos
 
 SOLVE = """
 import sys, time; from pathlib import Path; from luckbase import cluster, solver
-from luckbase.cluster.table import writer
+from luckbase.cluster.store import writer
 writer.LEASE_SECONDS, writer.BEAT_SECONDS = float(sys.argv[2]), float(sys.argv[2]) / 3
 writer.COMMIT_SECONDS, writer.SHARE = 0.0, float("inf")
 def wait(now):
@@ -103,7 +103,7 @@ def wait(now):
         while not Path("cut").exists(): time.sleep(0.05)
 wait = wait if sys.argv[3:] else lambda now: None
 board = solver.load_board(sys.argv[1], frontier=1)
-try: cluster.solve(board, results="s3://tests/r", workers=1, on_progress=wait, on_note=print)
+try: cluster.solve_board(board, results="s3://tests/r", workers=1, on_progress=wait, on_note=print)
 except solver.errors.LuckbaseError as error: print(error); sys.exit(2)
 """
 

@@ -9,18 +9,18 @@ import pytest
 
 import luckbase
 from luckbase import cluster, solver
-from luckbase.cluster.run import decisions, full_table, tiers, worker
-from luckbase.cluster.run.driver import solve_table
-from luckbase.cluster.run.full_table import make_full_plan
-from luckbase.cluster.run.options import Options
-from luckbase.cluster.run.tiers import FACE, make_plan
-from luckbase.cluster.table import format as table_format
-from luckbase.cluster.table.format import tier_files
-from luckbase.cluster.table.manifest import DECISIONS, TIERS
-from luckbase.cluster.table.storage import Folder
-from luckbase.cluster.table.table import tiers_in_memory
-from luckbase.cluster.table.verify import verify
-from luckbase.cluster.table.writer import read_manifest
+from luckbase.cluster.answers.table import tiers_in_memory
+from luckbase.cluster.answers.verify import verify
+from luckbase.cluster.solve import decisions, full_table, tiers, worker
+from luckbase.cluster.solve.driver import solve_table
+from luckbase.cluster.solve.full_table import make_full_plan
+from luckbase.cluster.solve.options import Options
+from luckbase.cluster.solve.tiers import FACE, make_plan
+from luckbase.cluster.store import format as table_format
+from luckbase.cluster.store.format import tier_files
+from luckbase.cluster.store.manifest import DECISIONS, TIERS
+from luckbase.cluster.store.storage import Folder
+from luckbase.cluster.store.writer import read_manifest
 from luckbase.jobs.app import run
 from luckbase.solver.errors import WorkerError
 from tests.e2e.stopped import solve_until
@@ -45,7 +45,7 @@ def cut(monkeypatch, rows):
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
     """Each tier in one file."""
-    return cluster.solve(board(), results=tmp_path_factory.mktemp("whole"), workers=1).table
+    return cluster.solve_board(board(), results=tmp_path_factory.mktemp("whole"), workers=1).table
 
 
 @pytest.fixture
@@ -60,7 +60,7 @@ def in_files(tmp_path_factory):
     """The same table, its tiers in several files."""
     with pytest.MonkeyPatch.context() as patch:
         cut(patch, ROWS)
-        return cluster.solve(board(), results=tmp_path_factory.mktemp("cut"), workers=1).table
+        return cluster.solve_board(board(), results=tmp_path_factory.mktemp("cut"), workers=1).table
 
 
 @pytest.fixture
@@ -100,7 +100,7 @@ def test_rows_do_not_depend_on_the_cut(whole, in_files):
 def test_bytes_do_not_depend_on_workers_or_stops(in_files, small, tmp_path):
     for workers in (1, 3):
         solve_until(board(), tmp_path / str(workers), 7, workers=workers)
-        again = cluster.solve(board(), results=tmp_path / str(workers), workers=workers)
+        again = cluster.solve_board(board(), results=tmp_path / str(workers), workers=workers)
         assert again.kept > 0
         assert files(again.table) == files(in_files)
 
@@ -127,7 +127,7 @@ def test_threads_write_the_files_of_a_tier_at_once(in_files, small, tmp_path):
 
 
 def test_what_a_tier_took_is_shared_by_its_files(small, seconds, tmp_path):
-    solved = cluster.solve(board(), results=tmp_path, workers=1)
+    solved = cluster.solve_board(board(), results=tmp_path, workers=1)
     assert all({*e.seconds} == {"solve", "write"} for e in solved.manifest.files.values())
     assert all(plain(e.place) == e.name for e in solved.manifest.files.values())
     assert _spent(solved) == pytest.approx(solved.solve_seconds, abs=0.1)
@@ -138,12 +138,12 @@ def _spent(solved):
 
 
 def test_one_file_that_is_lost_is_the_only_one_written_again(in_files, small, tmp_path):
-    table = cluster.solve(board(), results=tmp_path, workers=1).table
+    table = cluster.solve_board(board(), results=tmp_path, workers=1).table
     lost = sorted((table / TIERS).glob("*.001.*.parquet"))[3]
     before = {p: p.stat().st_mtime_ns for p in table.rglob("*.parquet") if p != lost}
     lost.unlink()
     assert run(["status", str(table)]) == 1
-    again = cluster.solve(board(), results=tmp_path, workers=1)
+    again = cluster.solve_board(board(), results=tmp_path, workers=1)
     assert again.shards == 1 and len(again.damaged) == 1
     assert all(p.stat().st_mtime_ns == then for p, then in before.items())
     assert files(again.table) == files(in_files)
@@ -153,13 +153,13 @@ def test_a_table_that_was_cut_otherwise_is_complete_and_grows(whole, small, tmp_
     """As one is that was solved before its tiers were cut."""
     with pytest.MonkeyPatch.context() as patch:
         cut(patch, 1 << 24)
-        table = cluster.solve(board(), results=tmp_path, workers=1).table
+        table = cluster.solve_board(board(), results=tmp_path, workers=1).table
     make_plan.cache_clear()
-    again = cluster.solve(board(), results=tmp_path, workers=1)
+    again = cluster.solve_board(board(), results=tmp_path, workers=1)
     assert (again.shards, again.kept) == (0, 18_816)
     (lost, *_) = sorted((table / TIERS).glob("spins-1.whammies_1-3.whammies_2-3.whammies_3-3.*"))
     lost.unlink()
-    mended = cluster.solve(board(), results=tmp_path, workers=1)
+    mended = cluster.solve_board(board(), results=tmp_path, workers=1)
     assert mended.shards == 1 and not lost.exists()
     assert verify(cluster.open_table(table), 300).ok
     assert rows_of(table) == rows_of(whole)
@@ -167,20 +167,20 @@ def test_a_table_that_was_cut_otherwise_is_complete_and_grows(whole, small, tmp_
 
 def test_float64_is_read_back_from_all_files(small, tmp_path):
     exact = board(1, payoffs="float64")
-    solved = cluster.solve(exact, results=tmp_path, workers=1)
-    grown = cluster.solve(board(2, payoffs="float64"), results=tmp_path, workers=2)
+    solved = cluster.solve_board(exact, results=tmp_path, workers=1)
+    grown = cluster.solve_board(board(2, payoffs="float64"), results=tmp_path, workers=2)
     assert (grown.read, grown.again) == (solved.states, 0)
-    at_once = cluster.solve(board(2, payoffs="float64"), results=tmp_path / "once", workers=1)
+    at_once = cluster.solve_board(board(2, payoffs="float64"), results=tmp_path / "once", workers=1)
     assert files(grown.table) == files(at_once.table)
 
 
 def test_what_is_read_back_may_have_been_cut_otherwise(small, tmp_path):
     with pytest.MonkeyPatch.context() as patch:
         cut(patch, 500)
-        table = cluster.solve(board(1, payoffs="float64"), results=tmp_path, workers=1).table
+        table = cluster.solve_board(board(1, payoffs="float64"), results=tmp_path, workers=1).table
     make_plan.cache_clear()
     sorted((table / TIERS).glob("*.001.*.parquet"))[0].unlink()  # of this tier the others go, too
-    grown = cluster.solve(board(2, payoffs="float64"), results=tmp_path, workers=1)
+    grown = cluster.solve_board(board(2, payoffs="float64"), results=tmp_path, workers=1)
     assert grown.again == 0 and grown.read > 0
     assert verify(cluster.open_table(grown.table), 500).ok
 
@@ -231,7 +231,7 @@ def test_in_memory_it_is_the_same(whole, small):
 
 
 def test_a_batch_says_how_many_files_are_missing(in_files, small, tmp_path, capsys):
-    solved = cluster.solve(board(), results=tmp_path, workers=1)
+    solved = cluster.solve_board(board(), results=tmp_path, workers=1)
     sorted((solved.table / TIERS).glob("*.002.*.parquet"))[0].unlink()
     words = ["--set", "frontier=1", "--results", str(tmp_path)]
     assert run(["solve", str(TINY), *words, "--dry-run"]) == 0
@@ -246,7 +246,7 @@ def test_tiers_from_faces_have_the_same_bytes_also_after_a_stop(tmp_path, worker
     layout = solver.load_layout(board(2, payoffs=payoffs))
     plan = make_full_plan(layout, workers, faces=True)
     assert FACE in {part for _, part in plan.tiers.parts}
-    whole = cluster.solve(layout.game.board, results=tmp_path / "whole", workers=1).table
+    whole = cluster.solve_board(layout.game.board, results=tmp_path / "whole", workers=1).table
 
     def solve(**more):
         options = Options(results=tmp_path, workers=workers, **more)

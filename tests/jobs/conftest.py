@@ -13,7 +13,7 @@ from tests.places import ROOT
 
 SLOWLY = """
 import runpy, time
-from luckbase.cluster.run import tiers
+from luckbase.cluster.solve import tiers
 write, written = tiers.write_tier, []
 def slowly(*given, **named):
     written.append(1)

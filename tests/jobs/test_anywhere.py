@@ -16,10 +16,10 @@ import polars
 import pytest
 
 import luckbase
-from luckbase.cluster.table.find import open_table
-from luckbase.cluster.table.parquet import RowGroups
-from luckbase.cluster.table.storage import Folder, Place, place_of, storage_at
-from luckbase.cluster.table.writer import read_manifest
+from luckbase.cluster.answers.find import open_table
+from luckbase.cluster.store.parquet import RowGroups
+from luckbase.cluster.store.storage import Folder, Place, place_of, storage_at
+from luckbase.cluster.store.writer import read_manifest
 from luckbase.jobs.app import run
 from luckbase.solver.errors import (
     CorruptTableError,
@@ -123,7 +123,7 @@ def test_a_fresh_process_answers_in_at_most_four_requests(uri, proxy, local):
 def test_what_a_state_and_its_reasons_look_up_is_read_in_one_round(
     bucket, tmp_path, proxy, monkeypatch
 ):
-    monkeypatch.setattr("luckbase.cluster.table.format.ROW_GROUP", 100)
+    monkeypatch.setattr("luckbase.cluster.store.format.ROW_GROUP", 100)
     solved = luckbase.solve(luckbase.load_board(TINY, frontier=1), results=tmp_path)
     rounds, fetch, uri = [], RowGroups.fetch, f"{bucket}/rounds"
 

@@ -12,9 +12,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from luckbase.cluster import open_table
-from luckbase.cluster.charts import for_page, specification
-from luckbase.cluster.table.storage import Folder
-from luckbase.cluster.table.writer import read_manifest
+from luckbase.cluster.answers.charts import for_page, specification
+from luckbase.cluster.store.storage import Folder
+from luckbase.cluster.store.writer import read_manifest
 from luckbase.solver import load_board, load_game, load_layout
 from luckbase.solver.charts import ChartRequest, Heatmap
 from luckbase.solver.game.capabilities import Charts

@@ -8,7 +8,7 @@ import re
 import pytest
 
 from luckbase import cluster
-from luckbase.cluster import charts
+from luckbase.cluster.answers import charts
 from luckbase.jobs.app import run
 from luckbase.solver import load_game
 from tests.places import BOARDS

@@ -14,10 +14,10 @@ import pytest
 
 import luckbase
 from luckbase.cluster import machine
+from luckbase.cluster.answers.answer import Answer
 from luckbase.cluster.batch.requests import requests_for
 from luckbase.cluster.machine import check_disk
-from luckbase.cluster.table.answer import Answer
-from luckbase.cluster.table.manifest import Origin
+from luckbase.cluster.store.provenance import Origin
 from luckbase.jobs import terminal
 from luckbase.jobs.app import run
 from luckbase.solver.board import registry

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from luckbase import cluster, solver
-from luckbase.cluster.table.storage import Folder
-from luckbase.cluster.table.writer import read_manifest
+from luckbase.cluster.store.storage import Folder
+from luckbase.cluster.store.writer import read_manifest
 from luckbase.jobs.app import run
 from tests.e2e.stopped import solve_until
 from tests.places import ROOT
@@ -27,7 +27,7 @@ def tables(tmp_path_factory):
         if name == "partial":
             solve_until(board, results, 3)
         else:
-            cluster.solve(board, results=results, workers=1)
+            cluster.solve_board(board, results=results, workers=1)
         (head,) = results.rglob("manifest.json")
         found[name] = str(head.parent)
     return found

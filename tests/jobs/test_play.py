@@ -12,11 +12,11 @@ import pytest
 import luckbase
 import tests.games.climb  # registers the game
 from luckbase import solver
+from luckbase.cluster.answers.moves import changed
+from luckbase.cluster.answers.table import StoredTable
 from luckbase.cluster.inputs import search_below, table_for_play
 from luckbase.cluster.play.agents import opponents
 from luckbase.cluster.play.game import Play, Seat, read_answer
-from luckbase.cluster.table.moves import changed
-from luckbase.cluster.table.table import StoredTable
 from luckbase.jobs.app import run
 from luckbase.solver.errors import MissingTableError
 from luckbase.solver.policy.evaluate import evaluate_profile

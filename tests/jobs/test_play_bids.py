@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from luckbase import solver
+from luckbase.cluster.answers.table import StoredTable
 from luckbase.cluster.inputs import search_below, table_for_play
 from luckbase.cluster.play.game import Play, Question, matrix_game_of, read_answer
-from luckbase.cluster.table.table import StoredTable
 from luckbase.jobs.app import run
 from luckbase.solver.game.capabilities import View, detailed, plain, simplify
 from luckbase.solver.search import bellman

@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 
 from luckbase import cluster, solver
-from luckbase.cluster.run.progress import Progress
-from luckbase.cluster.table import frames as files
-from luckbase.cluster.table.storage import Folder
-from luckbase.cluster.table.writer import read_manifest
+from luckbase.cluster.answers import frames as files
+from luckbase.cluster.solve.progress import Progress
+from luckbase.cluster.store.storage import Folder
+from luckbase.cluster.store.writer import read_manifest
 from luckbase.jobs import terminal
 from luckbase.jobs.app import run
 from luckbase.solver.compiled import njit, types
@@ -300,7 +300,7 @@ def test_a_solve_and_a_search_say_when_they_compile(board, tmp_path):
     if board.startswith("jackpot"):
         cluster.solve_below(made, results=tmp_path, workers=1, on_progress=seen.append)
     else:
-        cluster.solve(made, results=tmp_path, workers=1, on_progress=seen.append)
+        cluster.solve_board(made, results=tmp_path, workers=1, on_progress=seen.append)
     assert [now.compiling for now in seen[:2]] == [True, False]
     assert not any(now.compiling for now in seen[1:])
 

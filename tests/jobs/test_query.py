@@ -125,7 +125,7 @@ def test_a_batch_answers_what_a_query_answers_between_rows_too(
 ):
     """A card is turned: the table holds only what comes next."""
     read = solver.load_board(BOARDS / f"{board}.toml", **settings)
-    table = cluster.solve(read, results=tmp_path).table
+    table = cluster.solve_board(read, results=tmp_path).table
     assert_as_a_query(table, rows, tmp_path / f"in.{ending}", capsys)
 
 

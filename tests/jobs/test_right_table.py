@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from luckbase import cluster, solver
-from luckbase.cluster.table.manifest import seal
+from luckbase.cluster.store.manifest import seal
 from luckbase.jobs.app import run
 from luckbase.solver.board.model import rules_identity
 from tests.places import ROOT
@@ -98,7 +98,7 @@ def test_a_board_of_equal_content_under_another_name_may_answer(both, tmp_path, 
 
 
 def test_text_and_batch_and_verify_say_what_answered(both, tmp_path, command):
-    identity = cluster.solve(
+    identity = cluster.solve_board(
         solver.load_board(TINY, frontier=1), results=both
     ).manifest.head.identity  # fmt: skip
     said = f"tiny score_cap=3000 score_unit=500, solve {identity}"
@@ -150,7 +150,7 @@ def test_a_table_named_by_its_path_says_that_its_board_has_changed(tmp_path, com
     board = tmp_path / "mine.toml"
     board.write_text(Path(TINY).read_text())
     results = tmp_path / "results"
-    table = str(cluster.solve(solver.load_board(board, frontier=1), results=results).table)
+    table = str(cluster.solve_board(solver.load_board(board, frontier=1), results=results).table)
     code, out, err = command("query", table, *STATE, "--json", "--strict")
     assert (code, err, json.loads(out)["stale"]) == (0, "", [])
     board.write_text(board.read_text().replace("score_cap = 3000", "score_cap = 2500"))
@@ -244,6 +244,6 @@ def test_a_board_made_in_memory_claims_no_file(tmp_path, command):
     """What stands in the file is another board."""
     read = solver.load_board(TINY, frontier=1)
     rules = read.rules.model_copy(update={"max_whammies": 2})
-    cluster.solve(read.model_copy(update={"rules": rules}), results=tmp_path)
+    cluster.solve_board(read.model_copy(update={"rules": rules}), results=tmp_path)
     code, out, _ = command("status", "--results", str(tmp_path))
     assert (code, "max_whammies=2" in out) == (0, True)

@@ -10,10 +10,10 @@ import pytest
 
 from luckbase import solver
 from luckbase.cluster import machine
-from luckbase.cluster.run import tiers, worker
-from luckbase.cluster.run.tiers import check_room, make_plan
-from luckbase.cluster.table import storage
-from luckbase.cluster.table.writer import read_manifest
+from luckbase.cluster.solve import tiers, worker
+from luckbase.cluster.solve.tiers import check_room, make_plan
+from luckbase.cluster.store import storage
+from luckbase.cluster.store.writer import read_manifest
 from luckbase.jobs.app import run
 from luckbase.solver.errors import DiskLimitError, MemoryLimitError
 from tests.places import BOARDS
@@ -92,7 +92,7 @@ def test_a_full_disk_in_a_ray_worker_is_known_by_its_cause(monkeypatch, capsys):
     def solve(*given, **named):
         raise Sent("(pid=1) ...")
 
-    monkeypatch.setattr("luckbase.cluster.run.full_table.solve", solve)
+    monkeypatch.setattr("luckbase.cluster.solve.full_table.solve", solve)
     assert run(["solve", TINY]) == 1
     assert capsys.readouterr().err.startswith("luckbase: /there/file.part: the disk is full; what")
 
@@ -101,7 +101,7 @@ def test_memory_that_does_not_reach_is_one_sentence(monkeypatch, capsys):
     def solve(*given, **named):
         np.empty(1 << 59)
 
-    monkeypatch.setattr("luckbase.cluster.run.full_table.solve", solve)
+    monkeypatch.setattr("luckbase.cluster.solve.full_table.solve", solve)
     assert run(["solve", TINY]) == 1
     assert re.match(r"luckbase: the memory does not reach: .* 4\.00 EiB .*; what was solved stays",
                     capsys.readouterr().err)  # fmt: skip

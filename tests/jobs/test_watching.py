@@ -6,14 +6,14 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 import luckbase
-from luckbase.cluster.run import progress as watch
-from luckbase.cluster.run.progress import Progress, Watch
-from luckbase.cluster.table import RUNNING
-from luckbase.cluster.table.find import SILENT_SECONDS, running
-from luckbase.cluster.table.storage import Folder
-from luckbase.cluster.table.writer import Writer
+from luckbase.cluster.answers.find import SILENT_SECONDS, running
+from luckbase.cluster.solve import progress as watch
+from luckbase.cluster.solve.progress import Progress, Watch
+from luckbase.cluster.store import RUNNING
+from luckbase.cluster.store.storage import Folder
+from luckbase.cluster.store.writer import Writer
 from luckbase.jobs.app import run
-from tests.cluster.table.test_writer import HEAD
+from tests.cluster.store.test_writer import HEAD
 from tests.places import ROOT
 
 TINY = str(ROOT / "boards/press-your-luck/tiny.toml")
@@ -65,7 +65,7 @@ def test_each_solve_has_a_log_and_old_ones_go(tmp_path, monkeypatch):
     assert len(list(tmp_path.rglob("log/*.log"))) == 1
     for i in range(30):
         (log.parent / f"19850225T2130{i:02d}.000000-1.log").touch()
-    monkeypatch.setattr("luckbase.cluster.run.tiers.write_tier", full)
+    monkeypatch.setattr("luckbase.cluster.solve.tiers.write_tier", full)
     assert run([*WORDS, "--results", str(tmp_path), "--force"]) == 1
     logs = sorted(log.parent.iterdir())
     assert len(logs) == watch.LOGS and log in logs

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 import luckbase
-from luckbase.cluster.table.find import open_table
-from luckbase.cluster.table.moves import moves
-from luckbase.cluster.table.why import why
+from luckbase.cluster.answers.find import open_table
+from luckbase.cluster.answers.moves import moves
+from luckbase.cluster.answers.why import why
 from luckbase.solver.compiled import in_python, jitable, njit, types
 from luckbase.solver.game.arrays import bits_in
 from luckbase.solver.search.runs import lowest_bit
@@ -24,9 +24,9 @@ from tests.shared import FIRST_CODE, first_solves, python
 LAID_OUT = ["press-your-luck", "skunk", "pig", "goofspiel"]
 ASK = """
 import json, sys
-from luckbase.cluster.table.moves import moves
-from luckbase.cluster.table.find import open_table
-from luckbase.cluster.table.why import why
+from luckbase.cluster.answers.moves import moves
+from luckbase.cluster.answers.find import open_table
+from luckbase.cluster.answers.why import why
 from luckbase.solver.compiled import in_python
 
 for path, states in json.load(sys.stdin):

@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 
 import luckbase
 from luckbase.cluster.batch.clean import contents, remove
-from luckbase.cluster.table import writer as writers
-from luckbase.cluster.table.remote import Objects
-from luckbase.cluster.table.storage import storage_at
-from luckbase.cluster.table.writer import read_manifest
+from luckbase.cluster.store import writer as writers
+from luckbase.cluster.store.remote import Objects
+from luckbase.cluster.store.storage import storage_at
+from luckbase.cluster.store.writer import read_manifest
 from luckbase.solver.errors import JobError, OptionError
 from tests.cluster.batch.boards import JACKPOT, everything, pig, put
-from tests.cluster.table.test_writer import Alone, elsewhere, ended, short  # noqa: F401
+from tests.cluster.store.test_writer import Alone, elsewhere, ended, short  # noqa: F401
 from tests.shared import taken
 
 

@@ -5,8 +5,8 @@ import json
 import pytest
 
 import luckbase
+from luckbase.cluster.answers.grids import grid_errors
 from luckbase.cluster.inputs import is_many
-from luckbase.cluster.table.grids import grid_errors
 from tests.cluster.batch.boards import PYL, put
 
 GRIDS = """

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from luckbase.cluster.run.worker import TableLocation
 from luckbase.cluster.search import files
 from luckbase.cluster.search.stages import StageSearch
-from luckbase.cluster.table.remote import Objects
-from luckbase.cluster.table.storage import storage_at
+from luckbase.cluster.solve.worker import TableLocation
+from luckbase.cluster.store.remote import Objects
+from luckbase.cluster.store.storage import storage_at
 from tests.cluster.search.searches import by, files_of
 from tests.cluster.search.test_stopped_search import Watched, killed
 from tests.shared import plain

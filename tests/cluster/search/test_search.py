@@ -11,10 +11,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from luckbase import cluster, solver
-from luckbase.cluster.table.diff import compare
-from luckbase.cluster.table.find import why_stale
-from luckbase.cluster.table.keyed import solved_rows
-from luckbase.cluster.table.verify import check_files, check_residuals
+from luckbase.cluster.answers.diff import compare
+from luckbase.cluster.answers.find import why_stale
+from luckbase.cluster.answers.verify import check_files, check_residuals
+from luckbase.cluster.store.payoff_table import solved_rows
 from luckbase.solver.errors import (
     OptionError,
     SearchLimitError,
@@ -194,7 +194,7 @@ def test_search_and_kernel_agree_from_random_roots(full, data):
 
 def test_a_question_above_the_frontier_equals_a_table_solved_one_higher(full, tmp_path):
     game = tiny(frontier=3)
-    higher = cluster.solve(game.board, results=tmp_path).table
+    higher = cluster.solve_board(game.board, results=tmp_path).table
     with cluster.open_table(full) as low, cluster.open_table(higher) as high:
         for words in (
             START,
@@ -260,7 +260,7 @@ def test_a_changed_board_makes_a_search_table_stale(tmp_path):
 @pytest.mark.slow
 def test_hundreds_of_random_roots_at_500_agree_with_the_full_table(tmp_path):
     board = solver.load_board(FEBRUARY, score_unit=500, frontier=3)
-    full = cluster.solve(board, results=tmp_path).table
+    full = cluster.solve_board(board, results=tmp_path).table
     with cluster.open_table(full) as table:
         states = np.concatenate(list(table.draw(300, 1)))
         graph = Graph(table.game)

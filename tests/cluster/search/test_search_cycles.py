@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from luckbase import cluster, solver
-from luckbase.cluster.table.keyed import KeyPart
-from luckbase.cluster.table.verify import check_files, check_residuals
+from luckbase.cluster.answers.keyed import KeyPart
+from luckbase.cluster.answers.verify import check_files, check_residuals
 from luckbase.solver.game.capabilities import plain, simplify
 from luckbase.solver.policy.evaluate import evaluate_profile
 from luckbase.solver.search.game_graph import Graph
@@ -108,7 +108,7 @@ def test_a_game_whose_states_all_come_back_is_one_piece_whatever_is_asked_for(tm
         assert (solved.shards, solved.levels, solved.overlap) == (1, 0, 1.0)
     assert files_of(alone.table) == files_of(asked.table)
     uncounted = solver.load_board(BOARDS / "skunk/seed.toml", goal=12)
-    kernel = cluster.solve(uncounted, results=tmp_path / "c")
+    kernel = cluster.solve_board(uncounted, results=tmp_path / "c")
     with cluster.open_table(alone.table) as one, cluster.open_table(kernel.table) as two:
         start = one.game.start()
         assert start is not None

@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 from luckbase import cluster, solver
-from luckbase.cluster.run import driver
-from luckbase.cluster.run.worker import TableLocation, Threads
+from luckbase.cluster.answers.diff import compare
+from luckbase.cluster.answers.verify import check_files, check_residuals
 from luckbase.cluster.search import shards as level_shards
 from luckbase.cluster.search import tasks
 from luckbase.cluster.search.files import requested_runs
@@ -29,11 +29,11 @@ from luckbase.cluster.search.tasks import (
     StageCut,
     stages_of,
 )
-from luckbase.cluster.table.diff import compare
-from luckbase.cluster.table.parquet import RowGroups
-from luckbase.cluster.table.storage import Folder
-from luckbase.cluster.table.verify import check_files, check_residuals
-from luckbase.cluster.table.writer import read_manifest
+from luckbase.cluster.solve import driver
+from luckbase.cluster.solve.worker import TableLocation, Threads
+from luckbase.cluster.store.parquet import RowGroups
+from luckbase.cluster.store.storage import Folder
+from luckbase.cluster.store.writer import read_manifest
 from luckbase.solver import check
 from luckbase.solver.errors import CorruptTableError, StateError
 from luckbase.solver.game.game import Game, Stopped

@@ -16,15 +16,15 @@ import numpy as np
 import pytest
 
 from luckbase import cluster
-from luckbase.cluster.run import nodes
-from luckbase.cluster.run.worker import PayoffsLostError, Threads
+from luckbase.cluster.answers.verify import check_files, check_residuals
 from luckbase.cluster.search import shards as level_shards
 from luckbase.cluster.search.shards import Demand, Growth, number_of
 from luckbase.cluster.search.stages import StageSearch
 from luckbase.cluster.search.tasks import Find, FoundAsks
-from luckbase.cluster.table.storage import Folder, place_of, storage_at
-from luckbase.cluster.table.verify import check_files, check_residuals
-from luckbase.cluster.table.writer import read_manifest
+from luckbase.cluster.solve import nodes
+from luckbase.cluster.solve.worker import PayoffsLostError, Threads
+from luckbase.cluster.store.storage import Folder, place_of, storage_at
+from luckbase.cluster.store.writer import read_manifest
 from luckbase.solver.errors import CorruptTableError, MissingTableError, SearchLimitError
 from luckbase.solver.game.game import Stopped
 from luckbase.solver.search import find_stages
@@ -52,7 +52,7 @@ def killed(results, kind, times):
         "from tests.cluster.search import searches as t\n"
         "t.cut_small(pytest.MonkeyPatch())\n"
         "from luckbase.cluster.search.stages import StageSearch\n"
-        "from luckbase.cluster.table import writer\n"
+        "from luckbase.cluster.store import writer\n"
         "writer.COMMIT_SECONDS, writer.SHARE = 0.0, float('inf')\n"
         "def slowly(does, count):\n"
         "    def then(self, *how):\n"

@@ -9,7 +9,7 @@ from functools import partial
 
 from starlette.testclient import TestClient
 
-from luckbase.cluster.table.find import tables_below
+from luckbase.cluster.answers.find import tables_below
 from luckbase.jobs.serve import config_of
 from luckbase.jobs.web.pool import TablePool
 from luckbase.jobs.web.server import make_app

@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl, urlsplit
 import pytest
 
 import luckbase
-from luckbase.cluster.run import progress
+from luckbase.cluster.solve import progress
 from tests.jobs.web import browsing
 from tests.jobs.web.browsing import STATES, expect, faults, id_of, numbers, only_refusals, queried
 from tests.jobs.web.serving import GAMES

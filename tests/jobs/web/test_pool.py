@@ -10,7 +10,7 @@ from urllib.request import urlopen
 import pytest
 
 import luckbase
-from luckbase.cluster.table.find import tables_below
+from luckbase.cluster.answers.find import tables_below
 from luckbase.jobs.web import pool, server
 from luckbase.jobs.web.pool import TablePool
 from luckbase.solver.errors import MissingTableError
@@ -115,8 +115,8 @@ def test_what_is_being_solved_is_listed_without_states(results, client):
     """A head and a goal, and no row yet."""
     luckbase.solve(luckbase.load_board(PRESS, frontier=1), results=results)
     (path,) = results.glob("*/*/*/")
-    from luckbase.cluster.table.storage import Folder
-    from luckbase.cluster.table.writer import read_manifest
+    from luckbase.cluster.store.storage import Folder
+    from luckbase.cluster.store.writer import read_manifest
 
     storage = Folder(path)
     manifest = read_manifest(storage, path)

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import luckbase
-from luckbase.cluster.charts import for_page
+from luckbase.cluster.answers.charts import for_page
 from luckbase.jobs.app import run
 from luckbase.jobs.web import report as page
 from luckbase.jobs.web.pages import environment

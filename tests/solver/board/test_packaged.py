@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from luckbase import solver
+from luckbase.cluster.answers.find import find_table
 from luckbase.cluster.batch.requests import requests_for
-from luckbase.cluster.table.find import find_table
 from luckbase.jobs.app import run
 from luckbase.solver.board.file import packaged
 from luckbase.solver.board.model import canonical

@@ -9,7 +9,7 @@ import pytest
 
 import luckbase
 from luckbase import cluster, solver
-from luckbase.cluster.table.verify import verify
+from luckbase.cluster.answers.verify import verify
 from luckbase.game import (
     Field,
     chance,

@@ -1,0 +1,632 @@
+"""Find tables in folders: by name, by board, or all; and read their status.
+
+A board file with its options determines exactly one rules identity; options that only change the
+reach do not matter. The table may be stored under the name of another board with the same rules.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from luckbase.cluster.machine import process_ended
+from luckbase.cluster.store import RUNNING, Condition
+from luckbase.cluster.store.manifest import (
+    DECISIONS,
+    NAME,
+    TIERS,
+    Amount,
+    Head,
+    Manifest,
+    Whole,
+    adapter,
+)
+from luckbase.cluster.store.provenance import (
+    as_its_file_begins,
+    board_command,
+    in_order,
+    solve_command,
+)
+from luckbase.cluster.store.storage import is_uri, place_of, results_of, storage_at
+from luckbase.cluster.store.writer import check_identity, damaged_files, read_manifest
+from luckbase.solver import sentences
+from luckbase.solver.board import registry
+from luckbase.solver.board.file import differences, meant, name_of, read_board
+from luckbase.solver.board.model import (
+    Board,
+    changed_options,
+    options_of,
+    rules_form,
+    rules_identity,
+)
+from luckbase.solver.errors import (
+    CorruptTableError,
+    LuckbaseError,
+    MissingTableError,
+    OptionError,
+    StateError,
+    StoreError,
+    TableError,
+    UnknownGameError,
+)
+from luckbase.solver.game.capabilities import Layout
+from luckbase.solver.game.fields import State
+from luckbase.solver.game.game import load_game
+from luckbase.solver.result import IfAny, PythonOnly, Result
+from luckbase.solver.sentences import html_facts, on_command_line, setting, show
+
+if TYPE_CHECKING:
+    from luckbase.cluster.answers.answer import Answer
+    from luckbase.cluster.answers.lookup import Lookup
+    from luckbase.cluster.answers.parts import Part
+    from luckbase.cluster.answers.table import StoredTable
+
+SILENT_SECONDS = 60.0
+"""A solve on another machine that has been silent for this long counts as killed."""
+MAX_ROOTS = 6
+"""Maximum number of roots of searches shown with their answers."""
+
+
+class TableMatch(NamedTuple):
+    """A table's folder. by_board: True if it was found by a board's rules, False if by its path."""
+
+    path: Path
+    by_board: bool
+
+
+def tables_in(results: Path) -> list[Path]:
+    """Return the folder of every table under `results`, and every unreadable folder, because it may
+    contain one. Raises StoreError for a web server."""
+    if getattr(results, "read_only", False):
+        storage_at(results).list()  # raises the error with the reason
+    if is_uri(results):
+        return sorted(path.parent for path in results.glob(f"*/*/*/{NAME}"))
+    return sorted(_local_tables(results, 3))
+
+
+def _local_tables(folder: Path, levels: int) -> Iterator[Path]:
+    """Yield the tables this many levels below a folder, and unreadable folders."""
+    try:
+        if levels == 0:
+            (folder / NAME).stat()
+            yield folder
+            return
+        names = [each.name for each in os.scandir(folder)]
+    except PermissionError:
+        yield folder
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    else:
+        for name in names:
+            if name != "lost+found":  # exists on every Linux disk, readable only by root
+                yield from _local_tables(folder / name, levels - 1)
+
+
+def tables_below(folder: Path) -> list[Path]:
+    """Return every table in a folder of a table, a board, a game, or results."""
+    if is_table(folder):
+        return [folder]
+    return sorted(p.parent for at in ("*", "*/*", "*/*/*") for p in folder.glob(f"{at}/{NAME}"))
+
+
+def is_table(path: Path) -> bool:
+    return (path / NAME).is_file()
+
+
+def tables_of(board: Board, results: Path) -> list[Path]:
+    """Return the folders of a board's tables, by game and name, with any options."""
+    return tables_below(results / board.game / board.name)
+
+
+def table_of(board: Board, results: Path) -> Path | None:
+    """Return the folder of the table with a board's rules, under its own name or another. Raises
+    CorruptTableError if the folder's manifest is damaged or has other rules."""
+    identity = rules_identity(load_game(board))
+    expected = results / board.game / board.name / identity
+    others = sorted(results.glob(f"{board.game}/*/{identity}"))
+    for path in [expected, *others]:
+        if is_table(path):
+            check_identity(storage_at(path), path, identity)
+            return path
+    return None
+
+
+def tables_on_grids(board: Board, results: Path, settings: Mapping[str, object]) -> list[Path]:
+    """Return the folders of the tables with a board's rules, on any grid unless `settings` name its
+    unit: finished tables first, then the finest. Raises as `table_of` does."""
+    exact = table_of(board, results)
+    paths, unit = [exact] if exact is not None else [], next(iter(type(board).grid), None)
+    if unit is None or unit in settings:
+        return paths
+    form, version = rules_form(board), load_game(board).rules_version
+    order = dict[Path, tuple[bool, int]]()
+    for path in dict.fromkeys([*paths, *tables_of(board, results)]):
+        with suppress(TableError):  # `status` reports it
+            manifest = read_manifest(storage_at(path), path)
+            changes, head = differences(form, manifest.head.rules), manifest.head
+            if head.rules_version == version and all(x.startswith(f"{unit}: ") for x in changes):
+                value, _ = options_of(manifest.board({}))[unit]
+                order[path] = not manifest.complete, value
+    return sorted(order, key=lambda path: order[path])
+
+
+def find_tables(name: str, results: Path, settings: dict[str, str]) -> list[TableMatch]:
+    """Return the tables that a user names, best first: the folder itself, or the tables of a board
+    file with `settings`, in the order of `tables_on_grids`.
+
+    Raises MissingTableError, which lists the board's other tables; OptionError, BoardError.
+    """
+    path = place_of(name)
+    if path.is_dir():
+        if settings:
+            word = next(iter(settings))
+            why = f"{name} is a table, and its options are fixed; leave {word} out"
+            raise OptionError(on_command_line("--set: ") + why)
+        below = [] if is_uri(path) else tables_below(path)
+        if len(below) > 1:
+            names = ", ".join(map(str, below[:5]))
+            raise OptionError(f"{name} has several tables; name one of them: {names}")
+        return [TableMatch(each, by_board=False) for each in below or [path]]
+    if not path.exists():
+        first = on_command_line("; name a board first: luckbase info lists them")
+        raise OptionError(f"{name}: no such table or board file{meant(path) or first}")
+    board = read_board(path, settings)
+    tables = tables_on_grids(board, results, settings)
+    if not tables:
+        raise MissingTableError(_none_of(name, board, results, settings))
+    return [TableMatch(table, by_board=True) for table in tables]
+
+
+def find_table(name: str, results: Path, settings: dict[str, str]) -> TableMatch:
+    """Return the first of `find_tables`. Raises as `find_tables` does."""
+    return find_tables(name, results, settings)[0]
+
+
+def open_for(
+    name: str, results: Path, settings: dict[str, str], state: State | None = None
+) -> StoredTable:
+    """Open the finest of `find_tables` that answers a state without a search; otherwise, or without
+    a state, the first one. Raises as `find_tables` does, and StateError."""
+    errors: list[StateError] = []
+    tables: list[StoredTable] = []
+    matches = find_tables(name, results, settings)
+    for match in matches:
+        table = open_table(match.path, named_by_board=match.by_board)
+        if state is None or len(matches) == 1:
+            return table
+        try:
+            answers = table.answers(state)
+        except StateError as error:  # its scores are not on this grid
+            errors.append(error)
+            table.close()
+            continue
+        if answers:
+            for other in tables:
+                other.close()
+            return table
+        tables.append(table)
+    for other in tables[1:]:
+        other.close()
+    if not tables:
+        raise errors[0]
+    return tables[0]
+
+
+def _none_of(name: str, board: Board, results: Path, settings: dict[str, str]) -> str:
+    missing = f"{name}: no table of this board" + f" with {sentences.fields(settings)}" * bool(
+        settings
+    )
+    others, asks, game = list[str](), list[str](), load_game(board)
+    versions = set[int]()
+    for path in tables_of(board, results):
+        try:
+            head = read_manifest(storage_at(path), path).head
+        except TableError:
+            others.append(f"{path} cannot be read")
+            continue
+        differ = [_in_full(board, each) for each in differences(rules_form(board), head.rules)]
+        versions.add(head.rules_version)
+        if head.rules_version != game.rules_version:
+            differ.append(_new_version(board.game, head.rules_version, game.rules_version))
+        # the other table's values, from the differences between the boards
+        asks += filter(None, [_settings_that_ask(board, differ)])
+        has = [re.sub(r"was (.*), now (.*)", r"\2 instead of \1", each) for each in differ]
+        others.append(f"{path} ({', '.join(has[:4])}{', …' * (len(has) > 4)})")
+    makes = board_command(name, settings, board.game, results)
+    searched = game.start() is not None or (game.starts() and Layout not in game.rules.capabilities)
+    if not searched and not game.has(Layout):
+        makes += " --from FIELD=VALUE"
+    if versions and game.rules_version not in versions:
+        edited = _new_version(board.game, max(versions), game.rules_version)
+        return f"{name}: {edited} since the table was solved; run: {makes}"
+    others_text = f"; there is {'; '.join(others[:5])}" if others else f" under {results}"
+    nearest = f"; to ask the nearest, add {min(asks, key=len)}" if asks else ""
+    return f"{missing}{others_text}{nearest}; run: {makes}"
+
+
+def _in_full(board: Board, difference: str) -> str:
+    """Insert an option's default into a difference in which one board omits the option."""
+    match = re.match(r"(?:.*, )?(\w+): was ", difference)
+    _, of = options_of(board).get(match[1], (None, None)) if match else (None, None)
+    if of is None or of.default is None:
+        return difference
+    return re.sub(r"\b(was|now) missing\b", rf"\1 {show(of.default)}", difference)
+
+
+def _settings_that_ask(board: Board, differ: Sequence[str]) -> str:
+    """Return the options that select another table, as typed; "" if another value differs."""
+    matches = [
+        re.fullmatch(r"(?:.*, )?(\w+): was .*, now (?!missing$)'?(.*?)'?", each) for each in differ
+    ]
+    each = [setting(one[1], one[2]) for one in matches if one and one[1] in board.options()]
+    return " ".join(each) if len(each) == len(matches) else ""
+
+
+def why_stale(manifest: Manifest, *, absent_is_stale: bool = True) -> list[str]:
+    """Return the changes in the board since the table was solved, as sentences.
+
+    The board is read from the file it was last read from, with the same options. Empty if nothing
+    has changed or the origin is unknown.
+    """
+    goal = next((goal for goal in reversed(manifest.goals) if goal.board_file), None)
+    if goal is None:
+        return []
+    path = Path(goal.board_file)
+    if not absent_is_stale and not path.is_file():
+        return []
+    try:
+        game = load_game(read_board(path, goal.settings))
+    except LuckbaseError as error:
+        return [f"its board cannot be read any more: {error}"]
+    return what_changed(manifest.head, game.board, game.rules_version)
+
+
+def what_changed(head: Head, board: Board, rules_version: int) -> list[str]:
+    """Return the differences between a table's rules and a board's current rules, as sentences."""
+    changed = differences(head.rules, rules_form(board))
+    if rules_version != head.rules_version:
+        changed.append(_new_version(board.game, head.rules_version, rules_version))
+    return changed
+
+
+def _new_version(game: str, before: int, now: int) -> str:
+    """Return the sentence for a changed version of a game's rules. The version of a game in a
+    user's file contains a hash of the file."""
+    if max(before, now) >> 32:
+        return f"{registry.said(game)} has changed"
+    return f"version {before} of the rules has become {now}"
+
+
+def changed_since(board: Board, results: Path) -> list[str]:
+    """Return the changes in a board file since it was last solved, as sentences; empty if there are
+    none or a table of the current board exists."""
+    try:
+        if table_of(board, results) is not None:
+            return []
+    except LuckbaseError:  # the solve reports it
+        return []
+    newest: tuple[float, list[str]] = (0.0, [])
+    version = load_game(board).rules_version
+    for table in tables_of(board, results):
+        try:
+            manifest = read_manifest(storage_at(table), table)
+        except LuckbaseError:
+            continue
+        changed = what_changed(manifest.head, board, version)
+        if why_stale(manifest) == changed:  # otherwise its options or its file are different
+            newest = max(newest, (storage_at(table).details(NAME)[NAME].put_at, changed))
+    return newest[1]
+
+
+def table_used(name: str | os.PathLike[str], board: Board, results: Path) -> Path:
+    """Return the table that plays on a board: a folder, or the table of a board file; of several,
+    the one with the board's rules. Raises MissingTableError."""
+    path, source = place_of(name), board.source
+    absolute = name_of(path.absolute())
+    same_board = source is not None and not path.is_dir() and absolute == name_of(source.file)
+    table = table_of(board, results) if same_board else None
+    if table is not None:
+        return table
+    found = [match.path for match in find_tables(str(name), results, {})]
+    identity = rules_identity(load_game(board))
+    return next((path for path in found if path.name == identity), found[0])
+
+
+# --- open -----------------------------------------------------------------------------------------
+
+
+def _part_kind(name: str) -> type[Part]:
+    from luckbase.cluster.answers.tier_part import TierPart
+
+    if name == TIERS:
+        return TierPart
+    if name == DECISIONS:
+        from luckbase.cluster.answers.tier_part import DecisionPart
+
+        return DecisionPart
+    from luckbase.cluster.answers.keyed import KeyPart
+
+    return KeyPart
+
+
+def table_at(path: Path, manifest: Manifest, *, named_by_board: bool = False) -> StoredTable:
+    """Return the table at a path with this manifest. named_by_board: it was found by the rules of
+    the current board file, so it is never stale."""
+    from luckbase.cluster.answers.table import StoredTable
+
+    board = as_its_file_begins(manifest.board(manifest.reach), manifest.origin)
+    game, storage = load_game(board), storage_at(path)
+    names = manifest.part_names()
+    parts = [_part_kind(name)(storage, path, manifest, name, game) for name in names]
+    table = StoredTable(game, parts, path)
+    table.manifest = manifest
+    table.stale = () if named_by_board else tuple(why_stale(manifest, absent_is_stale=False))
+    return table
+
+
+def open_table(path: str | os.PathLike[str], *, named_by_board: bool = False) -> StoredTable:
+    """Open the table in a folder or at a URI. Raises MissingTableError, CorruptTableError."""
+    where = place_of(path)
+    return table_at(where, read_manifest(storage_at(where), where), named_by_board=named_by_board)
+
+
+# --- the status of a table -----------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Status(Result):
+    """The status of a table, without opening its files.
+
+    table: the folder; for a board without a table, its file.
+    state: complete, partial, stale or damaged; missing if a board has no table; refused if a
+        table's game is unknown or a board cannot be read.
+    options: those that differ from the game's defaults.
+    tiers, tiers_in_all: number of files of the full table, and its total.
+    roots: number of roots of searches.
+    error: error bound of payoffs.
+    why: reasons and advice, as sentences.
+    running: progress of a running solve (`cluster.solve.progress`).
+    title: of the board, if its file exists.
+    names: of its game, board and rules identity.
+    date: of the last commit, in ISO 8601; None if there was none.
+    stores: payoffs, or decisions too (`Manifest.stores`).
+    grid: what the grid changes, a line for each level (`cluster.answers.grids`).
+    """
+
+    table: str
+    state: Condition
+    options: dict[str, Any]
+    tiers: int = 0
+    tiers_in_all: int = 0
+    roots: int = 0
+    states: int = 0
+    bytes: int = 0
+    error: PythonOnly[float] = 0.0
+    why: tuple[str, ...] = ()
+    running: dict[str, Any] | None = None
+    title: PythonOnly[str] = ""
+    names: PythonOnly[tuple[str, str, str] | None] = None
+    date: str | None = None
+    stores: str = "payoffs"
+    grid: IfAny[tuple[str, ...]] = None
+
+    def __repr__(self) -> str:
+        return f"<{self.state}: {self.table}, {sentences.counted(self.states, 'state')}>"
+
+    def _repr_html_(self) -> str:
+        files = f"{self.tiers:,} of {sentences.many(self.tiers_in_all, 'file')}"
+        rows = [("options", sentences.fields(self.options)), ("states", f"{self.states:,}"),
+                ("full table", files * bool(self.tiers_in_all)),
+                ("roots of searches", f"{self.roots:,}" * bool(self.roots)),
+                ("size", sentences.size(self.bytes)), ("date", self.date or ""),
+                ("why", "; ".join(self.why))]  # fmt: skip
+        return html_facts(f"{self.state}: {self.table}", rows)
+
+
+def statuses_of(name: str, results: Path, settings: dict[str, str]) -> list[Status]:
+    """Return the status of a table given by its folder, or of all tables of a board file; with
+    settings, only of the table with these rules.
+
+    Raises OptionError or MissingTableError for a name that does not exist.
+    """
+    path = place_of(name)
+    if path.is_dir():
+        return [status_of(path)]
+    of_board = tables_of(read_board(path), results) if path.exists() and not settings else []
+    return [status_of(each) for each in of_board or [find_table(name, results, settings).path]]
+
+
+def status_of(path: Path) -> Status:
+    try:
+        return _status_of(path)
+    except PermissionError as error:
+        why = f"{error.filename or path}: permission denied"
+        return Status(str(path), "refused", {}, why=(why,))
+
+
+def _status_of(path: Path) -> Status:
+    from luckbase.cluster.answers.grids import grid_lines
+
+    try:
+        storage = storage_at(path)
+        manifest = read_manifest(storage, path)
+        head = manifest.head
+        stale, damaged = why_stale(manifest), damaged_files(storage, path, manifest.files)
+        goal = manifest.furthest
+        board = manifest.board(manifest.reach)
+        options = changed_options(board)
+    except TableError as error:
+        unknown = isinstance(error, UnknownGameError)
+        states, size = (manifest.rows, manifest.bytes) if unknown else (0, 0)
+        return Status(
+            str(path), "refused" if unknown else "damaged", {}, states=states, bytes=size,
+            why=(str(error),), running=running(path), date=_changed_at(path),
+        )  # fmt: skip
+    state, why = _state(manifest, stale, damaged, results_of(path))
+    return Status(
+        str(path), state, options,
+        *((0, 0) if goal is None else manifest.progress(goal)),
+        len({json.dumps(start) for g in manifest.goals if g.roots for start in g.roots.start}),
+        manifest.rows, manifest.bytes, manifest.error(), tuple(why), running(path),
+        title_of(manifest), names=(head.game, head.board, head.identity), date=_changed_at(path),
+        stores=manifest.stores, grid=tuple(grid_lines(path, head.identity, board)) or None,
+    )  # fmt: skip
+
+
+def title_of(manifest: Manifest) -> str:
+    """Return the title of a table's board, if its file exists: it is not part of the rules."""
+    origin = manifest.origin
+    if origin is not None:
+        with suppress(LuckbaseError, OSError):
+            return read_board(Path(origin.board_file), origin.settings).title
+    return ""
+
+
+def _changed_at(path: Path) -> str | None:
+    """Return when the manifest was written; None if unknown."""
+    with suppress(OSError, LookupError, StoreError):
+        newest = storage_at(path).details(NAME)[NAME].put_at
+        return datetime.fromtimestamp(newest).astimezone().isoformat(timespec="seconds")
+    return None
+
+
+@dataclass(frozen=True)
+class _Node:
+    """A machine of a running solve."""
+
+    node: str
+    slots: Whole
+    shards_done: Whole = 0
+
+
+@dataclass(frozen=True)
+class _Running:
+    """The content of ``running.json``, which a solve rewrites (`cluster.solve.progress.Watch`)."""
+
+    host: str
+    process: Whole
+    since: str
+    at: str
+    shards: Whole
+    shards_total: Whole
+    states: Whole
+    states_total: Whole
+    seconds: Amount
+    states_a_second: Amount
+    finding: str | None
+    seconds_left: Amount | None
+    nodes: list[_Node]
+    memory: Whole
+    last_note: str
+
+
+def running(path: Path) -> dict[str, Any] | None:
+    """Return the progress of a running solve of the table, on any machine; None without one."""
+    try:
+        content = storage_at(path).read_tagged(RUNNING)[0]
+        adapter(_Running).validate_json(content)
+        progress: dict[str, Any] = json.loads(content)
+        age = datetime.now().astimezone() - datetime.fromisoformat(progress["at"])
+    except (OSError, ValueError, TypeError, CorruptTableError):
+        return None
+    with suppress(LuckbaseError, OSError):
+        writer = read_manifest(storage_at(path), path).writer
+        if writer is None or writer.ended or process_ended(vars(writer)):
+            return None
+    return progress if abs(age.total_seconds()) < SILENT_SECONDS else None
+
+
+def _state(
+    manifest: Manifest, stale: list[str], damaged: dict[str, str], results: Path | None
+) -> tuple[Condition, list[str]]:
+    if stale and not damaged:
+        return "stale", list(stale)
+    if manifest.complete and not damaged:
+        return "complete", []
+    game = load_game(manifest.board({}))
+    if damaged:
+        parts = {manifest.files[name].part for name in damaged}
+        again = [solve_command(g, game, results) for g in manifest.goals if g.part in parts]
+        commands = [f"made again by: {each}" for each in dict.fromkeys(again)]
+        return "damaged", [*sentences.some(5, list(damaged.values())), *commands]
+    left = [goal for goal in manifest.goals if not manifest.is_done(goal)]
+    return "partial", [f"goes on with: {solve_command(each, game, results)}" for each in left]
+
+
+# --- what an open one says of itself -------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Question:
+    """An interesting state: its title, its fields and the table's answer."""
+
+    title: str
+    state: Mapping[str, Any]
+    answer: Answer
+
+    @property
+    def best(self) -> str:
+        """The best action, or the likeliest choices of a mixed strategy; a dash if no player
+        acts."""
+        answer = self.answer
+        if answer.strategies is None:
+            return "toss-up" if answer.toss_up else answer.best or "–"
+        likely = sorted(answer.strategies[0], key=lambda bid: -bid.chance)
+        return ", ".join(f"{bid.name} {bid.chance:.0%}" for bid in likely[:3] if bid.chance > 0.005)
+
+    def payoff_of(self, name: str) -> str:
+        """Return an action's payoff to the player who acts, or a dash if it is not stored."""
+        for action in self.answer.actions:
+            if action.name == name and action.value and self.answer.to_act is not None:
+                return self.answer.origin.payoffs.text(action.value[self.answer.to_act - 1])
+        return "–"
+
+
+def action_names(questions: Sequence[Question]) -> list[str]:
+    """Return the actions of the questions in which one player decides."""
+    answers = [question.answer for question in questions]
+    return sorted({a.name for answer in answers if answer.to_act for a in answer.actions})
+
+
+def opening_answers(table: Lookup) -> list[Question]:
+    """Answer the full table's opening questions; without a full table, the start or the roots of
+    searches. States that are not solved yet are left out."""
+    answers = []
+    for title, state in _questions(table):
+        with suppress(StateError, MissingTableError):
+            answers.append(Question(title, state, table.ask(state)))
+    return answers
+
+
+def _questions(table: Lookup) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    full = table.full
+    if full is not None and table.game.has(Layout):
+        yield from full.layout.opening_questions()
+        return
+    start = table.game.start()
+    if start is not None and table.holds(start.reshape(1, -1))[0]:
+        yield "the start", table.game.describe(start)
+        return
+    for state in islice(held_roots(table), MAX_ROOTS):
+        yield "below this all is solved", state
+
+
+def roots_in(table: Lookup) -> list[dict[str, Any]]:
+    goals = () if table.manifest is None else table.manifest.goals
+    roots = [state for goal in goals if goal.roots is not None for state in goal.roots.start]
+    return [in_order(state, table.game) for state in roots]
+
+
+def held_roots(table: Lookup) -> Iterator[dict[str, Any]]:
+    """Yield the roots that have a row."""
+    for state in roots_in(table):
+        if table.holds(table.game.parse(state).reshape(1, -1))[0]:
+            yield state

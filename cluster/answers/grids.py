@@ -1,0 +1,209 @@
+"""The effect of a table's grid on decisions and payoffs, measured against finer tables of the
+board.
+
+`measure_grids` draws states from the coarser table, equally many at each level (the first field of
+the table's tiers, such as the spins left), and looks each up in the finest table that reaches as
+far. The result is ``grid.json`` in the folder of the coarser table. The file names the compared
+tables and is valid only for these.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from luckbase.cluster.answers.lookup import Lookup
+from luckbase.cluster.answers.pairs import parts_of
+from luckbase.cluster.answers.tier_part import TierPart
+from luckbase.cluster.store import GRID
+from luckbase.cluster.store.storage import storage_at
+from luckbase.solver.board.model import Board, options_of
+from luckbase.solver.errors import LuckbaseError
+from luckbase.solver.game.arrays import Ints
+from luckbase.solver.result import Result
+from luckbase.solver.search.bellman import action_starts
+from luckbase.solver.search.expand import expand
+from luckbase.solver.sentences import many
+
+if TYPE_CHECKING:
+    from luckbase.cluster.answers.table import StoredTable
+
+SAMPLE = 4_000
+"""Number of states drawn at each level."""
+
+
+@dataclass(frozen=True)
+class LevelError(Result):
+    """The effect of a grid at a level, in a sample of states.
+
+    level: such as 8 spins left.
+    finer: the unit of the finer grid.
+    decisions: number of compared decisions.
+    differ: share of these that differ.
+    mean, largest: differences of payoffs; None if a table does not store them.
+    """
+
+    level: int
+    finer: int
+    decisions: int
+    differ: float
+    mean: float | None
+    largest: float | None
+
+
+def measure_grids(tables: Sequence[StoredTable]) -> None:
+    """Compare each finished table of a board with the finer ones and store the results with the
+    coarser table, unless they were compared before. The finest is first."""
+    finer: list[StoredTable] = []
+    for table in tables:
+        if not table.manifest.complete or table.full is None:
+            continue
+        compared = [_stamp(each) for each in (table, *finer)]
+        if finer and _stored(table.path).get("tables") != compared:
+            levels = [each.as_json() for each in _compared(table, finer)]
+            content = {"tables": compared, "sample": SAMPLE, "levels": levels}
+            storage_at(table.path).put(GRID, json.dumps(content).encode())
+        finer.append(table)
+
+
+def grid_errors(path: Path, identity: str) -> list[LevelError]:
+    """Return the measured errors of the table in a folder, by level; empty if not measured."""
+    content = _stored(path)
+    try:
+        if content["tables"][0][0] != identity:
+            return []
+        return [LevelError(**each) for each in content["levels"]]
+    except (KeyError, TypeError, IndexError):
+        return []
+
+
+def _stored(path: Path) -> dict[str, Any]:
+    try:
+        content = json.loads(storage_at(path).read(GRID))
+    except (OSError, ValueError, LuckbaseError):
+        return {}
+    return content if isinstance(content, dict) else {}
+
+
+def _stamp(table: StoredTable) -> list[Any]:
+    """Return a value that changes when a table changes."""
+    return [table.identity, table.manifest.rows]
+
+
+def unit_of(board: Board) -> tuple[str, int]:
+    """Return the option that rounds a board's amounts, and its value."""
+    unit = type(board).grid[0]
+    return unit, options_of(board)[unit][0]
+
+
+def _files(table: Lookup) -> dict[int, list[tuple[TierPart, int]]]:
+    """Return the files of each level of a full table: the part, and the file's number in it."""
+    by_level: dict[int, list[tuple[TierPart, int]]] = {}
+    for part in parts_of(table):
+        assert isinstance(part, TierPart)
+        for i, entry in enumerate(part.entries):
+            ((level, _), *_) = part.constants(entry).values()
+            by_level.setdefault(level, []).append((part, i))
+    return by_level
+
+
+def _compared(coarse: StoredTable, finer: list[StoredTable]) -> list[LevelError]:
+    """Return the effect of a grid at each level that a finer table also has. finer: finest
+    first."""
+    rng, found = np.random.default_rng(0), list[LevelError]()
+    levels_of = [_files(table) for table in finer]
+    for level, files in sorted(_files(coarse).items()):
+        fine = next((t for t, has in zip(finer, levels_of, strict=True) if level in has), None)
+        if fine is not None:
+            states = _choices(coarse, _drawn(files, rng))
+            found.append(_level_error(coarse, fine, level, states))
+    return found
+
+
+def _drawn(files: list[tuple[TierPart, int]], rng: np.random.Generator) -> Ints:
+    """Return states (k, fields) drawn uniformly from the rows of files."""
+    rows = np.array([part.entries[i].rows for part, i in files])
+    counts = rng.multinomial(SAMPLE, rows / rows.sum())
+    drawn = [
+        part.states_at(i, np.unique(rng.integers(0, size, count)))
+        for (part, i), size, count in zip(files, rows.tolist(), counts.tolist(), strict=True)
+        if count
+    ]
+    return np.concatenate(drawn)
+
+
+def _choices(table: Lookup, states: Ints) -> Ints:
+    """Select the states (n, fields) with a choice."""
+    owner, at = action_starts(expand(table.game, states))
+    chosen: Ints = states[np.bincount(owner[at], minlength=len(states)) > 1]
+    return chosen
+
+
+def _level_error(coarse: StoredTable, fine: StoredTable, level: int, states: Ints) -> LevelError:
+    """Return how two tables differ at states (n, fields) of the coarser one."""
+    others, shared = fine.game.known_states(coarse.game.fields.values(states))
+    states = states[shared]
+    pairs = zip(coarse.stored_best(states), fine.stored_best(others), strict=True)
+    both = [(one, other) for one, other in pairs if one is not None and other is not None]
+    differ = sum(one != other for one, other in both) / max(len(both), 1)
+    (first, known), (second, known_too) = coarse.lookup(states), fine.lookup(others)
+    apart = np.abs(first - second).max(axis=1)[known & known_too]
+    _, unit = unit_of(fine.game.board)
+    mean, largest = (float(apart.mean()), float(apart.max())) if len(apart) else (None, None)
+    return LevelError(level, unit, len(both), differ, mean, largest)
+
+
+# --- in words ------------------------------------------------------------------------------------
+
+
+def level_text(error: LevelError, of: str) -> str:
+    """Return a grid's effect at a level: ``9.1% of decisions with 1 spin left``. of: the level's
+    name in the plural."""
+    left = many(error.level, of.removesuffix("s"))
+    text = f"{100 * error.differ:.1f}% of decisions with {left} left"
+    if error.mean is not None and error.largest is not None:
+        text += f", payoffs by {error.mean:.2g} on average and {error.largest:.2g} at most"
+    return text
+
+
+def grid_lines(path: Path, identity: str, board: Board) -> list[str]:
+    """Return a line for each finer grid that a table was compared with, or that it was not
+    compared; none for a board without grids."""
+    if not type(board).grid:
+        return []
+    unit, value = unit_of(board)
+    errors = grid_errors(path, identity)
+    if not errors:
+        return [f"{unit}={value}: grid error not measured"]
+    return [
+        f"{unit}={value} against {unit}={each.finer}: it changes {level_text(each, 'spins')}"
+        for each in errors
+    ]
+
+
+def grid_note(table: Lookup, state: Ints) -> str:
+    """Return how far the answer to a canonical state (fields,) is from the board's own; "" without
+    grids."""
+    board = table.game.board
+    if not type(board).grid:
+        return ""
+    unit, value = unit_of(board)
+    rounded = f"of the board as rounded, {unit}={value}"
+    full = table.decided or table.full
+    if full is None or table.manifest is None:
+        return f"{rounded}; grid error not measured"
+    tier = full.tier_of_number.get(int(full.layout.locate(state.reshape(1, -1))[0][0]))
+    if tier is not None:
+        name, level = next(iter(full.layout.tier_fields(tier).items()))
+        for error in grid_errors(table.where, table.identity):
+            if error.level == level:
+                return (
+                    f"{rounded}; against {unit}={error.finer} this grid changes "
+                    f"{level_text(error, name)}"
+                )
+    return f"{rounded}; grid error not measured"

@@ -1,0 +1,433 @@
+"""The moves at a state: every action and every chance outcome, in words and with its payoffs.
+
+One step of the rules (`solver.search.expand.expand`) gives the children of a state, and one lookup
+their payoffs. The answer for the state itself comes from the table (`cluster.answers.lookup`), or
+from a limited search if the state is above the table.
+
+>>> with luckbase.open("boards/pig/tiny.toml") as table:
+...     there = table.moves({"mine": 0, "yours": 10, "turn": 4})
+...     [(move.action.name, round(move.cost, 4), len(move.outcomes)) for move in there.moves]
+[('roll', 0.0, 6), ('hold', 0.3256, 1)]
+
+Where a table stores only decisions, the payoffs under these decisions are computed exactly, down to
+stored payoffs or the end of the game (`follow_decisions`), or estimated by simulated games
+(`play_games`). Neither searches for better actions.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from itertools import pairwise
+from typing import Annotated, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field, PlainSerializer
+
+from luckbase.cluster.answers.answer import Action, Answer, answer_at, stepped
+from luckbase.cluster.answers.lookup import Lookup, OnLevel
+from luckbase.cluster.machine import free_memory
+from luckbase.solver import sentences
+from luckbase.solver.compiled import compile_on
+from luckbase.solver.errors import MissingTableError, SearchLimitError, StateError
+from luckbase.solver.game.arrays import Floats, Ints
+from luckbase.solver.game.capabilities import Drawing
+from luckbase.solver.game.fields import Described, State
+from luckbase.solver.game.game import Game
+from luckbase.solver.game.rules import JOINT, SIMULTANEOUS, TERMINAL
+from luckbase.solver.result import Flat, IfAny, Number, PythonOnly, Result
+from luckbase.solver.search.bellman import action_starts, evaluate
+from luckbase.solver.search.expand import Expanded, expand, who_acts
+from luckbase.solver.sentences import option
+
+MAX_CASES = 1296
+"""Maximum number of equally likely cases for writing probabilities as counts: four dice."""
+
+
+def address(state: Mapping[str, Any]) -> str:
+    """Return a state as the query of a page's URL: ``scores=0,500,0&earned=1,0,0``."""
+    return sentences.fields(state, "&")
+
+
+@dataclass(frozen=True)
+class StateText(Result):
+    """A state as text: `query` for a URL, `text` as a person types it."""
+
+    query: str
+    text: str
+
+
+def state_text(state: Mapping[str, Any]) -> dict[str, str]:
+    """Return the `StateText` of a state as JSON. Not a dataclass, because an answer has a dozen."""
+    if type(state) is not Described:
+        return {"query": address(state), "text": sentences.fields(state)}
+    words = state.typed()
+    return {"query": "&".join(words), "text": " ".join(words)}
+
+
+Addressed = Flat[Annotated[Mapping[str, Any], PlainSerializer(
+    state_text, return_type=StateText
+)]]  # fmt: skip
+"""A state's fields; in JSON its `StateText`."""
+
+
+@dataclass(slots=True)  # not frozen: five times faster to make; an answer has a dozen
+class Outcome(Result):
+    """A chance outcome of an action, or of both players' choices.
+
+    name: describes it in words.
+    weight, cases: its probability as `weight` of `cases` equally likely cases. If there are too
+        many, `weight` is the probability and `cases` is None; for a pair of choices, it is the
+        probability given these.
+    chance: its probability given the action; for a pair of choices, under optimal strategies.
+    reward: of each player.
+    state: the resulting state; in JSON as `query` and `text`.
+    value: payoff of each player at that state; None if the table does not have it.
+    over: True if the game ends there.
+    pair: for simultaneous moves, the index of each player's choice.
+    actor: the player who acts at the resulting state, from 0; -1 for none or both.
+    """
+
+    name: str
+    weight: Number
+    cases: int | None
+    chance: float
+    reward: tuple[float, ...]
+    state: Addressed
+    value: tuple[float, ...] | None
+    over: bool
+    pair: IfAny[tuple[int, int]]
+    actor: PythonOnly[int]
+
+
+@dataclass(frozen=True)
+class OneOrMore(Result):
+    """The outcomes of an action: `next` if there is only one, otherwise `outcomes`."""
+
+    next: IfAny[Outcome] = None
+    outcomes: IfAny[tuple[Outcome, ...]] = None
+
+
+@dataclass(frozen=True)
+class Move(Result):
+    """An action with its outcomes.
+
+    best: True if it is the table's best action.
+    toss_up: True if it equals the best within the table's precision.
+    cost: cost to the player who decides, compared with the best; 0 if they cannot be distinguished;
+        None if unknown.
+    outcomes: most likely first. In JSON `next` if there is only one.
+    """
+
+    action: Flat[Action]
+    best: bool
+    toss_up: bool
+    cost: float | None
+    outcomes: Flat[Annotated[tuple[Outcome, ...], PlainSerializer(
+        lambda each: OneOrMore(each[0]) if len(each) == 1 else OneOrMore(None, each),
+        return_type=OneOrMore,
+    )]]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Moves(Result):
+    """The moves at a state.
+
+    numbers: the canonical state, int64 (fields,).
+    answer: of the table.
+    over: True if the game is over.
+    held: True if the table has a row for the state.
+    moves: best first.
+    outcomes: most likely first, if no player chooses or both do.
+    """
+
+    numbers: PythonOnly[Ints]
+    answer: Flat[Answer]
+    state: Addressed = field(init=False, repr=False, default_factory=dict)
+    over: bool
+    held: bool
+    moves: Annotated[tuple[Move, ...], Field(serialization_alias="actions")] = ()
+    outcomes: tuple[Outcome, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "state", self.answer.state)
+
+
+def moves(
+    table: Lookup, state: State, max_states: int = 0, on_level: OnLevel | None = None
+) -> Moves:
+    """Return the moves at a state, given as in `Lookup.ask`.
+
+    max_states: limit of the search if the table does not contain the state.
+    on_level: called with the search's progress.
+
+    Raises StateError; MissingTableError if the table does not contain the state and `max_states` is
+    0; SearchLimitError.
+    """
+    game = table.game
+    inputs = game.fields.read(state).reshape(1, -1)
+    canonical = game.canonical_states(inputs)
+    edges = expand(game, canonical)
+    payoffs, known = table.lookup_or_backup(edges.children)
+    (answer,) = table.known_answers(canonical, inputs, edges, payoffs if known.all() else None)
+    if answer is not None:
+        return _Children(table, canonical, edges, payoffs, known).at(0, answer)
+    if not max_states:
+        raise MissingTableError(table.missing(canonical[0]))
+    answer, payoffs = table.search(canonical[0], max_states, inputs, on_level)
+    below = _Children(table, canonical, edges, payoffs, np.ones(len(payoffs), bool))
+    return below.at(0, table.with_inputs(answer, canonical, inputs))
+
+
+class _Children:
+    """The children of canonical states (n, fields).
+
+    payoffs: float64 (m, players).
+    known: bool (m,), which payoffs are known.
+    """
+
+    def __init__(
+        self, table: Lookup, states: Ints, edges: Expanded, payoffs: Floats,
+        known: NDArray[np.bool_],
+    ) -> None:  # fmt: skip
+        self.game, self.slack = table.game, table.tolerance
+        self.numbers, self.edges, self.held = states, edges, table.holds(states).tolist()
+        self.payoffs, self.known = [*map(tuple, payoffs.tolist())], known.tolist()
+        self.rewards, self.weights = [*map(tuple, edges.rewards.tolist())], edges.weights.tolist()
+        self.actions, self.kinds = edges.actions.tolist(), edges.kinds.tolist()
+        self.first = edges.first.tolist()
+        self.starts, width = action_starts(edges)[1].tolist(), edges.children[:1].nbytes
+        raw = np.ascontiguousarray(edges.children).tobytes()
+        self.same = [raw[at : at + width] for at in range(0, len(raw), width)]
+        kinds, actors = who_acts(table.game, edges.children)
+        self.over, self.actors = (kinds == TERMINAL).tolist(), actors.tolist()
+        self.outcome_names = table.game.own(Drawing).outcome_names
+
+    def at(self, x: int, answer: Answer) -> Moves:
+        """Return the moves at state x, whose answer is given."""
+        numbers, held, kind = self.numbers[x], self.held[x], self.kinds[x]
+        if kind == TERMINAL:
+            return Moves(numbers, answer, True, True)
+        span, actor = slice(self.first[x], self.first[x + 1]), int(self.edges.actors[x])
+        if kind == SIMULTANEOUS:  # the outcome of a choice depends on both players
+            bids = (
+                Move(each, each.name == answer.best, False, None, ()) for each in answer.actions
+            )
+            return Moves(numbers, answer, False, held, tuple(bids), self.pairs(answer, span))
+        if actor < 0:
+            return Moves(numbers, answer, False, held, (), self.outcomes(answer, numbers, span))
+        return Moves(numbers, answer, False, held, tuple(self.moves(answer, numbers, span, actor)))
+
+    def outcomes(self, answer: Answer, numbers: Ints, span: slice) -> tuple[Outcome, ...]:
+        """Return the outcomes of an action at a state (fields,), most likely first. Edges with
+        equal results are merged."""
+        edges, chances = [*range(span.start, span.stop)], tuple(self.weights[span])
+        cases, same = equal_cases(chances), self.same[span]
+        if len({*same}) < len(same):
+            merged: dict[Any, tuple[int, float]] = {}
+            for k, chance, child in zip(edges, chances, same, strict=True):
+                first, before = merged.get((child, self.rewards[k]), (k, 0.0))
+                merged[child, self.rewards[k]] = first, before + chance
+            edges, chances = zip(*merged.values(), strict=True)
+        order = likeliest_first(chances)
+        edges = [edges[i] for i in order]
+        names = self.outcome_names(numbers, self.actions[span.start], self.edges.children[edges])
+        return tuple([
+            self._outcome(answer, k, chances[i], cases, name)
+            for k, i, name in zip(edges, order, names, strict=True)
+        ])  # fmt: skip
+
+    def _outcome(
+        self, answer: Answer, k: int, chance: float, cases: int | None, name: str | None,
+        pair: tuple[int, int] | None = None,
+    ) -> Outcome:  # fmt: skip
+        state = Described(self.game.fields, self.same[k])
+        return Outcome(
+            name or happened(self.game, answer.state, state),
+            self.weights[k] if pair else chance if cases is None else round(chance * cases), cases,
+            chance, self.rewards[k], state, self.payoffs[k] if self.known[k] else None,
+            self.over[k], pair, self.actors[k],
+        )  # fmt: skip
+
+    def moves(self, answer: Answer, numbers: Ints, span: slice, actor: int) -> Iterator[Move]:
+        """Yield the actions of the player who decides, best first."""
+        first, last = (bisect_left(self.starts, edge) for edge in (span.start, span.stop))
+        starts = [*self.starts[first:last], span.stop]
+        named = {self.game.action_name(self.actions[a]): slice(a, b) for a, b in pairwise(starts)}
+        decided = len(answer.actions) == len(named)
+        top = max((each.value[actor] for each in answer.actions if each.value), default=0.0)
+        for action in answer.actions:
+            cost = top - action.value[actor] if action.value else 0.0
+            best, level = action.name == answer.best, cost <= self.slack
+            yield Move(
+                action, best, decided and answer.toss_up and level,
+                (0.0 if level or best else cost) if decided else None,
+                self.outcomes(answer, numbers, named[action.name]),
+            )  # fmt: skip
+
+    def pairs(self, answer: Answer, span: slice) -> tuple[Outcome, ...]:
+        """Return the outcomes of every pair of simultaneous choices, with their probabilities under
+        the answer's strategies."""
+        assert answer.strategies is not None
+        first, second = answer.strategies
+        row, column = (
+            np.unique(choices, return_inverse=True)[1].tolist()
+            for choices in np.divmod(self.edges.actions[span], JOINT)
+        )
+        outcomes = [
+            self._outcome(
+                answer, k, first[i].chance * second[j].chance * self.weights[k], None,
+                f"{first[i].name} against {second[j].name}", (i, j),
+            )
+            for k, (i, j) in enumerate(zip(row, column, strict=True), span.start)
+        ]  # fmt: skip
+        for each in outcomes:
+            if each.weight < 1:
+                each.name += f"; {happened(self.game, answer.state, each.state)}"
+        return tuple(sorted(outcomes, key=lambda each: -each.chance))
+
+
+def happened(game: Game, before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
+    """Describe a change of state for which the game has no name
+    (`solver.game.capabilities.Drawing`): ``turn 4 -> 0; player 2 is up``."""
+    turns = before.get("player") != after.get("player")
+    parts = [changed(game, before, after), f"player {after['player']} is up" if turns else ""]
+    return "; ".join(filter(None, parts)) or "nothing changes"
+
+
+def changed(game: Game, before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
+    """Return the fields that differ, from the mover's point of view: ``player 2: scores 1500 ->
+    2000``, ``turn 0 -> 4``; "" if none."""
+    if before.get("player") != after.get("player") and "mine" in before:
+        after = {**after, "mine": after["yours"], "yours": after["mine"]}
+    plain: list[str] = []
+    by_player: dict[int, list[str]] = {}
+    for each in game.fields:
+        name, old, new = each.name, before.get(each.name), after.get(each.name)
+        if name == "player" or old == new:
+            continue
+        by_seat = each.length == game.players > 1
+        if by_seat and isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
+            for i, (was, is_) in enumerate(zip(old, new, strict=True)):
+                if was != is_:
+                    by_player.setdefault(i + 1, []).append(f"{name} {was} -> {is_}")
+        elif each.is_set and new is not None and old is not None and set(new) < set(old):
+            plain.append(f"{name} without {sentences.listed([x for x in old if x not in new])}")
+        elif new is not None:  # a value that is used up is not mentioned
+            came_from = "" if old is None else f"{sentences.listed(old)} -> "
+            plain.append(f"{name} {came_from}{sentences.listed(new)}")
+    parts = [f"player {i}: {', '.join(each)}" for i, each in sorted(by_player.items())]
+    parts = [", ".join(plain)] * bool(plain) + parts
+    return "; ".join(parts)
+
+
+@lru_cache(maxsize=256)
+def likeliest_first(chances: Sequence[float]) -> list[int]:
+    """Return the indices of probabilities, largest first, ties in order."""
+    return sorted(range(len(chances)), key=lambda i: -chances[i])
+
+
+@lru_cache(maxsize=256)
+def equal_cases(weights: Sequence[float]) -> int | None:
+    """Return the smallest number of equally likely cases of which every weight is a multiple; None
+    if it exceeds `MAX_CASES`."""
+    cases = np.arange(1, MAX_CASES + 1)
+    counts = np.multiply.outer(cases, np.array(weights))
+    whole = (np.abs(counts - np.round(counts)) < 1e-9).all(axis=1)
+    return int(cases[int(np.argmax(whole))]) if whole.any() else None
+
+
+GAMES = 10_000
+"""Default number of games of each action: payoffs within about half a point."""
+BYTES_AN_EDGE = 130
+"""Bytes of memory while decisions are followed: 71 for each edge, and as much temporarily."""
+
+
+def follow_decisions(
+    table: Lookup, state: State, max_states: int, on_states: Callable[[int], None]
+) -> Answer:
+    """Compute the exact payoffs of every action at a stored state if all players follow the stored
+    decisions afterwards.
+
+    on_states: called with the number of states before they are solved.
+
+    Raises StateError; SearchLimitError for more than `max_states` states, or more than fit in
+    memory.
+    """
+    from luckbase.solver.policy.chain import explore_profile
+
+    compile_on()
+    game, stored = table.game, table.ask(state)
+    canonical = game.parse(state).reshape(1, -1)
+    edges = expand(game, canonical)
+    if edges.terminal[0]:
+        return stored
+    roots, at = np.unique(edges.children, axis=0, return_inverse=True)
+    room = free_memory() // (BYTES_AN_EDGE * game.max_edges)
+    try:
+        chain = explore_profile(
+            game, roots, [table.agent().decide] * game.players, min(max_states, room), table.lookup
+        )
+    except SearchLimitError:
+        most = sentences.many(min(max_states, room), "state")
+        raise SearchLimitError(
+            f"the stored decisions lead to more than {most}; write {option('games')} with "
+            "how many games to play instead"
+        ) from None
+    on_states(len(chain.keys))
+    values = chain.solve()
+    q = evaluate(edges, values.values[at.reshape(-1)])
+    off = values.error + max(table.error, game.float64_error + game.cut_error)
+    inputs = game.fields.read(state).reshape(1, -1)
+    near = game.tie_tolerance, 0.0
+    actions = stepped(game, edges, q, near, np.full(len(edges.children), off), inputs)
+    answer = answer_at(actions, 0, table.origin, game.describe(canonical[0]), "decisions")
+    return replace(answer, given=stored.given)
+
+
+def chances(
+    table: Lookup, state: State, games: int | None, max_states: int,
+    on_states: Callable[[int], None],
+) -> Answer:  # fmt: skip
+    """Compute the payoffs of every action at a state of which only the best action is stored:
+    exactly, if the stored decisions lead to at most `max_states` states, otherwise from `GAMES`
+    games of each action; or from `games` games. Raises StateError."""
+    if games is None:
+        with suppress(SearchLimitError):
+            return follow_decisions(table, state, max_states, on_states)
+    return play_games(table, state, games or GAMES, seed=0)
+
+
+def play_games(table: Lookup, state: State, games: int, seed: int) -> Answer:
+    """Estimate the payoffs of every action by `games` simulated games each, in which all players
+    follow the stored decisions. `error` is the largest standard error. The best action is the
+    stored one. Game number i has the same random numbers after every action."""
+    from luckbase.solver.policy.evaluate import Starts, simulate
+
+    compile_on()
+    game, stored = table.game, table.ask(state)
+    edges = expand(game, game.parse(state).reshape(1, -1))
+    if edges.terminal[0]:
+        return stored
+    deciders, by_name, error = [table.agent().decide] * game.players, dict[str, Action](), 0.0
+    starts = [*action_starts(edges)[1].tolist(), len(edges.actions)]
+    for a, b in pairwise(starts):
+        below, at = np.unique(edges.children[a:b], axis=0, return_inverse=True)
+        weights = edges.weights[a:b]
+        chances = np.bincount(at.reshape(-1), weights).astype(np.float64)
+        each = simulate(game, Starts(below, chances), deciders, games, seed, table.lookup)
+        name = game.action_name(int(edges.actions[a]))
+        value = each.mean + weights @ edges.rewards[a:b]
+        by_name[name], error = Action(name, tuple(value.tolist())), max(error, each.error.max())
+    best = by_name.pop(str(stored.best), None)
+    if best is None:
+        raise StateError(table.missing(game.parse(state)))
+    actor = (stored.to_act or 1) - 1
+    others = sorted(by_name.values(), key=lambda action: -action.value[actor])
+    return replace(
+        stored, value=best.value, actions=(best, *others), error=float(error), source="games"
+    )

@@ -1,0 +1,437 @@
+"""A part of a table: rows of states, in files in a folder or in memory.
+
+Every state of a part has a key, and rows are sorted by key. In the full table (`TierPart`) the key
+determines the row; in a search (`cluster.answers.keyed`) it is found by binary search. Many states
+are looked up in the order of their keys, so each row group is decoded once.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from luckbase.cluster.store.format import labelled, payoff_columns, stored_payoffs
+from luckbase.cluster.store.manifest import FileEntry, Manifest, file_error
+from luckbase.cluster.store.parquet import AHEAD, RowGroups, TableFile
+from luckbase.cluster.store.storage import Storage
+from luckbase.solver.errors import CorruptTableError
+from luckbase.solver.game.arrays import Floats, Ints
+from luckbase.solver.game.game import Game
+from luckbase.solver.game.rules import SIMULTANEOUS
+from luckbase.solver.search.bellman import (
+    ActionValues,
+    chosen,
+    evaluate,
+    margins_of,
+    payoffs_of,
+    sums_differ,
+)
+from luckbase.solver.search.expand import Expanded, expand
+from luckbase.solver.search.keys import Numbering, fits, pack_all
+
+PIECE = 50_000
+"""Number of states yielded at a time; each has about 30 children."""
+MEMORY = 2_000
+"""Number of states whose keys are cached."""
+OVER = -2
+"""Used in place of a key of the full table: the state is terminal."""
+ROUNDING = 1e-11
+"""Maximum rounding difference between the sums of two tied actions."""
+
+
+@dataclass(frozen=True)
+class Rows:
+    """n stored rows."""
+
+    states: Callable[[Ints], Ints]
+    """Return the states (k, fields) at indices (k,)."""
+    values: Floats
+    """float (n, players)."""
+    best: NDArray[np.int16]
+    """int16 (n,), indices into `labels`; -1 if no player decides or nothing is decided."""
+    labels: Sequence[str]
+    """Names of actions."""
+    margins: Floats | None = None
+    """float64 (n,), NaN without a choice; None if they must be computed."""
+
+    @property
+    def best_names(self) -> list[str | None]:
+        """The names of the best actions; None for -1."""
+        return named(self.best, self.labels)
+
+
+def distance(numbers: Floats, others: Floats) -> Floats:
+    """Return the differences (n,) of numbers: 0 if both are NaN, infinite if one is."""
+    distances = np.abs(numbers - others)
+    same = np.isnan(numbers) & np.isnan(others)
+    return np.where(same, 0.0, np.where(np.isnan(distances), np.inf, distances))
+
+
+def named(codes: NDArray[np.int16], labels: Sequence[str]) -> list[str | None]:
+    """Return the labels of codes (n,); None for -1."""
+    names = [*labels, None]
+    return [names[code] for code in codes.tolist()]
+
+
+@dataclass(frozen=True)
+class Batch:
+    """A batch of n rows of a part.
+
+    rows: a pyarrow table.
+    before: number of rows of the part before the first one.
+    states: returns the states (k, fields) at indices (k,).
+    """
+
+    rows: Any
+    before: int
+    states: Callable[[Ints], Ints]
+
+
+MayHold = Callable[[Mapping[str, tuple[Any, Any]]], bool]
+"""may_hold(column -> (minimum, maximum)) returns True if such rows may match."""
+GroupRows = list[tuple[int, int, Ints, NDArray[Any]]]
+"""Row groups that may have some of n states: (file, row group, indices, their keys or rows)."""
+
+
+class Part(ABC):
+    """One part of an open table. Not thread-safe."""
+
+    dense = False
+    """True for the full table, even if it is incomplete."""
+    paid = True
+    """True if it has payoffs, not only decisions."""
+    needed: Sequence[str] = ()
+    """Columns that identify a row's state."""
+
+    def __init__(
+        self, storage: Storage, where: Path, manifest: Manifest, name: str, game: Game
+    ) -> None:
+        """where: the table, for messages. name: of the part (`cluster.store.manifest`)."""
+        self.where, self.manifest, self.name, self.game = where, manifest, name, game
+        self.error = manifest.error(name)
+        """A bound on the error of each payoff."""
+        self.tolerance = game.tie_tolerance + 2 * self.error
+        """Actions closer than this cannot be distinguished by stored payoffs."""
+        self.columns = payoff_columns(game)
+        """The names of the payoff columns."""
+        self.groups = RowGroups(storage, where, manifest.of_part(name), self.decode)
+        self.action_names: list[str] = []
+        """The actions read so far; decoded best actions are indices into this list."""
+        self._codes: dict[tuple[str, ...], NDArray[np.int16]] = {}
+
+    @property
+    def entries(self) -> list[FileEntry]:
+        """Its files, by first key. Set them to read only some."""
+        return self.groups.entries
+
+    @entries.setter
+    def entries(self, entries: list[FileEntry]) -> None:
+        self.groups.entries = entries
+
+    @property
+    def schema(self) -> Any:
+        """The columns of its rows and their types, for a part with files."""
+        return self.groups.file(0).schema
+
+    @property
+    def rows(self) -> int:
+        return sum(entry.rows for entry in self.entries)
+
+    # --- what each kind of part implements ---------------------------------------------------
+
+    @abstractmethod
+    def lookup(self, states: Ints) -> tuple[Floats, NDArray[np.bool_]]:
+        """Return the payoffs, float64 (n, players), of canonical states (n, fields), and a mask
+        (n,) of known ones. Payoffs of terminal states come from the rules."""
+
+    @abstractmethod
+    def holds(self, states: Ints) -> NDArray[np.bool_]:
+        """Return a mask (n,) of the canonical states (n, fields) that have a row."""
+
+    @abstractmethod
+    def stored(self, states: Ints) -> Rows:
+        """Return the rows of stored or terminal canonical states (n, fields)."""
+
+    def stored_best(self, states: Ints) -> list[str | None]:
+        """Return the best actions of stored canonical states; None if no player decides."""
+        return self.stored(states).best_names
+
+    @abstractmethod
+    def keys(self, states: Ints) -> NDArray[Any]:
+        """Return numbers (n,) by which the part orders the states (n, fields)."""
+
+    @abstractmethod
+    def files_of(self, states: Ints) -> Ints:
+        """Return the numbers (n,) of the files with the states (n, fields) of the part."""
+
+    def errors_of(self, states: Ints) -> Floats:
+        """Return error bounds (n,) of the payoffs of states (n, fields), by their files."""
+        bounds = np.array([entry.error for entry in self.entries])
+        same = len(np.unique(bounds)) == 1
+        return np.full(len(states), bounds[0]) if same else bounds[self.files_of(states)]
+
+    @abstractmethod
+    def decode(self, file: TableFile, number: int, kind: str) -> Any:
+        """Return a row group in the form for a kind of query (`RowGroups`)."""
+
+    @abstractmethod
+    def states_in(self, entry: FileEntry, start: int, table: Any, rows: Ints) -> Ints:
+        """Return the states (k, fields) in rows (k,), counted from row `start` of a file. table:
+        the rows read from there."""
+
+    @abstractmethod
+    def states_at(self, i: int, rows: Ints) -> Ints:
+        """Return the states (n, fields) at rows (n,) of file i."""
+
+    def constants(self, entry: FileEntry) -> dict[str, tuple[Any, Any]]:
+        """Return the columns that are constant in a file, as spans."""
+        return {}
+
+    # --- of states ---------------------------------------------------------------------------
+
+    @abstractmethod
+    def row_groups_of(self, keys: NDArray[Any]) -> GroupRows:
+        """Return the row groups that may contain states with these keys (n,)."""
+
+    def place(self, group: Any, keys: NDArray[Any]) -> tuple[Ints | None, Ints]:
+        """Return the indices of keys (k,) in a decoded row group (None: all), and their rows."""
+        return None, keys
+
+    def read(
+        self, keys: NDArray[Any], kind: str, use: Callable[[int, Any, Ints, Ints], None]
+    ) -> None:
+        """Call use(file, decoded row group, indices of the keys (n,) in it, their rows) for every
+        row group with some of the keys. Several threads call it at once."""
+        requests = self.row_groups_of(keys)
+
+        def use_group(k: int, group: Any) -> None:
+            i, _, at, keys_here = requests[k]
+            present, rows = self.place(group, keys_here)
+            use(i, group, at if present is None else at[present], rows)
+
+        self.groups.each([(i, number) for i, number, *_ in requests], kind, use_group)
+
+    def fetch(self, states: Ints) -> None:
+        """Read everything that a lookup of these canonical states (n, fields) needs from an object
+        store at once, if it is little, because every request has a latency."""
+        if self.groups.storage.anywhere:
+            fine = states if self.dense else states[fits(self.game.strides, states)]
+            requests = self.row_groups_of(self.keys(np.ascontiguousarray(fine, np.int64)))
+            if len(requests) <= AHEAD:
+                self.groups.fetch((i, number) for i, number, *_ in requests)
+
+    def children(self, edges: Expanded) -> Floats:
+        """Return the payoffs (m, players) of the children of expanded states (n,), in the order of
+        edges. Raises CorruptTableError if a child is missing."""
+        at = np.flatnonzero(np.repeat(~edges.terminal, np.diff(edges.first)))
+        of_children = np.zeros((len(edges.children), self.game.players))
+        states, lookup = edges.children[at], self.lookup
+        payoffs, known = once(self.game, lookup, states)
+        if self.dense and not known.all():  # one step of the rules, for simultaneous moves below
+            each = partial(once, self.game, lookup)
+            payoffs, known = lookup_or_backup(self.game, each, states, self.tolerance)
+        if not known.all():
+            lost = self.game.say(states[np.flatnonzero(~known)[0]])
+            raise CorruptTableError(
+                f"{self.where}: {lost} is not there, and a parent of it is; luckbase solve --force "
+                "of its board makes it again"
+            )
+        of_children[at] = payoffs
+        return of_children
+
+    def taken(self, rows: Rows, q: ActionValues, actors: Ints, states: Ints) -> Ints:
+        """Return the rows (n,) of `q` of the stored best actions of expanded states (n, fields);
+        the earliest of tied actions if none is stored.
+
+        Raises CorruptTableError for an action that its state does not have.
+        """
+        named = {self.game.action_name(a): a for a in set(q.actions.tolist()) if a >= 0}
+        numbers = [named.get(name, -2) for name in rows.labels]
+        best = np.array([*numbers, -1], np.int64)[rows.best]
+        chosen_rows = chosen(q, actors, self.tolerance)
+        stored = np.flatnonzero(q.actions == best[q.states])
+        chosen_rows[q.states[stored]] = stored
+        wrong = np.flatnonzero((best != -1) & (q.actions[chosen_rows] != best))
+        if len(wrong):
+            state = self.game.say(states[wrong[0]])
+            raise CorruptTableError(
+                f"{self.where}: names an action at {state} that it does not allow"
+            )
+        return chosen_rows
+
+    def residuals(self, states: Ints) -> Floats:
+        """Return the Bellman residuals (n,) of solved states (n, fields): the largest difference
+        over players between the stored payoff and the payoff by the rules from stored children.
+
+        Also the error of a wrong best action, or of a wrong margin. In a search, any of tied
+        actions counts as right.
+        """
+        rows, edges = self.stored(states), expand(self.game, states)
+        q = evaluate(edges, self.children(edges))
+        payoffs = q.of_actors(edges.actors)
+        short = np.maximum.reduceat(payoffs, q.first[:-1])[q.states] - payoffs
+        apart = np.abs(q.values - rows.values[q.states]).max(axis=1)
+        at = self.taken(rows, q, edges.actors, states)
+        worse, tie = short[at], self.game.tie_tolerance
+        if self.dense:
+            off = apart[at] - np.minimum(worse, tie)  # a kernel may have what the tied one pays
+            residuals = np.maximum(0.0, np.maximum(off, worse - tie))
+        else:
+            tie = self.tolerance + ROUNDING
+            off = np.minimum.reduceat(np.where(short <= tie, apart, np.inf), q.first[:-1])
+            residuals = np.maximum(off, np.where(worse <= tie, 0.0, worse))
+            assert rows.margins is not None
+            off = distance(margins_of(q, edges.actors, at), rows.margins) / 2
+            residuals = np.maximum(residuals, off)
+        both = np.flatnonzero(edges.kinds == SIMULTANEOUS)
+        if len(both):
+            exact = payoffs_of(edges.kinds, edges.actors, q, self.tolerance)[both]
+            off = np.abs(exact - rows.values[both]).max(axis=1)
+            residuals[both] = np.maximum(off, sums_differ(q, both) / 2)
+        return np.asarray(residuals)
+
+    # --- all rows ----------------------------------------------------------------------------
+
+    def codes_of(self, column: Any) -> NDArray[np.int16]:
+        """Return best actions as indices into `action_names`, which grows; -1 for none."""
+        codes, labels = labelled(column)
+        if labels not in self._codes:
+            self.action_names += [label for label in labels if label not in self.action_names]
+            known = [self.action_names.index(label) for label in labels]
+            self._codes[labels] = np.array([*known, -1], np.int16)
+        numbers = self._codes[labels]
+        if (numbers[:-1] == np.arange(len(labels))).all():
+            return codes  # unchanged: a lookup would take longer than everything else
+        return np.take(numbers, codes, mode="wrap")
+
+    def batches(
+        self, columns: Collection[str] | None, may_hold: MayHold = lambda _: True,
+        entries: Sequence[FileEntry] | None = None,
+    ) -> Iterator[Batch]:  # fmt: skip
+        """Yield the rows of files (default: all), one row group at a time.
+
+        columns: only these, if they exist.
+        may_hold: skips files and row groups by the spans of their columns.
+        """
+        before = 0
+        for entry in self.entries if entries is None else entries:
+            if may_hold(self.constants(entry)):
+                with self.groups.passing(entry) as file:
+                    present = file.schema.names
+                    if not {*self.needed, *(self.columns if self.paid else ())} <= {*present}:
+                        raise file_error(self.groups.storage, file.path, "it lacks a column")
+                    names = [name for name in present if columns is None or name in columns]
+                    names += [name for name in self.needed if name not in names]
+                    numbers = [n for n in range(file.groups) if may_hold(file.spans(n))]
+                    for number in file.ahead(numbers):
+                        start = number * entry.row_group_rows
+                        table = file.read(number, names)
+                        states = partial(self.states_in, entry, start, table)
+                        yield Batch(table, before + start, states)
+            before += entry.rows
+
+    def rows_of(self, batch: Batch) -> Rows:
+        """Return the payoffs and best actions of a batch with these columns."""
+        best, labels = labelled(batch.rows.column("best"))
+        values = np.full((len(best), self.game.players), np.nan)
+        if self.paid:
+            values = stored_payoffs(batch.rows, self.game, self.where)
+        return Rows(batch.states, values, best, labels)
+
+    def scan(self, entries: Sequence[FileEntry] | None = None) -> Iterator[Rows]:
+        """Yield the payoffs and best actions of all rows, as `batches` does."""
+        return map(self.rows_of, self.batches([*self.columns, "best"], entries=entries))
+
+    def draw(self, count: int, seed: int) -> Iterator[Ints]:
+        """Yield about `count` distinct states, drawn uniformly, in key order, in pieces; all states
+        if there are no more."""
+        drawn = drawn_rows(self.rows, count, seed)
+        # Children are spread over the table, so a sample of any usual size takes one pass.
+        for share in np.array_split(drawn, max(1, -(-len(drawn) // (4 * PIECE)))):
+            if len(share):
+                yield self._states_at(share)
+
+    def all_states(self) -> Iterator[Ints]:
+        """Yield every state of the part, in key order, in pieces."""
+        for start in range(0, self.rows, PIECE):
+            yield self._states_at(np.arange(start, min(start + PIECE, self.rows)))
+
+    def _states_at(self, rows: Ints) -> Ints:
+        """Return the states (k, fields) at rows (k,) of the part, k > 0."""
+        ends = np.cumsum([0, *(entry.rows for entry in self.entries)])
+        files = np.searchsorted(ends, rows, side="right") - 1
+        return np.concatenate(
+            [self.states_at(i, rows[files == i] - ends[i]) for i in np.unique(files).tolist()]
+        )
+
+
+def drawn_rows(total: int, count: int, seed: int) -> Ints:
+    """Draw `count` distinct rows of `total` uniformly, ascending; all rows if there are no more."""
+    if count >= total:
+        return np.arange(total)
+    rng = np.random.default_rng(seed)
+    if 2 * count > total:
+        return np.sort(rng.choice(total, count, replace=False))
+    rows = np.unique(rng.integers(0, total, count))
+    while len(rows) < count:  # replace duplicates
+        rows = np.union1d(rows, rng.integers(0, total, count - len(rows)))
+    return rows
+
+
+def by_group(files: Ints, groups: Ints, at: Ints, keys: NDArray[Any]) -> GroupRows:
+    """Group n keys by row group. files, groups, at, keys: (k,), sorted by file and row group; `at`
+    are the indices of the keys."""
+    first = np.flatnonzero(np.diff((files << 32) + groups, prepend=-1))
+    ends = pairwise([*first.tolist(), len(at)])
+    each = zip(files[first].tolist(), groups[first].tolist(), ends, strict=True)
+    return [(i, number, at[a:b], keys[a:b]) for i, number, (a, b) in each]
+
+
+# --- the full table --------------------------------------------------------------------------
+
+
+# --- payoffs of any states -----------------------------------------------------------------------
+
+Lookup = Callable[[Ints], tuple[Floats, NDArray[np.bool_]]]
+"""lookup(states (n, fields)) returns payoffs (n, players) and a mask (n,) of known ones."""
+FEW = 64
+"""Up to this many states are looked up directly, because removing duplicates would take longer."""
+
+
+def once(game: Game, lookup: Lookup, states: Ints) -> tuple[Floats, NDArray[np.bool_]]:
+    """Look up each distinct state only once: neighbours often share children."""
+    if len(states) <= FEW or not fits(game.strides, states).all():
+        return lookup(states)
+    numbering = Numbering()
+    numbers = numbering.enter(pack_all(game.strides, np.ascontiguousarray(states)))
+    first = np.empty(numbering.count, np.int64)
+    first[numbers[::-1]] = np.arange(len(states) - 1, -1, -1)
+    payoffs, known = lookup(states[first])
+    return payoffs[numbers], known[numbers]
+
+
+def lookup_or_backup(
+    game: Game, lookup: Lookup, states: Ints, tolerance: float
+) -> tuple[Floats, NDArray[np.bool_]]:
+    """As `lookup`, and also compute states whose children are all known, by one step of the rules.
+    Of two actions that are closer than `tolerance`, the earlier one is taken."""
+    payoffs, known = lookup(states)
+    missing = np.flatnonzero(~known)
+    if len(missing):
+        edges = expand(game, np.ascontiguousarray(np.asarray(states)[missing]))
+        below, children_known = lookup(edges.children)
+        fine = np.logical_and.reduceat(children_known, edges.first[:-1])
+        q = evaluate(edges, below)
+        values = payoffs_of(edges.kinds, edges.actors, q, tolerance)
+        payoffs[missing[fine]] = values[fine]
+        known = known.copy()
+        known[missing[fine]] = True
+    return payoffs, known

@@ -1,0 +1,501 @@
+"""Why an action is best, in words: the effect of chance, the payoff of a sure action, and
+thresholds.
+
+A claim is a dataclass of numbers; its `str` is a sentence. The numbers come from the moves at the
+state (`cluster.answers.moves`) and from a limited lookup along a field that the game declares, so
+every sentence is supported by the table. Changes are relative to the payoff of the state for the
+player who decides. Changes that the table cannot distinguish from 0 are 0.
+
+>>> with luckbase.open("boards/pig/tiny.toml") as table:
+...     print(*table.why({"mine": 0, "yours": 10, "turn": 4}), sep="\\n")
+Rolling: a 1 (the turn is lost), one in six, costs 35 points; everything else gains 2.9 to 11
+points. Holding: player 1 wins 28%, 33 points less than by rolling. Holding is best nowhere from 1
+point to 19 points in this turn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from luckbase.cluster.answers.answer import Answer
+from luckbase.cluster.answers.lookup import Lookup, OnLevel
+from luckbase.cluster.answers.moves import Move, Moves, Outcome, moves
+from luckbase.solver.game.arrays import Ints
+from luckbase.solver.game.fields import Field, State
+from luckbase.solver.game.game import Game
+from luckbase.solver.game.groups import Groups, TurningPoint
+from luckbase.solver.game.rules import DECISION
+from luckbase.solver.scene import listed
+from luckbase.solver.search.expand import expand, who_acts
+from luckbase.solver.sentences import NUMBERS, Payoffs, capital, noun
+
+MAX_LINE = 256
+"""Maximum number of states looked up along a field around the given one."""
+MAX_NAMED = 4
+"""Maximum number of choices of a strategy in a sentence."""
+SURE = 1 - 1e-9
+
+_DOING = {"bid": "bidding", "flip": "flipping", "hold": "holding", "pass": "passing",
+          "play": "playing", "roll": "rolling", "stick": "sticking",
+          "stop": "stopping", "take": "taking"}  # fmt: skip
+
+
+def about(answer: Answer) -> str:
+    """Return the result of simulated games of each action for the player who decides, with standard
+    errors: ``Play: about 81.2% (± 0.40)``; "" for other payoffs."""
+    if answer.source != "games" or answer.to_act is None:
+        return ""
+    payoffs = answer.origin.payoffs
+    worth = [
+        f"{action.name}: about {payoffs.text(action.value[answer.to_act - 1])} "
+        f"(± {payoffs.size(answer.error)})"
+        for action in answer.actions
+    ]
+    return capital("; ".join(worth))
+
+
+@dataclass(frozen=True)
+class Effect:
+    """Outcomes with similar effects.
+
+    name: of the outcome, if there is only one.
+    count: number of outcomes.
+    low, high: smallest and largest change, with the same sign.
+    """
+
+    name: str | None
+    count: int
+    chance: float
+    low: float
+    high: float
+
+    def text(self, payoffs: Payoffs, subject: str, several: bool) -> str:
+        """Return a clause: ``everything else gains 0.8 to 17 points``."""
+        if self.low == self.high == 0:
+            return f"{subject} {'change' if several else 'changes'} nothing"
+        verb, ends = (
+            ("gain", (self.low, self.high)) if self.high > 0 else ("cost", (self.high, self.low))
+        )
+        return f"{subject} {verb}{'' if several else 's'} {payoffs.span(*map(abs, ends))}"
+
+
+@dataclass(frozen=True)
+class Luck:
+    """The chance outcomes of an action.
+
+    action: None if no player acts.
+    losses: the most important loss, then all others together.
+    rest: all outcomes that cost nothing.
+    cost: average cost of the action; 0 for the best.
+    """
+
+    action: str | None
+    player: int
+    losses: tuple[Effect, ...]
+    rest: Effect | None
+    cost: float
+    payoffs: Payoffs
+
+    def __str__(self) -> str:
+        parts = [
+            effect.text(self.payoffs, self.subject(i, effect), effect.count > 1)
+            for i, effect in enumerate(self.losses)
+        ]
+        if self.rest is not None:
+            others = "everything else" if self.losses else "every outcome"
+            parts.append(self.rest.text(self.payoffs, others, several=False))
+        if self.cost:
+            parts.append(f"on average {self.payoffs.change(self.cost)} less")
+        head = f"for player {self.player}" if self.action is None else doing(self.action)
+        return f"{capital(head)}: {'; '.join(parts)}."
+
+    def subject(self, i: int, effect: Effect) -> str:
+        """Return the outcomes of the i-th loss: ``a whammy, one in six,``."""
+        who = f"{effect.count} {'other ' * (i > 0)}outcomes"
+        return f"{who if effect.name is None else noun(effect.name)}, {often(effect.chance)},"
+
+
+@dataclass(frozen=True)
+class Sure:
+    """An action that leads to one state.
+
+    brings: what happens, if it has a name.
+    up: the player who acts next, with their payoff, if that is not the player who decides.
+    own: payoff of the player who decides.
+    cost: 0 for the best action.
+    than: the best action.
+    """
+
+    action: str
+    player: int
+    brings: str | None
+    up: tuple[int, float] | None
+    own: float
+    cost: float
+    than: str | None
+    payoffs: Payoffs
+
+    def __str__(self) -> str:
+        parts = [self.brings] if self.brings else []
+        if self.up is not None:
+            wins = self.payoffs.of(who := f"player {self.up[0]}", self.up[1])
+            if self.brings and self.brings.startswith(who):
+                parts = [f"{self.brings} and {wins.removeprefix(who).strip()}"]
+            else:
+                parts.append(wins if wins.startswith(who) else f"{who}'s {wins}")
+        payoff = self.payoffs.of(who := f"player {self.player}", self.own)
+        if self.up is not None and not payoff.startswith(who):
+            payoff = f"{who}'s {payoff}"
+        if self.than is not None and self.cost:
+            payoff += f", {self.payoffs.change(self.cost)} less than by {doing(self.than)}"
+        elif self.than is not None:
+            payoff += f", as much as by {doing(self.than)}"
+        return f"{capital(doing(self.action))}: {'; '.join([*parts, payoff])}."
+
+
+@dataclass(frozen=True)
+class Turn:
+    """The threshold of a decision along a field of the state.
+
+    here: the number at the state.
+    first, last: the nearest range of numbers at which `turning.doing` is best; None if there is
+        none.
+    low, high: the range of numbers with a choice.
+    """
+
+    here: int
+    first: int | None
+    last: int | None
+    low: int
+    high: int
+    turning: TurningPoint
+
+    def __str__(self) -> str:
+        say, does, at = self.turning.say, capital(self.turning.doing), self.turning.at
+        span = f"from {say(self.low)} to {say(self.high)}"
+        if self.first is None or self.last is None:
+            return f"{does} is best nowhere {span}{at}."
+        if (self.first, self.last) == (self.low, self.high):
+            return f"{does} is best everywhere {span}{at}."
+        if self.first == self.low:
+            span = f"up to {say(self.last)}"
+        elif self.last == self.high:
+            span = f"from {say(self.first)}"
+        else:
+            span = f"from {say(self.first)} to {say(self.last)}"
+        return f"{does} is best {span}{at}; here it is {say(self.here)}."
+
+
+@dataclass(frozen=True)
+class Mix:
+    """A mixed strategy for simultaneous moves.
+
+    bids: its choices with their probabilities, most likely first.
+    others: the minimum cost of any other choice against the other's strategy; None if there is
+        none.
+    foreseen: the minimum loss of a choice that the other player foresees.
+    sure, reply: the best such choice, and the answer to it.
+    """
+
+    player: int
+    bids: tuple[tuple[str, float], ...]
+    others: float | None
+    foreseen: float
+    sure: str
+    reply: str
+    payoffs: Payoffs
+
+    def __str__(self) -> str:
+        tail = ""
+        if self.others is not None:
+            costs = f"costs {self.payoffs.change(self.others, down=True)} or more"
+            tail = f"any other {costs if self.others else 'may be as good'}"
+        best = "against the other's best play"
+        if not self.foreseen:
+            rest = f"; {tail} {best}" if tail else ""
+            return f"{capital(doing(self.sure))} gives nothing away, though foreseen{rest}."
+        least = self.payoffs.change(self.foreseen, down=True)
+        drawn = [f"{name} with {100 * chance:.0f}%" for name, chance in self.bids[:MAX_NAMED]]
+        drawn += [f"{len(self.bids) - MAX_NAMED} more"] * (len(self.bids) > MAX_NAMED)
+        return (
+            f"Player {self.player} draws: {listed(drawn)}. Each is worth the same {best}"
+            f"{f', {tail}' if tail else ''}. A choice that the other foresees costs "
+            f"{least} or more ({self.sure}, answered by {self.reply})."
+        )
+
+
+Claim = Luck | Sure | Turn | Mix
+
+
+def why(table: Lookup, at: Moves) -> tuple[Claim, ...]:
+    """Return the reasons for the best action: claims about it, the next best and the threshold."""
+    return tuple(_claims(table, at, _line(table, at)))
+
+
+def explain(
+    table: Lookup, state: State, max_states: int = 0, on_level: OnLevel | None = None
+) -> tuple[Moves, tuple[Claim, ...]]:
+    """Return the moves at a state and the reasons for the best action. Raises as `moves` does. From
+    an object store, everything needed is read at once."""
+    far = [part for part in table.parts if part.groups.storage.anywhere]
+    if far:
+        states = _states_read(table.game, state)
+        for part in far:
+            part.fetch(states)
+    at = moves(table, state, max_states, on_level)
+    return at, why(table, at)
+
+
+def _states_read(game: Game, state: State) -> Ints:
+    """Return the states (n, fields) that `moves` and `why` look up."""
+    states = game.canonical_states(game.fields.read(state).reshape(1, -1))
+    edges, field = expand(game, states), _turning_field(game)
+    arrays, actor = [states, edges.children], int(edges.actors[0])
+    if field is not None and actor >= 0:
+        line = _line_through(game, states[0], _column(game, field, actor))
+        arrays.append(game.known_states(game.fields.values(line))[0])
+    return np.concatenate(arrays)
+
+
+def _has_choice(at: Moves) -> bool:
+    """True if one player decides between several actions and the best is known. In a table of
+    decisions, it is the only known action."""
+    answer = at.answer
+    several = len(at.moves) > 1 or answer.decision_only
+    return bool(several) and answer.to_act is not None and answer.best is not None
+
+
+def _claims(table: Lookup, at: Moves, line: Line | None) -> Iterator[Claim]:
+    answer, game = at.answer, table.game
+    payoffs = game.payoffs
+    if at.over:
+        return
+    if answer.strategies is not None:
+        yield from _mix(at, payoffs, table.tolerance)
+    elif at.outcomes:
+        yield from _luck(at.outcomes, None, 0, answer.value[0], 0.0, payoffs, table.tolerance)
+    elif answer.to_act is not None:
+        best_two = [move for move in at.moves[:2] if move.outcomes]
+        for move in best_two:
+            yield from _of_action(table, at, move, payoffs)
+        if len(at.moves) > 1 and (turn := _turn(table, at, line)) is not None:
+            yield turn
+
+
+def reason(table: Lookup, at: Moves) -> str:
+    """Return why the best action beats the next, as one sentence: the cost and probability of the
+    largest loss; "" without a choice.
+
+    >>> reason(table, table.moves({"mine": 0, "yours": 10, "turn": 4}))
+    'a 1 (the turn is lost), one in six, costs 35 points; holding gives away 33 points'
+    """
+    game = table.game
+    if at.answer.decision_only:  # without payoffs, only the threshold is known
+        turn = _turn(table, at, _line(table, at))
+        return "" if turn is None else str(turn).rstrip(".")
+    if at.answer.to_act is None or len(at.moves) < 2:
+        return ""
+    payoffs = game.payoffs
+    best, second = at.moves[:2]
+    clause = f"{doing(second.action.name)} is as good"
+    if second.cost:
+        clause = f"{doing(second.action.name)} gives away {payoffs.change(second.cost)}"
+    lucky = next((move for move in (best, second) if len(move.outcomes) > 1), None)
+    claims = [] if lucky is None else _of_action(table, at, lucky, payoffs)
+    for claim in claims:
+        if isinstance(claim, Luck) and claim.losses:
+            loss = claim.losses[0]
+            costs = loss.text(payoffs, claim.subject(0, loss), loss.count > 1)
+            return f"{costs}; {clause}" if lucky is best else f"{clause} on average: {costs}"
+    return clause
+
+
+def _of_action(table: Lookup, at: Moves, move: Move, payoffs: Payoffs) -> Iterator[Luck | Sure]:
+    answer, slack = at.answer, table.tolerance
+    assert answer.to_act is not None
+    actor, cost = answer.to_act - 1, move.cost or 0.0
+    if len(move.outcomes) > 1:
+        now = answer.value[actor]
+        yield from _luck(move.outcomes, move.action.name, actor, now, cost, payoffs, slack)
+        return
+    (then,) = move.outcomes
+    if len(at.moves) < 2 or then.value is None:
+        return
+    yield Sure(
+        move.action.name, actor + 1, _brings(table.game, answer.state, then),
+        _next_up(table.game, then, actor), move.action.value[actor], cost,
+        None if move.best else answer.best, payoffs,
+    )  # fmt: skip
+
+
+def _brings(game: Game, before: Mapping[str, Any], then: Outcome) -> str | None:
+    """Describe an action with one outcome: what remains of a set, or the outcome's name."""
+    left = []
+    for name in (each.name for each in game.fields if each.is_set or each.blank is not None):
+        old, new = before.get(name), then.state.get(name)
+        if not (isinstance(old, list) and isinstance(new, list)):
+            continue
+        if len(new) < len(old) and set(new) < set(old):
+            left.append(f"leaves {name} {', '.join(map(str, new)) or 'none'}")
+    return "; ".join(left) or (None if "->" in then.name else then.name)
+
+
+def _next_up(game: Game, then: Outcome, actor: int) -> tuple[int, float] | None:
+    """Return the next player and their payoff, if there are three or more and another one acts."""
+    if game.players < 3 or then.value is None:
+        return None
+    up = then.actor
+    return None if up in (-1, actor) else (up + 1, then.value[up] + then.reward[up])
+
+
+def _luck(
+    outcomes: Sequence[Outcome], action: str | None, actor: int, now: float, cost: float,
+    payoffs: Payoffs, slack: float,
+) -> Iterator[Luck]:  # fmt: skip
+    """Yield the changes from `now` by outcomes; none if a payoff is unknown or nothing changes."""
+    priced = [each for each in outcomes if each.value is not None]
+    if len(priced) < len(outcomes):
+        return
+    changes = [each.value[actor] + each.reward[actor] - now for each in priced]  # type: ignore[index]
+    changes = [0.0 if abs(change) <= slack else change for change in changes]
+    if not any(changes):
+        return
+    weights = [each.chance * change for each, change in zip(priced, changes, strict=True)]
+    losing = sorted((k for k, x in enumerate(changes) if x < 0), key=weights.__getitem__)
+    # A loss of at least a third of the total is named; the others are summarized.
+    first = 1 if losing and weights[losing[0]] <= sum(weights[k] for k in losing) / 3 else 0
+    groups = [each for each in (losing[:first], losing[first:]) if each]
+
+    def effect(at: Sequence[int]) -> Effect:
+        name, values = priced[at[0]].name if len(at) == 1 else None, [changes[k] for k in at]
+        return Effect(name, len(at), sum(priced[k].chance for k in at), min(values), max(values))
+
+    rest = [k for k, change in enumerate(changes) if change >= 0]
+    yield Luck(
+        action, actor + 1, tuple(map(effect, groups)), effect(rest) if rest else None,
+        cost, payoffs,
+    )  # fmt: skip
+
+
+def _mix(at: Moves, payoffs: Payoffs, slack: float) -> Iterator[Mix]:
+    answer = at.answer
+    assert answer.strategies is not None
+    rows, columns = answer.strategies
+    payoffs_of_pairs = np.zeros((len(rows), len(columns)))
+    for each in at.outcomes:
+        value = np.nan if each.value is None else each.value[0] + each.reward[0]
+        payoffs_of_pairs[each.pair] += each.weight * value
+    drawn = sorted((each for each in rows if each.chance > 1 - SURE), key=lambda b: -b.chance)
+    if np.isnan(payoffs_of_pairs).any() or len(rows) < 2 or not drawn:
+        return
+    now, names = answer.value[0], {each.name for each in drawn}
+    others = [now - each.value[0] for each in answer.actions if each.name not in names]
+    least = min(others, default=None)
+    if least is not None and least <= slack:
+        least = 0.0
+    sure = int(np.argmax(payoffs_of_pairs.min(axis=1)))
+    foreseen = now - float(payoffs_of_pairs[sure].min())
+    yield Mix(
+        1, tuple((each.name, each.chance) for each in drawn), least,
+        0.0 if foreseen <= slack else foreseen, rows[sure].name,
+        columns[int(np.argmin(payoffs_of_pairs[sure]))].name, payoffs,
+    )  # fmt: skip
+
+
+# --- where it turns ------------------------------------------------------------------------------
+
+
+Line = tuple[Ints, list[str]]
+"""States (n, fields), ascending and without gaps, that differ in one number and at which the same
+player has a choice; and the best actions there."""
+
+
+def _turning_field(game: Game) -> Field | None:
+    groups = game.get(Groups)
+    if groups is None or groups.turning is None:
+        return None
+    return next(each for each in game.fields if each.name == groups.turning.field)
+
+
+def _column(game: Game, field: Field, actor: int) -> int:
+    """Return the column of a field in a state; of the decider's number if each player has one."""
+    return game.columns.index(field.columns[actor if field.length > 1 else 0])
+
+
+def _line_through(game: Game, state: Ints, column: int) -> Ints:
+    """Return states (n, fields), at most `MAX_LINE`, that differ from `state` in one column."""
+    low, high = game.fields.bounds[:, column].tolist()
+    now, each_way = int(state[column]), MAX_LINE // 2
+    line = np.arange(max(low, now - each_way), min(high, now + each_way - 1) + 1)
+    states = np.repeat(state[None], len(line), axis=0)
+    states[:, column] = line
+    return states
+
+
+def _line(table: Lookup, at: Moves) -> Line | None:
+    """Return the states around this one that differ only in the field along which decisions turn,
+    and their best actions. Return None if no such field or no choice exists."""
+    game, field = table.game, _turning_field(table.game)
+    if field is None or not _has_choice(at):
+        return None
+    actor = (at.answer.to_act or 0) - 1
+    column = _column(game, field, actor)
+    numbers = _line_through(game, at.numbers, column)
+    reached, sound = game.known_states(game.fields.values(numbers))
+    names = table.stored_best(np.ascontiguousarray(reached))
+    # A user's game need not accept states that the table does not hold.
+    stored = np.array([name is not None for name in names], bool)
+    stored &= reached[:, column] == numbers[sound][:, column]
+    kinds, actors = who_acts(game, reached[stored])
+    kept = np.flatnonzero(stored)[(kinds == DECISION) & (actors == actor)]
+    runs = np.split(kept, np.flatnonzero(np.diff(reached[kept, column]) > 1) + 1)
+    now = at.numbers[column]
+    run = next((run for run in runs if (reached[run, column] == now).any()), kept[:0])
+    return reached[run], [str(names[k]) for k in run.tolist()]
+
+
+def _turn(table: Lookup, at: Moves, line: Line | None) -> Turn | None:
+    groups = table.game.get(Groups)
+    if line is None or groups is None or groups.turning is None or len(line[0]) < 2:
+        return None
+    (states, best), turning = line, groups.turning
+    actor = (at.answer.to_act or 0) - 1
+    numbers = turning.number(np.concatenate([states, at.numbers[None]]), actor)
+    numbers, now = numbers[:-1], int(numbers[-1])
+    offered = any(turning.takes(move.action.name) for move in at.moves)
+    if not (offered or at.answer.decision_only):
+        return None
+    takes = np.array([0, *map(turning.takes, best), 0], np.int8)
+    edges = np.flatnonzero(takes[1:] != takes[:-1])
+    spans = list(zip(numbers[edges[::2]].tolist(), numbers[edges[1::2] - 1].tolist(), strict=True))
+    first, last = min(
+        spans, key=lambda span: max(span[0] - now, now - span[1], 0), default=(None, None)
+    )
+    return Turn(now, first, last, int(numbers[0]), int(numbers[-1]), turning)
+
+
+# --- words ---------------------------------------------------------------------------------------
+
+
+def doing(action: str) -> str:
+    """Return an action as a gerund: ``passing to 3``; unknown verbs in quotation marks."""
+    verb, *rest = action.split(" ")
+    return " ".join([_DOING[verb], *rest]) if verb in _DOING else f"'{action}'"
+
+
+@lru_cache(1024)
+def often(chance: float) -> str:
+    """Return a probability in words: ``one in six``, ``5 in 18``, ``16.4%``."""
+    fraction = Fraction(chance).limit_denominator(36)
+    over, under = fraction.numerator, fraction.denominator
+    if not fraction or abs(fraction - chance) > 1e-9:
+        return f"{100 * chance:.3g}%"
+    if under >= len(NUMBERS):
+        return f"{over} in {under}"
+    return f"{NUMBERS[over]} in {NUMBERS[under]}"

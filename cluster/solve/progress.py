@@ -1,0 +1,315 @@
+"""The progress and the result of a solve, for the process that started it and for others.
+
+During a solve, ``running.json`` in the table's folder is rewritten every second. Events are added
+to ``log/<time>.log``: nodes that join, leave or are excluded; faults; and the progress every
+minute.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import socket
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import Field, PlainSerializer, computed_field
+
+from luckbase.cluster.machine import resident_memory
+from luckbase.cluster.store import RUNNING
+from luckbase.cluster.store.manifest import FileEntry, Goal, Manifest
+from luckbase.cluster.store.provenance import Origin
+from luckbase.cluster.store.storage import Folder, open_own, storage_at
+from luckbase.solver import sentences
+from luckbase.solver.errors import StoreError
+from luckbase.solver.result import AsText, Flat, OrNull, PythonOnly, Result, Rounded
+from luckbase.solver.sentences import html_facts, many
+
+WRITE_SECONDS = 1.0
+LOG_SECONDS = 60.0
+LOG_NAME = r"log/[0-9]{8}T[0-9]{6}\.[0-9]{6}-[0-9]+\.log"
+LOGS = 20
+"""Number of logs kept for a table."""
+MIN_SHARE = 0.01
+"""Share of the work after which the pace is meaningful: the first shards are the smallest."""
+Seconds = Annotated[float, PlainSerializer(lambda value: round(value, 3), return_type=float)]
+
+
+@dataclass(frozen=True)
+class Progress(Result):
+    """The progress of a solve: shards and rows of this run, and seconds since it started."""
+
+    shards: int
+    shards_total: int
+    rows: Annotated[int, Field(serialization_alias="states")]
+    """If the number of states is not known yet: the states found."""
+    rows_total: Annotated[int, Field(serialization_alias="states_total")]
+    seconds: Rounded
+    compiling: PythonOnly[bool] = False
+    """True before the solve begins; everything else is then 0."""
+    finding: OrNull[str] = ""
+    """The current place of a search that is finding its states."""
+    of: PythonOnly[str] = "tiers"
+    """The name of shards in messages."""
+    before: PythonOnly[int] = 0
+    """Rows that existed when it started."""
+    json_order = (
+        "shards", "shards_total", "states", "states_total", "seconds", "states_a_second",
+        "finding", "seconds_left",
+    )  # fmt: skip
+
+    @property
+    def rate(self) -> float:
+        """Rows per second of this run."""
+        return (self.rows - self.before) / self.seconds if self.seconds > 0 else 0.0
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def states_a_second(self) -> int:
+        """`rate` as an integer."""
+        return round(self.rate)
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def seconds_left(self) -> float | None:
+        """Estimated seconds until the end; None if unknown."""
+        left = self.left() if self.rows_total else None
+        return None if left is None else round(left, 1)
+
+    @property
+    def parts(self) -> tuple[int, int]:
+        """Done and total: states, or shards if the number of states is unknown."""
+        known = (self.rows, self.rows_total)
+        return known if self.rows_total else (self.shards, self.shards_total)
+
+    @property
+    def text(self) -> str:
+        """The speed, and the number of finished shards, as text."""
+        rate = f"{sentences.count(self.rate)} states/s"
+        if self.finding:
+            return f"{found_so_far(self.rows, self.finding)}, {rate}"
+        if not self.shards_total:
+            return rate
+        what = self.of if self.rows_total else "shards"
+        return f"{rate}, {self.shards} of {many(self.shards_total, what.removesuffix('s'))}"
+
+    def left(self, compiled: float = 0.0) -> float | None:
+        """Estimate the remaining seconds at the pace so far; None before the pace is known.
+
+        compiled: seconds spent compiling, which do not count.
+        """
+        done, total = self.parts
+        working, new = self.seconds - compiled, done - (self.before if self.rows_total else 0)
+        if not total or new < MIN_SHARE * total or working <= 0:
+            return None
+        return working * max(0, total - done) / new
+
+
+def found_so_far(states: int, finding: str) -> str:
+    """Return the number of states that a search has found, and its current place."""
+    return f"{sentences.counted(states, 'state')} found, {finding}"
+
+
+@dataclass(frozen=True)
+class Solved(Result):
+    """The result of a solve; 0 or empty if the table was complete. Numbers count states."""
+
+    origin: Flat[Origin]
+    table: AsText[Path]
+    manifest: PythonOnly[Manifest]
+    goal: PythonOnly[Goal]
+    """The goal of the solve."""
+    kept: int = 0
+    """States that existed before."""
+    states: Annotated[int, Field(serialization_alias="solved_now")] = 0
+    """New states."""
+    damaged: tuple[str, ...] = ()
+    """A sentence for each damaged file that was replaced."""
+    shards: int = 0
+    """Number of shards solved."""
+    seconds: Seconds = 0.0
+    """Wall time from the first shard to the last commit, including the start of Ray."""
+    solve_seconds: Seconds = 0.0
+    """Total time of all workers."""
+    peak_memory: int = 0
+    """Peak bytes of this process and the workers together (`memory_used`)."""
+    workers: int = 1
+    ray: bool = False
+
+    @property
+    def searched(self) -> bool:
+        """True for a search, False for a full table."""
+        return self.goal.roots is not None
+
+    @property
+    def files(self) -> list[FileEntry]:
+        """The table's files; for a search, those of its part."""
+        manifest = self.manifest
+        return manifest.of_part(self.goal.part) if self.searched else [*manifest.files.values()]
+
+    @computed_field(alias="states")  # type: ignore[prop-decorator]
+    @property
+    def rows(self) -> int:
+        """Distinct states in the files."""
+        return sum(entry.rows for entry in self.files) if self.searched else self.manifest.rows
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def bytes(self) -> int:
+        """Size of the files."""
+        return sum(entry.bytes for entry in self.files)
+
+    def _repr_html_(self) -> str:
+        manifest = self.manifest
+        how = many(self.workers, "Ray worker" if self.ray else "thread")
+        rows = [("states", f"{self.states:,} solved now, {self.kept:,} were there"),
+                ("table", f"{many(manifest.rows, 'state')} in {many(len(manifest.files), 'file')}, "
+                          f"{sentences.size(manifest.bytes)}"),
+                ("time", f"{sentences.duration(self.seconds)} with {how}" * bool(self.shards)),
+                ("memory", sentences.size(self.peak_memory) * bool(self.peak_memory)),
+                ("payoffs within", sentences.bound(manifest.error(self.goal.part))),
+                ("where", str(self.table))]  # fmt: skip
+        return html_facts(f"{manifest.head.board} is solved", rows)
+
+
+@dataclass(frozen=True)
+class SolvedTiers(Solved):
+    """The result of solving a full table."""
+
+    shards: PythonOnly[int] = 0
+    solve_seconds: Annotated[Seconds, Field(serialization_alias="kernel_seconds")] = 0.0
+    again: Annotated[int, Field(serialization_alias="solved_again")] = 0
+    """States solved again because other shards read them."""
+    read: Annotated[int, Field(serialization_alias="read_back")] = 0
+    """States read back because other shards read them."""
+    again_seconds: PythonOnly[float] = 0.0
+    """Kernel seconds for `again`."""
+    compile_seconds: Seconds = 0.0
+    """Before the first shard."""
+    json_order = (
+        "board", "options", "solve_id", "stale", "table", "states", "tiers", "bytes", "kept",
+        "solved_again", "read_back", "solved_now", "damaged", "seconds", "states_per_second",
+        "compile_seconds", "kernel_seconds", "peak_memory", "workers", "ray",
+    )  # fmt: skip
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def tiers(self) -> int:
+        """Number of files in the table."""
+        return len(self.manifest.files)
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def states_per_second(self) -> int | None:
+        """From start to end."""
+        done = self.states + self.again + self.read
+        return round(done / self.seconds) if self.seconds else None
+
+
+@dataclass(frozen=True)
+class SolvedSearch(Solved):
+    """The result of a search."""
+
+    edges: int = 0
+    """Number of expanded edges."""
+    levels: int = 0
+    """Number of levels; 0 if solved in one piece."""
+    stages: int = 0
+    bytes_a_state: Rounded = 0.0
+    """Bytes of arrays for each state, if solved in one piece."""
+    json_order = (
+        "board", "options", "solve_id", "stale", "table", "states", "bytes", "kept", "solved_now",
+        "damaged", "edges", "overlap", "levels", "stages", "shards", "seconds", "solve_seconds",
+        "bytes_a_state", "peak_memory", "workers", "ray",
+    )  # fmt: skip
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def overlap(self) -> float:
+        """States solved divided by distinct states: always 1, because shards are disjoint."""
+        return 1.0
+
+
+def _now() -> datetime:
+    return datetime.now().astimezone()
+
+
+class Watch:
+    """Writes the progress of a solve to its folder; a context manager."""
+
+    def __init__(
+        self, table: Path, on_progress: Callable[[Progress], None], on_note: Callable[[str], None]
+    ) -> None:
+        self.table, self.on_progress, self.on_note = table, on_progress, on_note
+        self.began, self.last_note = _now(), ""
+        self._written = self._logged = float("-inf")
+        self._storage, self._text = storage_at(table), ""
+        self._log = f"log/{self.began:%Y%m%dT%H%M%S.%f}-{os.getpid()}.log"
+
+    def __enter__(self) -> Watch:
+        logs = [name for name in self._storage.list("log/") if re.fullmatch(LOG_NAME, name)]
+        for old in logs[: -LOGS + 1]:
+            with suppress(OSError):
+                self._storage.delete(old)
+        self.note(f"a solve begins: process {os.getpid()} on {socket.gethostname()}", tell=False)
+        return self
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        end = "the solve is done" if error is None else f"the solve ends: {error!s}"
+        self.note(end, tell=False)
+        with suppress(OSError, StoreError):
+            if self._storage.anywhere:  # objects cannot be appended to
+                self._storage.put(self._log, self._text.encode())
+            self._storage.delete(RUNNING)
+
+    def note(self, text: str, *, tell: bool = True) -> None:
+        """Record an event for the user. tell: if False, write it only to the log."""
+        now = _now()
+        if tell:
+            self.last_note = f"{now:%H:%M:%S} {text}"
+            self.on_note(text)
+        line = f"{now.isoformat(timespec='seconds')} {text}\n"
+        if self._storage.anywhere:
+            self._text += line
+            return
+        with suppress(OSError, StoreError), open_own(Folder(self.table).path_to(self._log)) as file:
+            file.write(line)
+
+    def show(self, progress: Progress, doing: list[dict[str, Any]]) -> None:
+        """Report the progress. doing: the work of each machine."""
+        self.on_progress(progress)
+        now = time.monotonic()
+        if now - self._written < WRITE_SECONDS:
+            return
+        self._written = now
+        content = {
+            "host": socket.gethostname(), "process": os.getpid(),
+            "since": self.began.isoformat(timespec="seconds"),
+            "at": _now().isoformat(timespec="seconds"),
+            **progress.as_json(), "nodes": doing, "memory": resident_memory(),
+            "last_note": self.last_note,
+        }  # fmt: skip
+        self._write(json.dumps(content))
+        if now - self._logged >= LOG_SECONDS:
+            self._logged = now
+            at = f"{progress.shards} of {many(progress.shards_total, 'shard')}"
+            self.note(
+                f"{at}, {many(progress.rows, 'state')}, {many(len(doing), 'node')}", tell=False
+            )
+
+    def _write(self, content: str) -> None:
+        with suppress(OSError, StoreError):  # a full disk stops the solve elsewhere, with a message
+            if self._storage.anywhere:
+                self._storage.put(RUNNING, content.encode())
+                return
+            beside = self.table / f".{RUNNING}.{os.getpid()}"  # not flushed: losing it does no harm
+            beside.unlink(missing_ok=True)
+            with beside.open("x") as file:
+                file.write(content)
+            beside.replace(self.table / RUNNING)

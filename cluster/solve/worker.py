@@ -1,0 +1,429 @@
+"""Workers: each task returns its payoffs, its file and a receipt.
+
+A **task** says where the payoffs are that it reads, and where to put its own. Its **job** does the
+work on any machine: it solves a tier or part of a tier (`tiers`), or does a step of a search by
+stages (`cluster.search.tasks`). If the worker's machine can reach the table (a URI, or a shared
+folder that contains a certain file), it writes its files there; otherwise it returns their bytes to
+the driver. Data needed only during the solve, such as stage files and spilled payoffs, is on each
+machine's own disk (`TableLocation.scratch`).
+
+Workers are threads of this process (`Threads`) or tasks of Ray (`ray`). The kernel and the Parquet
+writer release Python's global lock, so threads use all cores.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import mmap
+import os
+import shutil
+import socket
+import tempfile
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from types import SimpleNamespace
+from typing import Any, Protocol
+
+import numpy as np
+
+from luckbase.cluster.machine import MemoryUsed, memory_used, process_name
+from luckbase.cluster.store.format import Written, put_file
+from luckbase.cluster.store.manifest import FileEntry, placed
+from luckbase.cluster.store.storage import Folder, Memory, Storage, in_threads, is_uri, storage_at
+from luckbase.solver.errors import WorkerError
+from luckbase.solver.game.arrays import Floats
+
+PUT_AT_ONCE = 4
+"""Files of a task that are written at once, because an object store takes its time for each."""
+Stop = Callable[[], bool]
+Sent = Mapping[str, bytes]
+"""The table's files that were sent with a task, by name."""
+Out = Floats | None
+"""The array for a job's own payoffs; None to create one."""
+Steps = Iterator[Any]
+"""Yielded by a job: its own payoffs, or None if they are not to be kept; then, once its files are
+written, its receipt with the bytes of files that must be sent, by place."""
+
+
+class PayoffsLostError(WorkerError):
+    """Payoffs or stage files were lost with their machines and must be computed again."""
+
+
+class NotSeenError(WorkerError):
+    """A job reads files that its machine cannot reach; they must be sent with it."""
+
+    def __init__(self, names: tuple[str, ...]) -> None:
+        super().__init__("files of the table that are read are not to be seen any more")
+        self.names = names
+
+
+@dataclass(frozen=True)
+class TableLocation:
+    """The location of a table.
+
+    table: its folder or URI.
+    probe_file: a file in the folder that shows whether a machine shares the folder.
+    apart: the folder, on each machine's own disk, for data needed only during the solve; "" if that
+        is in the table's folder.
+    writer: the id of the driver's writer (`cluster.store.writer`).
+    """
+
+    table: Path
+    probe_file: str
+    apart: str = ""
+    writer: str = ""
+
+    @property
+    def scratch(self) -> Path:
+        """This machine's folder for data that is needed only during the solve."""
+        return Path(tempfile.gettempdir()) / self.apart if self.apart else self.table
+
+    @property
+    def spill(self) -> Path:
+        """The folder for payoffs that do not fit into this machine's memory."""
+        return self.spill_of(self.writer)
+
+    def spill_of(self, writer: str) -> Path:
+        """Return the folder for spilled payoffs of a writer."""
+        return self.scratch / f"spill.{writer}"
+
+    @contextmanager
+    def stage_file(self, place: str) -> Iterator[Path]:
+        """Yield a temporary path for a stage file; delete the file at the end. Raises OSError that
+        names the full disk."""
+        path = self.scratch / place
+        try:
+            if self.apart:
+                self.scratch.mkdir(mode=0o700, exist_ok=True)  # in a public folder
+            path = Folder(self.scratch).temporary(place)
+            yield path
+        except OSError as error:
+            if not self.apart:
+                raise
+            where = f"{path.parent} on {socket.gethostname()}"
+            raise OSError(error.errno, error.strerror or str(error), where) from None
+        finally:
+            path.unlink(missing_ok=True)
+
+    def keep(self, name: str, path: Path) -> None:
+        """Move a stage file to this machine's folder. It is not flushed: after a power failure its
+        states are found again."""
+        os.replace(path, self.scratch / name)
+
+    def read(self, name: str) -> bytes | None:
+        """Return a stage file of this machine; None if it is not here."""
+        with suppress(FileNotFoundError):
+            return Folder(self.scratch).read(name)
+        return None
+
+    def delete(self, names: Iterable[str] | None = None) -> None:
+        """Delete stage files of this machine; without names, its whole folder."""
+        if names is None and self.apart:
+            shutil.rmtree(self.scratch, ignore_errors=True)
+        for name in names or ():
+            Folder(self.scratch).delete(name)
+
+    @property
+    def shared(self) -> bool:
+        """True if this machine can reach the table."""
+        return is_uri(self.table) or (self.table / self.probe_file).exists()
+
+    def source(self, names: Sequence[str], sent: Sent) -> Storage:
+        """Return the storage to read these files from: the table, or the files that were sent.
+        Raises NotSeenError."""
+        if sent.keys() & set(names):
+            return Memory(sent)
+        if names and not self.shared:
+            raise NotSeenError(tuple(names))
+        return storage_at(self.table)
+
+    @contextmanager
+    def storage(self) -> Iterator[Storage]:
+        """Yield the storage to write to: the table if it can be reached, otherwise memory."""
+        if self.shared:
+            yield storage_at(self.table)
+            return
+        memory = Memory()
+        try:
+            yield memory
+        finally:
+            memory.close()
+
+
+class Job(Protocol):
+    """The work of a task. Picklable."""
+
+    def compile(self) -> None:
+        """Compile, or load, the functions that the job needs."""
+
+    def run(self, payoffs: Sequence[Any], sent: Sent, out: Out, stop: Stop) -> Steps:
+        """Do the work. payoffs: for each tier that it reads, an array, or arrays of its parts by
+        number.
+
+        Raises Stopped soon after `stop()` returns True; NotSeenError before it yields anything.
+        """
+
+
+@dataclass(frozen=True)
+class PayoffPlace:
+    """Where the payoffs of a shard are kept for other shards.
+
+    tier: index of the tier.
+    shape: of the tier's array.
+    span: the shard's rows of the tier.
+    part, parts: the shard is part `part` of `parts`.
+    """
+
+    tier: int
+    shape: tuple[int, ...]
+    span: tuple[int, int]
+    part: int = 0
+    parts: int = 1
+
+
+@dataclass(frozen=True)
+class Task:
+    """A task for a worker.
+
+    memory: bytes that it needs.
+    reads: the payoffs that it reads, by `PayoffPlace.tier`.
+    keep: where its own payoffs are kept, if they are.
+    stage_file: the stage file that it reads, if any.
+    cores: number of cores to use.
+    early: True if its first result is for the driver.
+    """
+
+    shard: int
+    job: Job
+    memory: int
+    reads: tuple[int, ...] = ()
+    keep: PayoffPlace | None = None
+    stage_file: str = ""
+    cores: int = 1
+    early: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Receipt:
+    """The result of a task, made by the worker at the end."""
+
+    shard: int
+    solve_seconds: float
+    files: dict[str, FileEntry] = field(default_factory=dict)
+    """The requested files, by name."""
+    process: str = field(default_factory=process_name)
+    peak: MemoryUsed = field(default_factory=memory_used)
+    """Peak memory of the process."""
+    sent: bool = False
+    """True if the files' bytes were returned and are not yet in the table."""
+    stage_file: str = ""
+    """The stage file left on the machine's disk."""
+
+    def with_files(
+        self, storage: Storage, writer: str, written: Sequence[Written]
+    ) -> tuple[Receipt, dict[str, bytes] | None]:
+        """Return the receipt after moving files to the writer's places. If they were written to
+        memory, also return their bytes by place."""
+
+        def put(file: Written) -> FileEntry:
+            at = placed(file.entry.name, writer)
+            return file.entry.placed(at) if in_memory else put_file(storage, at, file)
+
+        in_memory = isinstance(storage, Memory)
+        files = {entry.name: entry for entry in in_threads(put, written, PUT_AT_ONCE)}
+        content = {files[entry.name].place: path.read_bytes() for entry, path in written
+                   if in_memory}  # fmt: skip
+        return replace(self, files=files, sent=in_memory), content if in_memory else None
+
+    def arrived(self, storage: Storage, content: Mapping[str, bytes]) -> Receipt:
+        """Return the receipt after writing files whose bytes were returned, by place. Raises
+        WorkerError if a file's hash is wrong."""
+        files = {}
+        for name, entry in self.files.items():
+            path = storage.written(entry.place, content[entry.place])
+            if hashlib.sha256(content[entry.place]).hexdigest() != entry.sha256:
+                raise WorkerError(f"{path}: its bytes changed on the way from {self.process}")
+            files[name] = put_file(storage, entry.place, Written(entry, path))
+        return replace(self, files=files)
+
+
+@dataclass(frozen=True)
+class PayoffsReady:
+    """The payoffs of a shard are ready for its readers; its file is still being written."""
+
+    shard: int
+
+
+class Workers(Protocol):
+    """The driver's interface to workers. They keep payoffs of tiers if tasks request it, pass them
+    to the tasks that read them, and drop them on request."""
+
+    @property
+    def slots(self) -> int:
+        """The number of tasks they run at once; may change."""
+
+    @property
+    def widest(self) -> int:
+        """The largest number of cores that a task can have on any machine."""
+
+    def submit(self, task: Task) -> None:
+        """Start a task. The payoffs that it reads must be kept."""
+
+    def wait_one(self, seconds: float) -> Any:
+        """Return the next event, or None if there is none in this time.
+
+        An event is `PayoffsReady` for a kept shard or the first result of an early task (possibly
+        several times), or a receipt. Raises the exception that a task raised.
+        """
+
+    def drop(self, tier: int) -> None:
+        """Delete the payoffs of the tier with this index."""
+
+    def delete(self, names: Iterable[str] | None = None) -> None:
+        """Delete these stage files; without names, all temporary data."""
+
+    def doing(self) -> list[dict[str, Any]]:
+        """Return each machine's name, number of slots and running shards."""
+
+    def check_memory(self, needed: int, smaller: str) -> None:
+        """Raise MemoryLimitError if no machine has enough memory for a shard. smaller: a change
+        that would take less."""
+
+    def forget(self) -> None:
+        """Cancel all tasks and delete all payoffs."""
+
+
+class Threads:
+    """Workers that are threads of this process. `close` ends them."""
+
+    def __init__(self, count: int, pool: Pool, location: TableLocation) -> None:
+        """pool: provides the arrays for kept payoffs."""
+        self.slots = self.widest = count
+        self._arrays, self._location = pool, location
+        self._pool = ThreadPoolExecutor(count, thread_name_prefix="luckbase")
+        self._stop = threading.Event()
+        self._tasks: dict[Future[Any], int] = {}
+        self._events: SimpleQueue[Any] = SimpleQueue()
+        self._kept: dict[int, Floats] = {}
+
+    def submit(self, task: Task) -> None:
+        payoffs, out, keep = [self._kept[tier] for tier in task.reads], None, task.keep
+        if keep is not None:
+            if keep.tier not in self._kept:
+                self._kept[keep.tier] = self._arrays.take(keep.shape)
+            out = self._kept[keep.tier]
+            out = out if keep.parts == 1 else out[slice(*keep.span)]
+        future = self._pool.submit(self._work, task, payoffs, out)
+        self._tasks[future] = task.shard
+        future.add_done_callback(self._events.put)
+
+    def _work(self, task: Task, payoffs: list[Floats], out: Floats | None) -> Any:
+        steps = task.job.run(payoffs, {}, out, self._stop.is_set)
+        first = next(steps)
+        if task.early or out is not None:
+            self._events.put(first if task.early else PayoffsReady(task.shard))
+        receipt, _ = next(steps)
+        return receipt
+
+    def wait_one(self, seconds: float) -> Any:
+        try:
+            event = self._events.get(timeout=seconds)
+        except Empty:
+            return None
+        if not isinstance(event, Future):
+            return event
+        del self._tasks[event]
+        return event.result()
+
+    def drop(self, tier: int) -> None:
+        self._arrays.give(self._kept.pop(tier))
+
+    def delete(self, names: Iterable[str] | None = None) -> None:
+        self._location.delete(names)
+
+    def doing(self) -> list[dict[str, Any]]:
+        return [{"node": "this process", "slots": self.slots, "shards": list(self._tasks.values())}]
+
+    def check_memory(self, needed: int, smaller: str) -> None:
+        """Nothing to do: `tiers.check_room` checks before the solve."""
+
+    def forget(self) -> None:
+        for future in self._tasks:
+            future.cancel()
+        wait(self._tasks)
+        self._tasks, self._events = {}, SimpleQueue()
+        for tier in list(self._kept):
+            self.drop(tier)
+
+    def close(self) -> None:
+        """Stop tasks between planes and wait for them."""
+        self._stop.set()
+        self._pool.shutdown(wait=True, cancel_futures=True)
+
+
+def writable(array: Floats) -> Floats:
+    """Return the same memory as a writable array, because compiled functions treat read-only arrays
+    as another type and would be compiled again. They do not write to it."""
+    if array.flags.writeable:
+        return array
+    interface = dict(array.__array_interface__)
+    interface["data"] = interface["data"][0], False
+    return np.asarray(SimpleNamespace(__array_interface__=interface, owner=array))
+
+
+ROOMY = 1.5
+"""A used array may be this many times as large as needed."""
+
+
+class Pool:
+    """The arrays of payoffs of a run. Not thread-safe.
+
+    Touching fresh memory costs more than the kernel, so arrays are reused. Arrays beyond the pool's
+    bytes are mapped from unnamed files, whose pages the system can evict.
+    """
+
+    def __init__(self, memory: int, folder: Path, kind: Any = np.float64) -> None:
+        """memory: bytes for arrays in memory.
+        folder: the folder for larger ones.
+        kind: the arrays' number type.
+        """
+        self._memory, self._folder, self._kind = memory, folder, np.dtype(kind)
+        self._free: list[Floats] = []
+        self._bytes = 0
+
+    def take(self, shape: tuple[int, ...]) -> Floats:
+        """Return an uninitialized array of this shape, a view of a buffer that `give` takes back.
+        Raises OSError if the disk is full."""
+        needed = int(np.prod(shape))
+        fitting = [i for i, b in enumerate(self._free) if needed <= b.size <= ROOMY * needed]
+        if fitting:
+            buffer = self._free.pop(min(fitting, key=lambda i: self._free[i].size))
+        else:
+            while self._free and self._bytes + self._kind.itemsize * needed > self._memory:
+                smallest = min(range(len(self._free)), key=lambda i: self._free[i].size)
+                self._bytes -= self._free.pop(smallest).nbytes  # keep the largest: slow to touch
+            if self._bytes + self._kind.itemsize * needed > self._memory:
+                buffer = self._in_a_file(needed)
+            else:
+                buffer = np.empty(needed, self._kind)
+                self._bytes += buffer.nbytes
+        return buffer[:needed].reshape(shape)
+
+    def give(self, array: Floats) -> None:
+        """Take back an array that is no longer read."""
+        buffer = array.base
+        if buffer is not None and buffer.base is None:  # a file ends with its last reader
+            self._free.append(buffer)
+
+    def _in_a_file(self, size: int) -> Floats:
+        self._folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=self._folder) as file:
+            needed = self._kind.itemsize * max(1, size)
+            os.posix_fallocate(file.fileno(), 0, needed)  # a full disk raises an error here
+            mapped = mmap.mmap(file.fileno(), needed)
+        return np.frombuffer(mapped, self._kind)

@@ -1,0 +1,381 @@
+"""The files of a table: their names, columns and encodings, and columns between numpy and Arrow.
+
+docs/reference/table-format.md describes them, for the full table (``tiers/``) and for searches
+(``search-<id>/``). A tier of more than `FILE_ROWS` rows is cut into files of nearly the same size.
+A tier that its game solves in parts (`Layout.parts`) has a file a part. So several cores write at
+once, and the bytes depend on the board alone. A row group has about 65,000 rows, a multiple of the
+game's block.
+
+Measured on a $500 tier of 3.9 M rows (`python -m tests.bench store`): the three payoffs as
+byte-stream-split with zstd level -1 take 4.2 bytes a row (plain lz4 5.2, plain zstd 4.5, pyarrow's
+defaults 8.9 and twice the time); the state columns written plain with lz4 take .24 bytes and 17 ns
+a row (dictionary with zstd .10 bytes and 52 ns), the constant columns .09 bytes and 6 ns. `best`
+takes .03 bytes and 5 ns. Statistics, by which engines prune, are kept for the first two columns
+that are not constant; for others they cost more time than they save.
+
+Columns move between numpy and Arrow without copies where possible. pyarrow's own conversions
+(`pa.array`, `to_numpy`) first import pandas if it is installed, which takes half as long as an
+answer.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from luckbase.cluster.store import FORMAT
+from luckbase.cluster.store.manifest import KEY_SHIFT, TIERS, FileEntry, solver_version
+from luckbase.cluster.store.parquet import Writer
+from luckbase.cluster.store.storage import Storage
+from luckbase.solver.errors import CorruptTableError
+from luckbase.solver.game.arrays import Coded, Decisions, Floats, Runs
+from luckbase.solver.game.capabilities import Layout, rounding
+from luckbase.solver.game.game import Game
+
+FILE_ROWS = 1 << 24
+"""Approximate maximum rows of a file of a full table: about 80 MB and 1.4 core seconds."""
+ROW_GROUP = 65_536
+"""Approximate rows of a row group; a lookup decodes one in 1 ms."""
+ROUNDED = 1e-6
+"""Tolerance of stored payoffs outside the game's range, relative to its ends."""
+NULLABLE = ("best", "margin")
+"""Columns that may hold nulls."""
+ASCENDING = ("key",)
+"""Columns stored as differences, which takes a twentieth of the bytes and half the time."""
+
+
+class Written(NamedTuple):
+    """A file that a worker wrote to a temporary place.
+
+    entry: its manifest entry, without the time of its payoffs.
+    path: the temporary place.
+    """
+
+    entry: FileEntry
+    path: Path
+
+
+def tier_stem(layout: Layout[Any], tier: Any) -> str:
+    """Return the name of a tier's files without folder and suffix."""
+    return ".".join(f"{name}-{value}" for name, value in layout.tier_fields(tier).items()) or "all"
+
+
+class TierFile(NamedTuple):
+    """A file of the full table.
+
+    part: part of the tier (`Layout.parts`).
+    start, stop: range of rows, counted from the part's first row.
+    first: row of the tier at which the part begins.
+    """
+
+    name: str
+    part: int
+    start: int
+    stop: int
+    first: int = 0
+
+    @property
+    def rows(self) -> tuple[int, int]:
+        """[start, stop), counted from the tier's first row."""
+        return self.first + self.start, self.first + self.stop
+
+    def keys(self, tier_number: int) -> tuple[int, int]:
+        """Return its first and last key."""
+        return key_range(tier_number, self.stop - self.start, self.first + self.start)
+
+
+def tier_files(layout: Layout[Any], tier: Any) -> list[TierFile]:
+    """Return the files of a tier, in the order of their rows."""
+    stem, parts = tier_stem(layout, tier), layout.parts(tier)
+    if len(parts) > 1:
+        return [
+            TierFile(f"{TIERS}/{stem}.{k:03d}.parquet", k, 0, stop - start, start)
+            for k, (start, stop) in enumerate(parts)
+        ]
+    rows, block = layout.rows(tier), layout.block_rows(tier)
+    count = max(1, min(-(-rows // FILE_ROWS), rows // block))
+    if count == 1:
+        return [TierFile(f"{TIERS}/{stem}.parquet", 0, 0, rows)]
+    ends = [rows // block * k // count * block for k in range(count)] + [rows]
+    return [
+        TierFile(f"{TIERS}/{stem}.{k:03d}.parquet", 0, start, stop)
+        for k, (start, stop) in enumerate(pairwise(ends))
+    ]
+
+
+def row_group_rows(layout: Layout[Any], tier: Any) -> int:
+    """Return the rows of each row group except the last: a multiple of the game's block."""
+    block = layout.block_rows(tier)
+    return max(1, ROW_GROUP // block) * block
+
+
+def key_range(tier_number: int, rows: int, start: int = 0) -> tuple[int, int]:
+    """Return the first and last key of `rows` rows of a tier, beginning at row `start`."""
+    first = (tier_number << KEY_SHIFT) + start
+    return first, first + rows - 1
+
+
+# --- written ---
+
+
+def write_tier(
+    storage: Storage, layout: Layout[Any], tier: Any, file: TierFile, payoffs: Floats,
+    decisions: Decisions, error: float,
+) -> Written:  # fmt: skip
+    """Write a file of a tier to a temporary place, and flush it.
+
+    payoffs, decisions: of the file's part, as the kernel left them; payoffs are within `error` of
+        the exact ones.
+
+    Raises OSError if the disk does.
+    """
+    names, constant = payoff_columns(layout.game), layout.tier_fields(tier)
+
+    def columns(start: int, stop: int) -> dict[str, Any]:
+        start, stop = file.start + start, file.start + stop
+        values = zip(names, layout.payoff_rows(tier, payoffs, start, stop), strict=True)
+        span, best = (file.first + start, file.first + stop), decisions.best[start:stop]
+        return tier_columns(layout, tier, span, best, dict(values))
+
+    others = [name for name in layout.game.columns if name not in constant][:2]
+    error += rounding(layout)
+    metadata = file_metadata(layout.game, ".".join(f"{k}-{v}" for k, v in constant.items()), error)
+    size, number = (file.stop - file.start, row_group_rows(layout, tier)), layout.tier_number(tier)
+    entry = new_entry(file.name, number, size, file.keys(number), error)
+    return write_file(storage, entry, metadata, columns, names, others)
+
+
+def tier_columns(
+    layout: Layout[Any], tier: Any, span: tuple[int, int], best: NDArray[Any],
+    payoffs: Mapping[str, Any] = {},
+) -> dict[str, Any]:  # fmt: skip
+    """Return the columns of rows `span` of a tier. best, payoffs: of these rows."""
+    columns: dict[str, Any] = constants(layout.tier_fields(tier), len(best))
+    columns |= layout.state_rows(tier, *span)
+    columns |= payoffs
+    columns["best"] = names_column(best, layout.best_names)
+    columns["to_act"] = layout.acting_rows(tier, *span)
+    return columns
+
+
+def write_file(
+    storage: Storage, entry: FileEntry, metadata: dict[str, str],
+    columns: Callable[[int, int], dict[str, Any]], split: list[str], pruned: list[str],
+) -> Written:  # fmt: skip
+    """Write the file of a `new_entry` and flush it to the disk.
+
+    metadata: its own. columns(start, stop): of these rows. split: columns of floats that are
+    byte-stream-split. pruned: columns with statistics.
+    """
+    rows, group = entry.rows, entry.row_group_rows
+    started, path = time.perf_counter(), storage.temporary(entry.name)
+    arrays = arrow_columns(columns(0, min(group, rows)))
+    schema = pa.schema([pa.field(name, a.type, name in NULLABLE) for name, a in arrays.items()])
+    with Writer(path, schema, metadata, **_options(schema, split, pruned)) as writer:
+        writer.write(pa.Table.from_arrays([*arrays.values()], schema=schema))
+        for start in range(group, rows, group):
+            arrays = arrow_columns(columns(start, min(start + group, rows)))
+            writer.write(pa.Table.from_arrays([*arrays.values()], schema=schema))
+    return written(entry, path, writer.sums, started)
+
+
+def _options(schema: pa.Schema, split: list[str], pruned: list[str]) -> dict[str, Any]:
+    """Return the options of pyarrow's writer for these columns (module docstring)."""
+    names = schema.names
+    encodings = {name: "BYTE_STREAM_SPLIT" for name in names if name in split}
+    encodings |= {name: "DELTA_BINARY_PACKED" for name in names if name in ASCENDING}
+    return {
+        "compression": {name: "zstd" if name in split else "lz4" for name in names},
+        "compression_level": {name: -1 for name in names if name in split},
+        "use_dictionary": [f.name for f in schema if pa.types.is_dictionary(f.type)] or False,
+        "column_encoding": encodings or None,
+        "write_statistics": [name for name in names if name in pruned],
+        "data_page_size": 1 << 24,
+        "write_batch_size": 1 << 16,
+    }
+
+
+def file_metadata(game: Game, tier: str, error: float) -> dict[str, str]:
+    """Return the key-value metadata of a Parquet file, which identifies it if it is found alone."""
+    return {
+        "luckbase.format": str(FORMAT),
+        "luckbase.game": game.board.game,
+        "luckbase.tier": tier,
+        "luckbase.payoff_error": repr(float(error)),
+    }
+
+
+def new_entry(
+    name: str, tier: int, size: tuple[int, int], keys: tuple[int, int], error: float,
+    **of_stages: Any,
+) -> FileEntry:  # fmt: skip
+    """Return the manifest's entry of a file before it is written.
+
+    size: rows, and rows a group; keys: the first and the last; of_stages: its `stages`, `boxes`.
+    """
+    return FileEntry(
+        name, name.partition("/")[0], tier, *size, *keys, 0, 0, "", "", float(error), {},
+        solver_version(), **of_stages,
+    )  # fmt: skip
+
+
+def written(entry: FileEntry, path: Path, sums: dict[str, Any], started: float) -> Written:
+    """Return the file of a `new_entry` after it was written.
+
+    sums: its bytes and hashes (`Writer.sums`). started: by `time.perf_counter`.
+    """
+    seconds = {"write": round(time.perf_counter() - started, 3)}
+    return Written(replace(entry, seconds=seconds, **sums), path)
+
+
+def put_file(storage: Storage, at: str, file: Written) -> FileEntry:
+    """Put a file that was written in its place, and return its entry with the place. No file is
+    overwritten: if there is one with other bytes, the new one gets a name of its own."""
+    if storage.put_if_absent(at, file.path):
+        return file.entry.placed(at)
+    stem, _, ending = at.rpartition(".")
+    at = f"{stem}.{file.entry.sha256[:12]}.{ending}"
+    if not storage.put_if_absent(at, file.path):
+        raise CorruptTableError(f"{at}: is not as luckbase wrote it; remove it, then again")
+    return file.entry.placed(at)
+
+
+# --- between numpy and Arrow ---
+
+
+def payoff_columns(game: Game) -> list[str]:
+    """``payoff_1``, … in turn order."""
+    return [f"payoff_{i + 1}" for i in range(game.players)]
+
+
+def numbers_of(column: Any, missing: float = np.nan) -> NDArray[Any]:
+    """Return the numbers (n,) of a column or a chunk. missing: replaces nulls. The array may be
+    read-only, because it may share the column's memory."""
+    parts = []
+    for chunk in [column] if isinstance(column, pa.Array) else column.chunks:
+        parts.append(_filled(chunk, missing) if chunk.null_count else np.from_dlpack(chunk))
+    if len(parts) == 1:
+        return parts[0]
+    return np.concatenate(parts) if parts else np.empty(0, column.type.to_pandas_dtype())
+
+
+def _filled(chunk: pa.Array, missing: float) -> NDArray[Any]:
+    """Return the numbers of a chunk with nulls. (`pyarrow.compute` is slow to import.)"""
+    validity, content = chunk.buffers()
+    plain = pa.Array.from_buffers(chunk.type, len(chunk), [None, content], offset=chunk.offset)
+    stop = chunk.offset + len(chunk)
+    bits = np.unpackbits(np.frombuffer(validity, np.uint8), count=stop, bitorder="little")
+    filled = np.from_dlpack(plain).copy()
+    filled[bits[chunk.offset :] == 0] = missing
+    return filled
+
+
+def stored_payoffs(table: Any, game: Game, where: Path) -> NDArray[Any]:
+    """Return the payoffs (n, players) in the columns of a table. Raises as `check_payoffs` does."""
+    payoffs = np.stack([numbers_of(table.column(name)) for name in payoff_columns(game)], axis=1)
+    check_payoffs(payoffs, game, where)
+    return payoffs
+
+
+def check_payoffs(payoffs: NDArray[Any], game: Game, where: Path) -> None:
+    """Raise CorruptTableError for payoffs that are NaN or outside the game's range, because kernels
+    do not accept them. where: the table or the file."""
+    low, high = game.payoff_span
+    slack = 0.0 if game.known_range is None else ROUNDED * max(1.0, abs(low), abs(high))
+    if payoffs.size and not (low - slack <= payoffs.min() and payoffs.max() <= high + slack):
+        raise CorruptTableError(f"{where}: has payoffs that no state of this game has")
+
+
+def column_of(values: NDArray[Any], nulls: NDArray[np.bool_] | None = None) -> pa.Array:
+    """Return a column of numbers or booleans. nulls: mask of nulls."""
+    flat = np.ascontiguousarray(values)
+    content = np.packbits(flat, bitorder="little") if flat.dtype.kind == "b" else flat
+    validity = None
+    if nulls is not None and nulls.any():
+        validity = pa.py_buffer(np.packbits(~nulls, bitorder="little"))
+    kind = pa.from_numpy_dtype(flat.dtype)
+    return pa.Array.from_buffers(kind, len(flat), [validity, pa.py_buffer(content)])
+
+
+def nullable(values: Floats) -> pa.Array:
+    """Return a column of float64 numbers; NaN is null."""
+    return column_of(np.asarray(values, np.float64), np.isnan(values))
+
+
+def labelled(column: Any) -> tuple[NDArray[np.int16], tuple[str, ...]]:
+    """Return (codes (n,), -1 for null; labels) of a dictionary-encoded column of names. Raises
+    CorruptTableError for codes without a label."""
+    array = column.combine_chunks()
+    if isinstance(array, pa.ChunkedArray):
+        array = array.chunk(0)
+    codes = numbers_of(array.indices, -1)
+    labels = tuple(map(str, array.dictionary.to_pylist()))
+    if len(codes) and not (codes.min() >= -1 and codes.max() < min(len(labels), 1 << 15)):
+        raise CorruptTableError("a column of names has codes of no name")
+    return codes.astype(np.int16), labels
+
+
+@lru_cache(maxsize=64)
+def texts_of(texts: tuple[str, ...]) -> pa.Array:
+    """Return a column of texts, cached, because every row group needs the game's actions."""
+    return bytes_of([text.encode() for text in texts]).cast(pa.string())
+
+
+def bytes_of(contents: Sequence[bytes]) -> pa.Array:
+    ends = np.cumsum([0, *map(len, contents)], dtype=np.int64)
+    buffers = [None, pa.py_buffer(ends), pa.py_buffer(b"".join(contents))]
+    return pa.Array.from_buffers(pa.large_binary(), len(contents), buffers)
+
+
+def lists_of(arrays: Sequence[NDArray[Any]], kind: Any) -> pa.Array:
+    """Return a column of lists of numbers of this type."""
+    ends = np.cumsum([0, *map(len, arrays)], dtype=np.int64)
+    numbers = arrays[0] if len(arrays) == 1 else np.concatenate([np.empty(0, kind), *arrays])
+    return pa.LargeListArray.from_arrays(
+        column_of(ends), column_of(numbers.astype(kind, copy=False))
+    )
+
+
+def constants(fields: Mapping[str, int], rows: int) -> dict[str, pa.Array]:
+    """Return the columns that are constant in a tier."""
+    return {name: _constant(value, rows) for name, value in fields.items()}
+
+
+@lru_cache(maxsize=64)
+def _constant(value: int, rows: int) -> pa.Array:
+    return column_of(np.full(rows, value, np.int32))
+
+
+def as_table(columns: dict[str, Any]) -> pa.Table:
+    arrays = arrow_columns(columns)
+    return pa.Table.from_arrays([*arrays.values()], names=[*arrays])
+
+
+def arrow_columns(columns: Mapping[str, Any]) -> dict[str, pa.Array]:
+    return {name: _column(column) for name, column in columns.items()}
+
+
+def names_column(codes: NDArray[Any], labels: Sequence[str]) -> pa.Array:
+    """Return a dictionary-encoded column of names; null for negative codes."""
+    index = column_of(codes, codes < 0)
+    return pa.DictionaryArray.from_arrays(index, texts_of(tuple(labels)), safe=False)
+
+
+def _column(column: Any) -> pa.Array:
+    """Return an array as an Arrow column; sets become dictionary-encoded text."""
+    if isinstance(column, Runs):
+        column = np.repeat(column.values, column.times)
+    if isinstance(column, Coded):
+        return pa.DictionaryArray.from_arrays(
+            column_of(column.codes), texts_of(tuple(column.labels))
+        )
+    return column if isinstance(column, pa.Array) else column_of(column)

@@ -1,0 +1,145 @@
+"""DuckDB, pandas and polars read a table as it is: the lines of the page on stores, after solves of
+two boards and a search in the same results folder."""
+
+import re
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pandas
+import polars
+import pytest
+
+from luckbase import cluster, solver
+from luckbase.solver.game.capabilities import Layout
+
+ROOT = Path(__file__).parents[3]
+PAGE = (ROOT / "docs/how-to/store.md").read_text(encoding="utf-8")
+FEBRUARY = ROOT / "boards/press-your-luck/1985-02.toml"
+POINTS = ROOT / "boards/goofspiel/points.toml"
+WIN = ROOT / "boards/goofspiel/win.toml"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A folder with results/ as the page's first command makes it, of one spin, and more."""
+    folder = tmp_path_factory.mktemp("engines")
+    results = folder / "results"
+    board = solver.load_board(FEBRUARY, score_unit=500, frontier=1)
+    cluster.solve_board(board, results=results)
+    cluster.solve_board(solver.load_board(FEBRUARY, score_unit=1000, frontier=1), results=results)
+    root = solver.load_game(board).parse({"scores": "0,19000,19500", "earned": "0,1,1"})
+    cluster.solve_below(board, root[None], results=results, workers=1)
+    return folder
+
+
+def blocks(kind):
+    return re.findall(rf"```{kind}\n(.*?)```", PAGE, re.DOTALL)
+
+
+def test_the_pages_sql_runs_on_one_table(folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    (code,) = (block for block in blocks("python") if "import duckdb" in block)
+    found = {}
+    exec(compile(code, "store.md", "exec"), found)
+    rows = found["close"]
+    assert len(rows) == 10
+    with cluster.open_table(next((folder / "results").glob("*/*/ab2edb73e281"))) as table:
+        for one, two, three, payoff, best in rows:
+            answer = table.ask({"scores": f"{one},{two},{three}", "earned": "0,1,0"})
+            assert (answer.value[1], answer.best) == (payoff, best)
+
+
+def test_the_pages_pandas_and_polars_lines_run(folder, monkeypatch, capsys):
+    monkeypatch.chdir(folder)
+    (code,) = (block for block in blocks("python") if "import duckdb" in block)
+    found = {}
+    exec(compile(code, "store.md", "exec"), found)
+    passed = found["passed"]
+    assert isinstance(passed, pandas.DataFrame)
+    assert len(passed) > 0 and set(passed["best"]) <= {"pass to 1", "pass to 2", "pass to 3"}
+    assert "best" in capsys.readouterr().out
+
+
+def test_every_column_has_one_type_in_every_engine(folder):
+    """The constant ones as well, which folders' names would give as texts or categories."""
+    tiers = next((folder / "results").glob("*/*/ab2edb73e281")) / "tiers"
+    whole = pandas.read_parquet(tiers)
+    assert str(whole["spins"].dtype) == str(whole["whammies_2"].dtype) == "int32"
+    assert str(whole["to_act"].dtype) == "int8"
+    lazy = polars.scan_parquet(tiers).collect_schema()
+    assert lazy["spins"] == lazy["whammies_2"] == polars.Int32
+    assert lazy["best"] == polars.String
+    sql = f"select typeof(spins), typeof(best), count(*) from '{tiers}/*.parquet' group by all"
+    assert duckdb.sql(sql).fetchall() == [("INTEGER", "VARCHAR", len(whole))]
+
+
+def test_a_search_is_read_alike(folder):
+    (search,) = next((folder / "results").glob("*/*/ab2edb73e281")).glob("search-*")
+    read = polars.read_parquet(search)
+    assert read["key"].dtype == polars.UInt64 and read["key"].is_unique().all()
+    decided = read.filter(polars.col("margin").is_not_null())
+    assert (decided["margin"] >= 0).all() and decided["best"].null_count() == 0
+    assert len(decided) > 10
+
+
+def test_cards_are_words_that_a_person_can_ask_for(tmp_path):
+    solved = cluster.solve_board(solver.load_board(POINTS, cards=5), results=tmp_path)
+    tiers = f"{solved.table}/tiers/*.parquet"
+    said = "mine = '1 2' and theirs = '1 3' and deck = '4 5'"
+    rows = duckdb.sql(f"select payoff_1, best, to_act from '{tiers}' where {said}").fetchall()
+    with cluster.open_table(solved.table) as table:
+        game = table.game
+        state = game.parse({"mine": "1,2", "theirs": "1,3", "deck": "4,5"})
+        exact = float(table.probe(state[None])[0, 0])
+        swapped = bool(game.need(Layout).swapped(state[None])[0])
+    if not rows:  # the row of this pair is the other way round
+        said = "mine = '1 3' and theirs = '1 2' and deck = '4 5'"
+        rows = duckdb.sql(f"select payoff_1, best, to_act from '{tiers}' where {said}").fetchall()
+        assert swapped
+    assert rows == [(pytest.approx(-exact if swapped else exact), None, 0)]
+    texts = duckdb.sql(f"select distinct mine, deck from '{tiers}'").fetchall()
+    assert all(re.fullmatch(r"[1-5]( [1-5])*", text) for pair in texts for text in pair)
+
+
+def test_the_lead_in_a_search_is_in_points_as_in_a_query(tmp_path):
+    """Of the start it is 0; and a row's columns, read as a query's fields, are its state."""
+    board = solver.load_board(WIN, cards=3)
+    game = solver.load_game(board)
+    start = game.needed_start()
+    solved = cluster.solve_below(board, start[None], results=tmp_path, workers=1)
+    (search,) = solved.table.glob("search-*")
+    rows = pandas.read_parquet(search)
+    first = rows[(rows["mine"] == "1 2 3") & (rows["upcard"] == 0)]
+    assert first["lead"].tolist() == [0]
+    assert rows["lead"].min() == -rows["lead"].max() < 0
+    asked = {name: rows[name].to_numpy() for name in game.columns}
+    states = game.canonical_states(game.fields.read_columns(asked, len(rows)))
+    assert len(np.unique(states, axis=0)) == len(rows) == solved.states
+    with cluster.open_table(solved.table) as table:
+        found = np.concatenate(list(table.draw(table.rows, 0)))
+        assert {tuple(state) for state in found.tolist()} == {tuple(s) for s in states.tolist()}
+        assert np.array_equal(table.probe(states)[:, 0], rows["payoff_1"])
+        for row in rows.sample(10, random_state=1).to_dict("records"):
+            words = {name: row[name] for name in game.columns}
+            assert table.ask(words).value[0] == pytest.approx(row["payoff_1"], abs=1e-12)
+
+
+def test_a_batch_takes_the_columns_of_a_table_as_they_are(tmp_path, capsys):
+    from luckbase.jobs.app import run
+
+    solved = cluster.solve_board(solver.load_board(POINTS, cards=4), results=tmp_path)
+    file = sorted((solved.table / "tiers").iterdir())[2]
+    asked = pandas.read_parquet(file).sample(20, random_state=1)
+    names = ["mine", "theirs", "deck"]
+    for ending, write in (
+        ("csv", lambda p: asked[names].to_csv(p, index=False)),
+        ("jsonl", lambda p: asked[names].to_json(p, orient="records", lines=True)),
+        ("parquet", lambda p: asked[names].to_parquet(p, index=False)),
+    ):
+        path, out = tmp_path / f"in.{ending}", tmp_path / f"out-{ending}.parquet"
+        write(path)
+        words = ["query", str(solved.table), "--batch", str(path), "--out", str(out)]
+        assert run(words) == 0
+        answers = pandas.read_parquet(out)
+        assert np.array_equal(answers["payoff_1"], asked["payoff_1"])

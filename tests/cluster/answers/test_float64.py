@@ -1,0 +1,73 @@
+"""A table of Press Your Luck in float64: the kernel's own numbers, and what is solved above it."""
+
+import numpy as np
+import pandas
+import pyarrow.parquet as pq
+import pytest
+
+from luckbase import cluster, solver
+from luckbase.solver.board.model import rules_identity
+from luckbase.solver.errors import OptionError
+from luckbase.solver.game.arrays import FLOAT64_ERROR
+from tests.places import ROOT
+
+TINY = ROOT / "boards/press-your-luck/tiny.toml"
+PAYOFFS = [f"payoff_{i}" for i in (1, 2, 3)]
+
+
+def solved(folder, payoffs, frontier):
+    board = solver.load_board(TINY, payoffs=payoffs, frontier=frontier)
+    return cluster.solve_board(board, results=folder)
+
+
+def rows_of(search):
+    """Its rows by key, as pandas has them."""
+    files = [e.place for e in search.manifest.of_part(search.goal.part)]
+    read = [pq.ParquetFile(search.table / name).read().to_pandas() for name in files]
+    return pandas.concat(read).set_index("key").sort_index()
+
+
+def test_a_board_that_says_float32_is_the_one_that_says_nothing():
+    said, left_out = solver.load_board(TINY, payoffs="float32"), solver.load_board(TINY)
+    wide = solver.load_board(TINY, payoffs="float64")
+    names = [rules_identity(solver.load_game(board)) for board in (said, left_out, wide)]
+    assert names[0] == names[1] != names[2]
+
+
+def test_another_type_is_refused():
+    with pytest.raises(OptionError, match="payoffs: 'half' is not allowed"):
+        solver.load_board(TINY, payoffs="half")
+
+
+@pytest.fixture(scope="module")
+def wide(tmp_path_factory):
+    """The table of two spins, at once. Not to be changed."""
+    return solved(tmp_path_factory.mktemp("wide"), "float64", 2)
+
+
+def test_it_holds_what_a_table_in_float32_rounds(wide, tmp_path):
+    narrow = solved(tmp_path, "float32", 2)
+    assert narrow.manifest.files.keys() == wide.manifest.files.keys()
+    for name in narrow.manifest.files:
+        places = [each.table / each.manifest.files[name].place for each in (narrow, wide)]
+        one, two = (pq.ParquetFile(place).read() for place in places)
+        for column in PAYOFFS:
+            assert one[column].type == "float" and two[column].type == "double"
+            rounded = two[column].to_numpy().astype(np.float32)
+            assert np.array_equal(one[column].to_numpy(), rounded)
+        assert one.drop(PAYOFFS) == two.drop(PAYOFFS)
+    assert wide.manifest.error() == FLOAT64_ERROR
+    with cluster.open_table(wide.table) as table:
+        assert table.verify(None).residuals.worst < 1e-14
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_what_it_has_is_read_back_and_not_solved_again(workers, wide, tmp_path):
+    """Tiers of two players and of three: of the one a plane is zeros."""
+    board = solver.load_board(TINY, payoffs="float64", frontier=2)
+    below = solved(tmp_path, "float64", 1)
+    grown = cluster.solve_board(board, results=tmp_path, workers=workers)
+    assert grown.again == 0 and grown.read > 0
+    assert grown.kept == below.manifest.rows
+    for name, entry in wide.manifest.files.items():
+        assert grown.manifest.files[name].sha256 == entry.sha256

@@ -1,0 +1,157 @@
+"""Tables in memory: what play is told a state is worth, the same from a table, from tiers in memory
+and from a search, for either seat; and in all else what the same table on disk says."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import luckbase
+from luckbase import cluster, solver
+from luckbase.cluster import inputs
+from luckbase.cluster.answers import table as tables
+from luckbase.cluster.answers.table import tiers_in_memory
+from luckbase.cluster.inputs import table_for_play
+from luckbase.solver.charts import Curves
+from luckbase.solver.dense import InMemory
+from luckbase.solver.errors import StateError
+from luckbase.solver.game.capabilities import Charts
+from luckbase.solver.game.game import load_game
+from luckbase.solver.search.expand import expand
+from luckbase.solver.search.game_graph import Graph
+from tests.bench import with_descendants
+from tests.games.reported import Dimes
+from tests.shared import answers_of
+
+BOARDS = Path(__file__).parents[3] / "boards"
+GOOFSPIEL = [BOARDS / "goofspiel/points.toml", BOARDS / "goofspiel/win.toml"]
+
+
+def game_of(board):
+    return solver.load_game(solver.load_board(board, cards=4))
+
+
+def graph_of(game):
+    """Everything that a play of the game can come to, by search."""
+    graph = Graph(game)
+    graph.solve(game.needed_start()[None])
+    return graph
+
+
+@pytest.mark.parametrize("board", GOOFSPIEL)
+@pytest.mark.parametrize("source", ["tiers", "table", "search"])
+def test_every_state_of_goofspiel_is_worth_what_the_search_says_to_either_seat(
+    board, source, tmp_path, monkeypatch
+):
+    game = game_of(board)
+    graph = graph_of(game)
+    if source == "table":
+        cluster.solve_board(solver.load_board(board, cards=4), results=tmp_path)
+    if source != "tiers":
+        monkeypatch.setattr(
+            tables, "tiers_in_memory", lambda game: pytest.fail("tiers were solved")
+        )
+    if source == "search":
+        monkeypatch.setattr(inputs, "MAX_ROWS", 0)
+    states = graph.states(np.arange(graph.count))
+    with table_for_play(game, game.needed_start(), tmp_path, 10**6) as found:
+        assert found.lookup_or_backup(states)[0] == pytest.approx(graph.values, abs=1e-9)
+
+
+@pytest.mark.parametrize("board", GOOFSPIEL)
+def test_the_rows_that_hold_the_swapped_players_are_looked_up_swapped(board):
+    """One side has the better cards in each; a row that were not swapped would be far off."""
+    game = game_of(board)
+    pairs = [([0b1100, 0b0011], 0b1001), ([0b0110, 0b0101], 0b0011), ([0b1010, 0b0101], 0b1100)]
+    found = tiers_in_memory(solver.load_layout(game.board))
+    more = [0] * (game.field_count - 3)
+    for hands, deck in pairs:
+        one, two = game.canonical_states(
+            np.array([[*hands, deck, *more], [*hands[::-1], deck, *more]])
+        )
+        assert found.full is not None and found.full.layout.swapped(np.stack([one, two])).sum() == 1
+        values = found.probe(np.stack([one, two]))
+        assert values[0] == pytest.approx(values[1][::-1], abs=1e-12)
+        assert values[0, 0] > values[0, 1] + 0.1
+
+
+@pytest.mark.parametrize("board", GOOFSPIEL)
+def test_the_actions_at_a_turned_card_are_priced(board):
+    game = game_of(board)
+    graph, found = graph_of(game), tiers_in_memory(solver.load_layout(game.board))
+    edges = expand(game, expand(game, game.needed_start()[None]).children[:1])
+    q = found.action_values(edges)
+    below = expand(game, edges.children)
+    assert len(q.actions) == 16 and len(below.kinds) == 16
+    assert q.values.sum(axis=1) == pytest.approx(graph.values[0].sum())
+
+
+def test_a_searchs_worth_is_as_good_as_the_sums_of_a_long_game():
+    game = load_game(Dimes(game="dimes", name="dimes", rules=Dimes.Options(rounds=100_000)))
+    found = table_for_play(game, game.needed_start(), Path("nowhere"), 200_000)
+    assert 1e-8 < abs(1e4 - found.probe(np.array([[100_000]]))[0, 0]) <= found.error < 1e-4
+
+
+BOTH = [
+    ("press-your-luck/tiny", {"frontier": 1}), ("pig/tiny", {}), ("skunk/tiny", {}),
+    ("goofspiel/points", {"cards": 4}), ("goofspiel/win", {"cards": 3}),
+    ("pig/rounds", {"rounds": 2, "cut": 30}), ("jackpot/tiny", {}),
+]  # fmt: skip
+"""Boards of every game: full tables of float32 and of float64, with cycles, with bids; a search."""
+
+
+@pytest.mark.parametrize(("name", "options"), BOTH, ids=[name for name, _ in BOTH])
+def test_a_table_in_memory_is_the_one_on_disk_to_the_last_bit(name, options, tmp_path):
+    board = luckbase.load_board(BOARDS / f"{name}.toml", **options)
+    luckbase.solve(board, results=tmp_path, workers=1)
+    with (
+        luckbase.open(board, results=tmp_path) as stored,
+        luckbase.open(board, in_memory=True) as memory,
+    ):
+        assert (memory.error, memory.tolerance, memory.rows) == (
+            stored.error, stored.tolerance, stored.rows
+        )  # fmt: skip
+        ours, theirs = memory.to_arrow().read_all(), stored.to_arrow().read_all()
+        assert ours.drop_columns("part").equals(theirs.drop_columns("part"))
+        parts = [re.sub(r"^search-[0-9a-f]{12}$", "search", x) for x in theirs["part"].to_pylist()]
+        assert ours["part"].to_pylist() == parts  # on disk a search has a name of its own
+        (states,) = memory.draw(60, 1)
+        assert np.array_equal(states, np.concatenate(list(stored.draw(60, 1))))
+        assert answers_of(memory, states) == answers_of(stored, states)
+        assert memory.stored_best(states) == stored.stored_best(states)
+        assert memory.verify(500).residuals == stored.verify(500).residuals
+        assert not memory.diff(stored).differs and not stored.diff(memory).differs
+        if memory.game.has(Charts):
+            drawn, of_disk = memory.chart(), stored.chart()
+            assert drawn.as_json() == of_disk.as_json()
+            if isinstance(drawn, Curves) and isinstance(of_disk, Curves):
+                for one, other in zip(drawn.curves, of_disk.curves, strict=True):
+                    assert one.values.tobytes() == other.values.tobytes()
+        else:
+            with pytest.raises(luckbase.errors.OptionError, match="has no charts"):
+                memory.chart()
+
+
+def test_what_a_search_in_memory_does_not_hold_is_said(tmp_path):
+    state = {"open": (1, 2, 3)}
+    with luckbase.open(BOARDS / "jackpot/tiny.toml", in_memory=True, start=state) as table:
+        assert table[state].source == "table"
+        with pytest.raises(StateError, match="is not below this table's roots"):
+            table.ask({"open": (1, 2, 3, 4)})
+        with pytest.raises(StateError, match=r"row 2: open=1,2,3,4 is not .*; ask it alone"):
+            table.values([state, {"open": (1, 2, 3, 4)}])
+        assert table[{"open": (1, 2, 3, 4)}].source == "search"
+
+
+def test_a_part_of_the_tiers_answers_for_itself():
+    layout = solver.load_layout(solver.load_board(GOOFSPIEL[0], cards=4))
+    game = layout.game
+    low = InMemory(layout, layout.tiers()[:2])
+    below = game.parse({"mine": "1,2", "theirs": "1,3", "deck": "2,4"})
+    states = np.stack([game.needed_start(), below])
+    payoffs, found = low.lookup(states)
+    assert found.tolist() == [False, True]
+    whole = InMemory(layout, with_descendants(layout, layout.tiers()[3]))
+    assert np.array_equal(whole.lookup(states[1:])[0], payoffs[1:])
+    assert list(whole.payoffs) == list(layout.tiers())

@@ -1,0 +1,346 @@
+"""A table on disk: what it answers, what it stores, and whether damage is found."""
+
+import gc
+import shutil
+import time
+import weakref
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from luckbase import cluster, solver
+from luckbase.cluster.answers.find import why_stale
+from luckbase.cluster.answers.verify import check_files, check_residuals
+from luckbase.cluster.solve.tiers import make_plan
+from luckbase.cluster.store import manifest as manifests
+from luckbase.cluster.store.format import tier_files
+from luckbase.cluster.store.manifest import FileEntry, Manifest
+from luckbase.cluster.store.parquet import TableFile
+from luckbase.cluster.store.storage import Folder
+from luckbase.cluster.store.writer import check_bytes, read_manifest, why_wrong
+from luckbase.solver.errors import CorruptTableError, MissingTableError, StateError
+from luckbase.solver.game.capabilities import Layout
+from luckbase.solver.search.bellman import choose, evaluate
+from luckbase.solver.search.expand import expand
+from tests import shared
+from tests.solver.games.press_your_luck import InMemory
+
+ROOT = Path(__file__).parents[3]
+TINY = ROOT / "boards/press-your-luck/tiny.toml"
+FEBRUARY = ROOT / "boards/press-your-luck/1985-02.toml"
+
+
+@pytest.fixture(scope="module")
+def path(table_of):
+    return table_of(TINY, frontier=2)
+
+
+@pytest.fixture
+def copy(path, tmp_path):
+    """A copy of the table, to damage."""
+    return Path(shutil.copytree(path, tmp_path / "table"))
+
+
+def all_states(table):
+    layout = table.game.need(Layout)
+    return np.concatenate([layout.states_at(t, np.arange(layout.rows(t))) for t in layout.tiers()])
+
+
+def test_every_stored_payoff_and_every_best_action_is_that_of_the_float64_solve(path):
+    with cluster.open_table(path) as table:
+        exact = InMemory(table.game.need(Layout))
+        states = all_states(table)
+        stored, wanted = table.probe(states), exact.look_up(states)
+        assert np.abs(stored - wanted).max() <= table.error
+        assert np.abs(stored.sum(axis=1) - 1).max() < 2e-7
+        edges = expand(table.game, states)
+        best = table.stored_best(states)
+        q = evaluate(edges, exact.look_up(edges.children))
+        for x in range(len(states)):
+            first, last = q.first[x], q.first[x + 1]
+            taken = choose(q.values[first:last], int(edges.actors[x]), table.game.tie_tolerance)
+            assert best[x] == table.game.action_name(int(q.actions[first + taken]))
+
+
+def test_a_batch_in_any_order_gives_what_single_questions_give(path):
+    with cluster.open_table(path) as table:
+        states = np.concatenate(list(table.draw(300, 1)))
+        mixed = states[np.random.default_rng(0).permutation(len(states))]
+        singles = np.array([table.probe(state[None])[0] for state in mixed])
+        assert (table.probe(mixed) == singles).all()
+
+
+def test_many_states_read_through_threads_give_the_same(path, monkeypatch):
+    with cluster.open_table(path) as table:
+        states = all_states(table)
+        few = table.probe(states)
+    monkeypatch.setattr("luckbase.cluster.store.parquet.CACHED_BYTES", 0)
+    monkeypatch.setattr("luckbase.cluster.store.parquet.GROUPS_A_JOB", 3)
+    with cluster.open_table(path) as table:
+        mixed = np.random.default_rng(1).permutation(len(states))
+        assert (table.probe(states[mixed]) == few[mixed]).all()
+
+
+def test_probe_and_get_of_what_is_not_there(path):
+    with cluster.open_table(path) as table:
+        above = table.game.parse({"scores": "0,0,0", "earned": "3,0,0"})
+        with pytest.raises(MissingTableError, match="frontier"):
+            table.probe(above[None])
+        assert table.get(above, None) is None
+        with pytest.raises(StateError, match="3 spins in all and the table covers 2"):
+            table.ask({"scores": "0,0,0", "earned": "3,0,0"})
+
+
+def test_a_closed_table_lets_go_of_its_files(path, monkeypatch):
+    opened, made = weakref.WeakSet[TableFile](), TableFile.__init__
+
+    def init(file, *how, **more):
+        opened.add(file)
+        made(file, *how, **more)
+
+    monkeypatch.setattr(TableFile, "__init__", init)
+    with cluster.open_table(path) as table:
+        table.probe(all_states(table)[::500])
+        assert opened
+    if opened:  # in a circle; to look for these takes seconds in a process that has run many tests
+        gc.collect()
+    assert not opened
+
+
+def test_a_toss_up_is_said_where_and_only_where_float64_finds_no_difference(path):
+    with cluster.open_table(path) as table:
+        exact = InMemory(table.game.need(Layout))
+        states = all_states(table)[::3]
+        edges = expand(table.game, states)
+        q = evaluate(edges, exact.look_up(edges.children))
+        ties = table.every_action(states)[0].ties
+        choices = 0
+        for x in range(len(states)):
+            own = np.sort(q.values[q.first[x] : q.first[x + 1], edges.actors[x]])
+            gap = own[-1] - own[-2] if len(own) > 1 else np.inf
+            choices += np.isfinite(gap)
+            assert ties[x] == (gap < 1e-7) or 5e-8 < gap < 2e-7
+        assert 0 < ties.sum() < choices
+
+
+def test_a_game_that_is_over_needs_no_table(path):
+    with cluster.open_table(path) as table:
+        over = table.ask({"scores": "500,500,0"})
+        assert (over.to_act, over.actions, over.value) == (None, (), (0.5, 0.5, 0.0))
+
+
+def test_a_file_is_plain_parquet_with_the_documented_columns(path):
+    with cluster.open_table(path) as table:
+        layout = table.game.need(Layout)
+        tier = layout.tiers()[-1]
+        name = tier_files(layout, tier)[0].name
+        entry = table.manifest.files[name]
+        file = pq.ParquetFile(path / entry.place)
+        names = file.schema_arrow.names
+        constant = ["spins", "whammies_1", "whammies_2", "whammies_3"]
+        assert names == [*constant, *layout.game.columns[:9], "payoff_1", "payoff_2", "payoff_3",
+                         "best", "to_act"]  # fmt: skip
+        assert [f.name for f in file.schema_arrow if f.nullable] == ["best"]
+        sizes = [file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)]
+        assert set(sizes[:-1]) <= {entry.row_group_rows}
+        assert entry.row_group_rows % layout.block_rows(tier) == 0
+        assert float(file.metadata.metadata[b"luckbase.payoff_error"]) == entry.error
+        pq.ParquetFile(path / entry.place, page_checksum_verification=True).read()
+
+
+@pytest.mark.parametrize(
+    ("unit", "counts"),
+    [
+        (250, {1: 2.58e7, 2: 3.03e8, 3: 1.91e9, 4: 4.30e9, 5: 8.59e9}),
+        (500, {1: 3.39e6, 2: 3.95e7, 3: 2.49e8, 4: 5.59e8, 5: 1.12e9}),
+    ],
+)
+def test_the_plan_has_the_known_numbers_of_states(unit, counts):
+    """docs/numbers.md#numbers-of-this-project: states of the full
+    table (three in, plus two in), February 1985."""
+    layout = solver.load_layout(solver.load_board(FEBRUARY, score_unit=unit, frontier=5))
+    plan = make_plan(layout)
+    for spins, wanted in counts.items():
+        tiers = zip(plan.shards, layout.tiers(), strict=True)
+        rows = [shard.rows for shard, tier in tiers if tier.spins == spins]
+        assert sum(rows) == pytest.approx(wanted, rel=5e-3)  # three digits printed
+
+
+def test_a_sound_table_is_found_sound(path):
+    with cluster.open_table(path) as table:
+        assert check_files(table) == []
+        found = check_residuals(table, None)
+        assert (found.rows, found.faults) == (table.rows, 0)
+        assert 0 < found.worst < 1e-7
+
+
+def test_verify_says_how_far_it_is_with_bytes_then_with_rows(path):
+    told = []
+    with cluster.open_table(path) as table:
+        files = len(table.manifest.files)
+        table.verify(500, on_rows=lambda done, total: told.append((done, total)))
+        read, computed = told[: files + 1], told[files + 1 :]
+        assert read[0] == (0, table.rows) and read[-1] == (table.rows, table.rows)
+        assert all(one[0] < two[0] for one, two in pairwise(read))
+    assert computed[0][0] == 0 and computed[-1][0] == computed[-1][1] == pytest.approx(500, rel=0.1)
+
+
+def test_files_that_wait_are_not_read_after_an_interrupt(path, monkeypatch):
+    begun, read = set(), Folder.read
+
+    def slowly(folder, name, *span):
+        begun.add(name)
+        time.sleep(0.02)
+        return read(folder, name, *span)
+
+    def interrupt(done, total):
+        if done:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(Folder, "read", slowly)
+    monkeypatch.setattr("luckbase.cluster.machine.cores", lambda: 4)
+    with cluster.open_table(path) as table:
+        with pytest.raises(KeyboardInterrupt):
+            check_bytes(Folder(path), path, table.manifest, interrupt)
+        assert 1 <= len(begun) <= 9 < len(table.manifest.files)
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.data())
+def test_a_flipped_byte_anywhere_is_found_and_the_file_named(copy, data):
+    file = data.draw(st.sampled_from(sorted(copy.rglob("*.parquet"))))
+    whole = file.read_bytes()
+    at, bit = data.draw(st.integers(0, len(whole) - 1)), data.draw(st.integers(0, 7))
+    file.write_bytes(whole[:at] + bytes([whole[at] ^ 1 << bit]) + whole[at + 1 :])
+    try:
+        with cluster.open_table(copy) as table:
+            faults = check_files(table)
+        assert [str(file) in fault for fault in faults] == [True]
+    finally:
+        file.write_bytes(whole)
+
+
+def test_a_missing_a_truncated_and_an_extra_file_are_each_named(copy):
+    missing, short = sorted(copy.rglob("*.parquet"))[:2]
+    missing.unlink()
+    short.write_bytes(short.read_bytes()[:-100])
+    extra = copy / "tiers" / "extra.parquet"
+    extra.write_bytes(b"x")
+    with cluster.open_table(copy) as table:
+        faults = "\n".join(check_files(table))
+        entry = next(e for e in table.manifest.files.values() if copy / e.place == short)
+    ends = f"it ends at byte {entry.bytes - 100} and should have {entry.bytes}"
+    again = "delete it, and luckbase solve of its board makes it again"
+    said = f"{short}: is not as luckbase wrote it ({ends}); {again}"
+    assert why_wrong(Folder(copy), copy, entry) == said
+    assert f"{missing}: is missing" in faults
+    assert f"{short}: has {short.stat().st_size:,} bytes, not " in faults
+    assert f"{extra}: is not in the manifest" in faults
+    assert faults.count("\n") == 2
+
+
+def read(table):
+    return read_manifest(Folder(table), table)
+
+
+@settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.data())
+def test_no_damage_to_a_manifest_is_more_than_a_sentence(copy, data):
+    file = copy / "manifest.json"
+    whole = file.read_bytes()
+    at = data.draw(st.integers(0, len(whole) - 1))
+    wrong = data.draw(st.binary(min_size=1, max_size=3))
+    changed = whole[:at] + wrong + whole[at + len(wrong) :]
+    if changed == whole:
+        return
+    file.write_bytes(changed)
+    try:
+        with pytest.raises(CorruptTableError) as found:
+            read(copy)
+        assert str(file) in str(found.value)
+        assert "\n" not in str(found.value)
+    finally:
+        file.write_bytes(whole)
+
+
+def reseal(table, old, **change):
+    """Change a line by hand and seal the manifest again."""
+    manifest = read(table)
+    manifest.files[old.name] = FileEntry(**{**vars(old), **change})
+    shared.rewrite(table, manifest)
+
+
+def rewrite(table, entry, whole, name, column):
+    """Another column in a file whose rows are `whole`, and the manifest as if it had been so."""
+    i = whole.schema.get_field_index(name)
+    changed = whole.set_column(i, whole.schema.field(i), [column])
+    reseal(table, entry, **vars(shared.write_rows(table, entry, changed)))
+
+
+def test_a_manifest_edited_and_sealed_again_is_found_by_its_tiers(copy):
+    entry = min(read(copy).files.values(), key=lambda entry: entry.name)
+    reseal(copy, entry, first_key=entry.first_key + 1)
+    with pytest.raises(CorruptTableError, match=f"{entry.name[:20]}.*: its keys are not those"):
+        cluster.open_table(copy)
+
+
+def test_a_wrong_payoff_in_a_file_that_is_as_the_manifest_says_is_found_by_its_row(copy):
+    entries = sorted(read(copy).files.values(), key=lambda entry: entry.name)
+    entry = next(entry for entry in entries if "spins-2" in entry.name)
+    file = copy / entry.place
+    whole = pq.ParquetFile(file).read()
+    wrong = whole["payoff_1"].to_numpy().copy()
+    wrong[17] += 1e-3
+    rewrite(copy, entry, whole, "payoff_1", wrong)
+    with cluster.open_table(copy) as table:
+        assert check_files(table) == []
+        found = check_residuals(table, None)
+        assert found.faults >= 1
+        layout = table.game.need(Layout)
+        tier = layout.tier_of_number()[entry.tier]
+        assert found.state == table.game.describe(layout.states_at(tier, np.array([17]))[0])
+
+
+def test_a_wrong_best_action_in_such_a_file_is_found_too(copy):
+    with cluster.open_table(copy) as table:
+        states = all_states(table)
+        margin = table.margins_of(states)
+        x = int(np.nanargmax(margin))
+        key = int(table.full.keys(states[x : x + 1])[0])
+        (entry,) = (e for e in table.full.entries if e.first_key <= key <= e.last_key)
+        row = key - entry.first_key
+    file = copy / entry.place
+    whole = pq.ParquetFile(file).read()
+    best = whole["best"].to_pylist()
+    best[row] = "play" if best[row] != "play" else "pass to 3"
+    rewrite(copy, entry, whole, "best", best)
+    with cluster.open_table(copy) as table:
+        try:
+            found = check_residuals(table, None)
+            assert found.faults >= 1
+            assert found.worst >= float(margin[x]) - 1e-6
+        except CorruptTableError as error:  # the action is none of that state
+            assert "that it does not allow" in str(error)
+
+
+def test_why_a_table_is_stale_is_said_in_sentences(path, tmp_path):
+    said = read(path)
+    assert why_stale(said) == []
+    board = tmp_path / "tiny.toml"
+    board.write_text(TINY.read_text().replace("score_cap = 3000", "score_cap = 2500"))
+
+    def moved(file):
+        goal = manifests.Goal(**{**vars(said.goals[0]), "board_file": str(file)})
+        return Manifest(said.head, [goal])
+
+    assert why_stale(moved(board)) == ["score_cap: was 3000, now 2500"]
+    older = manifests.Head(**{**vars(said.head), "rules_version": 0})
+    assert why_stale(Manifest(older, said.goals)) == ["version 0 of the rules has become 1"]
+    assert "cannot be read any more" in why_stale(moved(tmp_path / "gone.toml"))[0]
+    assert why_stale(moved(tmp_path / "gone.toml"), absent_is_stale=False) == []
+    assert why_stale(Manifest(said.head)) == []

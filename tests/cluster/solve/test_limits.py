@@ -1,0 +1,189 @@
+"""Limits to the byte and the state: refused just over, allowed just under; and what a plan counts
+as needed."""
+
+import shutil
+from collections import namedtuple
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from luckbase import cluster, solver
+from luckbase.cluster.machine import DISK_RESERVE, PROCESS_BYTES, disk_of
+from luckbase.cluster.solve.ray import RayWorkers
+from luckbase.cluster.solve.schedule import Schedule, Shard
+from luckbase.cluster.solve.tiers import Plan, check_room
+from luckbase.jobs.app import read_memory
+from luckbase.solver.errors import DiskLimitError, MemoryLimitError, SearchLimitError
+from luckbase.solver.policy.evaluate import evaluate_profile
+from luckbase.solver.search.explore import explore
+from luckbase.solver.search.game_graph import Graph
+from tests.cluster.answers.test_tie_slack import Held
+from tests.places import BOARDS
+from tests.solver.search.written_out import board_of, decides, over, written
+
+GB = 10**9
+Usage = namedtuple("Usage", "total used free")
+
+
+def plan_of(memory=(1,), table=0, kept=0):
+    n = len(memory)
+    shards = tuple(
+        Shard(i, f"shard {i}", (), 1, size, bytes=table // n) for i, size in enumerate(memory)
+    )
+    return Plan(shards, ("",) * n, kept)
+
+
+@pytest.fixture
+def disk(monkeypatch):
+    """Says how many bytes of the disk are free."""
+
+    def say(free):
+        monkeypatch.setattr(shutil, "disk_usage", lambda path: Usage(1 << 50, 0, free))
+
+    say(100 * GB)
+    return say
+
+
+# Memory
+
+
+def test_a_shard_that_needs_all_the_memory_is_allowed_and_a_byte_more_is_refused(disk, tmp_path):
+    check_room(plan_of(memory=(GB, 2 * GB)), 2 * GB, tmp_path, "less")
+    with pytest.raises(MemoryLimitError, match=r"the largest tier needs 2 GB and 2 GB may"):
+        check_room(plan_of(memory=(GB, 2 * GB + 1)), 2 * GB, tmp_path, "less")
+
+
+def test_threads_need_the_largest_shards_at_once_and_one_process():
+    plan = plan_of(memory=(1 * GB, 7 * GB, 2 * GB, 5 * GB))
+    assert plan.peak_memory(1) == 7 * GB + PROCESS_BYTES
+    assert plan.peak_memory(2) == 12 * GB + PROCESS_BYTES
+    assert plan.peak_memory(3) == 14 * GB + PROCESS_BYTES
+
+
+def test_kept_payoffs_are_in_memory_too():
+    plan = plan_of(memory=(1 * GB, 7 * GB), kept=3 * GB)
+    assert plan.peak_memory(1) == 10 * GB + PROCESS_BYTES
+
+
+def test_a_process_is_counted_with_what_python_numba_and_pyarrow_take():
+    assert 200 << 20 <= PROCESS_BYTES <= 500 << 20
+
+
+# Disk
+
+
+def test_table_and_spilled_payoffs_may_fill_the_disk_but_for_its_reserve_and_no_byte_more(
+    disk, tmp_path
+):
+    disk(5 * GB + DISK_RESERVE)
+    check_room(plan_of(table=3 * GB, kept=2 * GB), 1, tmp_path, "less")
+    check_room(plan_of(table=3 * GB, kept=4 * GB), 2 * GB + 3, tmp_path, "less", workers=3)
+    for more, memory in (
+        (plan_of(table=3 * GB + 1, kept=2 * GB), 1),
+        (plan_of(table=3 * GB, kept=2 * GB + 1), 1),
+        (plan_of(table=3 * GB, kept=4 * GB), 2 * GB + 2),
+    ):
+        with pytest.raises(DiskLimitError, match=r"disk: the solve needs about 5 GB"):
+            check_room(more, memory, tmp_path, "less", workers=3)
+
+
+def test_a_gigabyte_of_the_disk_stays_free_and_of_a_small_disk_a_twentieth(monkeypatch, tmp_path):
+    assert DISK_RESERVE == 1 << 30
+    for total, reserve in ((100 * GB, DISK_RESERVE), (2 * GB, GB // 10)):
+        usage = Usage(total, 0, GB)
+        monkeypatch.setattr(shutil, "disk_usage", lambda path, usage=usage: usage)
+        assert disk_of(tmp_path) == (tmp_path, GB, reserve)
+
+
+def test_what_is_already_there_is_not_needed_again(disk, tmp_path):
+    plan = plan_of(memory=(1, 1, 1, 1), table=4000)
+    disk(1000 + DISK_RESERVE)
+    check_room(plan, GB, tmp_path, "less", [2])
+    for todo in ([2, 3], None):
+        with pytest.raises(DiskLimitError, match="less takes less"):
+            check_room(plan, GB, tmp_path, "less", todo)
+
+
+def test_the_disk_is_that_of_the_nearest_folder_that_is_there(monkeypatch, tmp_path):
+    asked = []
+
+    def usage(path):
+        asked.append(Path(path))
+        return Usage(1 << 50, 0, 100 * GB)
+
+    monkeypatch.setattr(shutil, "disk_usage", usage)
+    check_room(plan_of(), GB, tmp_path / "results" / "game" / "board", "less")
+    assert asked == [tmp_path]
+
+
+# States of a search
+
+LINE = [decides(0, [(1.0, x + 1)]) for x in range(99)] + [over(1.0)]
+"""A hundred states."""
+
+
+def test_a_graph_may_have_as_many_states_as_it_is_allowed_and_not_one_more():
+    game = written(*LINE, players=1)
+    Graph(game, max_states=100).solve(np.array([[0]]))
+    with pytest.raises(SearchLimitError, match="the limit is 99"):
+        Graph(game, max_states=99).solve(np.array([[0]]))
+
+
+def test_an_exploration_may_meet_as_many_states_as_it_is_allowed_and_not_one_more():
+    game = written(*LINE, players=1)
+    assert len(explore(game, np.array([[0]]), max_states=100).keys) == 100
+    with pytest.raises(SearchLimitError, match="the limit is 99"):
+        explore(game, np.array([[0]]), max_states=99)
+
+
+def test_agents_may_come_to_as_many_states_as_are_allowed_and_not_one_more():
+    game = written(*LINE, players=1)
+    assert evaluate_profile(game, np.array([0]), ["random"], max_states=100).value == [1.0]
+    with pytest.raises(SearchLimitError, match="more than 99 states"):
+        evaluate_profile(game, np.array([0]), ["random"], max_states=99)
+
+
+def test_a_search_may_meet_as_many_states_as_it_is_allowed_and_not_one_more(tmp_path):
+    board = board_of(*LINE, players=1)
+    with pytest.raises(SearchLimitError, match="the limit is 94"):
+        cluster.solve_below(board, results=tmp_path, workers=1, max_states=94)
+    cluster.solve_below(board, results=tmp_path, workers=1, max_states=100)
+
+
+def test_a_question_above_the_frontier_may_meet_as_many_states_as_it_is_allowed():
+    """Five: the question's, two on the way, and the two that the table holds."""
+    Held(0.1).search(np.array([0]), 5)
+    with pytest.raises(SearchLimitError, match="the limit is 4"):
+        Held(0.1).search(np.array([0]), 4)
+
+
+def test_a_search_by_stages_may_meet_as_many_states_as_it_is_allowed(tmp_path):
+    board = solver.load_board(BOARDS / "jackpot/tiny.toml")
+    game = solver.load_game(board)
+    graph = Graph(game)
+    graph.solve(game.needed_start()[None])
+    how = {"results": tmp_path, "workers": 1, "one_piece": 0}
+    with pytest.raises(SearchLimitError, match=f"the limit is {graph.count - 1}"):
+        cluster.solve_below(board, max_states=graph.count - 1, **how)
+    cluster.solve_below(board, max_states=graph.count, **how)
+
+
+@pytest.mark.parametrize(("memory", "begun"), [(2 * GB, 2), (2 * GB - 1, 1)])
+def test_shards_that_need_all_the_memory_together_run_together(memory, begun):
+    shards = [Shard(i, "", (), 1, GB) for i in range(2)]
+    assert len(Schedule(shards, workers=2, memory=memory).start()) == begun
+
+
+def test_a_shard_may_need_all_the_memory_of_a_node():
+    node = SimpleNamespace(memory=GB, name="one")
+    workers = SimpleNamespace(nodes=SimpleNamespace(by_id={"a": node}))
+    RayWorkers.check_memory(workers, GB, "less")
+    with pytest.raises(MemoryLimitError):
+        RayWorkers.check_memory(workers, GB + 1, "less")
+
+
+@pytest.mark.parametrize(("said", "size"), [("4", 4_000_000_000), ("0.5", 500_000_000)])
+def test_memory_is_said_in_units_of_a_thousand_million_bytes(said, size):
+    assert read_memory(said) == size

@@ -1,0 +1,63 @@
+"""Arrays of payoffs in one process: used again, beyond the memory in files, never mixed up."""
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from luckbase import cluster, solver
+from luckbase.cluster.solve.tiers import make_plan
+from luckbase.cluster.solve.worker import Pool, writable
+from tests.e2e.test_solve import files
+from tests.places import ROOT
+
+TINY = ROOT / "boards/press-your-luck/tiny.toml"
+
+
+@given(st.data())
+def test_what_is_held_is_nobody_elses(tmp_path_factory, data):
+    pool = Pool(data.draw(st.integers(0, 400)), tmp_path_factory.getbasetemp() / "spill")
+    held = []
+    for turn in range(data.draw(st.integers(1, 25))):
+        if held and data.draw(st.booleans()):
+            one, number = held.pop(data.draw(st.integers(0, len(held) - 1)))
+            assert (one == number).all()
+            pool.give(one)
+        else:
+            shape = (data.draw(st.integers(1, 4)), data.draw(st.integers(1, 9)))
+            one = pool.take(shape)
+            assert one.shape == shape and one.flags.writeable
+            one[...] = turn
+            held.append((one, turn))
+        assert all((one == number).all() for one, number in held)
+
+
+def test_memory_is_used_again_and_what_is_beyond_lies_in_a_file(tmp_path):
+    pool = Pool(8 * 100, tmp_path / "spill")
+    one = pool.take((60,))
+    assert not (tmp_path / "spill").exists()
+    beyond = pool.take((60,))
+    assert (tmp_path / "spill").exists() and not list((tmp_path / "spill").iterdir())
+    pool.give(beyond)
+    pool.give(one)
+    assert pool.take((50,)).base is one.base
+    pool = Pool(8 * 100, tmp_path / "none")
+    pool.give(pool.take((60,)))
+    pool.take((100,))  # what is free makes room
+    assert not (tmp_path / "none").exists()
+
+
+def test_a_solve_whose_payoffs_do_not_fit_writes_the_same_bytes(tmp_path):
+    board = solver.load_board(TINY, frontier=2)
+    usual = cluster.solve_board(board, results=tmp_path / "usual", workers=2)
+    least = make_plan(solver.load_layout(board)).shard_memory
+    tight = cluster.solve_board(board, results=tmp_path / "tight", workers=2, memory=least)
+    assert files(tight.table) == files(usual.table)
+    assert not (tight.table / "spill").exists()
+
+
+def test_memory_that_may_not_be_written_to_is_the_same_memory():
+    array = np.arange(6.0).reshape(2, 3)
+    array.setflags(write=False)
+    same = writable(array)
+    assert same.flags.writeable and np.shares_memory(same, array) and (same == array).all()
+    assert writable(same) is same

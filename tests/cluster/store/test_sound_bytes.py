@@ -1,0 +1,261 @@
+"""A byte that changed is refused, not answered: single bytes anywhere, files swapped, old files.
+
+Every way of asking goes through `cluster.open_table`, so what is asked here is what `query`,
+batches, `chart`, `play`, `diff` and agents ask; the command line itself is tried on a few.
+"""
+
+import shutil
+from collections import Counter
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from luckbase import cluster, solver
+from luckbase.cluster.answers.diff import compare
+from luckbase.cluster.store.storage import Folder
+from luckbase.cluster.store.writer import read_manifest
+from luckbase.jobs.app import run
+from luckbase.solver.errors import CorruptTableError
+from luckbase.solver.policy.evaluate import evaluate_profile
+from tests.e2e.stopped import solve_until
+from tests.shared import answers_of, files_of, plain
+
+ROOT = Path(__file__).parents[3]
+TINY = ROOT / "boards/press-your-luck/tiny.toml"
+POINTS = ROOT / "boards/goofspiel/points.toml"
+ROOTS = [{"scores": "0,1000,500", "earned": "0,2,0"}, {"scores": "500,0,0", "earned": "1,0,1"}]
+
+
+def full(folder):
+    return cluster.solve_board(solver.load_board(TINY, frontier=1), results=folder).table
+
+
+def search(folder):
+    board = solver.load_board(TINY)
+    game = solver.load_game(board)
+    for words in ROOTS:
+        found = cluster.solve_below(board, game.parse(words)[None], results=folder, workers=1)
+    return found.table
+
+
+@pytest.fixture(scope="module", params=[full, search], ids=["full", "search"])
+def sound(request, tmp_path_factory):
+    made = request.param(tmp_path_factory.mktemp("sound"))
+    return made
+
+
+@pytest.fixture
+def copy(sound, tmp_path):
+    return Path(shutil.copytree(sound, tmp_path / "table"))
+
+
+def everything(table):
+    """What a table says: every payoff, every best action, every row as it is stored."""
+    states = np.concatenate(list(table.draw(table.rows, 0)))
+    yield table.probe(states).tobytes()
+    part = states[:: max(1, len(states) // 400)]
+    yield tuple(table.stored_best(part))
+    yield [answer.as_json() for answer in answers_of(table, states[:5])]
+    for piece in table.parts:
+        for rows in piece.scan():
+            yield rows.values.tobytes(), [rows.labels[code] for code in rows.best if code >= 0]
+
+
+def part_of(file, at, size, footer):
+    """What stands at a byte, for the tally."""
+    if file.suffix != ".parquet":
+        return file.name
+    return "footer" if at >= size - footer else "row groups"
+
+
+def flips(sound, copy, count, seed):
+    """Change `count` bytes, one at a time, and ask everything. Counts (where, what came of it)."""
+    with cluster.open_table(sound) as table:
+        right = list(everything(table))
+        footers = {entry.place: entry.footer for part in table.parts for entry in part.entries}
+    skipped = {"manifest.json.lock", "log"}  # no part of the table
+    files = [path for path in sorted(copy.rglob("*")) if path.is_file()]
+    files = [path for path in files if not skipped & {path.name, path.parent.name}]
+    rng = np.random.default_rng(seed)
+    tally = Counter()
+    for _ in range(count):
+        file = files[rng.integers(len(files))]
+        whole = file.read_bytes()
+        at, change = int(rng.integers(len(whole))), int(rng.integers(1, 256))
+        file.write_bytes(whole[:at] + bytes([whole[at] ^ change]) + whole[at + 1 :])
+        where = part_of(file, at, len(whole), footers.get(str(file.relative_to(copy)), 0))
+        try:
+            with cluster.open_table(copy) as table:
+                same = list(everything(table)) == right
+            tally[where, "right" if same else "WRONG"] += 1
+        except CorruptTableError as error:
+            said = str(error)
+            assert "\n" not in said and (file.name in said or str(file.parent) in said), said
+            assert "luckbase solve" in said
+            tally[where, "refused"] += 1
+        finally:
+            file.write_bytes(whole)
+    return tally
+
+
+def check(tally, least):
+    print(dict(tally))
+    assert not [key for key in tally if key[1] == "WRONG"]
+    for where, number in least.items():
+        assert tally[where, "refused"] >= number, f"{where}: hardly ever met"
+    assert not [key for key in tally if key[1] == "right"]
+
+
+def test_no_changed_byte_is_ever_answered(sound, copy):
+    check(flips(sound, copy, 90, 1), {"row groups": 5, "footer": 2, "manifest.json": 1})
+
+
+@pytest.mark.slow
+def test_none_of_a_thousand_changed_bytes_is_ever_answered(sound, copy):
+    check(flips(sound, copy, 1000, 2), {"row groups": 50, "footer": 20, "manifest.json": 10})
+
+
+def swapped(copy):
+    """Two files that change places; their sizes may be equal."""
+    files = sorted(copy.rglob("*.parquet"), key=lambda path: (path.stat().st_size, path.name))
+    pairs = list(pairwise(files))
+    return min(pairs, key=lambda pair: abs(pair[0].stat().st_size - pair[1].stat().st_size))
+
+
+def test_two_files_that_changed_places_are_refused(copy):
+    one, two = swapped(copy)
+    first, second = one.read_bytes(), two.read_bytes()
+    size = max(len(first), len(second))
+    one.write_bytes(second.ljust(size, b"\0")[: len(first)])
+    two.write_bytes(first.ljust(size, b"\0")[: len(second)])
+    with cluster.open_table(copy) as table, pytest.raises(CorruptTableError):
+        list(everything(table))
+
+
+def test_an_old_file_under_a_new_manifest_is_refused(tmp_path):
+    """The file of another board of the same name has its name, its rows and nearly its bytes."""
+    other = tmp_path / "tiny.toml"
+    swapped = TINY.read_text().replace("1/2", "@").replace("1/3", "1/2").replace("@", "1/3")
+    other.write_text(swapped)
+    assert other.read_text() != TINY.read_text()
+    board = solver.load_board(other, frontier=1)
+    old = files_of(cluster.solve_board(board, results=tmp_path / "old").table)
+    new = full(tmp_path / "new")
+    pairs = [(file, old[plain(file.relative_to(new))]) for file in sorted(new.rglob("*.parquet"))]
+    differ = [(file, was) for file, was in pairs if file.read_bytes() != was]
+    file, was = min(differ, key=lambda p: abs(p[0].stat().st_size - len(p[1])))
+    size = file.stat().st_size
+    file.write_bytes(was.ljust(size, b"\0")[:size])
+    with cluster.open_table(new) as table, pytest.raises(CorruptTableError) as found:
+        list(everything(table))
+    assert str(file) in str(found.value)
+
+
+def test_the_manifest_of_another_table_is_refused(tmp_path):
+    board = solver.load_board(TINY, frontier=1, third_place_spins=False)
+    old = cluster.solve_board(board, results=tmp_path / "old").table
+    new = full(tmp_path / "new")
+    shutil.copy(old / "manifest.json", new / "manifest.json")
+    with pytest.raises(CorruptTableError, match="holds a table of other rules"):
+        cluster.solve_board(solver.load_board(TINY, frontier=1), results=tmp_path / "new")
+
+
+def test_two_row_groups_that_changed_places_are_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr("luckbase.cluster.store.format.ROW_GROUP", 100)
+    table = full(tmp_path)
+    entries = read_manifest(Folder(table), table).files.values()
+    entry = max(entries, key=lambda entry: entry.rows)
+    with cluster.open_table(table) as opened:
+        part = opened.full
+        assert part is not None
+        file = part.groups.file(part.entries.index(entry))
+        starts = file._starts
+    sizes = np.diff(starts).tolist()
+    equal = [(i, j) for i in range(1, len(sizes)) for j in range(i) if j and sizes[i] == sizes[j]]
+    whole = bytearray((table / entry.place).read_bytes())
+    for j, i in [(b, a) for a, b in equal]:
+        one, two = (slice(starts[k], starts[k] + sizes[k]) for k in (i, j))
+        if whole[one] != whole[two]:
+            whole[one], whole[two] = whole[two], whole[one]
+            break
+    else:
+        pytest.fail("no two row groups of one size in this table")
+    (table / entry.place).write_bytes(whole)
+    with cluster.open_table(table) as opened, pytest.raises(CorruptTableError, match="row group"):
+        list(everything(opened))
+
+
+def changed_byte(table, pattern="*.parquet"):
+    """Change one byte in the middle of each file."""
+    for file in table.rglob(pattern):
+        whole = bytearray(file.read_bytes())
+        whole[len(whole) // 3] ^= 4
+        file.write_bytes(whole)
+    return file
+
+
+def ways(tmp_path):
+    """Ways to ask a full table of the tiny board on the command line."""
+    (tmp_path / "in.csv").write_text("scores_1,scores_2,scores_3,earned_1,earned_2,earned_3\n"
+                                     "0,1000,500,0,1,0\n")  # fmt: skip
+    results = ["--results", str(tmp_path)]
+    state = ["scores=0,1000,500", "earned=0,1,0"]
+    return {
+        "query": lambda table: ["query", str(table), *state],
+        "above": lambda table: ["query", str(table), "scores=0,1000,500", "earned=0,2,0"],
+        "batch": lambda table: ["query", str(table), "--batch", str(tmp_path / "in.csv")],
+        "play": lambda table: ["play", str(TINY), *state, "--as", "2", *results],
+        "diff": lambda table: ["diff", str(table), str(table)],
+        "verify": lambda table: ["verify", str(table)],
+        "agent": lambda table: ["evaluate", str(TINY), *state, "--agents", str(table)],
+    }
+
+
+@pytest.mark.parametrize("way", list(ways(Path("/tmp"))) if Path("/tmp").is_dir() else [])
+def test_every_command_refuses_a_changed_byte_in_one_sentence(way, tmp_path, capsys, monkeypatch):
+    table = full(tmp_path)
+    changed_byte(table)
+    monkeypatch.setattr("sys.stdin", None)
+    capsys.readouterr()
+    code = run(ways(tmp_path)[way](table))
+    out, err = capsys.readouterr()
+    assert code == 1
+    said = err + out
+    assert "is not as luckbase wrote it" in said
+    assert "delete it, and luckbase solve of its board makes it again" in said
+    if way != "verify":
+        assert err.count("\n") == 1
+    if way not in ("verify", "play"):
+        assert out == ""
+
+
+def test_a_solve_that_goes_on_from_a_changed_file_refuses_it(tmp_path, capsys):
+    """Goofspiel's payoffs are stored as they were solved, and read back by a later run."""
+    board = solver.load_board(POINTS, cards=4)
+    solve_until(board, tmp_path, 3)
+    (table,) = tmp_path.glob("*/*/*")
+    sound = shutil.copytree(table, tmp_path / "sound")
+    files = read_manifest(Folder(table), table).files.values()
+    file = table / max(entry.place for entry in files)  # others may lie there that nothing names
+    changed_byte(table, file.name)
+    with pytest.raises(CorruptTableError, match="is not as luckbase wrote it"):
+        cluster.solve_board(board, results=tmp_path, workers=1)
+    file.unlink()
+    solved = cluster.solve_board(board, results=tmp_path, workers=1)
+    assert [file.name in said for said in solved.damaged] == [True]
+    assert files_of(solved.table).items() >= files_of(sound).items()
+    whole = cluster.solve_board(board, results=tmp_path / "fresh", workers=1)
+    with cluster.open_table(solved.table) as one, cluster.open_table(whole.table) as two:
+        found = compare(one, two)
+        assert not found.differs and found.largest == 0
+
+
+def test_an_agent_from_a_sound_table_plays_as_the_optimum(tmp_path):
+    """The positive twin of the refusals above."""
+    with cluster.open_table(full(tmp_path)) as table:
+        game = table.game
+        root = game.parse({"scores": "0,1000,500", "earned": "0,1,0"})
+        found = evaluate_profile(game, root, [table.agent()] * 3)
+        assert found.value == pytest.approx(table.probe(root[None])[0], abs=1e-7)

@@ -1,0 +1,207 @@
+"""What every storage does, held to the folder; a further one inherits these tests."""
+
+import os
+import time
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+
+import pytest
+
+from luckbase import cluster, solver
+from luckbase.cluster.store.storage import Folder, Memory, attempt, place_of, storage_at
+from luckbase.solver.errors import CorruptTableError
+from tests.places import ROOT
+
+TINY = ROOT / "boards/press-your-luck/tiny.toml"
+
+
+def put_number(storage, name, number):
+    return storage.put_if_absent(name, b"%d" % number)
+
+
+class StorageContract:
+    """Tests of a storage; `make` gives an empty one."""
+
+    @pytest.fixture
+    def storage(self, tmp_path):
+        raise NotImplementedError
+
+    def test_what_was_put_is_read_in_ranges(self, storage):
+        storage.put("a/b.bin", bytes(range(100)))
+        assert storage.read("a/b.bin") == bytes(range(100))
+        assert storage.read("a/b.bin", 10, 13) == b"\x0a\x0b\x0c"
+        assert storage.read("a/b.bin", 99) == b"c"
+        assert storage.read("a/b.bin", 100, 100) == b""
+
+    def test_less_than_was_asked_for_is_refused(self, storage):
+        storage.put("a", b"12345")
+        with pytest.raises(CorruptTableError, match="ends at byte 5 and should have 6"):
+            storage.read("a", 3, 6)
+        with pytest.raises(FileNotFoundError):
+            storage.read("b")
+
+    def test_a_file_is_moved_and_replaces_what_was_there(self, storage):
+        storage.put("a/x", b"old")
+        path = storage.temporary("a/x")
+        path.write_bytes(b"new")
+        storage.put("a/x", path)
+        assert storage.read("a/x") == b"new"
+        assert not path.exists()
+
+    def test_names_are_listed_by_their_beginning_with_sizes(self, storage):
+        for name in ("tiers/b", "tiers/a", "tiersother/c", "manifest/all-1", "top"):
+            storage.put(name, name.encode())
+        assert storage.list("tiers/") == {"tiers/a": 7, "tiers/b": 7}
+        assert list(storage.list("tiers")) == ["tiers/a", "tiers/b", "tiersother/c"]
+        assert list(storage.list("manifest/all-")) == ["manifest/all-1"]
+        assert list(storage.list()) == sorted(
+            ["tiers/b", "tiers/a", "tiersother/c", "manifest/all-1", "top"]
+        )
+        assert storage.list("nothing/") == {}
+
+    def test_what_is_deleted_is_gone_and_may_be_deleted_again(self, storage):
+        storage.put("a", b"1")
+        storage.delete("a")
+        storage.delete("a")
+        assert storage.list() == {}
+
+    def test_temporary_places_are_never_the_same(self, storage):
+        assert len({storage.temporary("a/b") for _ in range(50)}) == 50
+
+    def test_several_ranges_are_read_at_once(self, storage):
+        storage.put("a", bytes(range(200)) * 2000)
+        spans = [(5, 7), (0, 1), (399_990, 400_000), (9, 9), (5, 7)]
+        assert storage.read_ranges("a", spans) == [
+            b"\5\6", b"\0", bytes(range(190, 200)), b"", b"\5\6"
+        ]  # fmt: skip
+        with pytest.raises(CorruptTableError, match="ends at byte 400000 and should have 400001"):
+            storage.read_ranges("a", [(0, 2), (399_990, 400_001)])
+        with pytest.raises(CorruptTableError):
+            storage.read_ranges("a", [(500_000, 500_001)])
+        with pytest.raises(FileNotFoundError):
+            storage.read_ranges("b", [(0, 1)])
+
+    def test_what_is_there_is_not_replaced_by_put_if_absent(self, storage):
+        assert storage.put_if_absent("a/x", b"one")
+        assert not storage.put_if_absent("a/x", b"two")
+        assert storage.put_if_absent("a/x", b"one")  # the same bytes: it is there
+        path = storage.temporary("a/y")
+        path.write_bytes(b"three")
+        assert storage.put_if_absent("a/y", path)
+        assert (storage.read("a/x"), storage.read("a/y")) == (b"one", b"three")
+        assert list(storage.list()) == ["a/x", "a/y"]
+
+    def test_of_many_that_put_one_name_one_has_put_it(self, storage):
+        for name in ("x", "y", "z"):
+            with ThreadPoolExecutor(8) as pool:
+                won = list(pool.map(partial(put_number, storage, name), range(8)))
+            assert won == [b"%d" % k == storage.read(name) for k in range(8)]
+
+    def test_what_was_changed_is_not_swapped(self, storage):
+        assert storage.swap("a", b"1", "nothing") is None
+        storage.put("a", b"1")
+        content, tag = storage.read_tagged("a")
+        assert content == b"1"
+        new = storage.swap("a", b"2", tag)
+        assert new not in (None, tag)
+        assert storage.swap("a", b"3", tag) is None
+        assert storage.read_tagged("a") == (b"2", new)
+        with ThreadPoolExecutor(8) as pool:
+            won = list(pool.map(lambda k: storage.swap("a", b"n%d" % k, new), range(8)))
+        assert sum(each is not None for each in won) == 1
+        with pytest.raises(FileNotFoundError):
+            storage.read_tagged("b")
+
+    def test_an_object_has_the_time_when_it_was_put(self, storage):
+        storage.put("a/x", b"123")
+        (stored,) = storage.details("a/").values()
+        assert stored.size == 3
+        assert abs(stored.put_at - time.time()) < 60
+
+
+class TestFolder(StorageContract):
+    @pytest.fixture
+    def storage(self, tmp_path):
+        return Folder(tmp_path / "table")
+
+    def test_a_put_that_fails_leaves_what_was_there(self, storage, monkeypatch):
+        storage.put("a", b"old")
+        for name in ("fsync", "replace"):
+            with monkeypatch.context() as patch:
+
+                def fails(*given):
+                    raise OSError(28, "No space left on device")
+
+                patch.setattr(os, name, fails)
+                with pytest.raises(OSError, match="No space"):
+                    storage.put("a", b"new")
+            assert storage.read("a") == b"old"
+
+    def test_an_attempt_names_its_host_and_process(self):
+        assert f"-{os.getpid()}-" in attempt()
+
+
+class TestMemory(StorageContract):
+    @pytest.fixture
+    def storage(self, tmp_path):
+        return Memory()
+
+    def test_a_file_is_moved_and_replaces_what_was_there(self, storage):
+        """Not moved: its place has no name."""
+
+    def test_temporary_places_are_never_the_same(self, storage):
+        assert len({storage.temporary("a/b") for _ in range(5)}) == 5
+
+
+class TestObjectsInMemory(StorageContract):
+    @pytest.fixture
+    def storage(self, tmp_path):
+        return storage_at(place_of(f"memory://{tmp_path.name}/a/b"))
+
+
+class TestRealStore(StorageContract):
+    @pytest.fixture
+    def storage(self, bucket):
+        return storage_at(place_of(bucket))
+
+
+def in_memory(path):
+    """Whether the system would not go to the disk for a file's first bytes."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        return os.preadv(handle, [bytearray(1)], 0, os.RWF_NOWAIT) == 1
+    except BlockingIOError:
+        return False
+    finally:
+        os.close(handle)
+
+
+@pytest.mark.skipif(not hasattr(os, "RWF_NOWAIT"), reason="the system does not say")
+def test_files_of_a_table_leave_the_memory_of_the_system(on_disk, monkeypatch):
+    control = [Folder(on_disk).written(f"control-{i}", b"1" * 10_000) for i in range(5)]
+    try:
+        if not all(map(in_memory, control)):
+            pytest.skip("this disk's files are never in memory")
+        for path in control:
+            with path.open("rb") as file:
+                os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+        if all(map(in_memory, control)):
+            pytest.skip("this disk's files are always in memory")
+    except OSError:
+        pytest.skip("this disk does not say whether files are in memory")
+    sizes, advise = {}, os.posix_fadvise
+
+    def noted(handle, *words):
+        file = os.fstat(handle)
+        sizes[file.st_ino] = file.st_size
+        advise(handle, *words)
+
+    monkeypatch.setattr(os, "posix_fadvise", noted)
+    solved = cluster.solve_board(solver.load_board(TINY, frontier=1), results=on_disk, workers=1)
+    files = list(solved.table.glob("tiers/*.parquet"))
+    assert len(files) > 1
+    # the system was asked once each file was whole; it may keep the odd one, which is its right
+    assert all(sizes.get(file.stat().st_ino) == file.stat().st_size for file in files)
+    assert sum(in_memory(file) for file in files) <= len(files) // 2
+    assert len(files[0].read_bytes()) > 1000
+    assert in_memory(files[0])
