@@ -43,10 +43,10 @@ from luckbase.solver.board.model import (
 )
 from luckbase.solver.charts import FULL, Kind
 from luckbase.solver.errors import LuckbaseError, MissingTableError, OptionError
-from luckbase.solver.game.capabilities import Agents, Charts, Layout, detailed
+from luckbase.solver.game.capabilities import Agents, Charts, FullTable, detailed
 from luckbase.solver.game.fields import MAX_VALUE, Field
 from luckbase.solver.game.game import Game, load_game
-from luckbase.solver.policy.agents import OPTIMAL, RANDOM
+from luckbase.solver.policies.agents import OPTIMAL, RANDOM
 from luckbase.solver.result import Flat, IfAny, PythonOnly, Result
 from luckbase.solver.sentences import option
 
@@ -289,7 +289,10 @@ def _options(board: Board) -> Iterator[OptionInfo]:
 def _examples(game: Game, file: str, results: Path, manifest: Manifest | None) -> Iterator[str]:
     """Yield example commands for a board, each of which works after those before it."""
     settings = {} if game.board.source is None else game.board.source.settings
-    root, several = game.start(), len(game.starts()) > 1 and Layout not in game.rules.capabilities
+    root, several = (
+        game.start(),
+        len(game.starts()) > 1 and FullTable not in game.rules.capabilities,
+    )
     state = sentences.fields(_example_state(game, manifest))
     start = "" if several or root is not None else state
 
@@ -312,7 +315,7 @@ def _examples(game: Game, file: str, results: Path, manifest: Manifest | None) -
             if (full and not below) or kind.needs != FULL:
                 yield command("chart", f"--what {kind.name}")
     yield command("play", start, "--hints")
-    layout = game.get(Layout)
+    layout = game.get(FullTable)
     if layout is None or root is None or sum(map(layout.rows, layout.tiers())) <= FEW_STATES:
         for agent in islice(_own(game), 1):
             agents = ",".join([OPTIMAL] * (game.players - 1) + [agent])
@@ -326,7 +329,7 @@ def _searched_from(manifest: Manifest | None) -> Roots | None:
 
 def _example_state(game: Game, manifest: Manifest | None) -> Mapping[str, Any]:
     """Return fields of a state that the table can answer: a search's root or an instructive one."""
-    layout, root = game.get(Layout), game.start()
+    layout, root = game.get(FullTable), game.start()
     if (roots := _searched_from(manifest)) is not None:
         return in_order(roots.start[0], game)
     complete = all(each.sample for each in game.fields) and (layout is not None or root is not None)

@@ -40,7 +40,7 @@ from luckbase.solver.errors import (
 )
 from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.capabilities import (
-    Layout,
+    FullTable,
     first_state,
     plain,
     position_of,
@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     from luckbase.cluster.solve.full_table import Planned
     from luckbase.cluster.solve.options import Options, SolveOptions
     from luckbase.cluster.solve.progress import Solved
-    from luckbase.solver.policy.evaluate import Starts
+    from luckbase.solver.policies.evaluate import Starts
 
 MAX_IN_MEMORY = 100_000_000
 """Maximum number of states of a full table in memory."""
@@ -139,7 +139,7 @@ def start_of(game: Game, start: Any) -> Ints:
 def starts_of(game: Game, start: Any) -> Starts:
     """Return the states where plays begin: the given one, or the game's starts with their
     probabilities. Raises as `start_of` does."""
-    from luckbase.solver.policy.evaluate import Starts, starts_at
+    from luckbase.solver.policies.evaluate import Starts, starts_at
 
     pairs = game.starts() if roots_of(game, start) is None else []
     if len(pairs) < 2:
@@ -152,10 +152,10 @@ def starts_of(game: Game, start: Any) -> Starts:
 def has_full_table(game: Game, on_note: Callable[[str], None] = lambda text: None) -> bool:
     """True if the board has a full table; a board without one is searched from its start. Raises
     the game's OptionError for a board that has no start either."""
-    if Layout not in game.rules.capabilities:
+    if FullTable not in game.rules.capabilities:
         return False
     try:
-        game.need(Layout)
+        game.need(FullTable)
     except OptionError as why:
         if game.start() is None:
             raise
@@ -239,7 +239,7 @@ def in_memory(board_or_path: Any, start: Any, options: Mapping[str, object]) -> 
 
     game = plain(game_of(board_or_path, **options))
     if start is None and has_full_table(game):
-        layout = game.need(Layout)
+        layout = game.need(FullTable)
         rows = sum(map(layout.rows, layout.tiers()))
         if rows > MAX_IN_MEMORY:
             raise MemoryLimitError(
@@ -290,7 +290,7 @@ def table_that_answers(boards: Iterable[Board], file: str, state: State, results
 
     for board in boards:
         game = load_game(board)
-        if not game.has(Layout):
+        if not game.has(FullTable):
             continue
         try:
             position = position_of(game, state) if isinstance(state, str) else None
@@ -298,7 +298,7 @@ def table_that_answers(boards: Iterable[Board], file: str, state: State, results
         except StateError:  # not on this grid
             continue
         decided = decided_layout(game)
-        layout = game.need(Layout) if decided is None else decided.layout
+        layout = game.need(FullTable) if decided is None else decided.layout
         if layout.why_outside(at) is None:
             words = {} if board.source is None else board.source.settings
             seconds = plan_table(game, Options(results=results)).seconds
@@ -356,7 +356,7 @@ def playing(
     OptionError for an unknown agent, and as `start_of` does."""
     from luckbase.cluster.answers.table import tiers_in_memory
     from luckbase.cluster.play.agents import check
-    from luckbase.solver.policy.agents import OPTIMAL
+    from luckbase.solver.policies.agents import OPTIMAL
 
     game = game_of(board)
     with tables_by_name(game.board, place_of(results)) as by_name, ExitStack() as tables:
@@ -365,7 +365,7 @@ def playing(
         def opener(name: str) -> Lookup | None:
             if name != OPTIMAL:
                 return by_name(name)
-            layout = plain(game).get(Layout)  # its kernel is ten times as fast as a search
+            layout = plain(game).get(FullTable)  # its kernel is ten times as fast as a search
             if layout is None or not layout.best_names or layout.payoff_type is not np.float64:
                 return None
             few = sum(map(layout.rows, layout.tiers())) <= MAX_OPTIMAL
@@ -429,7 +429,7 @@ def table_for_play(
     if stored is not None:
         return stored
     # If this board cannot have the layout, `need` raises the reason; a search would not end.
-    layout = bare.need(Layout) if Layout in bare.rules.capabilities else None
+    layout = bare.need(FullTable) if FullTable in bare.rules.capabilities else None
     few = layout is not None and sum(map(layout.rows, layout.tiers())) <= MAX_ROWS
     if layout and few and layout.payoff_type is np.float64 and _inside(layout, root):
         seconds = sum(map(layout.tier_seconds, layout.tiers()))
@@ -460,7 +460,7 @@ def _stored(game: Game, roots: Ints, results: Path) -> StoredTable | None:
     return None
 
 
-def _inside(layout: Layout[Any], root: Ints) -> bool:
+def _inside(layout: FullTable[Any], root: Ints) -> bool:
     """True if the full table contains the root or all its children."""
     from luckbase.solver.search.expand import expand
 
@@ -474,7 +474,7 @@ def search_below(game: Game, root: Ints, max_states: int, file: str = "BOARD") -
     """Search all states below a state (fields,) in memory. Raises SearchLimitError."""
     from luckbase.cluster.answers.table import search_in_memory
 
-    layout = game.get(Layout)
+    layout = game.get(FullTable)
     tiered = layout if layout is not None and _inside(layout, root) else None
     below = "" if tiered else f" --from {game.say(root)}"
     table = f"solve a table first: luckbase solve {file}{below}"

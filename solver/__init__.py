@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from luckbase.solver.board.model import Board
-    from luckbase.solver.game.capabilities import Layout
+    from luckbase.solver.game.capabilities import FullTable
     from luckbase.solver.game.game import Game
 
 __all__ = ["load_board", "load_game", "load_layout"]
@@ -39,11 +39,11 @@ def load_game(board: Board) -> Game:
     return game.load_game(board)
 
 
-def load_layout(board: Board) -> Layout[Any]:
+def load_layout(board: Board) -> FullTable[Any]:
     """Return the tiers and the kernel of the board's game, for a full table.
 
     Raises OptionError if the game has none, and the errors of `load_game`.
     """
-    from luckbase.solver.game.capabilities import Layout
+    from luckbase.solver.game.capabilities import FullTable
 
-    return load_game(board).need(Layout)
+    return load_game(board).need(FullTable)

@@ -3,7 +3,7 @@
     >>> check_game(load_board("climb.toml"))
 
 It follows the rules from the game's start, or from given states, and checks them against
-`solver.game.rules`. If the game has a `Layout`, it also solves the full table in memory and
+`solver.game.rules`. If the game has a `FullTable`, it also solves the full table in memory and
 compares every row with the rules.
 """
 
@@ -18,7 +18,7 @@ from luckbase.solver.board.model import Board
 from luckbase.solver.dense import InMemory, check_tiers
 from luckbase.solver.errors import GameError
 from luckbase.solver.game.arrays import Floats, Ints
-from luckbase.solver.game.capabilities import Layout, rounding
+from luckbase.solver.game.capabilities import FullTable, rounding
 from luckbase.solver.game.faults import broken, check_edges
 from luckbase.solver.game.game import Game, load_game
 from luckbase.solver.game.rules import TERMINAL, Edges
@@ -49,7 +49,7 @@ def check_game(
     if not roots:
         raise GameError(f"game {game.board.game} has no start; name states to check it from")
     looked = check_below(game, np.array(roots), max_states=most, max_width=most // 10, seed=seed)
-    layout = game.get(Layout)
+    layout = game.get(FullTable)
     if layout is not None and sum(map(layout.rows, layout.tiers())) <= rows:
         _check_layout(game, layout)
     return looked
@@ -134,7 +134,7 @@ def _check_level(stages: Stages, states: Ints, edges: Expanded) -> None:
 # --- the full table ----------------------------------------------------------------------------
 
 
-def _check_layout(game: Game, layout: Layout[Any]) -> None:
+def _check_layout(game: Game, layout: FullTable[Any]) -> None:
     """Check every row of the full table, solved in memory, against one step of the rules."""
     check_tiers(layout)
     done: set[Any] = set()

@@ -45,7 +45,7 @@ _types_lock = threading.RLock()
 """Without it, two threads that need a type at the same time may make numba create it twice."""
 
 
-class Later:
+class LazyType:
     """A numba type or signature that is `made` when a function first needs it."""
 
     def __init__(self, make: Callable[[], Any]) -> None:
@@ -59,25 +59,25 @@ class Later:
                 self.__dict__["_made"] = self._make()
             return self.__dict__["_made"]
 
-    def __getattr__(self, name: str) -> Later:
+    def __getattr__(self, name: str) -> LazyType:
         if name.startswith("_"):
             raise AttributeError(name)
-        return Later(lambda: getattr(self.made, name))
+        return LazyType(lambda: getattr(self.made, name))
 
-    def __getitem__(self, index: Any) -> Later:
-        return Later(lambda: self.made[index])
+    def __getitem__(self, index: Any) -> LazyType:
+        return LazyType(lambda: self.made[index])
 
-    def __call__(self, *parts: Any, **options: Any) -> Later:
-        return Later(lambda: self.made(*map(_made, parts), **options))
+    def __call__(self, *parts: Any, **options: Any) -> LazyType:
+        return LazyType(lambda: self.made(*map(_made, parts), **options))
 
 
 def _made(part: Any) -> Any:
-    if isinstance(part, Later):
+    if isinstance(part, LazyType):
         return part.made
     return tuple(map(_made, part)) if type(part) is tuple else part
 
 
-types: Any = Later(lambda: import_module("numba").types)
+types: Any = LazyType(lambda: import_module("numba").types)
 """numba's types, for example ``types.int64[::1]``."""
 
 
@@ -90,13 +90,13 @@ def tuple_type(of: type, *parts: Any) -> Any:
             return numba_types.NamedUniTuple(made[0], len(made), of)
         return numba_types.NamedTuple(made, of)
 
-    return Later(make)
+    return LazyType(make)
 
 
 # --- functions -----------------------------------------------------------------------------------
 
 
-class Function:
+class LazyFunction:
     """A function that Python calls, and other compiled functions call.
 
     plain: the Python function.
@@ -127,7 +127,7 @@ class Function:
         there = self.is_compiled
         if _in_python and ("numba" not in sys.modules or (_beside and not there)):
             return self.plain(*parts, **named)
-        given = [part.made if type(part) is Function else part for part in parts]
+        given = [part.made if type(part) is LazyFunction else part for part in parts]
         if there:
             return self.made(*given, **named)
         with _compiling():
@@ -176,7 +176,7 @@ def njit(signature: Any = None, **options: Any) -> Callable[[Callable[P, R]], Ca
     """
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
-        return cast("Callable[P, R]", Function(function, signature, options))
+        return cast("Callable[P, R]", LazyFunction(function, signature, options))
 
     return decorate
 
@@ -248,8 +248,8 @@ def tell_numba() -> None:
     from numba import extending, typeof
 
     with _types_lock:
-        if Function not in extending.typeof_impl.registry:
-            extending.typeof_impl.register(Function)(lambda each, context: typeof(each.made))
+        if LazyFunction not in extending.typeof_impl.registry:
+            extending.typeof_impl.register(LazyFunction)(lambda each, context: typeof(each.made))
         while _new_parts:
             part = _new_parts.pop()
             extending.overload(part, jit_options=part.options, strict=False)(part.typed)

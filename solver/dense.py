@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from luckbase.solver.board import registry
 from luckbase.solver.errors import GameError
 from luckbase.solver.game.arrays import Decisions, Floats, Ints
-from luckbase.solver.game.capabilities import DecisionLayout, Layout
+from luckbase.solver.game.capabilities import DecisionLayout, FullTable
 from luckbase.solver.search.bellman import final_payoffs
 from luckbase.solver.sentences import many
 
@@ -30,7 +30,7 @@ MOST_TIERS = 1 << 24
 """Tier numbers are below this, because they are part of a 64-bit key."""
 
 
-def check_tiers(layout: Layout[Any]) -> None:
+def check_tiers(layout: FullTable[Any]) -> None:
     """Raise GameError unless each tier has its own number and name and its parts cover its rows.
 
     Files with equal names would overwrite each other.
@@ -56,7 +56,7 @@ def check_tiers(layout: Layout[Any]) -> None:
             raise _wrong(layout, name, f"{why} (block_rows)")
 
 
-def _wrong(layout: Layout[Any], tier: str, why: str) -> GameError:
+def _wrong(layout: FullTable[Any], tier: str, why: str) -> GameError:
     return GameError(f"{registry.said(layout.game.board.game)}: tier {tier} {why}")
 
 
@@ -75,7 +75,7 @@ class InMemory(Generic[T]):
     """
 
     def __init__(
-        self, layout: Layout[T], tiers: Iterable[T] | None = None, *, best: bool = False
+        self, layout: FullTable[T], tiers: Iterable[T] | None = None, *, best: bool = False
     ) -> None:
         """Solve `tiers`, by default all, children first. best: keep the best actions too."""
         self.layout, self.game = layout, layout.game
@@ -141,25 +141,25 @@ def decisions_in_order(
     dense, requested = layout.layout, {*layout.tiers()} if tiers is None else {*tiers}
     order = [tier for tier in layout.tiers() if tier in requested]
     reads = {
-        tier: ({layout.below(tier)} - {None}, {*layout.faces_read(tier)}) for tier in order
+        tier: ({layout.below(tier)} - {None}, {*layout.boundaries_read(tier)}) for tier in order
     }  # fmt: skip
     last = {child: tier for tier in order for of in reads[tier] for child in of}
-    read_as_face = {child for _, faces in reads.values() for child in faces}
+    read_as_boundary = {child for _, boundaries in reads.values() for child in boundaries}
     whole: dict[T, Floats] = {}
-    faces: dict[T, Floats] = {}
+    boundaries: dict[T, Floats] = {}
     for tier in order:
         kind, noted = layout.memory_type, Decisions.blank(dense.rows(tier))
         out = np.empty(dense.shape(tier), kind)
         below = layout.below(tier)
         under = None if below is None else whole[below]
-        layout.solve_tier(tier, out, under, faces, never, noted)
+        layout.solve_tier(tier, out, under, boundaries, never, noted)
         yield tier, out, noted
         if tier in last:
             whole[tier] = out
-        if tier in read_as_face:
-            faces[tier] = np.empty(layout.face_size(tier), kind)
-            layout.take_face(tier, out, faces[tier])
-        for kept in (whole, faces):
+        if tier in read_as_boundary:
+            boundaries[tier] = np.empty(layout.boundary_size(tier), kind)
+            layout.take_boundary(tier, out, boundaries[tier])
+        for kept in (whole, boundaries):
             for child in [child for child in kept if last[child] == tier]:
                 del kept[child]
 

@@ -10,7 +10,7 @@ import pytest
 
 import luckbase
 from luckbase.game import load_game
-from luckbase.solver.game.capabilities import Layout
+from luckbase.solver.game.capabilities import FullTable
 from tests.jobs.web.serving import id_of
 from tests.places import BOARDS, ROOT
 from tests.solver.board.board_files import assert_one_sentence
@@ -129,8 +129,8 @@ def test_a_name_of_a_board(group, asked, sentence, refused):
 def test_a_board_without_a_full_table(group, asked, sentence):
     board, *options = asked[0].split()
     game = load_game(luckbase.load_board(board, **fields_of(" ".join(options))))
-    assert not game.has(Layout)
-    raised(sentence, game.need, Layout)
+    assert not game.has(FullTable)
+    raised(sentence, game.need, FullTable)
 
 
 @cases_of("state")

@@ -53,9 +53,9 @@ def _names_in(path):
 
 
 FLOWS = {
-    "cluster.solve.full_table": "check charts scene matrix_game.simplex game.faults search.stages",
+    "cluster.solve.full_table": "check charts scene matrix_games.simplex game.faults search.stages",
     "cluster.search.solve": "check charts scene search.stages search.sweep search.explore",
-    "cluster.answers.lookup": "check charts scene matrix_game.simplex search.game_graph",
+    "cluster.answers.lookup": "check charts scene matrix_games.simplex search.game_graph",
 }
 """The first module of a solve, of a small search and of a question, and modules of `solver` that
 importing it must not load."""

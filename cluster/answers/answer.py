@@ -587,7 +587,7 @@ def stepped(
 def _bids_at(game: Game, q: ActionValues, both: Ints, inputs: Ints) -> tuple[Bids, Floats, Floats]:
     """Solve the matrix games at the states `both` (m,) of n states. Return the choices, the payoffs
     (m, 2), and the gaps of the games (m,)."""
-    from luckbase.solver.matrix_game import simplex as matrix_game
+    from luckbase.solver.matrix_games import simplex as matrix_game
 
     others = np.setdiff1d(np.arange(len(q.first) - 1), both)
     pieces = [(others, no_bids(len(others)))]

@@ -27,7 +27,7 @@ from luckbase.cluster.answers.answer import EveryAction
 from luckbase.cluster.store.format import nullable
 from luckbase.solver.errors import OptionError, StateError
 from luckbase.solver.game.arrays import Floats, Ints, set_text
-from luckbase.solver.game.capabilities import Layout
+from luckbase.solver.game.capabilities import FullTable
 from luckbase.solver.game.game import Game
 from luckbase.solver.sentences import nearest
 
@@ -136,7 +136,7 @@ def listed_actions(game: Game) -> tuple[str, ...]:
     """Return all actions of a game in the order of its rules; empty if it does not list them."""
     if not callable(game.rules.actions):
         return tuple(game.rules.actions)
-    layout = game.get(Layout)
+    layout = game.get(FullTable)
     return () if layout is None else tuple(layout.best_names)
 
 

@@ -57,7 +57,7 @@ from luckbase.solver.errors import (
     TableError,
     UnknownGameError,
 )
-from luckbase.solver.game.capabilities import Layout
+from luckbase.solver.game.capabilities import FullTable
 from luckbase.solver.game.fields import State
 from luckbase.solver.game.game import load_game
 from luckbase.solver.result import IfAny, PythonOnly, Result
@@ -241,8 +241,10 @@ def _none_of(name: str, board: Board, results: Path, settings: dict[str, str]) -
         has = [re.sub(r"was (.*), now (.*)", r"\2 instead of \1", each) for each in differ]
         others.append(f"{path} ({', '.join(has[:4])}{', …' * (len(has) > 4)})")
     makes = board_command(name, settings, board.game, results)
-    searched = game.start() is not None or (game.starts() and Layout not in game.rules.capabilities)
-    if not searched and not game.has(Layout):
+    searched = game.start() is not None or (
+        game.starts() and FullTable not in game.rules.capabilities
+    )
+    if not searched and not game.has(FullTable):
         makes += " --from FIELD=VALUE"
     if versions and game.rules_version not in versions:
         edited = _new_version(board.game, max(versions), game.rules_version)
@@ -608,7 +610,7 @@ def opening_answers(table: Lookup) -> list[Question]:
 
 def _questions(table: Lookup) -> Iterator[tuple[str, Mapping[str, Any]]]:
     full = table.full
-    if full is not None and table.game.has(Layout):
+    if full is not None and table.game.has(FullTable):
         yield from full.layout.opening_questions()
         return
     start = table.game.start()

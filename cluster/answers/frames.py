@@ -73,7 +73,8 @@ def answered(table: Lookup, frame: Any, more: Collection[str]) -> Any:
 
 
 def all_answers(table: Lookup, frame: Any) -> Iterator[Answer]:
-    """Yield the answer to each state of a frame, in order (`cluster.answers.table.Table.ask_all`)."""
+    """Yield the answer to each state of a frame, in order
+    (`cluster.answers.table.Table.ask_all`)."""
     inputs = state_columns(table.game, Frame(frame))
     states = table.game.canonical_states(inputs)
     actions, known = table.every_action(states, inputs)

@@ -45,7 +45,7 @@ from luckbase.solver.game.capabilities import Follow, Position, position_of, sim
 from luckbase.solver.game.fields import State
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.rules import DECISION, SIMULTANEOUS
-from luckbase.solver.policy.agents import Policy
+from luckbase.solver.policies.agents import Policy
 from luckbase.solver.search.bellman import (
     ActionValues,
     chosen,

@@ -358,7 +358,7 @@ def follow_decisions(
     Raises StateError; SearchLimitError for more than `max_states` states, or more than fit in
     memory.
     """
-    from luckbase.solver.policy.chain import explore_profile
+    from luckbase.solver.policies.chain import explore_profile
 
     compile_on()
     game, stored = table.game, table.ask(state)
@@ -406,7 +406,7 @@ def play_games(table: Lookup, state: State, games: int, seed: int) -> Answer:
     """Estimate the payoffs of every action by `games` simulated games each, in which all players
     follow the stored decisions. `error` is the largest standard error. The best action is the
     stored one. Game number i has the same random numbers after every action."""
-    from luckbase.solver.policy.evaluate import Starts, simulate
+    from luckbase.solver.policies.evaluate import Starts, simulate
 
     compile_on()
     game, stored = table.game, table.ask(state)

@@ -34,7 +34,7 @@ from luckbase.cluster.store.storage import Memory, place_of, results_of
 from luckbase.solver import sentences
 from luckbase.solver.errors import MissingTableError, OptionError
 from luckbase.solver.game.arrays import Decisions, Ints
-from luckbase.solver.game.capabilities import Charts, Layout, choose_chart, scene_of
+from luckbase.solver.game.capabilities import Charts, FullTable, choose_chart, scene_of
 from luckbase.solver.game.fields import Fields, State, typed
 from luckbase.solver.game.game import Game
 from luckbase.solver.sentences import html_facts
@@ -114,7 +114,8 @@ class Table(Lookup):
 
     def why(self, state: State, max_states: int = MAX_SEARCHED) -> list[str]:
         """Return sentences that explain the best action at a state: the effect of chance, the
-        payoff of a sure action, and the threshold (`cluster.answers.why`). Raises as `moves` does."""
+        payoff of a sure action, and the threshold (`cluster.answers.why`). Raises as `moves`
+        does."""
         from luckbase.cluster.answers.why import explain
 
         return list(map(str, explain(self, state, max_states)[1]))
@@ -263,7 +264,7 @@ class Table(Lookup):
             again = f": {solve_command(replace(origin, roots=None), self.game, results)}"
         whole = self.full is not None
         if not whole and kind.needs == FULL:
-            self.game.need(Layout)  # raises the reason if it has none
+            self.game.need(FullTable)  # raises the reason if it has none
             raise OptionError(
                 f"{self.where}: holds what lies below some states, and a chart needs the full "
                 f"table{again}"
@@ -353,7 +354,7 @@ def _in_memory(
     return Table(game, [kind(storage, MEMORY, manifest, name, game)], MEMORY, source)
 
 
-def tiers_in_memory(layout: Layout[Any]) -> Table:
+def tiers_in_memory(layout: FullTable[Any]) -> Table:
     """Solve a full table in memory. It needs up to 8 bytes for each state and player while it is
     solved, and the size of its files afterwards.
 

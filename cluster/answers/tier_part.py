@@ -36,7 +36,7 @@ from luckbase.cluster.store.manifest import (
 from luckbase.cluster.store.parquet import TableFile
 from luckbase.solver.errors import CorruptTableError
 from luckbase.solver.game.arrays import Floats, Ints
-from luckbase.solver.game.capabilities import DecisionLayout, Layout
+from luckbase.solver.game.capabilities import DecisionLayout, FullTable
 from luckbase.solver.search.bellman import (
     final_payoffs,
 )
@@ -57,8 +57,8 @@ class TierPart(Part):
                 raise CorruptTableError(f"{self.where / entry.place}: is of no tier of this board")
 
     @cached_property
-    def layout(self) -> Layout[Any]:
-        return self.game.need(Layout)
+    def layout(self) -> FullTable[Any]:
+        return self.game.need(FullTable)
 
     @cached_property
     def tier_of_number(self) -> dict[int, Any]:
@@ -189,7 +189,7 @@ class DecisionPart(TierPart):
         self.entries = [each for each in self.entries if paid.get(each.tier) != [(0, each.rows)]]
 
     @cached_property
-    def layout(self) -> Layout[Any]:
+    def layout(self) -> FullTable[Any]:
         return self.plan.layout
 
     def _in_groups(self, keys: Ints, kind: str) -> list[tuple[Ints, NDArray[Any]]]:
@@ -209,7 +209,7 @@ class DecisionPart(TierPart):
         return pa.schema([*(names | {"best": pa.string(), "to_act": pa.int8()}).items()])
 
     def best_of_file(self, i: int) -> NDArray[np.int16]:
-        """Return the best actions (rows,) of file i, as indices into `Layout.best_names`."""
+        """Return the best actions (rows,) of file i, as indices into `FullTable.best_names`."""
         with self.groups.passing(self.entries[i]) as file:
             groups = [self.decode(file, n, "best") for n in file.ahead(range(file.groups))]
         return np.concatenate(groups)

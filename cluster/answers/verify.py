@@ -3,7 +3,7 @@
 **Files.** Every file in the manifest exists, unchanged, with its rows and keys; there are no other
 files in the parts' folders. The manifest is unchanged and names the tiers, rows and keys that the
 rules and the board require. Errors are not larger than a solve of this game leaves
-(`Layout.most_error`), and the roots of searches are in the table.
+(`FullTable.most_error`), and the roots of searches are in the table.
 
 **Values.** The Bellman residual of a row is the difference between its stored payoff and the payoff
 recomputed by the rules (not by the kernel) from the stored payoffs of its children; the largest
@@ -47,7 +47,7 @@ from luckbase.solver.compiled import compile_on
 from luckbase.solver.dense import decisions_in_order
 from luckbase.solver.errors import CorruptTableError, GameError, SearchLimitError, StateError
 from luckbase.solver.game.arrays import Ints
-from luckbase.solver.game.capabilities import DecisionLayout, Layout, most_search_error, rounding
+from luckbase.solver.game.capabilities import DecisionLayout, FullTable, most_search_error, rounding
 from luckbase.solver.game.game import load_game
 from luckbase.solver.result import Flat, PythonOnly, Result
 from luckbase.solver.search.bellman import most_residual
@@ -198,7 +198,7 @@ def _missing_files(manifest: Manifest) -> set[str]:
     for goal in manifest.goals:
         if goal.part == TIERS and manifest.is_done(goal):
             game = load_game(manifest.board(goal.reach))
-            layout, decided = game.need(Layout), game.get(DecisionLayout)
+            layout, decided = game.need(FullTable), game.get(DecisionLayout)
             if decided is not None:
                 beyond = filter(decided.is_decided, decided.tiers())
                 names |= {file_name(layout, tier) for tier in beyond} - manifest.files.keys()

@@ -47,7 +47,7 @@ from luckbase.solver.errors import (
     RequestError,
     TableError,
 )
-from luckbase.solver.game.capabilities import Layout
+from luckbase.solver.game.capabilities import FullTable
 from luckbase.solver.game.game import load_game
 from luckbase.solver.result import OrNull, PythonOnly, Result
 from luckbase.solver.sentences import option, setting
@@ -308,7 +308,7 @@ def _is_start(goal: Goal, manifest: Manifest) -> bool:
         game = load_game(manifest.board(goal.reach))
     except LuckbaseError:
         return False
-    return not game.has(Layout) and is_its_start(game, roots)
+    return not game.has(FullTable) and is_its_start(game, roots)
 
 
 def contents(table: Path, writers: Collection[str]) -> tuple[dict[str, int], list[str]]:

@@ -14,7 +14,7 @@ from luckbase.solver.board.model import rules_identity
 from luckbase.solver.errors import OptionError
 from luckbase.solver.game.capabilities import plain
 from luckbase.solver.game.game import Agent, Game
-from luckbase.solver.policy.agents import (
+from luckbase.solver.policies.agents import (
     BEST_RESPONSE,
     OPTIMAL,
     RANDOM,
@@ -89,7 +89,7 @@ def seats_of(game: Game, agents: str | Sequence[AgentLike]) -> list[AgentLike]:
 def players_of(
     game: Game, seats: Sequence[AgentLike], opener: Opener
 ) -> list[str | Agent | Policy]:
-    """Return the agents as `solver.policy.evaluate` takes them. Raises OptionError for an unknown
+    """Return the agents as `solver.policies.evaluate` takes them. Raises OptionError for an unknown
     agent or a table of another board."""
     return [_player(game, agent, opener, "agents") for agent in seats]
 

@@ -1,10 +1,10 @@
 """A drawing of how agents play: the positions they reach and their moves, as data and as GraphViz
 DOT.
 
-The chain of a profile (`solver.policy.chain`) has a state for every roll and every decision. Agents
-are fixed, so states with a single successor are skipped. The nodes are the root, the positions
-before a chance event, and the ends of the game; ends with the same payoffs are one node. An edge is
-labelled with the last action taken along it.
+The chain of a profile (`solver.policies.chain`) has a state for every roll and every decision.
+Agents are fixed, so states with a single successor are skipped. The nodes are the root, the
+positions before a chance event, and the ends of the game; ends with the same payoffs are one node.
+An edge is labelled with the last action taken along it.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from luckbase.solver.game.arrays import Floats
 from luckbase.solver.game.capabilities import Drawing, View, choice_names, first_state
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.rules import JOINT
-from luckbase.solver.policy.chain import Chain, explore_profile
-from luckbase.solver.policy.evaluate import Starts, deciders_of
+from luckbase.solver.policies.chain import Chain, explore_profile
+from luckbase.solver.policies.evaluate import Starts, deciders_of
 from luckbase.solver.result import OrNull, Result
 from luckbase.solver.search.bellman import JOINTLY
 from luckbase.solver.sentences import many, option

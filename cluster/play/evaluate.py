@@ -25,9 +25,9 @@ from luckbase.solver.errors import OptionError, SearchLimitError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import Agents, Fact
 from luckbase.solver.game.game import Agent, Game
-from luckbase.solver.policy.agents import BEST_RESPONSE, OPTIMAL, Policy
-from luckbase.solver.policy.chain import MAX_STATES
-from luckbase.solver.policy.evaluate import (
+from luckbase.solver.policies.agents import BEST_RESPONSE, OPTIMAL, Policy
+from luckbase.solver.policies.chain import MAX_STATES
+from luckbase.solver.policies.evaluate import (
     Count,
     Starts,
     evaluate_profile,

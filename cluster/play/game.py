@@ -9,7 +9,7 @@ the person's payoff if all players play optimally afterwards. Against optimal op
 add up, on average over chance, to the person's total loss compared with an optimal player.
 
 For simultaneous moves, let A be the payoffs of the matrix game under optimal play afterwards, v its
-value, and x and y optimal mixed strategies of the two sides (`solver.matrix_game.simplex`). Player
+value, and x and y optimal mixed strategies of the two sides (`solver.matrix_games.simplex`). Player
 1's choice r is worth (A y)_r to them and costs v - (A y)_r, which is never below 0. Player 2's
 choice c costs (x A)_c - v.
 """
@@ -40,7 +40,7 @@ from luckbase.solver.game.capabilities import (
 from luckbase.solver.game.fields import State, typed
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.rules import CHANCE, DECISION, JOINT, SIMULTANEOUS, TERMINAL
-from luckbase.solver.policy.agents import Decider
+from luckbase.solver.policies.agents import Decider
 from luckbase.solver.result import IfAny, Result
 from luckbase.solver.search.bellman import choose
 from luckbase.solver.search.expand import Expanded, expand
@@ -127,7 +127,7 @@ class MatrixGameState:
 def matrix_game_of(game: Game, state: Ints, edges: Expanded, table: Lookup) -> MatrixGameState:
     """Return the matrix game of a state (fields,) with simultaneous moves. edges: of the state.
     table: has the payoffs."""
-    from luckbase.solver.matrix_game import simplex as matrix_game
+    from luckbase.solver.matrix_games import simplex as matrix_game
 
     q = table.action_values(edges)
     rows, columns = np.unique(q.actions // JOINT), np.unique(q.actions % JOINT)

@@ -39,7 +39,7 @@ from luckbase.cluster.store.parquet import row_groups
 from luckbase.cluster.store.payoff_table import PayoffTable, write_states
 from luckbase.cluster.store.storage import Storage
 from luckbase.solver.board.model import Board
-from luckbase.solver.compiled import Function, compile_all
+from luckbase.solver.compiled import LazyFunction, compile_all
 from luckbase.solver.errors import CorruptTableError
 from luckbase.solver.game.arrays import Floats
 from luckbase.solver.game.game import Game, load_game
@@ -55,7 +55,7 @@ from luckbase.solver.search.sweep import Sweeping
 
 def warm_up_stages(game: Game) -> None:
     """Compile, or load, both passes of a search by stages."""
-    transition = [each for each in (game.transition,) if isinstance(each, Function)]
+    transition = [each for each in (game.transition,) if isinstance(each, LazyFunction)]
     compile_all(
         *transition, matrix_game_solver(game), runs.number_runs, runs.count_runs, runs.ranks_of,
         runs.keys_in, kernels.enter, kernels.expand_on, kernels.order_states, kernels.renumber,

@@ -3,9 +3,9 @@ run.
 
 A shard is a *chain*: consecutive tiers in the order of the game's `DecisionLayout`, each of which
 reads the whole tier before it. A chain begins with the tiers up to the frontier, which are solved
-again. Its worker holds two tiers in memory at a time and keeps only what other chains read: faces,
-or a whole small tier. If a worker dies, the whole chain is solved again. If several chains at once
-do not fit in memory, they are solved one by one, each on all cores.
+again. Its worker holds two tiers in memory at a time and keeps only what other chains read:
+boundaries, or a whole small tier. If a worker dies, the whole chain is solved again. If several
+chains at once do not fit in memory, they are solved one by one, each on all cores.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class ChainPlan(full.TierPlan):
     chains: tuple[range, ...]
     """The tiers of each chain, by index in the order."""
     gives: tuple[tuple[int, ...], ...]
-    """The payoffs that each chain keeps for others: index for a tier, ~index for its face."""
+    """The payoffs that each chain keeps for others: index for a tier, ~index for its boundary."""
     of_tier: tuple[str, ...]
     """The file name of each tier; "" if there is none."""
     rows_of: tuple[int, ...]
@@ -77,7 +77,7 @@ def make_chain_plan(layout: DecisionLayout[Any]) -> ChainPlan:
     """Return the plan of a board's decisions beyond the frontier."""
     dense, order = layout.layout, layout.tiers()
     index = {tier: i for i, tier in enumerate(order)}
-    reads = [[~index[child] for child in layout.faces_read(tier)] for tier in order]
+    reads = [[~index[child] for child in layout.boundaries_read(tier)] for tier in order]
     starts = []
     for i, below in enumerate(map(layout.below, order)):
         if i == 0 or below is None or index[below] != i - 1:
@@ -91,13 +91,13 @@ def make_chain_plan(layout: DecisionLayout[Any]) -> ChainPlan:
     all_rows, memory_of, shards = list(map(dense.rows, order)), list[int](), list[Shard]()
     decided = list(map(layout.is_decided, order))
     rows_of = [rows * is_decided for rows, is_decided in zip(all_rows, decided, strict=True)]
-    for chain, faces in zip(chains, kept, strict=True):
+    for chain, boundaries in zip(chains, kept, strict=True):
         number, rooms = len(shards), [0, 0]
         for i in chain:
             turn = (chain[-1] - i) % 2
             rooms[turn] = max(rooms[turn], full.payoff_bytes(dense, order[i], layout.memory_type))
             coded = all_rows[i] + min(WRITE_BYTES, 8 * all_rows[i])
-            memory_of.append(sum(rooms) + coded + faces)
+            memory_of.append(sum(rooms) + coded + boundaries)
         children = {chain_of[max(piece, ~piece)] for i in chain for piece in reads[i]} - {number}
         name = " to ".join(dense.tier_name(order[i]) for i in dict.fromkeys((chain[0], chain[-1])))
         rows = sum(rows_of[i] for i in chain)
@@ -123,7 +123,7 @@ def piece_sizes(layout: DecisionLayout[Any], gives: Iterable[int]) -> list[int]:
     """Return the number of payoffs in each piece that a chain gives (`ChainPlan.gives`)."""
     order = layout.tiers()
     return [
-        math.prod(layout.layout.shape(order[i])) if i >= 0 else layout.face_size(order[~i])
+        math.prod(layout.layout.shape(order[i])) if i >= 0 else layout.boundary_size(order[~i])
         for i in gives
     ]
 
@@ -249,10 +249,12 @@ class SolveChain(full.TierJob):
                 current = rooms[(last - i) % 2][: sizes[i]].reshape(dense.shape(tier))
                 best = buffer("best", (dense.rows(tier),), np.int8)
                 decisions = Decisions(best)
-                faces = {child: pieces_by_index[~index[child]] for child in layout.faces_read(tier)}
-                layout.solve_tier(tier, current, child_payoffs, faces, stop, decisions)
+                boundaries = {
+                    child: pieces_by_index[~index[child]] for child in layout.boundaries_read(tier)
+                }
+                layout.solve_tier(tier, current, child_payoffs, boundaries, stop, decisions)
                 if ~i in self.gives:
-                    layout.take_face(tier, current, pieces_by_index[~i])
+                    layout.take_boundary(tier, current, pieces_by_index[~i])
                 if i in self.gives:
                     pieces_by_index[i][:] = current.reshape(-1)
                 seconds += time.perf_counter() - started

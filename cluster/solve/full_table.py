@@ -31,7 +31,7 @@ from luckbase.cluster.store.provenance import origin_of
 from luckbase.solver.board.file import read_board
 from luckbase.solver.board.model import Board, options_of
 from luckbase.solver.game.arrays import Ints
-from luckbase.solver.game.capabilities import DecisionLayout, Layout
+from luckbase.solver.game.capabilities import DecisionLayout, FullTable
 from luckbase.solver.game.game import Game, load_game
 from luckbase.solver.result import PythonOnly, Result, Rounded
 from luckbase.solver.sentences import size
@@ -46,7 +46,7 @@ class FullPlan(Plan):
     tiers: TierPlan
     chains: ChainPlan | None
 
-    def kept(self, layout: Layout[Any], manifest: Manifest) -> int:
+    def kept(self, layout: FullTable[Any], manifest: Manifest) -> int:
         """Return the number of states that the manifest has."""
         rows = sum(self.tiers.shards[i].rows for i in committed(layout, self.tiers, manifest))
         if self.chains is None:
@@ -54,16 +54,16 @@ class FullPlan(Plan):
         each = zip(self.chains.of_tier, self.chains.rows_of, strict=True)
         return rows + sum(more for name, more in each if name in manifest.files)
 
-    def committed(self, layout: Layout[Any], manifest: Manifest) -> set[int]:
+    def committed(self, layout: FullTable[Any], manifest: Manifest) -> set[int]:
         """Return the shards that the manifest has."""
         first = len(self.tiers.shards)
         chains = () if self.chains is None else committed_chains(self.chains, manifest)
         return committed(layout, self.tiers, manifest) | {first + i for i in chains}
 
 
-def make_full_plan(layout: Layout[Any], workers: int = 1, faces: bool = False) -> FullPlan:
-    """Return the plan of a game's full table. faces: as in `tiers.make_plan`."""
-    tiers, decided = make_plan(layout, workers, faces), decided_layout(layout.game)
+def make_full_plan(layout: FullTable[Any], workers: int = 1, boundaries: bool = False) -> FullPlan:
+    """Return the plan of a game's full table. boundaries: as in `tiers.make_plan`."""
+    tiers, decided = make_plan(layout, workers, boundaries), decided_layout(layout.game)
     if decided is None:
         return FullPlan(tiers.shards, tiers.files, tiers.kept_bytes, tiers, None)
     chains, first = make_chain_plan(decided), len(tiers.shards)
@@ -124,7 +124,7 @@ class Planned(Result):
 
 def plan_table(game: Game, options: Options) -> Planned:
     """Return the plan of a board's full table. Raises OptionError if the board has none."""
-    layout, count = game.need(Layout), options.slots
+    layout, count = game.need(FullTable), options.slots
     plan, tiers, budget = make_full_plan(layout, count), layout.tiers(), memory_budget(options)
     pieces = [
         (layout, tiers[index], shard.rows, shard.memory)
@@ -181,7 +181,7 @@ def fitting(board: Board, options: Options) -> Board:
         if depth < deepest:
             settings = {**source.settings, option: str(depth)}
             game = load_game(read_board(Path(source.file), settings))
-        memory = make_full_plan(game.need(Layout), options.slots, options.joins).shard_memory
+        memory = make_full_plan(game.need(FullTable), options.slots, options.joins).shard_memory
         needed = needed or memory
         if memory <= budget:
             if depth < deepest:
@@ -198,16 +198,18 @@ def fitting(board: Board, options: Options) -> Board:
 
 def solve(board: Board, **options: Unpack[SolveOptions]) -> SolvedTiers:
     """Solve the missing parts of a board's full table. Raises as `driver.solve_table` does."""
-    return solve_table(FullTable(load_game(board).need(Layout), Options(**options)))
+    return solve_table(FullSolve(load_game(board).need(FullTable), Options(**options)))
 
 
-class FullTable(Work[SolvedTiers]):
+class FullSolve(Work[SolvedTiers]):
     """The work of solving a full table."""
 
     part = TIERS
     others = (DECISIONS,)
 
-    def __init__(self, layout: Layout[Any], options: Options, plan: FullPlan | None = None) -> None:
+    def __init__(
+        self, layout: FullTable[Any], options: Options, plan: FullPlan | None = None
+    ) -> None:
         super().__init__(layout.game, options)
         self.layout = layout
         self.plan = plan or make_full_plan(layout, options.slots, options.joins)
@@ -256,7 +258,7 @@ class FullTable(Work[SolvedTiers]):
             self.writer.add(Done(goal.ask, self.files, self.plan.rows))
         for earlier in manifest.goals:  # goals undone by a lost file or --force are reached again
             if earlier.part == TIERS and earlier.ask not in manifest.done:
-                layout = load_game(manifest.board(earlier.reach)).need(Layout)
+                layout = load_game(manifest.board(earlier.reach)).need(FullTable)
                 plan = make_full_plan(layout)
                 if len(plan.committed(layout, manifest)) == len(plan.shards):
                     self.writer.add(Done(earlier.ask, len(plan.names), plan.rows))

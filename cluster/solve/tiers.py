@@ -59,7 +59,7 @@ from luckbase.solver.board.model import Board
 from luckbase.solver.dense import check_tiers
 from luckbase.solver.errors import MemoryLimitError
 from luckbase.solver.game.arrays import Decisions, Floats
-from luckbase.solver.game.capabilities import DecisionLayout, Layout
+from luckbase.solver.game.capabilities import DecisionLayout, FullTable
 from luckbase.solver.game.game import Stopped, load_game
 from luckbase.solver.sentences import size
 
@@ -70,15 +70,16 @@ SHARD_SECONDS = 0.03
 BYTES_A_ROW = {np.dtype(np.float32): 5.4, np.dtype(np.float64): 14.0}
 """Bytes on disk for each state, by the type of stored payoffs."""
 TOUCHED_SHARE = 1 / 3
-"""Share of pages touched in children read only for their faces (an observed upper bound)."""
+"""Share of pages touched in children read only for their boundaries (an observed upper bound)."""
 AHEAD = 2
 """Shards handed out on a cluster, as a multiple of its cores."""
 BUFFER_BYTES_A_ROW = 400
 """Bytes for each row of the row group that is being written: columns and encoded pages."""
 
 
-FACE = -1
-"""Replaces the part in the face of a tier (`DecisionLayout`), sent instead of the whole tier."""
+BOUNDARY = -1
+"""Replaces the part in the boundary of a tier (`DecisionLayout`), sent instead of the whole
+tier."""
 
 
 @dataclass(frozen=True)
@@ -131,20 +132,21 @@ class TierPlan(Plan):
     """The plan of the tiers with stored payoffs. A shard is a part of a tier."""
 
     parts: tuple[tuple[int, int], ...]
-    """(index of the tier, part) of each shard; the part is `FACE` for the face of the tier."""
+    """(index of the tier, part) of each shard; the part is `BOUNDARY` for the boundary of the
+    tier."""
 
 
 @lru_cache(maxsize=4)
-def make_plan(layout: Layout[Any], workers: int = 1, faces: bool = False) -> TierPlan:
+def make_plan(layout: FullTable[Any], workers: int = 1, boundaries: bool = False) -> TierPlan:
     """Return the plan of a game's full table.
 
-    faces: pass only the faces of tiers to the shards that read them, as between machines, if the
-        game supports it.
+    boundaries: pass only the boundaries of tiers to the shards that read them, as between machines,
+        if the game supports it.
 
     Raises GameError as `check_tiers` does.
     """
     check_tiers(layout)
-    by_face = layout.game.get(DecisionLayout) if faces else None
+    by_boundary = layout.game.get(DecisionLayout) if boundaries else None
     tiers = list(layout.tiers())
     index = {tier: i for i, tier in enumerate(tiers)}
     rows_of, bytes_of = list(map(layout.rows, tiers)), [payoff_bytes(layout, t) for t in tiers]
@@ -153,19 +155,26 @@ def make_plan(layout: Layout[Any], workers: int = 1, faces: bool = False) -> Tie
     files: list[tuple[str, ...]] = []
     parts: list[tuple[int, int]] = []
     of_tier: list[list[int]] = []
-    of_face: dict[int, int] = {}
-    faced = {child for tier in tiers for child in (by_face.faces_read(tier) if by_face else ())}
+    of_boundary: dict[int, int] = {}
+    faced = {
+        child
+        for tier in tiers
+        for child in (by_boundary.boundaries_read(tier) if by_boundary else ())
+    }
     for i, tier in enumerate(tiers):
         below = sorted(index[child] for child in layout.children(tier))
         sizes = sorted((bytes_of[c] for c in below), reverse=True)
         mapped = sum(sizes[:1]) + round(TOUCHED_SHARE * sum(sizes[1:]))
         children = tuple(shard for c in below for shard in of_tier[c])
-        if by_face is not None:
-            whole, read_of = by_face.below(tier), [index[t] for t in by_face.faces_read(tier)]
-            mapped = sum(8 * by_face.face_size(tiers[c]) for c in read_of)
+        if by_boundary is not None:
+            whole, read_of = (
+                by_boundary.below(tier),
+                [index[t] for t in by_boundary.boundaries_read(tier)],
+            )
+            mapped = sum(8 * by_boundary.boundary_size(tiers[c]) for c in read_of)
             mapped += bytes_of[index[whole]] if whole is not None else 0
             children = (*(of_tier[index[whole]] if whole is not None else ()),
-                        *(of_face[c] for c in read_of))  # fmt: skip
+                        *(of_boundary[c] for c in read_of))  # fmt: skip
         ranges, named = layout.parts(tier), tier_files(layout, tier)
         of_tier.append(list(range(len(shards), len(shards) + len(ranges))))
         for part, (start, stop) in enumerate(ranges):
@@ -181,14 +190,17 @@ def make_plan(layout: Layout[Any], workers: int = 1, faces: bool = False) -> Tie
             shards.append(Shard(len(shards), name, children, rows, memory, most, own_seconds, size))
             files.append(tuple(file.name for file in named if file.part == part))
             parts.append((i, part))
-        if by_face is not None and tier in faced:
-            of_face[i] = len(shards)
-            name, memory = f"{layout.tier_name(tier)}, its face", 8 * by_face.face_size(tier)
+        if by_boundary is not None and tier in faced:
+            of_boundary[i] = len(shards)
+            name, memory = (
+                f"{layout.tier_name(tier)}, its boundary",
+                8 * by_boundary.boundary_size(tier),
+            )
             shards.append(Shard(len(shards), name, tuple(of_tier[i]), 0, memory, 0))
             files.append(())
-            parts.append((i, FACE))
+            parts.append((i, BOUNDARY))
     kept = [
-        shard.memory if part == FACE else bytes_of[i] * shard.rows // max(rows_of[i], 1)
+        shard.memory if part == BOUNDARY else bytes_of[i] * shard.rows // max(rows_of[i], 1)
         for shard, (i, part) in zip(shards, parts, strict=True)
     ]
     groups = {shard.children for shard in shards}  # parts of a tier have the same
@@ -198,7 +210,7 @@ def make_plan(layout: Layout[Any], workers: int = 1, faces: bool = False) -> Tie
     return TierPlan(tuple(shards), tuple(files), kept_bytes, tuple(parts))
 
 
-def payoff_bytes(layout: Layout[Any], tier: Any, kind: Any = np.float64) -> int:
+def payoff_bytes(layout: FullTable[Any], tier: Any, kind: Any = np.float64) -> int:
     """Return the bytes of a tier's payoffs in memory."""
     return np.dtype(kind).itemsize * math.prod(layout.shape(tier))
 
@@ -226,7 +238,7 @@ def check_room(
 ) -> None:  # fmt: skip
     """Check that a plan fits into memory, and on the disk beside the existing files.
 
-    smaller: a change that would take less (`Layout.smaller`).
+    smaller: a change that would take less (`FullTable.smaller`).
     todo: the remaining shards; default all.
 
     Raises MemoryLimitError, DiskLimitError.
@@ -244,14 +256,14 @@ def check_room(
 # --- the solve ------------------------------------------------------------------------------------
 
 
-def committed(layout: Layout[Any], plan: TierPlan, manifest: Manifest) -> set[int]:
+def committed(layout: FullTable[Any], plan: TierPlan, manifest: Manifest) -> set[int]:
     """Return the shards of a plan whose rows are all in files of the manifest, even if tiers were
     cut into files differently."""
     spans, tiers, shards = row_spans(manifest.of_part(TIERS)), layout.tiers(), set()
     for i, (tier, part) in enumerate(plan.parts):
-        start, stop = (0, 0) if part == FACE else layout.parts(tiers[tier])[part]
+        start, stop = (0, 0) if part == BOUNDARY else layout.parts(tiers[tier])[part]
         of_tier = spans.get(layout.tier_number(tiers[tier]), [])
-        if part == FACE or any(first <= start and stop <= last for first, last in of_tier):
+        if part == BOUNDARY or any(first <= start and stop <= last for first, last in of_tier):
             shards.add(i)
     return shards
 
@@ -265,7 +277,7 @@ class TierRun(Run[SolvedTiers]):
     plan: TierPlan
 
     def __init__(
-        self, work: Work[SolvedTiers], report: SolvedTiers, layout: Layout[Any], plan: TierPlan,
+        self, work: Work[SolvedTiers], report: SolvedTiers, layout: FullTable[Any], plan: TierPlan,
         memory: int, later: tuple[int, int] = (0, 0),
     ) -> None:  # fmt: skip
         super().__init__(work, report, work.options, memory)
@@ -295,8 +307,8 @@ class TierRun(Run[SolvedTiers]):
 
     def make_schedule(self) -> Schedule:
         committed = self.committed()
-        # A face has no file to read back: take it from its tier again.
-        in_files = {i for i in committed if self.plan.parts[i][1] != FACE} if self.exact else ()
+        # A boundary has no file to read back: take it from its tier again.
+        in_files = {i for i in committed if self.plan.parts[i][1] != BOUNDARY} if self.exact else ()
         self.stored_entries = {}
         for entry in self.manifest.of_part(TIERS):
             self.stored_entries.setdefault(entry.tier, []).append(entry)
@@ -317,7 +329,7 @@ class TierRun(Run[SolvedTiers]):
 
     def count(self, receipt: Receipt) -> None:
         rows = self.plan.shards[receipt.shard].rows
-        self.shards += self.plan.parts[receipt.shard][1] != FACE
+        self.shards += self.plan.parts[receipt.shard][1] != BOUNDARY
         if receipt.shard in self.schedule.stored:
             self.read += rows
         elif not receipt.files:
@@ -332,15 +344,15 @@ class TierRun(Run[SolvedTiers]):
             self.workers.drop(place)  # a tier in parts is dropped with its last part
 
     def _place(self, shard: int) -> int:
-        """Return the workers' name for a shard's payoffs: its tier; ~tier for a face."""
+        """Return the workers' name for a shard's payoffs: its tier; ~tier for a boundary."""
         tier, part = self.plan.parts[shard]
-        return ~tier if part == FACE else tier
+        return ~tier if part == BOUNDARY else tier
 
     def task(self, step: Solve) -> Task:
         shard, (index, part) = self.plan.shards[step.shard], self.plan.parts[step.shard]
         layout, tier = self.layout, self.tiers[index]
         ranges = layout.parts(tier)
-        start, stop = span = (0, 0) if part == FACE else ranges[part]
+        start, stop = span = (0, 0) if part == BOUNDARY else ranges[part]
         stored = [
             entry for entry in self.stored_entries.get(layout.tier_number(tier), ())
             if step.shard in self.schedule.stored
@@ -355,8 +367,8 @@ class TierRun(Run[SolvedTiers]):
             stored=tuple(stored), threads=cores,
         )  # fmt: skip
         keep = PayoffPlace(index, layout.shape(tier), span, part, len(ranges))
-        if part == FACE:
-            size = self.game.need(DecisionLayout).face_size(tier)
+        if part == BOUNDARY:
+            size = self.game.need(DecisionLayout).boundary_size(tier)
             keep = PayoffPlace(~index, (size,), (0, size))
         return Task(step.shard, job, shard.memory, reads, keep if step.keep else None, cores=cores)
 
@@ -386,7 +398,7 @@ class TierJob:
         return load_game(self.board).need(DecisionLayout)
 
     def compile(self) -> None:
-        load_game(self.board).need(Layout).compile()
+        load_game(self.board).need(FullTable).compile()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -397,7 +409,7 @@ class SolveTier(TierJob):
     """Index in the board's plan."""
     part: int
     reads: tuple[int, ...]
-    """The tiers whose payoffs it gets, by index; ~index for a face."""
+    """The tiers whose payoffs it gets, by index; ~index for a boundary."""
     names: tuple[str, ...]
     """The files to write."""
     stored: tuple[FileEntry, ...] = ()
@@ -406,12 +418,12 @@ class SolveTier(TierJob):
 
     def run(self, payoffs: Sequence[Any], sent: Sent, out: Out, stop: Stop) -> Steps:
         """Solve the shard, or read it back."""
-        layout, started = load_game(self.board).need(Layout), time.perf_counter()
+        layout, started = load_game(self.board).need(FullTable), time.perf_counter()
         tiers = layout.tiers()
-        if self.part == FACE:
-            face = np.empty(self.layout.face_size(tiers[self.tier])) if out is None else out
-            self.layout.take_face(tiers[self.tier], payoffs[0], face)
-            yield face
+        if self.part == BOUNDARY:
+            boundary = np.empty(self.layout.boundary_size(tiers[self.tier])) if out is None else out
+            self.layout.take_boundary(tiers[self.tier], payoffs[0], boundary)
+            yield boundary
             yield Receipt(shard=self.shard, solve_seconds=time.perf_counter() - started), None
             return
         tier, (first, last) = tiers[self.tier], layout.parts(tiers[self.tier])[self.part]
@@ -424,17 +436,17 @@ class SolveTier(TierJob):
         below: dict[Any, Any] = {
             tiers[i]: payoffs_of(layout, tiers[i], of) for i, of in inputs.items() if i >= 0
         }
-        faces = {tiers[~i]: writable(of) for i, of in inputs.items() if i < 0}
+        boundaries = {tiers[~i]: writable(of) for i, of in inputs.items() if i < 0}
         array = buffer("payoffs", part_shape(layout, tier, self.part)) if out is None else out
         decisions = None
         if self.names:
             best = buffer("best", (last - first,), np.int8)
             best.fill(-1)
             decisions = Decisions(best)
-        if faces:
+        if boundaries:
             self.layout.layout.threads = self.threads
             whole = next(iter(below.values()), None)
-            error = self.layout.solve_tier(tier, array, whole, faces, stop, decisions)
+            error = self.layout.solve_tier(tier, array, whole, boundaries, stop, decisions)
         else:
             error = layout.solve_tier(tier, array, below.__getitem__, stop, self.part, decisions)
         seconds = time.perf_counter() - started
@@ -455,7 +467,9 @@ class SolveTier(TierJob):
             done = receipt.with_files(storage, self.location.writer, written)
         yield done
 
-    def _read_back(self, layout: Layout[Any], tier: Any, sent: Sent, out: Floats | None) -> Floats:
+    def _read_back(
+        self, layout: FullTable[Any], tier: Any, sent: Sent, out: Floats | None
+    ) -> Floats:
         """Return the exact payoffs from committed files. Raises CorruptTableError."""
         source = self.location.source([entry.place for entry in self.stored], sent)
         payoffs = np.empty(part_shape(layout, tier, self.part)) if out is None else out
@@ -482,7 +496,7 @@ class SolveTier(TierJob):
         return payoffs
 
 
-def payoffs_of(layout: Layout[Any], tier: Any, read: Floats | Mapping[int, Floats]) -> Floats:
+def payoffs_of(layout: FullTable[Any], tier: Any, read: Floats | Mapping[int, Floats]) -> Floats:
     """Return the payoffs of a tier in one array, as kernels take them.
 
     read: the array, or arrays of its parts by number.
@@ -495,7 +509,7 @@ def payoffs_of(layout: Layout[Any], tier: Any, read: Floats | Mapping[int, Float
     return whole
 
 
-def part_shape(layout: Layout[Any], tier: Any, part: int) -> tuple[int, ...]:
+def part_shape(layout: FullTable[Any], tier: Any, part: int) -> tuple[int, ...]:
     """Return the shape of the payoffs of a part of a tier."""
     shape, ranges = layout.shape(tier), layout.parts(tier)
     if len(ranges) == 1:

@@ -28,7 +28,7 @@ from luckbase.cluster.store.format import (
 from luckbase.cluster.store.manifest import DECISIONS
 from luckbase.cluster.store.parquet import Writer
 from luckbase.cluster.store.storage import Storage
-from luckbase.solver.game.capabilities import DecisionLayout, Layout
+from luckbase.solver.game.capabilities import DecisionLayout, FullTable
 from luckbase.solver.game.game import Stopped
 
 GROUP_ROWS = 1 << 18
@@ -37,7 +37,7 @@ _ZSTD = 3
 _SCHEMA = pa.schema([pa.field("best", pa.dictionary(pa.int8(), pa.string()), nullable=False)])
 
 
-def file_name(layout: Layout[Any], tier: Any) -> str:
+def file_name(layout: FullTable[Any], tier: Any) -> str:
     return f"{DECISIONS}/{tier_stem(layout, tier)}.parquet"
 
 
@@ -47,7 +47,7 @@ def write_decisions(
 ) -> Written:  # fmt: skip
     """Write the file of a tier to a temporary place, and flush it.
 
-    codes: the best action of each row, an index into `Layout.best_names`.
+    codes: the best action of each row, an index into `FullTable.best_names`.
 
     Raises OSError if the disk does, and Stopped soon after `stop()` returns True.
     """

@@ -2,9 +2,9 @@
 
 docs/reference/table-format.md describes them, for the full table (``tiers/``) and for searches
 (``search-<id>/``). A tier of more than `FILE_ROWS` rows is cut into files of nearly the same size.
-A tier that its game solves in parts (`Layout.parts`) has a file a part. So several cores write at
-once, and the bytes depend on the board alone. A row group has about 65,000 rows, a multiple of the
-game's block.
+A tier that its game solves in parts (`FullTable.parts`) has a file a part. So several cores write
+at once, and the bytes depend on the board alone. A row group has about 65,000 rows, a multiple of
+the game's block.
 
 Measured on a $500 tier of 3.9 M rows (`python -m tests.bench store`): the three payoffs as
 byte-stream-split with zstd level -1 take 4.2 bytes a row (plain lz4 5.2, plain zstd 4.5, pyarrow's
@@ -38,7 +38,7 @@ from luckbase.cluster.store.parquet import Writer
 from luckbase.cluster.store.storage import Storage
 from luckbase.solver.errors import CorruptTableError
 from luckbase.solver.game.arrays import Coded, Decisions, Floats, Runs
-from luckbase.solver.game.capabilities import Layout, rounding
+from luckbase.solver.game.capabilities import FullTable, rounding
 from luckbase.solver.game.game import Game
 
 FILE_ROWS = 1 << 24
@@ -64,7 +64,7 @@ class Written(NamedTuple):
     path: Path
 
 
-def tier_stem(layout: Layout[Any], tier: Any) -> str:
+def tier_stem(layout: FullTable[Any], tier: Any) -> str:
     """Return the name of a tier's files without folder and suffix."""
     return ".".join(f"{name}-{value}" for name, value in layout.tier_fields(tier).items()) or "all"
 
@@ -72,7 +72,7 @@ def tier_stem(layout: Layout[Any], tier: Any) -> str:
 class TierFile(NamedTuple):
     """A file of the full table.
 
-    part: part of the tier (`Layout.parts`).
+    part: part of the tier (`FullTable.parts`).
     start, stop: range of rows, counted from the part's first row.
     first: row of the tier at which the part begins.
     """
@@ -93,7 +93,7 @@ class TierFile(NamedTuple):
         return key_range(tier_number, self.stop - self.start, self.first + self.start)
 
 
-def tier_files(layout: Layout[Any], tier: Any) -> list[TierFile]:
+def tier_files(layout: FullTable[Any], tier: Any) -> list[TierFile]:
     """Return the files of a tier, in the order of their rows."""
     stem, parts = tier_stem(layout, tier), layout.parts(tier)
     if len(parts) > 1:
@@ -112,7 +112,7 @@ def tier_files(layout: Layout[Any], tier: Any) -> list[TierFile]:
     ]
 
 
-def row_group_rows(layout: Layout[Any], tier: Any) -> int:
+def row_group_rows(layout: FullTable[Any], tier: Any) -> int:
     """Return the rows of each row group except the last: a multiple of the game's block."""
     block = layout.block_rows(tier)
     return max(1, ROW_GROUP // block) * block
@@ -128,7 +128,7 @@ def key_range(tier_number: int, rows: int, start: int = 0) -> tuple[int, int]:
 
 
 def write_tier(
-    storage: Storage, layout: Layout[Any], tier: Any, file: TierFile, payoffs: Floats,
+    storage: Storage, layout: FullTable[Any], tier: Any, file: TierFile, payoffs: Floats,
     decisions: Decisions, error: float,
 ) -> Written:  # fmt: skip
     """Write a file of a tier to a temporary place, and flush it.
@@ -155,7 +155,7 @@ def write_tier(
 
 
 def tier_columns(
-    layout: Layout[Any], tier: Any, span: tuple[int, int], best: NDArray[Any],
+    layout: FullTable[Any], tier: Any, span: tuple[int, int], best: NDArray[Any],
     payoffs: Mapping[str, Any] = {},
 ) -> dict[str, Any]:  # fmt: skip
     """Return the columns of rows `span` of a tier. best, payoffs: of these rows."""

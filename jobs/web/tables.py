@@ -23,7 +23,7 @@ from luckbase.solver.board.model import canonical, options_of
 from luckbase.solver.charts import Kind, Search
 from luckbase.solver.errors import LuckbaseError, MissingTableError, OptionError
 from luckbase.solver.game.arrays import Ints
-from luckbase.solver.game.capabilities import Charts, Drawing, Follow, Layout
+from luckbase.solver.game.capabilities import Charts, Drawing, Follow, FullTable
 from luckbase.solver.game.fields import typed
 from luckbase.solver.game.game import Game
 from luckbase.solver.result import Flat, Result
@@ -296,7 +296,7 @@ def _instructive(table: StoredTable, known: Starts) -> Iterator[tuple[str, dict[
 
 
 def _questions(table: Table) -> Iterator[tuple[str, dict[str, str]]]:
-    layout = table.game.get(Layout)
+    layout = table.game.get(FullTable)
     for said, state in layout.opening_questions() if layout is not None else ():
         at = table.game.parse(state).reshape(1, -1)
         if table.lookup_or_backup(at)[1][0]:

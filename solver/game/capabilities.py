@@ -1,7 +1,7 @@
 """Capabilities: features that only some games or boards have.
 
-`Rules.capabilities` lists them for each board. `Game.need(Layout)` returns a capability or raises
-an error; `Game.get` returns it or None. One more capability is in `solver.game.groups`.
+`Rules.capabilities` lists them for each board. `Game.need(FullTable)` returns a capability or
+raises an error; `Game.get` returns it or None. One more capability is in `solver.game.groups`.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ EXAMPLES = 3
 """The number of example states in an error."""
 
 
-class Layout(Capability, ABC, Generic[T]):
+class FullTable(Capability, ABC, Generic[T]):
     """The states of a game laid out in tiers, so that a full table of it can be solved.
 
     The abstract methods define the tiers, their rows and the kernel that fills them. The other
@@ -163,7 +163,7 @@ class Layout(Capability, ABC, Generic[T]):
         self.threads = 1
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Game.need, (self.game, Layout)
+        return Game.need, (self.game, FullTable)
 
     def tier_of_number(self) -> dict[int, T]:
         """Return the table's tiers by number."""
@@ -234,13 +234,13 @@ class DecisionLayout(Capability, ABC, Generic[T]):
     """An order of tiers that keeps few payoffs in memory at a time.
 
     In this order, tiers beyond the frontier are solved for their best actions alone. Each tier is
-    read in full by at most one other, whose `below` it is. Others read its *face*: a few of its
+    read in full by at most one other, whose `below` it is. Others read its *boundary*: a few of its
     payoffs in a flat array.
     """
 
     missing: ClassVar[str] = "has no order of tiers in which decisions alone can be kept"
 
-    layout: Layout[T]
+    layout: FullTable[T]
     """The tiers, to the depth of the decisions."""
 
     memory_type: type[np.floating[Any]] = np.float64
@@ -260,23 +260,24 @@ class DecisionLayout(Capability, ABC, Generic[T]):
         """Return the tier that a tier reads in full, or None."""
 
     @abstractmethod
-    def faces_read(self, tier: T) -> Sequence[T]:
-        """Return the tiers whose faces a tier reads."""
+    def boundaries_read(self, tier: T) -> Sequence[T]:
+        """Return the tiers whose boundaries a tier reads."""
 
     @abstractmethod
-    def face_size(self, tier: T) -> int:
-        """Return the number of payoffs in the face of a tier."""
+    def boundary_size(self, tier: T) -> int:
+        """Return the number of payoffs in the boundary of a tier."""
 
     @abstractmethod
-    def take_face(self, tier: T, payoffs: Floats, out: Floats) -> None:
-        """Copy the face of a tier from its payoffs."""
+    def take_boundary(self, tier: T, payoffs: Floats, out: Floats) -> None:
+        """Copy the boundary of a tier from its payoffs."""
 
     @abstractmethod
     def solve_tier(
-        self, tier: T, out: Floats, below: Floats | None, faces: Mapping[T, Floats],
+        self, tier: T, out: Floats, below: Floats | None, boundaries: Mapping[T, Floats],
         stop: Callable[[], bool], decisions: Decisions | None,
     ) -> float:  # fmt: skip
-        """As `Layout.solve_tier`, from the payoffs of `below` and the faces of `faces_read`."""
+        """As `FullTable.solve_tier`, from the payoffs of `below` and the boundaries of
+        `boundaries_read`."""
 
     @abstractmethod
     def compile(self) -> None:
@@ -295,8 +296,8 @@ Fact = tuple[str, str, float]
 class Agents(Capability):
     """Players by name.
 
-    by_name: an `Agent`, or a `solver.policy.agents.Policy`, which decides for many states at once.
-        Every game also has `optimal`, `best-response` and `random`.
+    by_name: an `Agent`, or a `solver.policies.agents.Policy`, which decides for many states at
+        once. Every game also has `optimal`, `best-response` and `random`.
     choices: function (state (fields,), its actions) -> the list from which an agent chooses. It may
         list an action twice, as for two equal dice.
     check: raises OptionError, without solving anything, if this board cannot have the named agent.
@@ -527,7 +528,7 @@ def most_search_error(game: Game) -> float:
     return game.cut_error + game.float64_error + CERTIFIED_GAP * (high - low)
 
 
-def rounding(layout: Layout[Any]) -> float:
+def rounding(layout: FullTable[Any]) -> float:
     """Return the largest error of storing a payoff: half a unit in the last place of the type."""
     known = layout.game.known_range
     if known is None and layout.payoff_type is not np.float64:
@@ -586,7 +587,7 @@ def first_state(game: Game) -> Ints:
 
 def states_to_copy(game: Game) -> str:
     """Return the option `start` with a few states of a full table, for an error, or ""."""
-    layout, examples = game.get(Layout), []
+    layout, examples = game.get(FullTable), []
     for title, state in [] if layout is None else islice(layout.opening_questions(), EXAMPLES):
         in_python = str({name: listed(value) for name, value in state.items()})
         examples.append(f"{on_command_line(fields(state), in_python)} ({title})")

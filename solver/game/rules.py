@@ -65,7 +65,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from luckbase.solver.compiled import Function, compiled, jitable, tuple_type, types
+from luckbase.solver.compiled import LazyFunction, compiled, jitable, tuple_type, types
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.result import Result
 
@@ -261,7 +261,7 @@ class Rules:
         for right, why in (
             (all(isinstance(number, int | np.integer) for number in whole),
              "players, max_edges, version: expected whole numbers"),
-            (isinstance(self.transition, Function) or hasattr(self.transition, "py_func"),
+            (isinstance(self.transition, LazyFunction) or hasattr(self.transition, "py_func"),
              "transition: expected a function that begins with @transition"),
             (self.fields and all(hasattr(each, "bounds") for each in self.fields),
              'fields: expected one or more, as [Field("die", high=6)]'),

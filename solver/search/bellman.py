@@ -29,11 +29,11 @@ from luckbase.solver.compiled import borrowed, inlined, njit, tuple_type, types
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.rules import JOINT, SIMULTANEOUS, TERMINAL
-from luckbase.solver.matrix_game import SOLVE_GAME, WORK
+from luckbase.solver.matrix_games import SOLVE_GAME, WORK
 from luckbase.solver.search.expand import Expanded, expand
 
 if TYPE_CHECKING:
-    from luckbase.solver.matrix_game.simplex import Solutions
+    from luckbase.solver.matrix_games.simplex import Solutions
 
 OVER, MIXED, KNOWN, NEW, UNEVEN = -1, -3, -4, -5, -6
 """In place of a best action: the game is over; a mixed strategy; the payoff was given; met but not
@@ -263,7 +263,7 @@ def matrix_game_solver(game: Game) -> Any:
     """
     if not game.simultaneous:
         return no_matrix_games
-    from luckbase.solver.matrix_game.simplex import solve_game
+    from luckbase.solver.matrix_games.simplex import solve_game
 
     return solve_game
 
@@ -469,7 +469,7 @@ def solved_games(q: ActionValues, states: Ints) -> Iterator[tuple[Ints, Solution
     """
     if not len(states):
         return
-    from luckbase.solver.matrix_game import simplex
+    from luckbase.solver.matrix_games import simplex
 
     row, first = q.actions // JOINT, q.first[:-1]
     counts = np.diff(q.first)

@@ -420,7 +420,7 @@ def _strategies(c: Component, view: View, values: Floats) -> tuple[Floats, Float
 
     In a state where both choose, it is the share of the row or column of the pair.
     """
-    from luckbase.solver.matrix_game import simplex
+    from luckbase.solver.matrix_games import simplex
 
     children = np.where(view.children >= 0, values[np.maximum(view.children, 0)], view.worths)
     q = np.add.reduceat(view.weights * (view.rewards + children), view.first[:-1])

@@ -313,7 +313,7 @@ CLASSES = 6
 
 
 @dataclass(frozen=True)
-class Words:
+class LevelCode:
     """Functions of keys as words (module docstring).
 
     table: uint64 (8, 256), the summand of each byte of a key; or, for mixed radices, (columns + 1,
@@ -350,7 +350,7 @@ class Words:
         return words
 
 
-def words(fields: Fields, functions: Sequence[Factors]) -> Words:
+def words(fields: Fields, functions: Sequence[Factors]) -> LevelCode:
     """Return functions of the fields as words.
 
     Raises OptionError if they do not fit in 64 bits or name an unknown column.
@@ -373,7 +373,7 @@ def words(fields: Fields, functions: Sequence[Factors]) -> Words:
         lanes.append((low, size))
         guards |= 1 << (low + size)
         low += size + 1
-    return Words(table, guards, tuple(reversed(lanes)))
+    return LevelCode(table, guards, tuple(reversed(lanes)))
 
 
 def _table(fields: Fields, sets: NDArray[np.bool_]) -> NDArray[np.uint64]:

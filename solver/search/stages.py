@@ -37,7 +37,7 @@ from luckbase.solver.search.expand import expand
 from luckbase.solver.search.keys import (
     CLASSES,
     Keys,
-    Words,
+    LevelCode,
     merged,
     pack_all,
     scatter,
@@ -79,7 +79,7 @@ class Stages:
     def __init__(self, game: Game, level: Level) -> None:
         """Raises OptionError if the level names an unknown column or has too many values."""
         self.game, self.level = game, level
-        self.words: Words = words(game.fields, (level.falls, *level.apart))
+        self.words: LevelCode = words(game.fields, (level.falls, *level.apart))
         self.shift, bits = self.words.lanes[0]
         if self.shift > 32 or (1 << bits) // level.width >> 31:
             raise OptionError("level: its functions have too many values for a stage's number")

@@ -200,7 +200,7 @@ def _game(game, size):
 
 
 def _matrix(games):
-    from luckbase.solver.matrix_game.simplex import solve
+    from luckbase.solver.matrix_games.simplex import solve
 
     batch = np.load(games)
     solve(batch[:1])

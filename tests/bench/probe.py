@@ -30,7 +30,7 @@ def _lookups(board, results):
     import numpy as np
 
     from luckbase import cluster, solver
-    from luckbase.solver.game.capabilities import Layout
+    from luckbase.solver.game.capabilities import FullTable
 
     solved = cluster.solve_board(
         solver.load_board(board, score_unit=500, frontier=2), results=results
@@ -38,7 +38,7 @@ def _lookups(board, results):
     rng = np.random.default_rng(0)
     with cluster.open_table(solved.table) as table:
         states = _random_states(table, rng, 1_000_000)
-        ordered = states[np.lexsort(table.game.need(Layout).locate(states)[::-1])]
+        ordered = states[np.lexsort(table.game.need(FullTable).locate(states)[::-1])]
         one = states[:200]
         cold = best_of(1, lambda: [table.probe(s[None]) for s in one]) / len(one)
         warm = best_of(3, lambda: [table.probe(s[None]) for s in one]) / len(one)

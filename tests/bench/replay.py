@@ -12,10 +12,10 @@ from dataclasses import dataclass
 
 from luckbase import solver
 from luckbase.cluster.solve.schedule import Commit, Schedule, Solve
-from luckbase.cluster.solve.tiers import AHEAD, FACE, SHARD_SECONDS, WRITE_NS, make_plan
+from luckbase.cluster.solve.tiers import AHEAD, BOUNDARY, SHARD_SECONDS, WRITE_NS, make_plan
 from luckbase.jobs import terminal
 from luckbase.solver import sentences
-from luckbase.solver.games.press_your_luck.layout import Planes, diagonals
+from luckbase.solver.games.press_your_luck.full_table import Planes, diagonals
 
 CORES = (16, 128, 1024)
 CASES = (
@@ -67,7 +67,7 @@ def planned_seconds(layout, plan):
     tiers, seconds = layout.tiers(), []
     for shard, (tier, part) in zip(plan.shards, plan.parts, strict=True):
         share = shard.rows / max(1, layout.rows(tiers[tier]))
-        write = 0.0 if part == FACE else shard.rows * WRITE_NS * 1e-9 + SHARD_SECONDS
+        write = 0.0 if part == BOUNDARY else shard.rows * WRITE_NS * 1e-9 + SHARD_SECONDS
         seconds.append((layout.tier_seconds(tiers[tier]) * share, write))
     return seconds
 
@@ -138,7 +138,7 @@ def replay_suite(board, results):
     rows = []
     for settings in [case for case in CASES if case.keys() <= known.keys()] or [{}]:
         layout = solver.load_layout(solver.load_board(board, **settings))
-        plan = make_plan(layout, faces=True)
+        plan = make_plan(layout, boundaries=True)
         title = " ".join(f"{name}={value}" for name, value in settings.items())
         for cores in CORES:
             run = replay(layout, plan, planned_seconds(layout, plan), cores)

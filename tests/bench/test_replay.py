@@ -18,9 +18,9 @@ BOARDS = {"press-your-luck/tiny": {"frontier": 2}, "goofspiel/points": {"cards":
 
 
 @cache
-def case(name, faces=False, **settings):
+def case(name, boundaries=False, **settings):
     layout = solver.load_layout(solver.load_board(ROOT / f"boards/{name}.toml", **settings))
-    return layout, make_plan(layout, faces=faces)
+    return layout, make_plan(layout, boundaries=boundaries)
 
 
 @pytest.mark.parametrize("name", BOARDS)
@@ -60,15 +60,15 @@ def test_the_longest_chain_is_of_shards_that_read_each_other():
 
 
 def test_on_a_thousand_cores_the_largest_table_is_solved_five_hundred_times_as_fast():
-    layout, plan = case("press-your-luck/1985-02", faces=True, score_unit=250, frontier=8)
+    layout, plan = case("press-your-luck/1985-02", boundaries=True, score_unit=250, frontier=8)
     gains = [speed_up(layout, plan, shard, 16) for shard in range(len(plan.shards))]
     assert min(gains) == 1.0 and 12 < max(gains) <= 16
     run = replay(layout, plan, planned_seconds(layout, plan), 1024)
     assert run.work / run.seconds > 500
 
 
-def test_a_plan_with_faces_has_the_same_files_and_rows():
+def test_a_plan_with_boundaries_has_the_same_files_and_rows():
     for name, options in BOARDS.items():
-        plan, faced = case(name, **options)[1], case(name, faces=True, **options)[1]
+        plan, faced = case(name, **options)[1], case(name, boundaries=True, **options)[1]
         assert faced.names == plan.names and faced.rows == plan.rows
         assert faced.kept_bytes <= plan.kept_bytes

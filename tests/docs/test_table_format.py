@@ -10,7 +10,7 @@ import pytest
 
 from luckbase import solver
 from luckbase.jobs.app import run
-from luckbase.solver.games.goofspiel import layout
+from luckbase.solver.games.goofspiel import full_table as layout
 from tests.docs.reader import (
     Reader,
     RefusedError,

@@ -201,7 +201,7 @@ def test_a_host_is_lost_one_joins_some_are_left_out_and_a_killed_driver_goes_on_
     and the same command goes on there. A host without the token does not come in."""
     other = tmp_path / "other"
     shutil.copytree(ROOT / "luckbase", other / "luckbase", ignore=shutil.ignore_patterns("*.pyc"))
-    rules = other / "luckbase/solver/games/press_your_luck/game.py"
+    rules = other / "luckbase/solver/games/press_your_luck/rules.py"
     rules.write_text(rules.read_text() + "\nraise ImportError('other code')\n")
     lacking = tmp_path / "lacking/pyarrow-1.0.0.dist-info"
     lacking.mkdir(parents=True)

@@ -13,7 +13,7 @@ from luckbase.cluster.answers.find import tables_in
 from luckbase.cluster.store.storage import place_of, storage_at
 from luckbase.cluster.store.writer import read_manifest
 from luckbase.solver.errors import LuckbaseError
-from luckbase.solver.games.goofspiel import layout
+from luckbase.solver.games.goofspiel import full_table as layout
 from tests.cluster.search.searches import WIDE, cut_small, tiny
 from tests.e2e.stopped import stopped_after
 from tests.places import BOARDS

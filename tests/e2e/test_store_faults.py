@@ -187,7 +187,8 @@ def test_a_clock_that_jumps_by_an_hour_in_mid_solve_is_a_sentence_with_both_time
         "import sys; from pathlib import Path; from luckbase import cluster, solver\n"
         "def jumps(now):\n"
         "    if now.shards: Path(sys.argv[3]).write_text('-3600')\n"
-        "try: cluster.solve_board(solver.load_board(sys.argv[1], frontier=1), results=sys.argv[2],\n"
+        "try: cluster.solve_board(solver.load_board(sys.argv[1], frontier=1),\n"
+        "                   results=sys.argv[2],\n"
         "                   workers=1, on_progress=jumps)\n"
         "except solver.errors.StoreError as error: print(error)\n"
     )

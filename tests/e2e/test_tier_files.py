@@ -15,7 +15,7 @@ from luckbase.cluster.solve import decisions, full_table, tiers, worker
 from luckbase.cluster.solve.driver import solve_table
 from luckbase.cluster.solve.full_table import make_full_plan
 from luckbase.cluster.solve.options import Options
-from luckbase.cluster.solve.tiers import FACE, make_plan
+from luckbase.cluster.solve.tiers import BOUNDARY, make_plan
 from luckbase.cluster.store import format as table_format
 from luckbase.cluster.store.format import tier_files
 from luckbase.cluster.store.manifest import DECISIONS, TIERS
@@ -240,17 +240,17 @@ def test_a_batch_says_how_many_files_are_missing(in_files, small, tmp_path, caps
 
 
 @pytest.mark.parametrize(("workers", "payoffs"), [(1, "float32"), (3, "float32"), (2, "float64")])
-def test_tiers_from_faces_have_the_same_bytes_also_after_a_stop(tmp_path, workers, payoffs):
+def test_tiers_from_boundaries_have_the_same_bytes_also_after_a_stop(tmp_path, workers, payoffs):
     """As the nodes of a cluster solve them, which are handed no whole tiers of other whammies; in
-    float64 what is there already is read back, and a face has no file to be read from."""
+    float64 what is there already is read back, and a boundary has no file to be read from."""
     layout = solver.load_layout(board(2, payoffs=payoffs))
-    plan = make_full_plan(layout, workers, faces=True)
-    assert FACE in {part for _, part in plan.tiers.parts}
+    plan = make_full_plan(layout, workers, boundaries=True)
+    assert BOUNDARY in {part for _, part in plan.tiers.parts}
     whole = cluster.solve_board(layout.game.board, results=tmp_path / "whole", workers=1).table
 
     def solve(**more):
         options = Options(results=tmp_path, workers=workers, **more)
-        return solve_table(full_table.FullTable(layout, options, plan))
+        return solve_table(full_table.FullSolve(layout, options, plan))
 
     def stop(now):
         if now.shards >= 9:

@@ -19,7 +19,7 @@ from luckbase.cluster.play.agents import opponents
 from luckbase.cluster.play.game import Play, Seat, read_answer
 from luckbase.jobs.app import run
 from luckbase.solver.errors import MissingTableError
-from luckbase.solver.policy.evaluate import evaluate_profile
+from luckbase.solver.policies.evaluate import evaluate_profile
 from luckbase.solver.search.bellman import choose
 from luckbase.solver.search.expand import expand
 from tests.places import BOARDS

@@ -6,7 +6,7 @@ import pytest
 
 from luckbase import solver
 from luckbase.cluster.solve.tiers import make_plan
-from luckbase.game import Field, Layout, check_game
+from luckbase.game import Field, FullTable, check_game
 from luckbase.solver.check import _levels
 from luckbase.solver.errors import GameError
 from tests.games.purse import game
@@ -93,11 +93,11 @@ def test_rules_that_break_the_contract_are_told_which_point(changed, sentence):
     ("luckbase.game:Nothing", "has no attribute 'Nothing'"), ("a:b:c", "No module named 'a'"),
 ])  # fmt: skip
 def test_a_capability_that_is_none_is_one_sentence(wrong, sentence):
-    with pytest.raises(GameError, match=f"game purse: capabilities: Layout: .*{sentence}"):
-        check_game(game(capabilities={Layout: wrong}))
+    with pytest.raises(GameError, match=f"game purse: capabilities: FullTable: .*{sentence}"):
+        check_game(game(capabilities={FullTable: wrong}))
 
 
-class Table(Layout[int]):
+class Table(FullTable[int]):
     """A tier for each number of tosses left, purses as rows; what is wrong is `wrong`."""
 
     payoff_type = np.float64
@@ -166,7 +166,7 @@ class Table(Layout[int]):
 )
 def test_a_kernel_is_held_to_the_rules(wrong, sentence):
     kind = type("Wrong", (Table,), {"wrong": wrong})
-    made = game(capabilities={Layout: kind})
+    made = game(capabilities={FullTable: kind})
     if not wrong:
         assert check_game(made) == 13
         return
@@ -192,8 +192,8 @@ def test_a_kernel_is_held_to_the_rules(wrong, sentence):
 def test_tiers_that_would_replace_each_other_or_lose_rows_are_refused(member, value, sentence):
     """A table whose tiers had one name was written over and over, and was then complete."""
     kind = type("Wrong", (Table,), {member: lambda self, tier: value})
-    made = game(capabilities={Layout: kind})
-    for check in (check_game, lambda made: make_plan(made.need(Layout))):
+    made = game(capabilities={FullTable: kind})
+    for check in (check_game, lambda made: make_plan(made.need(FullTable))):
         with pytest.raises(GameError, match=sentence):
             check(made)
 
@@ -204,7 +204,7 @@ def test_tiers_that_would_replace_each_other_or_lose_rows_are_refused(member, va
 )
 def test_a_kernel_is_held_to_its_own_bound(off, bound, fine):
     """One that says 0 to what the sums of a step may lose in float64."""
-    made = game(capabilities={Layout: type("Off", (Table,), {"off": off, "bound": bound})})
+    made = game(capabilities={FullTable: type("Off", (Table,), {"off": off, "bound": bound})})
     if fine:
         assert check_game(made) == 13
         return
@@ -229,6 +229,6 @@ def test_the_chance_that_can_not_be_is_the_one_that_is_named():
 
 
 def test_a_kernel_whose_bound_is_larger_than_it_says_is_refused():
-    made = game(capabilities={Layout: type("Wide", (Table,), {"bound": 1e-3})})
+    made = game(capabilities={FullTable: type("Wide", (Table,), {"bound": 1e-3})})
     with pytest.raises(GameError, match=r"returns the bound 0\.001, and most_error says 1e-06"):
         check_game(made)

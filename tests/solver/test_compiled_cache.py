@@ -27,7 +27,7 @@ def times(x):
 """
 KERNEL = """
 from luckbase.solver.compiled import njit, types
-from luckbase.solver.policy.a_helper import times
+from luckbase.solver.policies.a_helper import times
 
 @njit(types.int64(types.int64))
 def first(x):
@@ -65,7 +65,7 @@ def test_no_change_of_code_meets_what_was_compiled_before(tmp_path):
     shutil.copytree(
         ROOT / "luckbase", checkout / "luckbase", ignore=shutil.ignore_patterns("__py*")
     )
-    helper = checkout / "luckbase/solver/policy/a_helper.py"
+    helper = checkout / "luckbase/solver/policies/a_helper.py"
     helper.write_text(HELPER)
     (checkout / "luckbase/solver/search/a_kernel.py").write_text(KERNEL)
     assert run(checkout, cache) == [[7, 16, 106, 6], [1] * 4]

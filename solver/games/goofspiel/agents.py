@@ -33,15 +33,15 @@ from luckbase.solver.errors import OptionError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import Agents
 from luckbase.solver.game.game import Agent, Game
-from luckbase.solver.games.goofspiel.game import (
+from luckbase.solver.games.goofspiel.full_table import Layers, layers_of
+from luckbase.solver.games.goofspiel.rules import (
     DECK,
     UPCARD,
     as_seen_by,
     make_all_canonical,
     options_of,
 )
-from luckbase.solver.games.goofspiel.layout import Layers, layers_of
-from luckbase.solver.policy.agents import Policy
+from luckbase.solver.policies.agents import Policy
 from luckbase.solver.search.bellman import evaluate, strategies_of
 from luckbase.solver.search.expand import expand
 from luckbase.solver.sentences import setting

@@ -55,9 +55,9 @@ import numpy as np
 
 from luckbase.solver.compiled import njit, types
 from luckbase.solver.game.arrays import bits_in
-from luckbase.solver.games.goofspiel.game import MAX_CARDS, MINE, THEIRS
-from luckbase.solver.matrix_game import MAX_SIDE, SOLVE_GAME, TRY_SUPPORT, WORK
-from luckbase.solver.matrix_game.sixteen_games import (
+from luckbase.solver.games.goofspiel.rules import MAX_CARDS, MINE, THEIRS
+from luckbase.solver.matrix_games import MAX_SIDE, SOLVE_GAME, TRY_SUPPORT, WORK
+from luckbase.solver.matrix_games.sixteen_games import (
     LANES,
     LARGEST_SUPPORT,
     NUMBERS,

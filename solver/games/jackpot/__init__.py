@@ -5,8 +5,8 @@ from luckbase.solver.board.registry import Entry
 GAMES = (
     Entry(
         "jackpot",
-        f"{__name__}.game:JackpotBoard",
-        f"{__name__}.game:jackpot",
+        f"{__name__}.rules:JackpotBoard",
+        f"{__name__}.rules:jackpot",
         title="Jackpot and Shut the Box",
         about="One player rolls dice and flips tiles that the roll allows, until all are flipped "
         "or none can be. Which tiles should they flip?",

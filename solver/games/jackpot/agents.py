@@ -1,7 +1,7 @@
 """Jackpot's agents: each is one short function, listed in `AGENTS`.
 
 An agent is called as ``choose(game, player, state, actions)`` (`solver.game.game`) and returns an
-index into `actions`, the list from `choices` (`solver.games.jackpot.game`). Actions are sets of
+index into `actions`, the list from `choices` (`solver.games.jackpot.rules`). Actions are sets of
 tiles as bits, so a set with higher tiles has a higher number, and rolling more dice has a higher
 number than rolling fewer.
 
@@ -16,7 +16,7 @@ from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.capabilities import Agents
 from luckbase.solver.game.fields import members
 from luckbase.solver.game.game import Agent, Game
-from luckbase.solver.games.jackpot.game import choices, options_of
+from luckbase.solver.games.jackpot.rules import choices, options_of
 
 
 def min_(game: Game, player: int, state: Ints, actions: list[int]) -> int:

@@ -27,7 +27,7 @@ from luckbase.solver.game.arrays import Floats, Ints, set_text
 from luckbase.solver.game.capabilities import Charts, Drawing
 from luckbase.solver.game.fields import members
 from luckbase.solver.game.game import Game
-from luckbase.solver.games.jackpot.game import (
+from luckbase.solver.games.jackpot.rules import (
     FACES,
     OPEN,
     ROLL,

@@ -5,16 +5,16 @@ from luckbase.solver.board.registry import Entry
 GAMES = (
     Entry(
         "pig",
-        f"{__name__}.game:PigBoard",
-        f"{__name__}.game:pig",
+        f"{__name__}.rules:PigBoard",
+        f"{__name__}.rules:pig",
         title="Pig",
         about="Two players race to a goal, 100 points as a rule, and roll a die as often as they "
         "dare. A 1 takes the points of the turn: roll, or hold?",
     ),
     Entry(
         "pig-rounds",
-        f"{__name__}.game:PigRoundsBoard",
-        f"{__name__}.game:pig_rounds",
+        f"{__name__}.rules:PigRoundsBoard",
+        f"{__name__}.rules:pig_rounds",
         title="Pig by rounds",
         about="Two players take a turn each in every round, ten rounds as a rule, and the higher "
         "total wins. In a turn they roll a die as often as they dare; a 1 takes its points.",

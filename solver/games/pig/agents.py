@@ -16,13 +16,13 @@ from functools import partial
 import numpy as np
 
 from luckbase.solver.game.arrays import Floats
-from luckbase.solver.game.capabilities import Agents, Fact, Layout, agents_of, plain
+from luckbase.solver.game.capabilities import Agents, Fact, FullTable, agents_of, plain
 from luckbase.solver.game.game import Game
-from luckbase.solver.games.pig.game import PigRoundsBoard
 from luckbase.solver.games.pig.kernel import Rounds, follow
+from luckbase.solver.games.pig.rules import PigRoundsBoard
 from luckbase.solver.games.skunk.agents import Computer, HoldAt, TurnAgents
-from luckbase.solver.games.skunk.game import Options
-from luckbase.solver.policy.agents import BEST_RESPONSE, OPTIMAL
+from luckbase.solver.games.skunk.rules import Options
+from luckbase.solver.policies.agents import BEST_RESPONSE, OPTIMAL
 
 Sticks = Callable[[int, int], float]
 """(points of the turn, its rolls) -> the chance to stick, for an agent who ignores the scores."""
@@ -139,7 +139,7 @@ def chances(game: Game, one: str, two: str, last_turn: str | None = None) -> Flo
 
 
 def _rounds(game: Game) -> Rounds:
-    layout = game.need(Layout)
+    layout = game.need(FullTable)
     assert isinstance(layout, Rounds)
     return layout
 

@@ -4,7 +4,7 @@ Every tier (round, player) is solved after the next one. With d = mine - yours a
 player 1 at the next turn start, v(t) is the best of V'(-(d + t)) and (B V'(-d) + sum of c(s) v(t +
 s)) / N. Player 1 maximises, player 2 minimises. The kernel loops over t downwards for each d; there
 are no cycles. A lead of `cut` counts as won; the table's error bound includes the effect
-(`solver.games.pig.game`).
+(`solver.games.pig.rules`).
 
 Rows of a tier: (d, t) ascending, -cut < d < cut, 0 <= t < cut - d.
 """
@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 
 from luckbase.solver.compiled import njit, types
 from luckbase.solver.game.arrays import Decisions, Floats, Ints
-from luckbase.solver.game.capabilities import Layout, best_array
+from luckbase.solver.game.capabilities import FullTable, best_array
 from luckbase.solver.game.game import Game, Stopped
-from luckbase.solver.games.pig.game import (
+from luckbase.solver.games.pig.rules import (
     CUT,
     FORCED,
     HOLD,
@@ -131,7 +131,7 @@ Tier = tuple[int, int]
 """(round, player), from 1."""
 
 
-class Rounds(Layout[Tier]):
+class Rounds(FullTable[Tier]):
     """One tier for each turn (module docstring)."""
 
     payoff_type: type[np.floating[Any]] = np.float64

@@ -6,7 +6,7 @@ GAMES = (
     Entry(
         "press-your-luck",
         f"{__name__}.board:PressYourLuckBoard",
-        f"{__name__}.game:press_your_luck",
+        f"{__name__}.rules:press_your_luck",
         title="Press Your Luck",
         about="Two or three players of the game show spin a board of money and whammies; a "
         "whammy takes all that a player has. Whoever has spins left decides: play one, or pass "

@@ -35,7 +35,7 @@ from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import Charts
 from luckbase.solver.game.game import Game
 from luckbase.solver.games.press_your_luck.board import PressYourLuckBoard
-from luckbase.solver.games.press_your_luck.game import by_field, spoken
+from luckbase.solver.games.press_your_luck.rules import by_field, spoken
 from luckbase.solver.games.press_your_luck.setting import (
     RIVAL_SHARE,
     Choice,

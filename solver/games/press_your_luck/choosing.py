@@ -7,9 +7,9 @@ that `kernel` streams, plus
     sum over lists  p  (payoffs of the list's effect that is best for the slot up)
 
 For many states at a time, the payoffs of each different effect are copied once from its source:
-`SPENT`, the tier of T - 1; `BACK`, the same tier; `LOST`, the face of a whammy; `LESS`, the tier of
-T - 1 with a whammy less. Then the lists are folded, one option after another. A beginning shared by
-two lists is folded once.
+`SPENT`, the tier of T - 1; `BACK`, the same tier; `LOST`, the boundary of a whammy; `LESS`, the
+tier of T - 1 with a whammy less. Then the lists are folded, one option after another. A beginning
+shared by two lists is folded once.
 
 Two payoffs are kept: the slot up's and one other's, B's if A is up, else A's. If C is up, its
 payoff is stored minus 1, as -(A's + B's).
@@ -31,7 +31,6 @@ from numpy.typing import NDArray
 
 from luckbase.solver.compiled import jitable
 from luckbase.solver.game.arrays import Floats, Ints
-from luckbase.solver.games.press_your_luck.game import TIE_TOLERANCE
 from luckbase.solver.games.press_your_luck.outcomes import (
     DOUBLES,
     LOSES,
@@ -40,6 +39,7 @@ from luckbase.solver.games.press_your_luck.outcomes import (
     Effect,
     Outcomes,
 )
+from luckbase.solver.games.press_your_luck.rules import TIE_TOLERANCE
 
 SPENT, BACK, LOST, LESS = range(4)
 """The sources of effects."""
@@ -184,8 +184,11 @@ def choose_streams(up, first, last, spend, gain, b, a, arrays, start_b, choices)
     less, has_whammy, choosing = choices
     n_c = choosing.to.shape[1]
     own, origin, step = (a, b * v.shape[2], 1) if up == 0 else (b, a, v.shape[2])
-    faces, of_face = (wa, b) if up == 0 else (wb, a)
-    face, face_start = faces.reshape(-1), of_face * faces.shape[2] - (start_b * n_c if up else 0)
+    boundaries, of_boundary = (wa, b) if up == 0 else (wb, a)
+    boundary, boundary_start = (
+        boundaries.reshape(-1),
+        of_boundary * boundaries.shape[2] - (start_b * n_c if up else 0),
+    )
     back, spent, fewer = v.reshape(-1), d.reshape(-1), less[up].reshape(-1)
     size = np.uint64(choosing.rows * BLOCK)
     values, folds = (np.empty(size), np.empty(size)), choosing.folds[has_whammy[up]]
@@ -198,8 +201,8 @@ def choose_streams(up, first, last, spend, gain, b, a, arrays, start_b, choices)
             for p in range(2):
                 chosen, place = values[p if up == 0 else 1 - p], np.uint64(e * BLOCK)
                 if source == LOST:
-                    at = p * (face.size // 2) + face_start + x
-                    copy(face, np.uint64(at), chosen, place, n)
+                    at = p * (boundary.size // 2) + boundary_start + x
+                    copy(boundary, np.uint64(at), chosen, place, n)
                 elif source == BACK:
                     at = p * (v.size // 2) + row * v.shape[3] + gain * n_c + x - start
                     copy(back, np.uint64(at), chosen, place, n)

@@ -1,10 +1,10 @@
 """Press Your Luck beyond the frontier, solved for its decisions alone.
 
-Only two levels of spins, and faces, are in memory. The solve takes one whammy vector after another
-and goes up through all spins (`tiers.by_whammies`). A tier reads in full only the tier with one
-spin less and the same whammies. Of all others it reads the states after a whammy: a score of 0 and
-no passed spins for the player who was up (`tiers.face_of`). With T spins and n scores, a face of
-slot A has C(T + 4, 4) n^2 states while the tier has C(T + 5, 5) n^3.
+Only two levels of spins, and boundaries, are in memory. The solve takes one whammy vector after
+another and goes up through all spins (`tiers.by_whammies`). A tier reads in full only the tier with
+one spin less and the same whammies. Of all others it reads the states after a whammy: a score of 0
+and no passed spins for the player who was up (`tiers.boundary_of`). With T spins and n scores, a
+boundary of slot A has C(T + 4, 4) n^2 states while the tier has C(T + 5, 5) n^3.
 
 Payoffs in memory are float32 if the bound of `Planes.decision_error` holds: if no slide offers a
 choice, and no passer chooses between two level rivals. The two passes of such a choice are often
@@ -22,7 +22,7 @@ from luckbase.solver.game.capabilities import DecisionLayout
 from luckbase.solver.game.game import Game
 from luckbase.solver.games.press_your_luck import tiers
 from luckbase.solver.games.press_your_luck.board import PressYourLuckBoard
-from luckbase.solver.games.press_your_luck.layout import Planes
+from luckbase.solver.games.press_your_luck.full_table import Planes
 from luckbase.solver.games.press_your_luck.tiers import PAIR, A, B, C, Tier
 
 
@@ -52,11 +52,11 @@ class PlaneDecisions(DecisionLayout[Tier]):
         tier_below = self.whammies.tier(tier.spins - 1, tier.whammies)
         return tier_below if tier_below.spins else None
 
-    def faces_read(self, tier: Tier) -> Sequence[Tier]:
+    def boundaries_read(self, tier: Tier) -> Sequence[Tier]:
         below = self.below(tier)
         return [child for child in self.layout.children(tier) if child != below]
 
-    def _face_shapes(self, tier: Tier) -> dict[int, tuple[int, ...]]:
+    def _boundary_shapes(self, tier: Tier) -> dict[int, tuple[int, ...]]:
         n, three = self.size, self.three(tier)
         lost = tiers.lost_configurations(tier.spins + 1, three)
         n_b = n if three else 1
@@ -65,24 +65,24 @@ class PlaneDecisions(DecisionLayout[Tier]):
             return shapes | {B: (2, n, len(lost[B][0]), n)}
         return shapes | {PAIR: (n, len(tiers.configurations(tier.spins, False)), n)}
 
-    def face_size(self, tier: Tier) -> int:
-        return sum(int(np.prod(shape)) for shape in self._face_shapes(tier).values())
+    def boundary_size(self, tier: Tier) -> int:
+        return sum(int(np.prod(shape)) for shape in self._boundary_shapes(tier).values())
 
-    def take_face(self, tier: Tier, payoffs: Floats, out: Floats) -> None:
+    def take_boundary(self, tier: Tier, payoffs: Floats, out: Floats) -> None:
         three = self.three(tier)
         for slot, part in self._pieces(tier, out).items():
-            part[:] = tiers.face_of(slot, payoffs, tier.spins, three, self.size)
+            part[:] = tiers.boundary_of(slot, payoffs, tier.spins, three, self.size)
 
-    def _pieces(self, tier: Tier, face: Floats) -> dict[int, Floats]:
-        shapes, at = self._face_shapes(tier), 0
+    def _pieces(self, tier: Tier, boundary: Floats) -> dict[int, Floats]:
+        shapes, at = self._boundary_shapes(tier), 0
         pieces = {}
         for slot, shape in shapes.items():
             stop = at + int(np.prod(shape))
-            pieces[slot], at = face[at:stop].reshape(shape), stop
+            pieces[slot], at = boundary[at:stop].reshape(shape), stop
         return pieces
 
     def solve_tier(
-        self, tier: Tier, out: Floats, below: Floats | None, faces: Mapping[Tier, Floats],
+        self, tier: Tier, out: Floats, below: Floats | None, boundaries: Mapping[Tier, Floats],
         stop: Callable[[], bool], decisions: Decisions | None,
     ) -> float:  # fmt: skip
         tier_below = self.below(tier)
@@ -92,14 +92,14 @@ class PlaneDecisions(DecisionLayout[Tier]):
                 return tiers.terminal(self.three(lower), self.size).astype(out.dtype, copy=False)
             return below
 
-        def face(lower: Tier, slot: int) -> Floats:
+        def boundary(lower: Tier, slot: int) -> Floats:
             if lower.spins and lower != tier_below:
-                return self._pieces(lower, faces[lower])[slot]
+                return self._pieces(lower, boundaries[lower])[slot]
             three = self.three(lower)
             payoffs = child(lower) if lower.spins else tiers.terminal(three, self.size)
-            return tiers.face_of(slot, payoffs, lower.spins, three, self.size)
+            return tiers.boundary_of(slot, payoffs, lower.spins, three, self.size)
 
-        return self.layout.fill_tier(tier, out, child, face, stop, decisions)
+        return self.layout.fill_tier(tier, out, child, boundary, stop, decisions)
 
     def decision_error(self, tier: Tier) -> float:
         return self.layout.decision_error(tier) if self.memory_type is np.float32 else 0.0

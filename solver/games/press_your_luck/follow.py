@@ -23,14 +23,6 @@ from luckbase.solver.game.capabilities import Event, Follow, Position
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.rules import TERMINAL, Numbers
 from luckbase.solver.games.press_your_luck.board import PressYourLuckBoard, outcome_distribution
-from luckbase.solver.games.press_your_luck.game import (
-    CAP,
-    MERGES,
-    PLAY,
-    STOP,
-    by_field,
-    spin,
-)
 from luckbase.solver.games.press_your_luck.outcomes import (
     DOUBLES,
     LOSES,
@@ -41,6 +33,14 @@ from luckbase.solver.games.press_your_luck.outcomes import (
     Effect,
     Slide,
     round_half_up,
+)
+from luckbase.solver.games.press_your_luck.rules import (
+    CAP,
+    MERGES,
+    PLAY,
+    STOP,
+    by_field,
+    spin,
 )
 from luckbase.solver.search.expand import Expanded, expand
 from luckbase.solver.sentences import many, shorten

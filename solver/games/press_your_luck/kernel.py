@@ -36,7 +36,7 @@ import numpy as np
 
 from luckbase.solver.compiled import jitable, njit
 from luckbase.solver.games.press_your_luck.choosing import choose_at, choose_row, choose_streams
-from luckbase.solver.games.press_your_luck.game import PLAY, TIE_TOLERANCE
+from luckbase.solver.games.press_your_luck.rules import PLAY, TIE_TOLERANCE
 
 STILL = 1e-15
 """Payoffs that change by less have converged."""
@@ -181,11 +181,11 @@ def play_streams(up, first, last, spend, gain, b, a, arrays, start_b, taps, choi
     origin, step = (b * n_a, 1) if up == 0 else (a, n_a)  # of the rows along the slot's axis
     outcomes = taps.whammy, taps.rows[own], taps.weights[own], taps.money[own], taps.outcomes[own]
     for p in range(2):
-        face = wa[p, b, x:y] if up == 0 else wb[p, a, x - z : y - z]
+        boundary = wa[p, b, x:y] if up == 0 else wb[p, a, x - z : y - z]
         flat_d, flat_v = d[p].reshape(-1), v[p].reshape(-1)
         d_start, v_start = origin * width_d + spend * n_c, origin * width + gain * n_c
         for i in range(0, y - x, CHUNK):
-            lost, row = face[i : i + CHUNK], v[p, b, a, x + i : min(x + i + CHUNK, y)]
+            lost, row = boundary[i : i + CHUNK], v[p, b, a, x + i : min(x + i + CHUNK, y)]
             from_d, from_v = (d_start + i, step * width_d), (v_start + i, step * width)
             if sums is None:
                 add_up(row, lost, flat_d, flat_v, from_d, from_v, outcomes)
@@ -420,14 +420,14 @@ def play_c(v0, v1, d0, d1, lost, moves, taps, choices, sums):  # noqa: PLR0913  
 
 
 @njit()
-def solve_plane(b, span, v, d, faces, options, moves, taps, choices, caps, notes, sums):  # noqa: C901, PLR0913  # a kernel: in tuples its arrays count references
+def solve_plane(b, span, v, d, boundaries, options, moves, taps, choices, caps, notes, sums):  # noqa: C901, PLR0913  # a kernel: in tuples its arrays count references
     """Fill V[:, b, first:stop], span = (first, stop): the states with these scores of A and b of B.
 
     The rows of b with an a from `stop` on must be filled, and so must those above b for each a.
 
     v: (2, nB, nA, K nC), modified in place.
     d: (2, nB, nA, K' nC). v and d are float64 or both float32, C order.
-    faces: wa (2, nB, K_A nC), wb (2, nA, K_B nC), wc (2, nB, nA), float64.
+    boundaries: wa (2, nB, K_A nC), wb (2, nA, K_B nC), wc (2, nB, nA), float64.
     options: whether three are in, `third_place_spins`, whether the passer picks.
     moves, taps, caps: as in `tiers`.
     choices: by slot the tier with a whammy less (as d), whether it has one, and the `choosing`;
@@ -437,7 +437,7 @@ def solve_plane(b, span, v, d, faces, options, moves, taps, choices, caps, notes
 
     Returns whether best replies converged.
     """
-    wa, wb, wc = faces
+    wa, wb, wc = boundaries
     arrays = (v, d, wa, wb, wc)
     regions, runs = moves.regions, moves.runs
     n_c = taps.rows.shape[0]

@@ -34,7 +34,7 @@ from luckbase.solver.errors import StateError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.game import Game
 from luckbase.solver.games.press_your_luck.board import PressYourLuckBoard
-from luckbase.solver.games.press_your_luck.game import PLAY, by_field, player_up, spoken
+from luckbase.solver.games.press_your_luck.rules import PLAY, by_field, player_up, spoken
 from luckbase.solver.search.bellman import evaluate
 from luckbase.solver.search.expand import expand
 from luckbase.solver.sentences import many, nearest, setting

@@ -5,7 +5,7 @@ A tier is (total spins T, whammy vector). A whammy vector has one entry for each
 change inside a tier. A tier needs
 
 * the tier (T - 1, same whammies) after a money spin,
-* the face ``score = 0`` of (T - 1, one whammy more) after a whammy,
+* the boundary ``score = 0`` of (T - 1, one whammy more) after a whammy,
 * a two-player tier of at most T - 1 spins if that whammy was the last one,
 * the tier (T - 1, one whammy less) if a slide takes whammies away.
 
@@ -161,7 +161,7 @@ def depth_first(frontier: int, whammies: Whammies) -> tuple[Tier, ...]:
 def by_whammies(frontier: int, whammies: Whammies) -> tuple[Tier, ...]:
     """Return all tiers, children first, one whammy vector after another through all spins.
 
-    Then only the tier of one spin more reads more of a tier than a face (`face_of`).
+    Then only the tier of one spin more reads more of a tier than a boundary (`boundary_of`).
     """
 
     def after_one(vector: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
@@ -425,7 +425,7 @@ def lost_configurations(spins: int, three: bool) -> tuple[tuple[Ints, Ints], ...
     return tuple(np.unique(up, return_inverse=True) for up in ups)
 
 
-def face_of(slot: int, payoffs: Floats, spins: int, three: bool, size: int) -> Floats:
+def boundary_of(slot: int, payoffs: Floats, spins: int, three: bool, size: int) -> Floats:
     """Return the part of a tier of `spins` spins that tiers of other whammies read.
 
     A slot's score is 0, and f indexes `lost_configurations`. A: (2, nB, f, nC), B: (2, nA, f, nC),
@@ -440,12 +440,12 @@ def face_of(slot: int, payoffs: Floats, spins: int, three: bool, size: int) -> F
     return (rows[:, :, 0] if slot == A else rows[:, 0])[:, :, lost]
 
 
-def whammy_faces(
-    tier: Tier, whammies: Whammies, size: int, face: Callable[[Tier, int], Floats]
+def whammy_boundaries(
+    tier: Tier, whammies: Whammies, size: int, boundary: Callable[[Tier, int], Floats]
 ) -> tuple[Floats, Floats, Floats]:
     """Return WA, WB, WC of the kernel: the payoffs after a whammy of the slot up, by configuration.
 
-    face: ``face(tier, slot)`` returns a child's, as `face_of`, also for 0 spins.
+    boundary: ``boundary(tier, slot)`` returns a child's, as `boundary_of`, also for 0 spins.
     size: cap + 1.
     """
     slots = tier.slots(whammies.most)
@@ -455,22 +455,22 @@ def whammy_faces(
     wa = np.zeros((2, n_b, starts[B], size))
     wb = np.zeros((2, size, starts[C] - starts[B], size))
     wc = np.zeros((2, n_b, size))
-    for slot, faces in ((A, wa), (B, wb), (C, wc)) if three else ((A, wa), (C, wc)):
+    for slot, boundaries in ((A, wa), (B, wb), (C, wc)) if three else ((A, wa), (C, wc)):
         after = whammies.after(tier, slots[slot], 1)
         first, last = starts[slot : slot + 2]
         if after[slots[slot]] < whammies.most:
-            payoffs = face(whammies.tier(tier.spins - 1, after), slot)
+            payoffs = boundary(whammies.tier(tier.spins - 1, after), slot)
             of = lost_configurations(tier.spins, three)[slot][1]
-            faces[:] = payoffs if slot == C else payoffs[:, :, of]
+            boundaries[:] = payoffs if slot == C else payoffs[:, :, of]
         elif not three:
             wc[0] = 1.0  # C out: A is the last one in; A out: wa stays 0
         elif slot == C:
-            wc[0] = face(whammies.tier(0, after), PAIR)[:, 0].T
+            wc[0] = boundary(whammies.tier(0, after), PAIR)[:, 0].T
             wc[1] = 1.0 - wc[0]
         else:
             for k, spins in enumerate(moves.configurations[first:last].tolist()):
                 kept = [n for i, n in enumerate(spins) if i // 2 != slot]
                 pair, left = (*kept[:2], 0, 0, *kept[2:]), sum(kept)
-                two = face(whammies.tier(left, after), PAIR)
-                faces[int(slot == A), :, k] = two[:, configurations(left, False)[pair]]
+                two = boundary(whammies.tier(left, after), PAIR)
+                boundaries[int(slot == A), :, k] = two[:, configurations(left, False)[pair]]
     return wa.reshape(2, n_b, -1), wb.reshape(2, size, -1), wc

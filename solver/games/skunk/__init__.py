@@ -5,8 +5,8 @@ from luckbase.solver.board.registry import Entry
 GAMES = (
     Entry(
         "skunk",
-        f"{__name__}.game:SkunkBoard",
-        f"{__name__}.game:skunk",
+        f"{__name__}.rules:SkunkBoard",
+        f"{__name__}.rules:skunk",
         title="Skunk",
         about="Two players race to a goal, 100 points as a rule, and roll two dice as often as "
         "they dare. A 1 takes the points of the turn, and two 1s take all points: roll, or hold?",

@@ -18,7 +18,7 @@ from luckbase.solver.errors import OptionError
 from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.capabilities import Agents
 from luckbase.solver.game.game import Agent, Game
-from luckbase.solver.games.skunk.game import HOLD, ROLL, TURN, race_options
+from luckbase.solver.games.skunk.rules import HOLD, ROLL, TURN, race_options
 from luckbase.solver.sentences import setting
 
 

@@ -42,9 +42,9 @@ from numpy.typing import NDArray
 from luckbase.solver.compiled import compile_all, inlined, jitable, njit, types
 from luckbase.solver.errors import StateError
 from luckbase.solver.game.arrays import Decisions, Floats, Ints
-from luckbase.solver.game.capabilities import Layout, best_array
+from luckbase.solver.game.capabilities import FullTable, best_array
 from luckbase.solver.game.game import Game, Stopped
-from luckbase.solver.games.skunk.game import (
+from luckbase.solver.games.skunk.rules import (
     GOAL,
     HOLD,
     MAX_POINTS,
@@ -307,7 +307,7 @@ def certify(ints: np.ndarray, out: np.ndarray) -> float:
     return float(residual(ints, out)) * float(most_actions(ints)) * (1 + 1e-6) + mirrored
 
 
-class Race(Layout[int]):
+class Race(FullTable[int]):
     """One tier, number 0."""
 
     payoff_type: type[np.floating[Any]] = np.float64
@@ -408,6 +408,6 @@ class Race(Layout[int]):
 
 def race_of(game: Game) -> Race:
     """Return the layout of a game's race. Raises OptionError if its plays may not end."""
-    layout = game.need(Layout)
+    layout = game.need(FullTable)
     assert isinstance(layout, Race)
     return layout

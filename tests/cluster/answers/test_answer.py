@@ -14,7 +14,7 @@ from luckbase.cluster.store.format import payoff_columns
 from luckbase.solver.board.file import board_from_canonical
 from luckbase.solver.errors import OptionError, StateError
 from luckbase.solver.game.rules import SIMULTANEOUS
-from luckbase.solver.matrix_game import simplex
+from luckbase.solver.matrix_games import simplex
 from luckbase.solver.search.expand import expand
 from tests.cluster.answers.many_tables import BOARDS, KINDS, TINY, kept, made
 from tests.shared import answers_of

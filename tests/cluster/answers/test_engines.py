@@ -11,7 +11,7 @@ import polars
 import pytest
 
 from luckbase import cluster, solver
-from luckbase.solver.game.capabilities import Layout
+from luckbase.solver.game.capabilities import FullTable
 
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs/how-to/store.md").read_text(encoding="utf-8")
@@ -92,7 +92,7 @@ def test_cards_are_words_that_a_person_can_ask_for(tmp_path):
         game = table.game
         state = game.parse({"mine": "1,2", "theirs": "1,3", "deck": "4,5"})
         exact = float(table.probe(state[None])[0, 0])
-        swapped = bool(game.need(Layout).swapped(state[None])[0])
+        swapped = bool(game.need(FullTable).swapped(state[None])[0])
     if not rows:  # the row of this pair is the other way round
         said = "mine = '1 3' and theirs = '1 2' and deck = '4 5'"
         rows = duckdb.sql(f"select payoff_1, best, to_act from '{tiers}' where {said}").fetchall()

@@ -30,7 +30,7 @@ from luckbase.cluster.answers.frames import Counted, encode
 from luckbase.jobs.app import run
 from luckbase.solver import load_game
 from luckbase.solver.errors import CorruptTableError, OptionError
-from luckbase.solver.game.capabilities import Layout
+from luckbase.solver.game.capabilities import FullTable
 from tests.cluster.answers.many_tables import KINDS, TINY, kept, made
 from tests.cluster.answers.test_answer import assert_row_says, is_of_an_action
 from tests.places import ROOT
@@ -209,7 +209,7 @@ def test_a_best_action_that_is_none_is_refused_also_where_the_game_lists_none():
 def test_states_with_an_offer_are_asked_about_as_no_row_is_one():
     board = luckbase.load_board(ROOT / "boards/press-your-luck/1985-02.toml", choices="best")
     game, schema = load_game(board), pa.schema([("offer", pa.int8()), ("spins", pa.int8())])
-    part = SimpleNamespace(layout=game.need(Layout))
+    part = SimpleNamespace(layout=game.need(FullTable))
     for where in ("offer=2", "offer>0", "spins=1 offer!=0"):
         said = "offer: states with an offer are not rows of a full table; luckbase query answers"
         with pytest.raises(OptionError, match=said):

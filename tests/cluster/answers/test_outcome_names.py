@@ -11,9 +11,9 @@ import luckbase
 from luckbase.solver.game.capabilities import Drawing
 from luckbase.solver.game.game import load_game
 from luckbase.solver.game.rules import DECISION
-from luckbase.solver.games.press_your_luck import scene
-from luckbase.solver.games.press_your_luck.game import PLAY, spin
+from luckbase.solver.games.press_your_luck import drawing as scene
 from luckbase.solver.games.press_your_luck.outcomes import MAY_LOSE
+from luckbase.solver.games.press_your_luck.rules import PLAY, spin
 from luckbase.solver.search.expand import expand
 from tests.places import BOARDS
 

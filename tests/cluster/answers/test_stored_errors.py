@@ -9,8 +9,8 @@ import pytest
 
 from luckbase import cluster, solver
 from luckbase.solver.game.arrays import FLOAT64_ERROR
-from luckbase.solver.games.goofspiel.layout import Layers
-from luckbase.solver.matrix_game import simplex as matrix_game
+from luckbase.solver.games.goofspiel.full_table import Layers
+from luckbase.solver.matrix_games import simplex as matrix_game
 from luckbase.solver.search.game_graph import Graph
 from tests.games.reported import Dimes
 from tests.solver.search.written_out import board_of, decides, over, written

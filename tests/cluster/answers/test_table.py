@@ -24,7 +24,7 @@ from luckbase.cluster.store.parquet import TableFile
 from luckbase.cluster.store.storage import Folder
 from luckbase.cluster.store.writer import check_bytes, read_manifest, why_wrong
 from luckbase.solver.errors import CorruptTableError, MissingTableError, StateError
-from luckbase.solver.game.capabilities import Layout
+from luckbase.solver.game.capabilities import FullTable
 from luckbase.solver.search.bellman import choose, evaluate
 from luckbase.solver.search.expand import expand
 from tests import shared
@@ -47,13 +47,13 @@ def copy(path, tmp_path):
 
 
 def all_states(table):
-    layout = table.game.need(Layout)
+    layout = table.game.need(FullTable)
     return np.concatenate([layout.states_at(t, np.arange(layout.rows(t))) for t in layout.tiers()])
 
 
 def test_every_stored_payoff_and_every_best_action_is_that_of_the_float64_solve(path):
     with cluster.open_table(path) as table:
-        exact = InMemory(table.game.need(Layout))
+        exact = InMemory(table.game.need(FullTable))
         states = all_states(table)
         stored, wanted = table.probe(states), exact.look_up(states)
         assert np.abs(stored - wanted).max() <= table.error
@@ -114,7 +114,7 @@ def test_a_closed_table_lets_go_of_its_files(path, monkeypatch):
 
 def test_a_toss_up_is_said_where_and_only_where_float64_finds_no_difference(path):
     with cluster.open_table(path) as table:
-        exact = InMemory(table.game.need(Layout))
+        exact = InMemory(table.game.need(FullTable))
         states = all_states(table)[::3]
         edges = expand(table.game, states)
         q = evaluate(edges, exact.look_up(edges.children))
@@ -136,7 +136,7 @@ def test_a_game_that_is_over_needs_no_table(path):
 
 def test_a_file_is_plain_parquet_with_the_documented_columns(path):
     with cluster.open_table(path) as table:
-        layout = table.game.need(Layout)
+        layout = table.game.need(FullTable)
         tier = layout.tiers()[-1]
         name = tier_files(layout, tier)[0].name
         entry = table.manifest.files[name]
@@ -301,7 +301,7 @@ def test_a_wrong_payoff_in_a_file_that_is_as_the_manifest_says_is_found_by_its_r
         assert check_files(table) == []
         found = check_residuals(table, None)
         assert found.faults >= 1
-        layout = table.game.need(Layout)
+        layout = table.game.need(FullTable)
         tier = layout.tier_of_number()[entry.tier]
         assert found.state == table.game.describe(layout.states_at(tier, np.array([17]))[0])
 

@@ -12,7 +12,7 @@ from luckbase import cluster, solver
 from luckbase.cluster.answers.keyed import KeyPart
 from luckbase.cluster.answers.verify import check_files, check_residuals
 from luckbase.solver.game.capabilities import plain, simplify
-from luckbase.solver.policy.evaluate import evaluate_profile
+from luckbase.solver.policies.evaluate import evaluate_profile
 from luckbase.solver.search.game_graph import Graph
 from tests.cluster.search.searches import files_of
 from tests.games import climb  # noqa: F401  (registers the game)

@@ -38,7 +38,7 @@ from luckbase.solver import check
 from luckbase.solver.errors import CorruptTableError, StateError
 from luckbase.solver.game.game import Game, Stopped
 from luckbase.solver.game.rules import Level
-from luckbase.solver.policy.evaluate import evaluate_profile
+from luckbase.solver.policies.evaluate import evaluate_profile
 from luckbase.solver.search import find_stages
 from tests.cluster.search.searches import (
     WIDE,

@@ -16,7 +16,7 @@ from luckbase.cluster.solve.schedule import Schedule, Shard
 from luckbase.cluster.solve.tiers import Plan, check_room
 from luckbase.jobs.app import read_memory
 from luckbase.solver.errors import DiskLimitError, MemoryLimitError, SearchLimitError
-from luckbase.solver.policy.evaluate import evaluate_profile
+from luckbase.solver.policies.evaluate import evaluate_profile
 from luckbase.solver.search.explore import explore
 from luckbase.solver.search.game_graph import Graph
 from tests.cluster.answers.test_tie_slack import Held

@@ -12,7 +12,7 @@ from luckbase.cluster.answers.tier_part import TierPart
 from luckbase.cluster.answers.verify import check_files, check_residuals
 from luckbase.cluster.solve import tiers
 from luckbase.solver.errors import StateError
-from luckbase.solver.games.goofspiel import layout
+from luckbase.solver.games.goofspiel import full_table as layout
 
 POINTS = Path(__file__).parents[3] / "boards/goofspiel/points.toml"
 WIN = Path(__file__).parents[3] / "boards/goofspiel/win.toml"
@@ -129,7 +129,7 @@ def test_what_is_no_state_is_one_sentence(whole, words, said):
 
 
 def test_a_table_plays_both_sides_of_a_turned_card(whole):
-    from luckbase.solver.policy.evaluate import evaluate_profile
+    from luckbase.solver.policies.evaluate import evaluate_profile
 
     with cluster.open_table(whole) as table:
         agent = table.agent()

@@ -18,7 +18,7 @@ from luckbase.cluster.store.storage import Folder
 from luckbase.cluster.store.writer import read_manifest
 from luckbase.jobs.app import run
 from luckbase.solver.errors import CorruptTableError
-from luckbase.solver.policy.evaluate import evaluate_profile
+from luckbase.solver.policies.evaluate import evaluate_profile
 from tests.e2e.stopped import solve_until
 from tests.shared import answers_of, files_of, plain
 

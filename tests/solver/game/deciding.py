@@ -5,7 +5,7 @@ import numpy as np
 from luckbase.solver import dense
 from luckbase.solver.game.arrays import Decisions
 from luckbase.solver.game.rules import SIMULTANEOUS, TERMINAL
-from luckbase.solver.games.press_your_luck.layout import Planes
+from luckbase.solver.games.press_your_luck.full_table import Planes
 from luckbase.solver.search.bellman import choose, evaluate
 from luckbase.solver.search.expand import expand
 from tests.solver.games.press_your_luck import InMemory

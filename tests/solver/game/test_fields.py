@@ -16,7 +16,7 @@ from luckbase import solver
 from luckbase.solver import sentences
 from luckbase.solver.errors import StateError
 from luckbase.solver.game.arrays import Coded
-from luckbase.solver.game.capabilities import Layout
+from luckbase.solver.game.capabilities import FullTable
 from luckbase.solver.game.fields import Described, Field, Fields, Names, Refuse, members, set_field
 from luckbase.solver.search.expand import expand
 from luckbase.solver.search.keys import fits
@@ -54,8 +54,8 @@ def states(draw, names=tuple(GAMES)):
     full table where there is no start, by random steps of the transition."""
     game = load(draw(st.sampled_from(names)))
     state = game.start()
-    if state is None or (game.has(Layout) and draw(st.booleans())):
-        layout = game.need(Layout)
+    if state is None or (game.has(FullTable) and draw(st.booleans())):
+        layout = game.need(FullTable)
         tier = draw(st.sampled_from(list(layout.tiers())))
         row = draw(st.integers(0, layout.rows(tier) - 1))
         state = layout.states_at(tier, np.array([row]))[0]

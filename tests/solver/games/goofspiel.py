@@ -9,7 +9,7 @@ from luckbase.solver.board.file import read_board
 from luckbase.solver.dense import InMemory
 from luckbase.solver.game.game import load_game
 from luckbase.solver.games.goofspiel.charts import first_bids
-from luckbase.solver.games.goofspiel.layout import Layers
+from luckbase.solver.games.goofspiel.full_table import Layers
 from tests.places import BOARDS
 
 POINTS = BOARDS / "goofspiel/points.toml"

@@ -3,7 +3,7 @@
 import numpy as np
 
 from luckbase.solver import dense
-from luckbase.solver.game.capabilities import Layout
+from luckbase.solver.game.capabilities import FullTable
 from luckbase.solver.search.bellman import final_payoffs
 from tests.reference.press_your_luck import Reference, Rules
 
@@ -34,7 +34,7 @@ class InMemory:
 
 def reference_of(game):
     """The independent solver of the same board."""
-    planes = game.need(Layout)
+    planes = game.need(FullTable)
     out, rules = planes.outcomes, planes.board.rules
     money, spin = ([(m, float(p)) for m, p in kind] for kind in (out.money, out.spin))
     return Reference(

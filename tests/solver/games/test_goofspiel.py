@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from luckbase.solver.game.arrays import Coded
 from luckbase.solver.games.goofspiel import kernel
 from luckbase.solver.games.goofspiel.charts import SEEN
-from luckbase.solver.games.goofspiel.game import lowest_ranks, path_counts, pattern_count
-from luckbase.solver.games.goofspiel.layout import deck_ranks, decks_of
-from luckbase.solver.matrix_game import simplex as matrix_game
+from luckbase.solver.games.goofspiel.full_table import deck_ranks, decks_of
+from luckbase.solver.games.goofspiel.rules import lowest_ranks, path_counts, pattern_count
+from luckbase.solver.matrix_games import simplex as matrix_game
 from luckbase.solver.search.expand import expand
 from tests.reference import goofspiel as reference
 from tests.reference import matrix_game as exact_games

@@ -9,9 +9,9 @@ from luckbase.solver.game.capabilities import agents_of
 from luckbase.solver.game.game import load_game
 from luckbase.solver.game.rules import SIMULTANEOUS, TERMINAL
 from luckbase.solver.games.goofspiel.agents import match, solved, strategies_at
-from luckbase.solver.games.goofspiel.game import options_of
-from luckbase.solver.matrix_game import simplex as matrix_game
-from luckbase.solver.policy.evaluate import evaluate_profile
+from luckbase.solver.games.goofspiel.rules import options_of
+from luckbase.solver.matrix_games import simplex as matrix_game
+from luckbase.solver.policies.evaluate import evaluate_profile
 from luckbase.solver.search.expand import expand
 from luckbase.solver.search.keys import pack_all, unpack_all
 from tests.solver.games.goofspiel import POINTS, published

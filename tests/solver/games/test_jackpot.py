@@ -14,8 +14,8 @@ from luckbase.solver.check import check_game
 from luckbase.solver.errors import StateError
 from luckbase.solver.game.rules import DECISION
 from luckbase.solver.games.jackpot.agents import AGENTS
-from luckbase.solver.games.jackpot.game import choices, options_of, positions
-from luckbase.solver.policy.evaluate import evaluate_profile
+from luckbase.solver.games.jackpot.rules import choices, options_of, positions
+from luckbase.solver.policies.evaluate import evaluate_profile
 from luckbase.solver.search.bellman import choose, evaluate
 from luckbase.solver.search.expand import expand
 from tests.reference import jackpot as reference

@@ -3,7 +3,7 @@
 import pytest
 
 from luckbase import solver
-from luckbase.solver.game.capabilities import Layout
+from luckbase.solver.game.capabilities import FullTable
 from tests.places import ROOT
 
 RACES = {
@@ -20,7 +20,7 @@ RACES = {
 
 
 def test_skunk():
-    layout = solver.load_game(solver.load_board(ROOT / "boards/skunk/seed.toml")).need(Layout)
+    layout = solver.load_game(solver.load_board(ROOT / "boards/skunk/seed.toml")).need(FullTable)
     asked = dict(layout.opening_questions())
     assert set(asked) == set(RACES)
     for title, state in asked.items():
@@ -48,7 +48,7 @@ def test_press_your_luck(frontier):
     """Only those that the table reaches; "the same" has the scores of the one before."""
     board = ROOT / "boards/press-your-luck/1985-02.toml"
     game = solver.load_game(solver.load_board(board, score_unit=250, frontier=frontier))
-    asked = dict(game.need(Layout).opening_questions())
+    asked = dict(game.need(FullTable).opening_questions())
     assert len(asked) == {1: 2, 3: len(SHOWS)}[frontier]
     for title, state in asked.items():
         has = state["scores"]
@@ -62,5 +62,5 @@ def test_where_scores_are_few_no_state_is_proposed_twice():
     board = ROOT / "boards/press-your-luck/1985-02.toml"
     few = {"score_unit": 1000, "score_cap": 4000, "frontier": 1}
     game = solver.load_game(solver.load_board(board, **few))
-    (asked,) = game.need(Layout).opening_questions()
+    (asked,) = game.need(FullTable).opening_questions()
     assert asked == ("ahead, one spin left", {"scores": [0, 2000, 1000], "earned": (0, 1, 0)})

@@ -14,10 +14,10 @@ from luckbase import solver
 from luckbase.solver.check import check_game
 from luckbase.solver.dense import InMemory
 from luckbase.solver.errors import OptionError
-from luckbase.solver.game.capabilities import Layout, agents_of, best_array
+from luckbase.solver.game.capabilities import FullTable, agents_of, best_array
 from luckbase.solver.games.pig import agents as rounds_agents
 from luckbase.solver.games.pig import kernel
-from luckbase.solver.games.pig.game import chance_to_gain
+from luckbase.solver.games.pig.rules import chance_to_gain
 from luckbase.solver.games.skunk.agents import Computer, HoldAt, check_rolls
 from luckbase.solver.search.expand import expand
 from tests.reference.pig import Reference
@@ -41,7 +41,7 @@ def pig(path, options=()):
 
 @cache
 def laid_out(path, options=()):
-    return pig(path, options).need(Layout)
+    return pig(path, options).need(FullTable)
 
 
 def rounds_of(options=()):
@@ -383,7 +383,7 @@ def test_what_the_cut_leaves_out_counts_in_a_search_as_in_the_full_table(tmp_pat
 
 def test_nobody_sticks_behind_in_the_mended_last_turn_however_far():
     board = solver.load_board(BOARDS / "rounds.toml", rounds=1, cut=12)
-    layout = solver.load_game(board).need(Layout)
+    layout = solver.load_game(board).need(FullTable)
     plain = rounds_agents._policy(layout, "hold-at-4", "hold-at-4")[0]
     mended = rounds_agents._policy(layout, rounds_agents.NOT_BEHIND, "hold-at-4")
     assert plain[4] == 1

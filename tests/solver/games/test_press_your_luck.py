@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from luckbase import solver
 from luckbase.solver.board.file import board_from_canonical
 from luckbase.solver.game.arrays import Decisions, Runs
-from luckbase.solver.games.press_your_luck import layout as press_your_luck_layout
-from luckbase.solver.games.press_your_luck.game import TIE_TOLERANCE
+from luckbase.solver.games.press_your_luck import full_table as press_your_luck_layout
 from luckbase.solver.games.press_your_luck.kernel import take_if_better
+from luckbase.solver.games.press_your_luck.rules import TIE_TOLERANCE
 from luckbase.solver.games.press_your_luck.tiers import Tier, moves_of
 from luckbase.solver.search.bellman import choose, evaluate
 from luckbase.solver.search.expand import expand

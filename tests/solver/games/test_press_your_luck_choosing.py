@@ -14,7 +14,7 @@ from luckbase.solver.board.file import board_from_canonical
 from luckbase.solver.board.model import canonical
 from luckbase.solver.check import check_game
 from luckbase.solver.errors import OptionError, StateError
-from luckbase.solver.game.capabilities import Layout
+from luckbase.solver.game.capabilities import FullTable
 from luckbase.solver.games.press_your_luck import choosing
 from luckbase.solver.games.press_your_luck.outcomes import (
     DOUBLES,
@@ -47,7 +47,7 @@ SMALL = {"score_unit": "1000", "score_cap": "2000", "frontier": "2"}
 def test_full_tables_of_random_boards_are_as_the_reference_has_them(made):
     """Every slide but those that bring several spins; a board on which best replies do not settle
     is refused."""
-    planes = made.game.need(Layout)
+    planes = made.game.need(FullTable)
     words = dict(zip(("scores", "earned", "passed", "whammies"), made.state, strict=True))
     words["scores"] = tuple(UNIT * units for units in made.state[0])
     try:

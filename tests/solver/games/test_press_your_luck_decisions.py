@@ -27,11 +27,11 @@ def decisions_of(path, **options):
 
 def one_by_one(of):
     """(payoffs, decisions) of all tiers in the order of the whammies. What a tier reads is filled
-    with NaN once nobody is to read it any more: the one below when its faces were taken and all of
-    a spin more are solved."""
+    with NaN once nobody is to read it any more: the one below when its boundaries were taken and
+    all of a spin more are solved."""
     order = of.tiers()
     solved = {}
-    faces = {}
+    boundaries = {}
     for tier in order:
         kind = of.memory_type
         out = np.full(of.layout.shape(tier), np.nan, kind)
@@ -39,11 +39,12 @@ def one_by_one(of):
         below = of.below(tier)
         of.solve_tier(
             tier, out, None if below is None else solved[below][0],
-            {child: faces[child] for child in of.faces_read(tier)}, lambda: False, decided,
+            {child: boundaries[child] for child in of.boundaries_read(tier)}, lambda: False,
+            decided,
         )  # fmt: skip
         solved[tier] = out, decided
-        faces[tier] = np.full(of.face_size(tier), np.nan, kind)
-        of.take_face(tier, out, faces[tier])
+        boundaries[tier] = np.full(of.boundary_size(tier), np.nan, kind)
+        of.take_boundary(tier, out, boundaries[tier])
     return solved
 
 
@@ -125,14 +126,14 @@ def test_one_vector_after_another_goes_up():
     assert sorted(order) == sorted(of.layout.tiers())
     place = {tier: i for i, tier in enumerate(order)}
     for tier in order:
-        below, faces = of.below(tier), of.faces_read(tier)
-        assert {below, *faces} - {None} == set(of.layout.children(tier))
+        below, boundaries = of.below(tier), of.boundaries_read(tier)
+        assert {below, *boundaries} - {None} == set(of.layout.children(tier))
         assert all(place[child] < place[tier] for child in of.layout.children(tier))
         if tier.spins > 3:  # whammies that count: the tier of a spin less comes right before
             assert place[below] == place[tier] - 1
 
 
-def test_a_face_has_what_a_whammy_leads_to_and_no_more():
+def test_a_boundary_has_what_a_whammy_leads_to_and_no_more():
     for spins in range(1, 6):
         for slot, (lost, _) in enumerate(tiers.lost_configurations(spins, True)):
             table = np.array([*tiers.configurations(spins - 1, True)])[lost]

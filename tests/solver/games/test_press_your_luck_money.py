@@ -10,7 +10,7 @@ from luckbase.solver import load_game
 from luckbase.solver.board.file import board_from_canonical
 from luckbase.solver.board.model import canonical
 from luckbase.solver.errors import OptionError, StateError
-from luckbase.solver.game.capabilities import Layout, scene_of
+from luckbase.solver.game.capabilities import FullTable, scene_of
 from tests.reference.press_your_luck_slides import Unsettled
 from tests.solver.games.test_press_your_luck_slides import boards, searched
 
@@ -100,7 +100,7 @@ def test_dollars_have_their_own_range_name_and_ties():
     assert game.float64_error == pytest.approx(8e-11)
     assert load_game(half_a_whammy()).float64_error == 1e-12
     with pytest.raises(OptionError, match=r"has an objective \('win\+money'\) that no full table"):
-        game.need(Layout)
+        game.need(FullTable)
 
 
 def test_boards_that_want_to_win_keep_their_form():

@@ -247,10 +247,10 @@ def reference_of(spin):
 
 
 def solved(game):
-    from luckbase.solver.game.capabilities import Layout
+    from luckbase.solver.game.capabilities import FullTable
     from tests.solver.games.press_your_luck import InMemory
 
-    planes = game.need(Layout)
+    planes = game.need(FullTable)
     return planes, InMemory(planes)
 
 

@@ -12,7 +12,7 @@ from luckbase.cluster.answers.table import search_in_memory
 from luckbase.solver import load_game
 from luckbase.solver.board.file import board_from_canonical
 from luckbase.solver.errors import LuckbaseError, OptionError
-from luckbase.solver.game.capabilities import Charts, Drawing, Layout
+from luckbase.solver.game.capabilities import Charts, Drawing, FullTable
 from luckbase.solver.scene import Box
 from luckbase.solver.search.expand import expand
 from tests.reference.press_your_luck import State
@@ -65,7 +65,7 @@ def test_larsons_cap_is_searched_and_keys_tell_its_states_apart():
 ])  # fmt: skip
 def test_a_board_of_too_many_scores_is_refused(cap, unit, said):
     with pytest.raises(LuckbaseError, match=re.escape(said)) as found:
-        game_of(3, cap, unit).need(Layout)
+        game_of(3, cap, unit).need(FullTable)
     assert found.value.exit_code == 2
 
 

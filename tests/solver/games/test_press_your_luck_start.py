@@ -21,7 +21,7 @@ from luckbase.solver.errors import (
     SearchLimitError,
 )
 from luckbase.solver.games.press_your_luck.outcomes import Start
-from luckbase.solver.policy.evaluate import evaluate_profile
+from luckbase.solver.policies.evaluate import evaluate_profile
 from tests.reference.quiz import courses
 from tests.solver.board.board_files import FEBRUARY, SMALL, TINY, edited, press_your_luck, read
 from tests.solver.games.press_your_luck import reference_of

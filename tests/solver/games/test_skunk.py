@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from luckbase import solver
 from luckbase.solver.check import check_game
 from luckbase.solver.errors import StateError
-from luckbase.solver.game.capabilities import Layout, best_array
+from luckbase.solver.game.capabilities import FullTable, best_array
 from luckbase.solver.game.game import Stopped
 from luckbase.solver.games.skunk import kernel
 from luckbase.solver.games.skunk.charts import Strategy, hold_points
@@ -51,7 +51,7 @@ def skunk(path=TINY, options=()):
 @cache
 def race_of(path=TINY, options=()):
     """Its one tier."""
-    return skunk(path, options).need(Layout)
+    return skunk(path, options).need(FullTable)
 
 
 @cache

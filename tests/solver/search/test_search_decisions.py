@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from luckbase import solver
 from luckbase.solver.games.press_your_luck.tiers import Tier
-from luckbase.solver.matrix_game import simplex as matrix_game
-from luckbase.solver.policy.chain import explore_profile
-from luckbase.solver.policy.evaluate import deciders_of
+from luckbase.solver.matrix_games import simplex as matrix_game
+from luckbase.solver.policies.chain import explore_profile
+from luckbase.solver.policies.evaluate import deciders_of
 from luckbase.solver.search.bellman import MIXED, NEW, OVER, evaluate, strategies_of
 from luckbase.solver.search.expand import expand
 from luckbase.solver.search.game_graph import Graph

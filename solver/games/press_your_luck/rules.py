@@ -44,7 +44,7 @@ from luckbase.solver.game.capabilities import (
     DecisionLayout,
     Drawing,
     Follow,
-    Layout,
+    FullTable,
     Statistics,
 )
 from luckbase.solver.game.fields import MAX_VALUE, Field, Refuse
@@ -350,11 +350,11 @@ def press_your_luck(board: PressYourLuckBoard) -> Rules:
         payoff_name="expected dollars" if money else "",
         level=None if grows else level_of(players),
         capabilities={
-            Layout: Unavailable(refused) if refused else f"{HERE}.layout:Planes",
+            FullTable: Unavailable(refused) if refused else f"{HERE}.full_table:Planes",
             DecisionLayout: f"{HERE}.decisions:PlaneDecisions" if by_face else Unavailable(WHOLE),
             Agents: Agents(AGENTS),
             Charts: f"{HERE}.charts:LuckCharts",
-            Drawing: f"{HERE}.scene:drawing",
+            Drawing: f"{HERE}.drawing:drawing",
             Follow: f"{HERE}.follow:LuckWords",
             Groups: groups,
             Statistics: partial(statistics, limit, unit),

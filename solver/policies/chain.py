@@ -20,7 +20,7 @@ from luckbase.solver.errors import SearchLimitError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.rules import CHANCE, DECISION, JOINT, SIMULTANEOUS
-from luckbase.solver.policy.agents import Decider
+from luckbase.solver.policies.agents import Decider
 from luckbase.solver.search.bellman import (
     JOINTLY,
     MIXED,

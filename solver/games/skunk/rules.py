@@ -33,7 +33,7 @@ from luckbase.solver.game.capabilities import (
     Agents,
     Charts,
     Drawing,
-    Layout,
+    FullTable,
     Statistics,
     View,
 )
@@ -214,7 +214,7 @@ def skunk(board: SkunkBoard) -> Rules:
 
 
 def race(options: Options, layout: str) -> Rules:
-    """Return the rules of a race under options in Skunk's terms; layout: names its `Layout`."""
+    """Return the rules of a race under options in Skunk's terms; layout: names its `FullTable`."""
     goal, counted = options.goal, options.count_rolls
     table = NO_ROLLS if counted else layout if options.must_roll else NO_END
     turn = goal // 5
@@ -239,11 +239,11 @@ def race(options: Options, layout: str) -> Rules:
         version=2,  # 2: the one tier has no folder of its own
         tie_tolerance=1e-11,
         capabilities={
-            Layout: table,
+            FullTable: table,
             Agents: f"{HERE}.agents:race_agents",
             Charts: f"{HERE}.charts:RaceCharts",
             View: two_forms,
-            Drawing: f"{HERE}.scene:drawing",
+            Drawing: f"{HERE}.drawing:drawing",
             Statistics: STATISTICS,
             Groups: lambda game: groups_of_scores(goal, goal, "hold", "holds", "holding"),
         },

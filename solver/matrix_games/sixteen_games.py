@@ -37,7 +37,7 @@ from __future__ import annotations
 import numpy as np
 
 from luckbase.solver.compiled import jitable, njit
-from luckbase.solver.matrix_game import MAX_SIDE, TRY_SUPPORT
+from luckbase.solver.matrix_games import MAX_SIDE, TRY_SUPPORT
 
 LANES = 16
 W = np.uint64(LANES)

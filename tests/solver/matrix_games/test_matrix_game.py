@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.optimize import linprog
 
-from luckbase.solver.matrix_game import simplex as matrix_game
-from luckbase.solver.matrix_game.simplex import undominated
+from luckbase.solver.matrix_games import simplex as matrix_game
+from luckbase.solver.matrix_games.simplex import undominated
 from tests.reference import matrix_game as exact
 
 Games = NDArray[np.float64]

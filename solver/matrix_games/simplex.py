@@ -38,7 +38,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from luckbase.solver.compiled import njit, types
-from luckbase.solver.matrix_game import MAX_SIDE, SOLVE_GAME, WORK
+from luckbase.solver.matrix_games import MAX_SIDE, SOLVE_GAME, WORK
 
 _f1, _f2, _f3 = types.float64[::1], types.float64[:, ::1], types.float64[:, :, ::1]
 _i1, _n, _f, _b = types.int64[::1], types.int64, types.float64, types.boolean

@@ -11,9 +11,9 @@ import luckbase
 from luckbase import solver
 from luckbase.solver.errors import OptionError, SearchLimitError
 from luckbase.solver.game.capabilities import agents_of
-from luckbase.solver.policy import evaluate as module
-from luckbase.solver.policy.chain import explore_profile
-from luckbase.solver.policy.evaluate import evaluate_profile, fixed_deciders, simulate
+from luckbase.solver.policies import evaluate as module
+from luckbase.solver.policies.chain import explore_profile
+from luckbase.solver.policies.evaluate import evaluate_profile, fixed_deciders, simulate
 from luckbase.solver.search.expand import expand
 from luckbase.solver.search.game_graph import Graph
 from tests.places import BOARDS

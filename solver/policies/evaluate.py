@@ -5,7 +5,7 @@ With chances s(x, a) of the actions at state x::
     V(x) = sum over a of s(x, a) q(x, a)            the profile's payoffs, one a player
 
 A player without a policy (`BEST_RESPONSE`) maximises against the others. V is computed on the
-profile's chain (`solver.policy.chain`).
+profile's chain (`solver.policies.chain`).
 
 **Monte Carlo**: a play is a path in the chain; each step takes a random number and a binary search
 in the cumulated chances. The random number of step t of play i is a hash of (seed, i, t), so the
@@ -31,7 +31,7 @@ from luckbase.solver.errors import StateError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import Statistics
 from luckbase.solver.game.game import Agent, Game
-from luckbase.solver.policy.agents import (
+from luckbase.solver.policies.agents import (
     BEST_RESPONSE,
     OPTIMAL,
     RANDOM,
@@ -41,7 +41,7 @@ from luckbase.solver.policy.agents import (
     named_agent,
     random_player,
 )
-from luckbase.solver.policy.chain import (
+from luckbase.solver.policies.chain import (
     MAX_STATES,
     PIECE,
     Chain,

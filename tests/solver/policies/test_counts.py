@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import luckbase
 from luckbase.solver.board.file import board_from_canonical
-from luckbase.solver.games.press_your_luck.game import always_pass, never_pass
+from luckbase.solver.games.press_your_luck.rules import always_pass, never_pass
 from tests.reference.press_your_luck import State
 from tests.reference.press_your_luck_money import Money, plays
 from tests.solver.board.board_files import BOARDS

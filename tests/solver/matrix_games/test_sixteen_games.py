@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from luckbase.solver.compiled import compiled
-from luckbase.solver.matrix_game import MAX_SIDE, TRY_SUPPORT, WORK, sixteen_games
-from luckbase.solver.matrix_game import simplex as matrix_game
-from luckbase.solver.matrix_game.sixteen_games import (
+from luckbase.solver.matrix_games import MAX_SIDE, TRY_SUPPORT, WORK, sixteen_games
+from luckbase.solver.matrix_games import simplex as matrix_game
+from luckbase.solver.matrix_games.sixteen_games import (
     COLUMNS,
     LANES,
     LARGEST_SUPPORT,
@@ -20,7 +20,7 @@ from luckbase.solver.matrix_game.sixteen_games import (
     VALUE,
     W,
 )
-from tests.solver.matrix_game.test_matrix_game import of_kind
+from tests.solver.matrix_games.test_matrix_game import of_kind
 
 TOLERANCE = 1e-12
 ALL = (1 << LANES) - 1

@@ -39,9 +39,15 @@ from luckbase.solver.game.arrays import (
     coded,
     set_text,
 )
-from luckbase.solver.game.capabilities import Layout
+from luckbase.solver.game.capabilities import FullTable
 from luckbase.solver.game.game import Game, Stopped, load_game
-from luckbase.solver.games.goofspiel.game import (
+from luckbase.solver.games.goofspiel.kernel import (
+    hands_of,
+    pattern_numbers,
+    solve_for_points,
+    solve_for_winning,
+)
+from luckbase.solver.games.goofspiel.rules import (
     DECK,
     LEAD,
     UPCARD,
@@ -51,14 +57,8 @@ from luckbase.solver.games.goofspiel.game import (
     points_of,
     sizes_of,
 )
-from luckbase.solver.games.goofspiel.kernel import (
-    hands_of,
-    pattern_numbers,
-    solve_for_points,
-    solve_for_winning,
-)
-from luckbase.solver.matrix_game.simplex import solve_game
-from luckbase.solver.matrix_game.sixteen_games import LANES, try_support
+from luckbase.solver.matrix_games.simplex import solve_game
+from luckbase.solver.matrix_games.sixteen_games import LANES, try_support
 from luckbase.solver.sentences import many
 
 GAMES_A_CALL = 5_000_000
@@ -74,7 +74,7 @@ The value of a game changes by no more than its entries, so errors at most add u
 """
 
 
-class Layers(Layout[int]):
+class Layers(FullTable[int]):
     """Two players; a tier is the layer of hands of one size."""
 
     payoff_type: type[np.floating[Any]] = np.float64

@@ -13,7 +13,7 @@ from functools import partial
 from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.capabilities import Drawing
 from luckbase.solver.game.game import Game
-from luckbase.solver.games.skunk.game import MINE, PLAYER, ROLL, TURN, YOURS, Options, race_options
+from luckbase.solver.games.skunk.rules import MINE, PLAYER, ROLL, TURN, YOURS, Options, race_options
 from luckbase.solver.scene import CHANCE, GONE, GOOD, QUIET, UP, Box, Die, Scene, Shape, Words
 from luckbase.solver.sentences import NUMBERS, many
 

@@ -32,7 +32,7 @@ from luckbase.solver.game.capabilities import (
     Agents,
     Charts,
     Drawing,
-    Layout,
+    FullTable,
     View,
 )
 from luckbase.solver.game.fields import Field, Refuse, members, set_field
@@ -272,7 +272,7 @@ def goofspiel(board: GoofspielBoard) -> Rules:
         simultaneous=True,
         level=level(options),
         capabilities={
-            Layout: NO_CARDS if options.keep_cards else f"{HERE}.layout:Layers",
+            FullTable: NO_CARDS if options.keep_cards else f"{HERE}.full_table:Layers",
             Agents: f"{HERE}.agents:OWN",
             Charts: f"{HERE}.charts:MoveCharts",
             View: view,

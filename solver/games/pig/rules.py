@@ -46,7 +46,7 @@ from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.capabilities import (
     Agents,
     Drawing,
-    Layout,
+    FullTable,
     Statistics,
     View,
 )
@@ -54,7 +54,8 @@ from luckbase.solver.game.fields import Field, Refuse
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.groups import Groups
 from luckbase.solver.game.rules import Numbers, Rules
-from luckbase.solver.games.skunk.game import (
+from luckbase.solver.games.skunk.drawing import RaceScene, RollNames, draw, rounds
+from luckbase.solver.games.skunk.rules import (
     HELP,
     NO_ROLLS,
     RULE_HELP,
@@ -66,7 +67,6 @@ from luckbase.solver.games.skunk.game import (
     refuse_rolls,
     two_forms,
 )
-from luckbase.solver.games.skunk.scene import RaceScene, RollNames, draw, rounds
 from luckbase.solver.scene import Scene
 
 HERE = __package__
@@ -326,7 +326,7 @@ def pig_rounds(board: PigRoundsBoard) -> Rules:
         payoff_name="win minus loss" if difference else "",
         level={"round": -2, "player": -1},
         capabilities={
-            Layout: NO_ROLLS if options.count_rolls else f"{HERE}.kernel:Rounds",
+            FullTable: NO_ROLLS if options.count_rolls else f"{HERE}.kernel:Rounds",
             Agents: f"{HERE}.agents:rounds_agents",
             View: two_forms,
             Statistics: STATISTICS,

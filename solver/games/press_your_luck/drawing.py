@@ -23,7 +23,8 @@ from luckbase.solver.games.press_your_luck.board import (
     PressYourLuckBoard,
     outcome_distribution,
 )
-from luckbase.solver.games.press_your_luck.game import (
+from luckbase.solver.games.press_your_luck.outcomes import MAY_LOSE, PAYS, WHAMMY, Effect, Slide
+from luckbase.solver.games.press_your_luck.rules import (
     EARNED,
     FIELDS,
     MAX_WHAMMIES,
@@ -35,7 +36,6 @@ from luckbase.solver.games.press_your_luck.game import (
     player_up,
     spin,
 )
-from luckbase.solver.games.press_your_luck.outcomes import MAY_LOSE, PAYS, WHAMMY, Effect, Slide
 from luckbase.solver.scene import (
     BAD,
     GONE,

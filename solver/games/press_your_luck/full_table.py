@@ -16,19 +16,19 @@ from numpy.typing import NDArray
 from luckbase.solver.compiled import njit, types
 from luckbase.solver.errors import StateError
 from luckbase.solver.game.arrays import FLOAT64_ERROR, Decisions, Floats, Ints, Runs
-from luckbase.solver.game.capabilities import Layout, best_array
+from luckbase.solver.game.capabilities import FullTable, best_array
 from luckbase.solver.game.game import Game, Stopped
 from luckbase.solver.games.press_your_luck import tiers
 from luckbase.solver.games.press_your_luck.board import PressYourLuckBoard, outcome_distribution
 from luckbase.solver.games.press_your_luck.choosing import make_choosing
-from luckbase.solver.games.press_your_luck.game import (
+from luckbase.solver.games.press_your_luck.kernel import CHUNK, solve_plane
+from luckbase.solver.games.press_your_luck.outcomes import LOSES, MAY_LOSE
+from luckbase.solver.games.press_your_luck.rules import (
     FIELDS,
     MERGES,
     TIE_TOLERANCE,
     by_field,
 )
-from luckbase.solver.games.press_your_luck.kernel import CHUNK, solve_plane
-from luckbase.solver.games.press_your_luck.outcomes import LOSES, MAY_LOSE
 from luckbase.solver.games.press_your_luck.tiers import Tier, Whammies
 from luckbase.solver.sentences import many, option, setting
 
@@ -81,7 +81,7 @@ def diagonals(planes: int, rows: int) -> Iterator[list[tuple[int, int]]]:
         yield [(b, total - b) for b in range(max(0, total - rows + 1), min(planes, total + 1))]
 
 
-class Planes(Layout[Tier]):
+class Planes(FullTable[Tier]):
     """Round 2 for two or three players; see `game` for the rules, `tiers` for the order of states.
 
     Rows are states without an offer. States with an offer are computed from them by one step of the
@@ -180,23 +180,23 @@ class Planes(Layout[Tier]):
                 return tiers.terminal(self.three(lower), self.size).astype(out.dtype, copy=False)
             return fetch(lower)
 
-        def face(lower: Tier, slot: int) -> Floats:
+        def boundary(lower: Tier, slot: int) -> Floats:
             three = self.three(lower)
-            return tiers.face_of(slot, child(lower), lower.spins, three, self.size)
+            return tiers.boundary_of(slot, child(lower), lower.spins, three, self.size)
 
-        return self.fill_tier(tier, out, child, face, stop, decisions)
+        return self.fill_tier(tier, out, child, boundary, stop, decisions)
 
     def fill_tier(
         self, tier: Tier, out: Floats, child: Callable[[Tier], Floats],
-        face: Callable[[Tier, int], Floats], stop: Callable[[], bool],
+        boundary: Callable[[Tier, int], Floats], stop: Callable[[], bool],
         decisions: Decisions | None = None,
     ) -> float:  # fmt: skip
         """As `solve_tier`, with other ways to read child tiers.
 
         child: returns the payoffs of the tier with one spin less and, if a slide takes whammies
             away, of the tiers with a whammy less.
-        face: returns the face of any other tier, as `tiers.face_of`. Both also accept tiers of 0
-            spins.
+        boundary: returns the boundary of any other tier, as `tiers.boundary_of`. Both also accept
+            tiers of 0 spins.
         """
         three, options = self.three(tier), self.board.rules
         below = child(self.whammies.tier(tier.spins - 1, tier.whammies))
@@ -215,7 +215,7 @@ class Planes(Layout[Tier]):
         narrow = out.dtype == np.float32
         tolerance = self.decision_error(tier) / 2 if narrow else TIE_TOLERANCE
         kernel = (
-            out, below, tiers.whammy_faces(tier, self.whammies, self.size, face),
+            out, below, tiers.whammy_boundaries(tier, self.whammies, self.size, boundary),
             (three, options.third_place_spins, options.tied_pass == "passer"),
             tiers.moves_of(tier.spins, three), tiers.make_taps(outcomes, self.cap),
             choices, tiers.make_caps(tier.spins, three, choices is not None),
