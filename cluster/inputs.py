@@ -65,8 +65,6 @@ if TYPE_CHECKING:
 
 MAX_IN_MEMORY = 100_000_000
 """Maximum number of states of a full table in memory."""
-MAX_SEARCHED = 1e9
-"""Maximum estimated number of states for which a search starts without a prompt."""
 MAX_ROWS = 20_000_000
 """Maximum number of rows that are solved in memory for a play: seconds, and 8 bytes a row."""
 MAX_DRAWN = 2_000_000

@@ -241,7 +241,7 @@ def run(arguments: list[str]) -> int:
         print(f"luckbase: {error}", file=sys.stderr)
         return error.exit_code
     except (KeyboardInterrupt, _Interrupted) as stop:
-        interrupted = f"interrupted; nothing solved is lost: {_again(arguments)}"
+        interrupted = f"interrupted; committed work stays: {_again(arguments)}"
         with suppress(OSError):  # the terminal may be gone
             print(f"\nluckbase: {interrupted}", file=sys.stderr)
         return terminal.exit_code(stop.__cause__ or stop)

@@ -215,8 +215,7 @@ def _say_search(solved: SolvedSearch) -> None:
     if solved.levels:
         say(
             f"  stages       {solved.stages} of {sentences.many(solved.levels, 'level')} in "
-            f"{sentences.many(solved.shards, 'shard')}, "
-            f"overlap {solved.overlap:.2f} (states solved over distinct states)"
+            f"{sentences.many(solved.shards, 'shard')}"
         )
     a_state = solved.bytes_a_state
     _say_size(solved, 1, f", {a_state:.0f} bytes a state while solving" if a_state else "")

@@ -250,13 +250,6 @@ def width(out: Any) -> int | None:
     return Console(file=out).width if out.isatty() else None
 
 
-def has_colours(out: Any) -> bool:
-    """True if `out` is a terminal with 256 or more colours (not with NO_COLOR or TERM=dumb)."""
-    from rich.console import Console
-
-    return bool(out.isatty()) and Console(file=out).color_system in ("256", "truecolor")
-
-
 def print_table(title: str, heads: Sequence[str], rows: Sequence[Sequence[str]], out: Any) -> None:
     """Print a table, with the first column left-aligned and the others right-aligned. Numbers are
     never cut: on a narrow terminal, text is broken into lines, or each row becomes a block."""

@@ -29,8 +29,6 @@ from luckbase.solver.game.capabilities import Event, Follow, Position
 from luckbase.solver.game.game import Game
 from luckbase.solver.result import IfAny, Result
 
-MAX_STATES = 5_000_000
-"""Maximum number of states of the search for a single decision: about ten seconds."""
 KEPT = 2
 """Number of searches kept in memory for later lines."""
 WORDS = (

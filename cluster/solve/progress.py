@@ -225,15 +225,9 @@ class SolvedSearch(Solved):
     """Bytes of arrays for each state, if solved in one piece."""
     json_order = (
         "board", "options", "solve_id", "stale", "table", "states", "bytes", "kept", "solved_now",
-        "damaged", "edges", "overlap", "levels", "stages", "shards", "seconds", "solve_seconds",
+        "damaged", "edges", "levels", "stages", "shards", "seconds", "solve_seconds",
         "bytes_a_state", "peak_memory", "workers", "ray",
     )  # fmt: skip
-
-    @computed_field  # type: ignore[prop-decorator]
-    @property
-    def overlap(self) -> float:
-        """States solved divided by distinct states: always 1, because shards are disjoint."""
-        return 1.0
 
 
 def _now() -> datetime:

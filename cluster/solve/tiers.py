@@ -523,7 +523,7 @@ _own = threading.local()
 
 def buffer(name: str, shape: tuple[int, ...], kind: Any = np.float64) -> NDArray[Any]:
     """Return this worker's buffer, because touching fresh memory costs more than the kernel."""
-    needed = math.prod(shape)
+    needed, name = math.prod(shape), f"{name} {np.dtype(kind)}"
     buffer: NDArray[Any] | None = getattr(_own, name, None)
     if buffer is None or buffer.size < needed:
         setattr(_own, name, None)  # free the old one first

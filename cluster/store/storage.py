@@ -392,7 +392,7 @@ def _lock_file(path: Path) -> IO[str]:
         return open_own(path)
     except OSError as error:
         if error.errno in (errno.ELOOP, errno.EINVAL, errno.EISDIR):
-            raise StoreError(f"{path}: is no file of luckbase's; remove it") from None
+            raise StoreError(f"{path}: is not a file of luckbase; remove it") from None
         raise
 
 
