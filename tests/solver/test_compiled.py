@@ -176,9 +176,9 @@ def test_a_solve_compiles_its_kernel_and_neither_search_nor_rules(run_folder):
     named = first_solves(run_folder)[0]["out"].split()[1:]
     ours = {name.rpartition(".")[0] for name in named if name.startswith("luckbase.")}
     game = "luckbase.solver.games.press_your_luck"
-    assert ours == {f"{game}.kernel", f"{game}.layout"}
+    assert ours == {f"{game}.kernel", f"{game}.full_table"}
     kept = {path.name.partition("-")[0] for path in (run_folder / FIRST_CODE).rglob("*.nbc")}
-    assert kept == {"kernel.solve_plane", "layout._narrow"}
+    assert kept == {"kernel.solve_plane", "full_table._narrow"}
 
 
 SEARCHES = """

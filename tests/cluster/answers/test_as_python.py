@@ -292,7 +292,7 @@ def test_every_public_method_is_among_those_that_say_so():
     """Or of those that say what is known without a file, or are for the rooms above."""
     public = {name for name in dir(luckbase.Table) if not name.startswith("_")}
     inner = {
-        "action_values", "with_inputs", "check_chart", "check_open", "decided", "draw",
+        "action_values", "answers", "with_inputs", "check_chart", "check_open", "decided", "draw",
         "errors", "every_action", "follow", "known_best", "holds", "known_answers", "lookup",
         "lookup_or_backup", "margins_of",
         "missing", "of_part", "owners", "pays", "search", "probe_or_backup",

@@ -1,6 +1,5 @@
 """Which boards a person means: files, folders, job files; what can not be read stops nothing."""
 
-import os
 from pathlib import Path
 
 import pytest
@@ -143,17 +142,3 @@ def test_the_example_is_a_job_with_boards_that_are_there():
     for model in (Job, Entry):
         for name, field in model.model_fields.items():
             assert f"{field.alias or name} = " in text or name == "board", name
-
-
-def test_a_board_from_a_pipe_is_read_once(tmp_path):
-    """As of ``luckbase solve <(sed … board.toml)``: looking whether it is a job reads nothing."""
-    read, write = os.pipe()
-    try:
-        os.write(write, JACKPOT.encode())
-        os.close(write)
-        pipe = f"/dev/fd/{read}"
-        assert not is_many([pipe])
-        (one,) = requests_for([pipe])
-        assert one.error is None and one.board is not None
-    finally:
-        os.close(read)

@@ -170,7 +170,7 @@ def test_an_edit_of_the_file_is_one_line_however_many_tables_there_are(board, tm
         edited = str(file(tmp_path, CLIMB.replace("option(6, 2", f"option({sides}, 2")))
         assert run(["solve", *words, edited]) == 0
     assert run(["query", *words, edited]) == 0
-    assert "steps=0,0  turns=4" in capsys.readouterr().out  # no state was given: the start
+    assert "steps=0,0 turns=4" in capsys.readouterr().out  # no state was given: the start
     edited = str(file(tmp_path, CLIMB.replace("k > 1", "k > 2")))
     assert run(["query", *words, edited]) == 1
     err = capsys.readouterr().err
