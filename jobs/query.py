@@ -335,7 +335,7 @@ def _opened(
         if table is None:
             raise
     states = sentences.counted(table.rows, "state")
-    terminal.say(f"{name}: no table of this board; searched the {states} that follow")
+    terminal.say(f"{name}: no table of this board; searched {states} below it")
     return table
 
 

@@ -158,7 +158,7 @@ def _solve_many(call: _Call) -> list[Outcome]:
         if call.as_json:
             _print_outcome(outcome)
             return
-        _say_outcome(outcome, f"[{len(outcomes)}/{total}] {outcome.request.name}")
+        _say_outcome(outcome, f"[{len(outcomes)}/{total}] {outcome.request.name}", total > 1)
         if outcome.solved is not None:
             print(sentences.shown(outcome.solved.table), flush=True)
 
@@ -278,10 +278,11 @@ def _opening_questions(solved: Solved, path: Path) -> None:
 # --- what became of many boards ------------------------------------------------------------------
 
 
-def _say_outcome(outcome: Outcome, where: str) -> None:
+def _say_outcome(outcome: Outcome, where: str, many: bool) -> None:
+    """Print the result of a board. many: errors are printed below the table of all boards."""
     solved = outcome.solved
     if solved is None:
-        say(f"{where}: failed")  # why is below the table
+        say(f"{where}: {'failed' if many else _without(outcome.error, outcome.request.file)}")
     elif outcome.state == "complete":
         say(f"{where}: nothing to do")
     else:
@@ -379,7 +380,7 @@ def _print_one_due(due: Due) -> None:
 
     if due.state != "refused":
         reasons = "; ".join(_without(reason, due.request.file) for reason in due.why)
-        print(f"{due.request.name} is {due.state}{': ' * bool(reasons)}{reasons}")
+        terminal.print_to_fit(f"{due.request.name} is {due.state}{': ' * bool(reasons)}{reasons}")
     if isinstance(due.plan, PlannedSearch):
         _print_search_plan(due.plan)
     elif isinstance(due.plan, Planned):

@@ -215,6 +215,8 @@ def _check_entry(part: Part, entry: FileEntry) -> list[str]:
     """Check a file's rows and keys by its tier or its own keys. Return a sentence for each
     fault."""
     with part.groups.passing(entry) as file:
+        if isinstance(part, TierPart) and entry.tier not in part.tier_of_number:
+            return [f"{file.path}: is of a tier that this board does not have"]
         faults = []
         if entry.error > most_error(part, entry):
             faults.append(f"its error {entry.error:.2e} is larger than any solve leaves")

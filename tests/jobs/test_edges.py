@@ -243,7 +243,7 @@ def test_a_long_search_above_a_table_says_how_far_it_is(command, table_of, monke
     monkeypatch.setattr(terminal, "A_MOMENT", 0.0)  # no option; a search of seconds would do
     code, _, err = command("query", str(table), "scores=0,500,0", "earned=1,1,1")
     assert code == 0
-    assert "above the table, searching down to it: " in err and "of at most 20 million" in err
+    assert "above the table, searching down to it: " in err and "of at most 3 million" in err
 
 
 def test_a_search_above_a_table_stops_at_its_limit_and_names_it(command, table_of):

@@ -168,7 +168,7 @@ def test_as_player_2_the_fields_and_the_lead_are_his_own(played):
     code, out, _ = played(*words, *STATE, "lead=-2", lines=["3", "1", "5"])
     assert code == 0
     assert "you and player 1 (optimal) choose at once: mine=1,3,5 theirs=2,3,4 deck=1,4,5 " in out
-    assert "upcard=4 lead=-2\n  chance to finish ahead: 0." in out  # without asking
+    assert "upcard=4 lead=-2\n  chance to finish ahead: 50.0% for optimal" in out  # without asking
     assert "\nbid 1, bid 3, bid 5? 3\n  you: bid 3, player 1 (optimal): bid " in out
     assert "you win" in out or "wins" in out or "a draw" in out
     assert "you get" not in out  # the lead says it

@@ -149,7 +149,7 @@ def test_a_memory_that_is_a_size_is_taken(text, tmp_path, capsys):
 def test_what_was_left_out_is_said_with_the_details(results, tmp_path, capsys):
     where = ["--results", str(results), "--set", "frontier=1"]
     assert run(["query", TINY, "scores=0,1000,500", *where]) == 0
-    verdict, *_, left_out, _, _ = capsys.readouterr().out.splitlines()
+    verdict, *_, left_out, _, _, _ = capsys.readouterr().out.splitlines()
     assert verdict == "The game is over"
     assert left_out == "left out, so taken as: earned=0,0,0 passed=0,0,0 whammies=0,0,0"
     assert run(["query", TINY, "scores=0,1000,500", "earned=0,1,0", *where]) == 0
@@ -181,7 +181,8 @@ def test_the_verdict_comes_first_in_bold_and_the_details_last_and_dim(results, c
     share = f"{100 * best['value'][1]:.1f}%"
     assert plain[0].startswith(f"{best['action'].capitalize()}: {share}, ")
     assert plain[1].startswith("Player 2 is up; better by ") and "points" in plain[1]
-    assert plain[-3].startswith("left out") and plain[-1].startswith("answered by tiny ")
+    assert plain[-4].startswith("left out") and plain[-2].startswith("answered by tiny ")
+    assert plain[-1] == "of the board as rounded, score_unit=500; grid error not measured"
     assert run([*words, "--digits", "7"]) == 0
     assert f"{best['value'][1]:.7f}" in capsys.readouterr().out
     for more, why in (
@@ -250,7 +251,7 @@ def test_a_sentence_is_answered_with_its_names_and_between_grid_states(table_of,
     ("board", "state", "best"),
     [
         ("pig/tiny", ["mine=10", "yours=19", "turn=3"], "roll"),
-        ("shut-the-box-sum", ["open=1,2", "roll=3"], "take 3"),
+        ("shut-the-box-sum", ["open=1,2", "dice=1,2"], "flip 1+2"),
         ("press-your-luck/tiny", ["Ed 0, 1 spin; Peter 500, 1 spin; Michael 1000"], "play"),
     ],
 )
@@ -261,5 +262,5 @@ def test_a_small_state_without_a_table_is_answered_by_search(
     code, out, err = command("query", board, *state, "--json")
     assert code == 0, err
     assert json.loads(out)["best"] == best
-    assert f"{board}: no table of this board; searched the " in err
+    assert f"{board}: no table of this board; searched " in err
     assert list(tmp_path.iterdir()) == []

@@ -538,8 +538,8 @@ def test_options_that_are_wrong_are_refused_and_other_games_have_none():
     with pytest.raises(OptionError, match="unknown option 'decisions'"):
         luckbase.load_board(BOARDS / "skunk" / "tiny.toml", decisions=3)
     with pytest.raises(OptionError, match=r"decisions: 3 is beyond frontier 2, and with '.*' \(sq"):
-        luckbase.load_board(TAKES_AWAY, decisions=3)
-    assert luckbase.load_board(TAKES_AWAY, decisions=2).depth == 2
+        luckbase.load_board(TAKES_AWAY, score_unit=1000, frontier=2, decisions=3)
+    assert luckbase.load_board(TAKES_AWAY, score_unit=1000, frontier=2, decisions=2).depth == 2
 
 
 def by_the_page(path, spins, n):

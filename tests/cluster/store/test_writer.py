@@ -706,15 +706,19 @@ import sys, time
 from luckbase.cluster.store.storage import place_of, storage_at
 storage, races, who = storage_at(place_of(sys.argv[1])), int(sys.argv[2]), sys.argv[3]
 tag = None
-for i in range(races):
-    storage.put(f"ready/{i}-{who}", b"1")
-    while len(storage.list(f"ready/{i}-")) < 2:
+
+
+def meet(at):
+    storage.put(f"{at}-{who}", b"1")
+    while not {f"{at}-a", f"{at}-b"} <= storage.list(f"{at}-").keys():  # not temporary names
         time.sleep(1e-4)
+
+
+for i in range(races):
+    meet(f"ready/{i}")
     won = storage.swap("raced", f"{i} {who}".encode(), tag)
     print(int(won is not None), flush=True)
-    while len(storage.list(f"done/{i}-")) < 2:
-        storage.put(f"done/{i}-{who}", b"1")
-        time.sleep(1e-4)
+    meet(f"done/{i}")
     tag = storage.read_tagged("raced")[1]
 """
 
