@@ -40,7 +40,7 @@ from luckbase.cluster.machine import memory_to_use
 from luckbase.cluster.store import OnRows
 from luckbase.cluster.store.format import column_of, numbers_of
 from luckbase.solver import sentences
-from luckbase.solver.errors import MemoryLimitError, OptionError, need
+from luckbase.solver.errors import CorruptTableError, MemoryLimitError, OptionError, need
 from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.capabilities import choice_names
 from luckbase.solver.game.rules import JOINT, SIMULTANEOUS
@@ -255,7 +255,14 @@ def _fitted(rows: pa.Table, part: Part, schema: pa.Schema) -> pa.Table:
         if column.name == PART:
             arrays.append(pa.array([part.name] * len(rows), pa.string()))
         elif column.name in rows.column_names:
-            arrays.append(rows[column.name].cast(column.type))
+            try:
+                arrays.append(rows[column.name].cast(column.type))
+            except pa.ArrowException as error:
+                raise CorruptTableError(
+                    f"{part.where}: column {column.name} has other values than luckbase writes "
+                    f"({str(error).splitlines()[0]}); luckbase solve --force of its board makes it "
+                    "again"
+                ) from None
         else:
             arrays.append(pa.nulls(len(rows), column.type))
     return pa.Table.from_arrays(arrays, schema=schema)

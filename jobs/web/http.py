@@ -205,7 +205,7 @@ class StateParams(TableParams, extra="allow"):
 
     @property
     def seed(self) -> int | None:
-        """The seed given by ``random=TEXT``; None if it is not given."""
+        """Return the random seed in ``random=TEXT``; None if not given."""
         return crc32(self.random.encode()) if "random" in self.model_fields_set else None
 
 
