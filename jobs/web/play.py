@@ -1,7 +1,7 @@
 """Play and training on a page. The server stores no state.
 
-**A game**: every request contains the seed and all moves so far, and the game is replayed from its
-beginning (`cluster.play.game`).
+**A game**: every request contains a random seed and all moves so far, and the game is replayed from
+its beginning (`cluster.play.game`).
 
 **Training** (`train_view`): a decision that occurs in play, of a given difficulty, with the cost of
 every action and the reasons. Many games are simulated from the table's beginnings, mostly with best
