@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from pydantic import TypeAdapter, ValidationError
 
 from luckbase.cluster.answers.lookup import Lookup
 from luckbase.cluster.answers.pairs import parts_of
@@ -77,15 +78,15 @@ def grid_errors(path: Path, identity: str) -> list[LevelError]:
     try:
         if content["tables"][0][0] != identity:
             return []
-        return [LevelError(**each) for each in content["levels"]]
-    except (KeyError, TypeError, IndexError):
+        return TypeAdapter(list[LevelError]).validate_python(content["levels"])
+    except (KeyError, TypeError, IndexError, ValidationError):
         return []
 
 
 def _stored(path: Path) -> dict[str, Any]:
     try:
-        content = json.loads(storage_at(path).read(GRID))
-    except (OSError, ValueError, LuckbaseError):
+        content = json.loads(storage_at(path).read_tagged(GRID)[0])
+    except (OSError, ValueError, RecursionError, LuckbaseError):
         return {}
     return content if isinstance(content, dict) else {}
 

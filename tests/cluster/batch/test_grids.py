@@ -148,3 +148,14 @@ def test_a_grid_reaches_as_deep_as_the_memory_allows_and_then_stays(tmp_path):
     assert {each.state for each in luckbase.status(file, results=results)} == {"complete"}
     more = luckbase.load_board(file, score_unit=500, decisions=6)
     assert luckbase.solve(more, results=results).manifest.reach["decisions"] == 6
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"[]", b'{"tables": 7}', b"[" * 20_000, b'{"tables": [["ID"]], "levels": [{"level": 1}]}',
+     b'{"tables": [["ID"]], "levels": [{"level": 1, "finer": 500, "decisions": 1, "differ": "x",'
+     b' "mean": null, "largest": null}]}'],
+)  # fmt: skip
+def test_a_changed_comparison_counts_as_not_measured(tmp_path, content):
+    (tmp_path / "grid.json").write_bytes(content)
+    assert grid_errors(tmp_path, "ID") == []
