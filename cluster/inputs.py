@@ -43,8 +43,8 @@ from luckbase.solver.game.capabilities import (
     FullTable,
     first_state,
     plain,
-    position_of,
     simplify,
+    state_of,
     states_to_copy,
 )
 from luckbase.solver.game.fields import State
@@ -260,8 +260,7 @@ def searched_for(
     game = game_of(name, **settings)
     if tables_of(game.board, results):
         return None
-    position = position_of(game, state) if isinstance(state, str) else None
-    root = game.parse(state) if position is None else position.state
+    root = state_of(game, state)
     compile_on()
     try:
         return search_in_memory(game, root, max_states)
@@ -291,8 +290,7 @@ def table_that_answers(boards: Iterable[Board], file: str, state: State, results
         if not game.has(FullTable):
             continue
         try:
-            position = position_of(game, state) if isinstance(state, str) else None
-            at = game.parse(state) if position is None else position.state
+            at = state_of(game, state)
         except StateError:  # not on this grid
             continue
         decided = decided_layout(game)

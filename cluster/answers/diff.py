@@ -285,18 +285,18 @@ class _Tally:
         moves = []
         for pair in np.unique(best, axis=0):
             same = cost[(best == pair).all(axis=1)]
-            moves.append(ActionMoves(*self._named(pair), len(same), _mean(same)))
+            moves.append(ActionMoves(*self._named(pair), len(same), _known(np.mean, same)))
         return {
             "payoffs": self.payoffs, "largest": self.largest, "actions": len(cost),
             "decisions": self.decisions, "toss_ups": len(tied),
             "toss_ups_worst": float(np.nanmax(tied, initial=0.0)),
             "one_sided": int(kinds[ONE_SIDED]),
             "unpriced": int(kinds[UNPRICED]) + int(np.isnan(cost).sum()), "quiet": self.quiet,
-            "mean": _mean(cost), "worst_cost": _worst(cost), "worst": self.worst,
+            "mean": _known(np.mean, cost), "worst_cost": _known(np.max, cost), "worst": self.worst,
             "moves": sorted(moves, key=lambda m: (-m.decisions, str((m.first, m.second)))),
             "thresholds": [
                 replace(each, decisions=int(self.on_lines[k]), changed=int((threshold == k).sum()),
-                        mean=_mean(cost[threshold == k]))
+                        mean=_known(np.mean, cost[threshold == k]))
                 for k, each in self.thresholds.differences()
             ],
             "thresholds_left_out": bool(groups.thresholds) and not self.whole,
@@ -307,16 +307,10 @@ class _Tally:
         }  # fmt: skip
 
 
-def _mean(costs: Floats) -> float:
-    """Return the mean of known costs: NaN if none is known, 0 if there are none."""
+def _known(aggregate: Callable[[Floats], Any], costs: Floats) -> float:
+    """Return an aggregate of the known costs: NaN if none is known, 0 if there are none."""
     known = costs[~np.isnan(costs)]
-    return float(known.mean()) if len(known) else np.nan if len(costs) else 0.0
-
-
-def _worst(costs: Floats) -> float:
-    """Return the largest known cost: NaN if none is known, 0 if there are none."""
-    known = costs[~np.isnan(costs)]
-    return float(known.max()) if len(known) else np.nan if len(costs) else 0.0
+    return float(aggregate(known)) if len(known) else np.nan if len(costs) else 0.0
 
 
 class Thresholds:

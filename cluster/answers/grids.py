@@ -16,12 +16,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 
 from luckbase.cluster.answers.lookup import Lookup
 from luckbase.cluster.answers.pairs import parts_of
 from luckbase.cluster.answers.tier_part import TierPart
 from luckbase.cluster.store import GRID
+from luckbase.cluster.store.manifest import adapter
 from luckbase.cluster.store.storage import storage_at
 from luckbase.solver.board.model import Board, options_of
 from luckbase.solver.errors import LuckbaseError
@@ -78,7 +79,7 @@ def grid_errors(path: Path, identity: str) -> list[LevelError]:
     try:
         if content["tables"][0][0] != identity:
             return []
-        return TypeAdapter(list[LevelError]).validate_python(content["levels"])
+        return adapter(list[LevelError]).validate_python(content["levels"])
     except (KeyError, TypeError, IndexError, ValidationError):
         return []
 

@@ -594,18 +594,8 @@ class Lookup:
             chances, sure = list[Floats](), dict[tuple[str | None, bytes], Floats]()
             for state, name, choices in zip(plain, best, actions, strict=True):
                 key = name, choices.tobytes()  # many states have the same choices
-                if key in sure:
-                    chances.append(sure[key])
-                    continue
-                names = [game.action_name(int(action)) for action in choices]
-                if name not in names:
-                    where = self.game.say(state)
-                    if name is None:
-                        raise MissingTableError(f"{self.where}: says no best action at {where}")
-                    raise CorruptTableError(
-                        f"{self.where}: names an action at {where} that it does not allow"
-                    )
-                sure[key] = np.array([float(each == name) for each in names])
+                if key not in sure:
+                    sure[key] = self._certain(game, state, name, choices)
                 chances.append(sure[key])
             return chances
 
@@ -615,6 +605,18 @@ class Lookup:
             )
 
         return Policy(decide, holds)
+
+    def _certain(self, game: Game, state: Ints, best: str | None, actions: Ints) -> Floats:
+        """Return the chance of each action (k,) of a state: 1 of the best."""
+        names = [game.action_name(int(action)) for action in actions]
+        if best not in names:
+            where = self.game.say(state)
+            if best is None:
+                raise MissingTableError(f"{self.where}: says no best action at {where}")
+            raise CorruptTableError(
+                f"{self.where}: names an action at {where} that it does not allow"
+            )
+        return np.array([float(each == best) for each in names])
 
     # --- all of it ---------------------------------------------------------------------------
 

@@ -642,3 +642,10 @@ def position_of(game: Game, text: str) -> Position | None:
             f"who has what, as {words.words[0][0]}"
         )
     return position
+
+
+def state_of(game: Game, state: State) -> Ints:
+    """Return the state (fields,) that fields or a sentence (`position_of`) describe. Raises
+    StateError."""
+    position = position_of(game, state) if isinstance(state, str) else None
+    return game.parse(state) if position is None else position.state

@@ -410,9 +410,9 @@ def test_tables_of_other_fields_are_refused():
 
 def test_a_mean_is_over_the_decisions_that_have_a_cost():
     some, none = np.array([0.5, np.nan]), np.array([np.nan])
-    assert (diff._mean(some), diff._mean(some[:0])) == (0.5, 0.0)
-    assert (diff._worst(some), diff._worst(some[:0])) == (0.5, 0.0)
-    assert math.isnan(diff._mean(none)) and math.isnan(diff._worst(none))
+    assert (diff._known(np.mean, some), diff._known(np.mean, some[:0])) == (0.5, 0.0)
+    assert (diff._known(np.max, some), diff._known(np.max, some[:0])) == (0.5, 0.0)
+    assert math.isnan(diff._known(np.mean, none)) and math.isnan(diff._known(np.max, none))
 
 
 def test_the_plain_words_come_from_the_numbers():
