@@ -171,7 +171,7 @@ def plan_board(board: Board, start: Any, options: SolveOptions) -> Planned | Pla
     """Plan what `solve_board` does with the same arguments. Raises as `luckbase.plan` does."""
     from luckbase.cluster.solve.options import Options
 
-    opts, game = Options(**options), load_game(board)
+    opts, game = Options.read(options), load_game(board)
     if solves_full_table(game, start, opts):
         from luckbase.cluster.solve.full_table import fitting, plan_table
 
@@ -190,7 +190,7 @@ def solve_board(board: Board, start: Any, options: SolveOptions) -> Solved:
     """
     from luckbase.cluster.solve.options import Options
 
-    opts, game = Options(**options), load_game(board)
+    opts, game = Options.read(options), load_game(board)
     if solves_full_table(game, start, opts):
         from luckbase.cluster.solve.full_table import fitting, solve
 

@@ -16,7 +16,7 @@ import os
 import re
 import shlex
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from difflib import get_close_matches
 from functools import wraps
@@ -318,9 +318,9 @@ def _right_way(error: Any, arguments: list[str]) -> str:
 
         board = luckbase.load_board(arguments[1])
         if word in type(board).options():
-            return f" Write --set {word}={value}"
+            return f"; write --set {word}={value}"
         if word in load_game(board).fields.names:
-            return f" Write {word}={value}"
+            return f"; write {word}={value}"
     return ""
 
 
@@ -499,14 +499,13 @@ def board_of(name: str | Path, settings: Iterable[str] | None) -> Board:
 
 
 def open_found(
-    name: str, results: Path, settings: list[str] | None, strict: bool = False,
-    state: Mapping[str, str] | str | None = None,
-) -> StoredTable:  # fmt: skip
-    """Open the table that a user names; of several grids, the one for a state (`find.open_for`). If
-    it is stale, print the reason on stderr, or raise StaleTableError if `strict`."""
+    name: str, results: Path, settings: list[str] | None, strict: bool = False
+) -> StoredTable:
+    """Open the table that a user names. If it is stale, print the reason on stderr, or raise
+    StaleTableError if `strict`."""
     from luckbase.cluster.answers.find import open_for
 
-    table = open_for(name, results, read_settings(settings), state)
+    table = open_for(name, results, read_settings(settings))
     if table.origin.stale:
         warning = f"{name}: this table is stale: {'; '.join(table.origin.stale[:3])}"
         if strict:

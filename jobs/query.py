@@ -7,7 +7,8 @@ import os
 import shlex
 import sys
 import textwrap
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
@@ -20,7 +21,12 @@ from luckbase.jobs import app, terminal
 from luckbase.solver import sentences
 from luckbase.solver.board import registry
 from luckbase.solver.compiled import in_python
-from luckbase.solver.errors import MissingTableError, OptionError, SearchLimitError
+from luckbase.solver.errors import (
+    MissingTableError,
+    OptionError,
+    SearchLimitError,
+    StateError,
+)
 from luckbase.solver.sentences import Help, capital, figures, nearest
 
 if TYPE_CHECKING:
@@ -28,8 +34,10 @@ if TYPE_CHECKING:
 
     from luckbase import Answer, Table
     from luckbase.cluster.info import FieldInfo, OptionInfo, TableAbout
+    from luckbase.solver.game.arrays import Ints
     from luckbase.solver.game.capabilities import Position
     from luckbase.solver.game.fields import State
+    from luckbase.solver.game.game import Game
 
 WIDTH = 80
 """Maximum columns of printed text."""
@@ -40,6 +48,8 @@ MAX_DIGITS = 17
 MAX_STATES = 3_000_000
 """Default limit of states of a search: less than ten seconds."""
 LEFT_OUT = "left out, so taken as: "
+Asked = Mapping[str, Any] | str
+"""A state as a user typed it: fields, or a sentence."""
 
 
 @app.command(
@@ -277,27 +287,27 @@ def query(
     if digits is not None and (as_json or digits > MAX_DIGITS):
         why = "--json has every digit" if as_json else f"expected 0 to {MAX_DIGITS}"
         raise OptionError(f"--digits {digits}: {why}")
-    from luckbase.cluster.answers.grids import grid_note
+    from luckbase.cluster.answers.grids import grid_notes
 
     text = " ".join(fields or [])
-    asked = app.read_fields(fields or []) if "=" in text else text or None
-    most = 0 if batch is not None else max_states
+    asked: Asked | None = app.read_fields(fields or []) if "=" in text else text or None
     with (
         in_python(batch is None),
-        _opened(table, results, settings, strict, asked, most) as source,
+        _opened(table, results, settings, strict, asked, max_states) as of,
     ):
         if batch is not None:
-            alone = source.decided is not None
+            alone = of.decided is not None
             columns = {"best": best or alone, "toss_up": best and not alone, "actions": actions}
-            _answer_batch(source, batch, out, None if as_json else columns)
-            terminal.say(f"answered by {source.origin}")
+            _answer_batch(of, batch, out, None if as_json else columns)
+            terminal.say(f"answered by {of.origin}")
             return
+        source = of if asked is None else of.for_state(asked)
         instead = partial(_instead, table, results, settings)
         answer, reasons, position, state = _answered(
-            source, table, fields or [], instead, games, max_states, as_json
+            source, table, asked, instead, games, max_states, as_json
         )
         game = source.game
-        defaults, grid = game.fields.left_out(state), grid_note(source, game.parse(state))
+        defaults, grid = game.fields.left_out(state), grid_notes(source)(game.parse(state))
     if as_json:
         terminal.print_json(answer, {"why": reasons}, {"grid": grid} if grid else {})
         return
@@ -318,15 +328,15 @@ def _check_batch(fields: list[str] | None, **of_one: Any) -> None:
 
 
 def _opened(
-    name: str, results: Path, settings: list[str] | None, strict: bool,
-    state: dict[str, str] | str | None, max_states: int,
+    name: str, results: Path, settings: list[str] | None, strict: bool, state: Asked | None,
+    max_states: int,
 ) -> Table:  # fmt: skip
-    """Open the table that a user names, for a state if one is given. If there is no table, solve
-    the states below the state in memory, if there are at most `max_states`."""
+    """Open the table that a user names. If there is none, solve the states below a state in memory,
+    if one is given and there are at most `max_states`."""
     try:
-        return app.open_found(name, results, settings, strict, state)
+        return app.open_found(name, results, settings, strict)
     except MissingTableError:
-        if state is None or not max_states or Path(name).is_dir():
+        if state is None or Path(name).is_dir():
             raise
         from luckbase.cluster.inputs import searched_for
 
@@ -340,9 +350,9 @@ def _opened(
 
 
 def _answered(
-    table: Table, name: str, words: list[str], instead: Callable[[State], str],
+    table: Table, name: str, asked: Asked | None, instead: Callable[[State], str],
     games: int | None, max_states: int, as_json: bool,
-) -> tuple[Answer, list[str], Position | None, dict[str, Any]]:  # fmt: skip
+) -> tuple[Answer, list[str], Position | None, Mapping[str, Any]]:  # fmt: skip
     """Return the answer to a state or to the start, with reasons, the position as given, and the
     state.
 
@@ -352,13 +362,15 @@ def _answered(
     from luckbase.cluster.answers.why import explain
     from luckbase.solver.game.capabilities import position_of
 
-    game, position = table.game, position_of(table.game, " ".join(words))
-    if position is not None:
-        state = game.describe(position.state)
-    else:
-        state = app.read_fields(words) if words else _start_of(table, name)
+    game, position = table.game, None
+    if isinstance(asked, str):
+        position = position_of(game, asked)
+        asked = game.describe(game.parse(asked) if position is None else position.state)
+    state = _start_of(table, name) if asked is None else asked
+    if asked is not None:
+        _check_over(game, state)
     if table.stores_best_alone(state):
-        answer, reasons = _beyond_frontier(table, state, games, max_states, as_json)
+        answer, reasons = _beyond_frontier(table, state, position, games, max_states, as_json)
     elif games is not None:
         raise OptionError(f"--games {games}: this table has the exact payoffs; leave it out")
     else:
@@ -369,8 +381,8 @@ def _answered(
             clause = instead(state)
             raise SearchLimitError(f"{error}; {clause}" if clause else str(error)) from None
         answer, reasons = result.answer, list(map(str, claims))
-    if position is not None:
-        answer = table.told(position, answer)
+        if position is not None:
+            answer = table.told(position, answer)
     return answer, reasons, position, state
 
 
@@ -397,11 +409,35 @@ def _start_of(table: Table, name: str) -> dict[str, Any]:
     raise OptionError(f"{form}; examples: {sentences.program()} info {words}")
 
 
+def _check_over(game: Game, state: Mapping[str, Any]) -> None:
+    """Raise StateError if the game is over at a state only because a field was left out."""
+    from luckbase.solver.game.rules import TERMINAL
+    from luckbase.solver.search.expand import who_acts
+
+    def over(state: Mapping[str, Any]) -> bool:
+        with suppress(StateError):
+            return bool(who_acts(game, game.parse(state).reshape(1, -1))[0][0] == TERMINAL)
+        return True
+
+    left_out = game.fields.left_out(state) if over(state) else {}
+    for field in game.fields:
+        for k in range(field.length if field.name in left_out else 0):
+            example = {field.name: [field.unit * (i == k) for i in range(field.length)]}
+            if not over({**state, **example}):
+                default = sentences.fields({field.name: left_out[field.name]})
+                raise StateError(
+                    f"the game is over with {default}, which was left out; write, for example, "
+                    f"{sentences.fields(example)}"
+                )
+
+
 def _beyond_frontier(
-    table: Table, state: dict[str, Any], games: int | None, max_states: int, as_json: bool
-) -> tuple[Answer, list[str]]:
+    table: Table, state: Mapping[str, Any], position: Position | None, games: int | None,
+    max_states: int, as_json: bool,
+) -> tuple[Answer, list[str]]:  # fmt: skip
     """Return the answer to a state of which only the best action is stored, with payoffs of actions
-    if the stored decisions are followed (`moves.chances`), and reasons."""
+    if the stored decisions are followed (`moves.chances`), and reasons. position: the state as
+    given in words."""
     from luckbase.cluster.answers.moves import chances, moves
     from luckbase.cluster.answers.why import about, reason
 
@@ -412,7 +448,13 @@ def _beyond_frontier(
     def say_states(states: int) -> None:
         terminal.say(f"following decisions through {sentences.many(states, 'state')}")
 
-    answer = chances(table, state, games, max_states, say_states)
+    def price(states: Ints, weights: Sequence[float]) -> list[Answer]:
+        return chances(table, states, weights, games, max_states, say_states)
+
+    answer = stored if position is None else table.told(position, stored, price)
+    if not answer.value:
+        (priced,) = price(table.game.parse(state).reshape(1, -1), [1.0])
+        answer = replace(priced, given=stored.given, remark=answer.remark)
     claims = reason(table, moves(table, state)), about(answer)
     return answer, [f"{claim}." for claim in claims if claim]
 
@@ -421,13 +463,17 @@ def _answer_batch(table: Table, batch: str, out: str, columns: dict[str, bool] |
     """Answer every state in a file, and write the answers when all are computed. columns: columns
     in addition to payoffs; None for JSON lines with everything."""
     from luckbase.cluster.answers.frames import format_of, read_rows, write_lines, write_rows
+    from luckbase.cluster.answers.grids import grid_notes
 
     target = None if out == "-" else format_of(out)
     if columns is None and target not in (None, "jsonl"):
         raise OptionError(f"--json: writes JSON lines, and --out {out} says another format")
     kind, frame = read_rows(batch)
     if columns is None:
-        write_lines((json.dumps(answer.as_json()) for answer in table.ask_all(frame)), out)
+        note, parse = grid_notes(table), table.game.parse
+        answers = ((answer.as_json(), note(parse(answer.state))) for answer in table.ask_all(frame))
+        lines = (json.dumps({**each, "grid": grid} if grid else each) for each, grid in answers)
+        write_lines(lines, out)
     else:
         write_rows(table.values(frame, solve_id=True, **columns), out, target or kind)
     whole = [name for name in frame.column_names if not _is_blank_somewhere(frame[name])]

@@ -230,7 +230,7 @@ def plan_all(
     from luckbase.cluster.solve.options import Options
 
     requests = requests_for(boards, settings, finest=start is not None)
-    return plan_boards(requests, start, Options(**options))
+    return plan_boards(requests, start, Options.read(options))
 
 
 def solve_all(

@@ -21,6 +21,7 @@ from luckbase.cluster.solve.options import Options, SolveOptions
 from luckbase.cluster.solve.progress import Progress
 from luckbase.jobs.app import run
 from luckbase.solver import load_game
+from luckbase.solver.errors import OptionError
 from luckbase.solver.sentences import percent
 from tests.places import BOARDS
 from tests.shared import python
@@ -94,7 +95,7 @@ def test_the_options_of_a_solve_are_the_same_as_keywords_and_as_an_object():
         field.name: get_type_hints(Options, None, {"Progress": Progress})[field.name]
         for field in fields(Options)
     }
-    with pytest.raises(TypeError, match="wrokers"):
+    with pytest.raises(OptionError, match="wrokers: is not an option of a solve; did you mean"):
         luckbase.solve(TINY, wrokers=2)
 
 

@@ -251,13 +251,16 @@ def interpolated(
     def mean(payoffs: Sequence[Sequence[float]]) -> tuple[float, ...]:
         return tuple((np.asarray(weights) @ np.asarray(payoffs)).tolist())
 
+    best, seat = nearest_answer.best, (nearest_answer.to_act or 1) - 1
     by_action = [{action.name: action.value for action in each.actions} for each in answers]
-    shared = [a for a in nearest_answer.actions if all(a.name in each for each in by_action)]
-    actions = tuple(Action(a.name, mean([each[a.name] for each in by_action])) for a in shared)
-    margin, best = None, nearest_answer.best
-    if nearest_answer.to_act is not None and len(actions) > 1:
-        paid = {a.name: a.value[nearest_answer.to_act - 1] for a in actions}
-        margin = paid.pop(best, 0.0) - max(paid.values()) if best else None
+    shared = [name for name in by_action[0] if all(name in each for each in by_action)]
+    actions = [Action(name, mean([each[name] for each in by_action])) for name in shared]
+    actions.sort(key=lambda action: (action.name != best, -action.value[seat]))
+    margin = None
+    if best in shared and len(actions) > 1:
+        margin = actions[0].value[seat] - actions[1].value[seat]
+    played, errors = answers[0].source == "games", np.array([each.error for each in answers])
+    error = np.linalg.norm(weights * errors) if played else errors.max()
     differ = sorted({each.best for each in answers if each.best and each.best != best})
     remark = (
         f"{between}: payoffs are interpolated; action and reasons are those of the nearest state"
@@ -265,8 +268,9 @@ def interpolated(
     if differ:
         remark += f"; a neighbor's best action is {', '.join(differ)}"
     return replace(
-        nearest_answer, value=mean([each.value for each in answers]), actions=actions,
-        margin=margin, source="interpolation", remark=remark,
+        nearest_answer, value=mean([each.value for each in answers]), actions=tuple(actions),
+        margin=margin, error=float(error), source="games" if played else "interpolation",
+        decision_only=None, remark=remark,
     )  # fmt: skip
 
 

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -58,7 +59,6 @@ from luckbase.solver.errors import (
     UnknownGameError,
 )
 from luckbase.solver.game.capabilities import FullTable
-from luckbase.solver.game.fields import State
 from luckbase.solver.game.game import load_game
 from luckbase.solver.result import IfAny, PythonOnly, Result
 from luckbase.solver.sentences import html_facts, on_command_line, setting, show
@@ -176,7 +176,7 @@ def find_tables(name: str, results: Path, settings: dict[str, str]) -> list[Tabl
             raise OptionError(f"{name} has several tables; name one of them: {names}")
         return [TableMatch(each, by_board=False) for each in below or [path]]
     if not path.exists():
-        first = on_command_line("; name a board first: luckbase info lists them")
+        first = on_command_line("; name a board first, such as pig/race; luckbase info lists them")
         raise OptionError(f"{name}: no such table or board file{meant(path) or first}")
     board = read_board(path, settings)
     tables = tables_on_grids(board, results, settings)
@@ -190,34 +190,13 @@ def find_table(name: str, results: Path, settings: dict[str, str]) -> TableMatch
     return find_tables(name, results, settings)[0]
 
 
-def open_for(
-    name: str, results: Path, settings: dict[str, str], state: State | None = None
-) -> StoredTable:
-    """Open the finest of `find_tables` that answers a state without a search; otherwise, or without
-    a state, the first one. Raises as `find_tables` does, and StateError."""
-    errors: list[StateError] = []
-    tables: list[StoredTable] = []
-    matches = find_tables(name, results, settings)
-    for match in matches:
-        table = open_table(match.path, named_by_board=match.by_board)
-        if state is None or len(matches) == 1:
-            return table
-        try:
-            answers = table.answers(state)
-        except StateError as error:  # its scores are not on this grid
-            errors.append(error)
-            table.close()
-            continue
-        if answers:
-            for other in tables:
-                other.close()
-            return table
-        tables.append(table)
-    for other in tables[1:]:
-        other.close()
-    if not tables:
-        raise errors[0]
-    return tables[0]
+def open_for(name: str, results: Path, settings: dict[str, str]) -> StoredTable:
+    """Open the first of `find_tables`. Its `StoredTable.for_state` finds the one that has a state.
+    Raises as `find_tables` does."""
+    first, *others = find_tables(name, results, settings)
+    table = open_table(first.path, named_by_board=first.by_board)
+    table.others = [partial(open_table, each.path, named_by_board=True) for each in others]
+    return table
 
 
 def _none_of(name: str, board: Board, results: Path, settings: dict[str, str]) -> str:

@@ -10,7 +10,7 @@ tables and is valid only for these.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -103,7 +103,7 @@ def unit_of(board: Board) -> tuple[str, int]:
     return unit, options_of(board)[unit][0]
 
 
-def _files(table: Lookup) -> dict[int, list[tuple[TierPart, int]]]:
+def levels_of(table: Lookup) -> dict[int, list[tuple[TierPart, int]]]:
     """Return the files of each level of a full table: the part, and the file's number in it."""
     by_level: dict[int, list[tuple[TierPart, int]]] = {}
     for part in parts_of(table):
@@ -118,16 +118,16 @@ def _compared(coarse: StoredTable, finer: list[StoredTable]) -> list[LevelError]
     """Return the effect of a grid at each level that a finer table also has. finer: finest
     first."""
     rng, found = np.random.default_rng(0), list[LevelError]()
-    levels_of = [_files(table) for table in finer]
-    for level, files in sorted(_files(coarse).items()):
-        fine = next((t for t, has in zip(finer, levels_of, strict=True) if level in has), None)
+    levels = [levels_of(table) for table in finer]
+    for level, files in sorted(levels_of(coarse).items()):
+        fine = next((t for t, has in zip(finer, levels, strict=True) if level in has), None)
         if fine is not None:
-            states = _choices(coarse, _drawn(files, rng))
+            states = with_choice(coarse, draw_at(files, rng))
             found.append(_level_error(coarse, fine, level, states))
     return found
 
 
-def _drawn(files: list[tuple[TierPart, int]], rng: np.random.Generator) -> Ints:
+def draw_at(files: list[tuple[TierPart, int]], rng: np.random.Generator) -> Ints:
     """Return states (k, fields) drawn uniformly from the rows of files."""
     rows = np.array([part.entries[i].rows for part, i in files])
     counts = rng.multinomial(SAMPLE, rows / rows.sum())
@@ -139,7 +139,7 @@ def _drawn(files: list[tuple[TierPart, int]], rng: np.random.Generator) -> Ints:
     return np.concatenate(drawn)
 
 
-def _choices(table: Lookup, states: Ints) -> Ints:
+def with_choice(table: Lookup, states: Ints) -> Ints:
     """Select the states (n, fields) with a choice."""
     owner, at = action_starts(expand(table.game, states))
     chosen: Ints = states[np.bincount(owner[at], minlength=len(states)) > 1]
@@ -188,24 +188,26 @@ def grid_lines(path: Path, identity: str, board: Board) -> list[str]:
     ]
 
 
-def grid_note(table: Lookup, state: Ints) -> str:
-    """Return how far the answer to a canonical state (fields,) is from the board's own; "" without
-    grids."""
-    board = table.game.board
+def grid_notes(table: Lookup) -> Callable[[Ints], str]:
+    """Return a function that describes how far the answer to a canonical state (fields,) is from
+    the board's own; "" without grids."""
+    board, full = table.game.board, table.decided or table.full
     if not type(board).grid:
-        return ""
+        return lambda state: ""
     unit, value = unit_of(board)
     rounded = f"of the board as rounded, {unit}={value}"
-    full = table.decided or table.full
     if full is None or table.manifest is None:
+        return lambda state: f"{rounded}; grid error not measured"
+    layout, tiers = full.layout, full.tier_of_number
+    errors = {each.level: each for each in grid_errors(table.where, table.identity)}
+
+    def note(state: Ints) -> str:
+        tier = tiers.get(int(layout.locate(state.reshape(1, -1))[0][0])) if errors else None
+        if tier is not None:
+            name, level = next(iter(layout.tier_fields(tier).items()))
+            if (error := errors.get(level)) is not None:
+                changes = level_text(error, name)
+                return f"{rounded}; against {unit}={error.finer} this grid changes {changes}"
         return f"{rounded}; grid error not measured"
-    tier = full.tier_of_number.get(int(full.layout.locate(state.reshape(1, -1))[0][0]))
-    if tier is not None:
-        name, level = next(iter(full.layout.tier_fields(tier).items()))
-        for error in grid_errors(table.where, table.identity):
-            if error.level == level:
-                return (
-                    f"{rounded}; against {unit}={error.finer} this grid changes "
-                    f"{level_text(error, name)}"
-                )
-    return f"{rounded}; grid error not measured"
+
+    return note

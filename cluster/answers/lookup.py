@@ -68,6 +68,9 @@ MAX_EDGES = 400_000
 """Number of edges looked up at a time: 100 bytes each, and as much again for sorting."""
 OnLevel = Callable[[int, int], None]
 """on_level(states, levels): called with a search's progress."""
+Price = Callable[[Ints, Sequence[float]], list[Answer]]
+"""price(states (k, fields), weights): returns answers with payoffs, more exact for larger weights
+(`moves.chances`)."""
 
 
 class Lookup:
@@ -364,15 +367,18 @@ class Lookup:
             raise StateError(self.missing(canonical[0]))
         return answer
 
-    def told(self, position: Position, answer: Answer) -> Answer:
+    def told(self, position: Position, answer: Answer, price: Price | None = None) -> Answer:
         """Return the answer to a position given in words, based on the answer to its state. Between
-        grid states, payoffs are interpolated if the table has all of these states."""
+        grid states, payoffs are interpolated if the table has the payoffs of all of these states or
+        `price` computes them."""
         words = self.game.need(Follow)
         weights, states, between = words.neighbors(position)
         remarks: list[str | None] = [words.note(position)]
         if between:
             found = self.known_answers(states, self.game.fields.values(states))
             known = [each for each in found if each is not None and each.value]
+            if len(known) < len(found) and price is not None:
+                known = price(states, weights.tolist())
             if len(known) == len(found):
                 answer = interpolated(answer, known, weights.tolist(), between)
                 remarks.append(answer.remark)

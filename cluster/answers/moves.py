@@ -348,58 +348,55 @@ BYTES_AN_EDGE = 130
 
 
 def follow_decisions(
-    table: Lookup, state: State, max_states: int, on_states: Callable[[int], None]
-) -> Answer:
-    """Compute the exact payoffs of every action at a stored state if all players follow the stored
-    decisions afterwards.
+    table: Lookup, states: Ints, max_states: int, on_states: Callable[[int], None]
+) -> list[Answer]:
+    """Compute the exact payoffs of every action at stored canonical states (k, fields) if all
+    players follow the stored decisions afterwards.
 
     on_states: called with the number of states before they are solved.
 
-    Raises StateError; SearchLimitError for more than `max_states` states, or more than fit in
-    memory.
+    Raises SearchLimitError for more than `max_states` states, or more than fit in memory.
     """
     from luckbase.solver.policies.chain import explore_profile
 
     compile_on()
-    game, stored = table.game, table.ask(state)
-    canonical = game.parse(state).reshape(1, -1)
-    edges = expand(game, canonical)
-    if edges.terminal[0]:
-        return stored
+    game = table.game
+    edges = expand(game, states)
     roots, at = np.unique(edges.children, axis=0, return_inverse=True)
-    room = free_memory() // (BYTES_AN_EDGE * game.max_edges)
+    most = min(max_states, free_memory() // (BYTES_AN_EDGE * game.max_edges))
     try:
         chain = explore_profile(
-            game, roots, [table.agent().decide] * game.players, min(max_states, room), table.lookup
+            game, roots, [table.agent().decide] * game.players, most, table.lookup
         )
     except SearchLimitError:
-        most = sentences.many(min(max_states, room), "state")
         raise SearchLimitError(
-            f"the stored decisions lead to more than {most}; write {option('games')} with "
-            "how many games to play instead"
+            f"the stored decisions lead to more than {sentences.many(most, 'state')}; write "
+            f"{option('games')} with how many games to play instead"
         ) from None
     on_states(len(chain.keys))
-    values = chain.solve()
-    q = evaluate(edges, values.values[at.reshape(-1)])
-    off = values.error + max(table.error, game.float64_error + game.cut_error)
-    inputs = game.fields.read(state).reshape(1, -1)
-    near = game.tie_tolerance, 0.0
-    actions = stepped(game, edges, q, near, np.full(len(edges.children), off), inputs)
-    answer = answer_at(actions, 0, table.origin, game.describe(canonical[0]), "decisions")
-    return replace(answer, given=stored.given)
+    solved = chain.solve()
+    q = evaluate(edges, solved.values[at.reshape(-1)])
+    error = solved.error + max(table.error, game.float64_error + game.cut_error)
+    off, inputs = np.full(len(edges.children), error), game.fields.values(states)
+    actions = stepped(game, edges, q, (game.tie_tolerance, 0.0), off, inputs)
+    described = enumerate(game.fields.describe_all(states))
+    return [answer_at(actions, x, table.origin, state, "decisions") for x, state in described]
 
 
 def chances(
-    table: Lookup, state: State, games: int | None, max_states: int,
+    table: Lookup, states: Ints, weights: Sequence[float], games: int | None, max_states: int,
     on_states: Callable[[int], None],
-) -> Answer:  # fmt: skip
-    """Compute the payoffs of every action at a state of which only the best action is stored:
-    exactly, if the stored decisions lead to at most `max_states` states, otherwise from `GAMES`
-    games of each action; or from `games` games. Raises StateError."""
+) -> list[Answer]:  # fmt: skip
+    """Compute the payoffs of every action at canonical states (k, fields) of which only the best
+    action is stored: exactly, if the stored decisions lead to at most `max_states` states,
+    otherwise from `GAMES` games of each action, shared by the states in proportion to `weights`; or
+    from `games` games."""
     if games is None:
         with suppress(SearchLimitError):
-            return follow_decisions(table, state, max_states, on_states)
-    return play_games(table, state, games or GAMES, seed=0)
+            return follow_decisions(table, states, max_states, on_states)
+    shares = [max(2, round((games or GAMES) * weight)) for weight in weights]
+    described = map(table.game.describe, states)
+    return [play_games(table, *each, seed=0) for each in zip(described, shares, strict=True)]
 
 
 def play_games(table: Lookup, state: State, games: int, seed: int) -> Answer:

@@ -15,6 +15,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, ClassVar, Unpack
@@ -23,7 +24,7 @@ import numpy as np
 
 from luckbase.cluster import notebook
 from luckbase.cluster.answers.answer import Answer
-from luckbase.cluster.answers.lookup import MAX_SEARCHED, Lookup
+from luckbase.cluster.answers.lookup import MAX_SEARCHED, Lookup, OnLevel
 from luckbase.cluster.answers.parts import Part
 from luckbase.cluster.answers.tier_part import TierPart
 from luckbase.cluster.store import FORMAT, OnRows
@@ -32,7 +33,7 @@ from luckbase.cluster.store.manifest import SEARCH, TIERS, Goal, Head, Manifest
 from luckbase.cluster.store.provenance import solve_command
 from luckbase.cluster.store.storage import Memory, place_of, results_of
 from luckbase.solver import sentences
-from luckbase.solver.errors import MissingTableError, OptionError
+from luckbase.solver.errors import MissingTableError, OptionError, StateError
 from luckbase.solver.game.arrays import Decisions, Ints
 from luckbase.solver.game.capabilities import Charts, FullTable, choose_chart, scene_of
 from luckbase.solver.game.fields import Fields, State, typed
@@ -82,6 +83,11 @@ class Table(Lookup):
         """Return the public names (docs/reference/python.md). The others are internal."""
         return [name for name in PUBLIC if name in vars(self) or hasattr(type(self), name)]
 
+    def for_state(self, state: State) -> Table:
+        """Return the table that answers a state: of a board with several grids, the finest that has
+        the state (`StoredTable.for_state`)."""
+        return self
+
     @property
     def fields(self) -> Fields:
         """The fields of its states (`solver.game.fields`), with their ``names``."""
@@ -110,7 +116,7 @@ class Table(Lookup):
         """
         from luckbase.cluster.answers.moves import moves
 
-        return moves(self, state, max_states)
+        return moves(self.for_state(state), state, max_states)
 
     def why(self, state: State, max_states: int = MAX_SEARCHED) -> list[str]:
         """Return sentences that explain the best action at a state: the effect of chance, the
@@ -118,7 +124,7 @@ class Table(Lookup):
         does."""
         from luckbase.cluster.answers.why import explain
 
-        return list(map(str, explain(self, state, max_states)[1]))
+        return list(map(str, explain(self.for_state(state), state, max_states)[1]))
 
     def follow(
         self, state: State, max_states: int = MAX_SEARCHED,
@@ -131,14 +137,17 @@ class Table(Lookup):
         """
         from luckbase.cluster.answers.moves import follow_decisions
 
-        return follow_decisions(self, state, max_states, on_states)
+        table = self.for_state(state)
+        states = table.game.parse(state).reshape(1, -1)
+        (answer,) = follow_decisions(table, states, max_states, on_states)
+        return table.with_inputs(answer, states, table.game.fields.read(state).reshape(1, -1))
 
     def simulate(self, state: State, games: int = 100_000, seed: int = 0) -> Answer:
         """Estimate the same by simulating games of each action; `error` is the standard error
         (`cluster.answers.moves.play_games`). Raises StateError."""
         from luckbase.cluster.answers.moves import play_games
 
-        return play_games(self, state, games, seed)
+        return play_games(self.for_state(state), state, games, seed)
 
     def values(
         self, frame: Any, *, best: bool = False, margin: bool = False, toss_up: bool = False,
@@ -297,6 +306,47 @@ class StoredTable(Table):
     """A table in a folder or at a URI (`find.open_table`)."""
 
     manifest: Manifest
+    others: Sequence[Callable[[], StoredTable]] = ()
+    """Open the board's tables on other grids, finest first."""
+
+    @cached_property
+    def _on_grids(self) -> list[StoredTable]:
+        """This table and the opened tables on other grids."""
+        return [self]
+
+    def for_state(self, state: State) -> StoredTable:
+        """Return the first of this table and `others` that answers a state, as `ask` takes it,
+        without a search; this table if none does. Raises StateError for a state that is on no
+        grid."""
+        if not self.others:
+            return self
+        errors, tables = list[StateError](), self._on_grids
+        for i in range(1 + len(self.others)):
+            if i == len(tables):
+                tables.append(self.others[i - 1]())
+            try:
+                if tables[i].answers(state):
+                    return tables[i]
+            except StateError as error:
+                errors.append(error)
+        if len(errors) == len(tables):
+            raise errors[0]
+        return self
+
+    def ask(
+        self, state: State | None = None, /, max_states: int = 0,
+        on_level: OnLevel | None = None, **fields: Any,
+    ) -> Answer:  # fmt: skip
+        """Return the answer to a state, as `Lookup.ask` does, from the table of the board that has
+        the state (`for_state`)."""
+        table = self.for_state(fields if state is None else state)
+        return Lookup.ask(table, state, max_states, on_level, **fields)
+
+    def close(self) -> None:
+        """Close this table and those on other grids."""
+        for table in self._on_grids[1:]:
+            table.close()
+        super().close()
 
     @property
     def path(self) -> Path:

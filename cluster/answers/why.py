@@ -281,7 +281,7 @@ def _claims(table: Lookup, at: Moves, line: Line | None) -> Iterator[Claim]:
     elif at.outcomes:
         yield from _luck(at.outcomes, None, 0, answer.value[0], 0.0, payoffs, table.tolerance)
     elif answer.to_act is not None:
-        best_two = [move for move in at.moves[:2] if move.outcomes]
+        best_two = [move for move in at.moves[:2] if move.outcomes and answer.value]
         for move in best_two:
             yield from _of_action(table, at, move, payoffs)
         if len(at.moves) > 1 and (turn := _turn(table, at, line)) is not None:

@@ -299,7 +299,7 @@ def solve_boards(
     """Solve every board in `names` as `luckbase.solve_all` does; continue after failures."""
     kwargs: dict[str, Any] = dict(options)
     on_outcome, show = kwargs.pop("on_outcome", None), kwargs.pop("shown", None)
-    shared = Options(**kwargs)
+    shared = Options.read(kwargs)
     requests = requests_for(names, settings, finest=start is not None)
     if any(request.order != "listed" for request in requests):
         requests = [due.request for due in plan_boards(requests, start, shared)]

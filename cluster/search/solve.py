@@ -57,7 +57,7 @@ def solve_below(
     `driver.solve_table` does.
     """
     game = load_game(board)
-    return solve_table(_Search(game, root_keys(game, roots), Options(**options)))
+    return solve_table(_Search(game, root_keys(game, roots), Options.read(options)))
 
 
 def roots_at(game: Game, keys: Keys) -> Roots:

@@ -198,7 +198,7 @@ def fitting(board: Board, options: Options) -> Board:
 
 def solve(board: Board, **options: Unpack[SolveOptions]) -> SolvedTiers:
     """Solve the missing parts of a board's full table. Raises as `driver.solve_table` does."""
-    return solve_table(FullSolve(load_game(board).need(FullTable), Options(**options)))
+    return solve_table(FullSolve(load_game(board).need(FullTable), Options.read(options)))
 
 
 class FullSolve(Work[SolvedTiers]):

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypedDict
+from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
 from luckbase.cluster.machine import cores
 from luckbase.cluster.notebook import Bar
 from luckbase.cluster.store.storage import place_of
-from luckbase.solver.sentences import Help
+from luckbase.solver.errors import OptionError
+from luckbase.solver.sentences import Help, nearest
 
 if TYPE_CHECKING:
     from luckbase.cluster.solve.progress import Progress
@@ -46,6 +47,18 @@ class Options:
     """Called with the progress; by default a notebook shows a bar."""
     on_note: Callable[[str], None] = lambda text: None
     """Called with a sentence for the user."""
+
+    @classmethod
+    def read(cls, given: Mapping[str, Any]) -> Options:
+        """Return options given as keywords. Raises OptionError for an unknown one."""
+        known = [each.name for each in fields(cls)]
+        for name in given:
+            if name not in known:
+                raise OptionError(
+                    f"{name}: is not an option of a solve; {nearest(name, known)}; options of a "
+                    "board go to load_board"
+                )
+        return cls(**given)
 
     @property
     def slots(self) -> int:

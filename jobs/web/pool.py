@@ -15,10 +15,17 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from luckbase.cluster.answers.find import Status, is_table, open_table, status_of
+from luckbase.cluster.answers.find import (
+    Status,
+    is_table,
+    open_table,
+    status_of,
+    tables_on_grids,
+)
 from luckbase.cluster.answers.table import StoredTable
 from luckbase.cluster.machine import memory_limit
 from luckbase.cluster.store.manifest import NAME
@@ -208,6 +215,9 @@ class TablePool:
         stood = _stamp(entry.path)
         table = open_table(entry.path)
         table.parts = [part for part in table.parts if part.paid]  # the page shows payoffs
+        if type(table.game.board).grid and not is_uri(entry.path):
+            paths = tables_on_grids(table.game.board, entry.path.parents[2], {})
+            table.others = [partial(open_table, path) for path in paths]
         goals = table.manifest.goals[::-1]
         file = next((goal.board_file for goal in goals if goal.board_file), None)
         self._boards[entry.id] = Path(file) if file else None

@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
+from luckbase.cluster.answers.grids import grid_notes
 from luckbase.cluster.answers.moves import Moves, moves
 from luckbase.cluster.answers.why import why
 from luckbase.jobs.web import tables
 from luckbase.jobs.web.http import ApiRequest, LongAnswer, StateParams, TableParams, Truth
 from luckbase.jobs.web.pictures import svg
 from luckbase.solver import errors, sentences
-from luckbase.solver.errors import LuckbaseError, StateError
-from luckbase.solver.game.capabilities import Follow, scene_at
+from luckbase.solver.errors import LuckbaseError
+from luckbase.solver.game.capabilities import scene_at, state_of
 from luckbase.solver.game.fields import typed
 from luckbase.solver.result import Flat, PythonOnly, Result
 from luckbase.solver.scene import Scene
@@ -39,6 +40,7 @@ class StateView(Result):
     playable: True if a game can begin there.
     why_not_playable: the reason if not.
     drawing: SVG.
+    grid: how far the board's grid moves the answer.
     scene: the subject of the drawing, if there is one.
     """
 
@@ -48,6 +50,7 @@ class StateView(Result):
     playable: bool
     why_not_playable: str | None
     drawing: str | None
+    grid: str
     scene: PythonOnly[Scene | None]
 
 
@@ -61,18 +64,15 @@ class DrawnParams(StateParams):
 
 
 def state_view(table: StoredTable, request: ApiRequest[DrawnParams]) -> StateView:
-    """Return the answer to a state, its moves and its drawing. Raises StateError for a sentence
-    that the game cannot read."""
+    """Return the answer to a state, its moves and its drawing, from the finest table of the board
+    that has it if this one does not. Raises StateError for a sentence that the game cannot read."""
     params = request.params
     state: Mapping[str, str] = params.state
     if params.sentence:
-        follow = table.game.need(Follow)
-        position = follow.begin(params.sentence)
-        if position is None:
-            raise StateError(f"sentence: expected who has what, as in {follow.words[0][0]}")
-        state = typed(table.game.describe(position.state))
+        on_grid = table.for_state(params.sentence).game
+        state = typed(on_grid.describe(state_of(on_grid, params.sentence)))
     state = tables.need_state(table, state, params.seed)
-    return state_answer(table, state, params.drawing, long=request.long)
+    return state_answer(table.for_state(state), state, params.drawing, long=request.long)
 
 
 def warm_up(pool: TablePool, id: str) -> None:
@@ -93,7 +93,7 @@ def state_answer(
     reasons, why_not = list(map(str, why(table, there))), tables.why_not(there)
     return StateView(
         there, fields.left_out(state), reasons, why_not is None, why_not,
-        None if scene is None else svg(scene), scene,
+        None if scene is None else svg(scene), grid_notes(table)(there.numbers), scene,
     )  # fmt: skip
 
 

@@ -148,10 +148,13 @@ def test_a_memory_that_is_a_size_is_taken(text, tmp_path, capsys):
 
 def test_what_was_left_out_is_said_with_the_details(results, tmp_path, capsys):
     where = ["--results", str(results), "--set", "frontier=1"]
-    assert run(["query", TINY, "scores=0,1000,500", *where]) == 0
+    assert run(["query", TINY, "scores=0,1000,500", *where]) == 2
+    err = capsys.readouterr().err
+    assert "with earned=0,0,0, which was left out; write, for example, earned=1,0,0" in err
+    zeros = ["earned=0,0,0", "passed=0,0,0"]
+    assert run(["query", TINY, "scores=0,1000,500", *zeros, *where]) == 0
     verdict, *_, left_out, _, _, _ = capsys.readouterr().out.splitlines()
-    assert verdict == "The game is over"
-    assert left_out == "left out, so taken as: earned=0,0,0 passed=0,0,0 whammies=0,0,0"
+    assert verdict == "The game is over" and left_out == "left out, so taken as: whammies=0,0,0"
     assert run(["query", TINY, "scores=0,1000,500", "earned=0,1,0", *where]) == 0
     assert "left out, so taken as: passed=0,0,0 whammies=0,0,0\n" in capsys.readouterr().out
     (tmp_path / "in.csv").write_text('scores,note,passed_1,passed_2,passed_3\n"0,0,0",,0,0,0\n')

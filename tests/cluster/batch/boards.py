@@ -8,6 +8,18 @@ PIG = (BOARDS / "pig/tiny.toml").read_text(encoding="utf-8")
 PYL = (BOARDS / "press-your-luck/tiny.toml").read_text(encoding="utf-8")
 
 
+GRIDS = """
+[[grid]]
+score_unit = 500
+frontier = 1
+decisions = 2
+[[grid]]
+score_unit = 1000
+frontier = 3
+"""
+"""Two grids of one board."""
+
+
 def pig(goal=10):
     """Pig to so many points: a full table of one file."""
     assert "goal = 20" in PIG
@@ -35,3 +47,10 @@ def everything(folder):
         for path in folder.rglob("*")
         if path.is_file()
     }
+
+
+def grid_text(grids=GRIDS):
+    """Press Your Luck on two grids. Each amount is on both."""
+    lines = [line for line in PYL.splitlines() if not line.startswith(("score_unit", "frontier"))]
+    text = "\n".join(lines).replace('"500', '"1000')
+    return text.replace("score_cap = 3000", "score_cap = 4000") + grids

@@ -7,24 +7,11 @@ import pytest
 import luckbase
 from luckbase.cluster.answers.grids import grid_errors
 from luckbase.cluster.inputs import is_many
-from tests.cluster.batch.boards import PYL, put
+from luckbase.solver.errors import ClosedTableError, StateError
+from tests.cluster.batch.boards import GRIDS, grid_text, put
+from tests.jobs.web.serving import asking, state_of
 
-GRIDS = """
-[[grid]]
-score_unit = 500
-frontier = 1
-decisions = 2
-[[grid]]
-score_unit = 1000
-frontier = 3
-"""
 FINE, COARSE = "score_unit=500", "score_unit=1000"
-
-
-def grid_text(grids=GRIDS):
-    lines = [line for line in PYL.splitlines() if not line.startswith(("score_unit", "frontier"))]
-    text = "\n".join(lines).replace('"500', '"1000')  # each amount is on both grids
-    return text.replace("score_cap = 3000", "score_cap = 4000") + grids
 
 
 @pytest.fixture(scope="module")
@@ -73,6 +60,65 @@ def test_the_finest_table_that_holds_a_state_answers(solved, command, state, ans
     assert code == 0, err
     if state:
         assert f"score_unit={answers}, solve" in out
+
+
+def test_an_open_board_answers_each_state_from_the_finest_table_that_holds_it(solved):
+    with luckbase.open(solved / "a.toml", results=solved / "results") as table:
+        for state, unit in (
+            ("scores=0,1500,0 earned=0,1,0", 500),
+            ("scores=0,1000,0 earned=0,3,0", 1000),
+            ("Ed 1500, 3 spins; Peter 0; Michael 0", 1000),
+        ):
+            answer = table.ask(state)
+            assert answer.origin.options["score_unit"] == unit
+            if "=" in state:
+                assert table.moves(state).answer == answer and table.why(state)
+        assert table.simulate("scores=0,1500,0 earned=0,2,0", 50).source == "games"
+        with pytest.raises(StateError, match="beyond this table's frontier"):
+            table.ask("scores=0,1000,0 earned=0,4,0")
+        with pytest.raises(StateError, match="1250 is not a multiple of 500"):
+            table.ask("scores=0,1250,0 earned=0,1,0")
+        coarser = table.for_state("scores=0,1000,0 earned=0,3,0")
+    with pytest.raises(ClosedTableError):
+        coarser.ask("scores=0,1000,0 earned=0,3,0")
+
+
+def test_a_page_answers_each_state_from_the_finest_table_that_holds_it(solved):
+    with asking(solved / "results") as client:
+        fine = next(each["id"] for each in client.get("/tables").json()["tables"]
+                    if each["options"]["score_unit"] == 500)  # fmt: skip
+        for asked, unit, source in (
+            ({"scores": "0,1500,0", "earned": "0,1,0"}, 500, True),
+            ({"scores": "0,1500,0", "earned": "0,2,0"}, 500, False),
+            ({"scores": "0,1000,0", "earned": "0,3,0"}, 1000, True),
+            ({"sentence": "Ed 1400, 3 spins; Peter 0; Michael 0"}, 1000, True),
+        ):
+            said = state_of(client, fine, **asked)
+            assert said["options"]["score_unit"] == unit and said["best"]
+            assert bool(said["value"]) == source
+            assert f"of the board as rounded, score_unit={unit}" in said["grid"]
+            page = client.get(
+                f"/tables/{fine}/state", params=asked, headers={"accept": "text/html"}
+            )
+            assert page.status_code == 200 and f"score_unit={unit}, solve" in page.text
+
+
+def test_advise_follows_a_game_over_all_grids_from_the_first_spin_to_the_last(solved):
+    lines = """Ed 1500, 2 spins; Peter 0, 1 spin; Michael 500
+        Ed 1000 + spin
+        Ed passes 2 to Michael
+        Peter 1000
+        Michael 1000
+        Michael whammy"""
+    units = []
+    with luckbase.advise(solved / "a.toml", results=solved / "results", max_states=1) as game:
+        for line in lines.splitlines():
+            said = game.say(line.strip())
+            assert said.unpriced is None
+            if said.up is not None:
+                assert said.advice.best is not None
+                units.append(bool(said.advice.value))
+    assert said.up is None and units == [True, True, True, False, True]
 
 
 def test_a_question_with_a_unit_is_answered_on_that_grid(solved, command):
