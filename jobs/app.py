@@ -41,19 +41,19 @@ if TYPE_CHECKING:
 
 GROUPS = {
     "Solve": {"solve": "solve"},
-    "Ask": {"info": "query", "query": "query", "export": "query"},
+    "Query": {"info": "query", "query": "query", "export": "query"},
     "Compare": {"diff": "compare", "evaluate": "compare"},
     "Draw": {"chart": "draw", "graph": "draw", "serve": "serve"},
     "Play": {"play": "play", "advise": "play"},
-    "Keep": {"status": "status", "verify": "status", "publish": "status", "clean": "status"},
+    "Manage": {"status": "status", "verify": "status", "publish": "status", "clean": "status"},
 }
 """Commands in the groups of ``--help``. Each is a function in a module of `jobs`, which is imported
 when the command is used. The first line of its docstring is its line in the help."""
 COMMANDS = {name: module for group in GROUPS.values() for name, module in group.items()}
 DOCS = """\
 luckbase COMMAND --help prints the options of a command, and two examples.
-docs/tutorial.md leads from the installation to a first picture in 15 minutes;
-README.md lists all pages, and each game has a page of its own."""
+docs/tutorial.md takes 15 minutes, from the installation to a first picture.
+README.md lists all pages. Each game has its own page."""
 
 
 FLAGS = {"as_json": "--json", "as_csv": "--csv", "settings": "--set", "listed": "--list"}
@@ -204,7 +204,7 @@ def _luckbase(
         ),
     ] = False,
 ) -> None:
-    """The exact payoff of every state of a game of chance: solved once, asked by state.
+    """Compute the exact payoff of every state of a game of chance, and query it by state.
 
     \b
     Begin with:
@@ -284,8 +284,8 @@ def _usage(error: Exception, arguments: list[str]) -> int:
             print(f"luckbase: {where}{message}", file=sys.stderr)
             return 2
         if isinstance(cause, MemoryError):
-            message = f"the memory does not reach: {cause}".rstrip(": ")
-            print(f"luckbase: {message}; what was solved stays", file=sys.stderr)
+            message = f"not enough memory: {cause}".rstrip(": ")
+            print(f"luckbase: {message}; the solved parts are kept", file=sys.stderr)
             return 1
         if type(error).__name__ == "Abort":
             return 130
@@ -329,16 +329,16 @@ def _again(arguments: list[str]) -> str:
 
 
 def _full(error: OSError, arguments: list[str]) -> str:
-    """Return the sentence for a full disk: its folder, what is kept, and how to continue."""
+    """Return the sentence for a full disk: the folder, the kept parts, and how to continue."""
     where = error.filename
     again = _again(arguments)
     if arguments[:1] != ["solve"]:
-        return f"{where or 'disk'}: the disk is full; make room, then again: {again}"
+        return f"{where or 'disk'}: the disk is full; free some space and run again: {again}"
     if not where and "--results" in arguments[:-1]:
         where = arguments[arguments.index("--results") + 1]
     where = where or os.environ.get(VARIABLES["results"], "results")
-    stays = "what was solved stays, and with more room the same command goes on"
-    return f"{where}: the disk is full; {stays}: {again}"
+    kept = "the solved parts are kept; free some space and resume with"
+    return f"{where}: the disk is full; {kept}: {again}"
 
 
 # --- how a function becomes a command ------------------------------------------------------------
@@ -358,11 +358,9 @@ def command(
 ) -> Callable[[Callable[..., Any]], Any]:
     """Make a function a command.
 
-    Its parameters become options, and so do the arguments of `api` that have a `Help`, which are
-    passed as keywords. The help is the docstring, then `examples`, which are complete command
-    lines.
-
-    Every command takes ``--game``: files that are run first.
+    Its parameters become options. The parameters of `api` that have a `Help` also become options,
+    which the function receives as keywords. The help is the docstring, then `examples`, which are
+    complete command lines. Every command takes ``--game``: files to run first.
     """
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -405,10 +403,10 @@ def _option(parameter: Parameter) -> Parameter:
         spec = typer.Argument(metavar=spec.metavar, help=spec.text)
     elif isinstance(spec, Help):
         name = FLAGS.get(parameter.name, flag(parameter.name))
-        whole = int in (kind, *get_args(kind))
+        is_integer = int in (kind, *get_args(kind))
         spec = typer.Option(
             name, help=spec.text, metavar=spec.metavar, envvar=VARIABLES.get(parameter.name),
-            parser=_whole_number(name, spec.min) if whole else None,
+            parser=_whole_number(name, spec.min) if is_integer else None,
         )  # fmt: skip
     return parameter.replace(kind=Parameter.KEYWORD_ONLY, annotation=Annotated[kind, spec])
 
@@ -465,23 +463,23 @@ def is_folder(name: str) -> bool:
 
 BoardFile = Annotated[str, Argument("A board file.", "BOARD")]
 TableName = Annotated[
-    str, Argument("A table's directory or URI, or a board file (with --set: its rules).", "TABLE")
+    str, Argument("A table's folder or URI, or a board file with its --set options.", "TABLE")
 ]
 Settings = Annotated[
     list[str] | None, Help("Change an option of the board; repeatable.", "NAME=VALUE")
 ]
-Strict = Annotated[bool, Help("Refuse a stale table (exit code 1), not only say so.")]
+Strict = Annotated[bool, Help("Refuse a stale table (exit code 1) instead of warning.")]
 Results = Annotated[
     Path,
     typer.Option(
-        help="Where tables are kept.", metavar="DIR", parser=read_results,
+        help="Folder or URI of the tables.", metavar="DIR", parser=read_results,
         envvar=VARIABLES["results"],
     ),
 ]  # fmt: skip
 ResultsOrJob = Annotated[
     Path | None,
     typer.Option(
-        help="Where tables are kept: results, if no job file says where.", metavar="DIR",
+        help="Folder or URI of the tables (default: from the job file, or results).", metavar="DIR",
         parser=read_results, envvar=VARIABLES["results"],
     ),
 ]  # fmt: skip
@@ -517,22 +515,27 @@ def open_found(
 
 def say_unfinished(name: str, table: StoredTable) -> None:
     """Print on stderr which parts of a table are not solved yet, if any."""
-    if left := table.unfinished():
-        terminal.say(f"luckbase: {name}: this table is not whole: {', '.join(left)}")
+    if unsolved := table.unfinished():
+        terminal.say(f"luckbase: {name}: this table is not whole: {', '.join(unsolved)}")
 
 
 # --- states --------------------------------------------------------------------------------------
 
 Agents = Annotated[
     str,
-    Help("Agents by name, tables' folders or board files; one for all, or one each.",
+    Help("Agents: names, tables' folders or board files; one for all or one for each player.",
          "A[,B...]"),
 ]  # fmt: skip
 From = Annotated[
     list[str] | None,
-    Help("Start here: fields, or a file of states (CSV, JSON lines, Parquet).", "FIELD=VALUE..."),
+    Help(
+        "Start at this state, or at the states of a CSV, JSON lines or Parquet file.",
+        "FIELD=VALUE...",
+    ),
 ]
-More = Annotated[list[str] | None, Argument("Start here, as with --from.", "[FIELD=VALUE...]")]
+More = Annotated[
+    list[str] | None, Argument("Start at this state, as with --from.", "[FIELD=VALUE...]")
+]
 
 
 def read_fields(words: Iterable[str]) -> dict[str, str]:
@@ -555,7 +558,7 @@ def read_start(start: Sequence[str] | None, more: Sequence[str] | None = None) -
 
 # --- others --------------------------------------------------------------------------------------
 
-Memory = Annotated[str | None, Help("GB of memory that all shards together may use.", "GB")]
+Memory = Annotated[str | None, Help("Maximum memory of all shards together, in GB.", "GB")]
 
 
 def read_memory(text: str | None) -> int | None:

@@ -25,24 +25,24 @@ def diff(
     first: app.TableName,
     second: Annotated[str, app.Argument("Another table of the game.", "TABLE")],
     out: Annotated[
-        str | None, Help("Every decision that moved, as .csv or .parquet.", "FILE")
+        str | None, Help("Write all changed decisions to a .csv or .parquet file.", "FILE")
     ] = None,
     picture: Annotated[
-        str | None, Help("Where decisions moved, as .png, .svg, .pdf or .html.", "FILE")
+        str | None, Help("Draw the changes to a .png, .svg, .pdf or .html file.", "FILE")
     ] = None,
-    worst: Annotated[int, Help("Print the N decisions that cost most.", "N", 0)] = 10,
-    sample: Annotated[int | None, Help("Compare N states only, drawn evenly.", "N", 1)] = None,
+    worst: Annotated[int, Help("Print the N most costly changes.", "N", 0)] = 10,
+    sample: Annotated[int | None, Help("Compare only N random states.", "N", 1)] = None,
     settings: app.Settings = None,
     set_second: Annotated[
-        list[str] | None, Help("As --set, for the second board only.", "NAME=VALUE")
+        list[str] | None, Help("Like --set, for the second board only.", "NAME=VALUE")
     ] = None,
     results: app.Results = Path("results"),
     as_json: app.Json = False,
 ) -> int:
-    """Say where decisions differ between two tables, and at what cost.
+    """Compare two tables: the decisions that differ, and their cost.
 
-    The cost is that of the first table's action, in the second table's payoffs, to the one who
-    decides; toss-ups are counted apart. Exit code 1 if the tables differ."""
+    The cost is the loss of the player who decides, if they take the first table's action in the
+    game of the second table. Toss-ups are counted separately. Exit code 1 if the tables differ."""
     from luckbase.cluster.answers.charts import PICTURES
     from luckbase.cluster.answers.frames import check_place
 
@@ -77,10 +77,11 @@ def _settings_of(
     first: str, second: str, both: list[str], settings: list[str]
 ) -> tuple[list[str], list[str]]:
     """Return the options of each table; `settings` are for the second. A folder has none."""
-    left, right = (both if not app.is_folder(table) else [] for table in (first, second))
+    in_first = [] if app.is_folder(first) else both
+    in_second = [] if app.is_folder(second) else both
     names = [word.partition("=")[0].strip() for word in settings]
-    inherited = [word for word in right if word.partition("=")[0].strip() not in names]
-    return left, [*inherited, *settings]
+    inherited = [word for word in in_second if word.partition("=")[0].strip() not in names]
+    return in_first, [*inherited, *settings]
 
 
 def _draw(where: str, suffix: str, result: Comparison, names: Sequence[Any]) -> None:
@@ -130,15 +131,15 @@ def evaluate(
     start: app.From = None,
     settings: app.Settings = None,
     results: app.Results = Path("results"),
-    matrix: Annotated[bool, Help("Two players: each agent against each.")] = False,
+    matrix: Annotated[bool, Help("For two players: play each agent against each.")] = False,
     as_json: app.Json = False,
     **how: Any,
 ) -> None:
     """Print the payoffs of agents who play each other.
 
-    An agent is a name of the game's own, optimal, best-response, random, or a table. Games begin
-    at the game's start, or at --from. Payoffs are exact; with --games they are means of simulated
-    games, with standard errors. The same --seed gives the same games."""
+    An agent is optimal, best-response, random, a table, or an agent of the game. Games begin at the
+    game's start, or at --from. Payoffs are exact; with --games they are means of simulated games,
+    with standard errors. The same --seed gives the same games."""
     from luckbase.solver.game.game import load_game
 
     read, root = app.board_of(board, settings), app.read_start(start, more)
@@ -191,11 +192,11 @@ def _print(payoff_name: str, result: Evaluated, seed: int) -> None:
         counted = ("mean of a game", "player", "", "standard error")
         terminal.print_table("", counted, counts, sys.stdout)
     if result.starts is not None:
-        others = "the others begin beyond the agents' tables and are left out"
-        print(f"{100 * result.starts:.1f}% of all games, by how they begin; {others}")
+        others = "the agents' tables do not have the other starts"
+        print(f"only the starts of {100 * result.starts:.1f}% of all games; {others}")
     print(f"under the rules of {result.origin}")
     if result.states is not None:
-        print(f"{sentences.many(result.states, 'state')} can come up")
+        print(f"{sentences.many(result.states, 'state')} can occur")
     if result.games is not None:
         print(
             f"{sentences.counted(result.games, 'game')} in {sentences.duration(result.seconds)}, "

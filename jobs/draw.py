@@ -35,25 +35,25 @@ def chart(
     table: app.TableName,
     fields: Annotated[
         list[str] | None,
-        app.Argument("Only the lines with these values, or what to draw.", "[FIELD=VALUE...]"),
+        app.Argument("Only the rows with these values.", "[FIELD=VALUE...]"),
     ] = None,
     what: Annotated[
-        str | None, Help("Which of the game's charts; the first if not given.", "NAME")
+        str | None, Help("Name of the chart (default: the game's first).", "NAME")
     ] = None,
-    as_csv: Annotated[bool, Help("Print CSV; of a picture, its numbers.")] = False,
+    as_csv: Annotated[bool, Help("Print the numbers as CSV.")] = False,
     out: Annotated[
-        str, Help("A .png, .svg, .pdf, .html, .csv or .txt; - is stdout.", "FILE")
+        str, Help("Write a .png, .svg, .pdf, .html, .csv or .txt file; - is stdout.", "FILE")
     ] = "-",
-    listed: Annotated[bool, Help("List the charts: what each shows, and how to read it.")] = False,
+    listed: Annotated[bool, Help("List the charts, with an explanation of each.")] = False,
     settings: app.Settings = None,
     strict: app.Strict = False,
     results: app.Results = Path("results"),
     as_json: app.Json = False,
 ) -> None:
-    """Print or draw a table at a glance: when to hold, chances to win.
+    """Print or draw a chart of a table, such as when to hold.
 
-    Each game has its own charts, lists and pictures: --list. Of a picture, the terminal shows a
-    sample of its numbers; --out draws it."""
+    Each game has its own charts, which are lists or pictures; --list shows them. The terminal shows
+    a sample of a picture's numbers; --out draws the picture."""
     from luckbase.cluster.answers.charts import as_file
     from luckbase.solver.board.file import packaged
     from luckbase.solver.charts import Listing
@@ -187,14 +187,16 @@ def graph(
     start: app.From = None,
     settings: app.Settings = None,
     results: app.Results = Path("results"),
-    out: Annotated[str, Help("A .dot, .svg, .png or .pdf; - is DOT on stdout.", "FILE")] = "-",
+    out: Annotated[
+        str, Help("Write a .dot, .svg, .png or .pdf file; - is DOT on stdout.", "FILE")
+    ] = "-",
     as_json: app.Json = False,
     **how: Any,
 ) -> None:
     """Draw how agents play as a graph (DOT): positions and moves.
 
-    A position has its payoffs, and how often on average a play comes to it: more than once, where
-    it can come back."""
+    A position shows its payoffs and its average number of visits in a game, which can be more than
+    1 if the game returns to it."""
     from luckbase.cluster.play.draw import check_labels
 
     need("graph", "graphviz", extra="report")

@@ -19,7 +19,7 @@ from luckbase.solver.sentences import Help, Payoffs
 
 if TYPE_CHECKING:
     from luckbase import Board, Play
-    from luckbase.cluster.play.advise import Following, Said
+    from luckbase.cluster.play.advise import Following, Response
     from luckbase.cluster.play.game import Decision
 
 
@@ -32,27 +32,27 @@ def play(
     more: app.More = None,
     against: Annotated[
         str | None,
-        Help("Opponents by name, or tables' directories; one for all, or one for each "
+        Help("Opponents: names or tables' folders; one for all or one for each "
              "(default: optimal).", "A[,B...]"),
     ] = None,
     seat: Annotated[
-        int | None, Help("Which player you are; who decides first if not given.", "PLAYER", 1)
+        int | None, Help("Your player number (default: who decides first).", "PLAYER", 1)
     ] = None,
     seed: Annotated[int | None, Help("Seed of the random numbers.", "S", 0)] = None,
     start: app.From = None,
     settings: app.Settings = None,
     hints: Annotated[
-        bool, Help("Show what each action is worth before every decision.")
+        bool, Help("Show the payoff of each action before every decision.")
     ] = False,
     max_states: Annotated[
-        int, Help("The most states that a search for payoffs may find.", "N", 1)
+        int, Help("Maximum number of states in a search for payoffs.", "N", 1)
     ] = 20_000_000,
     results: app.Results = Path("results"),
 ) -> None:  # fmt: skip
-    """Play against agents; afterwards, see what each decision cost you.
+    """Play against agents; at the end, see the cost of each of your decisions.
 
-    Answer with an action's name, its beginning or its number; ? shows what each is worth, q
-    quits. Where both choose at once, fields are as you see them: mine is yours."""
+    Answer with the name of an action, the beginning of the name, or its number; ? shows the payoff
+    of each action, q quits. If both players choose at once, the field mine is yours."""
     from luckbase.cluster.play.game import new_seed
 
     read = app.board_of(board, settings)
@@ -115,7 +115,7 @@ def _report(decisions: list[Decision], payoffs: Payoffs) -> None:
     count = sentences.many(len(decisions), "decision")
     total = sum(decision.cost for decision in decisions)
     if not total:
-        print(f"no mistakes in {count}" if decisions else "nothing was yours to decide")
+        print(f"no mistakes in {count}" if decisions else "you had no decision to make")
         return
     rows = [
         (sentences.fields(d.state), d.action, d.best, payoffs.change(d.cost) if d.cost else "")
@@ -148,17 +148,17 @@ def advise(
     as_json: app.Json = False,
     **how: Any,
 ) -> None:
-    """Follow a real game in words: whose turn, what to do, and why.
+    """Follow a real game line by line: whose turn, the best action, and why.
 
-    A line says who has what (Ed 0, 4 spins; Peter 2500, 3 spins; Michael 0), or what happened
-    (Ed 3000 + spin; Ed passes 4 to Peter; Peter whammy); the line help says more. Names may be
-    cut short. With --json each line gives one JSON object."""
+    Type the scores (Ed 0, 4 spins; Peter 2500, 3 spins; Michael 0), then each event (Ed 3000 +
+    spin; Ed passes 4 to Peter; Peter whammy); the line help lists all forms. You can shorten
+    names. With --json each line returns one JSON object."""
     options: dict[str, Any] = dict(app.read_settings(settings))
     line = " ".join(more or [])
-    told = bool(line) and "=" not in line
-    root = app.read_start(start, [] if told else more)
+    has_line = bool(line) and "=" not in line
+    root = app.read_start(start, [] if has_line else more)
     with luckbase.advise(board, root, results=results, **how, **options) as following:
-        if told:
+        if has_line:
             _show(following, following.say(line), as_json)
             following.offered = True  # it is shown already
         _follow(following, as_json)
@@ -169,12 +169,12 @@ def _follow(following: Following, as_json: bool) -> None:
     elsewhere it ends the command."""
     asks = sys.stdin.isatty()
     if not as_json:
-        terminal.say(f"{following.game.board.name}: help says what to write, quit leaves")
+        terminal.say(f"{following.game.board.name}: help lists the forms of lines, quit leaves")
         if following.offered:
-            terminal.say(f"it begins as the board says: {following.words.say(following.here)}; "
-                         "or write who has what")  # fmt: skip
+            terminal.say(f"the board starts at: {following.words.say(following.here)}; "
+                         "or type other scores")  # fmt: skip
         elif not following.positions:
-            terminal.say(f"write who has what, in turn order: {following.words.words[0][0]}")
+            terminal.say(f"type the scores in turn order: {following.words.words[0][0]}")
     if following.positions and not following.offered:
         _show(following, following.advise(), as_json)
     for number, line in enumerate(_lines(asks and not as_json), start=1):
@@ -204,7 +204,7 @@ def _lines(prompt: bool) -> Iterator[str]:
         yield line.strip()
 
 
-def _show(following: Following, answer: Said, as_json: bool) -> None:
+def _show(following: Following, answer: Response, as_json: bool) -> None:
     from luckbase.cluster.play.advise import in_words
 
     if as_json:

@@ -39,25 +39,25 @@ def serve(
     tables: Annotated[
         list[str] | None,
         app.Argument(
-            "Tables' directories, board files, folders of tables; all results if not given.",
+            "Tables' folders, board files, folders of tables (default: all results).",
             "[TABLE|BOARD|FOLDER...]",
         ),
     ] = None,
     port: Annotated[
-        int, typer.Option(metavar="N", min=0, max=65535, help="Listen at this port; 0: any free.")
+        int, typer.Option(metavar="N", min=0, max=65535, help="Port; 0 for any free port.")
     ] = 8714,
     no_open: Annotated[bool, Help("Do not open the browser.")] = False,
     host: Annotated[
-        str, Help("Listen at this address of the machine, so that others may ask too.", "H")
+        str, Help("Listen at this address of the machine, so that other machines can connect.", "H")
     ] = "127.0.0.1",
     settings: app.Settings = None,
     results: app.Results = Path("results"),
     as_json: app.Json = False,
 ) -> None:
-    """Explore tables in a browser, or ask them over HTTP as JSON.
+    """Explore tables in a browser, or query them over HTTP as JSON.
 
-    Nothing is ever written. Listens on this machine alone unless --host says otherwise. Ctrl+C
-    ends it."""
+    It writes no files. Only this machine can connect, unless you give --host. Press Ctrl+C to end
+    it."""
     need("serve", "jinja2", "starlette", "uvicorn", "vl_convert", extra="web")
     pool = pool_of(tables or [], results, app.read_settings(settings))
     listener = listen(host, port)
@@ -84,7 +84,7 @@ def pool_of(names: Sequence[str], results: Path, settings: Mapping[str, str]) ->
     from luckbase.solver.board.file import meant, read_board
 
     if settings and not any(place_of(name).is_file() for name in names):
-        raise OptionError(f"--set: {next(iter(settings))} is an option of a board; name one too")
+        raise OptionError(f"--set: {next(iter(settings))} is an option of a board; name a board")
     finders: list[Finder] = []
     for name in names:
         path = place_of(name)
@@ -99,7 +99,7 @@ def pool_of(names: Sequence[str], results: Path, settings: Mapping[str, str]) ->
             finders.append(partial(tables_of, read_board(path), results))
     for name, finder in zip(names, finders, strict=True):
         if not finder():
-            raise MissingTableError(f"{name}: no table there; luckbase solve makes one of a board")
+            raise MissingTableError(f"{name}: no table; run luckbase solve first")
     return TablePool(finders or [partial(tables_below, results)])
 
 
@@ -126,11 +126,11 @@ def listen(host: str, port: int) -> socket.socket:
         listener.bind(where)
         listener.listen(128)
     except PermissionError:
-        raise OptionError(f"--port: {port} is only for the system; take one from 1024") from None
+        raise OptionError(f"--port: {port} is reserved; expected at least 1024") from None
     except OSError as error:
         listener.close()
         if error.errno == errno.EADDRINUSE:
-            why = f"--port: {port} is taken; another one, or --port 0 for any that is free"
+            why = f"--port: {port} is in use; choose another port, or --port 0 for any free port"
             raise OptionError(why) from None
         raise OptionError(f"--host: {host[:60]}: {error.strerror}") from None
     return listener

@@ -49,8 +49,8 @@ class _Call:
 def solve(
     boards: Annotated[
         list[str],
-        app.Argument("Board files, folders of them, or job files (boards by night); then, with "
-                         "FIELD=VALUE, solve what lies below that state, as with --from.",
+        app.Argument("Board files, folders of board files, or job files; then, optionally, the "
+                         "state from which to search, as with --from.",
                          "BOARD... [FIELD=VALUE...]"),
     ],
     settings: app.Settings = None,
@@ -61,15 +61,15 @@ def solve(
     as_json: app.Json = False,
     **how: Any,
 ) -> int:  # fmt: skip
-    """Solve what is missing of a board's table; the same command resumes.
+    """Solve the missing part of a board's table; the same command resumes.
 
     Without a state it solves the full table. With FIELD=VALUE or --from, or if the game has no
-    full table, it searches everything that can follow. It prints the table's folder on stdout.
+    full table, it searches all states that can follow. It prints the table's folder on stdout.
     If you name several boards, all are read first. A board that cannot be read or solved is
     reported and skipped; the exit code is then 1.
 
-    --dry-run prints what is to be solved and why, with its states, bytes, memory and time, and
-    refuses what does not fit in the memory or on the disk.
+    --dry-run prints the missing parts and why they are missing, with their states, bytes, memory
+    and time. It refuses a table that does not fit in memory or on the disk.
     """
     from luckbase.cluster.inputs import is_many
 
@@ -145,10 +145,10 @@ def _solve_many(call: _Call) -> list[Outcome]:
     total = 0
 
     def show(
-        request: BoardRequest, number: int, of: int
+        request: BoardRequest, number: int, count: int
     ) -> AbstractContextManager[Callable[[Progress], None]]:
         nonlocal total
-        total = of
+        total = count
         started.append(request)
         label = request.file if request.board is None else request.board.name
         return terminal.progress(label, call.as_json)
@@ -272,7 +272,7 @@ def _opening_questions(solved: Solved, path: Path) -> None:
     terminal.print_table(f"A few questions{what}:", heads, rows, sys.stderr)
     question = sentences.fields(answers[0].state)
     table = shlex.quote(sentences.shown(solved.table))
-    say(f"Ask anything: {sentences.program()} query {table} {question}", whole=True)
+    say(f"Ask anything: {sentences.program()} query {table} {question}", unbroken=True)
 
 
 # --- what became of many boards ------------------------------------------------------------------
@@ -329,8 +329,8 @@ def _say_outcomes(outcomes: Sequence[Outcome], total: int, stopped: str) -> None
               if state in states]  # fmt: skip
     seconds = sum(outcome.seconds for outcome in outcomes)
     done = f"{', '.join(counts)} in {sentences.duration(seconds)}" if outcomes else "none done"
-    left = total - len(outcomes) - bool(stopped)
-    more = [f"{stopped} was stopped"] * bool(stopped) + [f"{left} not begun"] * bool(left)
+    remaining = total - len(outcomes) - bool(stopped)
+    more = [f"{stopped} was stopped"] * bool(stopped) + [f"{remaining} not begun"] * bool(remaining)
     sums = [f"{sentences.many(total, 'board')}: {done}", ", ".join(more)]
     say("; ".join(filter(None, sums)))
 
@@ -386,8 +386,8 @@ def _print_one_due(due: Due) -> None:
     elif isinstance(due.plan, Planned):
         _print_plan(due.plan)
         if due.states < due.plan.states:
-            left, size = sentences.counted(due.states, "state"), sentences.size(due.bytes)
-            print(f"still to solve  {left}, {size}, about {sentences.duration(due.seconds)}")
+            remaining, size = sentences.counted(due.states, "state"), sentences.size(due.bytes)
+            print(f"still to solve  {remaining}, {size}, about {sentences.duration(due.seconds)}")
 
 
 def _print_plan(result: Planned) -> None:

@@ -38,21 +38,21 @@ def status(
     tables: Annotated[
         list[str] | None,
         app.Argument(
-            "Tables' directories, board files, folders of them, job files; all if not given.",
+            "Tables' folders, board files, folders of board files, job files (default: all).",
             "[TABLE...]",
         ),
     ] = None,
     sort: Annotated[
-        str, Help("By name, or the largest or newest first: size, date, states.", "KEY")
+        str, Help("Sort by name, size (largest first), date (newest first) or states.", "KEY")
     ] = "name",
     settings: app.Settings = None,
     results: app.ResultsOrJob = None,
     as_json: app.Json = False,
 ) -> int:
-    """Say which tables are complete, partial, stale or damaged, and why.
+    """Show which tables are complete, partial, stale or damaged, and why.
 
-    Files are looked at by name and size alone: verify reads their bytes. Exit code 1 if not all are
-    complete and fresh."""
+    It checks only names and sizes of files; verify reads their bytes. The exit code is 1 unless all
+    are complete."""
     if sort not in SORTS:
         raise OptionError(f"--sort: '{shorten(sort, 30)}'; expected {', '.join(SORTS)}")
     app.read_results(results or "results")
@@ -70,17 +70,23 @@ def status(
     return 0 if all(each.state == "complete" for each in statuses) else 1
 
 
-def _print_status(of: Status) -> None:
-    terminal.print_to_fit(f"{of.state:9s} {of.table} {sentences.fields(of.options)}".rstrip())
-    if of.state not in ("missing", "refused"):
-        date = "" if of.date is None else f", {of.date[:16].replace('T', ' ')}"
-        present = "" if of.tiers == of.tiers_in_all else f"{of.tiers} of "
-        files = f", {present}{sentences.many(of.tiers_in_all, 'tier')}" if of.tiers_in_all else ""
-        files += f" of {of.stores}" * (of.stores != "payoffs")
-        below = f", below {sentences.many(of.roots, 'root')}" if of.roots else ""
-        size = f"{sentences.counted(of.states, 'state')}, {sentences.size(of.bytes)}"
+def _print_status(each: Status) -> None:
+    terminal.print_to_fit(f"{each.state:9s} {each.table} {sentences.fields(each.options)}".rstrip())
+    if each.state not in ("missing", "refused"):
+        date = "" if each.date is None else f", {each.date[:16].replace('T', ' ')}"
+        present = "" if each.tiers == each.tiers_in_all else f"{each.tiers} of "
+        files = (
+            f", {present}{sentences.many(each.tiers_in_all, 'tier')}" if each.tiers_in_all else ""
+        )
+        files += f" of {each.stores}" * (each.stores != "payoffs")
+        below = f", below {sentences.many(each.roots, 'root')}" if each.roots else ""
+        size = f"{sentences.counted(each.states, 'state')}, {sentences.size(each.bytes)}"
         print(f"          {size}{date}{files}{below}")
-    for reason in [*_running(of.running or {}), *of.why, *(of.grid or ())]:
+    for reason in [
+        *_running(each.running or {}),
+        *each.why,
+        *(each.grid or ()),
+    ]:
         print(f"          {reason}")
 
 
@@ -97,7 +103,7 @@ def _print_total(statuses: Sequence[Status], results: Path | None) -> None:
 def _running(state: dict[str, Any]) -> Iterator[str]:
     if not state:
         return
-    left = state["seconds_left"]
+    seconds_left = state["seconds_left"]
     far = f"{state['shards']} of {sentences.many(state['shards_total'], 'shard')}"
     if state["finding"]:
         from luckbase.cluster.solve.progress import found_so_far
@@ -107,13 +113,13 @@ def _running(state: dict[str, Any]) -> Iterator[str]:
         f"running: process {state['process']} on {state['host']} since {state['since']}, {far}, "
         f"{sentences.count(state['states_a_second'])} states/s, "
         f"{sentences.size(state['memory'])} here"
-        + ("" if left is None else f", about {sentences.duration(left)} left")
+        + ("" if seconds_left is None else f", about {sentences.duration(seconds_left)} left")
     )
     for node in state["nodes"]:
-        doing = sentences.many(node["slots"], "core")
+        activity = sentences.many(node["slots"], "core")
         if "shards_done" in node:
-            doing += f", {sentences.many(node['shards_done'], 'shard')} done"
-        yield f"  {node['node']}: {doing}"
+            activity += f", {sentences.many(node['shards_done'], 'shard')} done"
+        yield f"  {node['node']}: {activity}"
     if state["last_note"]:
         yield f"  {state['last_note']}"
 
@@ -157,16 +163,16 @@ def verify(
     terminal.print_to_fit(f"{origin}: {files}")
     checked = verdict.residuals
     if checked is not None and checked.rows:
-        at = sentences.fields(checked.state)
+        state = sentences.fields(checked.state)
         terminal.print_to_fit(
             f"{sentences.agree(checked.rows)}: worst residual {checked.worst:.2e} at "
-            f"{at}, where {checked.bound:.2e} is allowed, mean {checked.mean:.2e}, stored to "
+            f"{state}, where {checked.bound:.2e} is allowed, mean {checked.mean:.2e}, stored to "
             f"{sentences.bound(error)}"
         )
     if not manifest.complete:
-        left = sum(not manifest.is_done(goal) for goal in manifest.goals)
+        unfinished = sum(not manifest.is_done(goal) for goal in manifest.goals)
         solves = sentences.many(len(manifest.goals), "solve")
-        which = f"{left} of its {solves}" if manifest.goals[1:] else "its solve"
+        which = f"{unfinished} of its {solves}" if manifest.goals[1:] else "its solve"
         print(f"the table is partial: {which} did not end")
     return 0
 
@@ -183,12 +189,12 @@ def publish(
     table: app.TableName,
     to: Annotated[
         str,
-        app.Argument("A store, the folder of a web server, or a page to write.", "URI|FILE.html"),
+        app.Argument("A store, a folder of a web server, or a page to write.", "URI|FILE.html"),
     ],
     sample: Annotated[
-        int | None, Help(f"Rows that the page verifies ({app.SAMPLE}); 0 for none.", "N", 0)
+        int | None, Help(f"Rows to verify for the page ({app.SAMPLE}); 0 for none.", "N", 0)
     ] = None,
-    every: Annotated[bool, Help("Let the page verify every row.")] = False,
+    every: Annotated[bool, Help("Verify every row for the page.")] = False,
     settings: app.Settings = None,
     strict: app.Strict = False,
     results: app.Results = Path("results"),
@@ -208,7 +214,7 @@ def publish(
     if is_page and "://" in to:
         raise OptionError(f"{to}: a page is written to a file on this machine")
     if is_page and not Path(to).parent.is_dir():
-        raise OptionError(f"{to}: {Path(to).parent} is not a folder; make it first")
+        raise OptionError(f"{to}: {Path(to).parent} is not a folder; create it first")
     if not is_page and (sample is not None or every):
         name = "--all" if every else "--sample"
         raise OptionError(f"{name}: only a page verifies rows; publish to a FILE.html")
@@ -256,18 +262,18 @@ def clean(
     names: Annotated[
         list[str] | None,
         app.Argument(
-            "Board files, folders of them, job files: their tables only; or tables.", "[BOARD...]"
+            "Only the tables of these board files, folders or job files; or tables.", "[BOARD...]"
         ),
     ] = None,
     results: app.ResultsOrJob = None,
-    yes: Annotated[bool, Help("Remove what is listed.")] = False,
+    yes: Annotated[bool, Help("Remove the listed tables.")] = False,
     as_json: app.Json = False,
 ) -> int:
-    """List, or remove, the tables that no board file needs any more.
+    """List or remove the tables that no board file needs any more.
 
-    What was solved with --set, from some states or from Python goes only where its directory is
-    named; what a board file needs and what somebody solves stays. The exit code is 1 if a table
-    cannot be read or, with --yes, cannot be removed.
+    A table that was solved with --set, from given states or from Python is removed only if you name
+    its folder. A table that a board file needs, or that is being solved, stays. The exit code is 1
+    if a table cannot be read or, with --yes, cannot be removed.
     """
     spares = luckbase.clean(*(names or []), results=results, yes=yes)
     for spare in spares:
@@ -290,7 +296,7 @@ def _print_spare(spare: Spare) -> None:
         command = f"{sentences.program()} clean {shlex.quote(str(spare.table))} --yes"
         reasons.append(f"to remove it, run: {command}")
     if spare.left:
-        reasons.append(f"not luckbase's, and stays: {', '.join(spare.left[:5])}")
+        reasons.append(f"not written by luckbase, and kept: {', '.join(spare.left[:5])}")
     if spare.error:
         reasons.append(spare.error)
     for reason in reasons:

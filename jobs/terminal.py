@@ -105,15 +105,15 @@ def _watch(reads: int, end: Callable[[int, FrameType | None], None]) -> None:
     reads: a pipe with the number of each signal that has arrived.
     end: the handler.
     """
-    said = False
+    warned = False
     with open(reads, "rb", buffering=0) as pipe:
         while byte := pipe.read(1):
             number = byte[0]
-            if said and signal.getsignal(number) is end:
+            if warned and signal.getsignal(number) is end:
                 os._exit(128 + number)
             time.sleep(PATIENCE)
             if signal.getsignal(number) is end:
-                said = True
+                warned = True
                 name = "Ctrl+C" if number == signal.SIGINT else signal.Signals(number).name
                 sentence = f"it stops when compiled code returns; {name} again ends it at once"
                 os.write(2, f"\nluckbase: {sentence}\n".encode())
@@ -146,7 +146,7 @@ class _Stream(io.FileIO):
             if error.errno == errno.EPIPE:
                 raise ClosedPipe(f"{self._called}: closed") from None
             raise StreamError(
-                f"{self._called}: what was printed cannot be written: {error.strerror}"
+                f"{self._called}: cannot write the output: {error.strerror}"
             ) from None
 
 
@@ -221,9 +221,9 @@ OFF_A_TERMINAL = 160
 """Columns of a table in a file or a pipe; a table that needs more takes more."""
 
 
-def say(text: str = "", whole: bool = False) -> None:
+def say(text: str = "", unbroken: bool = False) -> None:
     """Print a line on stderr. whole: do not break it, because it is a command to copy."""
-    print(text if whole else to_fit(text, sys.stderr), file=sys.stderr)
+    print(text if unbroken else to_fit(text, sys.stderr), file=sys.stderr)
 
 
 def print_json(*parts: Any) -> None:
@@ -334,8 +334,8 @@ def _line(label: str, now: Progress, compiled: float) -> str:
     if now.finding:
         return f"{label}: {now.text}"
     done, total = now.parts
-    left = now.left(compiled)
-    more = "" if left is None else f", about {duration(left)} left"
+    remaining = now.left(compiled)
+    more = "" if remaining is None else f", about {duration(remaining)} left"
     return f"{label}: {100 * done / (total or 1):.0f} %  {now.text}{more}"
 
 
@@ -451,8 +451,8 @@ def broken(text: str, width: int, indent: str = "") -> list[str]:
     """
     lines, line = [], ""
     for word in re.findall(r"\s*\S+\s*", text):
-        whole = len(indent) + len(word.strip()) <= width
-        for piece in [word] if whole else filter(None, re.findall(PIECE, word)):
+        fits = len(indent) + len(word.strip()) <= width
+        for piece in [word] if fits else filter(None, re.findall(PIECE, word)):
             if line.strip() and len(line) + len(piece.rstrip()) > width:
                 lines.append(line.rstrip())
                 line = indent + piece.lstrip()

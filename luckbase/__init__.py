@@ -1,4 +1,4 @@
-"""The exact payoff of every state of a game, solved overnight and asked in the morning.
+"""The exact payoff of every state of a game: solve overnight, query in the morning.
 
 >>> import luckbase
 >>> board = luckbase.load_board("boards/pig/tiny.toml")
@@ -8,11 +8,11 @@
 ...     t[{"mine": 0, "yours": 10, "turn": 4}].best
 'roll'
 
-All of luckbase is on this page; what the command line does, a function here does:
+This page is the whole public API. Each command has a function here:
 
 =============================================  =================================================
-`load_board`                                   a board file, read and checked
-`plan`, `solve`, `status`                      what a solve takes; the solve; which tables are there
+`load_board`                                   read and check a board file
+`plan`, `solve`, `status`                      predict a solve; solve; list the tables
 `plan_all`, `solve_all`, `clean`               the same for many boards; remove unneeded tables
 `open` -> `Table`                              ``t[state]``, ``t.ask(mine=0, yours=87)``,
                                                ``t.values(frame)``, ``t.to_pandas()``,
@@ -20,18 +20,18 @@ All of luckbase is on this page; what the command line does, a function here doe
                                                ``t.diff(other)``, ``t.chart()``, ``t.agent()``,
                                                ``t.play()``, ``t.why(state)``
 `evaluate`, `matrix`                           the payoffs of a profile of agents
-`play`, `graph`                                a person's game; a drawing of how agents play
-`advise`                                       a real game followed in words
-`report`                                       a table in one file, to send to somebody
-`info`, `boards`                               a board or a table explained; luckbase's boards
-`Game`, `register`                             a game of your own
-`errors`                                       every exception, one tree: `LuckbaseError`
+`play`, `graph`                                play against agents; draw how agents play
+`advise`                                       follow a real game
+`report`                                       write a table as one HTML file
+`info`, `boards`                               explain a board or a table; list the boards
+`Game`, `register`                             add a game of your own
+`errors`                                       all exceptions; the base class is `LuckbaseError`
 =============================================  =================================================
 
-A state is a mapping of the fields that ``luckbase query`` takes, as numbers, tuples, lists or text:
-``{"scores": (0, 8000, 3000), "earned": "0,2,0"}``; or text as a whole, ``"mine=0 yours=87"``; or a
-row of a frame. A board is what `load_board` gives, or its file. Players count
-from 1, payoffs are lists over players, in turn order; errors are sentences.
+A state has the same fields as in ``luckbase query``. Write it as a mapping to numbers, tuples,
+lists or text, ``{"scores": (0, 8000, 3000), "earned": "0,2,0"}``, as one text,
+``"mine=0 yours=87"``, or as a row of a frame. A board is the result of `load_board` or the path of
+a file. Players are numbered from 1. Payoffs have one number for each player, in turn order.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ from __future__ import annotations
 import sys
 
 if (
-    sys.argv[:1] == ["-m"]  # while Python looks for the module that it is to run
+    sys.argv[:1] == ["-m"]  # Python is still looking for the module to run
     and sys.orig_argv[-len(sys.argv)].endswith("luckbase")
     and not sys.flags.safe_path
 ):
-    del sys.path[0]  # the current folder, whose files are not modules of ours
+    del sys.path[0]  # the current folder: its files must not hide our modules
 
 import os
 from collections.abc import Mapping, Sequence
@@ -95,7 +95,7 @@ _ELSEWHERE = {
     "Status": "cluster.answers.find", "Table": "cluster.answers.table",
     "register": "solver.board.registry",
 }  # fmt: skip
-"""Where the names are that this page does not define: loaded when they are asked for."""
+"""The modules that define the other public names; imported when a name is first used."""
 
 __all__ = [
     "Answer", "Board", "Due", "Evaluated", "Following", "Game", "Info", "LuckbaseError",
@@ -117,7 +117,7 @@ def __getattr__(name: str) -> Any:
 
 
 def _version() -> str:
-    """The version that is installed, or that of this checkout."""
+    """Return the installed version, or the version of this checkout."""
     from importlib.metadata import PackageNotFoundError, version
 
     try:
@@ -129,8 +129,8 @@ def _version() -> str:
         return tomllib.loads(project.read_text(encoding="utf-8"))["project"]["version"]
 
 
-def _place(results: str | os.PathLike[str]) -> Path:
-    """A folder of tables, or where a URI says."""
+def _as_path(results: str | os.PathLike[str]) -> Path:
+    """Return a folder or a URI of tables as a path."""
     if "://" not in os.fspath(results):
         return Path(results)
     from luckbase.cluster.store.storage import place_of
@@ -143,7 +143,7 @@ def __dir__() -> list[str]:
 
 
 def load_board(path: str | os.PathLike[str], /, **options: object) -> Board:
-    """Read and check a board file; `options` change its own, as ``--set name=value`` does.
+    """Read and check a board file. `options` replace options of the file, as ``--set`` does.
 
     >>> luckbase.load_board("boards/press-your-luck/1985-02.toml", score_unit=500, frontier=2)
 
@@ -155,44 +155,44 @@ def load_board(path: str | os.PathLike[str], /, **options: object) -> Board:
 
 
 def boards() -> tuple[PackagedBoard, ...]:
-    """The boards that the package brings, whose names are taken wherever a board file is.
+    """Return the packaged boards. Their names can be used in place of a board file.
 
     >>> [board.name for board in luckbase.boards() if board.game == "skunk"]
     ['skunk/seed', 'skunk/tiny']
 
-    `PackagedBoard.copy` writes one to a file, to edit."""
-    from luckbase.cluster.info import boards as found
+    `PackagedBoard.copy` writes a board to a file for editing."""
+    from luckbase.cluster import info
 
-    return found()
+    return info.boards()
 
 
 def info(
     board_or_table: Board | str | os.PathLike[str], *,
     results: str | os.PathLike[str] = "results", **options: object,
 ) -> Info:  # fmt: skip
-    """A board or a table explained: the game in two sentences, fields, options and their values,
-    charts, agents, commands to copy; of a table its size, age and origin.
+    """Explain a board or a table: the game in two sentences, fields, options and their values,
+    charts, agents, commands to copy; for a table also its size, age and origin.
 
     >>> luckbase.info("press-your-luck/1985-02").fields[0].help
     'Dollars of players 1, 2 and 3, in turn order.'
 
-    board_or_table, options: as `open` has them; a board needs no table. Raises BoardError,
+    board_or_table, options: as in `open`; a board needs no table. Raises BoardError,
     OptionError, CorruptTableError."""
-    from luckbase.cluster.info import info as found
+    from luckbase.cluster import info
 
-    return found(board_or_table, _place(results), options)
+    return info.info(board_or_table, _as_path(results), options)
 
 
 def plan(
     board: Board | str | os.PathLike[str], start: Any = None, **options: Unpack[SolveOptions]
 ) -> Planned | PlannedSearch:
-    """Return what a solve will take: its states, bytes, memory and time.
+    """Predict the states, bytes, memory and time of a solve. Write nothing.
 
     >>> luckbase.plan(board, {"scores": (0, 2000, 3500), "earned": (1, 2, 2)}).states
 
-    start, options: as `solve` has them. Nothing is written. `Planned.check` raises MemoryLimitError
-    or DiskLimitError if the solve will not fit, `PlannedSearch.check` DiskLimitError. Raises
-    BoardError, OptionError, StateError.
+    start, options: as in `solve`. `Planned.check` raises MemoryLimitError or DiskLimitError if the
+    solve will not fit, `PlannedSearch.check` DiskLimitError. Raises BoardError, OptionError,
+    StateError.
     """
     from luckbase.cluster.inputs import board_of, plan_board
 
@@ -202,14 +202,16 @@ def plan(
 def solve(
     board: Board | str | os.PathLike[str], start: Any = None, **options: Unpack[SolveOptions]
 ) -> Solved:
-    """Solve what is missing of a board's table; the same call goes on after a stop.
+    """Solve the missing part of a board's table. After a stop, the same call resumes.
 
     >>> luckbase.solve(board, workers=4, memory=8_000_000_000)
     >>> luckbase.solve(board, {"scores": (0, 8000, 3000), "earned": (4, 2, 2)})
 
-    start: a state, several, or a frame of them: solve what lies below, by search. Without it the
-    full table is solved, or, where the board has none, what lies below the game's start, or starts.
-    options: `SolveOptions`. Raises RequestError for what cannot be done, CorruptTableError.
+    start: a state, several states or a frame: search all states below. Without it, the full table
+        is solved. If the board has none, all states below the game's starts are searched.
+    options: `SolveOptions`.
+
+    Raises RequestError if the request is impossible, CorruptTableError.
     """
     from luckbase.cluster.inputs import board_of, solve_board
 
@@ -220,10 +222,10 @@ def plan_all(
     *boards: BoardName, start: Any = None, settings: Mapping[str, object] = {},
     **options: Unpack[SolveOptions],
 ) -> list[Due]:  # fmt: skip
-    """What `solve_all` would do, board by board: what is missing or stale and why, how much of it,
-    how long; nothing is written. A board that cannot be solved is among them, with its `error`.
+    """Predict `solve_all` for each board: what is missing or stale and why, the size, the time.
+    Write nothing. A board that cannot be solved has its `error` in the list.
 
-    >>> [(one.request.name, one.state, one.seconds) for one in luckbase.plan_all("boards/pig")]
+    >>> [(due.request.name, due.state, due.seconds) for due in luckbase.plan_all("boards/pig")]
     """
     from luckbase.cluster.batch.requests import requests_for
     from luckbase.cluster.batch.run import plan_boards
@@ -237,13 +239,17 @@ def solve_all(
     *boards: BoardName, start: Any = None, settings: Mapping[str, object] = {},
     **options: Unpack[BatchOptions],
 ) -> list[Outcome]:  # fmt: skip
-    """Solve what is missing of many boards: board files, folders of them, job files, boards.
+    """Solve the missing parts of many boards: board files, folders of them, job files, boards.
 
-    >>> [one.error for one in luckbase.solve_all("boards/pig", "mine.toml") if one.failed]
+    >>> outcomes = luckbase.solve_all("boards/pig", "mine.toml")
+    >>> [outcome.error for outcome in outcomes if outcome.failed]
 
-    All are read first. What cannot be read or solved stops no other: it is an `Outcome` like the
-    rest, whose `error` is a sentence. start: as `solve` has it. settings: options of all boards.
-    options: as of `solve`, before those of a job file; `BatchOptions`. Raises nothing of ours.
+    All boards are read first. A board that fails does not stop the others: its `Outcome` has a
+    sentence as `error`. This function raises no `LuckbaseError`.
+
+    start: as in `solve`.
+    settings: options of all boards.
+    options: `BatchOptions`. They take precedence over the options of a job file.
     """
     from luckbase.cluster.batch.run import solve_boards
 
@@ -253,13 +259,14 @@ def solve_all(
 def clean(
     *names: str, results: str | os.PathLike[str] | None = None, yes: bool = False
 ) -> list[Spare]:
-    """The tables that no board file asks for any more, and why; removed if `yes`.
+    """Return the tables that no board file needs any more, with the reasons. Remove them if `yes`.
 
-    names: board files, folders of them and job files, whose tables alone are looked at; or tables'
-    directories. results: ``results``, if no job file says where.
+    names: board files, folders of board files, job files: only their tables; or tables' folders.
+    results: if not given, the folder that a job file names, or ``results``.
 
-    What was solved with other options than its file's, from some states or from Python goes only
-    where its directory is named; what somebody solves never goes. Raises OptionError."""
+    A table with options that differ from its file, a search from given states and a table solved
+    from Python are removed only if their folder is named. A table that is being solved stays.
+    Raises OptionError."""
     from luckbase.cluster.batch.clean import clean as cleaned
 
     return cleaned(names, results, yes=yes)
@@ -269,15 +276,15 @@ def open(
     board_or_path: Board | str | os.PathLike[str], *, results: str | os.PathLike[str] = "results",
     in_memory: bool = False, start: Any = None, **options: object,
 ) -> Table:  # fmt: skip
-    """Open a table, a context manager: by its directory, or by a board (file) with its options.
+    """Open a table by its folder, or by a board and its options. Use it in a ``with`` statement.
 
     >>> t = luckbase.open("boards/press-your-luck/1985-02.toml", score_unit=500)
     >>> t[{"scores": (0, 8000, 3000), "earned": (0, 2, 0)}].value
     (0.0037612058222293854, 0.7714707851409912, 0.22476798295974731)
 
-    in_memory: solve the board here, on one core, and write nothing: its full table, or what lies
-    below `start`. Raises MissingTableError where there is none, with what would be right;
-    CorruptTableError; MemoryLimitError, SearchLimitError for what is too much for the memory.
+    in_memory: solve the board here, on one core, and write nothing: its full table, or the states
+    below `start`. Raises MissingTableError, which names the command to run; CorruptTableError;
+    MemoryLimitError or SearchLimitError if the states do not fit in memory.
     """
     from luckbase.cluster import inputs
     from luckbase.cluster.answers.table import Table
@@ -290,28 +297,31 @@ def open(
     )  # fmt: skip
     if in_memory:
         return inputs.in_memory(board_or_path, start, options)
-    return inputs.open_by_name(board_or_path, _place(results), options)
+    return inputs.open_by_name(board_or_path, _as_path(results), options)
 
 
 def status(
     *names: str, results: str | os.PathLike[str] | None = None, settings: Mapping[str, str] = {}
 ) -> list[Status]:
-    """What is complete, partial, stale, damaged or missing, and why: of tables by directory, board
-    file, folder of board files or job file, of all under `results` if none is named. Files are
-    looked at by name and size alone; `Table.verify` reads their bytes. settings: options of the
-    board files, as text. results: if not given, where a job file says, or "results"."""
+    """Return for each table whether it is complete, partial, stale, damaged or missing, and why.
+
+    names: tables' folders, board files, folders of board files, job files; none for all tables.
+    results: if not given, the folder that a job file names, or ``results``.
+    settings: options of the board files, as text.
+
+    Only names and sizes of files are checked; `Table.verify` reads the files."""
     from luckbase.cluster.batch.run import statuses
 
-    return statuses(names, None if results is None else _place(results), settings)
+    return statuses(names, None if results is None else _as_path(results), settings)
 
 
-def evaluate(  # what the command has
+def evaluate(  # the command takes its options from these parameters
     board: Board | str | os.PathLike[str], agents: str | Sequence[Any] = "optimal",
     start: Any = None, *,
     gain: Annotated[bool, Help("What each player could gain by a best response.")] = False,
     games: Annotated[int | None, Help("Simulate N games, with standard errors.", "N", 1)] = None,
     seed: Annotated[int, Help("Seed of the simulated games.", "S", 0)] = 0,
-    max_states: Annotated[int, Help("The most states agents may come to.", "N", 1)] = 20_000_000,
+    max_states: Annotated[int, Help("Maximum of states that agents reach.", "N", 1)] = 20_000_000,
     results: str | os.PathLike[str] = "results",
 ) -> Evaluated:  # fmt: skip
     """Return the payoffs of a profile of agents from a state, or from the game's start.
@@ -319,7 +329,7 @@ def evaluate(  # what the command has
     >>> luckbase.evaluate("boards/pig/tiny.toml", "hold-at-5,optimal").value
     (0.5, 0.5)
 
-    agents: one for all players or one for each: names (the game's own, ``optimal``,
+    agents: one for all players or one for each: names (an agent of the game, ``optimal``,
         ``best-response``, ``random``, a table's folder, a board file, which means its table under
         `results`), functions ``choose(game, player, state, actions)``, or open tables.
     games: simulate this many games by Monte Carlo; the result has standard errors (`stderr`) and
@@ -340,8 +350,10 @@ def matrix(
     board: Board | str | os.PathLike[str], agents: str | Sequence[Any], start: Any = None, *,
     results: str | os.PathLike[str] = "results",
 ) -> Matrix:  # fmt: skip
-    """Each agent against each, in a game of two: `Matrix.array` is float64 (agents, agents), player
-    1's payoffs. agents, results: as of `evaluate`. Raises OptionError for another game."""
+    """Return the payoffs of each agent against each, in a game of two players.
+
+    `Matrix.array` is float64 (agents, agents), the payoffs of player 1. agents, results: as in
+    `evaluate`. Raises OptionError if the game does not have two players."""
     from luckbase.cluster.inputs import playing
     from luckbase.cluster.play.evaluate import matrix_of
 
@@ -352,82 +364,87 @@ def matrix(
 def play(
     board: Board | str | os.PathLike[str], start: State | None = None, *,
     results: str | os.PathLike[str] = "results", max_states: int = 20_000_000,
-    **how: Unpack[PlayOptions],
+    **options: Unpack[PlayOptions],
 ) -> Play:  # fmt: skip
-    """A person's game, priced by the board's table, or by a solve in memory where there is none.
+    """A person's game. Payoffs come from the board's table, or from a solve in memory.
 
     >>> p = luckbase.play("boards/pig/tiny.toml", seed=3)
     >>> print(*p.through(lambda play: "roll"), sep="\\n")
 
-    how: seat, against, seed, draw, hints (`cluster.play.game.PlayOptions`). `Play.talk` yields what
-    is said and what is asked; `Play.decisions` says what each of the person's cost. Raises
-    OptionError, StateError, SearchLimitError.
+    options: seat, against, seed, draw, hints (`cluster.play.game.PlayOptions`).
+
+    `Play.talk` yields the messages and the questions of the game, `Play.decisions` the cost of each
+    decision of the person. Raises OptionError, StateError, SearchLimitError.
     """
     from luckbase.cluster.inputs import game_of, new_play
 
-    return new_play(game_of(board), start, _place(results), max_states, how)
+    return new_play(game_of(board), start, _as_path(results), max_states, options)
 
 
 def advise(
     board: Board | str | os.PathLike[str], start: State | None = None, *,
     max_states: Annotated[
-        int, Help("The most states that a search for one decision may find.", "N", 1)
+        int, Help("Maximum number of states in the search for a decision.", "N", 1)
     ] = 5_000_000,
     results: str | os.PathLike[str] = "results", **options: object,
 ) -> Following:  # fmt: skip
-    """A real game, followed in words: whose turn, what to do, by how much, and why.
+    """Follow a real game in words: whose turn it is, the best action, its margin, the reasons.
 
     >>> game = luckbase.advise("boards/press-your-luck/tiny.toml")
     >>> game.say("Ed 500, 1 spin; Peter 0, 1 spin; Michael 1000, 1 spin").advice.best
     'play'
 
-    `Following.say` takes a line as it is typed at ``luckbase advise``; ``help`` says which. start:
-    where the game is, if no line is to say so. options: of the board. A decision with more than
-    `max_states` below gets no advice, but says how many. A context manager. Raises BoardError,
-    OptionError, StateError.
+    start: the current state of the game; without it, the first line gives the state.
+    options: options of the board.
+    max_states: a decision with more states below gets no advice; the message has their number.
+
+    `Following.say` takes a line as in ``luckbase advise``; the line ``help`` lists the forms. Use
+    the result in a ``with`` statement. Raises BoardError, OptionError, StateError.
     """
     from luckbase.cluster.inputs import following
 
-    return following(board, start, options, max_states, _place(results))
+    return following(board, start, options, max_states, _as_path(results))
 
 
-def graph(  # what the command has
+def graph(  # the command takes its options from these parameters
     board: Board | str | os.PathLike[str], agents: str | Sequence[Any] = "optimal",
     start: Any = None, *,
-    every: Annotated[bool, Help("Every position, those that no play comes to as well.")] = False,
+    every: Annotated[bool, Help("All positions, also those that play never reaches.")] = False,
     layers: Annotated[bool, Help("Draw a box around each layer.")] = False,
-    labels: Annotated[str, Help(f"What edges say: {', '.join(LABELS)}.", "KIND")] = "chances",
-    ends: Annotated[bool, Help("In a one-player game, lost games as well.")] = False,
+    labels: Annotated[str, Help(f"Labels of edges: {', '.join(LABELS)}.", "KIND")] = "chances",
+    ends: Annotated[bool, Help("In a one-player game, also draw lost games.")] = False,
     results: str | os.PathLike[str] = "results",
 ) -> Picture:  # fmt: skip
-    """How a profile of agents plays, drawn: `Picture.diagram` is data, `Picture.dot` a
+    """Draw how a profile of agents plays. `Picture.diagram` is data; `Picture.dot` is a
     `graphviz.Digraph`, which a notebook shows.
 
-    agents, results: as of `evaluate`. Raises OptionError."""
+    agents, results: as in `evaluate`. Raises OptionError."""
     from luckbase.cluster.inputs import playing
     from luckbase.cluster.play.draw import DrawingOptions, draw_play
 
-    how = DrawingOptions(every, labels, layers, ends)
+    options = DrawingOptions(every, labels, layers, ends)
     with playing(board, agents, start, results) as (game, root, opener):
-        return draw_play(game, root, agents, how, opener)
+        return draw_play(game, root, agents, options, opener)
 
 
 def report(
     table: Table | Board | str | os.PathLike[str], sample: int | None = 10_000, *,
     results: str | os.PathLike[str] = "results", **options: object,
 ) -> Report:  # fmt: skip
-    """A table in one HTML file: its board, a few questions, charts, the verdict of `Table.verify`.
+    """Write a table as one HTML file: its board, examples, charts, the result of `Table.verify`.
 
     >>> luckbase.report("boards/skunk/seed.toml").save("report.html")
 
-    table: open, or as `open` takes it. sample: rows that are verified; None for all, 0 for no
-    verification. The file needs no network. Raises as `open`; faults that are
-    found stand in the report, and in `Report.verdict`."""
+    table: an open table, or the first argument of `open`.
+    sample: number of rows to verify; None for all, 0 for no verification.
+
+    The file needs no network. Faults of the table are in the report and in `Report.verdict`.
+    Raises the same errors as `open`."""
     from luckbase.cluster.answers.table import Table
     from luckbase.cluster.inputs import open_by_name
     from luckbase.jobs.web.report import report_on
 
     if isinstance(table, Table):
         return report_on(table, sample, verify=sample != 0)
-    with open_by_name(table, _place(results), options) as found:
-        return report_on(found, sample, verify=sample != 0)
+    with open_by_name(table, _as_path(results), options) as opened:
+        return report_on(opened, sample, verify=sample != 0)

@@ -76,7 +76,7 @@ class Advice(Result):
 
 
 @dataclass(frozen=True)
-class Said(Result):
+class Response(Result):
     """The response to a line.
 
     text: the line in full, or the text that it requested.
@@ -118,7 +118,7 @@ class Prices:
         for table in [*self.searches, *self.tables]:
             table.close()
 
-    def at(self, at: Position) -> tuple[Lookup, Position, Moves]:
+    def moves_of(self, position: Position) -> tuple[Lookup, Position, Moves]:
         """Return the first table that answers a position with a player to act, otherwise a search;
         the position on its grid; and the moves there.
 
@@ -127,24 +127,24 @@ class Prices:
         from luckbase.cluster.answers.table import search_in_memory
 
         for table in [*self.tables, *self.searches]:
-            position = self.on_grid(table, at)
+            snapped = self.on_grid(table, position)
             with suppress(MissingTableError):
-                return table, position, moves(table, table.game.describe(position.state))
+                return table, snapped, moves(table, table.game.describe(snapped.state))
         try:
             if self.tables:
-                table, position = self.tables[0], self.on_grid(self.tables[0], at)
-                state = table.game.describe(position.state)
-                return table, position, moves(table, state, self.max_states)
-            table = search_in_memory(self.game, at.state, self.max_states)
+                table, snapped = self.tables[0], self.on_grid(self.tables[0], position)
+                state = table.game.describe(snapped.state)
+                return table, snapped, moves(table, state, self.max_states)
+            table = search_in_memory(self.game, position.state, self.max_states)
         except SearchLimitError as error:
-            instead = self.instead(self.game.need(Follow).say(at))
+            instead = self.instead(self.game.need(Follow).say(position))
             raise SearchLimitError(f"{error}; {instead}" if instead else str(error)) from None
         self.searches = [table, *self.searches][:KEPT]
-        return table, at, moves(table, self.game.describe(at.state))
+        return table, position, moves(table, self.game.describe(position.state))
 
-    def on_grid(self, table: Lookup, at: Position) -> Position:
+    def on_grid(self, table: Lookup, position: Position) -> Position:
         """Return a position on the grid of a table."""
-        return at if table.game is self.game else table.game.need(Follow).on_grid(at)
+        return position if table.game is self.game else table.game.need(Follow).on_grid(position)
 
 
 class Following:
@@ -186,7 +186,7 @@ class Following:
         self.events.append(event)
         return event.text
 
-    def say(self, line: str) -> Said:
+    def say(self, line: str) -> Response:
         """Respond to a line of the game or one of `WORDS`. Raises StateError."""
         match line.strip().lower():
             case "undo":
@@ -200,39 +200,39 @@ class Following:
                 width = max(len(form) for form, _ in (*self.words.words, *WORDS))
                 text = "\n".join(f"{a:{width}}  {b}" for a, b in (*self.words.words, *WORDS))
                 if not self.positions:
-                    return Said(text, None, {}, {})
+                    return Response(text, None, {}, {})
             case _:
                 text = self.take(line)
         return self.advise(text)
 
-    def advise(self, text: str = "") -> Said:
+    def advise(self, text: str = "") -> Response:
         """Return the current position and the best action."""
-        at = self.here
-        desks = {name: self.words.desk(at, i) for i, name in enumerate(at.names)}
-        up = at.names[at.up] if at.up >= 0 else None
-        advice, unpriced, note = None, None, self.words.note(at) or None
+        position = self.here
+        desks = {name: self.words.desk(position, i) for i, name in enumerate(position.names)}
+        up = position.names[position.up] if position.up >= 0 else None
+        advice, unpriced, note = None, None, self.words.note(position) or None
         if up is not None:
             try:
-                table, position, here = self.prices.at(at)
-                here = replace(here, answer=table.told(position, here.answer))
+                table, snapped, here = self.prices.moves_of(position)
+                here = replace(here, answer=table.told(snapped, here.answer))
                 note = here.answer.remark
-                advice = advice_at(table, here, at.names)
+                advice = advice_at(table, here, position.names)
             except SearchLimitError as error:
                 unpriced = str(error)
-        return Said(text, up, self.game.describe(at.state), desks, note, advice, unpriced)
+        return Response(text, up, self.game.describe(position.state), desks, note, advice, unpriced)
 
 
-def advice_at(table: Lookup, at: Moves, names: Sequence[str]) -> Advice:
+def advice_at(table: Lookup, here: Moves, names: Sequence[str]) -> Advice:
     """Return the advice at a state, with the players' names."""
-    answer = at.answer
-    costs = {move.action.name: move.cost or 0.0 for move in at.moves}
+    answer = here.answer
+    costs = {move.action.name: move.cost or 0.0 for move in here.moves}
     choices = tuple(
         Choice(named(each.name, names), each.value, costs.get(each.name, 0.0))
         for each in answer.actions
     )
     return Advice(
         answer.best and named(answer.best, names), answer.margin, answer.toss_up, answer.value,
-        choices, named(reason(table, at), names), answer.error, answer.source,
+        choices, named(reason(table, here), names), answer.error, answer.source,
         answer.decision_only,
     )  # fmt: skip
 
@@ -241,8 +241,8 @@ def named(text: str, names: Sequence[str]) -> str:
     """Replace player numbers with names in a text: ``passing to Michael``."""
 
     def name(match: re.Match[str]) -> str:
-        at = int(match[1] or match[2]) - 1
-        return names[at] if 0 <= at < len(names) else match[0]
+        index = int(match[1] or match[2]) - 1
+        return names[index] if 0 <= index < len(names) else match[0]
 
     return re.sub(r"\b[Pp]layer (\d+)\b|(?<=\bto )(\d+)\b", name, text)
 
@@ -257,23 +257,23 @@ def payoffs_text(game: Game, names: Iterable[str], value: Iterable[float]) -> st
     return f"{game.payoff_name}: {text}"
 
 
-def in_words(said: Said, game: Game) -> list[str]:
+def in_words(response: Response, game: Game) -> list[str]:
     """Return the lines to print for a response."""
     payoffs = game.payoffs
-    lines = [f"  {said.note}"] if said.note else []
-    if said.up is None:
-        return [*lines, "  the game is over"] if said.players else lines
-    lines.append(f"  {said.up} is up: {said.players[said.up]}")
-    advice = said.advice
+    lines = [f"  {response.note}"] if response.note else []
+    if response.up is None:
+        return [*lines, "  the game is over"] if response.players else lines
+    lines.append(f"  {response.up} is up: {response.players[response.up]}")
+    advice = response.advice
     if advice is None:
-        return [*lines, f"  no advice: {said.unpriced}"]
+        return [*lines, f"  no advice: {response.unpriced}"]
     if advice.decision_only:
         lines.append(f"  {advice.best}: {advice.why}")
     elif advice.margin is None:
-        lines.append(f"  {said.up} must {advice.best or 'play'}")
+        lines.append(f"  {response.up} must {advice.best or 'play'}")
     else:
         by = f"better by {payoffs.change(advice.margin)}"
         lines.append(f"  {advice.best}, {'a toss-up' if advice.toss_up else by}: {advice.why}")
     if not advice.value:
         return lines
-    return [*lines, f"  {payoffs_text(game, said.players, advice.value)}"]
+    return [*lines, f"  {payoffs_text(game, response.players, advice.value)}"]

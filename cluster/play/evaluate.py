@@ -160,10 +160,10 @@ def _exact(
         if known is not None:
             return _Exact(known, 0.0, None)
     profile = players_of(game, seats, opener)
-    found = evaluate_profile(
+    exact = evaluate_profile(
         game, root, profile, max_states=optimal.max_states, optimal=optimal.for_profile(profile)
     )
-    return _Exact(tuple(found.value.tolist()), found.error, len(found.chain.keys))
+    return _Exact(tuple(exact.value.tolist()), exact.error, len(exact.chain.keys))
 
 
 def _is_start(game: Game, root: Starts) -> bool:
@@ -202,7 +202,7 @@ def matrix_of(
         raise OptionError(f"{option('matrix')}: {why}")
     root, rivals = starts_at(root), split(agents)
     exact = partial(_exact, game, root, opener, _Optimal(game, root, MAX_STATES))
-    values = [[exact([one, two]).value[0] for two in rivals] for one in rivals]
+    values = [[exact([first, second]).value[0] for second in rivals] for first in rivals]
     return Matrix(origin_of(game), tuple(map(name_of, rivals)), tuple(map(tuple, values)))
 
 

@@ -251,21 +251,21 @@ class Play:
             yield self._take(int(actions[pick]))
         self.returns += self.edges.rewards[0]
         self.over = True
-        at = "" if self.game.simultaneous else f": {sentences.fields(self.shown)}"
-        yield f"the game is over{at}"
+        end = "" if self.game.simultaneous else f": {sentences.fields(self.shown)}"
+        yield f"the game is over{end}"
         yield self._result()
 
     def _take(self, action: int) -> str:
         """Take an action and draw its outcome. Return the line that describes it."""
         before, state = self.shown, self.state
         children = np.ascontiguousarray(self.edges.children[self.edges.actions == action])
-        nobody = self.edges.kinds[0] == CHANCE and self.edges.actors[0] < 0
+        no_actor = self.edges.kinds[0] == CHANCE and self.edges.actors[0] < 0
         self._step(action)
         # For simultaneous moves, the action of a chance state is a joint action like any other.
-        name = "" if self.game.simultaneous else self.game.action_name(-1 if nobody else action)
-        at = int(np.argmax((children == self.state).all(axis=1)))
+        name = "" if self.game.simultaneous else self.game.action_name(-1 if no_actor else action)
+        outcome_number = int(np.argmax((children == self.state).all(axis=1)))
         names = self.game.own(Drawing).outcome_names(state, action, children)
-        outcome = sentences.exclaimed(names[at] or "")
+        outcome = sentences.exclaimed(names[outcome_number] or "")
         if self.edges.kinds[0] != TERMINAL:
             numbers = changed(self.game, before, self.shown) or "nothing changes"
             outcome = f"{outcome} ({numbers})" if outcome else numbers
@@ -340,24 +340,26 @@ class Play:
 
     def _choose_at_once(self) -> Generator[str | Question, str | None, bool]:
         """Play a state with simultaneous moves. Return False if the person left."""
-        at = self.matrix_game
-        assert at is not None
+        here = self.matrix_game
+        assert here is not None
         me, opponent = self.person, 1 - self.person
-        names, rival = at.names[me], self.seats[opponent]
+        names, rival = here.names[me], self.seats[opponent]
         yield f"you and {rival.name} choose at once: {sentences.fields(self.shown)}"
         pick = (yield from self._ask()) if len(names) > 1 else 0
         if pick is None:
             return False
-        lottery = at.lotteries[opponent]
+        lottery = here.lotteries[opponent]
         if rival.decide is not None:
-            inputs = self.state.reshape(1, -1), [at.actions[opponent]]
+            inputs = self.state.reshape(1, -1), [here.actions[opponent]]
             lottery = rival.decide(self.game, opponent, *inputs)[0]
         reply = self.draw(lottery) if len(lottery) > 1 else 0
         pair = (pick, reply) if me == 0 else (reply, pick)
-        gain = float(self._step(int(at.actions[0][pair[0]] * JOINT + at.actions[1][pair[1]]))[me])
+        gain = float(
+            self._step(int(here.actions[0][pair[0]] * JOINT + here.actions[1][pair[1]]))[me]
+        )
         what = sentences.figures(abs(gain), 6) if gain else "nothing"
         gets = f"; you {'lose' if gain < 0 else 'get'} {what}" if self.game.pays else ""
-        yield f"  you: {names[pick]}, {rival.name}: {at.names[opponent][reply]}{gets}"
+        yield f"  you: {names[pick]}, {rival.name}: {here.names[opponent][reply]}{gets}"
         return True
 
     def _result(self) -> str:
@@ -437,19 +439,19 @@ def begin(
 
 def _first_state(game: Game, draw: Draw, stored: Lookup | None) -> Ints:
     """Return the game's start; of several, draw one that is not terminal and has payoffs."""
-    known = game.starts()
-    if len(known) < 2:
+    starts = game.starts()
+    if len(starts) < 2:
         return first_state(game)
-    states, chances = np.array([s for _, s in known]), np.array([chance for chance, _ in known])
+    states, chances = np.array([s for _, s in starts]), np.array([chance for chance, _ in starts])
     fine = ~expand(game, states).terminal
     if stored is not None:
         fine &= stored.lookup_or_backup(simplify(stored.game, states))[1]
-    at = np.flatnonzero(fine)
-    if not len(at):
+    possible = np.flatnonzero(fine)
+    if not len(possible):
         why = "" if stored is None else stored.missing(states[0])
         raise MissingTableError(f"{why}; say where to start, as {option('start')}"
                                 + on_command_line(" FIELD=VALUE", "={'field': value}"))  # fmt: skip
-    return states[at[draw(chances[at])]]
+    return states[possible[draw(chances[possible])]]
 
 
 LOOK_AHEAD, LOOKED_AT = 12, 400
@@ -490,8 +492,8 @@ def seeded(seed: int) -> Draw:
 
     def draw(chances: Floats) -> int:
         sums = np.cumsum(chances)
-        at = np.searchsorted(sums, rng.random() * sums[-1], side="right")
-        return int(min(at, np.flatnonzero(chances)[-1]))
+        index = np.searchsorted(sums, rng.random() * sums[-1], side="right")
+        return int(min(index, np.flatnonzero(chances)[-1]))
 
     return draw
 
@@ -504,9 +506,9 @@ def read_answer(names: Sequence[str], answer: str, *, at_once: bool) -> int | No
     name.
     """
     text, lower = " ".join(answer.lower().split()), [name.lower() for name in names]
-    for said, known in ((answer, names), (text, lower)):
-        if said in known:
-            return known.index(said)
+    for word, options in ((answer, names), (text, lower)):
+        if word in options:
+            return options.index(word)
     if at_once:
         meant = [i for i, name in enumerate(lower) if text == name.split()[-1]]
     else:

@@ -30,11 +30,11 @@ def leads(table, spins, rival, third, scores):
 
     Player 2 is up and holds all spins; player 3 is the rival, who gets them; player 1 is the third.
     """
-    words = [{"scores": (third, own, rival), "earned": (0, spins, 0)} for own in scores]
+    words = [{"scores": (third, score, rival), "earned": (0, spins, 0)} for score in scores]
     best = table.stored_best(np.array([table.game.parse(each) for each in words]))
     passes = [str(name).startswith("pass") for name in best]
-    found = [own - rival for own, passed in zip(scores, passes, strict=True) if passed]
-    spans = np.split(found, np.flatnonzero(np.diff(found) > scores.step) + 1) if found else []
+    passing = [score - rival for score, passed in zip(scores, passes, strict=True) if passed]
+    spans = np.split(passing, np.flatnonzero(np.diff(passing) > scores.step) + 1) if passing else []
     return " ".join(f"{span[0]}..{span[-1]}" for span in spans)
 
 
@@ -51,7 +51,7 @@ def money(unit=1000, rivals=(3000, 6000, 10_000)):
             for name, options in objectives.items():
                 game = load_game(luckbase.load_board(BOARD, score_unit=unit, **options))
                 scores = range(0, 20_000, unit)
-                words = [{"scores": (0, own, rival), "earned": (0, spins, 0)} for own in scores]
+                words = [{"scores": (0, score, rival), "earned": (0, spins, 0)} for score in scores]
                 states = np.array([game.parse(each) for each in words])
                 table = search_in_memory(game, states)
                 yield spins, rival, name, leads(table, spins, rival, 0, scores)
@@ -89,8 +89,8 @@ def by_spins(table, scores):
     most = table.game.board.solve.frontier
     starts = [(float(chance), state) for chance, state in Start(scores=scores).states()
               if 0 < sum(state["earned"]) <= most]  # fmt: skip
-    values, found = table.lookup(np.array([table.game.parse(state) for _, state in starts]))
-    assert found.all()
+    values, is_known = table.lookup(np.array([table.game.parse(state) for _, state in starts]))
+    assert is_known.all()
     totals = {}
     weights = {}
     for (chance, state), value in zip(starts, values, strict=True):
@@ -123,21 +123,23 @@ def seats(board=BOARD, tables=SEAT_TABLES, scores=SEAT_SCORES):
     yield "scores", "spins_in_all", "first", "second", "third", "off_by", "score_unit"
     for each in scores:
         for spins in range(1, MOST_SPINS + 1):
-            which = next((k for k, one in enumerate(found) if spins in one[each]), None)
+            which = next((k for k, row in enumerate(found) if spins in row[each]), None)
             if which is None:
-                values, off, said = on_a_line(found[-1][each], spins), "", "extrapolated"
+                values, off, note = on_a_line(found[-1][each], spins), "", "extrapolated"
             else:
-                values, said = found[which][each][spins], str(tables[which]["score_unit"])
+                values, note = found[which][each][spins], str(tables[which]["score_unit"])
                 pairs = list(pairwise(found))[:which]
                 off = f"{sum(apart(*pair, spins) for pair in pairs):.3f}" if pairs else ""
             name = "/".join(map(str, each))
-            yield name, spins, *(f"{value:.3f}" for value in values), off, said
+            yield name, spins, *(f"{value:.3f}" for value in values), off, note
 
 
 def apart(fine, coarse, spins):
     """The largest difference of two tables, at so many spins or at the most that both have."""
-    at = min(spins, max(next(iter(fine.values()))))
-    return max(float(abs(fine[scores][at] - coarse[scores][at]).max()) for scores in fine)
+    spins_both = min(spins, max(next(iter(fine.values()))))
+    return max(
+        float(abs(fine[scores][spins_both] - coarse[scores][spins_both]).max()) for scores in fine
+    )
 
 
 # --- what choosing is worth ----------------------------------------------------------------------
@@ -159,9 +161,9 @@ def choosing(boards=("1985-02", "1985-02-double", "1984-06", "1984-06-double"), 
             ends = []
             for pick in (np.argmax, np.argmin):
                 k = int(pick([each[pick(each)] for each in gains]))
-                at = int(pick(gains[k]))
-                state = layout.game.say(layout.states_at(here[k], np.array([at]))[0])
-                ends += [f"{100 * gains[k][at]:.2f}", state]
+                best = int(pick(gains[k]))
+                state = layout.game.say(layout.states_at(here[k], np.array([best]))[0])
+                ends += [f"{100 * gains[k][best]:.2f}", state]
             every = np.concatenate(gains)
             worse = f"{100 * (every < -1e-9).mean():.0f} %"
             yield name, spins, f"{100 * every.mean():.3f}", *ends, worse
@@ -224,9 +226,9 @@ def errors(exact, table, states):
     for i, actor in enumerate(edges.actors):
         actions = values.actions[values.first[i] : values.first[i + 1]]
         if len(actions) > 1:
-            own = values.values[values.first[i] : values.first[i + 1], int(actor)]
+            payoffs = values.values[values.first[i] : values.first[i + 1], int(actor)]
             taken = [exact.game.action_name(int(a)) for a in actions].index(names[i])
-            cost = float(own.max() - own[taken])
+            cost = float(payoffs.max() - payoffs[taken])
             costs.append(cost if cost > exact.tolerance else 0.0)
     return gaps, np.array(costs)
 

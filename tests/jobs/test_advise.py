@@ -183,7 +183,7 @@ def test_it_begins_as_the_board_says_until_a_line_says_who_has_what(command, mon
     monkeypatch.setattr("sys.stdin", io.StringIO("player 2 whammy\n"))
     code, out, err = command("advise", str(board))
     assert code == 0 and "player 2 whammy" in out and "player 3 is up" in out
-    assert "it begins as the board says: player 1 $0; player 2 $500, 1 spin; player 3" in err
+    assert "the board starts at: player 1 $0; player 2 $500, 1 spin; player 3" in err
     with luckbase.advise(board) as game:
         assert game.say("Ed 0; Peter 500; Michael 1000, 1").up == "Michael"
 

@@ -164,7 +164,7 @@ def test_a_stdout_that_can_not_be_written_is_blamed_and_not_the_results(results,
         code, err = command(*what, "--results", results, out=full.fileno())
     assert code == 1
     assert err == (
-        "luckbase: stdout: what was printed cannot be written: No space left on device\n"
+        "luckbase: stdout: cannot write the output: No space left on device\n"
     )
 
 

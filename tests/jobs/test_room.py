@@ -74,8 +74,8 @@ def test_a_disk_that_fills_up_is_one_sentence_and_the_same_command_goes_on(
         assert run(words) == 1
     out, err = capsys.readouterr()
     assert out == "" and err.count("\n") == 1
-    assert err.startswith(f"luckbase: {tmp_path}: the disk is full; what was solved stays, and ")
-    assert err.endswith(f"the same command goes on: luckbase {' '.join(words)}\n")
+    assert err.startswith(f"luckbase: {tmp_path}: the disk is full; the solved parts are kept; ")
+    assert err.endswith(f"free some space and resume with: luckbase {' '.join(words)}\n")
     (table,) = tmp_path.glob("*/*/*")
     committed = read_manifest(storage.Folder(table), table).files
     places = [table / entry.place for entry in committed.values()]
@@ -94,7 +94,7 @@ def test_a_full_disk_in_a_ray_worker_is_known_by_its_cause(monkeypatch, capsys):
 
     monkeypatch.setattr("luckbase.cluster.solve.full_table.solve", solve)
     assert run(["solve", TINY]) == 1
-    assert capsys.readouterr().err.startswith("luckbase: /there/file.part: the disk is full; what")
+    assert capsys.readouterr().err.startswith("luckbase: /there/file.part: the disk is full; the")
 
 
 def test_memory_that_does_not_reach_is_one_sentence(monkeypatch, capsys):
@@ -103,14 +103,15 @@ def test_memory_that_does_not_reach_is_one_sentence(monkeypatch, capsys):
 
     monkeypatch.setattr("luckbase.cluster.solve.full_table.solve", solve)
     assert run(["solve", TINY]) == 1
-    assert re.match(r"luckbase: the memory does not reach: .* 4\.00 EiB .*; what was solved stays",
+    assert re.match(r"luckbase: not enough memory: .* 4\.00 EiB .*; the solved parts are kept",
                     capsys.readouterr().err)  # fmt: skip
 
 
 def test_a_full_disk_under_another_command_says_so_too(monkeypatch, capsys):
     monkeypatch.setattr("luckbase.jobs.terminal.write_file", full)
     assert run(["graph", str(BOARDS / "jackpot/tiny.toml"), "--out", "x.dot"]) == 1
-    assert "the disk is full; make room, then again: luckbase graph" in capsys.readouterr().err
+    error = capsys.readouterr().err
+    assert "the disk is full; free some space and run again: luckbase graph" in error
 
 
 def test_payoffs_that_go_to_a_full_disk_say_that_it_is_full(tmp_path, monkeypatch):

@@ -116,7 +116,7 @@ def test_a_port_that_is_taken_is_one_sentence(pig, capsys):
         assert run(["serve", str(pig), "--no-open", "--port", str(port)]) == 2
     said = capsys.readouterr().err
     assert said == (
-        f"luckbase: --port: {port} is taken; another one, or --port 0 for any that is free\n"
+        f"luckbase: --port: {port} is in use; choose another port, or --port 0 for any free port\n"
     )
 
 
