@@ -90,13 +90,19 @@ def charts(name):
     return table("| `--what` | shows | how to read it |", rows)
 
 
-def options(name):
-    """The options of a board's game."""
-    rows = (
+def options(names):
+    """The options of a board's game; of ``pig/race,skunk/seed`` without those equal in the second."""
+    first, *others = map(option_rows, names.split(","))
+    rows = [row for row in first if not any(row in each for each in others)]
+    return table("| option | values | default | meaning |", rows)
+
+
+def option_rows(name):
+    """The rows of a board's options."""
+    return [
         (f"`{option}`", ", ".join(map(said, values_of(f))), said(f.default), f.description)
         for option, (_, f) in options_of(board_of(name)).items()
-    )
-    return table("| option | values | default | meaning |", rows)
+    ]
 
 
 SIZES = [

@@ -57,7 +57,8 @@ def test_drawn_states_are_those_of_the_program(file):
 @pytest.mark.parametrize("game", MODELS)
 def test_every_option_of_a_game_is_in_its_table(game):
     rows = re.findall(r"^\| `([a-z_]+)` \| .+ \|$", options(game), re.MULTILINE)
-    assert sorted(rows) == sorted(MODELS[game].options())
+    shared = re.findall(r"`([a-z_]+)`", section(game).split("<!-- options of")[0])
+    assert sorted(rows + shared) == sorted(MODELS[game].options())
 
 
 def games():
