@@ -160,6 +160,12 @@ class _Commands(TyperGroup):
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
         formatter.write(f"\n{DOCS}\n")
 
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        if args[0] not in COMMANDS:
+            right = sentences.nearest(args[0], list(COMMANDS))
+            raise OptionError(f"unknown command '{sentences.shorten(args[0], 60)}'; {right}")
+        return super().resolve_command(ctx, args)
+
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         if cmd_name not in COMMANDS:
             return None
@@ -295,33 +301,44 @@ def _usage(error: Exception, arguments: list[str]) -> int:
             raise error
         print(f"luckbase: {fault}", file=sys.stderr)
         return 2
-    if hasattr(error, "possibilities"):  # click suggests names that are not similar
-        name, possible = str(getattr(error, "option_name", "")), error.possibilities or ()
-        error.possibilities = get_close_matches(name, possible, cutoff=sentences.CLOSE)
-    message = " ".join(show().split()) + _right_way(error, arguments)
-    print(f"luckbase: {message}", file=sys.stderr)
+    print(f"luckbase: {_sentence(error, arguments)}", file=sys.stderr)
     return int(getattr(error, "exit_code", 2)) or 2
 
 
-def _right_way(error: Any, arguments: list[str]) -> str:
-    """Return a clause with the correct form: an example if an argument is missing, or a field or an
-    option of the board if the command has no such option; otherwise ""."""
-    if type(error).__name__ == "MissingParameter":
-        return f" For example: {error.ctx.command.examples[0]}"
-    name = str(getattr(error, "option_name", ""))
-    if not name or len(arguments) < 2:
-        return ""
+def _sentence(error: Any, arguments: list[str]) -> str:
+    """Return a sentence for wrong usage, as found by click: the name, and what would be right."""
+    kind, message = type(error).__name__, " ".join(error.format_message().split())
+    command = [word for word in arguments[:1] if word in COMMANDS]
+    listed = f"{shlex.join([program(), *command, '--help'])} lists the options"
+    if kind == "MissingParameter":
+        name = (error.param.metavar if error.param.metavar else error.param.opts[0]).split()[0]
+        return f"{name.rstrip('.')} is missing; for example: {error.ctx.command.examples[0]}"
+    if kind == "NoSuchOption":
+        return f"unknown option {error.option_name}; {_right_option(error, arguments) or listed}"
+    if kind == "BadOptionUsage":
+        return f"{error.option_name}: its value is missing; {listed}"
+    if extra := re.fullmatch(r"Got unexpected extra argument(?:s|\(s\))? \((.*)\)", message):
+        return f"unexpected argument '{sentences.shorten(extra[1], 60)}'; {listed}"
+    return message
+
+
+def _right_option(error: Any, arguments: list[str]) -> str:
+    """Return a clause for an unknown option: the field or option of the board of this name, or a
+    similar option; otherwise ""."""
+    name = error.option_name
     word = name.lstrip("-").replace("-", "_")
     value = dict(pairwise(arguments)).get(name, "VALUE")
-    with suppress(LuckbaseError):
+    with suppress(LuckbaseError, IndexError):
         from luckbase.solver.game.game import load_game
 
         board = luckbase.load_board(arguments[1])
         if word in type(board).options():
-            return f"; write --set {word}={value}"
+            return f"write --set {word}={value}"
         if word in load_game(board).fields.names:
-            return f"; write {word}={value}"
-    return ""
+            return f"write {word}={value}"
+    options = [option for each in error.ctx.command.params for option in each.opts]
+    similar = get_close_matches(name, options, n=1, cutoff=sentences.CLOSE)
+    return f"did you mean {similar[0]}?" if similar else ""
 
 
 def _again(arguments: list[str]) -> str:

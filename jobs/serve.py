@@ -15,8 +15,6 @@ from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from luckbase.jobs import app, terminal
 from luckbase.solver import sentences
 from luckbase.solver.errors import MissingTableError, OptionError, need
@@ -30,6 +28,7 @@ if TYPE_CHECKING:
 
 WAITING = 128
 """Number of connections that may wait to be accepted."""
+MAX_PORT = 65_535
 CONNECTIONS = 2_000
 """Number of open connections and running requests; further requests get 503."""
 
@@ -43,9 +42,7 @@ def serve(
             "[TABLE|BOARD|FOLDER...]",
         ),
     ] = None,
-    port: Annotated[
-        int, typer.Option(metavar="N", min=0, max=65535, help="Port; 0 for any free port.")
-    ] = 8714,
+    port: Annotated[int, Help("Port; 0 for any free port.", "N", 0)] = 8714,
     no_open: Annotated[bool, Help("Do not open the browser.")] = False,
     host: Annotated[
         str, Help("Listen at this address of the machine, so that other machines can connect.", "H")
@@ -58,6 +55,8 @@ def serve(
 
     It writes no files. Only this machine can connect, unless you give --host. Press Ctrl+C to end
     it."""
+    if port > MAX_PORT:
+        raise OptionError(f"--port: {port} is too large; expected at most {MAX_PORT}")
     need("serve", "jinja2", "starlette", "uvicorn", "vl_convert", extra="web")
     pool = pool_of(tables or [], results, app.read_settings(settings))
     listener = listen(host, port)
