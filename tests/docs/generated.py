@@ -91,7 +91,7 @@ def charts(name):
 
 
 def options(names):
-    """The options of a board's game; of ``pig/race,skunk/seed`` without those equal in the second."""
+    """The options of a board's game; ``pig/race,skunk/seed``: without those of the second."""
     first, *others = map(option_rows, names.split(","))
     rows = [row for row in first if not any(row in each for each in others)]
     return table("| option | values | default | meaning |", rows)
