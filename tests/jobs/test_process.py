@@ -163,9 +163,7 @@ def test_a_stdout_that_can_not_be_written_is_blamed_and_not_the_results(results,
     with open("/dev/full", "wb") as full:
         code, err = command(*what, "--results", results, out=full.fileno())
     assert code == 1
-    assert err == (
-        "luckbase: stdout: cannot write the output: No space left on device\n"
-    )
+    assert err == ("luckbase: stdout: cannot write the output: No space left on device\n")
 
 
 @contextmanager
