@@ -80,7 +80,7 @@ def pool_of(names: Sequence[str], results: Path, settings: Mapping[str, str]) ->
     from luckbase.cluster.answers.find import find_table, tables_below, tables_of
     from luckbase.cluster.store.storage import place_of
     from luckbase.jobs.web.pool import TablePool
-    from luckbase.solver.board.file import meant, read_board
+    from luckbase.solver.board.file import read_board, suggestion
 
     if settings and not any(place_of(name).is_file() for name in names):
         raise OptionError(f"--set: {next(iter(settings))} is an option of a board; name a board")
@@ -90,7 +90,7 @@ def pool_of(names: Sequence[str], results: Path, settings: Mapping[str, str]) ->
         if path.is_dir():
             finders.append(partial(tables_below, path))
         elif not path.exists():
-            raise OptionError(f"{name}: no such table, board file or folder{meant(path)}")
+            raise OptionError(f"{name}: no such table, board file or folder{suggestion(path)}")
         elif settings:
             location = find_table(name, results, dict(settings))
             finders.append(partial(tables_below, location.path))

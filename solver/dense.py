@@ -57,7 +57,7 @@ def check_tiers(layout: FullTable[Any]) -> None:
 
 
 def _wrong(layout: FullTable[Any], tier: str, why: str) -> GameError:
-    return GameError(f"{registry.said(layout.game.board.game)}: tier {tier} {why}")
+    return GameError(f"{registry.author_name(layout.game.board.game)}: tier {tier} {why}")
 
 
 def never() -> bool:

@@ -40,7 +40,7 @@ from luckbase.cluster.store.storage import is_uri, place_of, results_of, storage
 from luckbase.cluster.store.writer import check_identity, damaged_files, read_manifest
 from luckbase.solver import sentences
 from luckbase.solver.board import registry
-from luckbase.solver.board.file import differences, meant, name_of, read_board
+from luckbase.solver.board.file import differences, name_of, read_board, suggestion
 from luckbase.solver.board.model import (
     Board,
     changed_options,
@@ -177,7 +177,7 @@ def find_tables(name: str, results: Path, settings: dict[str, str]) -> list[Tabl
         return [TableMatch(each, by_board=False) for each in below or [path]]
     if not path.exists():
         first = on_command_line("; name a board first, such as pig/race; luckbase info lists them")
-        raise OptionError(f"{name}: no such table or board file{meant(path) or first}")
+        raise OptionError(f"{name}: no such table or board file{suggestion(path) or first}")
     board = read_board(path, settings)
     tables = tables_on_grids(board, results, settings)
     if not tables:
@@ -282,7 +282,7 @@ def _new_version(game: str, before: int, now: int) -> str:
     """Return the sentence for a changed version of a game's rules. The version of a game in a
     user's file contains a hash of the file."""
     if max(before, now) >> 32:
-        return f"{registry.said(game)} has changed"
+        return f"{registry.author_name(game)} has changed"
     return f"version {before} of the rules has become {now}"
 
 

@@ -38,7 +38,7 @@ from luckbase.cluster.store.provenance import RESULTS, is_its_start
 from luckbase.cluster.store.storage import is_special, is_uri, place_of, storage_at
 from luckbase.cluster.store.writer import BEATS, Writer, is_ours, read_manifest, writers_in
 from luckbase.solver import sentences
-from luckbase.solver.board.file import meant, path_of, read_board, read_boards
+from luckbase.solver.board.file import path_of, read_board, read_boards, suggestion
 from luckbase.solver.board.model import rules_identity
 from luckbase.solver.errors import (
     FencedError,
@@ -139,7 +139,7 @@ class _Scope:
         sources = [file for files in self.files.values() for file in files]
         for name in self.places:
             if name not in existing and not any(_below(file, name) for file in sources):
-                near = meant(Path(name))
+                near = suggestion(Path(name))
                 raise OptionError(f"{name}: no such table, board file or folder of boards{near}")
 
     def tables(self) -> list[Path]:

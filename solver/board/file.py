@@ -43,8 +43,8 @@ def as_words(options: Mapping[str, object]) -> dict[str, str]:
 
 
 def read_board(path: Path, settings: Mapping[str, str] = {}) -> Board:
-    """Return the board of a file, or that of its finest grid. Arguments and errors are those of
-    `read_boards`."""
+    """Return the board of a file, or the board of its finest grid. Arguments and errors are the
+    same as in `read_boards`."""
     return next(read_boards(path, settings))
 
 
@@ -91,8 +91,8 @@ def _read(
         with suppress(_Fault):  # without the settings it is valid
             is_setting = _validated(model, name, data) is not None
     if is_setting:
-        said = " ".join(setting(name, shorten(text, 30)) for name, text in settings.items())
-        raise OptionError(f"{where} with {said}: {sentence}")
+        shown = " ".join(setting(name, shorten(text, 30)) for name, text in settings.items())
+        raise OptionError(f"{where} with {shown}: {sentence}")
     raise BoardError(f"{where}: {sentence}")
 
 
@@ -117,12 +117,12 @@ def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
         model = _model(new)
     except _Fault:
         model = Board
-    return [f"{model.place(at)}: {change}" for at, change in _changes(old, new, ())]
+    return [f"{model.place(location)}: {change}" for location, change in _changes(old, new, ())]
 
 
 def _grids(model: type[Board], data: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return each [[grid]] of a file's data, the finest first; none if it has none. Raises _Fault
-    for what is no grid. The values are checked later, as options."""
+    """Return each [[grid]] of a file's data, the finest first. Raises _Fault for an invalid grid.
+    The values are checked later, as options."""
     if not model.grid or "grid" not in data:
         return []
     grids, unit, units = data["grid"], model.grid[0], list[int]()
@@ -142,16 +142,15 @@ def _grids(model: type[Board], data: Mapping[str, Any]) -> list[dict[str, Any]]:
     for option in model.grid:
         *sections, key = map(str, model.options()[option])
         if key in reduce(_section, sections, data):
-            raise _Fault("each [[grid]] says it; leave it out here", (), option)
+            raise _Fault("each [[grid]] sets it; leave it out here", (), option)
     return sorted(grids, key=lambda grid: grid[unit])
 
 
 def _grids_meant(
     model: type[Board], grids: list[dict[str, Any]], settings: Mapping[str, str], where: str
 ) -> list[dict[str, Any]]:
-    """Return the grids that settings mean: all of them, or the one of the unit that they name; an
-    empty grid if the file has none. Raises OptionError if they do not say of which grid they
-    are."""
+    """Return the grids that settings select: all grids, or the grid whose unit they name; an empty
+    grid if the file has none. Raises OptionError if the settings fit several grids."""
     if not grids:
         return [{}]
     unit = model.grid[0]
@@ -171,8 +170,8 @@ def _with_grid(
     model: type[Board], data: Mapping[str, Any], grid: Mapping[str, Any],
     settings: Mapping[str, str],
 ) -> Mapping[str, Any]:  # fmt: skip
-    """Return a file's data with the options of a grid in their sections. If settings say how far
-    its table goes, the grid's options after the first of these are left out."""
+    """Return a file's data with the options of a grid in their sections. If settings set the reach
+    of its table, the grid's options after the first of these are left out."""
     for option in model.grid:
         if option in settings and option != model.grid[0]:
             break
@@ -188,7 +187,7 @@ def _section(data: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 
 
 def _with_value(data: Mapping[str, Any], location: Location, value: Any) -> dict[str, Any]:
-    """Return a file's data with a value at a location. A section that is none stays as it is:
+    """Return a file's data with a value at a location. An invalid section stays unchanged, because
     validation reports it."""
     name, *below = map(str, location)
     if not below:
@@ -259,7 +258,7 @@ def _validated(model: type[Board], name: str, data: Mapping[str, Any]) -> Board:
 
 
 def sentence_of(error: Mapping[str, Any]) -> str:
-    """Return our sentence for one of a `ValidationError`'s errors."""
+    """Return our sentence for an error in a `ValidationError`."""
     context = error.get("ctx", {})
     if error["type"] == "board":
         return str(context["sentence"])
@@ -300,11 +299,11 @@ def _unknown_key(model: type[Board], location: Location) -> str:
     return f"unknown key {show(key)}; {nearest(key, known)}"
 
 
-def _changes(old: object, new: object, at: Location) -> Iterable[tuple[Location, str]]:
+def _changes(old: object, new: object, location: Location) -> Iterable[tuple[Location, str]]:
     """Yield the locations where two canonical values differ, and how, in the order of keys."""
     if isinstance(old, Mapping) and isinstance(new, Mapping):
         for key in sorted({*old, *new}, key=in_order):
-            inner = (*at, key)
+            inner = (*location, key)
             if key in old and key in new:
                 yield from _changes(old[key], new[key], inner)
             elif isinstance(new.get(key, old.get(key)), Mapping):
@@ -315,9 +314,9 @@ def _changes(old: object, new: object, at: Location) -> Iterable[tuple[Location,
                 yield inner, f"was {show(old[key])}, now missing"
     elif isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
         for number, (before, after) in enumerate(zip(old, new, strict=True)):
-            yield from _changes(before, after, (*at, number))
+            yield from _changes(before, after, (*location, number))
     elif old != new or type(old) is not type(new):
-        yield at, f"was {show(old)}, now {show(new)}"
+        yield location, f"was {show(old)}, now {show(new)}"
 
 
 @cache
@@ -327,9 +326,8 @@ def packaged() -> tuple[str, ...]:
 
 
 def located(name: str | os.PathLike[str]) -> Path:
-    """Return the path that a person means: the one that they wrote if it exists, else that of the
-    packaged board of this name, ``pig/race`` or ``race`` if no other has it, else what they
-    wrote."""
+    """Return the path that a name means: an existing file or folder, otherwise the packaged board
+    of this name (``pig/race``, or ``race`` if only one game has it), otherwise the same path."""
     path = Path(name)
     if os.path.exists(path):
         return path
@@ -344,20 +342,20 @@ def name_of(path: str | os.PathLike[str]) -> str:
     return f"{path.parent.name}/{path.stem}" if path.parent.parent == BOARDS else str(path)
 
 
-def meant(path: Path) -> str:
+def suggestion(path: Path) -> str:
     """Return a clause naming the packaged boards that a missing path may mean, or ""."""
     if path.as_posix() in {name.partition("/")[0] for name in packaged()}:
-        near = [name for name in packaged() if name.startswith(f"{path.as_posix()}/")]
+        similar = [name for name in packaged() if name.startswith(f"{path.as_posix()}/")]
     else:
-        whole = "/".join(path.with_suffix("").parts[-2:])
-        near = [name for name in packaged() if name == whole]
-        near = near or get_close_matches(whole, packaged(), n=1, cutoff=0.8)
-        near = near or [name for name in packaged() if name.endswith(f"/{path.stem}")]
-    if not near:
+        wanted = "/".join(path.with_suffix("").parts[-2:])
+        similar = [name for name in packaged() if name == wanted]
+        similar = similar or get_close_matches(wanted, packaged(), n=1, cutoff=0.8)
+        similar = similar or [name for name in packaged() if name.endswith(f"/{path.stem}")]
+    if not similar:
         return ""
-    *others, last = near
-    said = f"{', '.join(others)} or {last}, boards" if others else f"{last}, a board"
-    return f"; did you mean {said} that luckbase brings?"
+    *first_names, last = similar
+    names = f"{', '.join(first_names)} or {last}, boards" if first_names else f"{last}, a board"
+    return f"; did you mean {names} of luckbase?"
 
 
 def path_of(name: str | os.PathLike[str]) -> Path:
@@ -423,22 +421,22 @@ def open_regular(path: str | os.PathLike[str], flags: int) -> int:
 def _sibling(path: Path) -> str:
     """Return a clause that names board files which a missing path may mean, or "".
 
-    Preferred are a file with a similar name beside it, then packaged boards, then all files beside
-    it if they are few.
+    It prefers a file with a similar name in the same folder, then packaged boards, then all files
+    in the folder if they are few.
     """
     if ":/" in str(path):
         return "; expected a board file on this machine"
     try:
         files = sorted(filter(Path.exists, path.parent.glob("*.toml")))  # skip broken links
-        beside = {file.stem: file for file in files}
+        siblings = {file.stem: file for file in files}
     except (OSError, ValueError):
         return ""
-    close = get_close_matches(path.stem, beside, n=1, cutoff=0.8)
+    close = get_close_matches(path.stem, siblings, n=1, cutoff=0.8)
     if close:
-        return f"; did you mean {show_path(beside[close[0]])}?"
-    if said := meant(path):
-        return said
-    boards = [file.name for file in beside.values() if len(beside) <= FEW and _is_board(file)]
+        return f"; did you mean {show_path(siblings[close[0]])}?"
+    if clause := suggestion(path):
+        return clause
+    boards = [file.name for file in siblings.values() if len(siblings) <= FEW and _is_board(file)]
     return f"; the board files there are {', '.join(boards)}" if boards else ""
 
 

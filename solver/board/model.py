@@ -72,10 +72,10 @@ class Board(Section):
     """
 
     reach: ClassVar[frozenset[str]] = frozenset()
-    """Options that say how far a table goes and change no payoff."""
+    """Options that set the reach of a table and change no payoff."""
     grid: ClassVar[tuple[str, ...]] = ()
     """Options that each [[grid]] of a board file sets: first the unit to which amounts are rounded,
-    then how far the table of that unit goes. Empty if boards of the game have no grids."""
+    then the reach of that table. Empty if boards of the game have no grids."""
 
     game: str
     name: str  # the stem of the file; not a key in it
@@ -207,8 +207,8 @@ def rules_identity(game: _OnBoard) -> str:
 
 
 def changed_options(board: Board) -> dict[str, Any]:
-    """The options that are not at their game's defaults, by name, and always the unit of a grid;
-    those of reach left out."""
+    """Return the options by name that differ from their defaults, and always the unit of a grid.
+    Options of reach are left out."""
     changed = {
         option: value for option, (value, field) in options_of(board).items()
         if option not in type(board).reach

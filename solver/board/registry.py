@@ -122,8 +122,8 @@ def is_here(name: str) -> bool:
     return name not in entries and name in _here()
 
 
-def said(name: str) -> str:
-    """Return the name by which an author knows a game: its file, or its name."""
+def author_name(name: str) -> str:
+    """Return a game's name for its author: its file, or ``game NAME``."""
     file = entries[name].file if name in entries else None
     return f"game {name}" if file is None else Path(file.path).name
 

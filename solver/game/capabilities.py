@@ -533,7 +533,7 @@ def rounding(layout: FullTable[Any]) -> float:
     known = layout.game.known_range
     if known is None and layout.payoff_type is not np.float64:
         raise GameError(
-            f"{registry.said(layout.game.board.game)}: a table of payoffs in float32 needs "
+            f"{registry.author_name(layout.game.board.game)}: a table of payoffs in float32 needs "
             "Rules(payoff_range=(least, most)), which bounds their rounding"
         )
     largest = max(abs(bound) for bound in known or (1.0,))

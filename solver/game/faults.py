@@ -41,7 +41,7 @@ def fault_at(game: Game, state: Ints, error: Exception | None = None) -> GameErr
     if error is not None:
         line = _line_at(game, state)
         why = f"at {game.say(state)}: {type(error).__name__}: {str(error) or _counts(game)}"
-        return GameError(f"{registry.said(game.board.game)}{line}: {why}")
+        return GameError(f"{registry.author_name(game.board.game)}{line}: {why}")
     copied = state.copy()
     n = int(game.transition(game.numbers, copied, room))
     if (copied != state).any():
@@ -201,4 +201,4 @@ def _range(game: Game) -> str:
 
 def broken(game: Game, state: Ints, why: str, action: str = "") -> GameError:
     at = game.say(state) + (f", action '{action}'" if action else "")
-    return GameError(f"{registry.said(game.board.game)}: at {at}: {why}")
+    return GameError(f"{registry.author_name(game.board.game)}: at {at}: {why}")

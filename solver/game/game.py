@@ -285,7 +285,7 @@ class Game:
         return [(chance, np.frombuffer(key, np.int64).copy()) for key, chance in ordered]
 
     def _breaks(self, said: str) -> GameError:
-        return GameError(f"{registry.said(self.board.game)}: {said}")
+        return GameError(f"{registry.author_name(self.board.game)}: {said}")
 
     def needed_start(self) -> Ints:
         """Return `start()`. Raises OptionError if there is none."""
@@ -418,7 +418,7 @@ def _rules(entry: registry.Entry, board: Board) -> Rules:
         if registry.is_here(board.game):
             raise
         file = entry.file.path if entry.file else inspect.getfile(entry.make)  # type: ignore[arg-type]
-        raise GameError(registry.said(board.game) + fault_in(Path(file), error)) from None
+        raise GameError(registry.author_name(board.game) + fault_in(Path(file), error)) from None
     return replace(rules, version=(rules.version << 32) + entry.stamp) if entry.stamp else rules
 
 

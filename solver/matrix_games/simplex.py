@@ -119,14 +119,14 @@ def undominated(a, rows, columns, keep_rows, keep_columns):
 @typed(types.void(_f2, _n, _n, _f2, _n, _n))
 def pivot(t, m, n, labels, p, q):
     """Exchange the variables of row p and column q of the tableau (m + 1, n + 1), in place."""
-    inverse, one = 1.0 / t[p, q], np.uint64(1)
+    inverse, unit = 1.0 / t[p, q], np.uint64(1)
     m, n, p, q = np.uint64(m), np.uint64(n), np.uint64(p), np.uint64(q)
-    for c in range(n + one):
+    for c in range(n + unit):
         t[p, c] *= inverse
-    for r in range(m + one):
+    for r in range(m + unit):
         if r != p:
             f = t[r, q]
-            for c in range(n + one):
+            for c in range(n + unit):
                 t[r, c] -= f * t[p, c]
             t[r, q] = -f * inverse
     t[p, q] = inverse
@@ -145,13 +145,13 @@ def tableau(a, m, n, t, labels):
     p = q = 0
     lowest = np.inf
     for c in range(n):
-        at, best = 0, -np.inf
+        lowest_row, best = 0, -np.inf
         for r in range(m):
             t[r, c] = a[r, c] + 1.0
             if t[r, c] > best:
-                best, at = t[r, c], r
+                best, lowest_row = t[r, c], r
         if best < lowest:
-            lowest, p, q = best, at, c
+            lowest, p, q = best, lowest_row, c
         t[m, c], labels[1, c] = 1.0, c
     for r in range(m):
         t[r, n], labels[0, r] = 1.0, n + r
@@ -336,8 +336,8 @@ def solve(batch: NDArray[np.float64]) -> Solutions:
     """
     games = np.ascontiguousarray(batch, np.float64)
     if games.ndim != 3 or not all(1 <= side <= MAX_SIDE for side in games.shape[1:]):
-        said = f"expected (n, rows, columns), 1 to {MAX_SIDE}"
-        raise ValueError(f"games of shape {games.shape}; {said}")
+        expected = f"expected (n, rows, columns), 1 to {MAX_SIDE}"
+        raise ValueError(f"games of shape {games.shape}; {expected}")
     if not np.all(np.abs(games) <= LARGEST):
         raise ValueError(f"an entry is not a number between -{LARGEST:g} and {LARGEST:g}")
     n, rows, columns = games.shape

@@ -80,7 +80,7 @@ def weights_of(size):  # noqa: C901  # the steps of `weights`
     t = size - 1  # the reference
 
     @typed
-    def at(i, j):
+    def entry(i, j):
         return _BLOCK + np.uint64((i * size + j) * LANES)
 
     @typed
@@ -88,39 +88,39 @@ def weights_of(size):  # noqa: C901  # the steps of `weights`
         fine = _0
         for lane in range(w & W):
             # The block becomes D, with the right sides of y and x as last column and last row.
-            corner = f[at(t, t) + lane]
+            corner = f[entry(t, t) + lane]
             for k in range(t):
-                f[at(k, t) + lane] = corner - f[at(k, t) + lane]
-                f[at(t, k) + lane] = corner - f[at(t, k) + lane]
+                f[entry(k, t) + lane] = corner - f[entry(k, t) + lane]
+                f[entry(t, k) + lane] = corner - f[entry(t, k) + lane]
             for i in range(t):
                 for j in range(t):
-                    f[at(i, j) + lane] += f[at(t, j) + lane] + f[at(i, t) + lane] - corner
+                    f[entry(i, j) + lane] += f[entry(t, j) + lane] + f[entry(i, t) + lane] - corner
             # Elimination leaves 1 / pivot on the diagonal and the factors below it.
             for k in range(t):
-                inverse = 1.0 / f[at(k, k) + lane]
-                f[at(k, k) + lane] = inverse
+                inverse = 1.0 / f[entry(k, k) + lane]
+                f[entry(k, k) + lane] = inverse
                 for i in range(k + 1, size):
-                    factor = f[at(i, k) + lane] * inverse
-                    f[at(i, k) + lane] = factor
+                    factor = f[entry(i, k) + lane] * inverse
+                    f[entry(i, k) + lane] = factor
                     for j in range(k + 1, size):
-                        f[at(i, j) + lane] -= factor * f[at(k, j) + lane]
+                        f[entry(i, j) + lane] -= factor * f[entry(k, j) + lane]
             # Substitution turns the last row into x and the last column into y.
             x_last = y_last = 1.0
             for back in range(t):
                 k = t - 1 - back
-                x, y = f[at(t, k) + lane], f[at(k, t) + lane]
+                x, y = f[entry(t, k) + lane], f[entry(k, t) + lane]
                 for i in range(k + 1, t):
-                    x -= f[at(i, k) + lane] * f[at(t, i) + lane]
-                    y -= f[at(k, i) + lane] * f[at(i, t) + lane]
-                y *= f[at(k, k) + lane]
-                f[at(t, k) + lane], f[at(k, t) + lane] = x, y
+                    x -= f[entry(i, k) + lane] * f[entry(t, i) + lane]
+                    y -= f[entry(k, i) + lane] * f[entry(i, t) + lane]
+                y *= f[entry(k, k) + lane]
+                f[entry(t, k) + lane], f[entry(k, t) + lane] = x, y
                 x_last -= x
                 y_last -= y
             least, sum_x, sum_y = min(x_last, y_last), max(0.0, x_last), max(0.0, y_last)
             f[_X + np.uint64(t * LANES) + lane] = -sum_x
             f[_Y + np.uint64(t * LANES) + lane] = sum_y
             for k in range(t):
-                x, y = f[at(t, k) + lane], f[at(k, t) + lane]
+                x, y = f[entry(t, k) + lane], f[entry(k, t) + lane]
                 least = min(least, min(x, y))
                 x, y = max(0.0, x), max(0.0, y)
                 f[_X + np.uint64(k * LANES) + lane] = -x
@@ -153,15 +153,15 @@ def best_payoff_of(size, step, weights, best):
     y0, y1, y2, y3, y4, y5, y6, y7 = (weights + np.uint64(k * LANES) for k in range(8))
 
     @typed
-    def payoff(a, f, p, at, lane):
-        at += lane
-        total = a[p[0] + at] * f[y0 + lane] + a[p[1] + at] * f[y1 + lane]
+    def payoff(a, f, p, start, lane):
+        start += lane
+        total = a[p[0] + start] * f[y0 + lane] + a[p[1] + start] * f[y1 + lane]
         if size > 2:
-            total += a[p[2] + at] * f[y2 + lane] + a[p[3] + at] * f[y3 + lane]
+            total += a[p[2] + start] * f[y2 + lane] + a[p[3] + start] * f[y3 + lane]
         if size > 4:
-            total += a[p[4] + at] * f[y4 + lane] + a[p[5] + at] * f[y5 + lane]
+            total += a[p[4] + start] * f[y4 + lane] + a[p[5] + start] * f[y5 + lane]
         if size > 6:
-            total += a[p[6] + at] * f[y6 + lane] + a[p[7] + at] * f[y7 + lane]
+            total += a[p[6] + start] * f[y6 + lane] + a[p[7] + start] * f[y7 + lane]
         return total
 
     @typed
@@ -169,11 +169,11 @@ def best_payoff_of(size, step, weights, best):
         for lane in range(w & W):
             f[best + lane] = -np.inf
         for first in range(_0, count, _4):
-            at = min(first, count - _4) * step
+            start = min(first, count - _4) * step
             for lane in range(w & W):
-                p0, p1 = payoff(a, f, p, at, lane), payoff(a, f, p, at + step, lane)
-                p2 = payoff(a, f, p, at + step + step, lane)
-                p3 = payoff(a, f, p, at + step + step + step, lane)
+                p0, p1 = payoff(a, f, p, start, lane), payoff(a, f, p, start + step, lane)
+                p2 = payoff(a, f, p, start + step + step, lane)
+                p3 = payoff(a, f, p, start + step + step + step, lane)
                 top = max(max(p0, p1), max(p2, p3))
                 f[best + lane] = 0.0 + max(f[best + lane], top)
 
@@ -255,19 +255,19 @@ def collect(z, to, weights, labels, count, low, size):
 
     The variable of the greatest weight comes last, followed by zeros. Returns how many there are.
     """
-    found, best = _0, _0
+    support, best = _0, _0
     for i in range(np.uint64(MAX_SIDE)):
         z[to + i] = _0
     for i in range(count):
         variable = np.int64(labels[i]) - low
         if 0 <= variable < size:
-            z[to + found] = np.uint64(variable)
+            z[to + support] = np.uint64(variable)
             if weights[variable] > weights[z[to + best]]:
-                best = found
-            found += _1
-    last = to + found - _1
+                best = support
+            support += _1
+    last = to + support - _1
     z[to + best], z[last] = z[last], z[to + best]
-    return found
+    return support
 
 
 @typed

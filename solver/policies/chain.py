@@ -148,18 +148,18 @@ def expand_profile(
     if known is not None:
         paid, is_known = known(states)
         payoffs[is_known], over = paid[is_known], over | is_known
-    owner, at = action_starts(edges)
-    bounds = np.searchsorted(owner[at], np.arange(len(states) + 1))
+    owner, starts = action_starts(edges)
+    bounds = np.searchsorted(owner[starts], np.arange(len(states) + 1))
     several = (np.diff(bounds) > 1) & ~over
     jointly = (edges.kinds == SIMULTANEOUS) & ~over
     takers = np.where(jointly, JOINTLY, np.where(edges.kinds == DECISION, edges.actors, -1))
     actors = np.where(several, takers, -1)
-    chosen, choices = np.ones(len(at)), edges.actions[at]
+    chosen, choices = np.ones(len(starts)), edges.actions[starts]
     for player, decide in enumerate(deciders):
         deciding = np.flatnonzero(several & (takers == player))
         if decide is None or not len(deciding):
             continue
-        listed = [edges.actions[at[bounds[x] : bounds[x + 1]]] for x in deciding]
+        listed = [edges.actions[starts[bounds[x] : bounds[x + 1]]] for x in deciding]
         for x, taken in zip(deciding, decide(game, player, states[deciding], listed), strict=True):
             chosen[bounds[x] : bounds[x + 1]] = taken
             choices[bounds[x] : bounds[x + 1]] = MIXED
@@ -167,9 +167,9 @@ def expand_profile(
         both = np.flatnonzero(jointly)
         spans = [slice(bounds[x], bounds[x + 1]) for x in both]
         takers[both] = _fix_jointly(game, deciders, states[both], spans, chosen, choices)
-    group = np.searchsorted(at, np.arange(len(owner)), side="right") - 1
-    nobody = (edges.kinds == CHANCE) & (edges.actors < 0)
-    actions = np.where(nobody[owner], -1, edges.actions)  # chance takes no player's action
+    group = np.searchsorted(starts, np.arange(len(owner)), side="right") - 1
+    no_actor = (edges.kinds == CHANCE) & (edges.actors < 0)
+    actions = np.where(no_actor[owner], -1, edges.actions)  # chance takes no player's action
     weights: Floats = edges.weights * chosen[group]
     kept = np.flatnonzero((weights > 0) & ~over[owner])
     if jointly.any():  # edges of one choice must be consecutive
@@ -200,13 +200,13 @@ def _fix_jointly(
         None if decide is None else decide(game, player, states, [s[player] for s in sides])
         for player, decide in enumerate(deciders[:2])
     ]
-    free = [player for player, own in enumerate(chances) if own is None]
+    free = [player for player, chance in enumerate(chances) if chance is None]
     if len(free) == 2:
         return np.full(len(states), JOINTLY)
     for i, g in enumerate(spans):
         rows, columns = (
-            np.ones(len(side)) if own is None else own[i]
-            for side, own in zip(sides[i], chances, strict=True)
+            np.ones(len(side)) if chance is None else chance[i]
+            for side, chance in zip(sides[i], chances, strict=True)
         )
         chosen[g] = np.outer(rows, columns).ravel()
         choices[g] = np.divmod(choices[g], JOINT)[free[0]] if free else MIXED

@@ -62,13 +62,17 @@ def following(solved: Graph | SolvedChain) -> Decider:
 
     def decide(game: Game, player: int, states: Ints, actions: list[Ints]) -> list[Floats]:
         best = solved.best[solved.look_up(pack_all(game.strides, np.ascontiguousarray(states)))]
-        answers = [(own == b).astype(np.float64) for own, b in zip(actions, best, strict=True)]
+        answers = [
+            (available == b).astype(np.float64) for available, b in zip(actions, best, strict=True)
+        ]
         joint_states = np.flatnonzero(best == MIXED)
         for part in range(0, len(joint_states), PIECE):
-            at = joint_states[part : part + PIECE]
-            edges = expand(game, states[at])
+            piece = joint_states[part : part + PIECE]
+            edges = expand(game, states[piece])
             below = solved.values[solved.look_up(pack_all(game.strides, edges.children))]
-            for x, strategy in zip(at, strategies_of(evaluate(edges, below), player), strict=True):
+            for x, strategy in zip(
+                piece, strategies_of(evaluate(edges, below), player), strict=True
+            ):
                 answers[x] = strategy
         return answers
 
@@ -211,30 +215,30 @@ _EDGES = tuple_type(_Edges, _i1, _n1, _n1, _f1, _f2)
 
 
 @njit(types.void(_f1, types.uint64, types.int64, _i1))
-def _draw_starts(cumulated, seed, start, at):
+def _draw_starts(cumulated, seed, start, states):
     """Draw the start of each game, numbered from `start`: step 0 of its random numbers."""
-    for i in range(at.size):
+    for i in range(states.size):
         stream = mix(seed + np.uint64(start + i) * np.uint64(0x9E3779B97F4A7C15))
-        at[i] = pick(cumulated, 0, cumulated.size - 1, stream, 0)
+        states[i] = pick(cumulated, 0, cumulated.size - 1, stream, 0)
 
 
 @njit(types.void(_EDGES, types.uint64, types.int64, _i1, _i1, _f2, types.int64))
-def _advance(edges, seed, start, at, steps, returns, max_steps):
+def _advance(edges, seed, start, states, steps, returns, max_steps):
     """Play each game, numbered from `start`, up to a state that is terminal or not expanded.
 
-    It also stops after `max_steps` steps. at, steps, returns: modified in place.
+    It also stops after `max_steps` steps. states, steps, returns: modified in place.
     """
     first, size, children, cumulated, rewards = edges
-    for i in range(at.size):
+    for i in range(states.size):
         stream = mix(seed + np.uint64(start + i) * np.uint64(0x9E3779B97F4A7C15))
-        x, step = at[i], steps[i]
+        x, step = states[i], steps[i]
         while size[x] > 0 and step < max_steps:
             step += 1
             edge = pick(cumulated, first[x], first[x] + size[x] - 1, stream, step)
             for p in range(rewards.shape[1]):
                 returns[i, p] += rewards[edge, p]
             x = children[edge]
-        at[i], steps[i] = x, step
+        states[i], steps[i] = x, step
 
 
 @dataclass(frozen=True)
@@ -310,21 +314,21 @@ class _Plays:
     ) -> None:  # fmt: skip
         n, self.players = stop - start, players
         self.seed, self.start = np.uint64(mix(np.uint64(seed & (2**64 - 1)))), start
-        self.at, self.steps = np.full(n, roots[0], np.int64), np.zeros(n, np.int64)
+        self.states, self.steps = np.full(n, roots[0], np.int64), np.zeros(n, np.int64)
         if len(roots) > 1:
-            _draw_starts(np.cumsum(chances), self.seed, start, self.at)
-            self.at = roots[self.at]
+            _draw_starts(np.cumsum(chances), self.seed, start, self.states)
+            self.states = roots[self.states]
         self.returns = np.zeros((n, edges.rewards.shape[1]))
 
     def advance(self, edges: _Edges) -> None:
         """Play as far as the chain is expanded. Raises StateError if a play does not end."""
-        _advance(edges, self.seed, self.start, self.at, self.steps, self.returns, MAX_STEPS)
+        _advance(edges, self.seed, self.start, self.states, self.steps, self.returns, MAX_STEPS)
         if (self.steps >= MAX_STEPS).any():
             raise StateError(f"with these agents a play goes on for {MAX_STEPS:,} steps or more")
 
     def totals(self, payoffs: Floats) -> Floats:
         """Return the returns and numbers of each finished game: (n, players + ends + events)."""
-        ends, players = payoffs[self.at], self.players
+        ends, players = payoffs[self.states], self.players
         paid = self.returns[:, :players] + ends[:, :players]
         return np.hstack([paid, ends[:, players:], self.returns[:, players:]])
 
@@ -419,15 +423,15 @@ def simulate(
                        begins.chances)  # fmt: skip
         while True:
             plays.advance(visited.edges)
-            new = np.unique(plays.at)
+            new = np.unique(plays.states)
             new = new[visited.edges.size[new] < 0]
             if not len(new):
                 break
             if visited.count > MAX_EDGES:  # begin again from the current states
-                keys = visited.numbering.keys_at(plays.at)
+                keys = visited.numbering.keys_at(plays.states)
                 visited = _Expanded(game, deciders, counters, known)
-                plays.at = visited.enter(keys)
-                new = np.unique(plays.at)
+                plays.states = visited.enter(keys)
+                new = np.unique(plays.states)
             visited.expand(new)
         totals = plays.totals(visited.payoffs)
         first = first if begin else totals[0]

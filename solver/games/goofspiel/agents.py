@@ -48,7 +48,7 @@ from luckbase.solver.sentences import setting
 
 
 def match(game: Game, player: int, state: Ints, actions: list[int]) -> int:
-    """Bid the upcard's equal, else the lowest card above it, else the lowest card."""
+    """Bid the card equal to the upcard, otherwise the next higher, otherwise the lowest."""
     high_enough = [k for k, action in enumerate(actions) if action + 1 >= state[UPCARD]]
     return high_enough[0] if high_enough else 0
 
@@ -89,7 +89,7 @@ def _decide(
 def _one_then(
     objective: str, game: Game, player: int, states: Ints, actions: list[Ints]
 ) -> list[Floats]:
-    """As `_decide`, but bid the lowest card if the highest upcard comes first."""
+    """Decide as `_decide` does, but bid the lowest card if the highest upcard comes first."""
     cards = options_of(game).cards
     strategies = _decide(objective, game, player, states, actions)
     first = states[:, DECK] == (1 << cards) - 1

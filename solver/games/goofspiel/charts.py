@@ -48,22 +48,21 @@ from luckbase.solver.search.expand import expand
 from luckbase.solver.sentences import bound, many
 
 POSITION = (
-    ChartField("mine", "My cards, as 1,2,5. The whole hand if you do not say."),
-    ChartField("theirs", "The other's cards."),
-    ChartField("deck", "The prizes that are left."),
+    ChartField("mine", "My cards, as 1,2,5 (default: the whole hand)."),
+    ChartField("theirs", "The opponent's cards."),
+    ChartField("deck", "The remaining prizes."),
 )
 KINDS = (
     Kind(
         "bids", "the first move: an optimal lottery over the bids for each upcard",
         takes=POSITION,
-        reading="A line for each upcard, with the chance of every card that is bid; they add up to "
-        "1.",
+        reading="A line for each upcard, with the chance of each bid; the chances add up to 1.",
     ),
     Kind(
         "upcard", "the first move: the chance of each bid by upcard", picture=True,
         takes=POSITION,
-        reading="A column for each upcard; the brighter a cell, the likelier the bid; no colour: "
-        "never.",
+        reading="A column for each upcard; the brighter a cell, the likelier the bid; a bid "
+        "without colour is never made.",
     ),
 )  # fmt: skip
 SEEN = 1e-6
@@ -99,8 +98,8 @@ class MoveCharts(Charts):
         """Return the chance of each bid as colour, by upcard; blank for missing cards."""
         cards = np.arange(1, self.options.cards + 1)
         chances = np.full((len(cards), len(cards)), np.nan)
-        at = np.ix_(np.array(first.deck) - 1, np.array(first.hand) - 1)
-        chances[at] = first.chances.T
+        cells = np.ix_(np.array(first.deck) - 1, np.array(first.hand) - 1)
+        chances[cells] = first.chances.T
         which = "first " * (not fields)
         return Heatmap(
             title=f"{first.same_parity.mean():.0%} of the {which}bids have the upcard's parity",
@@ -154,7 +153,7 @@ def first_bids(game: Game, lookup: Lookup, words: Mapping[str, object] | None = 
         raise StateError("upcard: a chart is of every card of the deck; leave it out")
     if words:
         game.parse(words)  # raises for an invalid position
-    hand, deck = (members(int(values[at])) for at in (MINE, DECK))
+    hand, deck = (members(int(values[field])) for field in (MINE, DECK))
     if not deck:
         raise StateError("deck: no card is left to turn up")
     states = np.repeat(plain.fields.numbers(values), len(deck), axis=0)
@@ -205,11 +204,11 @@ def drawing(game: Game) -> Drawing:
 
 
 def draw(options: Options, values: Ints) -> Scene:
-    """Draw the other's hand on top and mine below; values (fields,)."""
+    """Draw the opponent's hand on top and mine below; values (fields,)."""
     mine, theirs, deck = (members(int(values[i])) for i in range(UPCARD))
     upcard, card_count = int(values[UPCARD]), options.cards
     width = max(card_count, MIN_CARDS) * (CARD + GAP) + GAP
-    left = (width - card_count * (CARD + GAP) + GAP) / 2
+    margin = (width - card_count * (CARD + GAP) + GAP) / 2
     shapes: list[Shape] = []
     rows = (("player 2", "theirs", theirs), ("the deck", "deck", deck), ("player 1", "mine", mine))
     for i, (name, field, cards) in enumerate(rows):
@@ -217,7 +216,9 @@ def draw(options: Options, values: Ints) -> Scene:
         role = UP if upcard and field != "deck" else ""
         head = f"{name}: {many(sum(cards), 'point')} left" if field == "deck" else name
         shapes.append(Words(head, GAP, y + 11, 16, "start", bold=role == UP))
-        shapes += _cards(field, cards, card_count, left, y + HEAD, upcard if field == "deck" else 0)
+        shapes += _cards(
+            field, cards, card_count, margin, y + HEAD, upcard if field == "deck" else 0
+        )
     about = [
         f"{who} {listed(list(map(str, cards)))}."
         for who, cards in (
@@ -237,13 +238,13 @@ def draw(options: Options, values: Ints) -> Scene:
 
 
 def _cards(
-    field: str, cards: Sequence[int], count: int, left: float, y: float, upcard: int
+    field: str, cards: Sequence[int], count: int, margin: float, y: float, upcard: int
 ) -> Iterator[Shape]:
     for k in range(1, count + 1):
         is_in, up = k in cards, k == upcard
         role = UP if up else CHANCE if is_in and field == "deck" else "" if is_in else GONE
         about = f"the {k} {'is turned up' if up else 'is there' if is_in else 'is gone'}"
-        yield Box("card", left + (k - 1) * (CARD + GAP), y - 9 * up, CARD, HIGH, (str(k),), role,
+        yield Box("card", margin + (k - 1) * (CARD + GAP), y - 9 * up, CARD, HIGH, (str(k),), role,
                   24, about, field, str(k))  # fmt: skip
     if not cards:
-        yield Words("no cards", left, y + HIGH / 2, 16, "start", role=QUIET)
+        yield Words("no cards", margin, y + HIGH / 2, 16, "start", role=QUIET)

@@ -11,7 +11,7 @@ so reach(P) = min(points of P, points of all cards - points of P).
 
 Only canonical patterns have rows: swapping the players turns the payoffs (f, g) of a state into (g,
 f) and negates its lead. The pattern of j ties, which is its own swap, is number 0. It keeps all its
-rows, which costs next to nothing (for points their value is 0).
+rows, which costs very little (for points their value is 0).
 
 Decks are innermost, because sixteen neighbouring decks of one pattern are solved at once. Patterns
 are outermost, because ranges of patterns are the parts: for any parts, a row is summed in the same
@@ -148,12 +148,12 @@ class Layers(FullTable[int]):
         values[:] = 0.0
         first, worst = self.parts(tier)[part][0] // layer.width, 0.0
         step = max(1, GAMES_A_CALL // (layer.width * tier))
-        for at in range(0, len(values), step):
+        for start in range(0, len(values), step):
             if stop():
                 raise Stopped
-            piece = values[at : at + step]
+            piece = values[start : start + step]
             solvers = solve_game, try_support
-            pattern = (*solvers, path_counts(), self.cards, tier, first + at, below, starts)
+            pattern = (*solvers, path_counts(), self.cards, tier, first + start, below, starts)
             if self.win:
                 columns, how = (under.columns, layer.columns), (piece, CLOSED_WINNING, LANES)
                 gap = solve_for_winning(*pattern, upcards, slots, *columns, *how)
@@ -182,8 +182,8 @@ class Layers(FullTable[int]):
         numbers = np.arange(start // width, stop // width)
         columns: dict[str, NDArray[np.int32] | Coded] = {}
         for name, hands in zip(("mine", "theirs"), self._hands(tier, numbers).T, strict=True):
-            said = coded(hands, set_text)
-            columns[name] = Coded(np.repeat(said.codes, width), said.labels)
+            words = coded(hands, set_text)
+            columns[name] = Coded(np.repeat(words.codes, width), words.labels)
         leads = np.diff(layer.first)
         decks = np.repeat(np.arange(len(layer.decks), dtype=np.int32), leads)
         labels = [set_text(deck) for deck in layer.decks.tolist()]
@@ -199,8 +199,8 @@ class Layers(FullTable[int]):
     def locate(self, states: Ints) -> tuple[Ints, Ints]:
         """Return (tier number, row); the tier is -1 at the end, 0 if the upcard is turned.
 
-        A state and its swap share a row, which holds the payoffs of the canonical state. The
-        other's are the same two in the other order (`swapped`).
+        A state and its swap share a row, which holds the payoffs of the canonical state. The swap
+        has the same two payoffs in the other order (`swapped`).
         """
         states, sizes, pattern = self._patterns(states)
         deck, upcard = states[:, DECK], states[:, UPCARD]
@@ -208,13 +208,13 @@ class Layers(FullTable[int]):
         row = np.full(len(states), -1, np.int64)
         ranks = deck_ranks(self.cards)
         for tier_number in np.unique(tier[tier > 0]).tolist():
-            layer, at = self.layer(tier_number), np.flatnonzero(tier == tier_number)
-            of = ranks[deck[at]]
-            column = layer.first[of] + layer.reach[of]
+            layer, here = self.layer(tier_number), np.flatnonzero(tier == tier_number)
+            rank = ranks[deck[here]]
+            column = layer.first[rank] + layer.reach[rank]
             if self.win:
-                lead = states[at, LEAD] - self.points
-                column = column + np.where(pattern[at] < 0, -lead, lead)
-            row[at] = np.maximum(pattern[at], ~pattern[at]) * layer.width + column
+                lead = states[here, LEAD] - self.points
+                column = column + np.where(pattern[here] < 0, -lead, lead)
+            row[here] = np.maximum(pattern[here], ~pattern[here]) * layer.width + column
         return tier, row
 
     def swapped(self, states: Ints) -> NDArray[np.bool_]:
@@ -232,12 +232,12 @@ class Layers(FullTable[int]):
     def states_at(self, tier: int, rows: Ints) -> Ints:
         layer = self.layer(tier)
         number, column = np.divmod(np.asarray(rows, np.int64), layer.width)
-        of = np.searchsorted(layer.first, column, side="right") - 1
+        deck = np.searchsorted(layer.first, column, side="right") - 1
         states = np.zeros((len(number), self.game.field_count), np.int64)
         states[:, :DECK] = self._hands(tier, number)
-        states[:, DECK] = layer.decks[of]
+        states[:, DECK] = layer.decks[deck]
         if self.win:
-            states[:, LEAD] = column - layer.first[of] - layer.reach[of] + self.points
+            states[:, LEAD] = column - layer.first[deck] - layer.reach[deck] + self.points
         return states
 
     def why_outside(self, state: Ints) -> str | None:
@@ -331,7 +331,7 @@ def decks_of(cards: int, size: int) -> Ints:
 
 @lru_cache(maxsize=4)
 def deck_ranks(cards: int) -> Ints:
-    """Return the number of each deck among those of its size: int64 (2 ** cards,)."""
+    """Return the number of each deck among the decks of its size: int64 (2 ** cards,)."""
     ranks = np.empty(1 << cards, np.int64)
     for size in range(cards + 1):
         decks = decks_of(cards, size)
@@ -341,7 +341,7 @@ def deck_ranks(cards: int) -> Ints:
 
 @lru_cache(maxsize=32)
 def upcards_of(cards: int, size: int) -> tuple[Floats, Ints]:
-    """Return the cards that may be turned up above each deck of `size` cards: those that it lacks.
+    """Return the cards that may be turned up above each deck of `size` cards: the missing cards.
 
     The cards are float64 (cards a deck, decks padded to sixteens), from the highest down, so that
     neighbouring decks mostly have the same one. Also returns the deck with that card, int64, -1 in
@@ -360,6 +360,6 @@ def upcards_of(cards: int, size: int) -> tuple[Floats, Ints]:
 
 
 def slots_of(targets: Ints, decks: int) -> Ints:
-    """Return where each deck is in flat `targets`, ascending: int64 (decks, cards of each)."""
+    """Return the places of each deck in flat `targets`, ascending: int64 (decks, cards of each)."""
     order: Ints = np.argsort(targets, axis=None, kind="stable")
     return np.ascontiguousarray(order[np.count_nonzero(targets < 0) :].reshape(decks, -1))

@@ -96,24 +96,24 @@ ALONE_TYPE, TRY_TYPE = types.FunctionType(SOLVE_GAME), types.FunctionType(TRY_SU
 def rank_pattern(d, cards, size, mine, theirs):
     """Return the number of the pattern of two hands of `size` cards; ``~number`` for the swap."""
     a = b = size
-    left, index, swapped, tied = cards, 1, False, True
+    ranks_left, index, swapped, tied = cards, 1, False, True
     both = mine | theirs
     while both:
         bit = both & -both
         both ^= bit
-        left -= 1
+        ranks_left -= 1
         if tied:
             if mine & theirs & bit:
-                index += d[a - 1, b, left]
+                index += d[a - 1, b, ranks_left]
             else:
                 tied = False
                 if theirs & bit:
                     swapped = True
                     mine, theirs = theirs, mine
         elif not mine & theirs & bit:
-            index += d[a - 1, b - 1, left]
+            index += d[a - 1, b - 1, ranks_left]
             if theirs & bit:
-                index += d[a - 1, b, left]
+                index += d[a - 1, b, ranks_left]
         a -= mine & bit != 0
         b -= theirs & bit != 0
     if tied:
@@ -129,19 +129,19 @@ def unrank_pattern(d, cards, size, index):
         return full, full
     mine = theirs = 0
     a = b = size
-    left, left_over, bit, tied = cards, index - 1, 1, True
+    ranks_left, remainder, bit, tied = cards, index - 1, 1, True
     while a or b:
-        left -= 1
-        ties, alone = d[a - 1, b - 1, left], d[a - 1, b, left]
+        ranks_left -= 1
+        ties, alone = d[a - 1, b - 1, ranks_left], d[a - 1, b, ranks_left]
         if tied:
-            is_mine, is_theirs = True, left_over >= alone
+            is_mine, is_theirs = True, remainder >= alone
             tied = is_theirs
-            left_over -= alone if is_theirs else 0
-        elif left_over < ties:
+            remainder -= alone if is_theirs else 0
+        elif remainder < ties:
             is_mine = is_theirs = True
         else:
-            is_mine, is_theirs = left_over < ties + alone, left_over >= ties + alone
-            left_over -= ties if is_mine else ties + alone
+            is_mine, is_theirs = remainder < ties + alone, remainder >= ties + alone
+            remainder -= ties if is_mine else ties + alone
         if is_mine:
             mine, a = mine | bit, a - 1
         if is_theirs:
@@ -151,14 +151,14 @@ def unrank_pattern(d, cards, size, index):
 
 
 @njit(_n(_n, _n, _i1))
-def classes(own, rival, bits):
-    """Write the lowest bit of each class of `own` cards into `bits`; return their number."""
+def classes(hand, rival, bits):
+    """Write the lowest bit of each class of cards in `hand` into `bits`; return their number."""
     count, joins = 0, False
-    both = own | rival
+    both = hand | rival
     while both:
         bit = both & -both
         both ^= bit
-        if own & bit:
+        if hand & bit:
             tie = rival & bit != 0
             if tie or not joins:
                 bits[count] = bit
@@ -227,8 +227,8 @@ def forget(f, z):
     """Begin another pattern: forget all supports and set all sums to 0."""
     for place in range(_0, np.uint64(z.size), _PLACE):
         z[place] = _0
-    for at in range(_SUMS, np.uint64(f.size)):
-        f[at] = 0.0
+    for k in range(_SUMS, np.uint64(f.size)):
+        f[k] = 0.0
 
 
 @typed
@@ -261,14 +261,14 @@ def remember(z, place, game, m, n, labels, x, y):
     for guess in range(z[place]):
         if z[place + _1 + guess * _RECORD + _KEY] == key:
             return _0
-    at = min(z[place], np.uint64(MEMORY - 1))
-    known = place + _1 + at * _RECORD
+    number = min(z[place], np.uint64(MEMORY - 1))
+    known = place + _1 + number * _RECORD
     read_support(game, m, n, labels, x, y, z, known + _SUPPORT)
     z[known + _KEY], z[known + _SCORE] = key, _0
     if z[known + _SUPPORT] > np.uint64(LARGEST_SUPPORT):
-        z[place] = at
+        z[place] = number
         return _0
-    z[place] = at + _1
+    z[place] = number + _1
     return known
 
 
@@ -281,9 +281,9 @@ def add_solved(try_support, a, m, n, f, z, known, missing, slot, tolerance, w): 
     solved, hits = try_support(a, m, n, f, z, known + _SUPPORT, missing, tolerance, w), _0
     if solved:
         for lane in range(w & W):
-            one = solved >> lane & _1
-            f[slot + lane] += f[VALUE + lane] if one else 0.0
-            hits += one
+            is_solved = solved >> lane & _1
+            f[slot + lane] += f[VALUE + lane] if is_solved else 0.0
+            hits += is_solved
     z[known + _SCORE] = (z[known + _SCORE] >> _1) + hits
     return missing ^ solved
 
@@ -414,7 +414,7 @@ def solve_for_winning(  # noqa: C901, PLR0913  # a kernel: in tuples its arrays 
             reach, middle = under[q, 1], under[q, 0] + under[q, 1]
             for r in range(m):
                 for c in range(n):
-                    child, at = children[r, c], np.int64(r * n + c) * length + half
+                    child, middle_lead = children[r, c], np.int64(r * n + c) * length + half
                     for lead in range(-half, half + 1):
                         if lead > reach:
                             v = 1.0
@@ -424,21 +424,23 @@ def solve_for_winning(  # noqa: C901, PLR0913  # a kernel: in tuples its arrays 
                             v = below[starts[child] + middle + lead]
                         else:
                             v = 1.0 - below[starts[~child] + middle - lead]
-                        leads[at + lead] = v
+                        leads[middle_lead + lead] = v
             for i in range(places):
                 k, deck = int(upcards[i, q]), targets[i, q]
                 max_lead, column = layer[deck, 1], layer[deck, 0] + layer[deck, 1]
                 for lead in range(-max_lead, max_lead + 1, LANES):
                     for r in range(m):
                         for c in range(n):
-                            at = np.int64(r * n + c) * length + half + lead + k * wins[r, c]
-                            start, to = np.uint64(at), r * ROW + c * W
+                            middle_lead = (
+                                np.int64(r * n + c) * length + half + lead + k * wins[r, c]
+                            )
+                            start, to = np.uint64(middle_lead), r * ROW + c * W
                             for lane in range(w & W):
                                 a[to + lane] = leads[start + lane]
                     solve_sixteen(
                         alone, try_support, a, f, z, m, n, i * 16 + ((lead + 128) >> 4),
                         max_lead - lead + 1, _SUMS + np.uint64(column + lead), tolerance, w,
                     )  # fmt: skip
-        for at in range(out.shape[1]):
-            out[p, at] += f[_SUMS + np.uint64(at)] / size
+        for middle_lead in range(out.shape[1]):
+            out[p, middle_lead] += f[_SUMS + np.uint64(middle_lead)] / size
     return worst_gap(f)

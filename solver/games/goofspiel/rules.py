@@ -64,18 +64,16 @@ CARDS, WIN, ALL_POINTS, KEEP_CARDS = 0, 1, 2, 3
 class Options(Section):
     """The rule options."""
 
-    cards: int = option(
-        13, 1, MAX_CARDS, "How many cards each player has, and how many prizes there are."
-    )
+    cards: int = option(13, 1, MAX_CARDS, "Number of cards of each player, and number of prizes.")
     objective: Literal["points", "win"] = option(
         "points",
-        help="The payoff: expected points ahead, or the chance to finish ahead, half of it for a "
-        "draw.",
+        help="The payoff: expected points ahead, or the chance to finish ahead; a draw counts "
+        "half.",
     )
     keep_cards: bool = option(
         False,
-        help="States keep the cards of both hands, for agents who look at them; the values are the "
-        "same, and such a board has no full table.",
+        help="States keep the cards of both hands, for agents that need them. The payoffs are the "
+        "same. Such a board has no full table.",
     )
 
     @property

@@ -8,7 +8,7 @@ GAMES = (
         f"{__name__}.rules:JackpotBoard",
         f"{__name__}.rules:jackpot",
         title="Jackpot and Shut the Box",
-        about="One player rolls dice and flips tiles that the roll allows, until all are flipped "
-        "or none can be. Which tiles should they flip?",
+        about="A player rolls dice and flips tiles that the roll allows, until all tiles are "
+        "flipped or none can be. Which tiles should they flip?",
     ),
 )

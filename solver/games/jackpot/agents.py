@@ -20,7 +20,7 @@ from luckbase.solver.games.jackpot.rules import choices, options_of
 
 
 def min_(game: Game, player: int, state: Ints, actions: list[int]) -> int:
-    """Take the lowest tile; of sets of tiles the one whose highest is lowest."""
+    """Take the lowest tile; among sets of tiles, the set with the lowest highest tile."""
     return actions.index(min(actions))
 
 
@@ -30,17 +30,17 @@ def max_(game: Game, player: int, state: Ints, actions: list[int]) -> int:
 
 
 def first(game: Game, player: int, state: Ints, actions: list[int]) -> int:
-    """Take the first of the list: the first die's tile if it is open."""
+    """Take the first choice: the tile of the first die if it is open."""
     return 0
 
 
 def last(game: Game, player: int, state: Ints, actions: list[int]) -> int:
-    """Take the last of the list: the tile of the sum if it is open."""
+    """Take the last choice: the tile of the sum if it is open."""
     return len(actions) - 1
 
 
 def hilo(game: Game, player: int, state: Ints, actions: list[int]) -> int:
-    """Take the highest tile that no single die shows, else the lowest: 9 8 7 1 2 … 6."""
+    """Take the highest tile that no single die can show, otherwise the lowest: 9 8 7 1 2 … 6."""
     sides = options_of(game).sides
 
     def priorities(tiles: int) -> list[int]:
@@ -50,7 +50,7 @@ def hilo(game: Game, player: int, state: Ints, actions: list[int]) -> int:
 
 
 def hilo2(game: Game, player: int, state: Ints, actions: list[int]) -> int:
-    """Take the highest tile if no single die shows it (7 or more), else the lowest."""
+    """Take the highest tile if no single die can show it (7 or more), otherwise the lowest."""
     above_die = max(actions) >> options_of(game).sides
     return (max_ if above_die else min_)(game, player, state, actions)
 
@@ -60,6 +60,6 @@ AGENTS: Mapping[str, Agent] = {
 }  # fmt: skip
 
 
-def own(game: Game) -> Agents:
-    """Return the six agents, and the list that they choose from."""
+def agents(game: Game) -> Agents:
+    """Return the six agents, and the list of their choices."""
     return Agents(AGENTS, lambda state, actions: choices(game, state))

@@ -1,8 +1,8 @@
 """The charts of Jackpot and Shut the Box, for `solver.charts`.
 
-``flip`` lists for every roll at a position what to flip, its payoff and the loss of the next best
-flip. The position is all tiles open, or ``open=1,2,3,9``. It needs only the states below the game's
-start.
+``flip`` lists for every roll at a position the best flip, its payoff and the loss of the next best
+flip. The position is all tiles open, or ``open=1,2,3,9``. The chart needs only the states below the
+game's start.
 """
 
 from __future__ import annotations
@@ -41,21 +41,21 @@ from luckbase.solver.search.bellman import evaluate
 from luckbase.solver.search.expand import expand
 from luckbase.solver.sentences import capital, nearest
 
-WHAT_TO_FLIP = "for every roll what to flip, what that is worth and what the next best costs"
-OPEN_TILES = ChartField("open", "The tiles that are open, as 1,2,3. All if you do not say.")
+WHAT_TO_FLIP = "for every roll the best flip, its payoff and the cost of the next best"
+OPEN_TILES = ChartField("open", "The open tiles, as 1,2,3 (default: all).")
 KINDS = (
     Kind(
         "flip", WHAT_TO_FLIP, needs=START,
         takes=(OPEN_TILES,),
-        reading="A line for each roll: its chance, what to flip, what that is worth, the next best "
-        "flip and what it costs.",
+        reading="A line for each roll: its chance, the best flip, its payoff, the next best flip "
+        "and its cost.",
     ),
 )  # fmt: skip
 COLUMNS = ("open", "dice", "chance", "best", "value", "next_best", "cost")
 Row = tuple[str | float, ...]
 NOTE = (
-    "by roll: its chance, what to flip, what that is worth, the next best and what it would cost; "
-    "a dash: nothing to choose, or to flip"
+    "for each roll: its chance, the best flip, its payoff, the next best flip and its cost; a dash "
+    "means no choice, or no tile to flip"
 )
 
 
@@ -97,7 +97,7 @@ class TileCharts(Charts):
         return Listing(aligned(cells), COLUMNS, tuple(rows), NOTE)
 
     def _faces(self, state: Ints, action: int) -> str:
-        """Return the roll: its sum if only that counts, else the faces, ascending."""
+        """Return the roll: its sum if only the sum counts, otherwise the faces, ascending."""
         faces = [int(face) for face in state[FACES:] if face]
         if self.options.allowed != "sum":
             return ",".join(map(str, sorted(faces)))
@@ -138,13 +138,13 @@ def draw(options: Options, values: Ints) -> Scene:
     faces = [face for face in values[FACES:].tolist() if face]
     n = options.tiles
     width = max(n, MIN_TILES) * (TILE + GAP) + GAP
-    left = (width - n * (TILE + GAP) + GAP) / 2
+    margin = (width - n * (TILE + GAP) + GAP) / 2
     shapes: list[Shape] = []
     for k in range(1, n + 1):
         is_open = k in open_tiles
         height = HIGH if is_open else SHUT
         shapes.append(Box(
-            "tile", left + (k - 1) * (TILE + GAP), GAP + HIGH - height, TILE, height, (str(k),),
+            "tile", margin + (k - 1) * (TILE + GAP), GAP + HIGH - height, TILE, height, (str(k),),
             "" if is_open else GONE, 30 if is_open else 18,
             f"tile {k} is {'open' if is_open else 'shut'}", "open", str(k),
         ))  # fmt: skip
@@ -155,12 +155,12 @@ def draw(options: Options, values: Ints) -> Scene:
     for i, face in enumerate(shown):
         role = CHANCE if face is None else ""
         shapes.append(Die(x + i * (DIE + 2 * GAP), y, DIE, face, options.sides, role))
-    title, about = _said(options, open_tiles, faces)
+    title, about = _description(options, open_tiles, faces)
     shapes.append(Words(title, width / 2, y + DIE + 22, 17))
     return Scene(title, about, width, y + DIE + 38, tuple(shapes))
 
 
-def _said(options: Options, open_tiles: list[int], faces: list[int]) -> tuple[str, str]:
+def _description(options: Options, open_tiles: list[int], faces: list[int]) -> tuple[str, str]:
     if not open_tiles:
         return "all tiles are shut", "All tiles are shut: the box is won."
     rolled = f"rolled {listed(list(map(str, faces)))}"

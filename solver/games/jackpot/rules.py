@@ -9,8 +9,8 @@ faces are 0.
   player chooses the number of dice ("may"): two actions, each a lottery over its rolls.
 * After the roll the player flips one of the choices. In Jackpot these are single open tiles, listed
   as first die, second die, …, their sum. In Shut the Box they are sets of open tiles that add up to
-  the roll, the set with the highest tile first, then with the next highest. If only one thing can
-  be flipped there is no choice.
+  the roll, the set with the highest tile first, then with the next highest. If there is only one
+  set or tile to flip, the player has no choice.
 * The game is over when all tiles are flipped, or if a roll allows none. The payoff is 1 if all are
   flipped and 0 otherwise, or minus the sum of the open tiles (higher payoffs are better).
 
@@ -74,21 +74,21 @@ MAX_STATES = 1 << 24
 class Options(Section):
     """The rule options."""
 
-    tiles: int = option(9, 1, 16, "How many tiles there are, numbered from 1, all open at first.")
-    dice: int = option(2, 1, 4, "How many dice are rolled.")
+    tiles: int = option(9, 1, 16, "Number of tiles, numbered from 1, all open at first.")
+    dice: int = option(2, 1, 4, "Number of dice.")
     sides: int = option(6, 2, 20, "Faces of each die, all equally likely.")
     allowed: Literal["jackpot", "sum"] = option(
         "jackpot",
-        help="What may be flipped: the tile of one die or of the sum of all (Jackpot), or any "
-        "tiles that add up to the roll (Shut the Box).",
+        help="Tiles that may be flipped: the tile of one die or of the sum of all (Jackpot), or "
+        "any tiles that add up to the roll (Shut the Box).",
     )
     one_die: Literal["never", "may", "must"] = option(
         "never",
-        help="Whether one die may or must be rolled, once every tile above its faces is flipped; "
-        "only with two dice and allowed = 'sum'.",
+        help="Whether the player may or must roll one die once all tiles above its faces are "
+        "flipped; only with two dice and allowed = 'sum'.",
     )
     objective: Literal["shut", "sum"] = option(
-        "shut", help="The payoff: the chance to flip all tiles, or minus the sum of those left."
+        "shut", help="The payoff: the chance to flip all tiles, or minus the sum of open tiles."
     )
 
     @property
@@ -99,14 +99,14 @@ class Options(Section):
     @model_validator(mode="after")
     def _can_be_solved(self) -> Self:
         if self.rolls > MAX_ROLLS:
-            said = f"{self.dice} dice of {self.sides} sides roll in {self.rolls} ways"
-            raise mistake(f"{said}; expected at most {MAX_ROLLS}", "rules", "dice")
+            problem = f"{self.dice} dice of {self.sides} sides roll in {self.rolls} ways"
+            raise mistake(f"{problem}; expected at most {MAX_ROLLS}", "rules", "dice")
         if self.rolls << self.tiles > MAX_STATES:
-            said = f"{self.tiles} tiles and {self.rolls} rolls make {self.rolls << self.tiles}"
-            raise mistake(f"{said} positions; expected at most {MAX_STATES}", "rules", "tiles")
+            problem = f"{self.tiles} tiles and {self.rolls} rolls make {self.rolls << self.tiles}"
+            raise mistake(f"{problem} positions; expected at most {MAX_STATES}", "rules", "tiles")
         if self.one_die != "never" and (self.dice, self.allowed) != (2, "sum"):
-            said = f"{show(self.one_die)} is for boards with dice = 2 and allowed = 'sum'"
-            raise mistake(f"{said}; write 'never'", "rules", "one_die")
+            problem = f"{show(self.one_die)} is for boards with dice = 2 and allowed = 'sum'"
+            raise mistake(f"{problem}; write 'never'", "rules", "one_die")
         stuck = self._never_flipped()
         if stuck:
             raise mistake(f"no roll can flip tile {stuck}, so no game can be won", "rules", "tiles")
@@ -163,9 +163,9 @@ def list_flips(ints, state, listed):
     """
     open_tiles, total, n = state[OPEN], roll_sum(state), 0
     if ints[ADD_UP]:
-        for at in range(ints[FIRST + total], ints[FIRST + total + 1]):
-            if ints[at] & ~open_tiles == 0:
-                listed[n] = ints[at]
+        for k in range(ints[FIRST + total], ints[FIRST + total + 1]):
+            if ints[k] & ~open_tiles == 0:
+                listed[n] = ints[k]
                 n += 1
         return n
     for i in range(FACES, state.size + (state.size > FACES + 1)):
@@ -261,7 +261,7 @@ def numbers(options: Options) -> Numbers:
     of_sets = np.array([sum(members(tiles)) for tiles in sets])
     order = np.argsort(of_sets, kind="stable")
     begins = np.searchsorted(of_sets[order], range(largest + 2))
-    ints += [FIRST + largest + 2 + int(at) for at in begins]
+    ints += [FIRST + largest + 2 + int(begin) for begin in begins]
     ints += [sets[k] for k in order[: begins[-1]]]
     chances = np.zeros(largest + 1 + options.sides + 1)
     chances[options.dice : largest + 1] = sums(options.dice, options.sides).chances
@@ -282,14 +282,14 @@ def most_edges(options: Options, ints: Ints) -> int:
 def jackpot(board: JackpotBoard) -> Rules:
     """Return the rules of Jackpot, or of Shut the Box, on a board."""
     options = board.rules
-    board_numbers, left = numbers(options), options.objective == "sum"
+    board_numbers, counts_open = numbers(options), options.objective == "sum"
     tiles = set_field(
-        "open", options.tiles, help="Tiles that are open, not flipped yet.",
+        "open", options.tiles, help="Open tiles, which are not flipped.",
         sample=",".join(map(str, range(1, min(options.tiles, 4) + 1))),
     )  # fmt: skip
     dice = Field(
         "dice", options.dice, low=1, high=options.sides, default=0, blank=0, as_list=True,
-        help="What each die shows; leave it out for the moment before the roll.",
+        help="The face of each die; leave it out for the position before the roll.",
         sample=",".join(str(min(k + 2, options.sides)) for k in range(options.dice)),
     )  # fmt: skip
     worst = -float(options.tiles * (options.tiles + 1) // 2)
@@ -302,11 +302,11 @@ def jackpot(board: JackpotBoard) -> Rules:
         actions=action_name,
         start={"open": tuple(range(1, options.tiles + 1))},
         canonical=partial(canonical, options, board_numbers.ints),
-        payoff_range=(worst, 0.0) if left else (0.0, 1.0),
-        payoff_name="minus the tiles left" if left else "chance to shut all",
+        payoff_range=(worst, 0.0) if counts_open else (0.0, 1.0),
+        payoff_name="minus the tiles left" if counts_open else "chance to shut all",
         level={"open": 1},
         capabilities={
-            Agents: f"{HERE}.agents:own",
+            Agents: f"{HERE}.agents:agents",
             Charts: f"{HERE}.charts:TileCharts",
             Groups: groups,
             Drawing: f"{HERE}.charts:drawing",

@@ -83,9 +83,11 @@ def stationary(game: Game, name: str) -> HoldAt | Computer:
     return agent
 
 
-def payoffs(game: Game, one: str, two: str, last_turn: str | None = None) -> tuple[float, float]:
+def payoffs(
+    game: Game, agent_1: str, agent_2: str, last_turn: str | None = None
+) -> tuple[float, float]:
     """Return both players' payoffs by the board's objective, for the profile of `chances`."""
-    first, second = game.numbers.reals.reshape(2, 3) @ chances(game, one, two, last_turn)
+    first, second = game.numbers.reals.reshape(2, 3) @ chances(game, agent_1, agent_2, last_turn)
     return float(first), float(second)
 
 
@@ -95,27 +97,29 @@ def points_of_turns(game: Game, name: str) -> Floats:
     return turn_points(stationary(game, name).sticks, rounds.options.race(), rounds.cut)
 
 
-def last_turn_cost(game: Game, one: str, two: str) -> tuple[float, float]:
-    """Return the loss of agent `two`, player 2, in the last turn: the blog's "final round problem".
+def last_turn_cost(game: Game, agent_1: str, agent_2: str) -> tuple[float, float]:
+    """Return the loss of `agent_2`, player 2, in the last turn: the blog's "final round problem".
 
     The agent must ignore the scores. The first number is the loss from sticking while behind, which
     loses for certain. The second is the loss against the best last turn, which also sticks as soon
     as player 2 is ahead. Turns more than `MAX_BEHIND` points behind are not corrected: coming back
     from there in one turn has a chance of 1e-4, with one die of six sides.
     """
-    whole, behind, best = (
-        payoffs(game, one, two, last)[1] for last in (None, NOT_BEHIND, BEST_RESPONSE)
+    unchanged, behind, best = (
+        payoffs(game, agent_1, agent_2, last)[1] for last in (None, NOT_BEHIND, BEST_RESPONSE)
     )
-    return behind - whole, best - whole
+    return behind - unchanged, best - unchanged
 
 
-def chances(game: Game, one: str, two: str, last_turn: str | None = None) -> Floats:
-    """Return the chances that agent `one`, as player 1, wins, draws and loses against agent `two`.
+def chances(game: Game, agent_1: str, agent_2: str, last_turn: str | None = None) -> Floats:
+    """Return the chances that `agent_1`, as player 1, wins, draws and loses against `agent_2`.
 
-    last_turn: an agent that plays the last turn of `two`, if given. Returns float64 (3,).
+    last_turn: an agent that plays the last turn of `agent_2`, if given. Returns float64 (3,).
     """
-    names, rounds = (one, two), _rounds(game)
-    policies = {name: _policy(rounds, name, two) for name in (one, two, last_turn or two)}
+    names, rounds = (agent_1, agent_2), _rounds(game)
+    policies = {
+        name: _policy(rounds, name, agent_2) for name in (agent_1, agent_2, last_turn or agent_2)
+    }
     cut, ints, reals = rounds.cut, game.numbers.ints, game.numbers.reals
     leads, by_guide = np.arange(1 - cut, cut), np.empty((0, 0))
     total = reals[0] + reals[3]
@@ -127,7 +131,7 @@ def chances(game: Game, one: str, two: str, last_turn: str | None = None) -> Flo
         payoffs = reals[:3] if player == 1 else reals[:2:-1]  # of a win, a draw, a loss
         expected = payoffs[0] * won + payoffs[1] * drawn + payoffs[2] * (1 - won - drawn)
         guide = ideal if player == 1 else total - ideal
-        name = names[player - 1] if turn else last_turn or two
+        name = names[player - 1] if turn else last_turn or agent_2
         starts = np.vstack([expected if name == BEST_RESPONSE else guide, won, drawn])
         tolerance = game.tie_tolerance if name == OPTIMAL else 0.0
         real = follow(ints, starts, policies[name], payoffs[0], tolerance)[1:]
@@ -169,11 +173,11 @@ def rounds_agents(game: Game) -> Agents:
 
 
 def from_start(game: Game, names: Sequence[str]) -> tuple[float, float] | None:
-    """Return the payoffs of two agents from the start; None unless both are known here."""
-    named, (one, two) = agents_of(game), names
+    """Return the payoffs of two agents from the start; None unless this module knows both."""
+    named, (agent_1, agent_2) = agents_of(game), names
     if not all(name in (OPTIMAL, BEST_RESPONSE) or name in named for name in names):
         return None
-    return payoffs(plain(game), one, two)
+    return payoffs(plain(game), agent_1, agent_2)
 
 
 def facts(game: Game, names: Sequence[str]) -> list[Fact]:
@@ -183,19 +187,19 @@ def facts(game: Game, names: Sequence[str]) -> list[Fact]:
     last turn.
     """
     game = plain(game)
-    named, (one, two) = agents_of(game), names
-    three = chances(game, one, two).tolist()
-    found = [
-        (one, f"{does} as player 1", number)
+    named, (agent_1, agent_2) = agents_of(game), names
+    three = chances(game, agent_1, agent_2).tolist()
+    results = [
+        (agent_1, f"{does} as player 1", number)
         for does, number in zip(("wins", "draws", "loses"), three, strict=True)
     ]
     for name in dict.fromkeys(names):
         if name in named:
             points = points_of_turns(game, name)
-            found.append((name, "points a turn", float(points @ np.arange(len(points)))))
-            found.append((name, "chance of a turn worth nothing", float(points[0])))
-    if two in named:
-        behind, best = last_turn_cost(game, one, two)
-        found.append((two, "loses by sticking while behind in the last turn", behind))
-        found.append((two, "loses against the best last turn", best))
-    return found
+            results.append((name, "points a turn", float(points @ np.arange(len(points)))))
+            results.append((name, "chance of a turn worth nothing", float(points[0])))
+    if agent_2 in named:
+        behind, best = last_turn_cost(game, agent_1, agent_2)
+        results.append((agent_2, "loses by sticking while behind in the last turn", behind))
+        results.append((agent_2, "loses against the best last turn", best))
+    return results

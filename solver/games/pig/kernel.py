@@ -60,11 +60,11 @@ def solve(ints, starts, player, won, out, tolerance, best):
     cut, max_points, total = ints[CUT], ints[MAX_POINTS], ints[TOTAL]
     v = np.empty(2 * cut + max_points)
     for lead in range(1 - cut, cut):
-        left, at = cut - lead, row_of(cut, lead, 0)
-        v[left : left + max_points + 1] = won
+        end, row = cut - lead, row_of(cut, lead, 0)
+        v[end : end + max_points + 1] = won
         nothing = starts[-lead + cut - 1]
         table = TABLES + max_points + 2
-        for t in range(left - 1, -1, -1):
+        for t in range(end - 1, -1, -1):
             if t == 0:
                 table = TABLES
             q = ints[table] * nothing
@@ -75,12 +75,12 @@ def solve(ints, starts, player, won, out, tolerance, best):
                 stick = starts[-(lead + t) + cut - 1]
                 if best.size:
                     more = sign * (q - stick)  # gain of rolling for the player who acts
-                    best[at + t] = ROLL if more > tolerance else HOLD
+                    best[row + t] = ROLL if more > tolerance else HOLD
                 q = max(q, stick) if player == 1 else min(q, stick)
             elif best.size:
-                best[at] = ROLL
+                best[row] = ROLL
             v[t] = q
-            out[at + t] = q
+            out[row + t] = q
 
 
 @njit(_f2(_i1, _f2, _f2, _f, _f))
@@ -100,11 +100,11 @@ def follow(ints, starts, policy, won, tolerance):
     cut, max_points, total = ints[CUT], ints[MAX_POINTS], ints[TOTAL]
     v, out = np.zeros((2 * cut + max_points, 3)), np.empty_like(starts)
     for i in range(2 * cut - 1):  # the player's lead is i + 1 - cut
-        left, nothing = 2 * cut - 1 - i, 2 * cut - 2 - i
-        for t in range(left, left + max_points + 1):
+        end, nothing = 2 * cut - 1 - i, 2 * cut - 2 - i
+        for t in range(end, end + max_points + 1):
             v[t, 0], v[t, 1], v[t, 2] = won, 1.0, 0.0
         table = TABLES + max_points + 2
-        for t in range(left - 1, -1, -1):
+        for t in range(end - 1, -1, -1):
             if t == 0:
                 table = TABLES
             free = t > 0 or not ints[FORCED]

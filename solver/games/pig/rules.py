@@ -123,17 +123,17 @@ class RoundsRules(Section):
 
     rounds: int = option(10, 1, 50, "Rounds; in each, player 1 takes a turn and then player 2.")
     dice: int = option(
-        1, 1, 4, "How many dice are rolled at once; a roll with any 1 takes the turn's points."
+        1, 1, 4, "Number of dice in a roll; a roll with any 1 takes the turn's points."
     )
     sides: int = option(6, 2, 20, RULE_HELP["sides"])
     first_roll_safe: bool = option(True, help=RULE_HELP["first_roll_safe"])
     first_roll_forced: bool = option(False, help="A turn begins with a roll.")
     draw: Literal["half", "first", "second"] = option(
         "half",
-        help="Equal totals: half a win for each player, or a win of the first or the second.",
+        help="The result of equal totals: half a win for each player, or a win for player 1 or 2.",
     )
     objective: Literal["win", "difference"] = option(
-        "win", help="The payoff: the chance to win, or that minus the chance to lose."
+        "win", help="The payoff: the chance to win, or this minus the chance to lose."
     )
     count_rolls: bool = option(False, help=RULE_HELP["count_rolls"])
 
@@ -164,8 +164,7 @@ class RoundsSolve(Section):
 
     cut: int = option(
         600, 10, 2000,
-        "A lead, in points, that counts as a game won; the table's error says what that can "
-        "change.",
+        "A lead, in points, that counts as a won game. The table's error includes the effect.",
     )  # fmt: skip
 
 
@@ -180,8 +179,8 @@ class PigRoundsBoard(Board):
     def _cut_is_above_a_roll(self) -> Self:
         top = self.rules.dice * self.rules.sides
         if self.solve.cut <= top:
-            said = f"{self.solve.cut} is too small; expected more than {top}, the most of a roll"
-            raise mistake(said, "solve", "cut")
+            problem = f"{self.solve.cut} is too small; expected more than {top}, the most of a roll"
+            raise mistake(problem, "solve", "cut")
         return self
 
 
@@ -403,5 +402,5 @@ def _draw(options: RoundsRules, values: Ints) -> Scene:
     )
     above, top = rounds(options.rounds, round_)
     scene = draw(race, options.dice, options.sides, above, top)
-    said = f"Round {min(round_, options.rounds)} of {options.rounds}. "
-    return Scene(scene.title, said + scene.about, scene.wide, scene.high, scene.shapes)
+    about = f"Round {min(round_, options.rounds)} of {options.rounds}. "
+    return Scene(scene.title, about + scene.about, scene.wide, scene.high, scene.shapes)

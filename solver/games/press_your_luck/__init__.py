@@ -9,7 +9,7 @@ GAMES = (
         f"{__name__}.rules:press_your_luck",
         title="Press Your Luck",
         about="Two or three players of the game show spin a board of money and whammies; a "
-        "whammy takes all that a player has. Whoever has spins left decides: play one, or pass "
-        "them to the richest rival?",
+        "whammy takes all that a player has. A player with spins left decides: play a spin, or "
+        "pass all to the richest rival?",
     ),
 )

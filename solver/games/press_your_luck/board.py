@@ -12,7 +12,7 @@ It is solved in the order of travel, since no square may lead back to itself. Ev
 outcome with chance a[its square] / the slides there.
 
 With `choices = "best"` the board has stopped, every square shows one of its slides, and the player
-up takes one of those that are offered. So a spin leads to a list of slides to choose from,
+up takes one of the offered slides. So a spin leads to a list of slides to choose from,
 clockwise from the lit square; an offered slide that leads on is replaced by the slides that it
 offers (`PressYourLuckBoard.landings`).
 
@@ -80,7 +80,7 @@ def later(default: Any, help: str, **bounds: Any) -> Any:
 
 
 class Places(Section):
-    """The targets of directional slides; only those that some slide needs must be given."""
+    """The targets of directional slides. A target that no slide needs may be missing."""
 
     big_bucks: Number | None = None
     corners: tuple[Number, ...] | None = None
@@ -104,46 +104,47 @@ class Places(Section):
 class Rules(Section):
     """The rule options."""
 
-    players: int = later(3, "How many people play.", ge=2, le=3, strict=True)
+    players: int = later(3, "Number of players.", ge=2, le=3, strict=True)
     third_place_spins: bool = option(
         True,
-        help="While three players are in, one who is behind both others must play.",
+        help="While three players are in, a player who is behind both others must play.",
     )
     tied_pass: Literal["passer", "next"] = option(
         "passer",
-        help="Who gets passed spins where opponents are level: whom the passer picks, or the "
-        "next in turn order.",
+        help="The player who gets passed spins if both opponents are level: the choice of the "
+        "passer, or the next in turn order.",
     )
     choices: Literal["random", "best"] = option(
         "random",
-        help="Which square a slide leads to: each is as likely, or the player up, who sees what "
-        "they show, takes the best.",
+        help="The square that a slide leads to: each is equally likely, or the player up sees "
+        "their slides and takes the best.",
     )
     or_lose_whammy: Literal["best", "cash"] = later(
         "best",
-        'What a slide such as "2000 or lose a whammy" is to who has a whammy: what is better for '
-        "them, or the money.",
+        'The effect of a slide such as "2000 or lose a whammy" for a player with a whammy: the '
+        "better of the two, or the money.",
     )
     spin_cap: int | None = option(
         None, 1, MAX_SPIN_CAP,
-        "So many spins there are in all after a slide that brings some; what is over is lost. "
-        "Needed where one brings several.",
+        "Maximum number of spins in all after a slide that brings spins; spins beyond it are lost. "
+        "Required if a slide brings several spins.",
     )  # fmt: skip
     max_whammies: int = option(4, 1, 4, "Whammies that put a player out of the game.")
     objective: Literal["win", "money", "win+money"] = later(
         "win",
-        "The payoff: the chance to win, half of it for a tie of two; dollars: the whole score for "
-        "who has won, level or not, else 0; or win_value for a win beside those.",
+        "The payoff: the chance to win, which tied players share; the dollars that a player takes "
+        "home, which are their score if they win or tie, otherwise 0; or dollars plus win_value "
+        "for a win.",
     )
     win_value: int | None = option(
         None, 1, MAX_DOLLARS,
-        "Dollars that a win counts beside the score, half of it for a tie of two; with objective = "
-        "'win+money' alone, which needs it.",
+        "Dollars that a win is worth in addition to the score; tied players share them. Required "
+        "with objective = 'win+money', and only allowed there.",
     )  # fmt: skip
     house: bool = later(
         False,
-        "The last one in plays on for money as long as they have spins, and may stop when none of "
-        "these are passed ones; not with objective = 'win'.",
+        "The last player in plays on for money while they have spins, and may stop if none of "
+        "these were passed to them; not with objective = 'win'.",
         strict=True,
     )
 
@@ -151,16 +152,16 @@ class Rules(Section):
     def _money_counts(self) -> Self:
         """Refuse options without an effect, and dollars plus wins without a rate."""
         if self.objective == "win+money" and self.win_value is None:
-            said = "is missing, and objective = 'win+money' adds wins to dollars"
-            raise mistake(f"{said}; write win_value = 10000, or another number", "rules",
+            problem = "is missing, and objective = 'win+money' adds wins to dollars"
+            raise mistake(f"{problem}; write win_value = 10000, or another number", "rules",
                           "win_value")  # fmt: skip
         if self.objective != "win+money" and self.win_value is not None:
-            said = f"{self.win_value} counts for nothing with objective = '{self.objective}'"
-            raise mistake(f"{said}; write objective = 'win+money', or leave it out", "rules",
+            problem = f"{self.win_value} counts for nothing with objective = '{self.objective}'"
+            raise mistake(f"{problem}; write objective = 'win+money', or leave it out", "rules",
                           "win_value")  # fmt: skip
         if self.house and self.objective == "win":
-            said = "true changes nothing with objective = 'win': the last one in has won"
-            raise mistake(f"{said}; write objective = 'money' or 'win+money'", "rules", "house")
+            problem = "true changes nothing with objective = 'win': the last one in has won"
+            raise mistake(f"{problem}; write objective = 'money' or 'win+money'", "rules", "house")
         return self
 
 
@@ -169,31 +170,32 @@ class Solve(Section):
 
     score_unit: int = option(
         250, 1, MAX_DOLLARS,
-        "Dollars between scores: every amount is rounded to a multiple, halves up; it divides "
-        f"score_cap, for a full table at most {MAX_CAP_UNITS} times.",
+        "The grid: dollars between scores. Amounts are rounded to multiples, halves up. It divides "
+        f"score_cap, at most {MAX_CAP_UNITS} times for a full table.",
     )  # fmt: skip
     score_cap: int = option(
         20_000, 1, MAX_DOLLARS,
-        "The highest score in dollars; scores stop here, and who is here passes.",
+        "The highest score in dollars; scores stop here, and a player at the cap passes.",
     )  # fmt: skip
     frontier: int = option(
         2, 1, MAX_DEPTH,
-        "Spins: the table has the payoffs and the best action of every state of at most so many. "
-        "No payoff depends on it.",
+        "Number of spins up to which the table has the payoffs and best action of every state. No "
+        "payoff depends on it.",
     )  # fmt: skip
     decisions: int | None = option(
         None, 1, MAX_DEPTH,
-        "Spins: of every state beyond the frontier, up to so many, the table has the best action "
+        "Number of spins up to which the table also has the best actions beyond the frontier, "
         "without payoffs, in a hundredth of the bytes.",
     )  # fmt: skip
     outcomes: Literal["all"] | Annotated[StrictInt, Field(ge=2, le=MAX_OUTCOMES)] = option(
         "all",
-        help="Outcomes of a spin: all of the board's; or a number, at most so many, with the same "
-        "odds and means. With 3: a whammy, the mean amount, and that plus a spin, rounded.",
+        help="Outcomes of a spin: all outcomes of the board, or at most this number, with the same "
+        "odds and means. With 3: a whammy, the mean amount, and the mean amount plus a spin, "
+        "rounded.",
     )
     payoffs: Literal["float32", "float64"] = later(
         "float32",
-        "How a table stores payoffs: within 3e-8, or as they were solved, in twice the bytes.",
+        "Type of stored payoffs: float32 (within 3e-8), or float64 (unrounded, in twice the bytes).",
     )
 
     @field_validator("outcomes", mode="before")
@@ -209,12 +211,12 @@ class Solve(Section):
     @model_validator(mode="after")
     def _units_fit_the_cap(self) -> Self:
         if self.score_cap % self.score_unit:
-            said = f"{self.score_unit} does not divide score_cap {self.score_cap}"
+            problem = f"{self.score_unit} does not divide score_cap {self.score_cap}"
             fit = [unit for unit in range(1, self.score_cap + 1) if not self.score_cap % unit]
             below = max(unit for unit in fit if unit < self.score_unit)
             above = min([unit for unit in fit if unit > self.score_unit], default=below)
             near = " or ".join(map(str, dict.fromkeys((below, above))))
-            raise mistake(f"{said}; expected {near}", "solve", "score_unit")
+            raise mistake(f"{problem}; expected {near}", "solve", "score_unit")
         return self
 
 
@@ -222,7 +224,7 @@ class Solve(Section):
 class Leaf:
     """A slide on which a spin can end: its location in the file, and its exact chance."""
 
-    at: Location
+    location: Location
     slide: Slide
     chance: Fraction
 
@@ -312,7 +314,7 @@ class PressYourLuckBoard(Board):
         return slide.number if slide.kind.startswith("money") else self.prize_value or 0
 
     def paid(self, leaves: Iterable[Leaf]) -> list[Paid]:
-        """Return (dollars, chance) of leaves that pay money, and of those that also return the
+        """Return (dollars, chance) of leaves that pay money, and of leaves that also return the
         spin."""
         paying = [leaf for leaf in leaves if leaf.slide.kind in ("money", "prize")]
         return [
@@ -330,8 +332,8 @@ class PressYourLuckBoard(Board):
         leaves = self.leaves()
         for leaf in leaves:
             if leaf.slide.kind == "prize" and self.prize_value is None:
-                said = f"is missing, and {self.place(leaf.at)} is a prize"
-                raise mistake(said, "prize_value")
+                problem = f"is missing, and {self.place(leaf.location)} is a prize"
+                raise mistake(problem, "prize_value")
         source = "outcomes" if self.squares is None else "squares"
         if all(leaf.slide.kind == "whammy" for leaf in leaves):
             raise mistake("every outcome is a whammy, and no score could ever change", source)
@@ -353,33 +355,37 @@ class PressYourLuckBoard(Board):
         takes += ["money or lose a whammy"] * (self.rules.or_lose_whammy == "best")
         for leaf in leaves:
             if leaf.slide.kind in takes:
-                said = (
+                problem = (
                     f"{self.depth} is beyond frontier {self.solve.frontier}, and with "
-                    f"'{leaf.slide}' ({self.place(leaf.at)}) no decisions alone can be kept"
+                    f"'{leaf.slide}' ({self.place(leaf.location)}) no decisions alone can be kept"
                 )
-                raise mistake(f"{said}; leave it out", "solve", "decisions")
+                raise mistake(f"{problem}; leave it out", "solve", "decisions")
 
     def _spins_are_capped(self, leaves: tuple[Leaf, ...]) -> None:
         """Refuse slides that bring several spins if the number of spins could grow for ever."""
         for leaf in leaves:
             if leaf.slide.spins > 1 and self.rules.spin_cap is None:
-                said = f"is missing, and {self.place(leaf.at)} brings more than one spin"
+                problem = f"is missing, and {self.place(leaf.location)} brings more than one spin"
                 raise mistake(
-                    f"{said}; write spin_cap = 10, or another number", "rules", "spin_cap"
+                    f"{problem}; write spin_cap = 10, or another number", "rules", "spin_cap"
                 )
 
     def _can_be_mixed(self, leaves: tuple[Leaf, ...]) -> None:
         """Refuse `outcomes = K`, which keeps means of money, with other kinds of outcomes."""
         if self.solve.outcomes == "all":
             return
-        said = f"{show(self.solve.outcomes)} cannot be mixed with"
+        problem = f"{show(self.solve.outcomes)} cannot be mixed with"
         if self.rules.choices == "best":
-            raise mistake(f"{said} choices = 'best'; write outcomes = 'all'", "solve", "outcomes")
+            raise mistake(
+                f"{problem} choices = 'best'; write outcomes = 'all'", "solve", "outcomes"
+            )
         for leaf in leaves:
             slide = leaf.slide
             if slide.kind not in ("money", "prize", "whammy") or slide.spins > 1:
-                said = f"{said} '{slide}' ({self.place(leaf.at)}); write outcomes = 'all'"
-                raise mistake(said, "solve", "outcomes")
+                problem = (
+                    f"{problem} '{slide}' ({self.place(leaf.location)}); write outcomes = 'all'"
+                )
+                raise mistake(problem, "solve", "outcomes")
 
     def _every_spin_pays(self, leaves: tuple[Leaf, ...]) -> None:
         """Refuse money plus a spin of 0 units: the state would never change."""
@@ -389,19 +395,19 @@ class PressYourLuckBoard(Board):
             kinds = [bool(amounts) for amounts in self.paid(leaves)]
             kinds.append(any(leaf.slide.kind == "whammy" for leaf in leaves))
             if self.solve.outcomes < sum(kinds):
-                said = (
+                problem = (
                     f"{self.solve.outcomes} are too few for a whammy, money, and money plus a spin"
                 )
-                raise mistake(f"{said}; expected at least {sum(kinds)}", "solve", "outcomes")
+                raise mistake(f"{problem}; expected at least {sum(kinds)}", "solve", "outcomes")
             mean = mean_amount(self.paid(paying)[True])
             if paying and not round_half_up(mean, unit):
-                said = f"the mean amount plus a spin is {mean}, 0 units of score_unit {unit}"
-                raise mistake(f"{said}; {for_ever}", "solve", "outcomes")
+                problem = f"the mean amount plus a spin is {mean}, 0 units of score_unit {unit}"
+                raise mistake(f"{problem}; {for_ever}", "solve", "outcomes")
             return
         for leaf in paying:
             if not round_half_up(self.dollars(leaf.slide), unit):
-                said = f"'{leaf.slide}' is 0 units of score_unit {unit}; {for_ever}"
-                raise mistake(said, *leaf.at)
+                problem = f"'{leaf.slide}' is 0 units of score_unit {unit}; {for_ever}"
+                raise mistake(problem, *leaf.location)
 
 
 @lru_cache(maxsize=256)
@@ -415,18 +421,19 @@ def _leaves(squares: Squares, places: Places) -> tuple[Leaf, ...]:
     ends: list[tuple[int, Location, Slide]] = []
     for square, slides in enumerate(squares, start=1):
         for i, slide in enumerate(slides):
-            at = ("squares", str(square), i)
+            location = ("squares", str(square), i)
             if slide.moves:
-                leads[square].append(_offered(at, square, slide, squares, places))
+                leads[square].append(_offered(location, square, slide, squares, places))
             else:
-                ends.append((square, at, slide))
+                ends.append((square, location, slide))
     visits = dict.fromkeys(leads, Fraction(1, len(squares)))
     for square in _order_of_travel(leads):
         for offered in leads[square]:
             for target in offered:
                 visits[target] += visits[square] / len(squares[square - 1]) / len(offered)
     return tuple(
-        Leaf(at, slide, visits[square] / len(squares[square - 1])) for square, at, slide in ends
+        Leaf(location, slide, visits[square] / len(squares[square - 1]))
+        for square, location, slide in ends
     )
 
 
@@ -446,8 +453,8 @@ def _landings(squares: Squares, places: Places) -> Mapping[tuple[Slide, ...], Fr
         if not waiting:
             chances[slides] = chances.get(slides, Fraction(0)) + chance
             if len(chances) > MAX_LANDINGS:
-                said = f"'best' gives more than {MAX_LANDINGS} lists of slides to choose from"
-                raise mistake(f"{said}; write 'random', or fewer slides", "rules", "choices")
+                problem = f"'best' gives more than {MAX_LANDINGS} lists of slides to choose from"
+                raise mistake(f"{problem}; write 'random', or fewer slides", "rules", "choices")
             continue
         square, *later = waiting
         choices = squares[square - 1]
@@ -463,7 +470,7 @@ def _landings(squares: Squares, places: Places) -> Mapping[tuple[Slide, ...], Fr
 
 
 def _offered(
-    at: Location, square: int, slide: Slide, squares: Squares, places: Places
+    location: Location, square: int, slide: Slide, squares: Squares, places: Places
 ) -> list[int]:
     """Return the squares, from 1, that a moving slide leads to, in clockwise order."""
     count = len(squares)
@@ -473,13 +480,13 @@ def _offered(
     elif slide.kind == "to":
         offered = set(slide.squares)
         if not 1 <= min(offered) <= max(offered) <= count:
-            raise mistake(f"'{slide}' leads to no square; expected 1 to {count}", *at)
+            raise mistake(f"'{slide}' leads to no square; expected 1 to {count}", *location)
     else:
         key = "corners" if slide.kind == "pick a corner" else slide.kind.replace(" ", "_")
         named: int | tuple[int, ...] | None = getattr(places, key)
         offered = {named} if isinstance(named, int) else {*(named or ())} - {square}
         if not offered:
-            raise mistake(f"'{slide}' leads nowhere; give {key} in [places]", *at)
+            raise mistake(f"'{slide}' leads nowhere; give {key} in [places]", *location)
         if max(offered) > count:
             raise mistake(f"{max(offered)} is not a square; expected 1 to {count}", "places", key)
     return sorted(offered, key=lambda n: (n - square) % count)
@@ -494,8 +501,8 @@ def _order_of_travel(leads: dict[int, list[list[int]]]) -> list[int]:
         *circle, _ = error.args[1][::-1]
     first = circle.index(min(circle))
     circle = [*circle[first:], *circle[: first + 1]]
-    said = f"slides lead in a circle, {' → '.join(map(str, circle))}, and a spin could go round"
-    raise mistake(f"{said} for ever", "squares", str(circle[0]))
+    problem = f"slides lead in a circle, {' → '.join(map(str, circle))}, and a spin could go round"
+    raise mistake(f"{problem} for ever", "squares", str(circle[0]))
 
 
 def outcome_distribution(board: PressYourLuckBoard) -> Outcomes:
@@ -526,7 +533,7 @@ def outcome_distribution(board: PressYourLuckBoard) -> Outcomes:
 
 
 def _effects(board: PressYourLuckBoard, slide: Slide) -> Iterator[Effect]:
-    """Yield the effects of a slide; of several the player up takes one."""
+    """Yield the effects of a slide. If there are several, the player up takes one."""
     units = min(round_half_up(board.dollars(slide), board.solve.score_unit), board.cap_units)
     if slide.kind in ("money", "prize", "money or lose a whammy"):
         yield Effect(PAYS, units, slide.spins)

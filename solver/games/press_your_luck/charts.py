@@ -50,35 +50,33 @@ from luckbase.solver.games.press_your_luck.setting import (
 from luckbase.solver.sentences import NUMBERS
 
 SPINS = ChartField("spins", "Spins left in all, as 1 or 1,2 or 1-3.")
-SPIN = ChartField("spins", "Spins left in all. One if you do not say.")
+SPIN = ChartField("spins", "Spins left in all (default: 1).")
 OWN = ChartField("own", "Dollars of the player who is up.")
 RIVAL = ChartField("rival", "Dollars of the rival, the last of the opponents.")
-THIRD = ChartField("third", "Dollars of the other opponent. 0 by default.")
+THIRD = ChartField("third", "Dollars of the other opponent (default: 0).")
 
 
 def kinds_of(players: int) -> tuple[Kind, ...]:
     """Return the charts for this number of players."""
-    up = ChartField(
-        "up", f"The player who is up: {spoken(players, 'or')}. Player 2 if you do not say."
-    )
+    up = ChartField("up", f"The player who is up: {spoken(players, 'or')} (default: 2).")
     others = [THIRD] if players == 3 else []
     whammies = ChartField(
         "whammies",
-        f"Whammies of each player, as {','.join('0' * (players - 1))},3. None if you do not say.",
+        f"Whammies of each player, as {','.join('0' * (players - 1))},3 (default: none).",
     )
     common = (*others, whammies)
     return (
         Kind(
-            "leads", "at what lead to pass, over the rival's score", picture=True,
+            "leads", "the lead from which to pass, over the rival's score", picture=True,
             takes=(up, SPINS, *common),
-            reading="A lead is one's own score less the rival's. There is a curve for each number "
-            "of spins left: pass on the curve and above it, play below.",
+            reading="A lead is the player's score minus the rival's. There is a curve for each "
+            "number of spins left: pass on the curve and above it, play below.",
         ),
         Kind(
             "decide", "play or pass over both scores, and the chance to win", picture=True,
             takes=(up, SPIN, *common),
-            reading="The colour is the chance to win; on one side of the line one plays, on the "
-            "other one passes.",
+            reading="The colour is the chance to win. Play on one side of the line; pass on the "
+            "other.",
         ),
     )  # fmt: skip
 
@@ -90,14 +88,14 @@ def searches_of(players: int) -> tuple[Search, ...]:
     ahead = " ".join(f"scores_{up}>scores_{i}" for i in others)
     return (
         Search(
-            "passing is best though behind",
+            "passing is best although the player is behind",
             f"to_act={up} best='pass to {to}' scores_{up}<scores_{to}",
         ),
         Search(
-            "playing is best though ahead, with one spin",
+            "playing is best although the player is ahead, with one spin",
             f"to_act={up} best=play spins=1 {ahead}",
         ),
-        Search("the one up has three whammies and plays on", "to_act=1 whammies_1=3 best=play"),
+        Search("player 1 has three whammies and plays on", "to_act=1 whammies_1=3 best=play"),
     )
 
 
@@ -160,9 +158,9 @@ class LuckCharts(Charts):
         usual = min(share_of_cap(self.game, RIVAL_SHARE), int(scores[-1]))
         titled = []
         for setting, line, blank in zip(chosen, ends, outdone.sum(axis=1), strict=True):
-            at = max(int(np.searchsorted(scores, usual)), blank)
-            if at < len(scores):
-                titled.append((setting.spins, float(line[at])))
+            index = max(int(np.searchsorted(scores, usual)), blank)
+            if index < len(scores):
+                titled.append((setting.spins, float(line[index])))
         return Curves(
             pass_from_title(titled, f"Here {who_has_less(chosen)} everywhere"),
             f"{self.board}; {setting_words(chosen[0])}; scores count up to "
@@ -216,7 +214,7 @@ class LuckCharts(Charts):
             f"score of player {where.last + 1} (dollars)", colour,
             blank if blank.any() else None, limits,
             lines=() if line is None else (line,),
-            words=words_in({name: at & ~blank for name, at in regions.items()}, xs, ys),
+            words=words_in({name: cells & ~blank for name, cells in regions.items()}, xs, ys),
             rest=where.in_words(),
         )  # fmt: skip
 
@@ -247,20 +245,20 @@ def pass_from_title(ends: Sequence[tuple[int, float]], gone: str) -> str:
     if not known:
         return "Never pass while playing is allowed"
     first, *more = sorted(known)[:3]
-    said = [f"${known[first]:,.0f} ahead with {spin_count(first)}"]
-    said += [f"${known[count]:,.0f} with {spin_count(count).split()[0]}" for count in more]
-    return f"Pass from {', '.join(said)}"
+    parts = [f"${known[first]:,.0f} ahead with {spin_count(first)}"]
+    parts += [f"${known[count]:,.0f} with {spin_count(count).split()[0]}" for count in more]
+    return f"Pass from {', '.join(parts)}"
 
 
 def decide_title(where: Setting, leads: Sequence[int | None]) -> str:
     """Return the title for the leads from which to pass, over the rival's middle scores."""
     known = [lead for lead in leads if lead is not None]
-    left = f"{spin_count(where.spins).capitalize()} left"
+    spins_left = f"{spin_count(where.spins).capitalize()} left"
     if not known:
-        return f"{left}: play"
+        return f"{spins_left}: play"
     least_lead, most_lead = min(known), max(known)
     to = "" if least_lead == most_lead else f" to {most_lead:,}"
-    return f"{left}: pass from ${least_lead:,}{to} ahead"
+    return f"{spins_left}: pass from ${least_lead:,}{to} ahead"
 
 
 # --- settings ------------------------------------------------------------------------------------
@@ -268,18 +266,18 @@ def decide_title(where: Setting, leads: Sequence[int | None]) -> str:
 
 def setting_words(where: Setting) -> str:
     """Return who is up, and the holdings of the opponents except the score of the last one."""
-    said = [f"player {where.up + 1} up"]
+    parts = [f"player {where.up + 1} up"]
     for player in (where.last, *where.beside):
         if not where.is_in(player):
-            said.append(f"player {player + 1} is out")
+            parts.append(f"player {player + 1} is out")
         elif player != where.last:
-            said.append(f"player {player + 1} has {where.scores[player]:,}")
+            parts.append(f"player {player + 1} has {where.scores[player]:,}")
         count = where.earned[player] + where.passed[player]
         if count:
-            said.append(f"player {player + 1} holds {spin_count(count)}")
+            parts.append(f"player {player + 1} holds {spin_count(count)}")
     if any(where.whammies):
-        said.append(f"whammies {','.join(map(str, where.whammies))}")
-    return ", ".join(said)
+        parts.append(f"whammies {','.join(map(str, where.whammies))}")
+    return ", ".join(parts)
 
 
 def why_blank(cases: Sequence[Setting], blank: NDArray[np.bool_]) -> str:

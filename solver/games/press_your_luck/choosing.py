@@ -11,13 +11,13 @@ For many states at a time, the payoffs of each different effect are copied once 
 tier of T - 1 with a whammy less. Then the lists are folded, one option after another. A beginning
 shared by two lists is folded once.
 
-Two payoffs are kept: the slot up's and one other's, B's if A is up, else A's. If C is up, its
-payoff is stored minus 1, as -(A's + B's).
+Two payoffs are kept: the payoff of the slot up, and the payoff of B if A is up, otherwise of A. If
+C is up, its payoff minus 1 is stored, which is -(payoff of A + payoff of B).
 
 Doubling a score of 0 plus a spin returns to the same score, as plus a spin does at the cap. A slot
-at such a score is **stuck**. If one stuck slot decides, its state depends on itself; two or more
-lead back to one another, and their choices depend on each other. Such states are iterated until
-they converge (`kernel.sweep_stuck_row`), in the orders of `tiers.make_caps`.
+at such a score is **stuck**. If a stuck slot decides, its state depends on itself. The states of
+two or more stuck slots depend on each other. Such states are iterated until they converge
+(`kernel.sweep_stuck_row`), in the orders of `tiers.make_caps`.
 """
 
 from __future__ import annotations
@@ -106,8 +106,8 @@ def make_choosing(outcomes: Outcomes, cap: int) -> Choosing:
 def _make_folds(chances: dict[tuple[int, ...], Fraction], effects: int, spare: int) -> Folds:
     """Return the folds of lists of at least two effects, with their chances."""
     begun = {each[:n] for each in chances for n in range(2, len(each))}
-    of = {each: i + effects for i, each in enumerate(sorted(begun))}  # rows
-    of |= {each[:1]: each[0] for each in chances}
+    rows = {each: i + effects for i, each in enumerate(sorted(begun))}  # rows
+    rows |= {each[:1]: each[0] for each in chances}
     groups: dict[tuple[int, ...], list[tuple[int, ...]]] = {}
     for each in sorted({*chances, *begun}, key=lambda each: (len(each), each)):
         groups.setdefault(each[:-1], []).append(each)
@@ -117,7 +117,7 @@ def _make_folds(chances: dict[tuple[int, ...], Fraction], effects: int, spare: i
         alone = [each for each in lists if each in begun] + last[: len(last) % 2]
         for each in alone + last[len(last) % 2 :]:
             p = float(chances.get(each, 0))
-            folds.append((of[start], each[-1], of.get(each, spare), each in alone, p))
+            folds.append((rows[start], each[-1], rows.get(each, spare), each in alone, p))
     columns = np.array(folds).reshape(-1, 5).T
     first, second, targets = columns[:3].astype(np.uint64)
     return Folds(first, second, targets, columns[3] > 0, columns[4].copy())
@@ -135,19 +135,20 @@ def _source(effect: Effect) -> int:
 
 
 @jitable()
-def copy(source, at, own, x, n):
-    """own[x : x + n] = source[at : at + n]; indices are unsigned, as in `kernel.take_if_better`."""
+def copy(source, start, out, x, n):
+    """out[x : x + n] = source[start : start + n], unsigned (see `kernel.take_if_better`)."""
     for k in range(n):
-        own[x + k] = source[at + k]
+        out[x + k] = source[start + k]
 
 
 @jitable()
-def add_best(own, other, n, folds, to_own, to_other, at):
-    """Add the best of every list, times its chance, to n elements of `to_own` and `to_other`.
+def add_best(up_values, kept_values, n, folds, up_sum, kept_sum, start):
+    """Add the best of every list, times its chance, to n elements of both sums.
 
-    own, other: rows of BLOCK, flat: payoffs of the slot up and of the other; the effects' are
-        filled.
-    at: the first of the n elements.
+    up_values, kept_values: rows of BLOCK, flat: payoffs of the slot up and of the other slot that
+        is kept; the rows of the effects are filled.
+    up_sum, kept_sum: the sums.
+    start: the first of the n elements.
 
     Indices are unsigned and all operands are read before the choice, so that the loops vectorise.
     """
@@ -157,23 +158,33 @@ def add_best(own, other, n, folds, to_own, to_other, at):
         if folds.alone[i]:
             z = folds.into[i] * size
             for k in range(n):
-                p0, p1, q0, q1 = own[x + k], other[x + k], own[y + k], other[y + k]
+                p0, p1, q0, q1 = (
+                    up_values[x + k],
+                    kept_values[x + k],
+                    up_values[y + k],
+                    kept_values[y + k],
+                )
                 better = q0 > p0 + TIE_TOLERANCE
                 r0, r1 = q0 if better else p0, q1 if better else p1
-                own[z + k], other[z + k] = r0, r1
-                to_own[at + k] += p * r0
-                to_other[at + k] += p * r1
+                up_values[z + k], kept_values[z + k] = r0, r1
+                up_sum[start + k] += p * r0
+                kept_sum[start + k] += p * r1
             i += 1
         else:
             w, z = folds.chances[i + 1], folds.second[i + 1] * size
             for k in range(n):
-                p0, p1, q0, q1 = own[x + k], other[x + k], own[y + k], other[y + k]
-                r0, r1 = own[z + k], other[z + k]
+                p0, p1, q0, q1 = (
+                    up_values[x + k],
+                    kept_values[x + k],
+                    up_values[y + k],
+                    kept_values[y + k],
+                )
+                r0, r1 = up_values[z + k], kept_values[z + k]
                 better, also = q0 > p0 + TIE_TOLERANCE, r0 > p0 + TIE_TOLERANCE
                 q0, q1 = q0 if better else p0, q1 if better else p1
                 r0, r1 = r0 if also else p0, r1 if also else p1
-                to_own[at + k] = (to_own[at + k] + p * q0) + w * r0
-                to_other[at + k] = (to_other[at + k] + p * q1) + w * r1
+                up_sum[start + k] = (up_sum[start + k] + p * q0) + w * r0
+                kept_sum[start + k] = (kept_sum[start + k] + p * q1) + w * r1
             i += 2
 
 
@@ -183,7 +194,7 @@ def choose_streams(up, first, last, spend, gain, b, a, arrays, start_b, choices)
     v, d, wa, wb, _ = arrays
     less, has_whammy, choosing = choices
     n_c = choosing.to.shape[1]
-    own, origin, step = (a, b * v.shape[2], 1) if up == 0 else (b, a, v.shape[2])
+    up_score, origin, step = (a, b * v.shape[2], 1) if up == 0 else (b, a, v.shape[2])
     boundaries, of_boundary = (wa, b) if up == 0 else (wb, a)
     boundary, boundary_start = (
         boundaries.reshape(-1),
@@ -197,18 +208,18 @@ def choose_streams(up, first, last, spend, gain, b, a, arrays, start_b, choices)
     for x in range(start, last * n_c, BLOCK):
         n = np.uint64(min(BLOCK, last * n_c - x))
         for e in range(choosing.sources.size):
-            source, row = choosing.sources[e], origin + choosing.to[e, own] * step
+            source, row = choosing.sources[e], origin + choosing.to[e, up_score] * step
             for p in range(2):
                 chosen, place = values[p if up == 0 else 1 - p], np.uint64(e * BLOCK)
                 if source == LOST:
-                    at = p * (boundary.size // 2) + boundary_start + x
-                    copy(boundary, np.uint64(at), chosen, place, n)
+                    begin = p * (boundary.size // 2) + boundary_start + x
+                    copy(boundary, np.uint64(begin), chosen, place, n)
                 elif source == BACK:
-                    at = p * (v.size // 2) + row * v.shape[3] + gain * n_c + x - start
-                    copy(back, np.uint64(at), chosen, place, n)
+                    begin = p * (v.size // 2) + row * v.shape[3] + gain * n_c + x - start
+                    copy(back, np.uint64(begin), chosen, place, n)
                 else:
-                    at = p * (d.size // 2) + row * d.shape[3] + spend * n_c + x - start
-                    copy(spent if source == SPENT else fewer, np.uint64(at), chosen, place, n)
+                    begin = p * (d.size // 2) + row * d.shape[3] + spend * n_c + x - start
+                    copy(spent if source == SPENT else fewer, np.uint64(begin), chosen, place, n)
         add_best(values[0], values[1], n, folds, v0, v1, np.uint64(x))
 
 
@@ -218,37 +229,42 @@ def choose_row(v0, v1, d0, d1, lost, c, moves, choices):
     less, has_whammy, choosing = choices
     n_c = choosing.to.shape[1]
     size, folds = choosing.rows * BLOCK, choosing.folds[has_whammy]
-    own, other, best, beside = np.empty(size), np.empty(size), np.empty(BLOCK), np.empty(BLOCK)
+    up_values, kept_values, best, beside = (
+        np.empty(size),
+        np.empty(size),
+        np.empty(BLOCK),
+        np.empty(BLOCK),
+    )
     spend, gain, base = moves.spend[c] * n_c, moves.gain[c] * n_c, c * n_c
     for s in range(0, n_c, BLOCK):
         n = min(BLOCK, n_c - s)
         best[:n], beside[:n] = 0.0, 0.0
         for e in range(choosing.sources.size):
             source, x = choosing.sources[e], e * BLOCK
-            q0, q1, at = (v0, v1, gain) if source == BACK else (d0, d1, spend)
+            q0, q1, begin = (v0, v1, gain) if source == BACK else (d0, d1, spend)
             if source == LESS:
                 q0, q1 = less
             for k in range(n):
                 p0, p1 = lost
                 if source != LOST:
-                    p0, p1 = q0[at + choosing.to[e, s + k]], q1[at + choosing.to[e, s + k]]
-                own[x + k], other[x + k] = -(p0 + p1), p0
-        add_best(own, other, np.uint64(n), folds, best, beside, np.uint64(0))
+                    p0, p1 = q0[begin + choosing.to[e, s + k]], q1[begin + choosing.to[e, s + k]]
+                up_values[x + k], kept_values[x + k] = -(p0 + p1), p0
+        add_best(up_values, kept_values, np.uint64(n), folds, best, beside, np.uint64(0))
         for k in range(n):
             v0[base + s + k] += beside[k]
             v1[base + s + k] -= best[k] + beside[k]
 
 
 @jitable()
-def choose_at(up, at, c, lost, arrays, moves, choices, values):
-    """Return the contribution of choices to the payoffs of A and B at one state, at = (b, a, s).
+def choose_at(up, scores, c, lost, arrays, moves, choices, values):
+    """Return the contribution of choices to the payoffs of A and B at one state.
 
-    lost: the payoffs after a whammy. values: scratch (2, rows).
+    scores: b, a and s. lost: the payoffs after a whammy. values: scratch (2, rows).
     """
     v, d, _, _, _ = arrays
     less, has_whammy, choosing = choices
     n_c = choosing.to.shape[1]
-    b, a, s = at
+    b, a, s = scores
     score = a if up == 0 else (b if up == 1 else s)
     for e in range(choosing.sources.size):
         source, to = choosing.sources[e], choosing.to[e, score]
@@ -264,15 +280,15 @@ def choose_at(up, at, c, lost, arrays, moves, choices, values):
             p0, p1 = from_[0, bb, aa, x], from_[1, bb, aa, x]
         values[0, e] = p0 if up == 0 else (p1 if up == 1 else -(p0 + p1))
         values[1, e] = p1 if up == 0 else p0
-    folds, own, other = choosing.folds[has_whammy[up]], 0.0, 0.0
+    folds, up_sum, kept_sum = choosing.folds[has_whammy[up]], 0.0, 0.0
     for i in range(folds.chances.size):  # no branches: they are unpredictable
         p0, p1 = values[0, folds.first[i]], values[1, folds.first[i]]
         q0, q1 = values[0, folds.second[i]], values[1, folds.second[i]]
         better = q0 > p0 + TIE_TOLERANCE
         p0, p1 = (q0 if better else p0), (q1 if better else p1)
         values[0, folds.into[i]], values[1, folds.into[i]] = p0, p1
-        own += folds.chances[i] * p0
-        other += folds.chances[i] * p1
+        up_sum += folds.chances[i] * p0
+        kept_sum += folds.chances[i] * p1
     if up == 0:
-        return own, other
-    return other, (own if up == 1 else -(own + other))
+        return up_sum, kept_sum
+    return kept_sum, (up_sum if up == 1 else -(up_sum + kept_sum))

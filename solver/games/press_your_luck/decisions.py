@@ -74,11 +74,11 @@ class PlaneDecisions(DecisionLayout[Tier]):
             part[:] = tiers.boundary_of(slot, payoffs, tier.spins, three, self.size)
 
     def _pieces(self, tier: Tier, boundary: Floats) -> dict[int, Floats]:
-        shapes, at = self._boundary_shapes(tier), 0
+        shapes, start = self._boundary_shapes(tier), 0
         pieces = {}
         for slot, shape in shapes.items():
-            stop = at + int(np.prod(shape))
-            pieces[slot], at = boundary[at:stop].reshape(shape), stop
+            stop = start + int(np.prod(shape))
+            pieces[slot], start = boundary[start:stop].reshape(shape), stop
         return pieces
 
     def solve_tier(

@@ -103,22 +103,22 @@ def draw(board: PressYourLuckBoard, around: Callable[[], Around], values: Ints) 
     backdrop, top, height = around()
     room = (ACROSS - 2) * WIDE
     gap = (room - players * DESK) / (players + 1)
-    desks, said = [], []
-    for i, own in enumerate(zip(scores, earned, passed, whammies, strict=True)):
+    desks, sentences = [], []
+    for i, numbers_of in enumerate(zip(scores, earned, passed, whammies, strict=True)):
         role = UP if i == up else GOOD if i in winners else "" if inside[i] else GONE
-        at = WIDE + gap + i * (DESK + gap), top
-        desk, about = _desk(i, at, role, own, max_whammies)
+        corner = WIDE + gap + i * (DESK + gap), top
+        desk, about = _desk(i, corner, role, numbers_of, max_whammies)
         desks.append(desk)
-        said.append(about)
+        sentences.append(about)
     if up >= 0:
         title = f"player {up + 1} is up"
     else:
         who = listed([f"player {i + 1}" for i in winners] or ["nobody"])
         title = f"the game is over: {who} {'share the win' if len(winners) > 1 else 'has won'}"
-    return Scene(title, " ".join(said), ACROSS * WIDE, height, tuple(desks), backdrop)
+    return Scene(title, " ".join(sentences), ACROSS * WIDE, height, tuple(desks), backdrop)
 
 
-def _said(player: int, desk: tuple[int, ...], inside: bool) -> str:
+def _description(player: int, desk: tuple[int, ...], inside: bool) -> str:
     score, earned, passed, whammies = desk
     if not inside:
         return f"Player {player + 1} is out, with {_whammies(whammies)}."
@@ -141,21 +141,23 @@ Place = tuple[float, float]
 
 
 @lru_cache(4096)
-def _desk(player: int, at: Place, role: str, desk: tuple[int, ...], out: int) -> tuple[Group, str]:
-    (x, y), (score, earned, passed, whammies) = at, desk
-    text = _said(player, desk, whammies < out)
+def _desk(
+    player: int, corner: Place, role: str, desk: tuple[int, ...], out: int
+) -> tuple[Group, str]:
+    (x, y), (score, earned, passed, whammies) = corner, desk
+    text = _description(player, desk, whammies < out)
     return Group((
         Box("desk", x, y, DESK, DESK_HIGH, role=role, about=text),
-        _money(player, at, role, score, whammies < out),
+        _money(player, corner, role, score, whammies < out),
         _pieces("earned spins", f"earned_{player + 1}", earned, "", "", (x, y + 86)),
         _pieces("passed spins", f"passed_{player + 1}", passed, UP, "P", (x, y + 136)),
-        _whammies_of(player, at, whammies, out),
+        _whammies_of(player, corner, whammies, out),
     )), text  # fmt: skip
 
 
 @lru_cache(1024)
-def _money(player: int, at: Place, role: str, score: int, inside: bool) -> Group:
-    (x, y), number, money = at, player + 1, f"${score:,}"
+def _money(player: int, corner: Place, role: str, score: int, inside: bool) -> Group:
+    (x, y), number, money = corner, player + 1, f"${score:,}"
     head = {UP: "up", GOOD: "wins", GONE: "out"}.get(role, "")
     title = f"player {number}" + f" · {head}" * bool(head)
     return Group((
@@ -167,8 +169,8 @@ def _money(player: int, at: Place, role: str, score: int, inside: bool) -> Group
 
 
 @lru_cache(256)
-def _whammies_of(player: int, at: Place, whammies: int, count: int) -> Group:
-    (x, y), number = at, player + 1
+def _whammies_of(player: int, corner: Place, whammies: int, count: int) -> Group:
+    (x, y), number = corner, player + 1
     middle = x + DESK / 2
     return Group((
         Box("plate", x + 9, y + 186, DESK - 18, 46, (), QUIET, 16,
@@ -181,9 +183,9 @@ def _whammies_of(player: int, at: Place, whammies: int, count: int) -> Group:
 
 
 @lru_cache(1024)
-def _pieces(name: str, field: str, count: int, role: str, word: str, at: Place) -> Group:
+def _pieces(name: str, field: str, count: int, role: str, word: str, corner: Place) -> Group:
     """Draw spins of one kind, one by one if there is room."""
-    x, y = at
+    x, y = corner
     middle = x + DESK / 2
     shown = f"{count} {name[:-1] if count == 1 else name}"
     shapes: list[Shape] = [
@@ -209,7 +211,7 @@ def _around(board: PressYourLuckBoard) -> Around:
         shapes = tuple(_outcomes(board, sorted(leaves, key=lambda leaf: -leaf.chance)))
         top = max(shape.y for shape in shapes) + OUTCOME_HIGH + 14
         return Group(shapes), top, top + DESK_HIGH + 4
-    chances = {leaf.at: float(leaf.chance) for leaf in leaves}
+    chances = {leaf.location: float(leaf.chance) for leaf in leaves}
     known = board.rules.choices == "random"  # else it depends on who is up
     pieces: list[Shape] = []
     for n, slides in enumerate(board.squares, start=1):
@@ -229,13 +231,13 @@ def _around(board: PressYourLuckBoard) -> Around:
 def _outcomes(board: PressYourLuckBoard, leaves: list[Leaf]) -> Iterator[Box]:
     shown, known = leaves[:MAX_SHOWN], board.squares is None or board.rules.choices == "random"
     across = min(ACROSS, len(shown))
-    left = (ACROSS - across) * WIDE / 2
+    margin = (ACROSS - across) * WIDE / 2
     for i, leaf in enumerate(shown):
         more = len(leaves) - MAX_SHOWN
         lines = (_label(leaf.slide), f"chance {leaf.chance}" if known else "")
         if more > 0 and i == MAX_SHOWN - 1:
             lines = (f"and {more + 1} more", "")
-        yield Box("slide", left + i % across * WIDE + 2, i // across * OUTCOME_HIGH + 2, WIDE - 4,
+        yield Box("slide", margin + i % across * WIDE + 2, i // across * OUTCOME_HIGH + 2, WIDE - 4,
                   OUTCOME_HIGH - 6, lines, _role(leaf.slide),
                   min(fitting(line, WIDE - 8, 13) for line in lines),
                   f"{leaf.slide}{_chance(float(leaf.chance)) if known else ''}")  # fmt: skip
@@ -263,10 +265,10 @@ def _role(slide: Slide) -> str:
 # --- the outcomes of a spin ----------------------------------------------------------------------
 
 
-Own = tuple[int, ...]
+Holdings = tuple[int, ...]
 """A player's score, earned spins, passed spins and whammies, and the offer if the board has any."""
-Names = Callable[[int, Own, int], dict[Own, str]]
-"""names(player up, their `Own`, the spins of all players) -> {`Own` after the spin: its name}."""
+Names = Callable[[int, Holdings, int], dict[Holdings, str]]
+"""names(player up, their `Holdings`, all spins) -> {`Holdings` after the spin: its name}."""
 
 
 def spin_names(
@@ -282,40 +284,43 @@ def spin_names(
         passed = by_field(children - state)[PASSED][:, action - 1]
         return [f"player {action} gets {many(spins, 'spin')}" for spins in passed.tolist()]
     up, numbers, players = int(player_up(state)), state.tolist(), game.players
-    columns = _own(game, up)
+    columns = _columns(game, up)
     spins = sum(numbers[EARNED * players : (PASSED + 1) * players])
     known = names(up, tuple([numbers[i] for i in columns]), spins)
     return [known[tuple(after)] for after in children[:, columns].tolist()]
 
 
-def _own(game: Game, up: int) -> list[int]:
-    """Return the columns of a state that hold the numbers of `Own`."""
+def _columns(game: Game, up: int) -> list[int]:
+    """Return the columns of a state that hold the numbers of `Holdings`."""
     last = FIELDS * game.players
     return [*range(up, last, game.players), *range(last, game.field_count)]
 
 
 def _names(game: Game, slides: Callable[[], Slides]) -> Names:
-    """Return a cached `Names`. Of the other players only the spins affect a spin's outcome."""
+    """Return a cached `Names`. Only the spins of the other players affect a spin's outcome."""
     board, ints, players = game.board, game.numbers.ints, game.players
     assert isinstance(board, PressYourLuckBoard)
     unit, most = board.solve.score_unit, ints[MAX_WHAMMIES]
 
     @lru_cache(4096)
-    def names(up: int, has: Own, spins: int) -> dict[Own, str]:
-        state, leading = np.zeros(game.field_count, np.int64), dict[Own, list[tuple[Effect, ...]]]()
-        own = _own(game, up)
-        state[own] = has
+    def names(up: int, has: Holdings, spins: int) -> dict[Holdings, str]:
+        state, leading = (
+            np.zeros(game.field_count, np.int64),
+            dict[Holdings, list[tuple[Effect, ...]]](),
+        )
+        columns = _columns(game, up)
+        state[columns] = has
         if players > 1:
             state[EARNED * players + (up + 1) % players] = spins - has[EARNED] - has[PASSED]
-        found, plain = slides()
-        for offer, effects in enumerate(found):
+        lists, plain = slides()
+        for offer, effects in enumerate(lists):
             after = state.copy()
-            left = tuple(e for e in effects if e.kind != MAY_LOSE or has[WHAMMIES] > 0)
-            if len(left) > 1:
+            available = tuple(e for e in effects if e.kind != MAY_LOSE or has[WHAMMIES] > 0)
+            if len(available) > 1:
                 after[-1] = offer - plain + 1
             else:
-                spin(ints, state, up, tuple(left[0]), after)
-            leading.setdefault(tuple(after[own].tolist()), []).append(left)
+                spin(ints, state, up, tuple(available[0]), after)
+            leading.setdefault(tuple(after[columns].tolist()), []).append(available)
         return {
             after: _spin_name(tuple(each), unit) + ", and out" * int(after[WHAMMIES] == most)
             for after, each in leading.items()
@@ -335,7 +340,7 @@ def _slides(board: PressYourLuckBoard) -> Slides:
 def _spin_name(outcomes: tuple[tuple[Effect, ...], ...], unit: int) -> str:
     """Return one name for outcomes that lead to the same state.
 
-    They are winning nothing and a whammy, or, at the cap, an amount and all larger ones.
+    Such outcomes are $0 and a whammy, or, at the cap, an amount and all larger amounts.
     """
     names = [" or ".join(effect_name(effect, unit) for effect in effects) for effects in outcomes]
     if len(outcomes[0]) > 1:

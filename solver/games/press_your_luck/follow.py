@@ -105,8 +105,10 @@ class LuckWords(Follow):
         if not (earned + passed).any() and not re.search(r"\b0 (spin|earned|passed)", text, re.I):
             example = "; ".join([f"{names[0]} 5000, 2 spins", *(f"{n} 3000" for n in names[1:])])
             raise StateError(f"who has spins? for example {example}")
-        at = self._at(names, values)
-        return replace(at, assumed=tuple(f"{n}'s dollars" for n, _, said in desks if not said))
+        position = self._position(names, values)
+        return replace(
+            position, assumed=tuple(f"{n}'s dollars" for n, _, given in desks if not given)
+        )
 
     def _desk(self, part: str) -> tuple[str, list[int], bool]:
         """Return a player's name, their counts, and whether the dollars were given.
@@ -129,20 +131,20 @@ class LuckWords(Follow):
 
     def _counts(self, text: str) -> tuple[list[int], bool]:
         """Return the numbers of `_desk`. A first bare number is dollars, a second earned spins."""
-        numbers, dollars_said = [0, 0, 0, 0], False
+        numbers, dollars_given = [0, 0, 0, 0], False
         for count, kind, out, bare, thousands in re.findall(_COUNT, text, re.I):
             if out:
                 numbers[3] = self.board.rules.max_whammies
             elif kind:
                 numbers[1 + _KINDS[kind.lower()]] += int(count)
-            elif not dollars_said:
-                dollars_said = True
+            elif not dollars_given:
+                dollars_given = True
                 numbers[0] = round(float(bare) * (1000 if thousands else 1))
             else:
                 numbers[1] += int(float(bare))
-        return numbers, dollars_said
+        return numbers, dollars_given
 
-    def _at(self, names: Sequence[str], values: Ints) -> Position:
+    def _position(self, names: Sequence[str], values: Ints) -> Position:
         """Return the position of values (fields,) in exact dollars. Raises StateError."""
         unit, cap = self.board.solve.score_unit, self.board.solve.score_cap
         rounded = values.copy()
@@ -157,83 +159,87 @@ class LuckWords(Follow):
         return expand(self.exact, values.reshape(1, -1))
 
     def place(self, names: Sequence[str], state: Ints) -> Position:
-        return self._at(names, self.game.fields.values(state.reshape(1, -1))[0])
+        return self._position(names, self.game.fields.values(state.reshape(1, -1))[0])
 
-    def desk(self, at: Position, player: int) -> str:
-        score, earned, passed, whammies = (int(column[player]) for column in by_field(at.values))
-        said = [f"${score:,}"]
-        said += [many(earned, "spin")] * bool(earned) + [f"{passed} passed"] * bool(passed)
-        said += [many(whammies, "whammy", "whammies")] * bool(whammies)
-        return ", ".join(said)
+    def desk(self, position: Position, player: int) -> str:
+        score, earned, passed, whammies = (
+            int(column[player]) for column in by_field(position.values)
+        )
+        parts = [f"${score:,}"]
+        parts += [many(earned, "spin")] * bool(earned) + [f"{passed} passed"] * bool(passed)
+        parts += [many(whammies, "whammy", "whammies")] * bool(whammies)
+        return ", ".join(parts)
 
-    def on_grid(self, at: Position) -> Position:
-        return replace(self._at(at.names, at.values), assumed=at.assumed)
+    def on_grid(self, position: Position) -> Position:
+        return replace(self._position(position.names, position.values), assumed=position.assumed)
 
-    def note(self, at: Position) -> str:
+    def note(self, position: Position) -> str:
         cap = self.board.solve.score_cap
-        over = [name for i, name in enumerate(at.names) if at.values[i] > cap]
+        over = [name for i, name in enumerate(position.names) if position.values[i] > cap]
         notes = []
-        if at.assumed:
-            notes.append(f"not said, so taken as 0: {', '.join(at.assumed)}")
+        if position.assumed:
+            notes.append(f"not given, so taken as 0: {', '.join(position.assumed)}")
         if over:
             named = " and ".join(over)
             notes.append(f"{named}: more than ${cap:,} counts as that, the board's score_cap")
         return "; ".join(notes)
 
-    def neighbors(self, at: Position) -> tuple[Floats, Ints, str]:
+    def neighbors(self, position: Position) -> tuple[Floats, Ints, str]:
         unit, cap = self.board.solve.score_unit, self.board.solve.score_cap
-        scores = np.minimum(by_field(at.values)[0], cap)
+        scores = np.minimum(by_field(position.values)[0], cap)
         low = scores // unit * unit
         share = (scores - low) / unit  # of the grid value above
         weights, states = [], []
         for above in product((0, 1), repeat=self.players):
             weight = np.prod(np.where(above, share, 1 - share))
             if weight > 0:
-                values = at.values.copy()
+                values = position.values.copy()
                 by_field(values)[0][:] = low + np.multiply(above, unit)
                 weights.append(weight)
                 states.append(self.game.canonical_states(values)[0])
         between = ", ".join(
             f"{name} between ${least:,} and ${least + unit:,}"
-            for name, least, part in zip(at.names, low.tolist(), share.tolist(), strict=True)
+            for name, least, part in zip(position.names, low.tolist(), share.tolist(), strict=True)
             if part
         )
         return np.array(weights), np.array(states), between
 
     # --- events ------------------------------------------------------------------------------
 
-    def next(self, at: Position, player: int, text: str) -> tuple[Event, Position]:
-        name, who = at.names[player], at.names[at.up]
-        if at.up < 0:
+    def next(self, position: Position, player: int, text: str) -> tuple[Event, Position]:
+        name, who = position.names[player], position.names[position.up]
+        if position.up < 0:
             raise StateError("the game is over; expected undo, or a line that says who has what")
-        if player != at.up:
-            raise StateError(f"{name} is not up: {who} is, who has {self.desk(at, at.up)}")
-        edges = self._edges(at.values)
+        if player != position.up:
+            raise StateError(
+                f"{name} is not up: {who} is, who has {self.desk(position, position.up)}"
+            )
+        edges = self._edges(position.values)
         text = re.sub(r"(?<=\d),(?=\d{3}\b)", "", text.replace("$", "")).strip(" .!")
         if re.match(r"pass(es|ed)?\b", text, re.I):
-            return self._pass(at, edges, text)
+            return self._pass(position, edges, text)
         text = re.sub(r" ?(?:\+|\b(?:and|plus)\b(?: an?\b)?) ?", " + ", text.lower())
         if re.fullmatch(r"stop(s|ped)?", text) and self._stop in edges.actions:
             after = edges.children[np.argmax(edges.actions == self._stop)]
-            return Event(self._stop, f"{name} stops"), self._at(at.names, after)
+            return Event(self._stop, f"{name} stops"), self._position(position.names, after)
         try:
             if match := re.fullmatch(r"(?:may take|can take|is offered|offered) (.*)", text):
-                return self._offer(at, re.split(r",? or |, ", match[1]))
-            slide, dollars = self._slide(at, text)
-            return self._spun(at, edges, slide, self._effect(at, slide, dollars))
+                return self._offer(position, re.split(r",? or |, ", match[1]))
+            slide, dollars = self._slide(position, text)
+            return self._spun(position, edges, slide, self._effect(position, slide, dollars))
         except StateError:
-            if not self._offer_at(at.values):
+            if not self._offer_at(position.values):
                 raise
-            takes = " or ".join(self.lines(at))
+            takes = " or ".join(self.lines(position))
             raise StateError(f"{name} has no such choice; expected {takes}") from None
 
-    def _slide(self, at: Position, text: str) -> tuple[Slide, int]:
+    def _slide(self, position: Position, text: str) -> tuple[Slide, int]:
         match = re.fullmatch(VERBS + SLIDE.pattern, text)
         if match is None:
-            said = f"'{shorten(text, 40)}': " if text else ""
+            problem = f"'{shorten(text, 40)}': " if text else ""
             raise StateError(
-                f"{said}expected what {at.names[at.up]} got, as in 3000 + spin, "
-                f"prize or whammy{', or whom they pass to' if self._passes(at) else ''}"
+                f"{problem}expected what {position.names[position.up]} got, as in 3000 + spin, "
+                f"prize or whammy{', or whom they pass to' if self._passes(position) else ''}"
             )
         _, whammy, double, lose, prize, of_prize, money, count = match.groups()
         spins = int(count or 1) if "+" in text else 0
@@ -244,15 +250,15 @@ class LuckWords(Follow):
         kind = "whammy" if whammy else "double" if double else "lose a whammy" if lose else ""
         return Slide(kind, 0, spins), 0
 
-    def _effect(self, at: Position, slide: Slide, dollars: int) -> Effect:
+    def _effect(self, position: Position, slide: Slide, dollars: int) -> Effect:
         """Return the effect of a slide, in dollars. Raises StateError for an unknown slide."""
-        name, kinds = at.names[at.up], {item.kind for item in self.slides}
+        name, kinds = position.names[position.up], {item.kind for item in self.slides}
         or_lose = [item for item in self.slides if item.kind == "money or lose a whammy"]
         if slide.kind == "lose a whammy":
             may = bool(or_lose) and self.board.rules.or_lose_whammy == "best"
             if slide.kind not in kinds and not may:
                 raise StateError("no slide of this board takes a whammy away")
-            if may and slide.kind not in kinds and not self._whammies(at):
+            if may and slide.kind not in kinds and not self._whammies(position):
                 raise StateError(f"{name} has no whammy to lose; expected the money")
             return Effect(LOSES if slide.kind in kinds else MAY_LOSE)
         on_board = list(map(_money, self.slides))
@@ -263,32 +269,34 @@ class LuckWords(Follow):
         return Effect(_KIND.get(slide.kind, PAYS), dollars, slide.spins)
 
     def _no_such(self, name: str, slide: Slide, on_board: Sequence[Slide]) -> str:
-        said = f"no slide of this board is {_called(slide)}"
+        problem = f"no slide of this board is {_called(slide)}"
         near = [item for item in on_board if (item.kind, item.number) == (slide.kind, slide.number)]
         if not near and slide.kind == MONEY:
             paying = [item for item in on_board if item.kind == MONEY]
             near = sorted(paying, key=lambda each: (
                 each.spins != slide.spins, abs(each.number - slide.number)))[:2]  # fmt: skip
         if near:
-            said += f"; expected {' or '.join(f'{name} {_called(item)}' for item in near)}"
+            problem += f"; expected {' or '.join(f'{name} {_called(item)}' for item in near)}"
         prizes = any(item.kind == "prize" and item.spins == slide.spins for item in on_board)
         if slide.kind == MONEY and prizes:
-            said += f"; for a prize write {name} {_called(replace(slide, kind='prize'))}"
-        return said
+            problem += f"; for a prize write {name} {_called(replace(slide, kind='prize'))}"
+        return problem
 
     def _spun(
-        self, at: Position, edges: Expanded, slide: Slide, effect: Effect
+        self, position: Position, edges: Expanded, slide: Slide, effect: Effect
     ) -> tuple[Event, Position]:
         """Return the event and position after a spin hits a slide or a player takes one."""
-        name, action = at.names[at.up], PLAY
-        after = at.values.copy()
-        spin(self.ints, at.values, at.up, tuple(effect), after)
-        if self._offer_at(at.values):
+        name, action = position.names[position.up], PLAY
+        after = position.values.copy()
+        spin(self.ints, position.values, position.up, tuple(effect), after)
+        if self._offer_at(position.values):
             action = next((a for a in self._takes(effect) if a in edges.actions), -1)
             if action < 0:
                 raise StateError(f"{name} has no such choice")
         takes = "takes " * (action != PLAY)
-        return Event(action, f"{name} {takes}{_called(slide, effect)}"), self._at(at.names, after)
+        return Event(action, f"{name} {takes}{_called(slide, effect)}"), self._position(
+            position.names, after
+        )
 
     def _takes(self, effect: Effect) -> list[int]:
         units = _same(self._in_units(effect))
@@ -301,16 +309,16 @@ class LuckWords(Follow):
     def _offer_at(self, values: Ints) -> int:
         return int(values[-1]) if len(values) > 4 * self.players else 0
 
-    def _whammies(self, at: Position) -> int:
-        return int(by_field(at.values)[3][at.up])
+    def _whammies(self, position: Position) -> int:
+        return int(by_field(position.values)[3][position.up])
 
-    def _offer(self, at: Position, parts: Sequence[str]) -> tuple[Event, Position]:
+    def _offer(self, position: Position, parts: Sequence[str]) -> tuple[Event, Position]:
         """Return the event and position after a spin that offers a choice of slides."""
-        name, has = at.names[at.up], self._whammies(at) > 0
+        name, has = position.names[position.up], self._whammies(position) > 0
         offered, names = [], []
         for part in parts:
-            slide, dollars = self._slide(at, part.strip())
-            effect = self._effect(at, slide, dollars)
+            slide, dollars = self._slide(position, part.strip())
+            effect = self._effect(position, slide, dollars)
             offered.append(_same(self._in_units(effect)))
             names.append(_called(slide, effect))
         lists = [
@@ -318,28 +326,28 @@ class LuckWords(Follow):
             for effects, _ in self.outcomes.others
         ]
         meant = [i for i, item in enumerate(lists) if {*item} == {*offered} and len(item) > 1]
-        if meant and not self._offer_at(at.values):
-            values = at.values.copy()
+        if meant and not self._offer_at(position.values):
+            values = position.values.copy()
             values[-1] = 1 + next((i for i in meant if lists[i] == offered), meant[0])
             text = f"{name} may take {' or '.join(names)}"
-            return Event(PLAY, text), self._at(at.names, values)
+            return Event(PLAY, text), self._position(position.names, values)
         raise StateError(
             f"no spin of this board leaves {name} the choice of {' or '.join(names)}; write what "
             f"{name} got"
         )
 
-    def _passes(self, at: Position) -> list[int]:
-        actions = self._edges(at.values).actions.tolist()
+    def _passes(self, position: Position) -> list[int]:
+        actions = self._edges(position.values).actions.tolist()
         return [action - 1 for action in actions if PLAY < action <= self.players]
 
-    def _pass(self, at: Position, edges: Expanded, text: str) -> tuple[Event, Position]:
-        name, up, allowed = at.names[at.up], at.up, self._passes(at)
-        earned, passed = (int(column[up]) for column in by_field(at.values)[1:3])
+    def _pass(self, position: Position, edges: Expanded, text: str) -> tuple[Event, Position]:
+        name, up, allowed = position.names[position.up], position.up, self._passes(position)
+        earned, passed = (int(column[up]) for column in by_field(position.values)[1:3])
         form = r"pass(?:es|ed)?(?: (?:all )?(\d+))?(?: spins?)?(?: to (.+))?"
         match = re.fullmatch(form, text, re.I)
         if match is None:
             raise StateError(f"'{shorten(text, 40)}': expected {name} passes {earned} to NAME")
-        if self._offer_at(at.values):
+        if self._offer_at(position.values):
             raise StateError(f"{name} has slides to choose from; expected what they take")
         if passed:
             raise StateError(f"{name} has {passed} passed and must play them; expected what "
@@ -350,45 +358,51 @@ class LuckWords(Follow):
             raise StateError(f"{name} is behind all others and must play (third_place_spins); "
                              f"expected what {name} got, as in whammy")  # fmt: skip
         if match[2] is None and len(allowed) > 1:
-            whom = " or ".join(at.names[i] for i in allowed)
+            whom = " or ".join(position.names[i] for i in allowed)
             raise StateError(f"to whom? expected {name} passes {earned} to {whom}")
-        to = allowed[0] if match[2] is None else self.player(at, match[2])
-        whom = " or ".join(at.names[i] for i in allowed)
+        to = allowed[0] if match[2] is None else self.player(position, match[2])
+        whom = " or ".join(position.names[i] for i in allowed)
         if to not in allowed:
-            said = f"{name} may not pass to {at.names[to]}: spins go to the highest score still in"
-            raise StateError(f"{said}; expected {name} passes {earned} to {whom}")
+            raise StateError(
+                f"{name} may not pass to {position.names[to]}: spins go to the highest score still "
+                f"in; expected {name} passes {earned} to {whom}"
+            )
         if match[1] is not None and int(match[1]) != earned:
-            raise StateError(f"{name} has {many(earned, 'earned spin')} and passes all of them; "
-                             f"expected {name} passes {earned} to {at.names[to]}")  # fmt: skip
+            raise StateError(
+                f"{name} has {many(earned, 'earned spin')} and passes all of them; expected {name} "
+                f"passes {earned} to {position.names[to]}"
+            )
         after = edges.children[np.argmax(edges.actions == to + 1)]
-        event = Event(to + 1, f"{name} passes {earned} to {at.names[to]}")
-        return event, self._at(at.names, after)
+        event = Event(to + 1, f"{name} passes {earned} to {position.names[to]}")
+        return event, self._position(position.names, after)
 
     # --- lines -------------------------------------------------------------------------------
 
-    def lines(self, at: Position) -> Iterator[str]:
-        if at.up < 0:
+    def lines(self, position: Position) -> Iterator[str]:
+        if position.up < 0:
             return
-        name, earned = at.names[at.up], int(by_field(at.values)[1][at.up])
-        actions, offered = self._edges(at.values).actions, self._offer_at(at.values)
-        has = self._whammies(at) > 0
+        name, earned = position.names[position.up], int(by_field(position.values)[1][position.up])
+        actions, offered = self._edges(position.values).actions, self._offer_at(position.values)
+        has = self._whammies(position) > 0
         if (actions == PLAY).any():
             yield from (f"{name} {_called(_money(slide))}" for slide in self.slides)
-            lists = (self._left(effects, has) for effects, _ in self.outcomes.others)
-            yield from (f"{name} may take {' or '.join(left)}" for left in lists if left[1:])
+            lists = (self._available(effects, has) for effects, _ in self.outcomes.others)
+            yield from (
+                f"{name} may take {' or '.join(available)}" for available in lists if available[1:]
+            )
         elif offered:
-            left = self._left(self.outcomes.others[offered - 1][0], has)
-            yield from (f"{name} takes {text}" for text in left)
-        for to in self._passes(at):
-            yield f"{name} passes {earned} to {at.names[to]}"
+            available = self._available(self.outcomes.others[offered - 1][0], has)
+            yield from (f"{name} takes {text}" for text in available)
+        for to in self._passes(position):
+            yield f"{name} passes {earned} to {position.names[to]}"
         if self._stop in actions:
             yield f"{name} stops"
 
-    def _left(self, effects: Sequence[Effect], has: bool) -> list[str]:
+    def _available(self, effects: Sequence[Effect], has: bool) -> list[str]:
         """Return the slides of a list that a player can take; has: whether they have a whammy."""
-        return [self._said(effect) for effect in effects if effect.kind != MAY_LOSE or has]
+        return [self._name(effect) for effect in effects if effect.kind != MAY_LOSE or has]
 
-    def _said(self, effect: Effect) -> str:
+    def _name(self, effect: Effect) -> str:
         """Return the name of an effect in units: the first slide of this board that has it."""
         for slide in self.slides:
             kind = _KIND.get(slide.kind, PAYS)

@@ -57,7 +57,8 @@ def sweep_planes(
 
     fill: ``fill(b, first, stop)`` fills rows first to stop - 1 of plane b, after those above it.
 
-    Several threads fill square blocks, all blocks of a diagonal at once: none reads another.
+    Several threads fill square blocks, all blocks of a diagonal at once, because no block of a
+    diagonal reads another.
     """
     planes, rows = size
     if threads == 1:
@@ -65,8 +66,8 @@ def sweep_planes(
             fill(b, 0, rows)
         return
 
-    def block(at: tuple[int, int]) -> None:
-        b, a = (edge * i for i in at)
+    def block(corner: tuple[int, int]) -> None:
+        b, a = (edge * i for i in corner)
         for plane in range(min(b + edge, planes) - 1, b - 1, -1):
             fill(plane, a, min(a + edge, rows))
 
@@ -302,9 +303,11 @@ class Planes(FullTable[Tier]):
         players = inside.sum(axis=1)
         over = (spins == 0) | (players < 2)
         numbers = np.where(over, -1, self._number(spins, whammies.T))
-        rows, at = np.full(len(states), -1, np.int64), np.flatnonzero(~over)
-        if len(at):
-            rows[at] = self._rows_of(spins[at], players[at] > 2, inside[at], states[at])
+        rows, running = np.full(len(states), -1, np.int64), np.flatnonzero(~over)
+        if len(running):
+            rows[running] = self._rows_of(
+                spins[running], players[running] > 2, inside[running], states[running]
+            )
         offers = states[:, FIELDS * self.game.players :].any(axis=1)
         numbers[offers & ~over] = -2
         return numbers, rows
@@ -316,22 +319,22 @@ class Planes(FullTable[Tier]):
 
         three: bool (n,), whether three players are in. inside: bool (n, players), who is in.
         """
-        at = np.arange(len(states))
+        index = np.arange(len(states))
         a, c = inside.argmax(axis=1), inside.shape[1] - 1 - inside[:, ::-1].argmax(axis=1)
         (score_a, ea, pa), (score_c, _, pc) = (
-            [field[at, player] for field in by_field(states)[:3]] for player in (a, c)
+            [field[index, player] for field in by_field(states)[:3]] for player in (a, c)
         )
         score_b, eb, pb = (field[:, 1] * three for field in by_field(states)[:3])
-        # The number of rows before: those with more of the first number that differs.
+        # The number of earlier rows: rows with more of the first number that differs.
         last = 3 + 2 * three
-        left = spins - pa
-        before = WAYS[last, left + last - 1]
-        left = left - ea
-        before += WAYS[last - 1, left + last - 2]
-        left = left - pb
-        before += WAYS[3, left + 2] * three
-        left = left - eb
-        before += WAYS[2, left + 1] * three + left - pc
+        rest = spins - pa
+        before = WAYS[last, rest + last - 1]
+        rest = rest - ea
+        before += WAYS[last - 1, rest + last - 2]
+        rest = rest - pb
+        before += WAYS[3, rest + 2] * three
+        rest = rest - eb
+        before += WAYS[2, rest + 1] * three + rest - pc
         block = score_a + score_b * self.size
         return (block * WAYS[last, spins + last] + before) * self.size + score_c
 

@@ -57,29 +57,29 @@ def pass_targets(up, a, b, s, options, cap):
     if not three:
         return 2 - up, -1
     if up == 0:
-        own, after, other = a, b, s
+        up_score, next_score, third_score = a, b, s
     elif up == 1:
-        own, after, other = b, s, a
+        up_score, next_score, third_score = b, s, a
     else:
-        own, after, other = s, a, b
-    if third_place_spins and own < after and own < other:
+        up_score, next_score, third_score = s, a, b
+    if third_place_spins and up_score < next_score and up_score < third_score:
         return -1, -1
-    if after > other:
+    if next_score > third_score:
         return (up + 1) % 3, -1
-    if other > after:
+    if third_score > next_score:
         return (up + 2) % 3, -1
-    if passer_picks and own < cap:
+    if passer_picks and up_score < cap:
         return (up + 1) % 3, (up + 2) % 3
     return (up + 1) % 3, -1
 
 
 @jitable()
-def take_if_better(own, other, x, y, n, code, best, tolerance):
-    """Replace n payoffs from x on by those from y on where these are better for the slot up.
+def take_if_better(up_values, kept_values, x, y, n, code, best, tolerance):
+    """Replace each of n payoffs from x on by the payoff from y on that is better for the slot up.
 
-    They must be better by more than the tolerance, because they belong to a later action.
+    It must be better by more than the tolerance, because it belongs to a later action.
 
-    own, other: the payoffs of the slot up and of the other that is kept.
+    up_values, kept_values: the payoffs of the slot up and of the other slot that is kept.
     best: gets `code` for replaced payoffs, unless its size is 0.
 
     Indices are unsigned: signed ones could count from the end, which prevents vectorising, and
@@ -87,11 +87,11 @@ def take_if_better(own, other, x, y, n, code, best, tolerance):
     """
     if best.size:
         for i in range(n):
-            best[x + i] = code if own[y + i] > own[x + i] + tolerance else best[x + i]
+            best[x + i] = code if up_values[y + i] > up_values[x + i] + tolerance else best[x + i]
     for i in range(n):
-        better = own[y + i] > own[x + i] + tolerance
-        other[x + i] = other[y + i] if better else other[x + i]
-        own[x + i] = own[y + i] if better else own[x + i]
+        better = up_values[y + i] > up_values[x + i] + tolerance
+        kept_values[x + i] = kept_values[y + i] if better else kept_values[x + i]
+        up_values[x + i] = up_values[y + i] if better else up_values[x + i]
 
 
 @jitable()
@@ -102,7 +102,7 @@ def decide_region(up, first, last, v0, v1, n_c, a, b, options, passes, notes):  
     notes: as in `sweep`, with playing already recorded as best.
     """
     best, codes, tolerance = notes
-    own, other = (v0, v1) if up == 0 else (v1, v0)
+    up_values, kept_values = (v0, v1) if up == 0 else (v1, v0)
     cap = n_c - 1
     s = np.int64(0)  # a literal would compile `pass_targets` twice
     while s < n_c:
@@ -117,7 +117,7 @@ def decide_region(up, first, last, v0, v1, n_c, a, b, options, passes, notes):  
                 for to in targets:
                     if to >= 0:
                         y = np.uint64(passes[c, to] * n_c + s)
-                        take_if_better(own, other, x, y, n, codes[to], best, tolerance)
+                        take_if_better(up_values, kept_values, x, y, n, codes[to], best, tolerance)
         s = e
 
 
@@ -177,9 +177,15 @@ def play_streams(up, first, last, spend, gain, b, a, arrays, start_b, taps, choi
     n_a, n_c = v.shape[2], taps.rows.shape[0]
     width, width_d = v.shape[3], d.shape[3]
     x, y, z = first * n_c, last * n_c, start_b * n_c
-    own = a if up == 0 else b
+    up_score = a if up == 0 else b
     origin, step = (b * n_a, 1) if up == 0 else (a, n_a)  # of the rows along the slot's axis
-    outcomes = taps.whammy, taps.rows[own], taps.weights[own], taps.money[own], taps.outcomes[own]
+    outcomes = (
+        taps.whammy,
+        taps.rows[up_score],
+        taps.weights[up_score],
+        taps.money[up_score],
+        taps.outcomes[up_score],
+    )
     for p in range(2):
         boundary = wa[p, b, x:y] if up == 0 else wb[p, a, x - z : y - z]
         flat_d, flat_v = d[p].reshape(-1), v[p].reshape(-1)
@@ -239,9 +245,9 @@ def sweep(  # noqa: C901, PLR0913, PLR0915  # a kernel: in tuples its arrays cou
             while c >= regions[2 * up + 2]:
                 up += 1
             forced = c < regions[2 * up + 1]
-            own = a if up == 0 else (b if up == 1 else s)
+            up_score = a if up == 0 else (b if up == 1 else s)
             plain0, plain1, lost0, lost1 = 0.0, 0.0, 0.0, 0.0
-            may_play = forced or own < cap
+            may_play = forced or up_score < cap
             if may_play:
                 if up == 0:
                     lost0, lost1 = wa[0, b, c * n_c + s], wa[1, b, c * n_c + s]
@@ -251,12 +257,12 @@ def sweep(  # noqa: C901, PLR0913, PLR0915  # a kernel: in tuples its arrays cou
                 else:
                     lost0, lost1 = wc[0, b, a], wc[1, b, a]
                 plain0, plain1 = pw * lost0, pw * lost1
-                for k in range(n_taps[own]):
-                    to, w = rows[own, k], weights[own, k]
+                for k in range(n_taps[up_score]):
+                    to, w = rows[up_score, k], weights[up_score, k]
                     bb = to if up == 1 else b
                     aa = to if up == 0 else a
                     ss = to if up == 2 else s
-                    if k < n_money[own]:
+                    if k < n_money[up_score]:
                         x = spend[c] * n_c + ss
                         plain0 += w * d[0, bb, aa, x]
                         plain1 += w * d[1, bb, aa, x]
@@ -265,15 +271,15 @@ def sweep(  # noqa: C901, PLR0913, PLR0915  # a kernel: in tuples its arrays cou
                         plain0 += w * v[0, bb, aa, x]
                         plain1 += w * v[1, bb, aa, x]
             place = c * n_c + s
-            leans = returns and not forced and own == 0  # the state depends on itself
+            leans = returns and not forced and up_score == 0  # the state depends on itself
             old0, old1, change = v[0, b, a, place], v[1, b, a, place], 1.0
             if leans:
                 v[0, b, a, place], v[1, b, a, place] = 0.0, 0.0
             for _ in range(REPLIES if leans else 1):
                 best0, best1, plays = plain0, plain1, may_play
                 if choices is not None and plays:
-                    at, lost = (b, a, s), (lost0, lost1)
-                    more = choose_at(up, at, c, lost, arrays, moves, choices, scratch)
+                    scores, lost = (b, a, s), (lost0, lost1)
+                    more = choose_at(up, scores, c, lost, arrays, moves, choices, scratch)
                     best0, best1 = best0 + more[0], best1 + more[1]
                 if not forced:
                     taken = PLAY

@@ -21,8 +21,8 @@ and p (above - below) (1 - 2 r) to the distance moved.)
 Money plus a spin is at least one unit, because a game that pays 0 and returns the spin would never
 end. If amounts below a unit had to be raised to it, chance from the next amounts moves down to it.
 
-At first all whole units next to an amount are kept. Then one at a time is dropped, each time the
-unit whose removal moves least.
+At first all whole units next to an amount are kept. Then units are dropped one by one, each time
+the unit whose removal moves least.
 
 The result determines payoffs, but only `outcomes = K` is in the rules identity. So a change that
 gives another spin for the same board must raise the rules' version.
@@ -82,26 +82,26 @@ class Slide:
         return self.kind in (*_LEADING, "go back", "advance", "to")
 
 
-def read_slide(written: object, at: Location = ()) -> Slide:
+def read_slide(written: object, location: Location = ()) -> Slide:
     """Return the slide for a value of the file, a number or text; spaces and case do not matter.
 
     Raises a mistake at its location.
     """
     if isinstance(written, bool) or not isinstance(written, int | str):
-        raise mistake(f"{show(written)} is not a slide; {_RIGHT}", *at)
+        raise mistake(f"{show(written)} is not a slide; {_RIGHT}", *location)
     if isinstance(written, int):
         text = str(written) if 0 <= written <= MAX_DOLLARS else "out of range"
     else:
         text = re.sub(r" ?\+ ?", " + ", " ".join(written.lower().split()))
     brings = re.search(r" \+ ([0-9]{1,9}) spins?$", text)
     if brings and not 1 <= int(brings[1]) <= MAX_BROUGHT:
-        said = f"brings {many(int(brings[1]), 'spin')}; expected 1 to {MAX_BROUGHT}"
-        raise mistake(f"{show(written)} {said}", *at)
-    slide = _paying(text) or _leading(text, written, at)
+        problem = f"brings {many(int(brings[1]), 'spin')}; expected 1 to {MAX_BROUGHT}"
+        raise mistake(f"{show(written)} {problem}", *location)
+    slide = _paying(text) or _leading(text, written, location)
     if slide is None:
         meant = nearest(text, _WORDS)
         hint = meant if meant.startswith("did you mean") else _RIGHT
-        raise mistake(f"{show(written)} is not a slide; {hint}", *at)
+        raise mistake(f"{show(written)} is not a slide; {hint}", *location)
     return slide
 
 
@@ -120,18 +120,18 @@ def _paying(text: str) -> Slide | None:
     return None
 
 
-def _leading(text: str, written: object, at: Location) -> Slide | None:
+def _leading(text: str, written: object, location: Location) -> Slide | None:
     """Return the slide that leads to another square, or None. Raises a mistake."""
     if text in _LEADING:
         return Slide(text)
     if match := re.fullmatch(r"(go back|advance) ([0-9]{1,2})", text):
         if 1 <= int(match[2]) < SQUARES:
             return Slide(match[1], int(match[2]))
-        raise mistake(f"{show(written)} must go from 1 to {SQUARES - 1} squares", *at)
+        raise mistake(f"{show(written)} must go from 1 to {SQUARES - 1} squares", *location)
     if match := re.fullmatch(r"to ([0-9]{1,2}(?: ?, ?[0-9]{1,2})*)", text):
         numbers = [int(word) for word in match[1].split(",")]
         if len({*numbers}) < len(numbers):
-            raise mistake(f"{show(written)} has one square twice", *at)
+            raise mistake(f"{show(written)} has one square twice", *location)
         return Slide("to", squares=tuple(sorted(numbers)))
     return None
 
@@ -150,19 +150,19 @@ def read_squares(section: object) -> Squares:
     numbers = [str(n) for n in range(1, max(map(int, section), default=0) + 1)]
     missing = [number for number in numbers if number not in section]
     if missing:
-        said = f"{', '.join(missing)} {'are' if len(missing) > 1 else 'is'} missing"
-        raise mistake(f"{said}; this board has squares 1 to {numbers[-1]}", "squares")
+        problem = f"{', '.join(missing)} {'are' if len(missing) > 1 else 'is'} missing"
+        raise mistake(f"{problem}; this board has squares 1 to {numbers[-1]}", "squares")
     if len(numbers) < 2:
         raise mistake("a board has 2 squares or more", "squares")
     squares = []
     for number in numbers:
         slides = section[number]
         if not isinstance(slides, list | tuple):
-            said = f"{show(slides)} is not a list of slides such as [1400, 1750, 2250]"
-            raise mistake(said, "squares", number)
+            problem = f"{show(slides)} is not a list of slides such as [1400, 1750, 2250]"
+            raise mistake(problem, "squares", number)
         if not 1 <= len(slides) <= SLIDES:
-            said = f"has {many(len(slides), 'slide')}; expected 1 to {SLIDES}"
-            raise mistake(said, "squares", number)
+            problem = f"has {many(len(slides), 'slide')}; expected 1 to {SLIDES}"
+            raise mistake(problem, "squares", number)
         squares.append(
             tuple(read_slide(slide, ("squares", number, i)) for i, slide in enumerate(slides))
         )
@@ -172,16 +172,16 @@ def read_squares(section: object) -> Squares:
 def read_chances(section: object) -> Chances:
     """Return the outcomes of the file's [outcomes]. Raises a mistake with its location."""
     if not isinstance(section, Mapping) or not section:
-        said = f"{show(section)} is not a section" if section != {} else "is empty"
-        raise mistake(f'{said}; write [outcomes] and lines such as "whammy" = "1/6" below it')
+        problem = f"{show(section)} is not a section" if section != {} else "is empty"
+        raise mistake(f'{problem}; write [outcomes] and lines such as "whammy" = "1/6" below it')
     if len(section) > MAX_OUTCOMES:
         raise mistake(f"{len(section)} are too many; expected at most {MAX_OUTCOMES}", "outcomes")
     chances: dict[Slide, Fraction] = {}
     for key, written in section.items():
         slide = read_slide(key, ("outcomes", key))
         if slide.moves:
-            said = "leads to another square, and a board of outcomes has no squares"
-            raise mistake(said, "outcomes", key)
+            problem = "leads to another square, and a board of outcomes has no squares"
+            raise mistake(problem, "outcomes", key)
         if slide in chances:
             raise mistake(f"'{slide}' is there twice", "outcomes")
         chances[slide] = read_chance(written, ("outcomes", key))
@@ -191,16 +191,16 @@ def read_chances(section: object) -> Chances:
     return tuple(sorted(chances.items()))
 
 
-def read_chance(written: object, at: Location, *, zero: bool = False) -> Fraction:
+def read_chance(written: object, location: Location, *, zero: bool = False) -> Fraction:
     """Return a chance from the file: a fraction as text, or the whole number 1; 0 if `zero`."""
     text = str(written) if written in (0, 1) and type(written) is int else written
     match = isinstance(text, str) and re.fullmatch(r" *([0-9]{1,9})( */ *([0-9]{1,9}))? *", text)
     if not match or (match[3] and int(match[3]) == 0):
-        raise mistake(f'{show(written)} is not a chance; write a fraction such as "1/6"', *at)
+        raise mistake(f'{show(written)} is not a chance; write a fraction such as "1/6"', *location)
     chance = Fraction(int(match[1]), int(match[3] or 1))
     if not (zero or chance) or chance > 1:
         right = "from 0 to 1" if zero else "above 0 and up to 1"
-        raise mistake(f"{show(written)} is not a chance {right}", *at)
+        raise mistake(f"{show(written)} is not a chance {right}", *location)
     return chance
 
 
@@ -290,8 +290,8 @@ def by_size(amounts: Amounts, smallest: int) -> dict[int, Coarse]:
         sizes[len(best.kept)] = best
         units = [unit for unit, _ in best.kept]
         fewer = [[*units[:i], *units[i + 1 :]] for i in range(len(units)) if len(units) > 2]
-        found = [each for each in (with_mean_kept(amounts, few) for few in fewer) if each]
-        best = min(found, key=lambda each: each.moved, default=None)
+        choices = [each for each in (with_mean_kept(amounts, few) for few in fewer) if each]
+        best = min(choices, key=lambda each: each.moved, default=None)
     return sizes
 
 
@@ -368,8 +368,8 @@ class Outcomes:
 
     money, spin: (units, chance), units ascending and each once: money that uses the spin, and money
         plus a spin. A unit is `score_unit` dollars; amounts are at most the cap.
-    others: (effects, chance) of everything else. Of several effects the player up takes one, the
-        first of those that are tied.
+    others: (effects, chance) of all other outcomes. The player up takes one of the effects; if
+        several are tied, the first.
     """
 
     whammy: Fraction
@@ -439,30 +439,30 @@ class Start(Section):
             self._one_a_player(name)
         for before, after in pairwise(self.scores):
             if after < before:
-                said = f"{after} stands behind {before}; write the lowest score first: it plays"
-                raise mistake(f"{said} first", "start", "scores")
+                problem = f"{after} stands behind {before}; write the lowest score first: it plays"
+                raise mistake(f"{problem} first", "start", "scores")
         if self.spins is not None:
             quiz = [name for name in QUIZ if name in self.model_fields_set]
             if quiz:
-                said = f"spins are given as they are; leave {quiz[0]} out, or spins"
-                raise mistake(said, "start", quiz[0])
+                problem = f"spins are given as they are; leave {quiz[0]} out, or spins"
+                raise mistake(problem, "start", quiz[0])
         elif sum(self.buzzes or ()) > 1:
-            said = f"the chances sum to {show(sum(self.buzzes or ()))}; expected at most 1"
-            raise mistake(f"{said}, the rest is that nobody buzzes in", "start", "buzzes")
+            problem = f"the chances sum to {show(sum(self.buzzes or ()))}; expected at most 1"
+            raise mistake(f"{problem}, the rest is that nobody buzzes in", "start", "buzzes")
         return self
 
     def _one_a_player(self, name: str) -> None:
         numbers, players = getattr(self, name), len(self.scores)
         if numbers is not None and len(numbers) != players:
-            said = f"{many(len(numbers), 'number')} for {many(players, 'score')}"
-            raise mistake(f"{said}; expected one a player", "start", name)
+            problem = f"{many(len(numbers), 'number')} for {many(players, 'score')}"
+            raise mistake(f"{problem}; expected one a player", "start", name)
 
     def check(self, max_whammies: int) -> None:
         """Raise a mistake if a player would be out by the rules of the board."""
         for whammies in self.whammies or ():
             if whammies >= max_whammies:
-                said = f"{whammies} put a player out; expected fewer than max_whammies"
-                raise mistake(f"{said}, {max_whammies}", "start", "whammies")
+                problem = f"{whammies} put a player out; expected fewer than max_whammies"
+                raise mistake(f"{problem}, {max_whammies}", "start", "whammies")
 
     def states(self) -> Iterator[tuple[Fraction, dict[str, Spins]]]:
         """Yield (chance, scores in dollars, earned and whammies in turn order), each state once."""

@@ -185,13 +185,13 @@ def spin(ints, state, up, effect, child):  # noqa: C901  # the rules, step by st
 def take(ints, state, up, offer, children, actions):
     """Write the states that `up` can choose from an offer, and the actions; return their number."""
     starts = UNITS + ints[OUTCOMES] + offer - 1
-    n, at = 0, ints[starts]
-    while at < ints[starts + 1]:
-        if ints[at] != MAY_LOSE or state[WHAMMIES * (state.size // FIELDS) + up] > 0:
-            spin(ints, state, up, (ints[at], ints[at + 1], ints[at + 2]), children[n])
-            actions[n] = ints[at + 3]
+    n, k = 0, ints[starts]
+    while k < ints[starts + 1]:
+        if ints[k] != MAY_LOSE or state[WHAMMIES * (state.size // FIELDS) + up] > 0:
+            spin(ints, state, up, (ints[k], ints[k + 1], ints[k + 2]), children[n])
+            actions[n] = ints[k + 3]
             n += 1
-        at += ROW
+        k += ROW
     return n
 
 
@@ -305,8 +305,8 @@ def start_of(board: PressYourLuckBoard) -> Unavailable | Callable[[], Start | No
     """Return the start of a round; Unavailable if the board's is for another number of players."""
     start, players = board.start, board.rules.players
     if start is not None and len(start.scores) != players:
-        said = f"[start] has scores of {many(len(start.scores), 'player')}, and players is"
-        return Unavailable(f"{said} {players}")
+        problem = f"[start] has scores of {many(len(start.scores), 'player')}, and players is"
+        return Unavailable(f"{problem} {players}")
     return lambda: list(board.starts()) or None
 
 
@@ -409,7 +409,7 @@ def fields(board: PressYourLuckBoard, offers: int) -> list[Field]:
         "offer",
         high=offers,
         sample="0",
-        help="Which of the board's lists of slides the player up spun and takes one of; 0: none.",
+        help="Number of the list of slides from which the player up takes one; 0 for none.",
     )
     room = room_for_spins(board, offers)
     max_spins = MAX_VALUE if room == MAX_SPINS else room
@@ -423,7 +423,7 @@ def fields(board: PressYourLuckBoard, offers: int) -> list[Field]:
         Field("passed", players, high=max_spins, bits=5, sample=sample(*(0,) * (players > 2), 2, 0),
               help="Spins that were passed to each player, who must play them."),
         Field("whammies", players, high=whammies, bits=3, sample=sample(whammies - 1, 0, 0),
-              help=f"Whammies that each player has had; who has {whammies} is out."),
+              help=f"Whammies of each player; a player with {whammies} is out."),
     ]  # fmt: skip
     return [*columns, offer] if offers else columns
 
@@ -441,10 +441,10 @@ def room_for_spins(board: PressYourLuckBoard, offers: int) -> int:
         room -= 1
     if room >= (board.rules.spin_cap or 1):
         return room
-    left = f"leave room for {many(room, 'spin')} in" if room else "do not fit in"
+    reserve = f"leave room for {many(room, 'spin')} in" if room else "do not fit in"
     raise OptionError(
         f"board {board.name}: {units:,} units of score_unit {board.solve.score_unit} for "
-        f"{many(players, 'player')} {left} a key of 64 bits; write a larger score_unit"
+        f"{many(players, 'player')} {reserve} a key of 64 bits; write a larger score_unit"
         + (f", or a smaller spin_cap than {board.rules.spin_cap}" if room else "")
     )
 
@@ -556,18 +556,18 @@ def group(board, state, actor, out, rest):
         return -1
     if state.size > FIELDS * players and state[FIELDS * players] > 0:
         return -1
-    own, highest, above, others, spins = state[up], -1, 0, 0, 0
+    score, highest, above, others, spins = state[up], -1, 0, 0, 0
     for i in range(players):
         spins += state[earned + i] + state[passed + i]
         if i != up and state[whammies + i] < ints[MAX_WHAMMIES]:
             others += 1
             highest = max(highest, state[i])
-            above += own < state[i]
+            above += score < state[i]
     if others == 0 or (ints[THIRD_PLACE_SPINS] != 0 and others > 1 and above == others):
         return -1
-    lead = (own - highest) * ints[UNIT]
+    lead = (score - highest) * ints[UNIT]
     step = min((abs(lead) + ints[STEP] - 1) // ints[STEP], STEPS)
-    out[2], out[3] = own, highest
+    out[2], out[3] = score, highest
     if state[earned + up] == spins and (lead > 0 or (lead < 0 and above == 1)):
         out[0], out[1] = min(spins, SPINS) - 1 + (SPINS if lead < 0 else 0), lead
         rest[up] = 0
@@ -606,8 +606,11 @@ def groups(game: Game) -> Groups:
             Axis("highest_other", "highest score of the others in, $", **score),
         ),
         thresholds=[
-            Threshold(f"with {spins} {who}", "passes", is_pass, "${:,}", of, at)
-            for who, of, at in (("the leader", "ahead", "from"), ("the second", "behind", "up to"))
+            Threshold(f"with {spins} {who}", "passes", is_pass, "${:,}", relation, limit)
+            for who, relation, limit in (
+                ("the leader", "ahead", "from"),
+                ("the second", "behind", "up to"),
+            )
             for spins in ("one spin left", *(f"{n} spins left, all theirs," for n in several))
         ],
         decides=True,

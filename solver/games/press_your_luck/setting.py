@@ -5,10 +5,10 @@ and the rival's. The rest can be chosen, by the columns of a table::
 
     up=2 spins=1 third=0 whammies_3=3 earned_3=1
 
-``up`` is the player up (2 by default) and ``spins`` the spins left in all: the player up has those
-that the others do not hold. ``third`` is the dollars of the opponent other than the last one;
-``scores_1=6000`` works as well, or a whole field, ``whammies=0,0,3``. A player is out with the
-maximum of whammies, ``whammies_1=4``.
+``up`` is the player up (2 by default). ``spins`` is the number of spins left in all; the player up
+has the spins that the others do not hold. ``third`` is the dollars of the opponent other than the
+last; you can also write ``scores_1=6000``, or a full field, ``whammies=0,0,3``. A player is out
+with the maximum of whammies, ``whammies_1=4``.
 
 The **rival** is the opponent who has more: they get the spins. A **lead** is the score of the
 player up minus the rival's.
@@ -171,13 +171,13 @@ def settings(
         of_others = sum(
             min(listed) for name, listed in columns.items() if name.startswith(("earned", "passed"))
         )
-        counts = [left for left in counts if left > of_others] or counts[-1:]
+        counts = [n for n in counts if n > of_others] or counts[-1:]
     cases = list(product(up, counts, *columns.values()))
     if len(cases) > MAX_SETTINGS:
         raise StateError(f"{len(cases)} settings in one chart; expected at most {MAX_SETTINGS}")
     return [
-        _setting(game, who - 1, left, dict(zip(columns, values, strict=True)))
-        for who, left, *values in cases
+        _setting(game, who - 1, n, dict(zip(columns, values, strict=True)))
+        for who, n, *values in cases
     ]
 
 
@@ -301,8 +301,8 @@ class Lead:
     @property
     def pass_from(self) -> int | None:
         """The least lead from which passing is always best; None if there is none."""
-        at = _last_run(self.choice.passing)
-        return None if at == len(self.leads) else int(self.leads[at])
+        index = _last_run(self.choice.passing)
+        return None if index == len(self.leads) else int(self.leads[index])
 
 
 def _last_run(yes: NDArray[np.bool_]) -> int:

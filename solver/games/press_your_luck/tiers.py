@@ -137,12 +137,12 @@ def below_first(roots: Iterable[T], below: Callable[[T], Iterable[T]]) -> list[T
     ordered: dict[T, None] = {}
     visited: set[T] = set()
 
-    def visit(one: T) -> None:
-        if one not in visited:
-            visited.add(one)
-            for each in below(one):
+    def visit(tier: T) -> None:
+        if tier not in visited:
+            visited.add(tier)
+            for each in below(tier):
                 visit(each)
-            ordered[one] = None
+            ordered[tier] = None
 
     for root in roots:
         visit(root)
@@ -153,7 +153,7 @@ def below_first(roots: Iterable[T], below: Callable[[T], Iterable[T]]) -> list[T
 def depth_first(frontier: int, whammies: Whammies) -> tuple[Tier, ...]:
     """Return all tiers, children first and parents soon after: few are needed at any time."""
     spins = (frontier, *range(1, frontier))
-    roots = (tier for left in spins for tier in tiers_with(left, whammies))
+    roots = (tier for n in spins for tier in tiers_with(n, whammies))
     return tuple(below_first(roots, lambda tier: children(tier, whammies)))
 
 
@@ -204,10 +204,10 @@ def configurations(spins: int, three: bool) -> dict[Configuration, int]:
     rows: list[Configuration] = []
     for pa in range(spins, -1, -1):
         for ea in range(spins - pa, -1, -1):
-            left = spins - pa - ea
-            for pb in range(left if three else 0, -1, -1):
-                for eb in range(left - pb if three else 0, -1, -1):
-                    free = left - pb - eb
+            rest = spins - pa - ea
+            for pb in range(rest if three else 0, -1, -1):
+                for eb in range(rest - pb if three else 0, -1, -1):
+                    free = rest - pb - eb
                     rows.extend((ea, pa, eb, pb, free - pc, pc) for pc in range(free, -1, -1))
     return {configuration: i for i, configuration in enumerate(rows)}
 
@@ -460,8 +460,8 @@ def whammy_boundaries(
         first, last = starts[slot : slot + 2]
         if after[slots[slot]] < whammies.most:
             payoffs = boundary(whammies.tier(tier.spins - 1, after), slot)
-            of = lost_configurations(tier.spins, three)[slot][1]
-            boundaries[:] = payoffs if slot == C else payoffs[:, :, of]
+            lost = lost_configurations(tier.spins, three)[slot][1]
+            boundaries[:] = payoffs if slot == C else payoffs[:, :, lost]
         elif not three:
             wc[0] = 1.0  # C out: A is the last one in; A out: wa stays 0
         elif slot == C:
@@ -470,7 +470,7 @@ def whammy_boundaries(
         else:
             for k, spins in enumerate(moves.configurations[first:last].tolist()):
                 kept = [n for i, n in enumerate(spins) if i // 2 != slot]
-                pair, left = (*kept[:2], 0, 0, *kept[2:]), sum(kept)
-                two = boundary(whammies.tier(left, after), PAIR)
-                boundaries[int(slot == A), :, k] = two[:, configurations(left, False)[pair]]
+                pair, spins_kept = (*kept[:2], 0, 0, *kept[2:]), sum(kept)
+                two = boundary(whammies.tier(spins_kept, after), PAIR)
+                boundaries[int(slot == A), :, k] = two[:, configurations(spins_kept, False)[pair]]
     return wa.reshape(2, n_b, -1), wb.reshape(2, size, -1), wc

@@ -8,7 +8,7 @@ GAMES = (
         f"{__name__}.rules:SkunkBoard",
         f"{__name__}.rules:skunk",
         title="Skunk",
-        about="Two players race to a goal, 100 points as a rule, and roll two dice as often as "
+        about="Two players race to a goal, usually 100 points, and roll two dice as often as "
         "they dare. A 1 takes the points of the turn, and two 1s take all points: roll, or hold?",
     ),
 )

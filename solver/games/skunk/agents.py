@@ -3,7 +3,7 @@
 `hold-at-k`, for any k: hold once the turn has at least k points. `computer`: the opponent in Pig by
 rounds. After each roll they stick with the chance min(1, rolls ** (4 v) / 50), where v = (turn /
 rolls) / sides. They always roll first, and need the rolls of the turn. ``optimal`` plays as in the
-table, even if the opponent does not; ``best-response`` plays best against the other.
+table, even if the opponent does not; ``best-response`` plays best against the opponent.
 
 Source: docs/numbers.md#pig-blog.
 """

@@ -42,21 +42,21 @@ from luckbase.solver.games.skunk.kernel import Race, action_values, race_of, row
 from luckbase.solver.sentences import many, nearest
 
 EACH = (
-    ChartField("mine", "My scores, one or several, as 0,21. All if you do not say."),
-    ChartField("yours", "The opponent's scores, one or several. All if you do not say."),
+    ChartField("mine", "My scores, one or several, as 0,21 (default: all)."),
+    ChartField("yours", "The opponent's scores, one or several (default: all)."),
 )
 KINDS = (
     Kind(
-        "chart", "for each pair of scores the chance to win and where to roll and to hold",
+        "chart", "for each pair of scores the chance to win, and when to roll and to hold",
         takes=EACH,
-        reading="(0,67) .1635 - 28 96 100 means: with 0 against 67 a chance of .1635; roll below "
-        "28 points of the turn, hold below 96, roll from there.",
+        reading="(0,67) .1635 - 28 96 100 means: with 0 against 67 the chance to win is .1635; "
+        "roll below 28 points of the turn, hold below 96, then roll again.",
     ),
     Kind(
         "hold", "hold points, and the line where they jump to all or nothing", picture=True,
         takes=(),
-        reading="The colour is the points of the turn from which to hold; beyond the line one "
-        "rolls on until the turn is won or lost.",
+        reading="The colour is the points of the turn from which to hold. Beyond the line, roll on "
+        "until the turn is won or lost.",
     ),
 )  # fmt: skip
 SCORES = ("mine", "yours")
@@ -70,9 +70,9 @@ NOTE = (
 class RaceCharts(Charts):
     kinds = KINDS
     searches = (
-        Search("holding is best though behind", "best=hold mine<yours"),
+        Search("holding is best although the player is behind", "best=hold mine<yours"),
         Search("rolling is best with 30 points or more at stake", "best=roll turn>=30"),
-        Search("far behind, and still a chance of one in five", "mine<20 yours>=60 payoff_1>=0.2"),
+        Search("far behind, with a chance of at least 20 %", "mine<20 yours>=60 payoff_1>=0.2"),
     )
 
     def __init__(self, game: Game) -> None:

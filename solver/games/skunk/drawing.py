@@ -80,9 +80,11 @@ def draw(
     if not race.over:
         for i in range(dice):
             shapes.append(Die(LEFT + i * (DIE + 10), y, DIE, None, sides, CHANCE))
-        said = f"the turn: {race.turn}"
-        shapes.append(Words(said, LEFT + dice * (DIE + 10) + 12, y + DIE / 2, 22, "start", True))
-    title, about = _said(race)
+        dice_text = f"the turn: {race.turn}"
+        shapes.append(
+            Words(dice_text, LEFT + dice * (DIE + 10) + 12, y + DIE / 2, 22, "start", True)
+        )
+    title, about = _description(race)
     shapes.append(Words(title, WIDE - 8, y + DIE / 2, 17, "end"))
     return Scene(title, about, WIDE, y + DIE + 8, tuple(shapes))
 
@@ -114,18 +116,21 @@ def _track(race: RaceScene, player: int, y: float) -> Iterator[Shape]:
         yield Words("wins", LEFT + width + 8, y + TRACK / 2, 15, "start")
 
 
-def _said(race: RaceScene) -> tuple[str, str]:
-    one, two = race.banked
+def _description(race: RaceScene) -> tuple[str, str]:
+    player_1, player_2 = race.banked
     if race.over:
         who = "a draw" if race.winner is None else f"player {race.winner + 1} has won"
-        return who, f"Player 1 has {one}, player 2 has {two}: {who}."
+        return who, f"Player 1 has {player_1}, player 2 has {player_2}: {who}."
     title = f"player {race.player + 1} has the dice"
     rolled = "" if race.rolls is None else f" in {many(race.rolls, 'roll')}"
     turn = (
         f"{many(race.turn, 'point')} in the turn{rolled}" if race.turn else "at the start of a turn"
     )
     goal = f" {race.end} wins." if race.goal else ""
-    return title, f"Player 1 has {one} banked, player 2 {two}. {title.capitalize()}, {turn}.{goal}"
+    return (
+        title,
+        f"Player 1 has {player_1} banked, player 2 {player_2}. {title.capitalize()}, {turn}.{goal}",
+    )
 
 
 def rounds(count: int, now: int) -> tuple[tuple[Shape, ...], float]:

@@ -80,14 +80,14 @@ def turn(ints, holding, x, z, cost, v, slope):
     cost: added to v by each roll: 0 for a chance to win, 1 to count rolls.
     v, slope: with MAX_POINTS more places, for the values after the game is won.
     """
-    left, max_points, total = holding.size, ints[MAX_POINTS], ints[TOTAL]
+    end, max_points, total = holding.size, ints[MAX_POINTS], ints[TOTAL]
     z_slope = 0.0
-    if left == ints[GOAL]:  # the lost score was 0
+    if end == ints[GOAL]:  # the lost score was 0
         z, z_slope = x, 1.0
-    v[left : left + max_points + 1] = 1.0 - cost
-    slope[left : left + max_points + 1] = 0.0
+    v[end : end + max_points + 1] = 1.0 - cost
+    slope[end : end + max_points + 1] = 0.0
     table = TABLES + max_points + 3
-    for t in range(left - 1, -1, -1):
+    for t in range(end - 1, -1, -1):
         if t == 0:
             table = TABLES
         roll = ints[table] * x + ints[table + 1] * z
@@ -161,7 +161,7 @@ def roll_value(ints, out, m, y, t):
     """
     goal, max_points = ints[GOAL], ints[MAX_POINTS]
     table = TABLES + (max_points + 3 if t > 0 else 0)
-    at = row_of(goal, m, y, t)
+    row = row_of(goal, m, y, t)
     q, lost = 0.0, 0.0
     for k in range(max_points + 3):
         ways = ints[table + k]
@@ -172,7 +172,7 @@ def roll_value(ints, out, m, y, t):
         elif m + t + k - 2 >= goal:
             value = 1.0
         else:
-            value = out[at + k - 2]
+            value = out[row + k - 2]
         split = value * 16385.0
         rounded = split - (split - value)
         term = ways * rounded
@@ -220,14 +220,14 @@ def fill(ints, V, out, tolerance, best):
             out[row_of(goal, m, y, 0)] = V[m, y]
     for m in range(goal):
         for y in range(goal):
-            at = row_of(goal, m, y, 0)
+            turn_row = row_of(goal, m, y, 0)
             for t in range(goal - m - 1, 0, -1):
                 roll, hold = roll_value(ints, out, m, y, t), 1.0 - V[y, m + t]
-                out[at + t] = max(roll, hold)
+                out[turn_row + t] = max(roll, hold)
                 if noted:
-                    best[at + t] = ROLL if roll > hold + tolerance else HOLD
+                    best[turn_row + t] = ROLL if roll > hold + tolerance else HOLD
             if noted:
-                best[at] = ROLL  # the first roll of a turn is forced
+                best[turn_row] = ROLL  # the first roll of a turn is forced
     for row in range(half):
         out[half + row] = 1.0 - out[row]
     repeat(best)
@@ -239,9 +239,9 @@ def residual(ints, out):
     goal, worst = ints[GOAL], 0.0
     for m in range(goal):
         for y in range(goal):
-            q, at = action_values(ints, out, m, y), row_of(goal, m, y, 0)
+            q, row = action_values(ints, out, m, y), row_of(goal, m, y, 0)
             for t in range(goal - m):
-                off = abs(out[at + t] - max(q[HOLD, t], q[ROLL, t]))
+                off = abs(out[row + t] - max(q[HOLD, t], q[ROLL, t]))
                 if not off <= worst:  # true for NaN
                     worst = off
     return worst + _ROUNDING

@@ -70,16 +70,16 @@ MAX_ROLLS = 10_000
 Penalty = Literal["turn", "score", "points"]
 
 RULE_HELP = {
-    "goal": "Points that win at once, banked and the turn's together.",
-    "dice": "How many dice are rolled at once.",
+    "goal": "A player wins as soon as banked points and points of the turn reach this number.",
+    "dice": "Number of dice in a roll.",
     "sides": "Faces of each die, all equally likely; 2 is a coin.",
-    "some_ones": "What a roll costs in which some dice show a 1: the turn's points, the banked "
-    "points (score) too, or nothing, and the faces count (points).",
-    "all_ones": "What a roll costs in which every die shows a 1: the same choices.",
+    "some_ones": "The loss if some dice show a 1: the points of the turn (turn), also the banked "
+    "points (score), or nothing, and the faces count (points).",
+    "all_ones": "The loss if every die shows a 1, with the same choices.",
     "first_roll_safe": "The first roll of a turn costs nothing, and its faces count.",
-    "count": "What a roll that costs nothing is worth: the sum of its faces, or one point (rolls).",
-    "count_rolls": "States keep how many rolls the turn has had, for agents who look at it; the "
-    "values are the same, and such a board has no full table.",
+    "count": "The points of a roll without a loss: the sum of its faces, or one point (rolls).",
+    "count_rolls": "States keep the number of rolls in the turn, for agents that need it. The "
+    "payoffs are the same. Such a board has no full table.",
 }
 """Help for the options, here and in Pig."""
 
@@ -96,16 +96,16 @@ class Options(Section):
     count: Literal["faces", "rolls"] = option("faces", help=RULE_HELP["count"])
     must_roll: bool = option(
         True,
-        help="A turn begins with a roll; without it two players could pass for ever: there is no "
-        "full table, and the board is searched.",
+        help="A turn begins with a roll. Without this rule two players could pass for ever, so "
+        "there is no full table and the board is searched.",
     )
     count_rolls: bool = option(False, help=RULE_HELP["count_rolls"])
 
     @model_validator(mode="after")
     def _can_be_played(self) -> Self:
         if self.sides**self.dice > MAX_ROLLS:
-            said = f"{self.dice} dice of {self.sides} sides roll in {self.sides**self.dice} ways"
-            raise mistake(f"{said}; expected at most {MAX_ROLLS}", "rules", "dice")
+            problem = f"{self.dice} dice of {self.sides} sides roll in {self.sides**self.dice} ways"
+            raise mistake(f"{problem}; expected at most {MAX_ROLLS}", "rules", "dice")
         return self
 
     def race(self) -> Options:
@@ -325,10 +325,10 @@ def group(board, state, actor, out, rest):
     return side * (TURNS + 1) + span
 
 
-def groups_of_scores(goal: int, max_score: int, hold: str, name: str, doing: str) -> Groups:
+def groups_of_scores(goal: int, max_score: int, hold: str, name: str, holding: str) -> Groups:
     """Return groups of a game to about `goal` points, with scores up to `max_score`.
 
-    hold: the action's name; sentences call it `name` or `doing`.
+    hold: the name of the action. name, holding: the action in column titles and in sentences.
     """
     points = max(1, goal // 10)
     ahead, turns = spans(points, STEPS), ["before the first roll", *spans(points, TURNS)]
@@ -348,7 +348,7 @@ def groups_of_scores(goal: int, max_score: int, hold: str, name: str, doing: str
             for lead in leads
         ],
         turning=TurningPoint(
-            "turn", lambda action: action == hold, doing, lambda states, up: states[:, TURN],
+            "turn", lambda action: action == hold, holding, lambda states, up: states[:, TURN],
             lambda turn: many(turn, "point"), " in this turn",
         ),
     )  # fmt: skip

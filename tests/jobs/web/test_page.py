@@ -228,7 +228,7 @@ def test_a_click_on_a_heat_map_opens_the_state_there(visitor, tables, address):
 
 def test_a_ready_search_leads_to_its_states(visitor, tables, address):
     page = visitor.go(address("press-your-luck"))
-    page.get_by_role("link", name="Passing is best though behind").click()
+    page.get_by_role("link", name="Passing is best although the player is behind").click()
     rows = page.locator("tbody tr")
     expect(rows.first).to_contain_text("pass to player 3")
     shown = numbers(rows.first)
