@@ -195,7 +195,7 @@ class Solve(Section):
     )
     payoffs: Literal["float32", "float64"] = later(
         "float32",
-        "Type of stored payoffs: float32 (within 3e-8), or float64 (unrounded, in twice the bytes).",
+        "Type of stored payoffs: float32 (within 3e-8), or float64 (unrounded, twice the bytes).",
     )
 
     @field_validator("outcomes", mode="before")
