@@ -132,9 +132,8 @@ class Rules(Section):
     max_whammies: int = option(4, 1, 4, "Whammies that put a player out of the game.")
     objective: Literal["win", "money", "win+money"] = later(
         "win",
-        "The payoff: the chance to win, which tied players share; the dollars that a player takes "
-        "home, which are their score if they win or tie, otherwise 0; or dollars plus win_value "
-        "for a win.",
+        "The payoff: the chance to win, shared in a tie; dollars, which are the score of each "
+        "winner and 0 for the others; or dollars plus win_value for a win.",
     )
     win_value: int | None = option(
         None, 1, MAX_DOLLARS,
@@ -189,9 +188,8 @@ class Solve(Section):
     )  # fmt: skip
     outcomes: Literal["all"] | Annotated[StrictInt, Field(ge=2, le=MAX_OUTCOMES)] = option(
         "all",
-        help="Outcomes of a spin: all outcomes of the board, or at most this number, with the same "
-        "odds and means. With 3: a whammy, the mean amount, and the mean amount plus a spin, "
-        "rounded.",
+        help="Outcomes of a spin: all, or at most this number with the same odds and means. With "
+        "3: a whammy, the mean amount, and the mean amount plus a spin, rounded.",
     )
     payoffs: Literal["float32", "float64"] = later(
         "float32",
