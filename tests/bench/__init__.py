@@ -12,15 +12,12 @@ with its own peers.
   other encodings. 19 GB of memory, half an hour.
 * ``search``: states with known payoffs (docs/numbers.md#numbers-of-this-project) from the
   root, with no table, one worker; then two larger ones by stages, with 1 and 2 workers.
-* ``cycles``: games whose states come back to each other, against their floors.
 * ``replay``: times of shards through the real schedule, on 16, 128 and 1,024 cores.
 * ``diff``: two tables of 42.9 million states each, a slide's amount changed between them, and two
   eras: the scan, the prices, nanoseconds each.
 * ``compile``: the first solve of each game with nothing compiled, and the one after it.
 * ``round``: a board's tables on all grids, which must be solved: random decisions against searches
   and games, positions off the grid against a search with steps of $50, the time of chances.
-* ``serve``: answers a second of the pages' server, alone, with many connections, while questions
-  search.
 * ``peers``: other programs at our work, and we, in turns; ``--python`` names that of their
   environment.
 
@@ -39,7 +36,6 @@ from pathlib import Path
 from luckbase.jobs import terminal
 from luckbase.solver import sentences
 from tests.bench.compile import compile_suite
-from tests.bench.cycles import cycles_suite
 from tests.bench.decisions import decisions_suite
 from tests.bench.diff import diff_suite
 from tests.bench.peers import peers_suite
@@ -47,13 +43,12 @@ from tests.bench.probe import probe_suite
 from tests.bench.replay import replay_suite
 from tests.bench.round import round_suite
 from tests.bench.search import search_suite
-from tests.bench.serve import serve_suite
 from tests.bench.timing import best_of
 from tests.places import BOARDS
 
 SUITES = (
-    "kernel", "solve", "store", "probe", "decisions", "search", "cycles", "replay", "diff",
-    "compile", "serve", "peers", "round",
+    "kernel", "solve", "store", "probe", "decisions", "search", "replay", "diff", "compile",
+    "peers", "round",
 )  # fmt: skip
 ABOUT = "Time the kernel, whole solves, the store and the probe, side by side with peers."
 BOARD = BOARDS / "press-your-luck/1985-02.toml"
@@ -80,9 +75,8 @@ def main(words=None):
     asked = parser.parse_args(words)
     run = {
         "kernel": _kernel, "solve": _solve, "store": _store, "probe": probe_suite,
-        "decisions": decisions_suite, "search": search_suite, "cycles": cycles_suite,
-        "replay": replay_suite, "diff": diff_suite, "compile": compile_suite,
-        "serve": serve_suite, "round": round_suite,
+        "decisions": decisions_suite, "search": search_suite, "replay": replay_suite,
+        "diff": diff_suite, "compile": compile_suite, "round": round_suite,
         "peers": partial(peers_suite, python=asked.python),
     }  # fmt: skip
     with tempfile.TemporaryDirectory(prefix="luckbase-") as folder:

@@ -1,42 +1,12 @@
 """The suite ``peers``: turns and answers; most of the programs are not installed here."""
 
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from tests.bench import peer_programs, peers
 from tests.places import BOARDS
-
-PYTHON = Path("python")
-
-
-def in_turns(monkeypatch, theirs):
-    """Return a line of turns in which we take a second each. theirs: their seconds, or errors."""
-    times = iter(theirs)
-
-    def run(python, task, words):
-        seconds = next(times) if python else 1.0
-        if isinstance(seconds, Exception):
-            raise seconds
-        return {"seconds": seconds, "answer": {"value": 0.5 if python else 0.25, "states": 7}}
-
-    monkeypatch.setattr(peers, "_run", run)
-    line = peers.Line("work", "who")
-    return peers._in_turns(line, PYTHON, ("game", {}), ("open_spiel", {}), peers._values)
-
-
-def test_the_least_and_the_median_of_the_turns_are_printed(monkeypatch):
-    line = in_turns(monkeypatch, [5.0, 2.0, 4.0])
-    assert line.cells()[2:6] == ("1 s", "2 s", "2", "4")
-    assert line.note == "2e-01 apart, states 7, ours 7"
-    assert len(in_turns(monkeypatch, [200.0, 1.0]).theirs) == 1, "one long turn is enough"
-
-
-def test_a_program_that_fails_has_no_time_but_a_reason(monkeypatch):
-    line = in_turns(monkeypatch, [RuntimeError("No module named 'absent'"), 1.0])
-    assert line.cells()[2:] == ("", "", "", "", "No module named 'absent'")
 
 
 def test_the_gap_is_that_of_the_pair_of_strategies():

@@ -1,14 +1,12 @@
 """A replay obeys the bounds of every schedule (Graham 1966)."""
 
 from functools import cache
-from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from luckbase import solver
-from luckbase.cluster.solve.schedule import Shard
 from luckbase.cluster.solve.tiers import make_plan
 from tests.bench.replay import Costs, longest_chain, planned_seconds, replay, speed_up
 from tests.places import ROOT
@@ -44,19 +42,6 @@ def test_one_core_does_all_the_work_and_no_more():
     assert alone.seconds == pytest.approx(sum(map(sum, seconds)))
     assert alone.limit == "the work itself"
     assert replay(layout, plan, seconds, 10**9, FREE).limit == "the longest chain of shards"
-
-
-def test_each_cost_counts():
-    layout, plan = case("goofspiel/points", cards=9)
-    costs = FREE, Costs(0.5, 0, 0), Costs(0.5, 0.2, 0), Costs(0.5, 0.2, 0.1)
-    took = [replay(layout, plan, [(0.7, 0.3)] * len(plan.shards), 4, c).seconds for c in costs]
-    assert all(less < more for less, more in pairwise(took))
-
-
-def test_the_longest_chain_is_of_shards_that_read_each_other():
-    children = ((), (), (0,), (0, 1), (2, 3))
-    shards = tuple(Shard(i, str(i), below, 1, 1) for i, below in enumerate(children))
-    assert longest_chain(shards, [1, 9, 4, 2, 5]) == 9 + 2 + 5
 
 
 def test_on_a_thousand_cores_the_largest_table_is_solved_five_hundred_times_as_fast():

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from tests.docs.notebook import CELLS, PAGE, is_code, made, shown
+from tests.docs.notebook import CELLS, PAGE, made
 
 
 @pytest.fixture(scope="module")
@@ -54,11 +54,3 @@ def test_it_is_a_notebook_as_jupyter_reads_it(kept):
     for cell in kept["cells"]:
         assert {"id", "cell_type", "metadata", "source"} <= set(cell)
         assert (cell["cell_type"] == "code") == ("outputs" in cell) == ("execution_count" in cell)
-
-
-def test_text_and_code_are_told_apart():
-    assert [is_code(text) for text in ("# A title", "Two words: more", "x = 1", "f(x)\ny")] == [
-        False, False, True, True,
-    ]  # fmt: skip
-    assert sum(map(is_code, CELLS)) >= 8
-    assert shown(3) == {"text/plain": ["3"]}

@@ -15,7 +15,6 @@ from luckbase.cluster.solve.tiers import make_plan
 from luckbase.cluster.store.storage import Folder
 from luckbase.cluster.store.writer import read_manifest
 from luckbase.jobs.app import run
-from luckbase.solver.board.model import rules_identity
 from luckbase.solver.errors import RequestError
 from tests.e2e.stopped import solve_until
 from tests.shared import files_of as files
@@ -177,14 +176,3 @@ def test_a_damaged_manifest_is_named_and_the_table_is_solved_again(tmp_path, cap
     named = {entry.place for entry in read(table).files.values()}
     assert {plain(name): (table / name).read_bytes() for name in named} == sound
     assert run(["status", "--results", str(tmp_path)]) == 0
-
-
-def test_a_boards_equality_does_not_depend_on_where_it_was_read(tmp_path):
-    (tmp_path / "tiny.toml").write_text(TINY.read_text())
-    one, two = board(1), solver.load_board(tmp_path / "tiny.toml", frontier=1)
-    assert one == two and hash(one) == hash(two)
-    assert one.source != two.source
-    ids = {rules_identity(solver.load_game(b)) for b in (one, two, board(5))}
-    assert len(ids) == 1
-    other = solver.load_board(TINY, max_whammies=3)
-    assert rules_identity(solver.load_game(other)) not in ids

@@ -1,7 +1,6 @@
 """What befalls tables that grow: lost files, stops, force, foreign folders. Afterwards nothing is
 missing below any root that is done, no committed file has other bytes, and no bound is a value."""
 
-import json
 import shutil
 from pathlib import Path
 
@@ -12,7 +11,7 @@ from luckbase import cluster, solver
 from luckbase.cluster.answers.find import table_of
 from luckbase.cluster.answers.verify import check_files
 from luckbase.cluster.store.storage import Folder
-from luckbase.cluster.store.writer import Writer, read_manifest
+from luckbase.cluster.store.writer import read_manifest
 from luckbase.jobs.app import run
 from luckbase.solver.errors import CorruptTableError
 from tests.shared import commit_at_once, files_of
@@ -20,8 +19,6 @@ from tests.shared import commit_at_once, files_of
 ROOT = Path(__file__).parents[2]
 TINY = ROOT / "boards/press-your-luck/tiny.toml"
 A = {"scores": "0,1000,500", "earned": "0,1,1"}
-B = {"scores": "0,1000,500", "earned": "0,2,1"}  # above much of what A has
-C = {"scores": "2500,0,0", "earned": "0,0,1", "whammies": "0,3,0"}
 
 
 def below(results, *words, **how):
@@ -115,42 +112,6 @@ def test_a_folder_that_holds_other_rules_than_its_name_says_neither_answers_nor_
         out, err = capsys.readouterr()
         assert out == "" and err.count("\n") == 1 and "holds a table of other rules" in err
     assert before == {path: path.read_bytes() for path in right.rglob("*.parquet")}
-
-
-def test_a_table_of_a_game_nobody_knows_stops_no_status_of_the_others(tmp_path, capsys):
-    from luckbase.cluster.store import FORMAT
-    from luckbase.cluster.store.manifest import Head
-    from luckbase.solver.board.model import identity_of
-
-    below(tmp_path, A)
-    rules = {"game": "tiddlywinks", "rules": {}}
-    identity = identity_of(rules, 1)
-    strange = tmp_path / "tiddlywinks" / "pub" / identity
-    strange.mkdir(parents=True)
-    head = Head(FORMAT, "tiddlywinks", "pub", identity, rules, 1)
-    with Writer(Folder(strange), strange, head).take():
-        pass
-    assert run(["status", "--results", str(tmp_path)]) == 1
-    out = capsys.readouterr().out
-    assert "complete " in out and "its game 'tiddlywinks' is unknown; name the file" in out
-
-
-def test_diff_says_of_which_table_states_are_missing(tmp_path, capsys):
-    tables = [
-        cluster.solve_board(
-            solver.load_board(TINY, frontier=f, score_cap=c), results=tmp_path
-        ).table
-        for f, c in ((1, 1500), (1, 1000))
-    ]
-    said = []
-    for pair in (tables, tables[::-1]):
-        run(["diff", *map(str, pair), "--json"])
-        said.append(json.loads(capsys.readouterr().out))
-        run(["diff", *map(str, pair)])
-        said.append(capsys.readouterr().out)
-    assert (said[0]["missing_of"], said[2]["missing_of"]) == ("second", "first")
-    assert "of the second are not in the first" in said[1]
-    assert "of the first are not in the second" in said[3]
 
 
 @pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])

@@ -23,7 +23,7 @@ from luckbase.cluster.solve import tiers
 from luckbase.cluster.store import storage
 from luckbase.cluster.store.storage import Folder
 from luckbase.cluster.store.writer import read_manifest
-from luckbase.solver.errors import MemoryLimitError, RequestError
+from luckbase.solver.errors import MemoryLimitError
 from tests.e2e.stopped import solve_until
 from tests.shared import files_of as files
 from tests.shared import lines_of
@@ -78,25 +78,6 @@ def test_a_complete_table_is_left_alone(undisturbed):
     again = cluster.solve_board(BOARD, results=undisturbed.parents[2])
     assert (again.shards, again.states, again.table) == (0, 0, undisturbed)
     assert before == {p: p.stat().st_mtime_ns for p in undisturbed.rglob("*") if p.is_file()}
-
-
-@pytest.mark.parametrize("after", [0, 7, 40])
-def test_an_interrupted_solve_goes_on_where_it_was(after, undisturbed, tmp_path):
-    solve_until(BOARD, tmp_path, after, workers=2)
-    path = table_in(tmp_path)
-    finished = read(path).files
-    kept = sum(entry.rows for entry in finished.values())
-    before = {p: p.stat().st_mtime_ns for p in (path / e.place for e in finished.values())}
-    assert after <= len(finished) < len(BOARD_TIERS)
-    solved = cluster.solve_board(BOARD, results=tmp_path, workers=2)
-    assert (solved.kept, solved.kept + solved.states) == (kept, read(path).rows)
-    assert solved.again <= kept  # float32 on disk: what others still read is solved again
-    assert all(p.stat().st_mtime_ns == then for p, then in before.items())
-    assert files(path) == files(undisturbed)
-    assert not leftovers(path)
-
-
-BOARD_TIERS = solver.load_layout(BOARD).tiers()
 
 
 def test_what_a_stopped_run_left_is_never_trusted(undisturbed, tmp_path):
@@ -236,19 +217,6 @@ def test_what_does_not_fit_is_refused_before_anything_is_made_or_unmade(undistur
     assert files(undisturbed) == before
     # A complete table asks for nothing.
     assert cluster.solve_board(BOARD, results=undisturbed.parents[2], memory=1000).shards == 0
-
-
-def test_a_second_solve_of_the_same_table_is_refused_while_one_runs(tmp_path):
-    refused = []
-
-    def try_another(now):
-        if not refused:
-            with pytest.raises(RequestError, match="another solve") as found:
-                cluster.solve_board(BOARD, results=tmp_path)
-            refused.append(str(found.value))
-
-    cluster.solve_board(BOARD, results=tmp_path, on_progress=try_another)
-    assert refused
 
 
 @pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="no /proc/net here")

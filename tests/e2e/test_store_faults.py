@@ -15,12 +15,12 @@ import pytest
 
 from luckbase import cluster, solver
 from luckbase.cluster.store import remote
-from luckbase.cluster.store.storage import Memory, storage_at
-from luckbase.cluster.store.writer import _check_conditions, read_manifest
+from luckbase.cluster.store.storage import storage_at
+from luckbase.cluster.store.writer import read_manifest
 from luckbase.jobs.app import run
-from luckbase.solver.errors import RequestError, StoreError
+from luckbase.solver.errors import RequestError
 from tests.places import BOARDS, ROOT
-from tests.stores import READER, Seaweed
+from tests.stores import Seaweed
 
 TINY = BOARDS / "press-your-luck/tiny.toml"
 BOARD = solver.load_board(TINY, frontier=1)
@@ -94,23 +94,6 @@ def test_a_server_that_is_killed_and_started_again_is_waited_for(own, undisturbe
     solved = cluster.solve_board(BOARD, results="s3://tests/r", workers=1, on_progress=once(dies))
     assert digests(solved.table) == undisturbed
     over.set()
-
-
-def test_a_wrong_key_a_key_that_only_reads_and_no_bucket_are_a_sentence(
-    bucket, undisturbed, monkeypatch
-):
-    with monkeypatch.context() as patch:
-        patch.setenv("AWS_SECRET_ACCESS_KEY", "wrong")
-        with pytest.raises(StoreError, match="does not take the key"):
-            cluster.solve_board(BOARD, results=bucket)
-    with monkeypatch.context() as patch:
-        for name, value in READER.items():
-            patch.setenv(name, value)
-        with pytest.raises(StoreError, match="the key may not write there"):
-            cluster.solve_board(BOARD, results=bucket)
-    with pytest.raises(StoreError, match="there is no such bucket; make it first"):
-        cluster.solve_board(BOARD, results="s3://nowhere/r")
-    assert digests(cluster.solve_board(BOARD, results=bucket).table) == undisturbed
 
 
 @pytest.fixture
@@ -252,26 +235,3 @@ def test_where_the_machine_that_solves_is_lost_another_goes_on_at_the_store(buck
     solved = cluster.solve_board(BOARD, results=bucket, on_note=notes.append)
     assert "process 1 on lost" in notes[0] and solved.kept
     assert digests(solved.table) == undisturbed
-
-
-class Lying(Memory):
-    """A store that replaces, or makes, an object whatever the condition says."""
-
-    def __init__(self, absent, match):
-        super().__init__()
-        self.absent, self.match = absent, match
-
-    def swap(self, name, content, tag):
-        if not (self.absent if tag is None else self.match):
-            return super().swap(name, content, tag)
-        self.put(name, content)
-        return "tag"
-
-
-@pytest.mark.parametrize("lies", ["If-None-Match", "If-Match"])
-def test_a_store_that_does_not_keep_its_conditions_is_refused(lies):
-    _check_conditions(Lying(False, False), Path("t"))
-    storage = Lying(lies == "If-None-Match", lies == "If-Match")
-    with pytest.raises(StoreError, match=f"the header {lies} of a write"):
-        _check_conditions(storage, Path("t"))
-    assert not storage.list()

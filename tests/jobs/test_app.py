@@ -181,35 +181,3 @@ def test_verify_passes_a_sound_table_and_names_a_flipped_byte(command, table, ev
     assert [str(file) in fault for fault in said["faults"]] == [True]
     file.write_bytes(data[:-1])
     assert "damaged" in command("status", table)[1]
-
-
-def test_status_says_what_changed_in_a_board(command, tmp_path):
-    board = tmp_path / "mine.toml"
-    board.write_text(Path(TINY).read_text())
-    results = str(tmp_path / "results")
-    assert command("solve", str(board), *SMALL, "--results", results)[0] == 0
-    code, out, _ = command("status", "--results", results)
-    assert (code, out[:8]) == (0, "complete")
-    board.write_text(board.read_text().replace("score_cap = 3000", "score_cap = 2500"))
-    code, out, _ = command("status", "--results", results)
-    assert code == 1
-    assert out.startswith("stale")
-    assert "score_cap: was 3000, now 2500" in out
-    _, _, err = command("solve", str(board), *SMALL, "--results", results)
-    assert "score_cap: was 3000, now 2500" in err
-    tables = list((tmp_path / "results").glob("*/*/*/manifest.json"))
-    assert len(tables) == 2
-    # A question to the board file goes to the table of the board as it is now.
-    code, _, err = command("query", str(board), "scores=0,2500,0", "earned=1,0,0",
-                           "--results", results)  # fmt: skip
-    assert (code, err) == (0, "")
-
-
-def test_plan_counts_the_states_that_were_counted_by_hand(command, tmp_path):
-    board = str(ROOT / "boards/press-your-luck/1985-02.toml")
-    code, out, _ = command(
-        "solve", board, "--dry-run", "--set", "score_unit=500", "--set", "frontier=2", "--json",
-        "--results", str(tmp_path), "--memory", "8",
-    )  # fmt: skip
-    assert code == 0
-    assert json.loads(out)["states"] == pytest.approx(3.39e6 + 3.95e7, rel=2e-3)

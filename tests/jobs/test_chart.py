@@ -8,7 +8,6 @@ import shutil
 from pathlib import Path
 
 import numpy as np
-import pyarrow.parquet as pq
 import pytest
 
 from luckbase.cluster import open_table
@@ -241,15 +240,6 @@ def test_what_lies_below_the_start_is_all_that_the_charts_of_tiles_need(command,
     assert code == 0 and out.split()[:3] == ["roll", "chance", "flip"]
 
 
-def test_boards_of_one_name_and_two_games_have_their_own_tables(command, empty):
-    for board in (TINY, RACE):
-        assert command("solve", board)[0] == 0
-    for board, game in ((TINY, "skunk"), (RACE, "pig")):
-        said = command("status", board)[1]
-        assert said.count("complete") == 1 and f"/{game}/tiny/" in said
-        assert command("chart", board)[1].count("\n") == 20**2
-
-
 def test_a_partial_table_and_a_missing_one_get_one_sentence(command, solved, results, tmp_path):
     table = Path(shutil.copytree(solved(TINY), tmp_path / "table"))
     manifest = read_manifest(Folder(table), table)
@@ -261,21 +251,6 @@ def test_a_partial_table_and_a_missing_one_get_one_sentence(command, solved, res
 
 
 # --- the table of one tier -----------------------------------------------------------------------
-
-
-def test_a_game_of_one_tier_goes_through_every_command(command, solved):
-    table = solved(TINY)
-    manifest = read_manifest(Folder(table), table)
-    assert list(manifest.files) == ["tiers/all.parquet"]
-    assert manifest.error() < 1e-12
-    columns = ["mine", "yours", "turn", "player", "payoff_1", "payoff_2", "best", "to_act"]
-    assert pq.read_schema(table / manifest.files["tiers/all.parquet"].place).names == columns
-    assert command("solve", TINY, "--dry-run")[0] == 0
-    assert command("status", TINY)[0] == 0
-    assert command("verify", TINY, "--all")[0] == 0
-    assert "nothing to do" in command("solve", TINY)[2]
-    code, out, _ = command("query", TINY, "mine=0", "yours=0")
-    assert code == 0 and "Roll: 60.3%" in out
 
 
 def test_stored_payoffs_are_those_of_the_kernel_to_the_bit(command, solved):

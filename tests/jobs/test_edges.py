@@ -92,22 +92,22 @@ def test_what_is_no_file_is_refused_in_a_sentence(command, special, pig, ending,
 
 @pytest.fixture
 def climb(tmp_path, own_games):
-    """A folder of results with a table of a game that is not known here."""
+    """A results folder with a table of a game that is unknown here, and one of Pig."""
     board, file = tmp_path / "hill.toml", str(ROOT / "tests/games/climb.py")
     board.write_text('game = "climb"\n[rules]\nsummit = 10\nrounds = 3\n')
     results = tmp_path / "results"
     assert run(["solve", str(board), "--game", file, "--results", str(results)]) == 0
+    assert run(["solve", TINY, "--results", str(results)]) == 0
     registry.entries.clear()
     return results
 
 
 def test_status_of_a_table_of_an_unknown_game_says_that_its_file_is_missing(command, climb):
     code, out, _ = command("status", "--results", str(climb))
-    assert code == 1
-    assert out.startswith("refused")
+    assert code == 1 and out.startswith("refused") and "\ncomplete " in out
     assert "its game 'climb' is unknown; name the file that registers it: --game" in out
     _, out, _ = command("status", "--results", str(climb), "--json")
-    assert json.loads(out)["states"] == 259
+    assert json.loads(out.splitlines()[0])["states"] == 259
 
 
 @pytest.mark.parametrize("inner", ["", "pig", "pig/tiny"])
@@ -272,20 +272,21 @@ def test_one_of_anything_is_not_many_and_no_zero_is_negative():
 
 
 @pytest.mark.parametrize(
-    ("words", "package", "needs"),
-    [(["chart", "--what", "hold", "--out", "x.png"], "vl_convert", "chart --out"),
-     (["publish", "x.html"], "vl_convert", "a page"),
-     (["graph", "--out", "x.dot"], "graphviz", "graph")],
+    ("words", "package", "needs", "extra"),
+    [(["chart", "--what", "hold", "--out", "x.png"], "vl_convert", "chart --out", "report"),
+     (["publish", "x.html"], "vl_convert", "a page", "report"),
+     (["graph", "--out", "x.dot"], "graphviz", "graph", "report"),
+     (["serve"], "uvicorn", "serve", "web")],
 )  # fmt: skip
 def test_a_command_whose_extra_is_not_installed_says_what_to_run(
-    words, package, needs, pig, tmp_path, monkeypatch, capsys
+    words, package, needs, extra, pig, tmp_path, monkeypatch, capsys
 ):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setitem(sys.modules, package, None)
     what = TINY if words[0] == "graph" else str(pig)
     assert run([words[0], what, *words[1:]]) == 2
     said = capsys.readouterr().err
-    assert f"{needs} needs {package}; run: pip install '.[report]'\n" in said
+    assert f"{needs} needs {package}; run: pip install '.[{extra}]'\n" in said
     assert not list(tmp_path.iterdir())
 
 

@@ -11,7 +11,7 @@ import pytest
 import luckbase
 from luckbase.game import Board, Field, Rules, Section, option, register, set_field
 from luckbase.jobs.app import run
-from luckbase.solver import load_board, load_game
+from luckbase.solver import load_board
 from luckbase.solver.board.file import packaged
 from luckbase.solver.board.model import canonical
 from luckbase.solver.errors import BoardError, OptionError
@@ -50,13 +50,6 @@ def test_it_fits_80_columns(name, capsys):
     assert run(["info", *name.split()]) == run(["info"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert [line for line in lines if len(line) > 80] == []
-
-
-@pytest.mark.parametrize("name", packaged())
-def test_an_example_of_each_field_is_a_state(name):
-    info = luckbase.info(name)
-    state, game = {each.name: each.example for each in info.fields}, load_game(load_board(name))
-    assert list(game.describe(game.parse(state))) == list(state)
 
 
 def test_options_say_their_value_and_who_says_it():

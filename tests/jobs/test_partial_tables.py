@@ -68,6 +68,7 @@ def test_what_a_stopped_solve_left_out_is_a_difference(turned, tables, capsys):
     assert code == 1 and f"{tables['partial']}: this table is not whole: {why}" in err
     assert said["only"] == [0, every - few][:: -1 if turned else 1] and few < every
     assert said["unfinished"] == [[why], []][:: -1 if turned else 1]
+    assert said["missing_of"] == ("second" if turned else "first")
     name, other = ("second", "first") if turned else ("first", "second")
     assert said["says"][0] == (
         f"the {name} table is not whole ({why}) and lacks {every - few:,} states of the {other}"

@@ -9,7 +9,7 @@ import pytest
 from luckbase import solver
 from luckbase.cluster.answers.table import StoredTable
 from luckbase.cluster.inputs import search_below, table_for_play
-from luckbase.cluster.play.game import Play, Question, matrix_game_of, read_answer
+from luckbase.cluster.play.game import Play, Question, matrix_game_of
 from luckbase.jobs.app import run
 from luckbase.solver.game.capabilities import View, detailed, plain, simplify
 from luckbase.solver.search import bellman
@@ -188,14 +188,6 @@ def test_a_table_as_the_opponent(played, tmp_path):
     (table,) = (path.parent for path in tmp_path.glob("*/*/*/manifest.json"))
     code, out, _ = played(*SMALL, *STATE, "--against", str(table), "--seed", "1", lines=["1"] * 3)
     assert code == 0 and ": bid " in out
-
-
-@pytest.mark.parametrize(
-    ("answer", "index"),
-    [("3", 1), ("bid 3", 1), ("BID  13", 2), ("1", 0), ("2", None), ("bid", None), ("", None)],
-)
-def test_an_answer_is_a_bid_or_its_card(answer, index):
-    assert read_answer(["bid 1", "bid 3", "bid 13"], answer, at_once=True) == index
 
 
 def test_a_play_on_a_kept_board_is_that_of_the_board(played):

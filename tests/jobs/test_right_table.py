@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from luckbase import cluster, solver
-from luckbase.cluster.store.manifest import seal
 from luckbase.jobs.app import run
 from luckbase.solver.board.model import rules_identity
 from tests.places import ROOT
@@ -178,30 +177,6 @@ def test_an_agent_that_is_a_table_of_another_game_is_refused(name, tmp_path, com
     code, _, err = command(name, RACE, option, table)
     assert code == 2
     assert "goal=10" in err
-
-
-def test_a_table_of_format_4_is_refused_with_the_command_that_solves_it_again(tmp_path, command):
-    table = tmp_path / "press-your-luck" / "tiny" / "0f3c00000000"
-    table.mkdir(parents=True)
-    (table / "table.json").write_text('{"format":4,"game":"press-your-luck","board":"tiny"}')
-    said = "format 4; expected 5; remove it, then run: luckbase solve press-your-luck/tiny"
-    code, _, err = command("query", str(table), *STATE)
-    assert code == 1 and said in err and err.count("\n") == 1
-
-
-def test_a_table_of_a_later_format_is_left_as_it_is(tmp_path, command):
-    words = ["solve", RACE, "--set", "goal=10", "--results", str(tmp_path)]
-    assert run(words) == 0
-    (table,) = tmp_path.glob("*/*/*")
-    form = json.loads((table / "manifest.json").read_text())
-    del form["check"]
-    (table / "manifest.json").write_bytes(seal({**form, "format": 6}))
-    before = {path: path.read_bytes() for path in table.glob("[tl]*/*")}
-    for asked in (words, ["query", str(table), "mine=0"]):
-        code, _, err = command(*asked)
-        said = f"{table}/manifest.json: format 6; expected 5; a newer luckbase wrote it: update"
-        assert code == 1 and said in err and err.count("\n") == 1
-    assert {path: path.read_bytes() for path in before} == before and before
 
 
 def test_evaluate_says_under_which_rules(command):

@@ -44,13 +44,6 @@ def test_the_game_says_what_makes_its_boards_smaller(name, tmp_path, monkeypatch
         check_room(make_plan(layout), 1 << 50, tmp_path, layout.smaller)
 
 
-def test_a_plan_of_goofspiel_advises_fewer_cards(capsys, tmp_path):
-    words = [str(BOARDS / "goofspiel/points.toml"), "--set", "cards=15", "--memory", "0.5"]
-    assert run(["solve", "--dry-run", *words, "--results", str(tmp_path)]) == 2
-    err = capsys.readouterr().err
-    assert "fewer cards" in err and "frontier" not in err
-
-
 def full(*given, **named):
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 

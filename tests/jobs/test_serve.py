@@ -120,12 +120,6 @@ def test_a_port_that_is_taken_is_one_sentence(pig, capsys):
     )
 
 
-def test_without_its_extra_it_says_how_to_get_it(monkeypatch, capsys):
-    monkeypatch.setitem(sys.modules, "uvicorn", None)
-    assert run(["serve"]) == 2
-    assert "serve needs uvicorn; run: pip install '.[web]'\n" in capsys.readouterr().err
-
-
 def test_a_screen_gets_the_page_opened(pig, monkeypatch):
     opened = []
     monkeypatch.setattr("webbrowser.open", opened.append)

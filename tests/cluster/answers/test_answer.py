@@ -16,7 +16,7 @@ from luckbase.solver.errors import OptionError, StateError
 from luckbase.solver.game.rules import SIMULTANEOUS
 from luckbase.solver.matrix_games import simplex
 from luckbase.solver.search.expand import expand
-from tests.cluster.answers.many_tables import BOARDS, KINDS, TINY, kept, made
+from tests.cluster.answers.many_tables import BOARDS, KINDS, TINY, kept
 from tests.shared import answers_of
 
 
@@ -265,16 +265,3 @@ def test_columns_of_states_are_only_of_actions_that_they_have(folder):
     told, _ = table.every_action(state[None])
     actions = answer_at(told, 0, table.origin, {}).actions
     assert set(names_of(table.game, told).actions) == {action.name for action in actions}
-
-
-def test_a_part_forgets_row_groups_beyond_its_bytes(tmp_path):
-    table = made("press-your-luck in files", tmp_path)
-    part = table.parts[0]
-    part.groups.max_bytes = 300_000
-    states = drawn(table, 500)
-    first = answers_of(table, states)
-    assert 0 < part.groups.bytes <= 300_000
-    assert part.groups.bytes == sum(group.nbytes for group in part.groups._groups.values())
-    part.groups.close()
-    assert part.groups.bytes == 0 and not part.groups._groups
-    assert answers_of(table, states) == first

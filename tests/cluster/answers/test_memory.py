@@ -17,11 +17,9 @@ from luckbase.solver.charts import Curves
 from luckbase.solver.dense import InMemory
 from luckbase.solver.errors import StateError
 from luckbase.solver.game.capabilities import Charts
-from luckbase.solver.game.game import load_game
 from luckbase.solver.search.expand import expand
 from luckbase.solver.search.game_graph import Graph
 from tests.bench import with_descendants
-from tests.games.reported import Dimes
 from tests.shared import answers_of
 
 BOARDS = Path(__file__).parents[3] / "boards"
@@ -85,12 +83,6 @@ def test_the_actions_at_a_turned_card_are_priced(board):
     below = expand(game, edges.children)
     assert len(q.actions) == 16 and len(below.kinds) == 16
     assert q.values.sum(axis=1) == pytest.approx(graph.values[0].sum())
-
-
-def test_a_searchs_worth_is_as_good_as_the_sums_of_a_long_game():
-    game = load_game(Dimes(game="dimes", name="dimes", rules=Dimes.Options(rounds=100_000)))
-    found = table_for_play(game, game.needed_start(), Path("nowhere"), 200_000)
-    assert 1e-8 < abs(1e4 - found.probe(np.array([[100_000]]))[0, 0]) <= found.error < 1e-4
 
 
 BOTH = [

@@ -67,14 +67,6 @@ def test_every_stored_payoff_and_every_best_action_is_that_of_the_float64_solve(
             assert best[x] == table.game.action_name(int(q.actions[first + taken]))
 
 
-def test_a_batch_in_any_order_gives_what_single_questions_give(path):
-    with cluster.open_table(path) as table:
-        states = np.concatenate(list(table.draw(300, 1)))
-        mixed = states[np.random.default_rng(0).permutation(len(states))]
-        singles = np.array([table.probe(state[None])[0] for state in mixed])
-        assert (table.probe(mixed) == singles).all()
-
-
 def test_many_states_read_through_threads_give_the_same(path, monkeypatch):
     with cluster.open_table(path) as table:
         states = all_states(table)
@@ -171,14 +163,6 @@ def test_the_plan_has_the_known_numbers_of_states(unit, counts):
         assert sum(rows) == pytest.approx(wanted, rel=5e-3)  # three digits printed
 
 
-def test_a_sound_table_is_found_sound(path):
-    with cluster.open_table(path) as table:
-        assert check_files(table) == []
-        found = check_residuals(table, None)
-        assert (found.rows, found.faults) == (table.rows, 0)
-        assert 0 < found.worst < 1e-7
-
-
 def test_verify_says_how_far_it_is_with_bytes_then_with_rows(path):
     told = []
     with cluster.open_table(path) as table:
@@ -248,26 +232,6 @@ def read(table):
     return read_manifest(Folder(table), table)
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
-@given(st.data())
-def test_no_damage_to_a_manifest_is_more_than_a_sentence(copy, data):
-    file = copy / "manifest.json"
-    whole = file.read_bytes()
-    at = data.draw(st.integers(0, len(whole) - 1))
-    wrong = data.draw(st.binary(min_size=1, max_size=3))
-    changed = whole[:at] + wrong + whole[at + len(wrong) :]
-    if changed == whole:
-        return
-    file.write_bytes(changed)
-    try:
-        with pytest.raises(CorruptTableError) as found:
-            read(copy)
-        assert str(file) in str(found.value)
-        assert "\n" not in str(found.value)
-    finally:
-        file.write_bytes(whole)
-
-
 def reseal(table, old, **change):
     """Change a line by hand and seal the manifest again."""
     manifest = read(table)
@@ -280,30 +244,6 @@ def rewrite(table, entry, whole, name, column):
     i = whole.schema.get_field_index(name)
     changed = whole.set_column(i, whole.schema.field(i), [column])
     reseal(table, entry, **vars(shared.write_rows(table, entry, changed)))
-
-
-def test_a_manifest_edited_and_sealed_again_is_found_by_its_tiers(copy):
-    entry = min(read(copy).files.values(), key=lambda entry: entry.name)
-    reseal(copy, entry, first_key=entry.first_key + 1)
-    with pytest.raises(CorruptTableError, match=f"{entry.name[:20]}.*: its keys are not those"):
-        cluster.open_table(copy)
-
-
-def test_a_wrong_payoff_in_a_file_that_is_as_the_manifest_says_is_found_by_its_row(copy):
-    entries = sorted(read(copy).files.values(), key=lambda entry: entry.name)
-    entry = next(entry for entry in entries if "spins-2" in entry.name)
-    file = copy / entry.place
-    whole = pq.ParquetFile(file).read()
-    wrong = whole["payoff_1"].to_numpy().copy()
-    wrong[17] += 1e-3
-    rewrite(copy, entry, whole, "payoff_1", wrong)
-    with cluster.open_table(copy) as table:
-        assert check_files(table) == []
-        found = check_residuals(table, None)
-        assert found.faults >= 1
-        layout = table.game.need(FullTable)
-        tier = layout.tier_of_number()[entry.tier]
-        assert found.state == table.game.describe(layout.states_at(tier, np.array([17]))[0])
 
 
 def test_a_wrong_best_action_in_such_a_file_is_found_too(copy):

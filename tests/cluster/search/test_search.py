@@ -1,9 +1,7 @@
 """The search: the same rows in one piece and by stages, whatever the workers and the stops on the
 way; and nothing that was done is done again."""
 
-import shutil
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,7 +10,6 @@ from hypothesis import strategies as st
 
 from luckbase import cluster, solver
 from luckbase.cluster.answers.diff import compare
-from luckbase.cluster.answers.find import why_stale
 from luckbase.cluster.answers.verify import check_files, check_residuals
 from luckbase.cluster.store.payoff_table import solved_rows
 from luckbase.solver.errors import (
@@ -36,11 +33,6 @@ from tests.shared import answers_of
 from tests.solver.games.press_your_luck import reference_of
 
 FEBRUARY = ROOT / "boards/press-your-luck/1985-02.toml"
-
-
-def file_of(solved):
-    (found,) = solved.table.rglob("*.parquet")
-    return found
 
 
 @pytest.fixture(scope="module")
@@ -230,31 +222,6 @@ def test_the_limit_on_states_holds_for_a_worker_and_nothing_is_committed(tmp_pat
     with pytest.raises(SearchLimitError, match="the limit is 2,000"):
         search(tmp_path, max_states=2000, workers=1)
     assert not list(tmp_path.glob("**/*.parquet"))
-
-
-def test_damage_to_a_search_table_is_found(once, tmp_path):
-
-    path = Path(shutil.copytree(once.table, tmp_path / "copy"))
-    (file,) = path.rglob("*.parquet")
-    raw = bytearray(file.read_bytes())
-    raw[len(raw) // 2] ^= 1
-    file.write_bytes(raw)
-    with cluster.open_table(path) as table:
-        assert any("is not as luckbase wrote it" in fault for fault in check_files(table))
-
-
-def test_a_changed_board_makes_a_search_table_stale(tmp_path):
-    board = tmp_path / "tiny.toml"
-    board.write_text(TINY.read_text())
-    game = tiny()
-    solved = cluster.solve_below(
-        solver.load_board(board), game.parse(START)[None], results=tmp_path
-    )
-    assert why_stale(solved.manifest) == []
-    board.write_text(
-        TINY.read_text().replace("third_place_spins = true", "third_place_spins = false")
-    )
-    assert why_stale(solved.manifest) == ["third_place_spins: was true, now false"]
 
 
 @pytest.mark.slow

@@ -235,19 +235,6 @@ def test_every_state_is_answered_as_by_a_table_of_one_file(tables):
         assert one.probe(drawn).tobytes() == other.probe(drawn).tobytes()
 
 
-def test_a_table_of_many_files_is_sound_and_says_what_it_has_not(tables):
-    game = tiny()
-    with cluster.open_table(tables[1]) as table:
-        assert check_files(table) == []
-        found = check_residuals(table, None)
-        assert found.faults == 0 and found.worst < 1e-12
-        for words in (
-            {"scores": "0,0,0", "earned": "3,3,3"},
-            {"scores": "0,0,0", "earned": "1,0,0"},
-        ):
-            assert table.get(game.parse(words), None) is None
-
-
 def counted(monkeypatch):
     """Which files of a part were looked at."""
     opened = set()
@@ -279,17 +266,6 @@ def test_a_state_that_is_nowhere_opens_one_file_at_most(tables, monkeypatch):
         opened = counted(monkeypatch)
         assert table.get(tiny().parse({"scores": "0,0,0", "earned": "3,3,3"}), None) is None
         assert len(opened) <= 1
-
-
-def test_a_damaged_file_of_many_is_solved_again_and_the_others_stay(tmp_path):
-    first = by(tmp_path)
-    before = files_of(first.table)
-    lost = sorted(before)[len(before) // 2]
-    (first.table / first.manifest.files[lost].place).unlink()
-    again = by(tmp_path)
-    assert [lost.removesuffix(".parquet") in said for said in again.damaged] == [True]
-    assert files_of(again.table) == before
-    assert again.states == first.manifest.files[lost].rows and again.manifest.complete
 
 
 def test_agents_play_by_a_table_of_many_files(tmp_path):

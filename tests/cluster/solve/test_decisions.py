@@ -38,7 +38,6 @@ from luckbase.solver.game.arrays import Decisions
 from luckbase.solver.game.game import Stopped
 from luckbase.solver.search.expand import expand
 from tests.places import BOARDS
-from tests.shared import files_of
 
 FEBRUARY = BOARDS / "press-your-luck" / "1985-02.toml"
 TAKES_AWAY = BOARDS / "press-your-luck" / "1985-02-double.toml"
@@ -430,23 +429,6 @@ def test_a_byte_that_changed_is_refused_and_a_lost_file_made_again(solved, tmp_p
     assert len(again.damaged) == 2
     new = [again.manifest.files[name].place for name in (entry.name, other.name)]
     assert [(where / place).read_bytes() for place in new] == [before, kept]
-
-
-def test_it_goes_on_after_a_stop_with_the_same_bytes(solved, tmp_path):
-    board = coarse()
-
-    class StopHere(Exception):
-        pass
-
-    def stop(progress):
-        if progress.shards_total and progress.shards > 0.8 * progress.shards_total:
-            raise StopHere
-
-    with pytest.raises(StopHere):
-        luckbase.solve(board, results=tmp_path, on_progress=stop, workers=1)
-    half = luckbase.solve(board, results=tmp_path, workers=1)
-    assert 0 < half.kept < half.rows
-    assert files_of(solved.where, "*.parquet") == files_of(half.table, "*.parquet")
 
 
 def test_ray_workers_give_the_same_bytes_also_where_one_is_killed(

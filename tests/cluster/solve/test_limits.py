@@ -124,25 +124,20 @@ LINE = [decides(0, [(1.0, x + 1)]) for x in range(99)] + [over(1.0)]
 """A hundred states."""
 
 
-def test_a_graph_may_have_as_many_states_as_it_is_allowed_and_not_one_more():
+@pytest.mark.parametrize(
+    "meets",
+    [
+        lambda game, most: Graph(game, max_states=most).solve(np.array([[0]])),
+        lambda game, most: explore(game, np.array([[0]]), max_states=most),
+        lambda game, most: evaluate_profile(game, np.array([0]), ["random"], max_states=most),
+    ],
+    ids=["a graph", "an exploration", "agents"],
+)
+def test_as_many_states_as_are_allowed_may_be_met_and_not_one_more(meets):
     game = written(*LINE, players=1)
-    Graph(game, max_states=100).solve(np.array([[0]]))
-    with pytest.raises(SearchLimitError, match="the limit is 99"):
-        Graph(game, max_states=99).solve(np.array([[0]]))
-
-
-def test_an_exploration_may_meet_as_many_states_as_it_is_allowed_and_not_one_more():
-    game = written(*LINE, players=1)
-    assert len(explore(game, np.array([[0]]), max_states=100).keys) == 100
-    with pytest.raises(SearchLimitError, match="the limit is 99"):
-        explore(game, np.array([[0]]), max_states=99)
-
-
-def test_agents_may_come_to_as_many_states_as_are_allowed_and_not_one_more():
-    game = written(*LINE, players=1)
-    assert evaluate_profile(game, np.array([0]), ["random"], max_states=100).value == [1.0]
-    with pytest.raises(SearchLimitError, match="more than 99 states"):
-        evaluate_profile(game, np.array([0]), ["random"], max_states=99)
+    meets(game, 100)
+    with pytest.raises(SearchLimitError, match=r"the limit is 99|more than 99 states"):
+        meets(game, 99)
 
 
 def test_a_search_may_meet_as_many_states_as_it_is_allowed_and_not_one_more(tmp_path):

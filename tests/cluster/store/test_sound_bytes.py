@@ -18,7 +18,6 @@ from luckbase.cluster.store.storage import Folder
 from luckbase.cluster.store.writer import read_manifest
 from luckbase.jobs.app import run
 from luckbase.solver.errors import CorruptTableError
-from luckbase.solver.policies.evaluate import evaluate_profile
 from tests.e2e.stopped import solve_until
 from tests.shared import answers_of, files_of, plain
 
@@ -153,15 +152,6 @@ def test_an_old_file_under_a_new_manifest_is_refused(tmp_path):
     assert str(file) in str(found.value)
 
 
-def test_the_manifest_of_another_table_is_refused(tmp_path):
-    board = solver.load_board(TINY, frontier=1, third_place_spins=False)
-    old = cluster.solve_board(board, results=tmp_path / "old").table
-    new = full(tmp_path / "new")
-    shutil.copy(old / "manifest.json", new / "manifest.json")
-    with pytest.raises(CorruptTableError, match="holds a table of other rules"):
-        cluster.solve_board(solver.load_board(TINY, frontier=1), results=tmp_path / "new")
-
-
 def test_two_row_groups_that_changed_places_are_refused(tmp_path, monkeypatch):
     monkeypatch.setattr("luckbase.cluster.store.format.ROW_GROUP", 100)
     table = full(tmp_path)
@@ -250,12 +240,3 @@ def test_a_solve_that_goes_on_from_a_changed_file_refuses_it(tmp_path, capsys):
     with cluster.open_table(solved.table) as one, cluster.open_table(whole.table) as two:
         found = compare(one, two)
         assert not found.differs and found.largest == 0
-
-
-def test_an_agent_from_a_sound_table_plays_as_the_optimum(tmp_path):
-    """The positive twin of the refusals above."""
-    with cluster.open_table(full(tmp_path)) as table:
-        game = table.game
-        root = game.parse({"scores": "0,1000,500", "earned": "0,1,0"})
-        found = evaluate_profile(game, root, [table.agent()] * 3)
-        assert found.value == pytest.approx(table.probe(root[None])[0], abs=1e-7)

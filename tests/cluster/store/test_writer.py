@@ -651,18 +651,24 @@ def test_leftovers_of_stopped_writers_go_and_other_peoples_files_stay(tmp_path):
 
 
 class Careless(Memory):
-    """A store that takes conditions and does not keep them."""
+    """A store that ignores one of the conditions of a write."""
 
-    anywhere = True
+    anywhere, ignored = True, ""
 
     def swap(self, name, content, tag):
+        if self.ignored != ("If-None-Match" if tag is None else "If-Match"):
+            return super().swap(name, content, tag)
         self.put(name, content)
         return tag_of(content)
 
 
-def test_a_store_that_does_not_keep_conditions_is_refused():
-    with pytest.raises(StoreError, match="would keep two solves apart"):
-        Writer(Careless(), WHERE, HEAD).take()
+@pytest.mark.parametrize("ignored", ["If-None-Match", "If-Match"])
+def test_a_store_that_ignores_a_condition_is_refused(ignored):
+    storage = Careless()
+    storage.ignored = ignored
+    with pytest.raises(StoreError, match=f"header {ignored} .* would keep two solves apart"):
+        Writer(storage, WHERE, HEAD).take()
+    assert not storage.list()
 
 
 def test_a_folder_that_is_locked_for_long_is_a_sentence(tmp_path, monkeypatch):

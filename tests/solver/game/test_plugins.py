@@ -128,11 +128,6 @@ def test_a_file_that_does_not_do_is_refused_in_a_sentence(text, sentence, tmp_pa
     assert "climb" not in registry.names()
 
 
-def test_a_file_that_is_not_there(tmp_path):
-    with pytest.raises(OptionError, match=r"--game: .*none.py: No such file"):
-        load_game_file(tmp_path / "none.py")
-
-
 def test_an_installed_package_brings_its_game_by_an_entry_point(board, tmp_path):
     """A distribution of its own on the path, found by its metadata alone."""
     site = tmp_path / "site"

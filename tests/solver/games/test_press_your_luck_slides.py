@@ -15,7 +15,7 @@ from luckbase.solver.errors import BoardError, StateError
 from luckbase.solver.game.game import Game
 from tests.reference.press_your_luck_money import Money
 from tests.reference.press_your_luck_slides import Slides, Unsettled
-from tests.solver.board.board_files import BOARDS, FEBRUARY, press_your_luck
+from tests.solver.board.board_files import BOARDS, press_your_luck
 
 UNIT = 1000
 PAYING = [
@@ -172,21 +172,3 @@ def test_the_boards_of_the_show_settle_and_are_as_the_reference_has_them(name, c
     ):  # fmt: skip
         table, start = searched(game, state)
         np.testing.assert_allclose(table.probe(start)[0], reference.value(*state), atol=1e-9)
-
-
-@pytest.mark.parametrize(
-    ("state", "gain"),
-    [
-        (((0, 8, 3), (0, 1, 0), (0, 0, 0), (0, 0, 0)), -0.003867),
-        (((0, 8, 3), (0, 2, 0), (0, 0, 0), (0, 0, 0)), 0.001248),
-        (((0, 2, 4), (0, 1, 1), (0, 0, 0), (0, 0, 0)), 0.012652),
-    ],
-)
-def test_what_choosing_brings_who_is_up(state, gain):
-    """Best against random choices, February 1985 in units of $1,000."""
-    found = []
-    for choices in ("best", "random"):
-        board = press_your_luck(FEBRUARY, score_unit="1000", choices=choices)
-        table, start = searched(load_game(board), state)
-        found.append(table.probe(start)[0, 1])
-    assert found[0] - found[1] == pytest.approx(gain, abs=5e-7)

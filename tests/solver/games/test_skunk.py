@@ -109,24 +109,6 @@ def strategy(path=TINY, tolerance=1e-11):
 
 
 @pytest.mark.parametrize(
-    ("mine", "yours", "toggles"),
-    [
-        (0, 0, "21"),
-        (0, 67, "28 96 100"),
-        (0, 86, "33 53 100"),
-        (0, 87, "33 44 100"),
-        (0, 88, "100"),
-    ],
-)
-def test_the_chart_has_the_seeds_lines(mine, yours, toggles):
-    """The five lines that docs/numbers.md#gottahack-1998 prints."""
-    line = strategy(SEED).entry(mine, yours)
-    assert str(line) == f"({mine},{yours}) {value(SEED, mine, yours, 0):.7f} - {toggles}".replace(
-        " 0.", " ."
-    )
-
-
-@pytest.mark.parametrize(
     ("goal", "exact"), [(10, Fraction(46656, 68491)), (20, Fraction(20155392, 33433085))]
 )
 def test_small_goals_have_their_exact_fractions(goal, exact):

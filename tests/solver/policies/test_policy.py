@@ -9,10 +9,9 @@ import pytest
 
 import luckbase
 from luckbase import solver
-from luckbase.solver.errors import OptionError, SearchLimitError
+from luckbase.solver.errors import OptionError
 from luckbase.solver.game.capabilities import agents_of
 from luckbase.solver.policies import evaluate as module
-from luckbase.solver.policies.chain import explore_profile
 from luckbase.solver.policies.evaluate import evaluate_profile, fixed_deciders, simulate
 from luckbase.solver.search.expand import expand
 from luckbase.solver.search.game_graph import Graph
@@ -209,8 +208,3 @@ def test_an_answer_that_is_no_choice_is_a_sentence(answer):
     game = jackpot("tiny")
     with pytest.raises(OptionError, match=r"an agent answered .* expected an index below"):
         evaluate_profile(game, game.start(), [lambda *_: answer])
-
-
-def test_too_many_states_are_a_sentence():
-    with pytest.raises(SearchLimitError, match="more than 500 states"):
-        explore_profile(jackpot(), jackpot().start(), [None], 500)

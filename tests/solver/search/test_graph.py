@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from luckbase import solver
-from luckbase.solver.errors import SearchLimitError, StateError
+from luckbase.solver.errors import StateError
 from luckbase.solver.game.fields import Field, Fields
 from luckbase.solver.search import keys
 from luckbase.solver.search.bellman import OVER, evaluate, payoffs_of
@@ -68,13 +68,6 @@ def test_known_states_are_not_expanded_and_change_nothing():
     assert len(part.keys) < len(whole.keys)
     assert part.edges < whole.edges
     assert part.values[0].tobytes() == whole.values[0].tobytes()
-
-
-def test_the_limit_on_states_is_a_sentence_that_says_how_far_it_got():
-    game = tiny()
-    with pytest.raises(SearchLimitError, match=r"has found \d+ states.* the limit is 100") as found:
-        solve_graph(game, game.parse({"scores": "0,0,0", "earned": "3,3,3"})[None], max_states=100)
-    assert found.value.exit_code == 2
 
 
 def test_a_root_too_large_for_a_key_is_refused():
