@@ -307,18 +307,3 @@ def test_a_game_that_is_over_has_no_actions_and_ties_share():
     assert reference.value((0, 0, 0), NONE, NONE, (4, 0, 0)) == (0, F(1, 2), F(1, 2))
     assert reference.actions((0, 0, 1), (0, 0, 1), NONE, (4, 4, 0)) == []
     assert reference.value((0, 0, 1), (0, 0, 1), NONE, (4, 4, 0)) == (0, 0, 1)
-
-
-@pytest.mark.parametrize(
-    "state, problem",
-    [
-        (((0, 21, 0), NONE, NONE, NONE), "scores"),
-        ((NONE, (0, -1, 0), NONE, NONE), "earned"),
-        (((1, 0, 0), NONE, NONE, (4, 0, 0)), "player 1 is out"),
-        ((NONE, NONE, NONE, (4, 4, 4)), "whammies"),
-        (((0, 0), NONE, NONE, NONE), "earned"),
-    ],
-)
-def test_what_is_no_state_of_the_game_is_refused(state, problem):
-    with pytest.raises(ValueError, match=problem):
-        whammy_or_money(F(1, 2), 3).value(*state)

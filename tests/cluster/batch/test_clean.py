@@ -187,12 +187,6 @@ def test_the_tables_of_a_job_file_are_where_it_says(folder):
         luckbase.clean(str(put(folder / "wrong.toml", 'result = "results"\n' + said)))
 
 
-def test_a_name_that_is_nothing_is_refused(folder):
-    for name in (folder / "nowhere", folder / "boards/b.toml"):
-        with pytest.raises(luckbase.errors.OptionError, match="no such table, board file or fold"):
-            clean(folder, name)
-
-
 def test_a_table_that_somebody_solves_is_never_removed(folder):
     old = table_of(folder, goal=9)
     with taken(old):
@@ -295,11 +289,6 @@ def test_folders_and_boards_of_unusual_names(tmp_path, name):
     (one,) = luckbase.clean(results=results, yes=True)
     assert (one.table, one.state) == (old, "removed") and not old.exists()
     assert Path(file).exists()
-
-
-def test_what_is_only_read_is_refused():
-    with pytest.raises(luckbase.errors.OptionError, match="is only read; nothing is removed"):
-        luckbase.clean(results="https://localhost/results")
 
 
 # --- in a store ----------------------------------------------------------------------------------

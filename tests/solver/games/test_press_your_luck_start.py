@@ -14,7 +14,6 @@ from luckbase.cluster.inputs import starts_of
 from luckbase.solver import load_board, load_game
 from luckbase.solver.board.model import canonical, rules_identity
 from luckbase.solver.errors import (
-    BoardError,
     GameError,
     MissingTableError,
     OptionError,
@@ -23,7 +22,7 @@ from luckbase.solver.errors import (
 from luckbase.solver.games.press_your_luck.outcomes import Start
 from luckbase.solver.policies.evaluate import evaluate_profile
 from tests.reference.quiz import courses
-from tests.solver.board.board_files import FEBRUARY, SMALL, TINY, edited, press_your_luck, read
+from tests.solver.board.board_files import FEBRUARY, SMALL, TINY, press_your_luck, read
 from tests.solver.games.press_your_luck import reference_of
 
 chances = st.fractions(0, 1, max_denominator=5)
@@ -113,14 +112,6 @@ def test_a_start_of_another_number_of_players_is_left_out_and_who_plays_hears_wh
         with pytest.raises(OptionError, match=said):
             begin(two)
     assert luckbase.play(two, {"scores": (0, 500), "earned": (1, 0)}).names
-
-
-def test_whoever_is_out_before_the_round_is_refused():
-    text = edited(TINY, "scores =", "whammies = [0, 2, 0]\nscores =")
-    assert read(text).start is not None
-    with pytest.raises(BoardError, match="whammies: 2 put a player out; expected fewer than max_"):
-        read(edited(TINY, "scores =", "whammies = [0, 2, 0]\nscores =").replace(
-            "max_whammies = 4", "max_whammies = 2"))  # fmt: skip
 
 
 def test_chances_of_starts_that_are_none_are_refused():
