@@ -1,16 +1,17 @@
-"""Linear equations in fractions, by Gauss-Jordan elimination."""
+"""Linear equations, in fractions or floats."""
 
 
 def solve(rows):
-    """The solution (n,) of n equations: rows of n coefficients and the right side; `rows` is
-    modified in place. Raises StopIteration where there is not exactly one."""
+    """The solution of n equations: a tuple of each unknown's values, one for each column beyond
+    the square of coefficients. Gauss-Jordan elimination with the largest pivot; `rows` is modified
+    in place. Raises ZeroDivisionError if fractions have no solution or several."""
     n = len(rows)
     for i in range(n):
-        at = next(k for k in range(i, n) if rows[k][i])
-        rows[i], rows[at] = rows[at], rows[i]
+        pivot = max(range(i, n), key=lambda k: abs(rows[k][i]))
+        rows[i], rows[pivot] = rows[pivot], rows[i]
         rows[i] = [x / rows[i][i] for x in rows[i]]
         for k in range(n):
             if k != i and rows[k][i]:
                 factor = rows[k][i]
-                rows[k] = [a - factor * b for a, b in zip(rows[k], rows[i], strict=True)]
-    return [row[n] for row in rows]
+                rows[k] = [x - factor * y for x, y in zip(rows[k], rows[i], strict=True)]
+    return [tuple(row[n:]) for row in rows]

@@ -55,6 +55,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import NamedTuple
 
+from tests.reference import linear
+
 Number = float | Fraction
 
 
@@ -329,25 +331,10 @@ class Reference:
                     for i in range(players):
                         row[size + i] += chance * self.settled[after][i]
             rows.append(row)
-        for state, triple in zip(members, solve_linear(rows), strict=True):
+        for state, triple in zip(members, linear.solve(rows), strict=True):
             self.settled[state] = triple
 
 
 def put(entries, i, entry):
     """``entries`` with ``entry`` at place ``i``."""
     return entries[:i] + (entry,) + entries[i + 1 :]
-
-
-def solve_linear(rows):
-    """Gauss-Jordan elimination with the largest pivot; the columns beyond a square are the
-    right-hand sides. ``rows`` is modified in place."""
-    size = len(rows)
-    for j in range(size):
-        pivot = max(range(j, size), key=lambda k: abs(rows[k][j]))
-        rows[j], rows[pivot] = rows[pivot], rows[j]
-        rows[j] = [x / rows[j][j] for x in rows[j]]
-        for k in range(size):
-            if k != j and rows[k][j] != 0:
-                factor = rows[k][j]
-                rows[k] = [x - factor * y for x, y in zip(rows[k], rows[j], strict=True)]
-    return [tuple(row[size:]) for row in rows]
