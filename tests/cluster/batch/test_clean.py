@@ -173,7 +173,7 @@ def test_other_boards_tables_are_not_looked_at(folder):
     assert "jackpot" in str(clean(folder)) and "pig" not in str(clean(folder, other))
 
 
-def test_the_tables_of_a_job_file_are_where_it_says(folder):
+def test_the_tables_of_a_job_file_are_where_it_says_and_a_name_of_nothing_is_refused(folder):
     said = '[[board]]\nfile = "boards/a.toml"\n'
     job = put(folder / "job.toml", 'results = "results"\n' + said)
     (spare,) = luckbase.clean(str(job))
@@ -185,6 +185,9 @@ def test_the_tables_of_a_job_file_are_where_it_says(folder):
     assert len(luckbase.clean(str(other), str(job), results=folder / "results")) == 1
     with pytest.raises(JobError, match="unknown key 'result'"):
         luckbase.clean(str(put(folder / "wrong.toml", 'result = "results"\n' + said)))
+    for name in ("nowhere", "boards/b.toml"):
+        with pytest.raises(OptionError, match="no such table, board file or fold"):
+            clean(folder, folder / name)
 
 
 def test_a_table_that_somebody_solves_is_never_removed(folder):
