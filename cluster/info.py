@@ -26,21 +26,8 @@ from luckbase.cluster.store.storage import place_of, storage_at
 from luckbase.cluster.store.writer import read_manifest
 from luckbase.solver import sentences
 from luckbase.solver.board import registry
-from luckbase.solver.board.file import (
-    BOARDS,
-    SUFFIX,
-    as_words,
-    name_of,
-    packaged,
-    read_board,
-)
-from luckbase.solver.board.model import (
-    Board,
-    canonical,
-    options_of,
-    rules_identity,
-    values_of,
-)
+from luckbase.solver.board.file import BOARDS, SUFFIX, as_words, name_of, packaged, read_board
+from luckbase.solver.board.model import Board, canonical, options_of, rules_identity, values_of
 from luckbase.solver.charts import FULL, Kind
 from luckbase.solver.errors import LuckbaseError, MissingTableError, OptionError
 from luckbase.solver.game.capabilities import Agents, Charts, FullTable, detailed

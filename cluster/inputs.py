@@ -57,9 +57,8 @@ if TYPE_CHECKING:
     from luckbase.cluster.play.advise import Following
     from luckbase.cluster.play.agents import Opener
     from luckbase.cluster.play.game import Play, PlayOptions
-    from luckbase.cluster.search.plan import PlannedSearch
-    from luckbase.cluster.solve.full_table import Planned
     from luckbase.cluster.solve.options import Options, SolveOptions
+    from luckbase.cluster.solve.plan import Planned
     from luckbase.cluster.solve.progress import Solved
     from luckbase.solver.policies.evaluate import Starts
 
@@ -167,13 +166,13 @@ def solves_full_table(game: Game, start: Any, options: Options) -> bool:
     return start is None and not options.searches and has_full_table(game, options.on_note)
 
 
-def plan_board(board: Board, start: Any, options: SolveOptions) -> Planned | PlannedSearch:
+def plan_board(board: Board, start: Any, options: SolveOptions) -> Planned:
     """Plan what `solve_board` does with the same arguments. Raises as `luckbase.plan` does."""
     from luckbase.cluster.solve.options import Options
 
     opts, game = Options.read(options), load_game(board)
     if solves_full_table(game, start, opts):
-        from luckbase.cluster.solve.full_table import fitting, plan_table
+        from luckbase.cluster.solve.plan import fitting, plan_table
 
         return plan_table(load_game(fitting(board, opts)), opts)
     from luckbase.cluster.search.plan import planned_search
@@ -192,7 +191,8 @@ def solve_board(board: Board, start: Any, options: SolveOptions) -> Solved:
 
     opts, game = Options.read(options), load_game(board)
     if solves_full_table(game, start, opts):
-        from luckbase.cluster.solve.full_table import fitting, solve
+        from luckbase.cluster.solve.full_table import solve
+        from luckbase.cluster.solve.plan import fitting
 
         solved = solve(fitting(board, opts), **options)
         try:
@@ -281,9 +281,8 @@ def allow_more() -> str:
 def table_that_answers(boards: Iterable[Board], file: str, state: State, results: Path) -> str:
     """Return a clause with the command, and its time, of the first board whose table would have a
     state; "" if there is none. file: of the boards, as the user typed it."""
-    from luckbase.cluster.solve.decisions import decided_layout
-    from luckbase.cluster.solve.full_table import plan_table
     from luckbase.cluster.solve.options import Options
+    from luckbase.cluster.solve.plan import decided_layout, plan_table
 
     for board in boards:
         game = load_game(board)

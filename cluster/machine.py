@@ -144,7 +144,6 @@ def _folders(controller: str) -> Iterator[Path]:
 
 
 def _number(path: Path) -> int | None:
-    """Return the number in a file; None if there is no file or no limit."""
     try:
         number = int(path.read_text())
     except (OSError, ValueError):  # "max", or not a file of this version
@@ -235,24 +234,21 @@ def _sizes(path: Path) -> dict[str, int]:
 class _Peak:
     def __init__(self) -> None:
         self.own = self.shared = self._before = self._process = 0
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
 
     def begin(self) -> None:
         """Reset the peak at the beginning of a solve."""
         with self._lock:
-            self._begin()
-
-    def _begin(self) -> None:
-        self.own, self.shared, self._before = 0, 0, _shared_on_machine()
-        if self._process != os.getpid():  # on the first call and after a fork
-            self._process = os.getpid()
-            threading.Thread(target=self._run, daemon=True, name="luckbase memory").start()
+            self.own, self.shared, self._before = 0, 0, _shared_on_machine()
+            if self._process != os.getpid():  # on the first call and after a fork
+                self._process = os.getpid()
+                threading.Thread(target=self._run, daemon=True, name="luckbase memory").start()
 
     def so_far(self) -> MemoryUsed:
         """Return the peak since the first sample or the last reset."""
         with self._lock:
             if self._process != os.getpid():
-                self._begin()
+                self.begin()
             self._sample()
             return MemoryUsed(self.own, self.shared)
 

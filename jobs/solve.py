@@ -24,9 +24,8 @@ from luckbase.solver.errors import OptionError
 from luckbase.solver.sentences import Help
 
 if TYPE_CHECKING:
-    from luckbase import Due, Outcome, Planned, PlannedSearch, Progress, Solved, SolveOptions
+    from luckbase import Due, Planned, Progress, Solved, SolveOptions
     from luckbase.cluster.batch.requests import BoardRequest
-    from luckbase.cluster.solve.progress import SolvedSearch, SolvedTiers
 
 
 @dataclass(frozen=True)
@@ -90,7 +89,7 @@ def solve(
     if not is_many(names, call.settings, call.start):
         return _solve_one(call, folder)
     outcomes = _solve_many(call)
-    return _exit_code(names, [(each.request, each.exit_code) for each in outcomes])
+    return _exit_code(names, outcomes)
 
 
 def _solve_one(call: _Call, folder: Path) -> int:
@@ -128,19 +127,19 @@ def _dry_run(call: _Call) -> int:
         raise planned[0].error
     for sentence in disk_shortages(planned):
         (say if call.as_json else print)(sentence)  # each line of JSON is a board
-    codes = [(due.request, due.error.exit_code if due.error else 0) for due in planned]
-    return _exit_code(call.names, codes)
+    return _exit_code(call.names, planned)
 
 
-def _exit_code(names: Sequence[str], codes: Sequence[tuple[BoardRequest, int]]) -> int:
+def _exit_code(names: Sequence[str], boards: Sequence[Due]) -> int:
     """Return 1 if any board failed; if one board file was named alone, its own exit code."""
-    alone = len(names) == len(codes) == 1 and Path(names[0]) == Path(codes[0][0].file)
-    return codes[0][1] if alone else int(any(code for _, code in codes))
+    codes = [due.error.exit_code if due.error else 0 for due in boards]
+    alone = len(names) == len(codes) == 1 and Path(names[0]) == Path(boards[0].request.file)
+    return codes[0] if alone else int(any(codes))
 
 
-def _solve_many(call: _Call) -> list[Outcome]:
+def _solve_many(call: _Call) -> list[Due]:
     """Solve all boards; print the result of each, and a summary at the end."""
-    outcomes: list[Outcome] = []
+    outcomes: list[Due] = []
     started: list[BoardRequest] = []
     total = 0
 
@@ -153,7 +152,7 @@ def _solve_many(call: _Call) -> list[Outcome]:
         label = request.file if request.board is None else request.board.name
         return terminal.progress(label, call.as_json)
 
-    def on_outcome(outcome: Outcome) -> None:
+    def on_solved(outcome: Due) -> None:
         outcomes.append(outcome)
         if call.as_json:
             _print_outcome(outcome)
@@ -165,7 +164,7 @@ def _solve_many(call: _Call) -> list[Outcome]:
     try:
         luckbase.solve_all(
             *call.names, start=call.start, settings=call.settings, shown=show,
-            on_outcome=on_outcome, **call.how,
+            on_solved=on_solved, **call.how,
         )  # fmt: skip
     finally:
         if started and total > 1 and not call.as_json:
@@ -179,8 +178,6 @@ def _solve_many(call: _Call) -> list[Outcome]:
 
 def say_solved(solved: Solved, path: Path, before: list[str]) -> None:
     """Print a solve's report. path: the board file. before: its changes since its last table."""
-    from luckbase.cluster.solve.progress import SolvedSearch, SolvedTiers
-
     name, table = solved.manifest.head.board, sentences.shown(solved.table)
     for fault in solved.damaged[:5]:
         say(f"{name}: damaged, and solved again: {fault}")
@@ -188,9 +185,9 @@ def say_solved(solved: Solved, path: Path, before: list[str]) -> None:
         say(f"{name}: and {len(solved.damaged) - 5} more")
     if before:
         say(f"{name}: the board has changed since its last table: {'; '.join(before[:5])}")
-    if isinstance(solved, SolvedSearch) and solved.states:
+    if solved.searched and solved.states:
         _say_search(solved)
-    elif isinstance(solved, SolvedTiers) and solved.shards:
+    elif solved.shards and not solved.searched:
         _say_tiers(solved)
         _opening_questions(solved, path)
     else:
@@ -198,7 +195,7 @@ def say_solved(solved: Solved, path: Path, before: list[str]) -> None:
         say(f"{name}: nothing to do: {done}, {table}")
 
 
-def _say_search(solved: SolvedSearch) -> None:
+def _say_search(solved: Solved) -> None:
     manifest, roots = solved.manifest, solved.goal.roots
     assert roots is not None
     n = len(roots.start)
@@ -222,7 +219,7 @@ def _say_search(solved: SolvedSearch) -> None:
     say(f"  accuracy     payoffs {sentences.within(manifest.error(solved.goal.part))}")
 
 
-def _say_size(solved: SolvedSearch | SolvedTiers, digits: int, more: str = "") -> None:
+def _say_size(solved: Solved, digits: int, more: str = "") -> None:
     each = solved.bytes / max(solved.rows, 1)
     say(f"  size         {sentences.size(solved.bytes)}, {each:.{digits}f} bytes a state, Parquet")
     say(f"  memory       {sentences.size(solved.peak_memory)} at most{more}")
@@ -233,9 +230,9 @@ def _say_time(solved: Solved, more: str = "") -> None:
     say(f"  time         {sentences.duration(solved.seconds)} with {how}{more}")
 
 
-def _say_tiers(solved: SolvedTiers) -> None:
+def _say_tiers(solved: Solved) -> None:
     manifest, count = solved.manifest, sentences.count
-    files = sentences.many(solved.tiers, "file")
+    files = sentences.many(solved.file_count, "file")
     say(f"{manifest.head.board}: {sentences.counted(solved.rows, 'state')} in {files}")
     if solved.kept:
         again = f", solved again {count(solved.again)} ({solved.again_seconds:.1f} s)"
@@ -278,7 +275,7 @@ def _opening_questions(solved: Solved, path: Path) -> None:
 # --- what became of many boards ------------------------------------------------------------------
 
 
-def _say_outcome(outcome: Outcome, where: str, many: bool) -> None:
+def _say_outcome(outcome: Due, where: str, many: bool) -> None:
     """Print the result of a board. many: errors are printed below the table of all boards."""
     solved = outcome.solved
     if solved is None:
@@ -291,7 +288,7 @@ def _say_outcome(outcome: Outcome, where: str, many: bool) -> None:
         )
         kept = f", kept {sentences.count(solved.kept)}" if solved.kept else ""
         say(f"{where}: {new}{kept}")
-        for changed in outcome.changed[:5]:
+        for changed in outcome.why[:5]:
             say(f"  {changed}")
 
 
@@ -300,13 +297,13 @@ def _without(message: object, file: str) -> str:
     return str(message).removeprefix(f"{file}: ")
 
 
-def _say_outcomes(outcomes: Sequence[Outcome], total: int, stopped: str) -> None:
+def _say_outcomes(outcomes: Sequence[Due], total: int, stopped: str) -> None:
     """Print the table of results, and a summary.
 
     total: number of requested boards.
     stopped: the board that was being solved when the command was interrupted; "" if none.
     """
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for outcome in outcomes:
         solved, numbers = outcome.solved, ("", "", "")
         if solved is not None:
@@ -322,7 +319,7 @@ def _say_outcomes(outcomes: Sequence[Outcome], total: int, stopped: str) -> None
     heads = ("board", "", "new states", "kept", "on disk", "time")
     terminal.print_table("", heads, rows, sys.stderr)
     for outcome in outcomes:
-        if outcome.failed:
+        if outcome.error:
             say(f"{outcome.request.name}: {_without(outcome.error, outcome.request.file)}")
     states = [outcome.state for outcome in outcomes]
     counts = [f"{states.count(state)} {state}" for state in ("solved", "complete", "failed")
@@ -335,7 +332,7 @@ def _say_outcomes(outcomes: Sequence[Outcome], total: int, stopped: str) -> None
     say("; ".join(filter(None, sums)))
 
 
-def _print_outcome(outcome: Outcome) -> None:
+def _print_outcome(outcome: Due) -> None:
     """Print a board's result as JSON, in the form used for a single board, with its file."""
     where = {"file": outcome.request.file, "set": outcome.request.settings}
     if outcome.solved is not None:
@@ -343,7 +340,7 @@ def _print_outcome(outcome: Outcome) -> None:
         return
     board = outcome.request.board
     failed = {"event": "failed", "board": None if board is None else board.name}
-    terminal.print_json(failed, where, {"error": outcome.error})
+    terminal.print_json(failed, where, {"error": str(outcome.error)})
 
 
 # --- what is to be done --------------------------------------------------------------------------
@@ -375,46 +372,38 @@ def _print_due(planned: Sequence[Due]) -> None:
 
 def _print_one_due(due: Due) -> None:
     """Print the state of one board and the plan of its whole solve."""
-    from luckbase.cluster.search.plan import PlannedSearch
-    from luckbase.cluster.solve.full_table import Planned
-
     if due.state != "refused":
         reasons = "; ".join(_without(reason, due.request.file) for reason in due.why)
         terminal.print_to_fit(f"{due.request.name} is {due.state}{': ' * bool(reasons)}{reasons}")
-    if isinstance(due.plan, PlannedSearch):
-        _print_search_plan(due.plan)
-    elif isinstance(due.plan, Planned):
-        _print_plan(due.plan)
-        if due.states < due.plan.states:
-            remaining, size = sentences.counted(due.states, "state"), sentences.size(due.bytes)
-            print(f"still to solve  {remaining}, {size}, about {sentences.duration(due.seconds)}")
+    if due.plan is None:
+        return
+    _print_plan(due.plan)
+    if due.states < due.plan.states:
+        remaining, size = sentences.counted(due.states, "state"), sentences.size(due.bytes)
+        print(f"still to solve  {remaining}, {size}, about {sentences.duration(due.seconds)}")
 
 
-def _print_plan(result: Planned) -> None:
-    rows = [
-        (level.name, str(level.shards), sentences.count(level.states), sentences.size(level.memory))
-        for level in result.levels
-    ]
-    rows.append(("all", str(result.shards), sentences.count(result.states), ""))
-    heads = ("", "shards", "states", "memory a shard")
-    terminal.print_table(f"The plan for {result.board}", heads, rows, sys.stdout)
-    print(f"table on disk   about {sentences.size(result.table_bytes)}")
-    fullest = sentences.size(result.kept_bytes)
-    print(f"kept payoffs    about {fullest} at their fullest, for shards that read them")
-    workers = sentences.many(result.workers, "thread")
-    print(f"peak memory     {sentences.size(result.peak_memory)} with {workers}")
-    print(f"time            about {sentences.duration(result.seconds)}")
-
-
-def _print_search_plan(search: PlannedSearch) -> None:
-    bound = "" if search.exact else "more than "
-    how = f"in {sentences.many(search.levels, 'level')}" if search.levels else "in one piece"
-    how = "by levels" if search.levels is None else how
-    print(f"The plan for a search on {search.board}")
-    print(f"states          {bound}{sentences.count(search.states)} {how}")
-    print(f"table on disk   {bound or 'about '}{sentences.size(search.table_bytes)}")
-    if search.between_bytes:
-        print(f"until it ends   {bound or 'about '}{sentences.size(search.between_bytes)} more")
-    workers = sentences.many(search.workers, "worker")
-    print(f"peak memory     about {sentences.size(search.peak_memory)} with {workers}")
-    print(f"time            {bound or 'about '}{sentences.duration(search.seconds)}")
+def _print_plan(plan: Planned) -> None:
+    bound = "" if plan.exact else "more than "
+    size, kept = sentences.size, sentences.size(plan.kept_bytes)
+    if plan.groups:
+        count, heads = sentences.count, ("", "shards", "states", "memory a shard")
+        rows = [
+            (group.name, str(group.shards), count(group.states), size(group.memory))
+            for group in plan.groups
+        ]
+        rows.append(("all", str(len(plan.plan.shards)), count(plan.states), ""))
+        terminal.print_table(f"The plan for {plan.board}", heads, rows, sys.stdout)
+    else:
+        how = f"in {sentences.many(plan.levels, 'level')}" if plan.levels else "in one piece"
+        how = "by levels" if plan.levels is None else how
+        print(f"The plan for a search on {plan.board}")
+        print(f"states          {bound}{sentences.count(plan.states)} {how}")
+    print(f"table on disk   {bound or 'about '}{size(plan.table_bytes)}")
+    if plan.groups:
+        print(f"kept payoffs    about {kept} at their fullest, for shards that read them")
+    elif plan.kept_bytes:
+        print(f"until it ends   {bound or 'about '}{kept} more")
+    workers = sentences.many(plan.workers, "thread" if plan.groups else "worker")
+    print(f"peak memory     about {size(plan.peak_memory)} with {workers}")
+    print(f"time            {bound or 'about '}{sentences.duration(plan.seconds)}")

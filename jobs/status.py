@@ -26,8 +26,7 @@ SORTS: dict[str, Any] = {
     "name": None, "size": attrgetter("bytes"), "date": lambda of: of.date or "",
     "states": attrgetter("states"),
 }  # fmt: skip
-CLEAN_WORDS = {"unasked": "not needed", "protected": "kept", "asked": "needed",
-               "running": "being solved", "removed": "removed"}  # fmt: skip
+CLEAN_WORDS = {"unneeded": "not needed", "running": "being solved"}
 
 
 @app.command(
@@ -290,9 +289,10 @@ def clean(
 
 def _print_spare(spare: Spare) -> None:
     states = f", {sentences.counted(spare.states, 'state')}" if spare.states else ""
-    print(f"{CLEAN_WORDS[spare.state]:13s} {spare.table}  {sentences.size(spare.bytes)}{states}")
+    state = CLEAN_WORDS.get(spare.state, spare.state)
+    print(f"{state:13s} {spare.table}  {sentences.size(spare.bytes)}{states}")
     reasons = [*spare.why]
-    if spare.state == "protected" and not (spare.error or spare.table.is_symlink()):
+    if spare.state == "kept" and not (spare.error or spare.table.is_symlink()):
         command = f"{sentences.program()} clean {shlex.quote(str(spare.table))} --yes"
         reasons.append(f"to remove it, run: {command}")
     if spare.left:
@@ -306,7 +306,7 @@ def _print_spare(spare: Spare) -> None:
 def _sum_up(spares: Sequence[Spare], which: str) -> None:
     """Print what --yes would do, or did. which: the tables that were considered."""
     removed = [spare for spare in spares if spare.state == "removed"]
-    unasked = [spare for spare in spares if spare.state == "unasked"]
+    unasked = [spare for spare in spares if spare.state == "unneeded"]
     size = sentences.size(sum(spare.bytes for spare in removed or unasked))
     tables = f"{sentences.many(len(removed or unasked), 'table')}, {size}"
     if removed:

@@ -59,15 +59,14 @@ if TYPE_CHECKING:
     from luckbase.cluster.answers.table import Table
     from luckbase.cluster.batch.clean import Spare
     from luckbase.cluster.batch.requests import BoardName
-    from luckbase.cluster.batch.run import BatchOptions, Due, Outcome
+    from luckbase.cluster.batch.run import BatchOptions, Due
     from luckbase.cluster.info import Info, PackagedBoard
     from luckbase.cluster.play.advise import Following
     from luckbase.cluster.play.draw import Picture
     from luckbase.cluster.play.evaluate import Evaluated, Matrix
     from luckbase.cluster.play.game import Play, PlayOptions
-    from luckbase.cluster.search.plan import PlannedSearch
-    from luckbase.cluster.solve.full_table import Planned
     from luckbase.cluster.solve.options import SolveOptions
+    from luckbase.cluster.solve.plan import Planned
     from luckbase.cluster.solve.progress import Progress, Solved
     from luckbase.jobs.web.report import Report
     from luckbase.solver import errors
@@ -85,10 +84,9 @@ _ELSEWHERE = {
     "Evaluated": "cluster.play.evaluate",
     "Following": "cluster.play.advise", "Game": "solver.game.game",
     "Info": "cluster.info", "LuckbaseError": "solver.errors", "Matrix": "cluster.play.evaluate",
-    "Outcome": "cluster.batch.run", "PackagedBoard": "cluster.info",
+    "PackagedBoard": "cluster.info",
     "Picture": "cluster.play.draw",
-    "Planned": "cluster.solve.full_table",
-    "PlannedSearch": "cluster.search.plan",
+    "Planned": "cluster.solve.plan",
     "Play": "cluster.play.game", "Progress": "cluster.solve.progress", "Report": "jobs.web.report",
     "SolveOptions": "cluster.solve.options",
     "Solved": "cluster.solve.progress", "Spare": "cluster.batch.clean",
@@ -99,7 +97,7 @@ _ELSEWHERE = {
 
 __all__ = [
     "Answer", "Board", "Due", "Evaluated", "Following", "Game", "Info", "LuckbaseError",
-    "Matrix", "Outcome", "PackagedBoard", "Picture", "Planned", "PlannedSearch", "Play", "Progress",
+    "Matrix", "PackagedBoard", "Picture", "Planned", "Play", "Progress",
     "Report", "SolveOptions", "Solved", "Spare", "Status", "Table", "advise", "boards",
     "clean", "errors", "evaluate", "graph", "info", "load_board", "matrix", "open",
     "plan", "plan_all", "play", "register", "report", "solve", "solve_all", "status",
@@ -185,14 +183,13 @@ def info(
 
 def plan(
     board: Board | str | os.PathLike[str], start: Any = None, **options: Unpack[SolveOptions]
-) -> Planned | PlannedSearch:
+) -> Planned:
     """Predict the states, bytes, memory and time of a solve. Write nothing.
 
     >>> luckbase.plan(board, {"scores": (0, 2000, 3500), "earned": (1, 2, 2)}).states
 
     start, options: as in `solve`. `Planned.check` raises MemoryLimitError or DiskLimitError if the
-    solve will not fit, `PlannedSearch.check` DiskLimitError. Raises BoardError, OptionError,
-    StateError.
+    solve will not fit. Raises BoardError, OptionError, StateError.
     """
     from luckbase.cluster.inputs import board_of, plan_board
 
@@ -238,14 +235,13 @@ def plan_all(
 def solve_all(
     *boards: BoardName, start: Any = None, settings: Mapping[str, object] = {},
     **options: Unpack[BatchOptions],
-) -> list[Outcome]:  # fmt: skip
+) -> list[Due]:  # fmt: skip
     """Solve the missing parts of many boards: board files, folders of them, job files, boards.
 
-    >>> outcomes = luckbase.solve_all("boards/pig", "mine.toml")
-    >>> [outcome.error for outcome in outcomes if outcome.failed]
+    >>> [one.error for one in luckbase.solve_all("boards/pig", "mine.toml") if one.error]
 
-    All boards are read first. A board that fails does not stop the others: its `Outcome` has a
-    sentence as `error`. This function raises no `LuckbaseError`.
+    All boards are read first. A board that fails does not stop the others: its result has an
+    `error`. This function raises no `LuckbaseError`.
 
     start: as in `solve`.
     settings: options of all boards.

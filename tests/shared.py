@@ -62,8 +62,8 @@ def commit_at_once(patch):
 
 
 def plain(name):
-    """The name of a file without the id of its writer."""
-    return re.sub(r"\.[0-9a-f]{8}(?=\.(parquet|arrow)$)", "", str(name))
+    """The name of a file without the id of its writer and the hash of its content."""
+    return re.sub(r"\.[0-9a-f]{8}(\.[0-9a-f]{12})?(?=\.(parquet|arrow)$)", "", str(name))
 
 
 def files_of(table, pattern="*.parquet"):
@@ -82,7 +82,8 @@ def rewrite(table, manifest):
     """Make a table's manifest say what this one says."""
     with TableWriter(Folder(table), table, manifest.head).take() as writer:
         now = writer.manifest
-        now.goals, now.done, now.levels, now.files = manifest.contents
+        now.goals, now.done = manifest.goals, manifest.done
+        now.levels, now.files = manifest.levels, manifest.files
 
 
 def write_rows(table, entry, rows):

@@ -29,10 +29,11 @@ from luckbase.cluster.answers.keyed import KeyPart
 from luckbase.cluster.answers.parts import Part, distance, drawn_rows, named
 from luckbase.cluster.answers.tier_part import DecisionPart, TierPart
 from luckbase.cluster.store import OnRows
-from luckbase.cluster.store.decisions import GROUP_ROWS, file_name
 from luckbase.cluster.store.format import (
+    DECISION_ROWS,
     arrow_columns,
     constants,
+    decision_file,
     key_range,
     numbers_of,
     row_group_rows,
@@ -201,12 +202,12 @@ def _missing_files(manifest: Manifest) -> set[str]:
             layout, decided = game.need(FullTable), game.get(DecisionLayout)
             if decided is not None:
                 beyond = filter(decided.is_decided, decided.tiers())
-                names |= {file_name(layout, tier) for tier in beyond} - manifest.files.keys()
+                names |= {decision_file(layout, tier) for tier in beyond} - manifest.files.keys()
             for tier in layout.tiers():
                 of_tier = spans.get(layout.tier_number(tier), [])
                 names |= {
                     file.name for file in tier_files(layout, tier)
-                    if not any(a <= file.rows[0] and file.rows[1] <= b for a, b in of_tier)
+                    if not any(a <= file.start and file.stop <= b for a, b in of_tier)
                 }  # fmt: skip
     return names
 
@@ -253,8 +254,8 @@ def _check_tier(part: TierPart, entry: FileEntry, groups: int) -> list[str]:
     fine = (entry.first_key, entry.last_key) == key_range(entry.tier, entry.rows, first)
     if isinstance(part, DecisionPart):
         shape = first, entry.rows, entry.row_group_rows, groups, entry.name
-        rows, name = layout.rows(tier), file_name(layout, tier)
-        fine &= shape == (0, rows, GROUP_ROWS, -(-rows // GROUP_ROWS), name)
+        rows, name = layout.rows(tier), decision_file(layout, tier)
+        fine &= shape == (0, rows, DECISION_ROWS, -(-rows // DECISION_ROWS), name)
         return [] if fine else ["its rows, keys or row groups are not those of its tier"]
     inside = first >= 0 and first + entry.rows <= layout.rows(tier)
     fine &= entry.row_group_rows == row_group_rows(layout, tier)

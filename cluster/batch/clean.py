@@ -32,7 +32,7 @@ from luckbase.cluster.batch.requests import read_job, requests_for
 from luckbase.cluster.inputs import is_job
 from luckbase.cluster.solve.driver import PROBE
 from luckbase.cluster.solve.progress import LOG_NAME
-from luckbase.cluster.store import FORMAT, GRID, RUNNING
+from luckbase.cluster.store import FORMAT, GRID, RUNNING, Condition
 from luckbase.cluster.store.manifest import NAME, Goal, Head, Manifest
 from luckbase.cluster.store.provenance import RESULTS, is_its_start
 from luckbase.cluster.store.storage import is_special, is_uri, place_of, storage_at
@@ -40,13 +40,7 @@ from luckbase.cluster.store.writer import BEATS, Writer, is_ours, read_manifest,
 from luckbase.solver import sentences
 from luckbase.solver.board.file import path_of, read_board, read_boards, suggestion
 from luckbase.solver.board.model import rules_identity
-from luckbase.solver.errors import (
-    FencedError,
-    LuckbaseError,
-    OptionError,
-    RequestError,
-    TableError,
-)
+from luckbase.solver.errors import FencedError, LuckbaseError, OptionError, RequestError, TableError
 from luckbase.solver.game.capabilities import FullTable
 from luckbase.solver.game.game import load_game
 from luckbase.solver.result import OrNull, PythonOnly, Result
@@ -64,15 +58,7 @@ class Spare(Result):
     """A table that no board file needs, or a table that was named."""
 
     table: Path
-    state: str
-    """One of:
-
-    * unasked: it may be removed.
-    * protected: it is removed only if its folder is named.
-    * asked: a board file needs it.
-    * running: a process is solving it.
-    * removed.
-    """
+    state: Condition
     why: tuple[str, ...] = ()
     """Reasons, as sentences."""
     states: int = 0
@@ -111,7 +97,7 @@ def clean(
         raise OptionError(f"{option('results')}: there is not a folder {results}")
     scope = _Scope(names, place)
     spares = [spare for path in scope.tables() if (spare := _spare(path, scope)) is not None]
-    return [_removed(spare) if yes and spare.state == "unasked" else spare for spare in spares]
+    return [_removed(spare) if yes and spare.state == "unneeded" else spare for spare in spares]
 
 
 def _removed(spare: Spare) -> Spare:
@@ -215,20 +201,19 @@ def _spare(path: Path, scope: _Scope) -> Spare | None:
         return _state(path, scope, named)
     except PermissionError as error:
         denied = f"{error.filename or path}: permission denied"
-        return Spare(path, "protected", named=named, error=denied)
+        return Spare(path, "kept", named=named, error=denied)
 
 
 def _state(path: Path, scope: _Scope, named: bool) -> Spare | None:
     if not is_uri(path) and path.is_symlink():
-        return Spare(path, "protected", ("it is a link, and a link is not followed",), named=named)
+        return Spare(path, "kept", ("it is a link, and a link is not followed",), named=named)
     ours, others = contents(path, writers_in(storage_at(path)))
-    spare = Spare(path, "", bytes=sum(ours.values()), left=tuple(others), named=named)
+    spare = Spare(path, "kept", bytes=sum(ours.values()), left=tuple(others), named=named)
     try:
         manifest = read_manifest(storage_at(path), path)
     except TableError as error:
         goes = () if named else (f"to remove it, name it: {path}",)
-        state = "unasked" if named else "protected"
-        return replace(spare, state=state, why=(str(error), *goes))
+        return replace(spare, state="unneeded" if named else "kept", why=(str(error), *goes))
     spare = replace(spare, states=manifest.rows)
     if (solver := running(path)) is not None:
         who = f"process {solver['process']} on {solver['host']} solves it"
@@ -239,16 +224,16 @@ def _state(path: Path, scope: _Scope, named: bool) -> Spare | None:
         if file is None and source.same and not source.protects:
             file = goal.board_file
     if file is not None:
-        return replace(spare, state="asked", why=(f"{file} needs it",)) if named else None
+        return replace(spare, state="needed", why=(f"{file} needs it",)) if named else None
     why = tuple(dict.fromkeys(reason for source in sources for reason in source.why))
     if named:
-        return replace(spare, state="unasked", why=why)
+        return replace(spare, state="unneeded", why=why)
     if any(source.same for source in sources):
         return None  # its board file, with the recorded options, still describes this table
     protects = dict.fromkeys(source.protects for source in sources if source.protects)
     if protects or not sources:
-        return replace(spare, state="protected", why=(*why, *protects))
-    return replace(spare, state="unasked", why=why)
+        return replace(spare, why=(*why, *protects))
+    return replace(spare, state="unneeded", why=why)
 
 
 @dataclass(frozen=True)
@@ -317,22 +302,9 @@ def contents(table: Path, writers: Collection[str]) -> tuple[dict[str, int], lis
 
     writers: the ids of the table's writers.
     """
-    if is_uri(table):
-        sizes = storage_at(table).list()
-        written = {name: size for name, size in sizes.items() if _is_ours(name, writers)}
-        return written, sorted(sizes.keys() - written.keys())
-    ours: dict[str, int] = {}
-    others = []
-    for folder, folders, files in os.walk(table):
-        links = [name for name in folders if os.path.islink(os.path.join(folder, name))]
-        for file in (*files, *links):
-            path = Path(folder) / file
-            name = path.relative_to(table).as_posix()
-            if path.is_symlink() or not _is_ours(name, writers):
-                others.append(name)
-            else:
-                ours[name] = path.stat().st_size
-    return ours, sorted(others)
+    sizes = storage_at(table).list()
+    written = {name: size for name, size in sizes.items() if _is_ours(name, writers)}
+    return written, sorted(sizes.keys() - written.keys())
 
 
 def _is_ours(name: str, writers: Collection[str]) -> bool:

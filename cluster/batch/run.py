@@ -29,19 +29,13 @@ from luckbase.cluster.batch.requests import (
     read_requests,
     requests_for,
 )
-from luckbase.cluster.inputs import (
-    has_full_table,
-    is_job,
-    roots_of,
-    solve_board,
-    solves_full_table,
-)
+from luckbase.cluster.inputs import has_full_table, is_job, roots_of, solve_board, solves_full_table
 from luckbase.cluster.machine import Disk, disk_of
 from luckbase.cluster.solve.driver import complete_manifest
-from luckbase.cluster.solve.full_table import fitting, plan_table
 from luckbase.cluster.solve.options import Options, SolveOptions
+from luckbase.cluster.solve.plan import Planned, fitting, plan_table
 from luckbase.cluster.solve.progress import Progress, Solved
-from luckbase.cluster.solve.tiers import check_room
+from luckbase.cluster.store import Condition
 from luckbase.cluster.store.manifest import DECISIONS, NAME, TIERS, search_part, table_directory
 from luckbase.cluster.store.provenance import RESULTS, board_command
 from luckbase.cluster.store.storage import place_of, results_of, storage_at
@@ -65,41 +59,32 @@ def _request_json(request: BoardRequest) -> dict[str, Any]:
     return {"file": request.file, "options": request.settings, "board": board}
 
 
-_Plan = Annotated[Result, PlainSerializer(lambda plan: plan.as_json())]
-
-
 @dataclass(frozen=True)
 class Due(Result):
-    """The plan for a board: the work that remains, and why."""
+    """A board of a batch: the work that remains, or the result of its solve.
+
+    why: reasons, as sentences; after a solve, the changes in the board file since the one before.
+    table: the table's folder.
+    states: number of states to solve, or solved.
+    bytes: size of these on disk (estimated), or of the table.
+    seconds: wall time; before the solve, estimated.
+    more: True if `states` is a lower bound.
+    plan: the plan of the whole solve; None if the table is complete.
+    solved: the result of the solve.
+    """
 
     event: Literal["planned"] = field(init=False, default="planned")
     request: Flat[Annotated[BoardRequest, PlainSerializer(_request_json)]]
-    state: str
-    """One of:
-
-    * missing: there is no table.
-    * stale: there is a table of an older version of the board.
-    * partial: the table lacks files.
-    * damaged: the table has damaged files.
-    * again: solve everything again (`--force`).
-    * complete: there is no work.
-    * refused: see `error`.
-    """
+    state: Condition
     why: tuple[str, ...] = ()
-    """Reasons, as sentences."""
     table: Path | None = None
-    """The table's folder."""
     states: int = 0
-    """Number of states still to be solved."""
     bytes: int = 0
-    """Estimated size on disk."""
     seconds: Rounded = 0.0
-    """Estimated wall time."""
     more: PythonOnly[bool] = False
-    """True if `states` is a lower bound."""
     error: AsText[LuckbaseError | None] = None
-    plan: IfAny[_Plan] = None
-    """The plan of the whole solve (`Planned` or `PlannedSearch`); None if the table is complete."""
+    plan: IfAny[Planned] = None
+    solved: PythonOnly[Solved | None] = None
 
 
 def plan_boards(requests: Sequence[BoardRequest], start: Any, options: Options) -> list[Due]:
@@ -173,33 +158,29 @@ def _plan_full_table(
         if manifest is not None:
             files |= {entry.name for entry in manifest.of_part(TIERS, DECISIONS)}
             return Due(request, "complete", (), table)
-    planned_table = plan_table(game, options)
-    plan, names = planned_table.plan, sorted(planned_table.plan.names)
-    state, why, whole = _state(game, table, options, names)
-    have = files | whole
-    missing = set(names) - have
-    todo = [i for i, of_shard in enumerate(plan.files) if missing.intersection(of_shard)]
-    files |= {*names, *have}
+    plan = plan_table(game, options)
+    state, why, whole = _state(game, table, options, plan.plan.files)
+    todo = plan.plan.missing(files | whole)
+    files |= plan.plan.files | whole
     if not todo and not (first and state == "damaged"):  # this board's files are all included
         why = () if first else ("as another board of this night",)
         return Due(request, "complete", why, table)
-    shards = [plan.shards[i] for i in todo]
-    rows, size = (sum(getattr(each, name) for each in shards) for name in ("rows", "bytes"))
-    seconds = sum(shard.seconds for shard in shards) / options.slots
-    due = Due(request, state, why, table, rows, size, seconds, plan=planned_table)
+    due = Due(
+        request, state, why, table, sum(shard.rows for shard in todo),
+        sum(shard.bytes for shard in todo), sum(shard.seconds for shard in todo) / options.slots,
+        plan=plan,
+    )  # fmt: skip
     try:
-        check_room(
-            plan, planned_table.budget, table, planned_table.smaller, todo, options.slots
-        )  # fmt: skip
+        plan.check_room(todo)
     except (MemoryLimitError, DiskLimitError) as error:
         return replace(due, state="refused", error=error)
     return due
 
 
 def _state(
-    game: Game, table: Path, options: Options, files: Sequence[str]
-) -> tuple[str, tuple[str, ...], set[str]]:
-    """Return the state (as in `Due.state`), the reasons, and the files that need not be solved."""
+    game: Game, table: Path, options: Options, files: set[str]
+) -> tuple[Condition, tuple[str, ...], set[str]]:
+    """Return the state, the reasons, and the files that need not be solved."""
     storage = storage_at(table)
     try:
         manifest = read_manifest(storage, table)
@@ -236,7 +217,8 @@ def _plan_search(request: BoardRequest, game: Game, start: Any, options: Options
         return Due(request, "complete", (), table)
     plan = planned_search(game, keys, options.folder, options.workers)
     below = "its start" if start is None else "the given states"
-    state, why = "missing", [f"nothing below {below} is solved yet"]
+    state: Condition = "missing"
+    why = [f"nothing below {below} is solved yet"]
     if options.force:
         state, why = "again", [f"{option('force')}: all of it again"]
     elif changed := find.changed_since(game.board, options.folder):
@@ -262,32 +244,10 @@ ShowProgress = Callable[
 """show(board, its number from 1, number of boards) returns a context with a progress callback."""
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """The result of solving a board."""
-
-    request: BoardRequest
-    state: str
-    """"solved", "complete" (there was no work) or "failed" (see `error`)."""
-    solved: Solved | None = None
-    """The result of its solve."""
-    error: str = ""
-    changed: tuple[str, ...] = ()
-    """Changes in the board file since it was last solved."""
-    seconds: float = 0.0
-    """Wall time."""
-    exit_code: int = 0
-
-    @property
-    def failed(self) -> bool:
-        """True if the board has no table."""
-        return self.state == "failed"
-
-
 class BatchOptions(SolveOptions, total=False):
     """The options of a batch of solves; all are optional."""
 
-    on_outcome: Callable[[Outcome], None]
+    on_solved: Callable[[Due], None]
     """Called with the result of each board as soon as it is known."""
     shown: ShowProgress
     """Returns a context with the progress callback of each board; replaces `on_progress`."""
@@ -295,45 +255,46 @@ class BatchOptions(SolveOptions, total=False):
 
 def solve_boards(
     names: Sequence[BoardName], start: Any, settings: Mapping[str, object], options: BatchOptions
-) -> list[Outcome]:
+) -> list[Due]:
     """Solve every board in `names` as `luckbase.solve_all` does; continue after failures."""
     kwargs: dict[str, Any] = dict(options)
-    on_outcome, show = kwargs.pop("on_outcome", None), kwargs.pop("shown", None)
+    on_solved, show = kwargs.pop("on_solved", None), kwargs.pop("shown", None)
     shared = Options.read(kwargs)
     requests = requests_for(names, settings, finest=start is not None)
     if any(request.order != "listed" for request in requests):
         requests = [due.request for due in plan_boards(requests, start, shared)]
-    outcomes = []
+    results = []
     for number, request in enumerate(requests, start=1):
         began, board_options = time.perf_counter(), options_for(request, shared)
         progress = nullcontext(shared.on_progress)
         try:
             with progress if show is None else show(request, number, len(requests)) as on_progress:
-                outcome = _solve(request, start, replace(board_options, on_progress=on_progress))
+                due = _solve(request, start, replace(board_options, on_progress=on_progress))
         except BrokenPipeError:
             raise
+        except LuckbaseError as error:
+            due = Due(request, "failed", error=error)
         except Exception as error:
-            code = error.exit_code if isinstance(error, LuckbaseError) else 1
-            outcome = Outcome(request, "failed", error=_sentence(error), exit_code=code)
-        outcomes.append(replace(outcome, seconds=time.perf_counter() - began))
-        if on_outcome is not None:
-            on_outcome(outcomes[-1])
-    return outcomes
+            due = Due(request, "failed", error=LuckbaseError(_sentence(error)))
+        results.append(replace(due, seconds=time.perf_counter() - began))
+        if on_solved is not None:
+            on_solved(results[-1])
+    return results
 
 
-def _solve(request: BoardRequest, start: Any, options: Options) -> Outcome:
+def _solve(request: BoardRequest, start: Any, options: Options) -> Due:
     if request.board is None:
         raise request.error or AssertionError("neither a board nor what is wrong with it")
     changed = tuple(find.changed_since(request.board, options.folder))
-    result = solve_board(request.board, start, cast(SolveOptions, dict(vars(options))))
-    state = "solved" if result.states or result.shards else "complete"
-    return Outcome(request, state, result, changed=changed)
+    solved = solve_board(request.board, start, cast(SolveOptions, dict(vars(options))))
+    return Due(
+        request, "solved" if solved.states or solved.shards else "complete", changed,
+        solved.table, solved.states, solved.manifest.bytes, solved=solved,
+    )  # fmt: skip
 
 
 def _sentence(error: Exception) -> str:
     cause = getattr(error, "cause", error)  # the original error if a Ray worker raised it
-    if isinstance(error, LuckbaseError):
-        return str(error)
     if not isinstance(cause, OSError):
         message = " ".join(str(error).split())[:200]
         return f"{type(error).__name__}: {message}; solve it alone to see where"

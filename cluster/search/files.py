@@ -4,8 +4,7 @@ A **stage file** holds a shard's states (`solver.search.stages.Stage`) as an Arr
 one row, whose columns are lists. Integers are stored as differences between neighbours, and child
 numbers as `stage_kernels.steps_of` returns them, because both compress well. The whole batch is
 compressed at once (zstd level 1), because starting a compression takes longer than compressing a
-column. The uncompressed length comes first. The file is empty if the shard left all its states to
-other shards.
+column. The uncompressed length comes first.
 
 An `Ask` is a shard's request to a stage, either of a lower level or of another box of its own
 stage: the requested keys, stored in the same way, and the box that contains them. The driver keeps
@@ -64,12 +63,9 @@ def _array(batch: pa.RecordBatch, name: str) -> NDArray[Any]:
     return np.array(values) if not values.flags.writeable else values
 
 
-def write_stage(path: Path, stage: Stage | None) -> None:
-    content = b""
-    if stage is not None:
-        plain = _batch(stage).serialize()
-        content = plain.size.to_bytes(8, "little") + _CODEC.compress(plain, asbytes=True)
-    path.write_bytes(content)
+def write_stage(path: Path, stage: Stage) -> None:
+    plain = _batch(stage).serialize()
+    path.write_bytes(plain.size.to_bytes(8, "little") + _CODEC.compress(plain, asbytes=True))
 
 
 def _batch(stage: Stage) -> pa.RecordBatch:
@@ -224,6 +220,5 @@ def requested_runs(asks: Sequence[RequestedKeys], stages: Stages) -> tuple[Runs,
 
 
 def _runs(rows: Keys, low: int) -> Runs:
-    """Return runs from their keys and members, concatenated."""
     keys, members = rows.reshape(2, -1)
     return Runs(keys, members, low)

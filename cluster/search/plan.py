@@ -7,21 +7,19 @@ the constants below, which were measured on the games.
 
 from __future__ import annotations
 
-import tempfile
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from luckbase.cluster.machine import PROCESS_BYTES, check_disk, cores
+from luckbase.cluster.machine import PROCESS_BYTES, cores
 from luckbase.cluster.search.shards import FIND_BYTES, SHARD_STATES, SWEEP_BYTES
 from luckbase.cluster.search.solve import PIECE_BYTES
 from luckbase.cluster.solve.options import ONE_PIECE
+from luckbase.cluster.solve.plan import Planned
 from luckbase.cluster.store.manifest import table_directory
 from luckbase.cluster.store.storage import is_uri
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.rules import Level
-from luckbase.solver.result import PythonOnly, Result, Rounded
 from luckbase.solver.search.expand import expand
 from luckbase.solver.search.explore import count_below
 from luckbase.solver.search.game_graph import edge_memory
@@ -47,43 +45,7 @@ WORKERS_SHARE = 0.85
 """The efficiency of each worker if there are two or more."""
 
 
-@dataclass(frozen=True)
-class PlannedSearch(Result):
-    """The estimated size of a search. All numbers are lower bounds unless `exact`."""
-
-    board: str
-    states: int
-    exact: bool
-    """True if all states were counted; otherwise there may be many times more."""
-    levels: int | None
-    """Number of levels; 0 if solved in one piece, None if unknown."""
-    table_bytes: int
-    """On disk."""
-    between_bytes: int
-    """Additional bytes on disk until the search ends."""
-    peak_memory: int
-    """In bytes."""
-    seconds: Rounded
-    """Wall time with `workers` workers."""
-    workers: int
-    table: PythonOnly[Path]
-    json_order = (
-        "board", "states", "exact", "levels", "table_bytes", "between_bytes", "peak_memory",
-        "seconds", "workers",
-    )  # fmt: skip
-
-    def check(self) -> None:
-        """Raise DiskLimitError if the search does not fit on the disk."""
-        needed = self.table_bytes + self.between_bytes // 2  # one grows while the other shrinks
-        where = self.table
-        if is_uri(where):  # stage files are on this machine's disk
-            needed, where = self.between_bytes, Path(tempfile.gettempdir())
-        check_disk("search", needed, where, "states nearer the end")
-
-
-def planned_search(
-    game: Game, keys: Keys, results: Path, workers: int | None = None
-) -> PlannedSearch:
+def planned_search(game: Game, keys: Keys, results: Path, workers: int | None = None) -> Planned:
     """Plan a search below the states with these keys. Raises as `solver.search.explore` does."""
     roots = unpack_all(game.strides, keys)
     slots, count = workers or cores(), count_below(game, roots)
@@ -103,10 +65,13 @@ def planned_search(
         game, level, count.keys
     )
     seconds /= 1.0 if used == 1 else WORKERS_SHARE * used
-    return PlannedSearch(
-        game.board.name, states, count.is_exact, levels,
-        states * (PAYOFF_BYTES * game.players + OTHER_BYTES), between, memory, seconds, used,
-        table_directory(results.absolute(), game),
+    table = table_directory(results.absolute(), game)
+    table_bytes = states * (PAYOFF_BYTES * game.players + OTHER_BYTES)
+    # Stage files are on this machine's disk. In a folder, the table grows while they shrink.
+    needed = between if is_uri(table) else table_bytes + between // 2
+    return Planned(
+        game.board.name, states, count.is_exact, levels, table_bytes, between, memory, seconds,
+        used, table, "states nearer the end", disk_bytes=needed,
     )  # fmt: skip
 
 

@@ -29,7 +29,8 @@ from luckbase.solver.search.stages import WHOLE, Box, Stages
 
 SHARD_STATES = 100_000
 """Target number of states of a shard: less than a tenth of a second of work. Shards of four fifths
-this size take 7% more time a state, and as long on 128 cores."""
+this size take 7% more time a state, and as long on 128 cores. Searches that were cut otherwise
+could not be resumed, so another number is another `FORMAT`."""
 FIND_BYTES, SWEEP_BYTES, LEAST_BYTES = 160, 150, 64 << 20
 """Bytes for each state of the box that is being found; for each state of a shard that is being
 solved; minimum bytes of a task."""
@@ -260,11 +261,6 @@ def max_states(shard: LevelShard) -> int:
     if len(shard.path) >= DEEPEST:
         return 0
     return find_stages.CACHED // (EARLY if shard.expected < FEW else 1)
-
-
-def ends_of(box: Box) -> list[list[int]]:
-    """Return a box in the form of `FileEntry.boxes`: its ends; empty for a whole stage."""
-    return [] if box.whole else [[box.low, box.high]]
 
 
 def _together(place: int, stages: Sequence[int], states: int, burst: int) -> LevelShard:

@@ -20,25 +20,21 @@ import numpy as np
 from luckbase.cluster.machine import memory_to_use
 from luckbase.cluster.solve.driver import Work, is_new, peak_memory, solve_table
 from luckbase.cluster.solve.options import Options, SolveOptions
-from luckbase.cluster.solve.progress import Progress, SolvedSearch, Watch
+from luckbase.cluster.solve.progress import Progress, Solved, Watch
 from luckbase.cluster.store.format import put_file
 from luckbase.cluster.store.manifest import (
     Done,
-    FileEntry,
-    Goal,
     LevelEntry,
     Manifest,
     Roots,
     search_part,
 )
 from luckbase.cluster.store.payoff_table import solved_rows, write_states
-from luckbase.cluster.store.provenance import origin_of
 from luckbase.cluster.store.storage import storage_at
 from luckbase.solver.board.model import Board
 from luckbase.solver.errors import MemoryLimitError, SearchLimitError
 from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.game import Game, load_game
-from luckbase.solver.game.rules import Level
 from luckbase.solver.search.expand import root_keys, some_state
 from luckbase.solver.search.game_graph import Graph, edge_memory
 from luckbase.solver.search.keys import Keys, pack_all, unpack_all
@@ -50,7 +46,7 @@ PIECE_BYTES, MAX_NUMBERED = 150, 1 << 30
 
 def solve_below(
     board: Board, roots: Ints | None = None, **options: Unpack[SolveOptions]
-) -> SolvedSearch:  # fmt: skip
+) -> Solved:  # fmt: skip
     """Solve all states below canonical `roots` (m, fields), or below the game's start.
 
     Raises OptionError if a start is missing, RequestError as `Graph.solve` does; and as
@@ -72,32 +68,28 @@ def warm_up(game: Game) -> None:
     graph.solve(state)
 
 
-class _Search(Work[SolvedSearch]):
-    """A search in one piece if it is small, otherwise by stages; with its manifest and counts."""
+class _Search(Work):
+    """A search in one piece if it is small, otherwise by stages."""
 
     def __init__(self, game: Game, keys: Keys, options: Options) -> None:
         """keys: of the roots."""
         super().__init__(game, options)
         self.keys, self.roots = keys, roots_at(game, keys)
-        self.part, self.started = search_part(self.roots), time.perf_counter()
+        self.part, self.memory = search_part(self.roots), options.memory or memory_to_use()
 
     def starts(self) -> Ints:
         return np.asarray(unpack_all(self.game.strides, self.keys))
 
-    def report(self, table: Path, manifest: Manifest, goal: Goal) -> SolvedSearch:
-        kept = sum(entry.rows for entry in manifest.of_part(self.part))
-        return SolvedSearch(origin_of(self.game), table, manifest, goal, kept=kept, workers=0)
-
-    def _memory(self) -> int:
-        return self.options.memory or memory_to_use()
+    def kept(self, manifest: Manifest) -> int:
+        return sum(entry.rows for entry in manifest.of_part(self.part))
 
     def check_room(self, table: Path, manifest: Manifest | None) -> None:
-        needed, memory = edge_memory(self.game), self._memory()
-        if needed > memory:
+        needed = edge_memory(self.game)
+        if needed > self.memory:
             raise MemoryLimitError(
                 f"max_edges: {many(self.game.max_edges, 'edge')} a state need buffers of "
-                f"{size(needed)}, and the search may use {size(memory)}; write in Rules how many "
-                f"edges a state really has at most, or allow more with {option('memory')}"
+                f"{size(needed)}, and the search may use {size(self.memory)}; write in Rules how "
+                f"many edges a state really has at most, or allow more with {option('memory')}"
             )
 
     def forget(self, manifest: Manifest) -> None:
@@ -107,33 +99,45 @@ class _Search(Work[SolvedSearch]):
     def compile(self) -> None:
         warm_up(self.game)
 
-    def solve(self, report: SolvedSearch) -> SolvedSearch:
-        self.table, self.manifest, self.goal = report.table, report.manifest, report.goal
-        self.storage, self.started = storage_at(self.table), time.perf_counter()
-        self.result, level = replace(report, workers=1), self.game.level
-        line = self.manifest.levels.get(self.part)
-        if line is not None and (level is None or level.as_json() != line.level):
-            self.manifest.levels.pop(self.part)
-            self.writer.drop([entry.name for entry in self.manifest.of_part(self.part)], self.part)
-        if self.part not in self.manifest.levels and self._in_one_piece():
-            return self.result
+    def solve(self, report: Solved) -> Solved:
+        manifest, level = report.manifest, self.game.level
+        stored = manifest.levels.get(self.part)
+        if stored is not None and (level is None or level.as_json() != stored.level):
+            manifest.levels.pop(self.part)
+            self.writer.drop([entry.name for entry in manifest.of_part(self.part)], self.part)
+        if self.part not in manifest.levels:
+            started = time.perf_counter()
+            graph = self._in_one_piece(report.table, started)
+            if graph is not None:
+                return self._committed(report, graph, started)
         assert level is not None  # otherwise it was solved in one piece
-        return self._by_stages(level)
+        from luckbase.cluster.search.stages import StageSearch
 
-    def _in_one_piece(self) -> bool:
-        """Solve the search here if it is small or the game has no level. Return True if solved."""
+        self._commit_goal(report)
+        if self.part not in manifest.levels:
+            self.writer.commit(LevelEntry(self.part, level.as_json()))
+        solved = StageSearch(self, level, self.keys, report).run()
+        entries = manifest.of_part(self.part)
+        self.writer.add(Done(report.goal.ask, len(entries), sum(e.rows for e in entries)))
+        return solved
+
+    def _commit_goal(self, report: Solved) -> None:
+        if is_new(report.goal, report.manifest):
+            self.writer.commit(report.goal)
+
+    def _in_one_piece(self, table: Path, started: float) -> Graph | None:
+        """Solve the search here if it is small or the game has no level. Return the graph."""
         options, has_level = self.options, self.game.level is not None
         if options.one_piece < 1 and has_level:
-            return False
-        memory = self._memory()
+            return None
         most = min(MAX_NUMBERED, options.max_states or MAX_NUMBERED)
-        states = max(1, (memory - edge_memory(self.game)) // PIECE_BYTES)
+        states = max(1, (self.memory - edge_memory(self.game)) // PIECE_BYTES)
         limit = min(most, options.one_piece if has_level else states)
         graph = Graph(self.game, max_states=limit, keeps_turns=False)
-        with Watch(self.table, options.on_progress, options.on_note) as watch:
+        with Watch(table, options.on_progress, options.on_note) as watch:
 
             def show() -> bool:
-                now = time.perf_counter() - self.started
+                now = time.perf_counter() - started
                 progress = Progress(0, 1, graph.count, 0, now, finding="in one piece")
                 watch.show(progress, [{"node": "this process", "slots": 1, "shards": [0]}])
                 return False
@@ -146,58 +150,39 @@ class _Search(Work[SolvedSearch]):
                 if limit == most:
                     raise
                 if has_level:
-                    return False
-                begins = graph.largest_turn
-                if begins is not None:
-                    names = ", ".join(self.game.rules.within_turn)
-                    raise MemoryLimitError(
-                        f"memory: the turn that begins at {self.game.say(begins)} has more than "
-                        f"{many(graph.count, 'state')}, and {size(memory)} hold no more; does each "
-                        f"turn end in a state in which {names} have their defaults?"
-                    ) from None
-                helps = (
-                    ""
-                    if self.game.turn.size
-                    else (", or write Rules(level=…), by which it goes in stages on the disk")
-                )
-                raise MemoryLimitError(
-                    f"memory: the search has found {many(graph.count, 'state')} and is not "
-                    f"finished, and {size(memory)} hold no more of a game without a level; allow "
-                    f"more with {option('memory')}{helps}"
-                ) from None
-        self._commit(graph)
-        return True
+                    return None
+                raise self._too_large(graph) from None
+        return graph
 
-    def _commit(self, graph: Graph) -> None:
-        solved, done_in = solved_rows(graph), time.perf_counter() - self.started
-        self._note_goal()
-        lines: list[Done | FileEntry] = [Done(self.goal.ask, 1, len(solved))]
+    def _too_large(self, graph: Graph) -> MemoryLimitError:
+        begins, found = graph.largest_turn, many(graph.count, "state")
+        if begins is not None:
+            names = ", ".join(self.game.rules.within_turn)
+            return MemoryLimitError(
+                f"memory: the turn that begins at {self.game.say(begins)} has more than {found}, "
+                f"and {size(self.memory)} hold no more; does each turn end in a state in which "
+                f"{names} have their defaults?"
+            )
+        helps = ", or write Rules(level=…), by which it goes in stages on the disk"
+        return MemoryLimitError(
+            f"memory: the search has found {found} and is not finished, and {size(self.memory)} "
+            "hold no more of a game without a level; allow more with "
+            f"{option('memory')}{helps * (not self.game.turn.size)}"
+        )
+
+    def _committed(self, report: Solved, graph: Graph, started: float) -> Solved:
+        solved, seconds = solved_rows(graph), time.perf_counter() - started
+        self._commit_goal(report)
         if len(solved):
             error = max(self.game.float64_error, graph.error) + self.game.cut_error
             error = min(error, float(np.ptp(self.game.payoff_range)))
-            name = f"{self.part}/all.parquet"
-            file = write_states(self.storage, name, self.game, solved, error)
-            entry = put_file(self.storage, self.writer.place(name), file)
-            lines.insert(0, entry.solved_in(done_in))
-        self.writer.add(*lines)
-        self.result = replace(
-            self.result, states=len(solved), edges=graph.edges, shards=1,
-            bytes_a_state=graph.bytes_a_state, solve_seconds=done_in, peak_memory=peak_memory(),
-            seconds=time.perf_counter() - self.started,
+            storage = storage_at(report.table)
+            file = write_states(storage, f"{self.part}/all.parquet", self.game, solved, error)
+            at = self.writer.place(file.entry.name, file.entry.sha256)
+            self.writer.add(put_file(storage, file, at).solved_in(seconds))
+        self.writer.add(Done(report.goal.ask, 1, len(solved)))
+        return replace(
+            report, states=len(solved), edges=graph.edges, shards=1, workers=1,
+            bytes_a_state=graph.bytes_a_state, solve_seconds=seconds, peak_memory=peak_memory(),
+            seconds=time.perf_counter() - started,
         )  # fmt: skip
-
-    def _by_stages(self, level: Level) -> SolvedSearch:
-        from luckbase.cluster.search.stages import StageSearch
-
-        self._note_goal()
-        if self.part not in self.manifest.levels:
-            self.writer.commit(LevelEntry(self.part, level.as_json()))
-        search = StageSearch(self, level, self.keys, self.result)
-        result = search.run()
-        entries = self.manifest.of_part(self.part)
-        self.writer.add(Done(self.goal.ask, len(entries), sum(e.rows for e in entries)))
-        return result
-
-    def _note_goal(self) -> None:
-        if is_new(self.goal, self.manifest):
-            self.writer.commit(self.goal)

@@ -37,7 +37,6 @@ from luckbase.cluster.search.shards import (
     Order,
     Request,
     StageSample,
-    ends_of,
     number_of,
 )
 from luckbase.cluster.search.tasks import (
@@ -47,13 +46,11 @@ from luckbase.cluster.search.tasks import (
     FoundAsks,
     FoundShard,
     Sweep,
-    SweepReceipt,
 )
 from luckbase.cluster.solve.driver import IDLE_SECONDS, Run, Work, memory_budget
-from luckbase.cluster.solve.progress import Progress, SolvedSearch
+from luckbase.cluster.solve.progress import Progress, Solved
 from luckbase.cluster.solve.schedule import Schedule, Shard, Solve
-from luckbase.cluster.solve.worker import PayoffPlace, Task
-from luckbase.cluster.store.manifest import FileEntry
+from luckbase.cluster.solve.worker import PayoffPlace, Receipt, Task
 from luckbase.solver.errors import SearchLimitError
 from luckbase.solver.game.rules import Level
 from luckbase.solver.search.find_stages import CACHED
@@ -95,13 +92,11 @@ class _Finding(NamedTuple):
     requests: Sequence[Request] = ()
 
 
-class StageSearch(Run[SolvedSearch]):
+class StageSearch(Run):
     """One run of a search: both passes, the manifest and the counts."""
 
-    def __init__(
-        self, work: Work[SolvedSearch], level: Level, roots: Keys, report: SolvedSearch
-    ) -> None:
-        super().__init__(work, report, work.options, memory_budget(work.options))
+    def __init__(self, work: Work, level: Level, roots: Keys, report: Solved) -> None:
+        super().__init__(work, report, memory_budget(work.options))
         self.roots, self.stages, self.part = roots, Stages(work.game, level), work.part
         self.level = json.dumps(level.as_json())
         self.seconds_finding = 0.0
@@ -110,7 +105,7 @@ class StageSearch(Run[SolvedSearch]):
         """The numbers of tasks on the way down."""
         self.solved = self.committed = 0
 
-    def run(self) -> SolvedSearch:
+    def run(self) -> Solved:
         """Run both passes. Raises as `find_stages.BoxSearch` and `sweep.Sweeping` do."""
         with self.open(self.memory // 2, min(self.memory // 4, STORE_BYTES)):
             self.solve_shards()
@@ -128,7 +123,6 @@ class StageSearch(Run[SolvedSearch]):
         return sum(found.edges for found in self.found) * self.committed // max(1, states)
 
     def _file(self, found: FoundShard) -> str:
-        """Return the name of a shard's file in the table."""
         level, path = _name(found.shard)
         return f"{self.part}/{level}.{number_of(path)}.parquet"
 
@@ -226,13 +220,23 @@ class StageSearch(Run[SolvedSearch]):
         return cut
 
     def _next_task(self, level: _Level) -> _Finding | None:
-        """Return a task for the next shard that can be found now; None if there is none."""
         i = level.order.pop()
         if i is None:
             return None
         shard = level.order.shards[i]
-        requests = self.asks.of(shard)
-        return _Finding(self._task_to_find(shard, requests), i, level, requests)
+        requests, number, likely = self.asks.of(shard), next(self.tasks), shard.likely
+        keys = [self.roots_of[stage] for stage in shard.stages if stage in self.roots_of]
+        job = Find(
+            board=self.game.board, location=self.location, level=self.level, number=number,
+            name=f"{level.number}-{number_of(shard.path)}", shard=shard,
+            roots=np.concatenate(keys) if keys else NO_KEYS,
+            asks=tuple([request.ask.keys for request in requests]),
+            max_states=level_shards.max_states(shard), sparse=files.SPARSE_BITS,
+            most=max(1, self.memory // level_shards.FIND_BYTES),
+        )  # fmt: skip
+        box = min(likely, CACHED) if self.stages.level.inside else likely
+        memory = max(LEAST_BYTES, level_shards.FIND_BYTES * box + ASK_BYTES * likely)
+        return _Finding(Task(number, job, memory, early=True), i, level, requests)
 
     def _take(self, event: FoundAsks) -> None:
         """Record the requests of a shard, for which other shards wait."""
@@ -246,23 +250,6 @@ class StageSearch(Run[SolvedSearch]):
         left = [(box, level_shards.SHARD_STATES) for box in event.parts]
         boxes = level_shards.boxes_in_order
         level.order.done(i, boxes(self.stages, shard.stages, left, first, shard.path))
-
-    def _task_to_find(self, shard: LevelShard, asks: Sequence[Request]) -> Task:
-        keys = [self.roots_of[stage] for stage in shard.stages if stage in self.roots_of]
-        level, path = _name(shard)
-        job = Find(
-            board=self.game.board, location=self.location, level=self.level,
-            number=next(self.tasks), name=f"{level}-{number_of(path)}", shard=shard,
-            roots=np.concatenate(keys) if keys else NO_KEYS,
-            asks=tuple([request.ask.keys for request in asks]),
-            max_states=level_shards.max_states(shard), sparse=files.SPARSE_BITS,
-            most=max(1, self.memory // level_shards.FIND_BYTES),
-        )  # fmt: skip
-        return Task(job.number, job, self._find_bytes(shard.likely), early=True)
-
-    def _find_bytes(self, expected: int) -> int:
-        box = min(expected, CACHED) if self.stages.level.inside else expected
-        return max(LEAST_BYTES, level_shards.FIND_BYTES * box + ASK_BYTES * expected)
 
     def _keep(self, receipt: FindReceipt, askers: set[Asker]) -> None:
         found = replace(receipt.found, askers=tuple(sorted(askers)))
@@ -302,7 +289,8 @@ class StageSearch(Run[SolvedSearch]):
         self._down()
         self.seconds_finding = self.seconds
         self._up()
-        solves, stored = self.solves, self._stored()
+        solves = self.solves
+        stored = {i for i, f in enumerate(solves) if self._file(f) in self.manifest.files}
         shards = tuple(
             Shard(i, self._file(found), tuple(self.reads[i]), found.rows, _sweep_bytes(found))
             for i, found in enumerate(solves)
@@ -314,23 +302,7 @@ class StageSearch(Run[SolvedSearch]):
             committed=stored | self.empty, stored=stored,
         )  # fmt: skip
 
-    def _stored(self) -> set[int]:
-        """Return the shards whose files are in the table. Drops files of other shards, which a
-        version of luckbase that cut the search differently left behind."""
-        number = {self._file(found): i for i, found in enumerate(self.solves)}
-        stored, others = set[int](), list[str]()
-        for entry in self.manifest.of_part(self.part):
-            i = number.get(entry.name, -1)
-            shard = None if i < 0 else self.solves[i].shard
-            if shard is not None and _is_of(entry, shard):
-                stored.add(i)
-            else:
-                others.append(entry.name)
-        if others:
-            self.writer.drop(others)
-        return stored
-
-    def count(self, receipt: SweepReceipt) -> None:
+    def count(self, receipt: Receipt) -> None:
         self.swept += 1
         new = receipt.shard not in self.schedule.stored
         self.done_rows += self.solves[receipt.shard].rows * new
@@ -362,24 +334,19 @@ class StageSearch(Run[SolvedSearch]):
         keep = PayoffPlace(i, shape, (0, shape[0])) if step.keep else None
         return Task(i, job, _sweep_bytes(found), reads, keep, stage_file=found.place)
 
-    def commit(self, receipt: SweepReceipt) -> None:
-        shard, file = self.solves[receipt.shard], next(iter(receipt.files.values()), None)
-        self.solved += receipt.solved
+    def commit(self, receipt: Receipt) -> None:
+        shard = self.solves[receipt.shard]
         self.committed += shard.rows
-        if file is None:
+        if not receipt.files:
             self.empty.add(receipt.shard)
-            return
-        self.writer.add(file.solved_in(shard.seconds + receipt.solve_seconds))
+        for file in receipt.files.values():
+            self.solved += file.rows
+            self.writer.add(file.solved_in(shard.seconds + receipt.solve_seconds))
 
 
 def _name(shard: LevelShard) -> Asker:
     """Return a shard's level and its path in the level."""
     return shard.stages[0] >> 32, shard.path
-
-
-def _is_of(entry: FileEntry, shard: LevelShard) -> bool:
-    """True if a file holds the states of a shard."""
-    return entry.stages == list(shard.stages) and entry.boxes == ends_of(shard.box)
 
 
 def _sweep_bytes(found: FoundShard) -> int:

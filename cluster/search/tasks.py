@@ -22,7 +22,7 @@ import numpy as np
 
 from luckbase.cluster.search import files
 from luckbase.cluster.search.files import Ask, RequestedKeys
-from luckbase.cluster.search.shards import Asker, Cut, LevelShard, StageSample, cut_stage, ends_of
+from luckbase.cluster.search.shards import Asker, Cut, LevelShard, StageSample, cut_stage
 from luckbase.cluster.solve.worker import (
     Out,
     PayoffsLostError,
@@ -248,18 +248,15 @@ class Sweep(_StageJob):
         del stage
         error, seconds = float(rows[0, 0]), time.perf_counter() - started
         yield rows if self.keep else None
-        receipt = SweepReceipt(shard=self.number, solve_seconds=seconds)
+        receipt = Receipt(shard=self.number, solve_seconds=seconds)
         if not self.commit or table is None or not len(table):
             yield receipt, None
             return
-        shard = self.found.shard
+        stages, box = list(self.found.shard.stages), self.found.shard.box
+        boxes = [] if box.whole else [[box.low, box.high]]
         with self.location.storage() as storage:
-            written = write_states(
-                storage, self.file, game, table, error, stages=list(shard.stages),
-                boxes=ends_of(shard.box),
-            )  # fmt: skip
-            receipt = replace(receipt, solved=len(table))
-            done = receipt.with_files(storage, self.location.writer, [written])
+            file = write_states(storage, self.file, game, table, error, stages=stages, boxes=boxes)
+            done = receipt.with_files(storage, self.location.writer, [file])
         yield done
 
     def _solve(
@@ -319,10 +316,3 @@ def _fill(
     which = stages.boxes_of(sweeping.requested[request], boxes)
     number = {box: i for i, box in enumerate(boxes)}
     return sum(sweeping.fill(request, rows, which == number[box]) for box, rows in tables)
-
-
-@dataclass(frozen=True, kw_only=True)
-class SweepReceipt(Receipt):
-    """The result of a `Sweep`. solved: number of rows of its file that it solved."""
-
-    solved: int = 0

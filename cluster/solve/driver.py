@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -47,16 +47,12 @@ from luckbase.cluster.store.manifest import (
     reach_of,
     table_directory,
 )
+from luckbase.cluster.store.provenance import origin_of
 from luckbase.cluster.store.storage import attempt, storage_at
 from luckbase.cluster.store.writer import Writer, damaged_files, read_manifest
 from luckbase.solver.board.file import read_board
 from luckbase.solver.board.model import rules_form, rules_identity
-from luckbase.solver.errors import (
-    GameError,
-    LuckbaseError,
-    StateError,
-    TableError,
-)
+from luckbase.solver.errors import GameError, LuckbaseError, StateError, TableError
 from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.game import Game
 
@@ -64,10 +60,9 @@ PROBE = ".here-"
 UNLIMITED = 1 << 62
 LOSSES_ALLOWED = 3
 IDLE_SECONDS = 0.5
-S = TypeVar("S", bound=Solved)
 
 
-class Work(ABC, Generic[S]):
+class Work(ABC):
     """The work of a solve: a part of a table."""
 
     part: str
@@ -92,9 +87,10 @@ class Work(ABC, Generic[S]):
         return True
 
     @abstractmethod
-    def report(self, table: Path, manifest: Manifest, goal: Goal) -> S:
-        """Return a report of the existing table."""
+    def kept(self, manifest: Manifest) -> int:
+        """Return the number of states that exist already."""
 
+    @abstractmethod
     def check_room(self, table: Path, manifest: Manifest | None) -> None:
         """Raise MemoryLimitError or DiskLimitError if the remaining work does not fit.
 
@@ -110,11 +106,16 @@ class Work(ABC, Generic[S]):
         """Compile, or load, the functions needed, before every worker does so."""
 
     @abstractmethod
-    def solve(self, report: S) -> S:
-        """Solve and commit the missing parts. Return a report."""
+    def solve(self, report: Solved) -> Solved:
+        """Solve and commit the missing parts. Return the report with its counts."""
+
+    def report(self, table: Path, manifest: Manifest, goal: Goal) -> Solved:
+        """Return a report of the existing table."""
+        kept = self.kept(manifest)
+        return Solved(origin_of(self.game), table, manifest, goal, kept=kept, workers=0)
 
 
-def solve_table(work: Work[S]) -> S:
+def solve_table(work: Work) -> Solved:
     """Solve the missing parts of a table. A complete table is left unchanged.
 
     Raises RequestError if the solve is impossible (not enough memory or disk space, or another
@@ -285,7 +286,7 @@ def peak_memory(processes: dict[str, MemoryUsed] = {}) -> int:
     return machine.total(processes | {machine.process_name(): machine.memory_used()})
 
 
-class Run(ABC, Generic[S]):
+class Run(ABC):
     """One run over workers: the schedule, the manifest and the counts. `workers`, `watch` and
     `location` exist while they are open."""
 
@@ -296,9 +297,9 @@ class Run(ABC, Generic[S]):
     kind: Any = np.float64
     """Number type of kept payoffs."""
 
-    def __init__(self, work: Work[S], report: S, options: Options, memory: int) -> None:
-        self.game, self.before, self.options, self.memory = work.game, report, options, memory
-        self.manifest, self.writer = report.manifest, work.writer
+    def __init__(self, work: Work, report: Solved, memory: int) -> None:
+        self.game, self.options, self.writer = work.game, work.options, work.writer
+        self.before, self.manifest, self.memory = report, report.manifest, memory
         self.processes: dict[str, MemoryUsed] = {}
         self.cores, self.solve_seconds = 0, report.solve_seconds
         self.started = time.perf_counter() - report.seconds
@@ -357,7 +358,7 @@ class Run(ABC, Generic[S]):
         workers = (options.workers or 0) if options.joins else options.slots
         return ray_workers(options.address, location, note, workers, store)
 
-    def done(self, **counts: Any) -> S:
+    def done(self, **counts: Any) -> Solved:
         """Return the report, with these counts."""
         return replace(
             self.before, seconds=self.seconds, solve_seconds=self.solve_seconds,

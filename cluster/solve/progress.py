@@ -118,29 +118,52 @@ def found_so_far(states: int, finding: str) -> str:
 
 @dataclass(frozen=True)
 class Solved(Result):
-    """The result of a solve; 0 or empty if the table was complete. Numbers count states."""
+    """The result of a solve; 0 or empty if the table was complete. Numbers count states.
+
+    goal: of the solve.
+    kept: states that existed before.
+    states: new states.
+    again, read: states of a full table that were solved again, or read back, because other shards
+        read them.
+    damaged: a sentence for each damaged file that was replaced.
+    shards: number of shards solved.
+    edges: number of expanded edges of a search.
+    levels, stages: of a search; 0 if it was solved in one piece.
+    seconds: wall time from the first shard to the last commit, including the start of Ray.
+    compile_seconds: before the first shard.
+    solve_seconds: total time of all workers; of a full table, in the kernel.
+    again_seconds: the same for `again`.
+    bytes_a_state: bytes of arrays for each state of a search in one piece.
+    peak_memory: peak bytes of this process and the workers together (`memory_used`).
+    """
 
     origin: Flat[Origin]
     table: AsText[Path]
     manifest: PythonOnly[Manifest]
     goal: PythonOnly[Goal]
-    """The goal of the solve."""
     kept: int = 0
-    """States that existed before."""
     states: Annotated[int, Field(serialization_alias="solved_now")] = 0
-    """New states."""
+    again: Annotated[int, Field(serialization_alias="solved_again")] = 0
+    read: Annotated[int, Field(serialization_alias="read_back")] = 0
     damaged: tuple[str, ...] = ()
-    """A sentence for each damaged file that was replaced."""
     shards: int = 0
-    """Number of shards solved."""
+    edges: int = 0
+    levels: int = 0
+    stages: int = 0
     seconds: Seconds = 0.0
-    """Wall time from the first shard to the last commit, including the start of Ray."""
+    compile_seconds: Seconds = 0.0
     solve_seconds: Seconds = 0.0
-    """Total time of all workers."""
+    again_seconds: PythonOnly[float] = 0.0
+    bytes_a_state: Rounded = 0.0
     peak_memory: int = 0
-    """Peak bytes of this process and the workers together (`memory_used`)."""
     workers: int = 1
     ray: bool = False
+    json_order = (
+        "board", "options", "solve_id", "stale", "table", "states", "file_count", "bytes", "kept",
+        "solved_again", "read_back", "solved_now", "damaged", "shards", "edges", "levels", "stages",
+        "seconds", "states_per_second", "compile_seconds", "solve_seconds", "bytes_a_state",
+        "peak_memory", "workers", "ray",
+    )  # fmt: skip
 
     @property
     def searched(self) -> bool:
@@ -165,6 +188,19 @@ class Solved(Result):
         """Size of the files."""
         return sum(entry.bytes for entry in self.files)
 
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def file_count(self) -> int:
+        """Number of files."""
+        return len(self.files)
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def states_per_second(self) -> int | None:
+        """From start to end."""
+        done = self.states + self.again + self.read
+        return round(done / self.seconds) if self.seconds else None
+
     def _repr_html_(self) -> str:
         manifest = self.manifest
         how = many(self.workers, "Ray worker" if self.ray else "thread")
@@ -176,58 +212,6 @@ class Solved(Result):
                 ("payoffs within", sentences.bound(manifest.error(self.goal.part))),
                 ("where", str(self.table))]  # fmt: skip
         return html_facts(f"{manifest.head.board} is solved", rows)
-
-
-@dataclass(frozen=True)
-class SolvedTiers(Solved):
-    """The result of solving a full table."""
-
-    shards: PythonOnly[int] = 0
-    solve_seconds: Annotated[Seconds, Field(serialization_alias="kernel_seconds")] = 0.0
-    again: Annotated[int, Field(serialization_alias="solved_again")] = 0
-    """States solved again because other shards read them."""
-    read: Annotated[int, Field(serialization_alias="read_back")] = 0
-    """States read back because other shards read them."""
-    again_seconds: PythonOnly[float] = 0.0
-    """Kernel seconds for `again`."""
-    compile_seconds: Seconds = 0.0
-    """Before the first shard."""
-    json_order = (
-        "board", "options", "solve_id", "stale", "table", "states", "tiers", "bytes", "kept",
-        "solved_again", "read_back", "solved_now", "damaged", "seconds", "states_per_second",
-        "compile_seconds", "kernel_seconds", "peak_memory", "workers", "ray",
-    )  # fmt: skip
-
-    @computed_field  # type: ignore[prop-decorator]
-    @property
-    def tiers(self) -> int:
-        """Number of files in the table."""
-        return len(self.manifest.files)
-
-    @computed_field  # type: ignore[prop-decorator]
-    @property
-    def states_per_second(self) -> int | None:
-        """From start to end."""
-        done = self.states + self.again + self.read
-        return round(done / self.seconds) if self.seconds else None
-
-
-@dataclass(frozen=True)
-class SolvedSearch(Solved):
-    """The result of a search."""
-
-    edges: int = 0
-    """Number of expanded edges."""
-    levels: int = 0
-    """Number of levels; 0 if solved in one piece."""
-    stages: int = 0
-    bytes_a_state: Rounded = 0.0
-    """Bytes of arrays for each state, if solved in one piece."""
-    json_order = (
-        "board", "options", "solve_id", "stale", "table", "states", "bytes", "kept", "solved_now",
-        "damaged", "edges", "levels", "stages", "shards", "seconds", "solve_seconds",
-        "bytes_a_state", "peak_memory", "workers", "ray",
-    )  # fmt: skip
 
 
 def _now() -> datetime:

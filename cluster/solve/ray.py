@@ -330,7 +330,6 @@ def _poll(list_nodes: Callable[[], Any], there: Nodes, closed: threading.Event) 
 
 
 def _check_versions(ray: Any, there: Nodes) -> None:
-    """Raise OptionError if a node has other versions than this process."""
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
     probe, wrong = ray.remote(num_cpus=0, max_retries=RETRIES)(nodes.probe), []
@@ -422,7 +421,6 @@ def _ray_here(workers: int, spill: Path, store: int) -> Iterator[tuple[str, dict
 
 
 def _wait_until_open(port: int, log: Path) -> None:
-    """Wait until Ray listens. Raises WorkerError if it does not start."""
     until = time.monotonic() + CONNECT_SECONDS
     while time.monotonic() < until:
         with suppress(OSError), socket.create_connection(("127.0.0.1", port)):

@@ -22,6 +22,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,8 @@ class Shard:
     cores: number of cores of a machine that can solve it at once; 0 if it takes no time.
     seconds: estimated core seconds.
     bytes: estimated bytes of its files.
+    files: their names.
+    work: what its worker needs to know; unused here.
     """
 
     index: int
@@ -43,6 +46,8 @@ class Shard:
     cores: int = 1
     seconds: float = 0.0
     bytes: int = 0
+    files: tuple[str, ...] = ()
+    work: Any = None
 
 
 @dataclass(frozen=True)

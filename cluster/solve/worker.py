@@ -231,25 +231,23 @@ class Receipt:
         memory, also return their bytes by place."""
 
         def put(file: Written) -> FileEntry:
-            at = placed(file.entry.name, writer)
-            return file.entry.placed(at) if in_memory else put_file(storage, at, file)
+            at = placed(file.entry.name, writer, file.entry.sha256)
+            return put_file(storage, file, at)
 
-        in_memory = isinstance(storage, Memory)
         files = {entry.name: entry for entry in in_threads(put, written, PUT_AT_ONCE)}
-        content = {files[entry.name].place: path.read_bytes() for entry, path in written
-                   if in_memory}  # fmt: skip
-        return replace(self, files=files, sent=in_memory), content if in_memory else None
+        content = storage.objects if isinstance(storage, Memory) else None
+        return replace(self, files=files, sent=content is not None), content
 
     def arrived(self, storage: Storage, content: Mapping[str, bytes]) -> Receipt:
         """Return the receipt after writing files whose bytes were returned, by place. Raises
         WorkerError if a file's hash is wrong."""
-        files = {}
-        for name, entry in self.files.items():
-            path = storage.written(entry.place, content[entry.place])
+        for entry in self.files.values():
             if hashlib.sha256(content[entry.place]).hexdigest() != entry.sha256:
-                raise WorkerError(f"{path}: its bytes changed on the way from {self.process}")
-            files[name] = put_file(storage, entry.place, Written(entry, path))
-        return replace(self, files=files)
+                raise WorkerError(
+                    f"{entry.place}: its bytes changed on the way from {self.process}"
+                )
+            storage.put(entry.place, content[entry.place])
+        return self
 
 
 @dataclass(frozen=True)

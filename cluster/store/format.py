@@ -1,10 +1,10 @@
 """The files of a table: their names, columns and encodings, and columns between numpy and Arrow.
 
-docs/reference/table-format.md describes them, for the full table (``tiers/``) and for searches
-(``search-<id>/``). A tier of more than `FILE_ROWS` rows is cut into files of nearly the same size.
-A tier that its game solves in parts (`FullTable.parts`) has a file a part. So several cores write
-at once, and the bytes depend on the board alone. A row group has about 65,000 rows, a multiple of
-the game's block.
+docs/reference/table-format.md describes them, for the full table (``tiers/``, and ``decisions/``
+beyond the frontier) and for searches (``search-<id>/``). A tier of more than `FILE_ROWS` rows is
+cut into files of nearly the same size. A tier that its game solves in parts (`FullTable.parts`) has
+a file a part. So several cores write at once, and the bytes depend on the board alone. A row group
+has about 65,000 rows, a multiple of the game's block; without payoffs it has more.
 
 Measured on a $500 tier of 3.9 M rows (`python -m tests.bench store`): the three payoffs as
 byte-stream-split with zstd level -1 take 4.2 bytes a row (plain lz4 5.2, plain zstd 4.5, pyarrow's
@@ -33,18 +33,27 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from luckbase.cluster.store import FORMAT
-from luckbase.cluster.store.manifest import KEY_SHIFT, TIERS, FileEntry, solver_version
+from luckbase.cluster.store.manifest import (
+    DECISIONS,
+    KEY_SHIFT,
+    TIERS,
+    FileEntry,
+    solver_version,
+)
 from luckbase.cluster.store.parquet import Writer
 from luckbase.cluster.store.storage import Storage
 from luckbase.solver.errors import CorruptTableError
 from luckbase.solver.game.arrays import Coded, Decisions, Floats, Runs
-from luckbase.solver.game.capabilities import FullTable, rounding
-from luckbase.solver.game.game import Game
+from luckbase.solver.game.capabilities import DecisionLayout, FullTable, rounding
+from luckbase.solver.game.game import Game, Stopped
 
 FILE_ROWS = 1 << 24
-"""Approximate maximum rows of a file of a full table: about 80 MB and 1.4 core seconds."""
+"""Approximate maximum rows of a file of a full table: about 80 MB and 1.4 core seconds. Tables that
+were cut into other files could not be resumed, so another number is another `FORMAT`."""
 ROW_GROUP = 65_536
 """Approximate rows of a row group; a lookup decodes one in 1 ms."""
+DECISION_ROWS = 1 << 18
+"""Rows of each row group of decisions except the last."""
 ROUNDED = 1e-6
 """Tolerance of stored payoffs outside the game's range, relative to its ends."""
 NULLABLE = ("best", "margin")
@@ -70,45 +79,26 @@ def tier_stem(layout: FullTable[Any], tier: Any) -> str:
 
 
 class TierFile(NamedTuple):
-    """A file of the full table.
-
-    part: part of the tier (`FullTable.parts`).
-    start, stop: range of rows, counted from the part's first row.
-    first: row of the tier at which the part begins.
-    """
+    """A file of the full table: rows [start, stop) of a tier, which are in one of its parts
+    (`FullTable.parts`)."""
 
     name: str
     part: int
     start: int
     stop: int
-    first: int = 0
-
-    @property
-    def rows(self) -> tuple[int, int]:
-        """[start, stop), counted from the tier's first row."""
-        return self.first + self.start, self.first + self.stop
-
-    def keys(self, tier_number: int) -> tuple[int, int]:
-        """Return its first and last key."""
-        return key_range(tier_number, self.stop - self.start, self.first + self.start)
 
 
 def tier_files(layout: FullTable[Any], tier: Any) -> list[TierFile]:
     """Return the files of a tier, in the order of their rows."""
-    stem, parts = tier_stem(layout, tier), layout.parts(tier)
-    if len(parts) > 1:
-        return [
-            TierFile(f"{TIERS}/{stem}.{k:03d}.parquet", k, 0, stop - start, start)
-            for k, (start, stop) in enumerate(parts)
-        ]
-    rows, block = layout.rows(tier), layout.block_rows(tier)
+    parts, rows, block = layout.parts(tier), layout.rows(tier), layout.block_rows(tier)
     count = max(1, min(-(-rows // FILE_ROWS), rows // block))
-    if count == 1:
-        return [TierFile(f"{TIERS}/{stem}.parquet", 0, 0, rows)]
     ends = [rows // block * k // count * block for k in range(count)] + [rows]
+    spans, stem = parts if len(parts) > 1 else [*pairwise(ends)], tier_stem(layout, tier)
     return [
-        TierFile(f"{TIERS}/{stem}.{k:03d}.parquet", 0, start, stop)
-        for k, (start, stop) in enumerate(pairwise(ends))
+        TierFile(
+            f"{TIERS}/{stem}{f'.{k:03d}' * (len(spans) > 1)}.parquet", k * (len(parts) > 1), *span
+        )
+        for k, span in enumerate(spans)
     ]
 
 
@@ -140,17 +130,20 @@ def write_tier(
     """
     names, constant = payoff_columns(layout.game), layout.tier_fields(tier)
 
+    first = layout.parts(tier)[file.part][0]
+
     def columns(start: int, stop: int) -> dict[str, Any]:
-        start, stop = file.start + start, file.start + stop
+        span = file.start + start, file.start + stop
+        start, stop = span[0] - first, span[1] - first  # of the part
         values = zip(names, layout.payoff_rows(tier, payoffs, start, stop), strict=True)
-        span, best = (file.first + start, file.first + stop), decisions.best[start:stop]
-        return tier_columns(layout, tier, span, best, dict(values))
+        return tier_columns(layout, tier, span, decisions.best[start:stop], dict(values))
 
     others = [name for name in layout.game.columns if name not in constant][:2]
     error += rounding(layout)
     metadata = file_metadata(layout.game, ".".join(f"{k}-{v}" for k, v in constant.items()), error)
-    size, number = (file.stop - file.start, row_group_rows(layout, tier)), layout.tier_number(tier)
-    entry = new_entry(file.name, number, size, file.keys(number), error)
+    number, rows = layout.tier_number(tier), file.stop - file.start
+    size, keys = (rows, row_group_rows(layout, tier)), key_range(number, rows, file.start)
+    entry = new_entry(file.name, number, size, keys, error)
     return write_file(storage, entry, metadata, columns, names, others)
 
 
@@ -167,29 +160,66 @@ def tier_columns(
     return columns
 
 
+def decision_file(layout: FullTable[Any], tier: Any) -> str:
+    """Return the name of the file of a tier beyond the frontier."""
+    return f"{DECISIONS}/{tier_stem(layout, tier)}.parquet"
+
+
+def write_decisions(
+    storage: Storage, layout: DecisionLayout[Any], tier: Any, codes: NDArray[np.int8],
+    stop: Callable[[], bool] = lambda: False,
+) -> Written:  # fmt: skip
+    """Write the file of a tier beyond the frontier to a temporary place, and flush it. It has one
+    column, ``best``, and one row for each state: the key gives the row.
+
+    codes: the best action of each row, an index into `FullTable.best_names`.
+
+    Raises OSError if the disk does, and Stopped soon after `stop()` returns True.
+    """
+    dense = layout.layout
+    number, error = dense.tier_number(tier), layout.decision_error(tier)
+
+    def columns(start: int, stop: int) -> dict[str, Any]:
+        return {"best": names_column(codes[start:stop], dense.best_names)}
+
+    size, keys = (len(codes), DECISION_ROWS), key_range(number, len(codes))
+    entry = new_entry(decision_file(dense, tier), number, size, keys, error)
+    metadata = file_metadata(dense.game, tier_stem(dense, tier), error)
+    return write_file(storage, entry, metadata, columns, [], [], stop)
+
+
 def write_file(
     storage: Storage, entry: FileEntry, metadata: dict[str, str],
     columns: Callable[[int, int], dict[str, Any]], split: list[str], pruned: list[str],
+    stop: Callable[[], bool] = lambda: False,
 ) -> Written:  # fmt: skip
     """Write the file of a `new_entry` and flush it to the disk.
 
     metadata: its own. columns(start, stop): of these rows. split: columns of floats that are
     byte-stream-split. pruned: columns with statistics.
+
+    Raises Stopped soon after `stop()` returns True.
     """
     rows, group = entry.rows, entry.row_group_rows
     started, path = time.perf_counter(), storage.temporary(entry.name)
     arrays = arrow_columns(columns(0, min(group, rows)))
-    schema = pa.schema([pa.field(name, a.type, name in NULLABLE) for name, a in arrays.items()])
-    with Writer(path, schema, metadata, **_options(schema, split, pruned)) as writer:
-        writer.write(pa.Table.from_arrays([*arrays.values()], schema=schema))
-        for start in range(group, rows, group):
-            arrays = arrow_columns(columns(start, min(start + group, rows)))
+    nullable = () if entry.part == DECISIONS else NULLABLE
+    schema = pa.schema([pa.field(name, a.type, name in nullable) for name, a in arrays.items()])
+    options = _options(schema, split, pruned)
+    if entry.part == DECISIONS:
+        options |= {"compression": "zstd", "compression_level": 3}
+    with Writer(path, schema, metadata, **options) as writer:
+        for start in range(0, max(1, rows), group):
+            if stop():
+                raise Stopped
+            if start:
+                arrays = arrow_columns(columns(start, min(start + group, rows)))
             writer.write(pa.Table.from_arrays([*arrays.values()], schema=schema))
-    return written(entry, path, writer.sums, started)
+    seconds = {"write": round(time.perf_counter() - started, 3)}
+    return Written(replace(entry, seconds=seconds, **writer.sums), path)
 
 
 def _options(schema: pa.Schema, split: list[str], pruned: list[str]) -> dict[str, Any]:
-    """Return the options of pyarrow's writer for these columns (module docstring)."""
     names = schema.names
     encodings = {name: "BYTE_STREAM_SPLIT" for name in names if name in split}
     encodings |= {name: "DELTA_BINARY_PACKED" for name in names if name in ASCENDING}
@@ -228,24 +258,9 @@ def new_entry(
     )  # fmt: skip
 
 
-def written(entry: FileEntry, path: Path, sums: dict[str, Any], started: float) -> Written:
-    """Return the file of a `new_entry` after it was written.
-
-    sums: its bytes and hashes (`Writer.sums`). started: by `time.perf_counter`.
-    """
-    seconds = {"write": round(time.perf_counter() - started, 3)}
-    return Written(replace(entry, seconds=seconds, **sums), path)
-
-
-def put_file(storage: Storage, at: str, file: Written) -> FileEntry:
-    """Put a file that was written in its place, and return its entry with the place. No file is
-    overwritten: if there is one with other bytes, the new one gets a name of its own."""
-    if storage.put_if_absent(at, file.path):
-        return file.entry.placed(at)
-    stem, _, ending = at.rpartition(".")
-    at = f"{stem}.{file.entry.sha256[:12]}.{ending}"
-    if not storage.put_if_absent(at, file.path):
-        raise CorruptTableError(f"{at}: is not as luckbase wrote it; remove it, then again")
+def put_file(storage: Storage, file: Written, at: str) -> FileEntry:
+    """Put a file that was written in its place, and return its entry with the place."""
+    storage.put(at, file.path)
     return file.entry.placed(at)
 
 
@@ -371,7 +386,6 @@ def names_column(codes: NDArray[Any], labels: Sequence[str]) -> pa.Array:
 
 
 def _column(column: Any) -> pa.Array:
-    """Return an array as an Arrow column; sets become dictionary-encoded text."""
     if isinstance(column, Runs):
         column = np.repeat(column.values, column.times)
     if isinstance(column, Coded):

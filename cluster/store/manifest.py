@@ -17,19 +17,14 @@ from dataclasses import asdict, dataclass, field, replace
 from dataclasses import fields as fields_of
 from functools import cached_property, lru_cache, reduce
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from pydantic import Field, TypeAdapter, ValidationError
 
 from luckbase.cluster.store import FORMAT
 from luckbase.solver.board import registry
 from luckbase.solver.board.file import board_from_canonical
-from luckbase.solver.board.model import (
-    Board,
-    identity_of,
-    rules_form,
-    rules_identity,
-)
+from luckbase.solver.board.model import Board, identity_of, rules_form, rules_identity
 from luckbase.solver.errors import (
     BoardError,
     CorruptTableError,
@@ -37,9 +32,7 @@ from luckbase.solver.errors import (
     OptionError,
     UnknownGameError,
 )
-from luckbase.solver.sentences import (
-    on_command_line,
-)
+from luckbase.solver.sentences import on_command_line
 
 if TYPE_CHECKING:
     from luckbase.cluster.store.storage import Storage
@@ -59,10 +52,8 @@ MAX_VALUES = 4_000_000
 MAX_FOOTER = 64 << 20
 """Maximum bytes of a file's footer."""
 MAX_GROUP_ROWS = 1 << 22
-_PART = re.compile(r"tiers|decisions|search-[0-9a-f]{1,32}")
-_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,200}\.parquet")
-_SHA256 = re.compile(r"[0-9a-f]{64}")
-_ID = re.compile(r"[0-9a-f]{8}")
+_SEARCH_PART = "search-[0-9a-f]{1,32}"
+_FILE = re.compile(rf"(tiers|decisions|{_SEARCH_PART})/[\w-][\w.-]{{0,200}}\.parquet", re.ASCII)
 CHECK = 32
 """Number of hexadecimal digits of a hash."""
 Raw = bytes  # the manifest has a property `bytes`
@@ -70,6 +61,10 @@ _END = b',"check":"'
 Whole = Annotated[int, Field(ge=0, lt=1 << 63)]
 Key = Annotated[int, Field(ge=0, lt=1 << 64)]
 Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Part = Annotated[str, Field(pattern=rf"^(tiers|{_SEARCH_PART})$")]
+Sha256 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
+Box = Annotated[list[Key], Field(min_length=2, max_length=2)]
+WriterId = Annotated[str, Field(pattern="^[0-9a-f]{8}$")]
 
 
 @dataclass(frozen=True)
@@ -95,7 +90,7 @@ class Roots:
 class Goal:
     """The goal of a solve. number: counted from 1 in order of arrival."""
 
-    part: str
+    part: Part
     reach: dict[str, Whole | None]
     roots: Roots | None
     files: Whole
@@ -123,7 +118,7 @@ class Done:
 class LevelEntry:
     """The level (`rules.Level`) by which a search's files are cut into stages, as JSON."""
 
-    part: str
+    part: Part
     level: dict[str, Any]
 
 
@@ -144,20 +139,20 @@ class FileEntry:
 
     name: str
     part: str
-    tier: Whole
+    tier: Annotated[int, Field(ge=0, lt=1 << 62 - KEY_SHIFT)]
     rows: Whole
-    row_group_rows: Whole
+    row_group_rows: Annotated[int, Field(gt=0, le=MAX_GROUP_ROWS)]
     first_key: Key
     last_key: Key
     bytes: Whole
-    footer: Whole
-    footer_sha256: str
-    sha256: str
+    footer: Annotated[int, Field(gt=0, le=MAX_FOOTER)]
+    footer_sha256: Sha256
+    sha256: Sha256
     error: Amount
     seconds: dict[str, Amount]
     solver_version: str
     stages: list[Key] = field(default_factory=list)
-    boxes: list[list[Key]] = field(default_factory=list)
+    boxes: list[Box] = field(default_factory=list)
     at: str = ""
 
     @property
@@ -190,22 +185,17 @@ def row_spans(entries: Iterable[FileEntry]) -> dict[int, list[tuple[int, int]]]:
     return by_tier
 
 
-def placed(name: str, writer: str) -> str:
-    """Return the path of a writer's file with a given name (`cluster.store.writer`)."""
+def placed(name: str, writer: str, sha256: str = "") -> str:
+    """Return the path of a writer's file with a given name (`cluster.store.writer`).
+
+    sha256: of a file of the table. Because the path names the content, a request that arrives late
+        or twice never replaces a file by another one.
+    """
     stem, _, ending = name.rpartition(".")
-    return f"{stem}.{writer}.{ending}"
+    return ".".join(filter(None, [stem, writer, sha256[:12], ending]))
 
 
 Line = Goal | Done | LevelEntry | FileEntry
-
-
-class Contents(NamedTuple):
-    """The contents of a table."""
-
-    goals: list[Goal]
-    done: dict[str, Done]
-    levels: dict[str, LevelEntry]
-    files: dict[str, FileEntry]
 
 
 @dataclass(frozen=True)
@@ -228,7 +218,7 @@ class WriterRecord:
     ended: True if other processes may write.
     """
 
-    id: str
+    id: WriterId
     host: str
     process: Whole
     machine: str
@@ -254,7 +244,7 @@ class _Form(Head):
     created: str
     revision: Whole
     writer: WriterRecord | None
-    writers: list[str]
+    writers: list[WriterId]
     goals: list[Goal]
     done: list[Done]
     levels: list[LevelEntry]
@@ -312,22 +302,23 @@ class Manifest:
         """True if the manifest does not say that its last writer has ended."""
         return self.writer is not None and not self.writer.ended
 
-    @property
-    def contents(self) -> Contents:
-        """A copy of the table's contents."""
-        return Contents([*self.goals], dict(self.done), dict(self.levels), dict(self.files))
+    def copied(self) -> Manifest:
+        """Return a copy that `add` and `take_out` of this one do not change."""
+        return replace(
+            self, goals=[*self.goals], done={**self.done}, levels={**self.levels},
+            files={**self.files},
+        )  # fmt: skip
 
-    def encoded(self, contents: Contents) -> Raw:
-        """Return the bytes of the manifest with the given contents."""
-        goals, done, levels, files = contents
+    def encoded(self) -> Raw:
+        """Return the bytes of the manifest."""
         after = self.next
         return seal({
             **vars(self.head), "created": self.created, "revision": self.revision,
             "writer": self.writer and vars(self.writer), "writers": self.writers,
-            "goals": [_goal_form(goal) for goal in goals],
-            "done": [vars(done[ask]) for ask in sorted(done)],
-            "levels": [vars(levels[part]) for part in sorted(levels)],
-            "files": [vars(files[name]) for name in sorted(files)],
+            "goals": [_goal_form(goal) for goal in self.goals],
+            "done": [vars(self.done[ask]) for ask in sorted(self.done)],
+            "levels": [vars(self.levels[part]) for part in sorted(self.levels)],
+            "files": [vars(self.files[name]) for name in sorted(self.files)],
             "next": after and {
                 "ask": after.ask, "files": [vars(entry) for entry in after.files],
                 "levels": [vars(level) for level in after.levels],
@@ -481,7 +472,6 @@ def digest(text: str) -> str:
 
 
 def _goal_form(goal: Goal) -> dict[str, Any]:
-    """Return a goal as JSON, without derived values."""
     return {each.name: getattr(goal, each.name) for each in fields_of(goal)} | {
         "roots": goal.roots and vars(goal.roots)
     }
@@ -529,12 +519,6 @@ def _manifest_of(form: _Form) -> Manifest:
     """Return the manifest. Raises ValueError for values that luckbase never writes."""
     if identity_of(form.rules, form.rules_version) != form.identity:
         raise ValueError("its identity is not that of its rules")
-    writers = [*form.writers, *([form.writer.id] if form.writer else [])]
-    if not all(map(_ID.fullmatch, writers)):
-        raise ValueError("has a writer whose id is none")
-    for part in [goal.part for goal in form.goals] + [level.part for level in form.levels]:
-        if not _PART.fullmatch(part) or part == DECISIONS:
-            raise ValueError("has a goal or a level of no part")
     for goal in form.goals:
         if goal.part != (search_part(goal.roots) if goal.roots else TIERS):
             raise ValueError(f"the roots of {goal.part} are others")
@@ -551,25 +535,16 @@ def _manifest_of(form: _Form) -> Manifest:
 
 def _why_no_file(entry: FileEntry) -> str:
     """Return why an entry cannot describe one of our files; "" if it can."""
-    places = [name.rpartition("/") for name in (entry.name, entry.place)]
-    by_key = entry.part in (TIERS, DECISIONS)
+    matches = map(_FILE.fullmatch, (entry.name, entry.place))
+    if any(match is None or match[1] != entry.part for match in matches):
+        return "names a file outside the table"
+    if entry.footer > entry.bytes:
+        return "its footer has no such size"
     last = entry.first_key + entry.rows - 1
-    for wrong, why in (
-        (not _PART.fullmatch(entry.part)
-         or any(folder != entry.part or not _NAME.fullmatch(name) for folder, _, name in places),
-         "names a file outside the table"),
-        (not all(map(_SHA256.fullmatch, (entry.sha256, entry.footer_sha256))),
-         "its SHA-256 is none"),
-        (not 0 < entry.footer <= min(entry.bytes, MAX_FOOTER), "its footer has no such size"),
-        (not 0 < entry.row_group_rows <= MAX_GROUP_ROWS, "its row groups have no such size"),
-        (by_key and (entry.tier >> 62 - KEY_SHIFT or entry.first_row < 0 or last != entry.last_key
-                     or last >> KEY_SHIFT != entry.tier), "its keys are not those of its rows"),
-        (not by_key and (entry.tier or entry.first_key > entry.last_key), "its keys are none"),
-        (any(len(box) != 2 for box in entry.boxes), "its boxes are none"),
-    ):  # fmt: skip
-        if wrong:
-            return why
-    return ""
+    if entry.part not in (TIERS, DECISIONS):
+        return "its keys are none" if entry.tier or entry.first_key > entry.last_key else ""
+    of_tier = entry.first_row >= 0 and last == entry.last_key and last >> KEY_SHIFT == entry.tier
+    return "" if of_tier else "its keys are not those of its rows"
 
 
 T = TypeVar("T")

@@ -147,7 +147,7 @@ class _Window(io.RawIOBase):
 
     def __init__(self, size: int) -> None:
         self.size, self.position = size, 0
-        self.sections: list[tuple[int, bytes]] = []
+        self.start, self.content = 0, b""
 
     def readable(self) -> bool:
         return True
@@ -163,13 +163,12 @@ class _Window(io.RawIOBase):
         return self.position
 
     def read(self, size: int = -1) -> Any:
-        for start, content in self.sections:
-            begin = self.position - start
-            if 0 <= begin < len(content):
-                part = memoryview(content)[begin : begin + size]
-                self.position += len(part)
-                return part
-        raise OSError(f"byte {self.position} is in none of its row groups")
+        begin = self.position - self.start
+        if not 0 <= begin < len(self.content):
+            raise OSError(f"byte {self.position} is in none of its row groups")
+        part = memoryview(self.content)[begin : begin + size]
+        self.position += len(part)
+        return part
 
 
 class TableFile:
@@ -183,21 +182,13 @@ class TableFile:
         self.storage, self.path, self.entry = storage, where / entry.place, entry
         self.buffers: dict[Span, bytes] = {}
         """Bytes that were read ahead."""
-        self._open(metadata)
-
-    def _footer(self) -> bytes:
-        """Return the footer's bytes, checked."""
-        raw = self._read(self.entry.bytes - self.entry.footer, self.entry.bytes)
-        if hashlib.sha256(raw).hexdigest() != self.entry.footer_sha256:
-            raise self._changed("its footer")
-        return raw
-
-    def _open(self, metadata: Any) -> None:
-        """Set `metadata` and the starts and the checks of the row groups."""
-        self._window = _Window(self.entry.bytes)
+        self._window, footer = _Window(entry.bytes), entry.bytes - entry.footer
         try:
             if metadata is None:
-                metadata = pq.read_metadata(pa.BufferReader(self._footer()))
+                raw = self._read(footer, entry.bytes)
+                if hashlib.sha256(raw).hexdigest() != entry.footer_sha256:
+                    raise self._changed("its footer")
+                metadata = pq.read_metadata(pa.BufferReader(raw))
             columns = map(metadata.schema.column, range(metadata.num_columns))
             texts = [each.name for each in columns if each.physical_type == "BYTE_ARRAY"]
             self._file = pq.ParquetFile(
@@ -209,7 +200,7 @@ class TableFile:
         ) as error:  # fmt: skip
             raise self._changed(_line(error)) from None
         self.metadata = metadata
-        self._starts = [*starts, self.entry.bytes - self.entry.footer]
+        self._starts = [*starts, footer]
         self._check_shape()
 
     def _check_shape(self) -> None:
@@ -297,13 +288,13 @@ class TableFile:
         """Return columns of a row group as a pyarrow table, in this order."""
         try:
             self._check_group(group)
-            self._window.sections = [(self._starts[group], self.check(group))]
+            self._window.start, self._window.content = self._starts[group], self.check(group)
             rows = self._file.read_row_group(group, columns=list(columns), use_threads=False)
             return self._texts_decoded(rows.select(list(columns)))
         except (OSError, pa.ArrowException, LookupError) as error:
             raise self._changed(_line(error)) from None
         finally:
-            self._window.sections = []
+            self._window.content = b""
 
     def _texts_decoded(self, rows: Any) -> Any:
         """Return columns with the texts of states decoded. They are read dictionary-encoded,
@@ -331,7 +322,6 @@ def _is_field(kind: Any) -> bool:
 
 
 def _longest(texts: Any) -> int:
-    """Return the length in bytes of the longest text."""
     ends = np.frombuffer(texts.buffers()[1], np.int32)[texts.offset :][: len(texts) + 1]
     return int(np.diff(ends).max(initial=0)) if len(texts) else 0
 

@@ -12,23 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from luckbase.solver.board import registry
 from luckbase.solver.board.file import name_of, read_board
-from luckbase.solver.board.model import (
-    Board,
-    changed_options,
-    rules_form,
-    rules_identity,
-)
-from luckbase.solver.errors import (
-    LuckbaseError,
-)
+from luckbase.solver.board.model import Board, changed_options, rules_form, rules_identity
+from luckbase.solver.errors import LuckbaseError
 from luckbase.solver.result import PythonOnly, Result
-from luckbase.solver.sentences import (
-    Payoffs,
-    fields,
-    many,
-    program,
-    quoted,
-)
+from luckbase.solver.sentences import Payoffs, fields, many, program, quoted
 
 if TYPE_CHECKING:
     from luckbase.solver.game.game import Game

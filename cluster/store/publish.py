@@ -16,11 +16,7 @@ from luckbase.cluster.store import OnRows
 from luckbase.cluster.store.manifest import FileEntry, Manifest
 from luckbase.cluster.store.storage import Memory, in_threads, storage_at
 from luckbase.cluster.store.writer import Writer, read_manifest, why_wrong
-from luckbase.solver.errors import (
-    CorruptTableError,
-    RequestError,
-    StoreError,
-)
+from luckbase.solver.errors import CorruptTableError, RequestError, StoreError
 from luckbase.solver.result import Result
 from luckbase.solver.sentences import many, some
 
@@ -71,7 +67,7 @@ def publish(table: Path, to: Path, on_rows: OnRows = notebook.on_rows) -> Publis
             content = source.read(entry.place)
             if why := why_wrong(Memory({entry.place: content}), table, entry):
                 raise CorruptTableError(why)
-            new = entry.placed(writer.place(entry.name))
+            new = entry.placed(writer.place(entry.name, entry.sha256))
             target.put(new.place, content)
             if target.read(new.place) != content:
                 raise StoreError(f"{to / new.place}: is not what was put there; try again")

@@ -232,31 +232,21 @@ class Objects(Storage):
     def put(self, name: str, content: bytes | Path) -> None:
         self.check_writable()
         with self._errors(name, "write"):
-            obstore.put(self._store, self._key(name), content)
+            # A killed upload in several parts would leave them in the bucket, unseen.
+            obstore.put(self._store, self._key(name), content, use_multipart=False)
         if isinstance(content, Path):
             content.unlink(missing_ok=True)
-
-    def put_if_absent(self, name: str, content: bytes | Path) -> bool:
-        raw = content if isinstance(content, bytes) else content.read_bytes()
-        tag = self._conditional(name, raw, "create")
-        if tag is not None and isinstance(content, Path):
-            content.unlink(missing_ok=True)
-        return tag is not None
 
     def _alone(self, name: str) -> AbstractContextManager[object]:
         return nullcontext()  # stores cannot delete conditionally
 
     def swap(self, name: str, content: bytes, tag: str | None) -> str | None:
-        return self._conditional(name, content, "create" if tag is None else {"e_tag": tag})
-
-    def _conditional(self, name: str, content: bytes, mode: Any) -> str | None:
-        """Put an object if the condition holds. Return its tag; None if another object is there.
-
-        If the answer is lost, the request may have succeeded. So after every answer except success,
-        the object is read back. The request is repeated if the store refuses although no object
-        exists (409), or if the object is unchanged after a lost answer.
+        """As `Storage.swap`. If the answer is lost, the request may have succeeded. So after every
+        answer except success, the object is read back. The request is repeated if the store refuses
+        although no object exists (409), or if the object is unchanged after a lost answer.
         """
         self.check_writable()
+        mode: Any = "create" if tag is None else {"e_tag": tag}
         end = time.monotonic() + PATIENT["seconds"]
         for tries in count():
             why = f"does not say whether {name} was written"
@@ -273,15 +263,14 @@ class Objects(Storage):
                         raise
                 why = self._reason(str(error), "write")
             try:
-                stored, tag = self.read_tagged(name)
+                stored, now = self.read_tagged(name)
             except FileNotFoundError:
-                stored, tag = None, ""
+                stored, now = None, ""
             if stored == content:
-                return tag
-            created = mode == "create"
-            if stored is None and refused and not created:
+                return now
+            if stored is None and refused and tag is not None:
                 return None
-            if stored is not None and (refused or created or tag != mode["e_tag"]):
+            if stored is not None and (refused or now != tag):
                 return None
             if time.monotonic() > end:
                 raise StoreError(f"{self.where}: {why}")
@@ -317,7 +306,6 @@ def _date_of(endpoint: str | None) -> str:
 
 
 def _is_final(error: Exception) -> bool:
-    """True if a failed put was not written and would fail again."""
     message = str(error)
     status = next(iter(_STATUS.findall(message)), "")
     refused = status.startswith("4") and status not in ("408", "409", "429")

@@ -13,7 +13,6 @@ A `Place` is a `Path` whose text is a URI: ``s3://bucket/prefix``, ``gs://``, ``
 from __future__ import annotations
 
 import errno
-import filecmp
 import hashlib
 import os
 import re
@@ -42,8 +41,6 @@ MAX_TAGGED = 64 << 20
 """Maximum bytes of an object that is replaced by compare-and-swap."""
 PARALLEL = 16
 """Maximum number of concurrent requests to a store."""
-WITHOUT_LINKS = (errno.EPERM, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP, errno.EMLINK)
-"""Errors of file systems without hard links."""
 LOCK_SECONDS = 30.0
 """Seconds to wait for a lock. Other processes hold it while they write a small file."""
 LOCAL_LOCKS = {"nolock", "local_lock=all", "local_lock=flock", "local_lock=posix", "localflock"}
@@ -71,8 +68,6 @@ class Storage(ABC):
 
     anywhere = False
     """True if every machine can reach it by its name; each request then has a latency."""
-    where = ""
-    """Its URI, if it has one."""
     lists = True
     """True if it can list its objects."""
 
@@ -92,19 +87,13 @@ class Storage(ABC):
         """Return several ranges [start, stop) as `read` does, in few requests."""
         return [self.read(name, start, stop) for start, stop in spans]
 
-    @abstractmethod
-    def put_if_absent(self, name: str, content: bytes | Path) -> bool:
-        """Store an object as `put` does, unless one exists. Return True if the object now has this
-        content.
-
-        A Path is deleted only if True. If an answer is lost, the content is read back to learn the
-        result. So content that must not be confused with another writer's needs a nonce.
-        """
-
     def swap(self, name: str, content: bytes, tag: str | None) -> str | None:
         """Replace an object that has this tag; if `tag` is None, create it. Return its new tag;
-        None if the object has another tag or does not exist. As in `put_if_absent`, content may
-        need a nonce."""
+        None if the object has another tag or does not exist.
+
+        If an answer is lost, the content is read back to learn the result. So content that must not
+        be confused with another writer's needs a nonce.
+        """
         with self._alone(name):
             now = None
             with suppress(FileNotFoundError):
@@ -205,8 +194,7 @@ class Folder(Storage):
         try:
             os.replace(written, final)
         except OSError:
-            if isinstance(content, bytes):
-                written.unlink(missing_ok=True)
+            written.unlink(missing_ok=True)
             raise
         self._flush_folder(final.parent)
 
@@ -238,28 +226,6 @@ class Folder(Storage):
         check_small(path, len(content))
         return content, tag_of(content)
 
-    def put_if_absent(self, name: str, content: bytes | Path) -> bool:
-        final = self.path_to(name)
-        written = self.written(name, content) if isinstance(content, bytes) else content
-        done = True
-        try:
-            os.link(written, final)
-        except FileExistsError:
-            done = filecmp.cmp(written, final, shallow=False)
-        except OSError as error:
-            if error.errno not in WITHOUT_LINKS:
-                raise
-            with self._alone(name):
-                if final.exists():
-                    done = filecmp.cmp(written, final, shallow=False)
-                else:
-                    os.replace(written, final)
-        finally:
-            if done or isinstance(content, bytes):
-                written.unlink(missing_ok=True)
-        self._flush_folder(final.parent)
-        return done
-
     @contextmanager
     def _alone(self, name: str) -> Iterator[None]:  # excludes all processes on all hosts
         while True:
@@ -276,10 +242,11 @@ class Folder(Storage):
         details: dict[str, Stored] = {}
         for folder, inner, names in os.walk(self.path, onerror=_unless_gone):
             at = f"{folder}/".removeprefix(f"{self.path}/")
+            links = [each for each in inner if os.path.islink(f"{folder}/{each}")]
             below = [(each, f"{at}{each}/") for each in inner]
             inner[:] = [each for each, path in below
                         if path.startswith(prefix) or prefix.startswith(path)]  # fmt: skip
-            for name in names:
+            for name in (*names, *links):  # links are not followed
                 if f"{at}{name}".startswith(prefix):
                     with suppress(OSError):  # a running solve has just moved it, or a bad link
                         stat = os.stat(f"{folder}/{name}")
@@ -318,13 +285,6 @@ class Memory(Storage):
             ends = f"ends at byte {start + len(content)} and should have {stop}"
             raise CorruptTableError(f"{name}: {ends}")
         return content
-
-    def put_if_absent(self, name: str, content: bytes | Path) -> bool:
-        raw = content if isinstance(content, bytes) else content.read_bytes()
-        with self._changing:
-            if name not in self.objects:
-                self.put(name, raw)
-            return self.objects[name] == raw
 
     def _alone(self, name: str) -> AbstractContextManager[object]:
         return self._changing
@@ -420,7 +380,6 @@ def _lock(file: IO[Any], path: Path) -> None:
 
 
 def _is_at(file: IO[Any], path: Path) -> bool:
-    """True if an open file is still the file at this path."""
     try:
         return os.path.samestat(os.fstat(file.fileno()), path.stat())
     except FileNotFoundError:

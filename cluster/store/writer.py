@@ -7,10 +7,10 @@ process has taken over, the next commit fails with an error. Each swap has its o
 (`Manifest.revision`), so an old manifest never reappears, and a request that arrives late has no
 effect.
 
-**Data files** contain the writer's id in their names. The manifest records the id before the first
-of them is written, and no other process uses it. So files that a late process writes or deletes
-never belong to the current table, and leftovers of a killed process can be distinguished from other
-people's files.
+**Data files** contain the writer's id and a hash of their content in their names. The manifest
+records the id before the first of them is written, and no other process uses it. So files that a
+late process writes or deletes never belong to the current table, a file is never replaced by
+another one, and leftovers of a killed process can be distinguished from other people's files.
 
 **Leases.** A writer renews a small object every `BEAT_SECONDS`. Another process takes over if that
 object does not change for `LEASE_SECONDS` of its own monotonic clock, or at once if the writer's
@@ -46,7 +46,6 @@ from luckbase.cluster.store.manifest import (
     SEARCH,
     SHARDS,
     TIERS,
-    Contents,
     FileEntry,
     Head,
     Line,
@@ -160,8 +159,8 @@ class Writer:
         self.storage, self.where, self._head = storage, where, head
         self.damage = ""
         """Why the existing manifest could not be used."""
-        self._answers: Contents | None = None
-        """The files that answer queries while others replace them."""
+        self._answers: Manifest | None = None
+        """The table that answers queries while its files are replaced."""
         self._old_levels: set[str] = set()
         """The parts whose levels are not solved again."""
         self._since: float | None = None
@@ -275,9 +274,9 @@ class Writer:
 
     # --- committing ------------------------------------------------------------------------------
 
-    def place(self, name: str) -> str:
-        """Return the path of this writer's file with a given name."""
-        return placed(name, self.id)
+    def place(self, name: str, sha256: str = "") -> str:
+        """Return the path of this writer's file, as `placed` does."""
+        return placed(name, self.id, sha256)
 
     def add(self, *lines: Line) -> None:
         """Add entries whose files are in place to the manifest; they are committed later."""
@@ -305,15 +304,19 @@ class Writer:
         self._since = None
 
     def _swap(self) -> bool:
-        self.manifest.revision += 1
+        stored = now = self.manifest
+        now.revision += 1
         if self._answers is not None:
-            self.manifest.next = self._next(self._answers)
-        content = self.manifest.encoded(self._answers or self.manifest.contents)
-        tag = self.storage.swap(NAME, content, self._tag)
+            now.next = self._next(self._answers)
+            stored = replace(
+                self._answers, next=now.next, writer=now.writer, writers=now.writers,
+                revision=now.revision,
+            )  # fmt: skip
+        tag = self.storage.swap(NAME, stored.encoded(), self._tag)
         self._tag = tag or self._tag
         return tag is not None
 
-    def _next(self, answers: Contents) -> Next:
+    def _next(self, answers: Manifest) -> Next:
         assert self.manifest.next is not None
         old = {entry.place for entry in answers.files.values()}
         files = [entry for entry in self.manifest.files.values() if entry.place not in old]
@@ -337,7 +340,7 @@ class Writer:
         forget(manifest): removes the entries to be solved again. Progress of an earlier call for
         the same goal is kept.
         """
-        before, earlier = self.manifest.contents, self.manifest.next
+        before, earlier = self.manifest.copied(), self.manifest.next
         forget(self.manifest)
         self._old_levels = {*self.manifest.levels}
         if earlier is None or earlier.ask != ask:
@@ -366,7 +369,6 @@ class Writer:
         return {entry.place for entry in files}
 
     def _delete(self, places: Iterable[str]) -> None:
-        """Delete files that are not in the last commit."""
         kept = self._places
         for place in places:
             if place not in kept:

@@ -159,7 +159,7 @@ def _solve(board, results):
             (
                 f"${unit}, frontier {frontier}",
                 sentences.count(said["states"]),
-                f"{said['solved_now'] / said['kernel_seconds'] / 1e6:.0f}",
+                f"{said['solved_now'] / said['solve_seconds'] / 1e6:.0f}",
                 f"{said['states_per_second'] / 1e6:.1f}",
                 f"{seconds / said['states'] * 1e9:.0f}",
                 f"{said['bytes'] / said['states']:.2f}",

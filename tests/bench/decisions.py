@@ -10,7 +10,7 @@ import sys
 import pyarrow as pa
 
 from luckbase import solver
-from luckbase.cluster.store.decisions import write_decisions
+from luckbase.cluster.store.format import write_decisions
 from luckbase.cluster.store.storage import Folder
 from luckbase.jobs import terminal
 from luckbase.solver import sentences

@@ -11,8 +11,9 @@ from collections import deque
 from dataclasses import dataclass
 
 from luckbase import solver
+from luckbase.cluster.solve.plan import BOUNDARY, SHARD_SECONDS, WRITE_NS, make_plan
 from luckbase.cluster.solve.schedule import Commit, Schedule, Solve
-from luckbase.cluster.solve.tiers import AHEAD, BOUNDARY, SHARD_SECONDS, WRITE_NS, make_plan
+from luckbase.cluster.solve.tiers import AHEAD
 from luckbase.jobs import terminal
 from luckbase.solver import sentences
 from luckbase.solver.games.press_your_luck.full_table import Planes, diagonals
@@ -65,7 +66,8 @@ class Replayed:
 def planned_seconds(layout, plan):
     """Return the core seconds of each shard, to solve and to write, as the plan estimates them."""
     tiers, seconds = layout.tiers(), []
-    for shard, (tier, part) in zip(plan.shards, plan.parts, strict=True):
+    for shard in plan.shards:
+        tier, part = shard.work
         share = shard.rows / max(1, layout.rows(tiers[tier]))
         write = 0.0 if part == BOUNDARY else shard.rows * WRITE_NS * 1e-9 + SHARD_SECONDS
         seconds.append((layout.tier_seconds(tiers[tier]) * share, write))
@@ -114,7 +116,7 @@ def replay(layout, plan, seconds, workers, costs=Costs()):
 
 def speed_up(layout, plan, shard, cores):
     """Return how many times faster `solve_tier` is on so many cores, by its number of steps."""
-    tier = layout.tiers()[plan.parts[shard][0]]
+    tier = layout.tiers()[plan.shards[shard].work[0]]
     most = min(cores, layout.most_threads(tier))
     if most <= 1 or not isinstance(layout, Planes):
         return 1.0

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from luckbase import solver
-from luckbase.cluster.solve.tiers import make_plan
+from luckbase.cluster.solve.plan import make_plan
 from tests.bench.replay import Costs, longest_chain, planned_seconds, replay, speed_up
 from tests.places import ROOT
 
@@ -55,5 +55,5 @@ def test_on_a_thousand_cores_the_largest_table_is_solved_five_hundred_times_as_f
 def test_a_plan_with_boundaries_has_the_same_files_and_rows():
     for name, options in BOARDS.items():
         plan, faced = case(name, **options)[1], case(name, boundaries=True, **options)[1]
-        assert faced.names == plan.names and faced.rows == plan.rows
+        assert faced.files == plan.files and faced.rows == plan.rows
         assert faced.kept_bytes <= plan.kept_bytes

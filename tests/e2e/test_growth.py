@@ -11,7 +11,7 @@ import pytest
 from luckbase import cluster, solver
 from luckbase.cluster.answers.verify import check_files
 from luckbase.cluster.solve import tiers, worker
-from luckbase.cluster.solve.tiers import make_plan
+from luckbase.cluster.solve.plan import make_plan
 from luckbase.cluster.store.storage import Folder
 from luckbase.cluster.store.writer import read_manifest
 from luckbase.jobs.app import run
@@ -116,20 +116,20 @@ def test_two_attempts_at_one_shard_leave_the_same_bytes(at_once, tmp_path):
     plan = make_plan(layout)
     for which in range(3):
         table = tmp_path / str(which)
-        tier, part = plan.parts[3]
+        tier, part = plan.shards[3].work
         location = worker.TableLocation(table, "mark", writer="0123abcd")
         (table / "tiers").mkdir(parents=True)
         (table / "mark").touch()
         job = tiers.SolveTier(
             board=layout.game.board, location=location, shard=3, tier=tier, part=part, reads=(),
-            names=plan.files[3], keep=True,
+            names=plan.shards[3].files, keep=True,
         )  # fmt: skip
         with ThreadPoolExecutor(2) as pool:
             runs = [pool.submit(list, job.run((), {}, None, lambda: False)) for _ in range(2)]
             results = [run.result()[1] for run in runs]
         assert [content for _, content in results] == [None, None]
         receipts = [receipt for receipt, _ in results]
-        (name,) = plan.files[3]
+        (name,) = plan.shards[3].files
         assert len({one.files[name].place for one in receipts}) == 1
         assert not list(table.rglob("*.part"))
         assert files(table)[name] == files(at_once)[name]

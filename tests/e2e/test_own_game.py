@@ -94,4 +94,4 @@ def test_a_game_with_several_starts_is_solved_below_all_of_them(file, capsys):
     info = capsys.readouterr().out
     assert "Values: calm, gusty. If left out: calm." in info and "--from" not in info
     file.unlink()
-    assert [spare.state for spare in luckbase.clean()] == ["unasked"]  # not from chosen states
+    assert [spare.state for spare in luckbase.clean()] == ["unneeded"]  # not from chosen states

@@ -13,9 +13,8 @@ from luckbase.cluster.answers.table import tiers_in_memory
 from luckbase.cluster.answers.verify import verify
 from luckbase.cluster.solve import decisions, full_table, tiers, worker
 from luckbase.cluster.solve.driver import solve_table
-from luckbase.cluster.solve.full_table import make_full_plan
 from luckbase.cluster.solve.options import Options
-from luckbase.cluster.solve.tiers import BOUNDARY, make_plan
+from luckbase.cluster.solve.plan import BOUNDARY, make_plan, make_plans
 from luckbase.cluster.store import format as table_format
 from luckbase.cluster.store.format import tier_files
 from luckbase.cluster.store.manifest import DECISIONS, TIERS
@@ -83,7 +82,7 @@ def test_a_tier_above_the_bound_is_cut_on_blocks_and_one_below_is_not(monkeypatc
         monkeypatch.setattr(table_format, "FILE_ROWS", bound)
         for tier in layout.tiers():
             found, block = tier_files(layout, tier), layout.block_rows(tier)
-            ends = [file.rows for file in found]
+            ends = [(file.start, file.stop) for file in found]
             assert ends[0][0] == 0 and ends[-1][1] == layout.rows(tier)
             assert all(one[1] == next_[0] for one, next_ in pairwise(ends))
             assert all(start < stop and not start % block for start, stop in ends)
@@ -109,14 +108,14 @@ def test_threads_write_the_files_of_a_tier_at_once(in_files, small, tmp_path):
     """As a worker of a cluster does, which does not see the folder and sends all bytes."""
     layout = solver.load_layout(board())
     plan = make_plan(layout)
-    shard = next(i for i, names in enumerate(plan.files) if len(names) > 2)
+    shard = next(shard for shard in plan.shards if len(shard.files) > 2)
     location = worker.TableLocation(tmp_path / "nowhere", "no-such-file", writer="0123abcd")
     job = tiers.SolveTier(
-        board=layout.game.board, location=location, shard=shard, tier=plan.parts[shard][0],
-        part=0, reads=(), names=plan.files[shard], keep=False, threads=3,
+        board=layout.game.board, location=location, shard=shard.index, tier=shard.work[0],
+        part=0, reads=(), names=shard.files, keep=False, threads=3,
     )  # fmt: skip
     _, (receipt, content) = job.run((), {}, None, lambda: False)
-    assert receipt.sent and len(content) == len(plan.files[shard])
+    assert receipt.sent and len(content) == len(shard.files)
     there = receipt.arrived(Folder(tmp_path / "here"), content)
     for name, file in there.files.items():
         assert file.place != name
@@ -149,22 +148,6 @@ def test_one_file_that_is_lost_is_the_only_one_written_again(in_files, small, tm
     assert files(again.table) == files(in_files)
 
 
-def test_a_table_that_was_cut_otherwise_is_complete_and_grows(whole, small, tmp_path):
-    """As one is that was solved before its tiers were cut."""
-    with pytest.MonkeyPatch.context() as patch:
-        cut(patch, 1 << 24)
-        table = cluster.solve_board(board(), results=tmp_path, workers=1).table
-    make_plan.cache_clear()
-    again = cluster.solve_board(board(), results=tmp_path, workers=1)
-    assert (again.shards, again.kept) == (0, 18_816)
-    (lost, *_) = sorted((table / TIERS).glob("spins-1.whammies_1-3.whammies_2-3.whammies_3-3.*"))
-    lost.unlink()
-    mended = cluster.solve_board(board(), results=tmp_path, workers=1)
-    assert mended.shards == 1 and not lost.exists()
-    assert verify(cluster.open_table(table), 300).ok
-    assert rows_of(table) == rows_of(whole)
-
-
 def test_float64_is_read_back_from_all_files(small, tmp_path):
     exact = board(1, payoffs="float64")
     solved = cluster.solve_board(exact, results=tmp_path, workers=1)
@@ -172,17 +155,6 @@ def test_float64_is_read_back_from_all_files(small, tmp_path):
     assert (grown.read, grown.again) == (solved.states, 0)
     at_once = cluster.solve_board(board(2, payoffs="float64"), results=tmp_path / "once", workers=1)
     assert files(grown.table) == files(at_once.table)
-
-
-def test_what_is_read_back_may_have_been_cut_otherwise(small, tmp_path):
-    with pytest.MonkeyPatch.context() as patch:
-        cut(patch, 500)
-        table = cluster.solve_board(board(1, payoffs="float64"), results=tmp_path, workers=1).table
-    make_plan.cache_clear()
-    sorted((table / TIERS).glob("*.001.*.parquet"))[0].unlink()  # of this tier the others go, too
-    grown = cluster.solve_board(board(2, payoffs="float64"), results=tmp_path, workers=1)
-    assert grown.again == 0 and grown.read > 0
-    assert verify(cluster.open_table(grown.table), 500).ok
 
 
 def test_a_question_an_export_and_a_copy_read_all_files(whole, in_files, tmp_path, capsys):
@@ -244,13 +216,13 @@ def test_tiers_from_boundaries_have_the_same_bytes_also_after_a_stop(tmp_path, w
     """As the nodes of a cluster solve them, which are handed no whole tiers of other whammies; in
     float64 what is there already is read back, and a boundary has no file to be read from."""
     layout = solver.load_layout(board(2, payoffs=payoffs))
-    plan = make_full_plan(layout, workers, boundaries=True)
-    assert BOUNDARY in {part for _, part in plan.tiers.parts}
+    plans = make_plans(layout, workers, boundaries=True)
+    assert BOUNDARY in {shard.work[1] for shard in plans[0].shards}
     whole = cluster.solve_board(layout.game.board, results=tmp_path / "whole", workers=1).table
 
     def solve(**more):
         options = Options(results=tmp_path, workers=workers, **more)
-        return solve_table(full_table.FullSolve(layout, options, plan))
+        return solve_table(full_table.FullSolve(layout, options, plans))
 
     def stop(now):
         if now.shards >= 9:
@@ -259,5 +231,5 @@ def test_tiers_from_boundaries_have_the_same_bytes_also_after_a_stop(tmp_path, w
     with pytest.raises(KeyboardInterrupt):
         solve(on_progress=stop)
     solved = solve()
-    assert solved.kept > 0 and solved.shards < len(plan.files) - 9
+    assert solved.kept > 0 and solved.shards < len(plans[0].shards) - 9
     assert files(solved.table) == files(whole)

@@ -43,7 +43,7 @@ def test_a_search_by_stages(capsys, tmp_path, monkeypatch):
     assert said == found.as_json()
     assert not said["exact"] and said["states"] == 300_000
     assert said["table_bytes"] == 22 * said["states"]
-    assert said["between_bytes"] == said["states"]
+    assert said["kept_bytes"] == said["states"]
     assert said["seconds"] == pytest.approx(said["states"] * 1e-6 / 1.7, abs=0.1)
     assert not list(tmp_path.iterdir())
 
@@ -132,4 +132,4 @@ def test_stage_files_are_as_large_as_planned_where_states_are_not_found_in_runs(
     monkeypatch.setattr(StageSearch, "_up", noted)
     with pytest.raises(Stopped):
         cluster.solve_below(board, results=tmp_path, one_piece=0, workers=1)
-    assert 0.7 < planned.between_bytes / sizes[0] < 1.5
+    assert 0.7 < planned.kept_bytes / sizes[0] < 1.5

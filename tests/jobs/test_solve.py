@@ -266,7 +266,7 @@ def test_clean_lists_and_with_yes_removes(command):
     assert "goal: was 9, now 10" in out and "--yes removes it" in err and Path(old).is_dir()
     assert named not in out
     (line,) = command("clean", "--json")[1].splitlines()
-    assert json.loads(line)["state"] == "unasked" and json.loads(line)["bytes"] > 0
+    assert json.loads(line)["state"] == "unneeded" and json.loads(line)["bytes"] > 0
     _, out, err = command("clean", put(Path("c/2.toml"), pig(8)))
     assert not out and "every table of these boards is needed" in err
     code, out, err = command("clean", "--yes")

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from luckbase import solver
-from luckbase.cluster.solve.tiers import make_plan
+from luckbase.cluster.solve.plan import make_plan
 from luckbase.game import Field, FullTable, check_game
 from luckbase.solver.check import _levels
 from luckbase.solver.errors import GameError

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from luckbase import cluster, solver
 from luckbase.cluster.answers.find import why_stale
 from luckbase.cluster.answers.verify import check_files, check_residuals
-from luckbase.cluster.solve.tiers import make_plan
+from luckbase.cluster.solve.plan import make_plan
 from luckbase.cluster.store import manifest as manifests
 from luckbase.cluster.store.format import tier_files
 from luckbase.cluster.store.manifest import FileEntry, Manifest

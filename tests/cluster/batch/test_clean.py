@@ -53,7 +53,7 @@ def table_of(folder, **options):
 def test_what_the_file_said_before_goes_and_what_it_says_stays(folder):
     old = table_of(folder, goal=9)
     before = everything(folder)
-    assert clean(folder) == {"unasked": [old]} and everything(folder) == before
+    assert clean(folder) == {"unneeded": [old]} and everything(folder) == before
     (one,) = luckbase.clean(results=folder / "results")
     assert one.why == ("goal: was 9, now 10",) and one.states > 0
     assert one.bytes == sum(p.stat().st_size for p in old.rglob("*") if p.is_file())
@@ -67,9 +67,9 @@ def test_what_was_solved_with_an_option_goes_only_where_it_is_named(folder):
     put(folder / "boards/a.toml", pig(10).replace("sides = 6", "sides = 4") + "\n[x]")
     put(folder / "boards/a.toml", pig(12).replace("[rules]", "[rules]\nsides = 4"))
     found = clean(folder, yes=True)
-    assert len(found["removed"]) == 2 and found["protected"] == [named]
-    assert clean(folder, folder / "boards", yes=True) == {"protected": [named]}
-    assert clean(folder, folder / "boards/a.toml", yes=True) == {"protected": [named]}
+    assert len(found["removed"]) == 2 and found["kept"] == [named]
+    assert clean(folder, folder / "boards", yes=True) == {"kept": [named]}
+    assert clean(folder, folder / "boards/a.toml", yes=True) == {"kept": [named]}
     assert named.exists() and clean(folder, named, yes=True) == {"removed": [named]}
     assert not tables(folder)
     assert not (folder / "results/pig").exists() and (folder / "results").exists()
@@ -84,25 +84,25 @@ def test_what_was_solved_from_some_states_goes_only_where_it_is_named(tmp_path):
     assert clean(tmp_path) == {}
     for name in "ac":
         (tmp_path / f"boards/{name}.toml").unlink()
-    assert clean(tmp_path) == {"unasked": [plain], "protected": [below]}
-    assert clean(tmp_path, below) == {"unasked": [below]}
+    assert clean(tmp_path) == {"unneeded": [plain], "kept": [below]}
+    assert clean(tmp_path, below) == {"unneeded": [below]}
 
 
 def test_what_a_board_file_asks_for_stays_even_where_it_is_named(folder):
     asked = table_of(folder)
     (one,) = luckbase.clean(str(asked), results=folder / "results", yes=True)
-    assert one.state == "asked" and "a.toml needs it" in one.why[0] and asked.exists()
+    assert one.state == "needed" and "a.toml needs it" in one.why[0] and asked.exists()
 
 
 def test_a_deleted_board_asks_for_nothing_and_a_moved_one_does(folder):
     now, old = table_of(folder), table_of(folder, goal=9)
     (folder / "boards/a.toml").rename(folder / "boards/renamed.toml")
     found = clean(folder)
-    assert found["unasked"] == [old] and now not in found.get("protected", [])
+    assert found["unneeded"] == [old] and now not in found.get("kept", [])
     (folder / "boards/renamed.toml").unlink()
-    assert set(clean(folder)["unasked"]) == {now, old}
-    assert set(clean(folder, folder / "boards")["unasked"]) == {now, old}
-    assert set(clean(folder, folder / "boards/a.toml")["unasked"]) == {now, old}
+    assert set(clean(folder)["unneeded"]) == {now, old}
+    assert set(clean(folder, folder / "boards")["unneeded"]) == {now, old}
+    assert set(clean(folder, folder / "boards/a.toml")["unneeded"]) == {now, old}
     assert set(clean(folder, folder / "boards", yes=True)["removed"]) == {now, old}
 
 
@@ -123,13 +123,13 @@ def test_a_board_whose_folder_is_not_there_may_be_elsewhere(folder):
     before = everything(folder / "results")
     (folder / "boards").rename(folder / "elsewhere")
     found = luckbase.clean(results=folder / "results", yes=True)
-    assert {one.state for one in found} == {"protected"} and len(found) == 3
+    assert {one.state for one in found} == {"kept"} and len(found) == 3
     assert all("its folder is missing" in one.why[0] for one in found)
     assert everything(folder / "results") == before
-    assert len(clean(folder, folder / "boards", yes=True)["protected"]) == 3
-    assert len(clean(folder, folder / "elsewhere", yes=True)["protected"]) == 2
+    assert len(clean(folder, folder / "boards", yes=True)["kept"]) == 3
+    assert len(clean(folder, folder / "elsewhere", yes=True)["kept"]) == 2
     (folder / "elsewhere").rename(folder / "boards")
-    assert len(clean(folder)["unasked"]) == 1
+    assert len(clean(folder)["unneeded"]) == 1
 
 
 def test_a_board_in_a_folder_that_can_not_be_read_may_be_there(folder, monkeypatch):
@@ -141,15 +141,15 @@ def test_a_board_in_a_folder_that_can_not_be_read_may_be_there(folder, monkeypat
 
     with monkeypatch.context() as patch:
         patch.setattr(os, "listdir", closed)
-        assert set(clean(folder, yes=True)["protected"]) == {now, old, named}
+        assert set(clean(folder, yes=True)["kept"]) == {now, old, named}
     assert clean(folder, yes=True)["removed"] == sorted([now, old])
 
 
 def test_a_board_elsewhere_keeps_its_table_where_it_is_named(folder):
     (folder / "elsewhere").mkdir()
     (folder / "boards/a.toml").rename(folder / "elsewhere/a.toml")
-    assert table_of_elsewhere(folder) in clean(folder)["unasked"]
-    assert table_of_elsewhere(folder) not in clean(folder, folder / "elsewhere")["unasked"]
+    assert table_of_elsewhere(folder) in clean(folder)["unneeded"]
+    assert table_of_elsewhere(folder) not in clean(folder, folder / "elsewhere")["unneeded"]
 
 
 def table_of_elsewhere(folder):
@@ -161,7 +161,7 @@ def test_a_board_that_can_not_be_read_keeps_all_of_its_tables(folder):
     before = everything(folder / "results")
     put(folder / "boards/a.toml", "game = 'pig")
     found = clean(folder, yes=True)
-    assert set(found) == {"protected"} and len(found["protected"]) == 3
+    assert set(found) == {"kept"} and len(found["kept"]) == 3
     assert everything(folder / "results") == before
 
 
@@ -177,7 +177,7 @@ def test_the_tables_of_a_job_file_are_where_it_says_and_a_name_of_nothing_is_ref
     said = '[[board]]\nfile = "boards/a.toml"\n'
     job = put(folder / "job.toml", 'results = "results"\n' + said)
     (spare,) = luckbase.clean(str(job))
-    assert spare.table == table_of(folder, goal=9) and spare.state == "unasked"
+    assert spare.table == table_of(folder, goal=9) and spare.state == "unneeded"
     other = put(folder / "other.toml", 'results = "elsewhere"\n' + said)
     said_twice = f"results: job files say {folder}/elsewhere and {folder}/results; name one"
     with pytest.raises(OptionError, match=said_twice):
@@ -244,7 +244,7 @@ def test_a_removal_that_was_stopped_goes_on(folder, monkeypatch):
 
     monkeypatch.setattr(Path, "unlink", stop_at_the_manifest)
     (one,) = luckbase.clean(results=folder / "results", yes=True)
-    assert one.state == "unasked" and "cannot be removed" in one.error
+    assert one.state == "unneeded" and "cannot be removed" in one.error
     monkeypatch.undo()
     (one,) = luckbase.status(str(old), results=folder / "results")
     assert (one.state, one.states, one.bytes) == ("stale", 0, 0)
@@ -255,7 +255,7 @@ def test_a_table_that_can_not_be_read_goes_only_where_it_is_named(folder):
     old = table_of(folder, goal=9)
     path = old / "manifest.json"
     path.write_bytes(path.read_bytes()[:-9])  # the ids of its writers are still there
-    assert clean(folder, yes=True) == {"protected": [old]}
+    assert clean(folder, yes=True) == {"kept": [old]}
     assert clean(folder, old, yes=True) == {"removed": [old]} and not old.exists()
 
 
@@ -274,7 +274,7 @@ def test_a_link_in_the_place_of_a_table_is_left_alone(folder):
     old.symlink_to(there)
     before = everything(there)
     found = luckbase.clean(results=folder / "results", yes=True)
-    assert [one.state for one in found] == ["protected"] and "is a link" in found[0].why[0]
+    assert [one.state for one in found] == ["kept"] and "is a link" in found[0].why[0]
     assert everything(there) == before and old.is_symlink()
 
 
@@ -315,14 +315,14 @@ def test_in_a_store_goes_what_nobody_needs_and_nothing_else(stored):
     storage_at(old).put("notes.txt", b"mine")
     before = objects(needed)
     (one,) = luckbase.clean(results=results)
-    assert (one.table, one.state, one.why) == (old, "unasked", ("goal: was 9, now 10",))
+    assert (one.table, one.state, one.why) == (old, "unneeded", ("goal: was 9, now 10",))
     assert one.bytes == sum(objects(old).values()) - 4
     (one,) = luckbase.clean(results=results, yes=True)
     assert (one.state, one.left) == ("removed", ("notes.txt",))
     assert objects(old) == {"notes.txt": 4}
     assert objects(needed) == before and luckbase.clean(results=results, yes=True) == []
     (one,) = luckbase.clean(str(needed), results=results, yes=True)
-    assert one.state == "asked" and objects(needed) == before
+    assert one.state == "needed" and objects(needed) == before
 
 
 def test_in_a_store_nothing_goes_that_somebody_solves(stored, short):  # noqa: F811

@@ -44,7 +44,7 @@ def watched(monkeypatch):
 def put(monkeypatch):
     """The names of all that is put into a store meanwhile; no stage file is."""
     names = []
-    for does in ("put", "put_if_absent"):
+    for does in ("put", "swap"):
         real = getattr(Objects, does)
 
         def noted(storage, name, *more, real=real):

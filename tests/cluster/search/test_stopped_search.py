@@ -31,7 +31,6 @@ from luckbase.solver.search import find_stages
 from luckbase.solver.search.find_stages import BoxSearch
 from tests.cluster.search.searches import (
     OTHER,
-    SMALL,
     WIDE,
     by,
     cut_small,
@@ -176,24 +175,6 @@ def test_boxes_are_left_to_others_so_many_times_and_no_more(watched, tmp_path, m
     rows = rows_of(by(tmp_path / "stages", root, workers=1).table)
     assert rows == rows_of(search(tmp_path / "whole", root).table)
     assert {name.count(".") for name in watched.found} == {0, 1}
-
-
-@pytest.mark.parametrize("states", [SMALL, 100])
-def test_a_search_that_is_cut_another_way_keeps_the_files_of_shards_that_are_the_same(
-    states, staged, tmp_path, halfway, watched, monkeypatch, whole
-):
-    """Other files may have the names of new ones; they are replaced."""
-    there = read_manifest(Folder(halfway), halfway).files
-    cut_small(monkeypatch, states)
-    solved = by(tmp_path / "half", workers=2)
-    assert rows_of(solved.table) == rows_of(whole.table)
-    kept = len(solved.manifest.files) - len(watched.solved)
-    assert kept == len(there) if states == SMALL else kept < len(there)
-    assert {name: there[name].sha256 for name in there.keys() - set(watched.solved)
-            if name in solved.manifest.files}.items() <= {
-        name: entry.sha256 for name, entry in solved.manifest.files.items()}.items()  # fmt: skip
-    with cluster.open_table(solved.table) as opened:
-        assert check_files(opened) == [] and check_residuals(opened, None).faults == 0
 
 
 def test_a_search_killed_at_its_very_end_is_done_by_the_next_one(staged, small, watched, tmp_path):

@@ -19,9 +19,8 @@ from luckbase.cluster.answers.verify import _check_entry
 from luckbase.cluster.inputs import search_below
 from luckbase.cluster.play.advise import in_words
 from luckbase.cluster.solve import decisions
-from luckbase.cluster.solve.progress import SolvedTiers
 from luckbase.cluster.solve.ray import RayWorkers
-from luckbase.cluster.store.decisions import write_decisions
+from luckbase.cluster.store.format import write_decisions
 from luckbase.cluster.store.manifest import DECISIONS, TIERS
 from luckbase.cluster.store.storage import Folder
 from luckbase.solver import load_layout
@@ -467,7 +466,6 @@ def test_a_solve_further_solves_again_what_it_reads_and_writes_what_is_new(tmp_p
         e.place: (first.table / e.place).stat().st_mtime_ns for e in first.manifest.files.values()
     }
     second = luckbase.solve(coarse(decisions=3), results=tmp_path)
-    assert isinstance(second, SolvedTiers)
     decided = sum(entry.rows for entry in first.manifest.of_part(DECISIONS))
     assert (second.kept, second.again) == (first.states, decided)
     assert second.kept + second.states == second.rows
@@ -507,7 +505,7 @@ def test_its_plan_says_rows_and_memory_and_refuses_what_does_not_fit():
     plan = luckbase.plan(board, memory=20_000_000_000)
     assert isinstance(plan, luckbase.Planned)
     assert 8.1e10 < plan.states < 8.3e10
-    assert sum(level.states for level in plan.levels) == plan.states
+    assert sum(level.states for level in plan.groups) == plan.states
     assert plan.peak_memory < 20e9 and plan.table_bytes < 5e9
     small = luckbase.plan(board, memory=2_000_000_000)
     with pytest.raises(MemoryLimitError):

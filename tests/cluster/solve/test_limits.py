@@ -11,9 +11,9 @@ import pytest
 
 from luckbase import cluster, solver
 from luckbase.cluster.machine import DISK_RESERVE, PROCESS_BYTES, disk_of
+from luckbase.cluster.solve.plan import Plan, check_room
 from luckbase.cluster.solve.ray import RayWorkers
 from luckbase.cluster.solve.schedule import Schedule, Shard
-from luckbase.cluster.solve.tiers import Plan, check_room
 from luckbase.jobs.app import read_memory
 from luckbase.solver.errors import DiskLimitError, MemoryLimitError, SearchLimitError
 from luckbase.solver.policies.evaluate import evaluate_profile
@@ -32,7 +32,7 @@ def plan_of(memory=(1,), table=0, kept=0):
     shards = tuple(
         Shard(i, f"shard {i}", (), 1, size, bytes=table // n) for i, size in enumerate(memory)
     )
-    return Plan(shards, ("",) * n, kept)
+    return Plan(shards, kept)
 
 
 @pytest.fixture
@@ -100,8 +100,8 @@ def test_a_gigabyte_of_the_disk_stays_free_and_of_a_small_disk_a_twentieth(monke
 def test_what_is_already_there_is_not_needed_again(disk, tmp_path):
     plan = plan_of(memory=(1, 1, 1, 1), table=4000)
     disk(1000 + DISK_RESERVE)
-    check_room(plan, GB, tmp_path, "less", [2])
-    for todo in ([2, 3], None):
+    check_room(plan, GB, tmp_path, "less", plan.shards[2:3])
+    for todo in (plan.shards[2:], None):
         with pytest.raises(DiskLimitError, match="less takes less"):
             check_room(plan, GB, tmp_path, "less", todo)
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from luckbase import cluster, solver
-from luckbase.cluster.solve.tiers import make_plan
+from luckbase.cluster.solve.plan import make_plan
 from luckbase.cluster.solve.worker import Pool, writable
 from tests.e2e.test_solve import files
 from tests.places import ROOT

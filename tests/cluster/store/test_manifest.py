@@ -39,7 +39,7 @@ def file(name, part="tiers", **more):
 
 
 def read(manifest):
-    return decoded(manifest.encoded(manifest.contents), WHERE)
+    return decoded(manifest.encoded(), WHERE)
 
 
 def full():
@@ -65,13 +65,13 @@ def test_what_is_written_is_read():
 
 def forged(**change):
     """A manifest with other values, and a check that matches."""
-    form = json.loads(full().encoded(full().contents))
+    form = json.loads(full().encoded())
     del form["check"]
     return seal(form | change)
 
 
 def test_any_changed_byte_is_refused():
-    content = full().encoded(full().contents)
+    content = full().encoded()
     for at in range(len(content)):
         for change in (1, 32, 128):
             wrong = content[:at] + bytes([content[at] ^ change]) + content[at + 1 :]
@@ -89,7 +89,7 @@ NUMBERS = {
 
 @pytest.mark.parametrize("name", NUMBERS)
 def test_numbers_out_of_range_are_refused_by_name(name):
-    form = json.loads(full().encoded(full().contents))
+    form = json.loads(full().encoded())
     for value in NUMBERS[name]:
         files = [{**form["files"][0], name: value}, *form["files"][1:]]
         with pytest.raises(CorruptTableError, match=rf"files\.0\.{name}.* is not what format 5"):
@@ -98,7 +98,7 @@ def test_numbers_out_of_range_are_refused_by_name(name):
 
 @pytest.mark.parametrize("value", ["NaN", "Infinity", "1e999"])
 def test_an_error_that_is_not_finite_is_refused(value):
-    body = full().encoded(full().contents).decode().rpartition(',"check":"')[0]
+    body = full().encoded().decode().rpartition(',"check":"')[0]
     assert body.count('"error":0.0') == 3
     body = body.replace('"error":0.0', f'"error":{value}', 1)
     from luckbase.cluster.store.manifest import digest
@@ -155,7 +155,10 @@ def test_others_are_refused(name):
     """The first is of another part."""
     manifest = Manifest(HEAD)
     manifest.add(file(name))
-    with pytest.raises(CorruptTableError, match="names a file outside the table"):
+    with pytest.raises(
+        CorruptTableError,
+        match="names a file outside the table",
+    ):
         read(manifest)
 
 

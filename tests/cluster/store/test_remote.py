@@ -56,10 +56,10 @@ def lost(forward):
 
 def test_a_put_whose_answer_was_lost_has_put_it(between):
     storage, proxy = between(once := Once(lost))
-    assert storage.put_if_absent("a", b"mine")
+    assert storage.swap("a", b"mine", None)
     assert once.puts == 2  # obstore made it again, and was refused
     assert proxy.requests[-1][0] == "GET"
-    assert not storage.put_if_absent("a", b"other")
+    assert storage.swap("a", b"other", None) is None
 
 
 def test_a_put_that_was_not_answered_in_time_is_read_back(between, monkeypatch):
@@ -72,7 +72,7 @@ def test_a_put_that_was_not_answered_in_time_is_read_back(between, monkeypatch):
     monkeypatch.setattr(remote, "TIMEOUT", "1s")
     remote._store.cache_clear()
     storage, proxy = between(once := Once(slow))
-    assert storage.put_if_absent("a", b"mine")
+    assert storage.swap("a", b"mine", None)
     assert once.puts == 1
     assert proxy.requests[0][0] == "GET"  # the put was answered after that, to nobody
     remote._store.cache_clear()
@@ -80,7 +80,7 @@ def test_a_put_that_was_not_answered_in_time_is_read_back(between, monkeypatch):
 
 def test_a_put_that_was_lost_itself_is_made_again(between):
     storage, _ = between(once := Once(lambda forward: None))
-    assert storage.put_if_absent("a", b"mine")
+    assert storage.swap("a", b"mine", None)
     assert once.puts == 2
     assert storage.read("a") == b"mine"
 
@@ -94,14 +94,14 @@ def test_a_put_that_another_was_before_while_its_answer_was_lost_has_not(
         other.put("a", b"theirs")
 
     storage, _ = between(Once(overtaken))
-    assert not storage.put_if_absent("a", b"mine")
+    assert storage.swap("a", b"mine", None) is None
     assert storage.read("a") == b"theirs"
 
 
 def test_a_409_with_nothing_there_is_tried_again(between):
     again = 409, OTHER % b"ConditionalRequestConflict"
     storage, _ = between(once := Once(lambda forward: again))
-    assert storage.put_if_absent("a", b"mine")
+    assert storage.swap("a", b"mine", None)
     assert once.puts == 2
 
 
@@ -137,7 +137,7 @@ def test_a_server_that_is_away_for_a_while_is_waited_for(between, seconds):
     assert storage.read("a") == b"1"
     assert time.monotonic() - started >= seconds - 0.5
     back.join()
-    assert storage.put_if_absent("b", b"2")
+    assert storage.swap("b", b"2", None)
 
 
 def test_what_never_answered_is_given_up_soon_and_what_did_is_not(bucket, monkeypatch):
@@ -199,7 +199,7 @@ def test_a_wrong_key_and_one_that_may_only_read(bucket, monkeypatch):
     storage_at(place_of(bucket)).put("a", b"1")
     with monkeypatch.context() as patch:
         patch.setenv("AWS_SECRET_ACCESS_KEY", "wrong")
-        for ask in (lambda s: s.read("a"), lambda s: s.put_if_absent("b", b""), lambda s: s.list()):
+        for ask in (lambda s: s.read("a"), lambda s: s.swap("b", b"", None), lambda s: s.list()):
             with pytest.raises(
                 StoreError, match=r"does not take the key \(SignatureDoesNotMatch\)"
             ):
@@ -214,7 +214,7 @@ def test_a_wrong_key_and_one_that_may_only_read(bucket, monkeypatch):
         with pytest.raises(StoreError, match=f"the key may not {does} there"):
             ask()
     with pytest.raises(StoreError, match="the key may not write there"):
-        storage.put_if_absent("b", b"1")
+        storage.swap("b", b"1", None)
 
 
 @pytest.mark.parametrize(
@@ -234,7 +234,7 @@ def test_what_a_server_refuses_is_a_sentence(between, status, code, said, monkey
     monkeypatch.setitem(remote.PATIENT, "seconds", 0.0)
     remote._store.cache_clear()
     storage, _ = between(lambda method, path, forward: (status, OTHER % code))
-    puts = lambda: storage.put("a", b"1"), lambda: storage.put_if_absent("b", b"1")
+    puts = lambda: storage.put("a", b"1"), lambda: storage.swap("b", b"1", None)
     for ask in (*puts, lambda: storage.read("c"), lambda: storage.list("d")):
         with pytest.raises(StoreError, match=said) as found:
             ask()
