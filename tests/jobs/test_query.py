@@ -214,7 +214,7 @@ def test_decisions_are_searched_from_above_and_followed_from_one_state(tmp_path,
     out, err = capsys.readouterr()
     assert "from the stored decisions" in out and "(±" not in out
     assert "its chances take a little longer" in err
-    for more, games in ((["--max-states", "5"], 10_000), (["--games", "2e2"], 200)):
+    for more, games in ((["--max-states", "5"], 2_500), (["--games", "2e2"], 200)):
         assert run(["query", TINY, *state, *more, *where]) == 0
         out = capsys.readouterr().out
         assert "from games by the stored decisions" in out
