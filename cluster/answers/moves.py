@@ -393,8 +393,8 @@ def chances(
 ) -> list[Answer]:  # fmt: skip
     """Compute the payoffs of every action at canonical states (k, fields) of which only the best
     action is stored: exactly, if the stored decisions lead to at most `max_states` and `FOLLOWED`
-    states, otherwise from `GAMES` games of each action, shared by the states in proportion to `weights`; or
-    from `games` games."""
+    states, otherwise from `GAMES` games of each action, shared by the states in proportion to
+    `weights`; or from `games` games."""
     if games is None:
         with suppress(SearchLimitError):
             return follow_decisions(table, states, min(max_states, FOLLOWED), on_states)

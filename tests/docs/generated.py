@@ -108,8 +108,8 @@ def option_rows(name):
 
 SIZES = [
     *(("press-your-luck/1985-02", options) for options in (
-        {"score_unit": 500, "frontier": 2}, {"score_unit": 250, "frontier": 4}, {})),
-    ("goofspiel/points", {"cards": 13}), ("skunk/seed", {}), ("pig/rounds", {}),
+        {"score_unit": 500, "frontier": 2}, {})),
+    ("goofspiel/points", {"cards": 13}), ("skunk/seed", {}),
 ]  # fmt: skip
 """Boards and options whose sizes the README lists."""
 
