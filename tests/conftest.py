@@ -112,15 +112,15 @@ def pytest_collection_modifyitems(config, items):
         waits = HOSTS in item.nodeid or "ray_cluster" in getattr(item, "fixturenames", ())
         name = next((name for name in LONG if item.nodeid.startswith(name)), "")
         (waiting if waits else long.get(name, short)).append(item)
-    made = list[pytest.Item]()
+    created = list[pytest.Item]()
     for k in range(workers):
-        own = [*long.values()][k - 1 :: workers - 1] if k else [waiting]
-        first = [item for part in own for item in part]
-        rest = max(0, (len(items) - len(made)) // (workers - k) - len(first))
-        made += first + short[:rest]
+        values = [*long.values()][k - 1 :: workers - 1] if k else [waiting]
+        first = [item for part in values for item in part]
+        rest = max(0, (len(items) - len(created)) // (workers - k) - len(first))
+        created += first + short[:rest]
         del short[:rest]
-    assert len(made) == len(items) and not short  # none is left out
-    items[:] = made
+    assert len(created) == len(items) and not short  # none is left out
+    items[:] = created
 
 
 def pytest_collection_finish():
@@ -217,8 +217,8 @@ def client(web_results):
     """A client of a server of all of them."""
     from tests.jobs.web import serving
 
-    with serving.asking(web_results, open_tables=len(serving.GAMES)) as found:
-        yield found
+    with serving.asking(web_results, open_tables=len(serving.GAMES)) as result:
+        yield result
 
 
 @pytest.fixture(scope="session")

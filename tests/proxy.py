@@ -60,14 +60,14 @@ class Proxy:
             return answer.status, content
 
         change, path = self.change, handler.path
-        found = forward() if change is None else change(handler.command, path, forward)
-        self.requests.append((handler.command, path, len(found[1]) if found else 0))
+        result = forward() if change is None else change(handler.command, path, forward)
+        self.requests.append((handler.command, path, len(result[1]) if result else 0))
         self.parts.append((path, handler.headers.get("Range")))
-        if found is None:
+        if result is None:
             handler.close_connection = True
             handler.connection.close()
             return
-        status, content = found
+        status, content = result
         time.sleep(max(0.0, began + self.seconds - time.monotonic()))
         handler.send_response(status)
         for name, value in headers:
@@ -100,10 +100,10 @@ class WebServer:
                 file = folder / self.path.lstrip("/")
                 if not file.is_file():
                     return self._say(404, b"")
-                content, asked = file.read_bytes(), self.headers.get("Range", "")
-                if not asked or not ranges:
+                content, query = file.read_bytes(), self.headers.get("Range", "")
+                if not query or not ranges:
                     return self._say(200, content)
-                start, stop = asked.removeprefix("bytes=").split("-")
+                start, stop = query.removeprefix("bytes=").split("-")
                 if int(start) >= len(content):
                     return self._say(416, b"")
                 part = content[int(start) : int(stop) + 1]

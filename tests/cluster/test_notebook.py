@@ -66,11 +66,11 @@ def test_a_solve_shows_its_table_its_time_and_where(tmp_path):
 
 
 def test_a_table_its_status_and_its_verdict(table, results):
-    said = text_of(table._repr_html_())
-    assert "a table of pig" in said and "8,400" in said and table.identity in said
-    assert "chance to win" in said and "mine, yours, turn, player" in said and "stale" not in said
-    (one,) = luckbase.status(results=results)
-    assert text_of(one._repr_html_()).startswith(f"complete: {one.table}")
+    text = text_of(table._repr_html_())
+    assert "a table of pig" in text and "8,400" in text and table.identity in text
+    assert "chance to win" in text and "mine, yours, turn, player" in text and "stale" not in text
+    (only,) = luckbase.status(results=results)
+    assert text_of(only._repr_html_()).startswith(f"complete: {only.table}")
     verdict = table.verify(sample=20)
     assert "no fault was found" in text_of(verdict._repr_html_()) and verdict.residuals
     assert f"{verdict.residuals.worst:.2e}" in text_of(verdict._repr_html_())
@@ -81,13 +81,13 @@ def test_a_comparison_lists_the_worst(table):
         alike = table.diff(same)
     assert "no decision moved, of 7,600" in text_of(alike._repr_html_())
     with luckbase.open(PIG, in_memory=True, count="rolls") as other:
-        found = table.diff(other, worst=2)
-    text = text_of(found._repr_html_())
-    heads, cases = found.case_rows()
-    assert found.actions and cases and all(head in text for head in heads)
+        result = table.diff(other, worst=2)
+    text = text_of(result._repr_html_())
+    heads, cases = result.case_rows()
+    assert result.actions and cases and all(head in text for head in heads)
     assert all(str(cell) in text for case in cases for cell in case)
-    assert len(found.worst) == 2
-    assert all(f"{fields(one.state)} {found.amount(one.cost)}" in text for one in found.worst)
+    assert len(result.worst) == 2
+    assert all(f"{fields(each.state)} {result.amount(each.cost)}" in text for each in result.worst)
 
 
 def test_what_a_cell_prints_is_short(table, results):

@@ -89,14 +89,14 @@ def run_cell(text, names, number):
 
 def shown(value):
     """What Jupyter asks of a value, by the kind of it."""
-    found = {"text/plain": repr(value).splitlines(keepends=True)}
+    result = {"text/plain": repr(value).splitlines(keepends=True)}
     html = getattr(value, "_repr_html_", lambda: None)()
     if html is not None:
-        found["text/html"] = html.splitlines(keepends=True)
+        result["text/html"] = html.splitlines(keepends=True)
     png = getattr(value, "_repr_png_", lambda: None)()
     if png is not None:
-        found["image/png"] = base64.b64encode(png).decode()
-    return dict(sorted(found.items()))
+        result["image/png"] = base64.b64encode(png).decode()
+    return dict(sorted(result.items()))
 
 
 def made(folder):

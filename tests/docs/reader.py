@@ -37,11 +37,11 @@ class Row:
 
     def list(self, name):
         """``payoff_1``, … in turn order."""
-        found, i = [], 1
+        result, i = [], 1
         while f"{name}_{i}" in self.columns:
-            found.append(float(self.columns[f"{name}_{i}"]))
+            result.append(float(self.columns[f"{name}_{i}"]))
             i += 1
-        return found[::-1] if self.swapped else found
+        return result[::-1] if self.swapped else result
 
 
 def sha(text):
@@ -56,8 +56,8 @@ class Reader:
         where = folder / "manifest.json"
         if not where.is_file():
             raise RefusedError(f"{where}: is missing")
-        body, found, check = where.read_text(encoding="utf-8").rpartition(',"check":"')
-        if not found or check != f'{sha(body.encode())[:32]}"}}\n':
+        body, result, check = where.read_text(encoding="utf-8").rpartition(',"check":"')
+        if not result or check != f'{sha(body.encode())[:32]}"}}\n':
             raise RefusedError(f"{where}: its check does not match")
         self.head = json.loads(body + "}")
         if self.head["format"] != 5:
@@ -133,9 +133,9 @@ class Reader:
     def find(self, columns):
         """(part, row) of a state by its key; None where it is not there."""
         for part in self.parts():
-            found = self.in_tiers(columns) if part == "tiers" else self.in_search(part, columns)
-            if found is not None:
-                return part, found
+            result = self.in_tiers(columns) if part == "tiers" else self.in_search(part, columns)
+            if result is not None:
+                return part, result
         return None
 
     def in_tiers(self, columns):
@@ -170,7 +170,7 @@ class Reader:
 
     def find_by_columns(self, part, columns):
         """Every row of a part whose state columns are these: of any game, one is right."""
-        found = []
+        result = []
         for entry in self.entries(part):
             for number in range(self.groups(entry)):
                 read = self.group(entry, number)
@@ -179,8 +179,8 @@ class Reader:
                     same = pc.equal(read[name], columns[name])
                     mask = same if mask is None else pc.and_(mask, same)
                 for row in read.filter(mask).to_pylist():
-                    found.append(Row(row, self.error(part)))
-        return found
+                    result.append(Row(row, self.error(part)))
+        return result
 
     def read_all(self):
         """Check every byte of every file; how many rows there are."""
@@ -204,12 +204,12 @@ def set_of(mask):
 
 
 def pyl_canonical(rules, columns):
-    most, found = rules["rules"]["max_whammies"], dict(columns)
+    most, result = rules["rules"]["max_whammies"], dict(columns)
     total = sum(columns[f"{kind}_{i}"] for kind in ("earned", "passed") for i in (1, 2, 3))
     for i in (1, 2, 3):
         if columns[f"whammies_{i}"] + total < most:
-            found[f"whammies_{i}"] = 0
-    return {**found, "spins": total}, False
+            result[f"whammies_{i}"] = 0
+    return {**result, "spins": total}, False
 
 
 @cache
@@ -229,13 +229,13 @@ def pyl_place(rules, state):
         return None
     three = len(inside) == 3
     a, b, c = inside if three else (inside[0], None, inside[1])
-    held = [(state[f"passed_{i}"], state[f"earned_{i}"]) if i else (0, 0) for i in (a, b, c)]
+    stored = [(state[f"passed_{i}"], state[f"earned_{i}"]) if i else (0, 0) for i in (a, b, c)]
     orders = configurations(state["spins"], three)
     scores = [state[f"scores_{i}"] // unit if i else 0 for i in (a, b, c)]
     number = state["spins"]
     for w in whammies:
         number = number * (most + 1) + w
-    at = orders[tuple(x for pair in held for x in pair)]
+    at = orders[tuple(x for pair in stored for x in pair)]
     return number, ((scores[1] * n + scores[0]) * len(orders) + at) * n + scores[2]
 
 
@@ -249,26 +249,26 @@ def goofspiel_canonical(rules, columns):
     swapped = bool(theirs & apart)
     if swapped:
         mine, theirs = theirs, mine
-    found = {**columns, "mine": set_of(mine), "theirs": set_of(theirs)}
+    result = {**columns, "mine": set_of(mine), "theirs": set_of(theirs)}
     if swapped and "lead" in columns:
-        found["lead"] = -columns["lead"]
-    return found, swapped
+        result["lead"] = -columns["lead"]
+    return result, swapped
 
 
 @cache
 def patterns(size, ranks):
     """Number of each canonical pattern as its steps from below: 0 a tie, 1 mine, 2 theirs."""
 
-    def paths(mine, theirs, left):
+    def paths(mine, theirs, remaining):
         if mine == theirs == 0:
             return [()]
-        if left == 0:
+        if remaining == 0:
             return []
-        found = []
+        result = []
         for step, (x, y) in enumerate(((1, 1), (1, 0), (0, 1))):
             if mine >= x and theirs >= y:
-                found += [(step, *rest) for rest in paths(mine - x, theirs - y, left - 1)]
-        return found
+                result += [(step, *rest) for rest in paths(mine - x, theirs - y, remaining - 1)]
+        return result
 
     every = [(0,) * size]
     for ties in range(size):
@@ -369,17 +369,17 @@ def pyl_rooms(form):
 def _bits(head):
     game, rules = head["game"], head["rules"]["rules"]
     if game == "goofspiel":
-        found = [(name, rules["cards"]) for name in ("mine", "theirs", "deck")] + [("upcard", 5)]
-        return found + [("lead", 9)] * (rules["objective"] == "win")
+        result = [(name, rules["cards"]) for name in ("mine", "theirs", "deck")] + [("upcard", 5)]
+        return result + [("lead", 9)] * (rules["objective"] == "win")
     if game in ("skunk", "pig"):
         wide = rules["goal"].bit_length()
-        found = [("mine", wide), ("yours", wide), ("turn", wide), ("player", 2)]
-        return found + [("rolls", wide)] * rules["count_rolls"]
+        result = [("mine", wide), ("yours", wide), ("turn", wide), ("player", 2)]
+        return result + [("rolls", wide)] * rules["count_rolls"]
     if game == "pig-rounds":
         cut, turn = head["rules"]["solve"]["cut"].bit_length(), 2 * head["rules"]["solve"]["cut"]
-        found = [("mine", cut), ("yours", cut), ("turn", turn.bit_length())]
-        found += [("round", (rules["rounds"] + 1).bit_length()), ("player", 2)]
-        return found + [("rolls", turn.bit_length())] * rules["count_rolls"]
+        result = [("mine", cut), ("yours", cut), ("turn", turn.bit_length())]
+        result += [("round", (rules["rounds"] + 1).bit_length()), ("player", 2)]
+        return result + [("rolls", turn.bit_length())] * rules["count_rolls"]
     assert game == "jackpot"
     dice = rules["dice"]
     names = ["dice"] if dice == 1 else [f"dice_{i + 1}" for i in range(dice)]

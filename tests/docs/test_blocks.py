@@ -55,7 +55,7 @@ class Block:
 def blocks_of(page):
     """The blocks of a page that are run, each with what it should print."""
     text = page.read_text(encoding="utf-8")
-    found = []
+    result = []
     before = ""
     for match in BLOCK.finditer(text):
         comments, kind, content = match.groups()
@@ -65,11 +65,11 @@ def blocks_of(page):
                 assert written in content, f"{page.name}: {written} is not in the block"
                 content = content.replace(written, instead)
             line = text[: match.start(3)].count("\n") + 1
-            found.append(Block(kind, content, line, skipped[1] if skipped else ""))
-        elif kind == "text" and before in RUN and not found[-1].skipped:
-            found[-1].printed = content.splitlines()
+            result.append(Block(kind, content, line, skipped[1] if skipped else ""))
+        elif kind == "text" and before in RUN and not result[-1].skipped:
+            result[-1].printed = content.splitlines()
         before = kind
-    return found
+    return result
 
 
 def runs(page):
@@ -93,19 +93,19 @@ def words_of(line):
 
 def joined(text):
     """The commands of a block: lines, continued ones and here-documents as one."""
-    found = []
+    result = []
     ends = ""
     for line in text.splitlines():
         if ends:
-            found[-1] += "\n" + line
+            result[-1] += "\n" + line
             ends = "" if line == ends else ends
-        elif found and found[-1].endswith("\\"):
-            found[-1] = found[-1][:-1] + line.strip()
+        elif result and result[-1].endswith("\\"):
+            result[-1] = result[-1][:-1] + line.strip()
         elif line.strip() and not line.startswith("#"):
-            found.append(line)
+            result.append(line)
             here = re.search(r"<<\s*'?(\w+)'?", line)
             ends = here[1] if here else ""
-    return found
+    return result
 
 
 def shell(command, folder):
@@ -136,16 +136,16 @@ def run_line(line, folder):
         return shell(line, folder)
     words, out = simple
     typing = io.StringIO(typed[1].replace("\\n", "\n") if typed else "")
-    printed, said = io.StringIO(), io.StringIO()
+    printed, text = io.StringIO(), io.StringIO()
     with (
         mock.patch("sys.stdin", typing),
         contextlib.redirect_stdout(printed),
-        contextlib.redirect_stderr(said if out else printed),
+        contextlib.redirect_stderr(text if out else printed),
     ):
         code = run(words)
     if out:
         (folder / out).write_text(printed.getvalue())
-        return code, said.getvalue()
+        return code, text.getvalue()
     return code, printed.getvalue()
 
 
@@ -159,7 +159,7 @@ def missing(shown, printed):
     there = iter([flat(line) for line in printed.splitlines()])
     for line in filter(lambda line: line.strip("─"), map(flat, shown)):
         pattern = ".*".join(map(re.escape, line.split("…")))
-        if line != "…" and not any(re.fullmatch(pattern, found) for found in there):
+        if line != "…" and not any(re.fullmatch(pattern, result) for result in there):
             return line
     return ""
 
@@ -177,9 +177,9 @@ def run_block(block, where, folder, names):
     printed = ""
     for line in joined(block.text):
         wanted = re.search(r"# exit (\d+)", line)
-        code, said = run_line(line, folder)
-        assert code == (int(wanted[1]) if wanted else 0), f"{where}: {line}\n{said}"
-        printed += said
+        code, text = run_line(line, folder)
+        assert code == (int(wanted[1]) if wanted else 0), f"{where}: {line}\n{text}"
+        printed += text
     return printed
 
 

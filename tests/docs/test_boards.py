@@ -63,7 +63,7 @@ def test_every_option_of_a_game_is_in_its_table(game):
 
 def games():
     """Each game on all of our boards that it takes, and where states count the rolls."""
-    found = {game: [] for game in MODELS}
+    result = {game: [] for game in MODELS}
     for board in BOARDS:
         others = [
             {},
@@ -71,12 +71,12 @@ def games():
         ]
         for other in others:
             try:
-                found[board.game].append(
+                result[board.game].append(
                     solver.load_game(solver.load_board(board.source.file, **other))
                 )
             except LuckbaseError:
                 assert board.name.endswith("-double"), board.name
-    return found
+    return result
 
 
 GAMES = games()
@@ -87,12 +87,12 @@ def test_every_field_option_and_chart_of_a_game_has_its_text(game):
     title, about = registry.described(game)
     assert title != game
     texts = {}
-    for found in GAMES[game]:
+    for result in GAMES[game]:
         texts |= {
-            option: field.description for option, (_, field) in options_of(found.board).items()
+            option: field.description for option, (_, field) in options_of(result.board).items()
         }
-        texts |= {field.name: field.help for field in found.fields}
-        charts = found.get(Charts)
+        texts |= {field.name: field.help for field in result.fields}
+        charts = result.get(Charts)
         texts |= {kind.name: kind.reading for kind in charts.kinds} if charts else {}
     for name, text in texts.items():
         assert text and re.fullmatch(r"[A-Z(].{10,170}\.", text), (name, text)
@@ -101,10 +101,10 @@ def test_every_field_option_and_chart_of_a_game_has_its_text(game):
 
 @pytest.mark.parametrize("game", MODELS)
 def test_the_examples_of_the_fields_are_a_state(game):
-    for found in GAMES[game]:
-        words = {field.name: field.sample for field in found.fields}
-        said = found.describe(found.parse(words))
-        assert all(words.values()) and said.keys() == words.keys(), words
+    for result in GAMES[game]:
+        words = {field.name: field.sample for field in result.fields}
+        text = result.describe(result.parse(words))
+        assert all(words.values()) and text.keys() == words.keys(), words
 
 
 def test_every_board_begins_with_a_sentence():

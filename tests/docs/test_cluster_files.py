@@ -54,11 +54,11 @@ def test_the_rayjob_has_the_form_that_kuberay_publishes_and_a_slip_does_not():
 
 
 def test_the_file_of_ray_up_has_the_form_that_ray_brings_and_a_slip_does_not():
-    said = ray_up()
-    jsonschema.validate(said, RAY_UP)
-    assert said["head_node_type"] in said["available_node_types"]
+    text = ray_up()
+    jsonschema.validate(text, RAY_UP)
+    assert text["head_node_type"] in text["available_node_types"]
     with pytest.raises(jsonschema.ValidationError):
-        jsonschema.validate({**said, "max_worker": 4}, RAY_UP)
+        jsonschema.validate({**text, "max_worker": 4}, RAY_UP)
 
 
 def test_both_take_a_token_and_the_image_of_this_version():

@@ -25,16 +25,16 @@ def test_the_notebook_prints_and_shows_what_it_says(kept, tmp_path):
     for old, new in zip(kept["cells"], now["cells"], strict=True):
         if "pandas" in "".join(new["source"]):
             continue
-        for was, found in zip(old.get("outputs", []), new.get("outputs", []), strict=True):
-            data = found.get("data", {})
+        for was, result in zip(old.get("outputs", []), new.get("outputs", []), strict=True):
+            data = result.get("data", {})
             assert set(was.get("data", {})) == set(data), new["source"]
-            assert was.get("text") == found.get("text")
+            assert was.get("text") == result.get("text")
             for kind in data if set(data) == {"text/plain"} else {"text/html"} & set(data):
                 assert was["data"][kind] == data[kind], (
                     "the notebook is stale: python -m tests.docs.notebook"
                 )
             if "image/png" in data:
-                old_png, new_png = (base64.b64decode(o["data"]["image/png"]) for o in (was, found))
+                old_png, new_png = (base64.b64decode(o["data"]["image/png"]) for o in (was, result))
                 assert old_png[:24] == new_png[:24]  # a PNG of the same size
     assert (tmp_path / "docs/how-to/report.html").is_file()
 

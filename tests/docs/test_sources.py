@@ -15,11 +15,11 @@ HERE = Path(__file__)
 
 def texts():
     """Every text that we wrote."""
-    found = [ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md")]
+    result = [ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md")]
     for folder in ("solver", "cluster", "jobs", "luckbase", "tests", "boards", "docs", "results"):
         for ending in ("py", "toml", "md"):
-            found += (ROOT / folder).rglob(f"*.{ending}")
-    return [path for path in found if path.is_file() and path != HERE]
+            result += (ROOT / folder).rglob(f"*.{ending}")
+    return [path for path in result if path.is_file() and path != HERE]
 
 
 def anchors(page):

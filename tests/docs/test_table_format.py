@@ -49,7 +49,7 @@ def solved(board, results, words):
 @pytest.fixture(scope="module")
 def tables(tmp_path_factory):
     """A table of every kind, each under a results folder of its own; Goofspiel's in parts."""
-    found = {}
+    result = {}
     with pytest.MonkeyPatch.context() as patched:
         layout.layer_of.cache_clear()
         patched.setattr("luckbase.solver.game.game._loaded", deque())
@@ -57,35 +57,35 @@ def tables(tmp_path_factory):
         for board, solves in SOLVES.items():
             results = tmp_path_factory.mktemp("results")
             for words in solves:
-                found[board] = solved(board, results, words)
+                result[board] = solved(board, results, words)
         layout.layer_of.cache_clear()
     hands = ["--from", "mine=1,4,5", "theirs=2,3,4", "deck=1,2,5", "lead=2", "--set", "cards=5"]
-    found["a_search"] = solved("goofspiel/win", tmp_path_factory.mktemp("results"), hands)
-    yield found
+    result["a_search"] = solved("goofspiel/win", tmp_path_factory.mktemp("results"), hands)
+    yield result
 
 
 def words_of(head, row):
     """A row's state as a person asks about it."""
-    said = {}
+    message = {}
     names = [name for name, _ in key_fields(head)]
     for name, value in row.items():
         field = name.rpartition("_")[0] if name[-1].isdigit() else name
         if name not in names or (field in ("upcard", "dice") and not value):
             continue
         text = str(value).replace(" ", ",")
-        said[field] = f"{said[field]},{text}" if field in said else text
-    return [f"{name}={text}" for name, text in said.items()]
+        message[field] = f"{message[field]},{text}" if field in message else text
+    return [f"{name}={text}" for name, text in message.items()]
 
 
 def drawn(reader, part, count):
     """Rows of a part, some of each of several files."""
-    found = []
+    result = []
     entries = [entry for entry in reader.entries(part) if entry["rows"]]
     for entry in random.sample(entries, min(4, len(entries))):
         read = reader.group(entry, random.randrange(reader.groups(entry)))
-        for at in random.sample(range(len(read)), min(count, len(read))):
-            found += read.slice(at, 1).to_pylist()
-    return found
+        for index in random.sample(range(len(read)), min(count, len(read))):
+            result += read.slice(index, 1).to_pylist()
+    return result
 
 
 @pytest.mark.parametrize("name", [*SOLVES, "a_search"])
@@ -102,44 +102,44 @@ def test_the_reader_finds_every_row_by_its_key_and_by_its_columns(tables, name):
             if i % 12:
                 continue
             wanted = [k for k in row if k not in ("key", "best", "to_act", "margin", "status")]
-            (found,) = reader.find_by_columns(part, {k: row[k] for k in wanted})
-            assert found.columns == row
+            (result,) = reader.find_by_columns(part, {k: row[k] for k in wanted})
+            assert result.columns == row
 
 
 @pytest.mark.parametrize("name", [*SOLVES, "a_search"])
 def test_the_reader_answers_as_query_does(tables, name, capsys):
     random.seed(name)
     reader = Reader(tables[name])
-    asked = 0
+    query = 0
     for part in reader.parts():
         for row in drawn(reader, part, 2 if part == "tiers" and len(reader.files) > 2 else 8):
-            found = reader.find(row)
-            assert found is not None
+            result = reader.find(row)
+            assert result is not None
             capsys.readouterr()
             words = words_of(reader.head, row)
             assert run(["query", str(tables[name]), *words, "--json"]) == 0
-            said = json.loads(capsys.readouterr().out)
-            asked += 1
+            text = json.loads(capsys.readouterr().out)
+            query += 1
             if row["to_act"] == 0 and row.get("upcard"):  # both bid at once: query solves it again
-                assert said["value"] == pytest.approx(found[1].list("payoff"), abs=1e-12)
+                assert text["value"] == pytest.approx(result[1].list("payoff"), abs=1e-12)
                 continue
-            assert said["value"] == found[1].list("payoff"), words
-            assert said["to_act"] == (found[1].columns["to_act"] or None)
-            assert said["best"] == found[1].columns["best"]
-            assert said["error"] == found[1].error
-            if found[1].columns.get("margin") is not None:
-                assert said["margin"] == pytest.approx(found[1].columns["margin"], abs=1e-6)
-    assert asked >= 3
+            assert text["value"] == result[1].list("payoff"), words
+            assert text["to_act"] == (result[1].columns["to_act"] or None)
+            assert text["best"] == result[1].columns["best"]
+            assert text["error"] == result[1].error
+            if result[1].columns.get("margin") is not None:
+                assert text["margin"] == pytest.approx(result[1].columns["margin"], abs=1e-6)
+    assert query >= 3
 
 
 def test_the_swap_of_a_goofspiel_state_has_the_payoffs_exchanged(tables):
     reader = Reader(tables["goofspiel/points"])
     state = {"mine": "2 3 6", "theirs": "1 4 5", "deck": "1 2 6"}
     swap = {**state, "mine": state["theirs"], "theirs": state["mine"]}
-    (one, two) = (reader.find(each) for each in (state, swap))
-    assert one is not None and two is not None
-    assert one[1].swapped and not two[1].swapped
-    assert one[1].list("payoff") == two[1].list("payoff")[::-1] != [0, 0]
+    (first, second) = (reader.find(each) for each in (state, swap))
+    assert first is not None and second is not None
+    assert first[1].swapped and not second[1].swapped
+    assert first[1].list("payoff") == second[1].list("payoff")[::-1] != [0, 0]
 
 
 def test_what_is_not_there_is_not_answered(tables):
@@ -159,15 +159,15 @@ def test_a_changed_byte_is_refused(tables, name, tmp_path):
     files = sorted(copy.rglob("*.parquet"))
     ours = [copy / "manifest.json"]
     for path in random.sample(files, min(len(files), 12)) + ours:
-        whole = path.read_bytes()
-        for at in random.sample(range(len(whole)), 4):
-            path.write_bytes(whole[:at] + bytes([whole[at] ^ 32]) + whole[at + 1 :])
+        full = path.read_bytes()
+        for index in random.sample(range(len(full)), 4):
+            path.write_bytes(full[:index] + bytes([full[index] ^ 32]) + full[index + 1 :])
             with pytest.raises((RefusedError, ValueError)):
                 Reader(copy).read_all()
-        path.write_bytes(whole[:-1])
+        path.write_bytes(full[:-1])
         with pytest.raises((RefusedError, ValueError)):
             Reader(copy).read_all()
-        path.write_bytes(whole)
+        path.write_bytes(full)
     Reader(copy).read_all()
 
 

@@ -10,16 +10,16 @@ PAGE = ROOT / "docs/how-to/troubleshooting.md"
 
 def said():
     """Every text of the product's code, pieces of one sentence joined."""
-    found = []
+    result = []
     for folder in ("solver", "cluster", "jobs"):
         for path in (ROOT / folder).rglob("*.py"):
             for node in ast.walk(parsed(path)):
                 if isinstance(node, ast.JoinedStr):
                     parts = [p.value if isinstance(p, ast.Constant) else "…" for p in node.values]
-                    found.append("".join(map(str, parts)))
+                    result.append("".join(map(str, parts)))
                 elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-                    found.append(node.value)
-    return "\n".join(found)
+                    result.append(node.value)
+    return "\n".join(result)
 
 
 def test_every_sentence_of_the_page_stands_in_the_code():

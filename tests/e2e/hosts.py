@@ -87,9 +87,9 @@ class Hosts:
         children = Path(f"/proc/{init.pid}/task/{init.pid}/children")
         mine = os.readlink("/proc/self/ns/net")
         for _ in range(3000):
-            found = children.read_text().split()
-            if found and os.readlink(f"/proc/{found[0]}/ns/net") != mine:
-                self.pids[name] = int(found[0])
+            result = children.read_text().split()
+            if result and os.readlink(f"/proc/{result[0]}/ns/net") != mine:
+                self.pids[name] = int(result[0])
                 return
             time.sleep(0.02)
         raise RuntimeError(f"{name}: its namespaces did not come up")
@@ -184,10 +184,10 @@ class Hosts:
             "PATH": f"{Path(sys.executable).parent}:/usr/sbin:/usr/bin:/sbin:/bin",
             "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1", **RAY, **self.env, **self.envs[name],
         }  # fmt: skip
-        said = [f"{key}={value}" for key, value in env.items() if value]
+        text = [f"{key}={value}" for key, value in env.items() if value]
         inside = ["-t", str(self.pids[name]), "-n", "-m", "-p", "-u", f"--wd={self.folder}"]
         core = ["taskset", "-c", str(self.cores[name])] if name in self.cores else []
-        return ["nsenter", *inside, "--", *core, "env", "-i", *said, *command]
+        return ["nsenter", *inside, "--", *core, "env", "-i", *text, *command]
 
     def run(self, name, command, timeout=600):
         """A command on a host, to its end."""
@@ -217,14 +217,14 @@ class Hosts:
     def processes(self, name):
         """What runs on a host, by this machine's numbers."""
         own = os.readlink(f"/proc/{self.pids[name]}/ns/pid")
-        found = []
+        result = []
         for path in Path("/proc").glob("[0-9]*"):
             try:
                 if os.readlink(path / "ns/pid") == own:
-                    found.append(int(path.name))
+                    result.append(int(path.name))
             except OSError:
                 continue
-        return found
+        return result
 
     # --- faults ------------------------------------------------------------------------------
 
@@ -263,8 +263,8 @@ def cluster(folder, nodes=("node1", "node2"), *, compiled=False, **how):
     try:
         hosts.add("head", compiled=True)
         plain = {name: {"compiled": compiled} for name in nodes}
-        made = nodes if isinstance(nodes, Mapping) else plain
-        for name, each in made.items():
+        created = nodes if isinstance(nodes, Mapping) else plain
+        for name, each in created.items():
             hosts.make(name, **each)
         with ThreadPoolExecutor() as pool:  # they mostly wait for the head
             list(pool.map(lambda name: hosts.ray(name, 1), nodes))

@@ -25,8 +25,8 @@ pytestmark = pytest.mark.skipif(bool(missing()), reason=missing())
 def blocks(heading):
     """The blocks of commands below a heading of the page, but the installation."""
     part = PAGE.read_text().split(f"\n## {heading}\n")[1].split("\n## ")[0]
-    found = re.findall(r"^```sh\n(.*?)^```$", part, re.MULTILINE | re.DOTALL)
-    return [block for block in found if "pip install" not in block]
+    result = re.findall(r"^```sh\n(.*?)^```$", part, re.MULTILINE | re.DOTALL)
+    return [block for block in result if "pip install" not in block]
 
 
 def test_the_settings_of_the_page_are_those_of_the_tests():
@@ -37,16 +37,18 @@ def test_the_settings_of_the_page_are_those_of_the_tests():
 @pytest.fixture
 def hosts(on_disk):
     """Three hosts that share a home folder, in which `boards` lies; Ray is not started."""
-    made = Hosts(on_disk)
+    created = Hosts(on_disk)
     try:
         home = on_disk / "home"
         home.mkdir()
         (home / "boards").symlink_to(ROOT / "boards")
         for name in ("head", "node1", "node2"):
-            made.make(name, env={"HOME": str(home), "RAY_AUTH_MODE": "", "RAY_AUTH_TOKEN_PATH": ""})
-        yield made
+            created.make(
+                name, env={"HOME": str(home), "RAY_AUTH_MODE": "", "RAY_AUTH_TOKEN_PATH": ""}
+            )
+        yield created
     finally:
-        made.down()
+        created.down()
 
 
 def script(hosts, name, *texts, timeout=600):
@@ -63,8 +65,8 @@ def test_by_hand(hosts, table_of):
     script(hosts, "head", settings, head)
     script(hosts, "node1", settings, other)
     script(hosts, "node2", settings, other)
-    said = script(hosts, "head", settings, solve)
-    assert "complete" in said
+    text = script(hosts, "head", settings, solve)
+    assert "complete" in text
     clean = table_of(ROOT / f"boards/{DENSE[0]}.toml", **DENSE[1])
     assert digests(hosts.folder / "home/results") == digests(clean)
     for name in ("node1", "node2", "head"):
@@ -88,8 +90,8 @@ def test_in_one_command(on_disk, table_of):
         script(
             hosts, "head", start.replace("--include-dashboard=false", '--dashboard-host="$FIRST"')
         )
-        said = script(hosts, "head", job)
-        assert "succeeded" in said and "42.9 million states" in said
+        text = script(hosts, "head", job)
+        assert "succeeded" in text and "42.9 million states" in text
         (home / ".ray/auth_token").write_text("f" * 48)
         with pytest.raises(AssertionError, match="Invalid authentication token"):
             script(hosts, "head", job)

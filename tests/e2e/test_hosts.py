@@ -67,8 +67,10 @@ def clean(table_of, tmp_path_factory):
         game = solver.load_game(solver.load_board(path, **board[1]))
         words = dict(word.split("=") for word in root.split())
         results = tmp_path_factory.mktemp("clean")
-        made = solving.solve_below(game.board, game.parse(words)[None], results=results, workers=1)
-        return digests(made.table)
+        created = solving.solve_below(
+            game.board, game.parse(words)[None], results=results, workers=1
+        )
+        return digests(created.table)
 
     return of
 
@@ -132,9 +134,9 @@ class Solve:
     def end(self, timeout=HANGS):
         """Wait until it is done; returns what it said."""
         code = self.process.wait(timeout)
-        said = self.log.read_text()
-        assert code == 0, said
-        return said
+        text = self.log.read_text()
+        assert code == 0, text
+        return text
 
     def signal(self, number):
         """Send the driver a signal."""
@@ -215,8 +217,8 @@ def test_a_host_is_lost_one_joins_some_are_left_out_and_a_killed_driver_goes_on_
     with cluster(tmp_path / "hosts", nodes, env=SHORTER) as hosts:
         refused = Solve(hosts, SMALL)
         assert refused.process.wait(HANGS) == 2
-        said = "node test-lacking (10.78.0.4) has pyarrow 1.0.0, not"
-        assert said in refused.log.read_text() and not digests(hosts.shared)
+        message = "node test-lacking (10.78.0.4) has pyarrow 1.0.0, not"
+        assert message in refused.log.read_text() and not digests(hosts.shared)
         hosts.kill("lacking")
         time.sleep(15)  # until the head knows
         solve = Solve(hosts, MIDDLE, slowly=True)
@@ -240,8 +242,8 @@ def test_a_host_is_lost_one_joins_some_are_left_out_and_a_killed_driver_goes_on_
         Solve(hosts, MIDDLE, on="joins").end()
         assert digests(hosts.shared) == clean(MIDDLE)
         there = {path: then for path, then in before.items() if path.exists()}
-        anew = [path for path, then in there.items() if path.stat().st_mtime_ns != then]
-        assert len(anew) <= 1 < len(there)  # one may lie there that the manifest did not name yet
+        again = [path for path, then in there.items() if path.stat().st_mtime_ns != then]
+        assert len(again) <= 1 < len(there)  # one may lie there that the manifest did not name yet
         assert not any([*(hosts.folder / name / "disk").rglob("*.parquet")] for name in alone)
         hosts.make("stranger", env={"RAY_AUTH_TOKEN_PATH": "/nowhere/token"}, compiled=True)
         refused = Solve(hosts, SMALL, on="stranger")
@@ -274,10 +276,10 @@ def search_by_stages(hosts, results, lost, table):
     alone = [sys.executable, "-c", SEARCH_BY_STAGES, words[0], str(table), "", *words[3:]]
     done = subprocess.run(alone, capture_output=True, text=True, cwd=ROOT)
     assert done.returncode == 0, done.stderr
-    said = log.read_text()
-    assert done.stdout.splitlines()[-1] in said
+    text = log.read_text()
+    assert done.stdout.splitlines()[-1] in text
     assert not any(map(hosts.stage_files, names))
-    return said
+    return text
 
 
 # --- slow ---------------------------------------------------------------------------------------
@@ -298,8 +300,8 @@ def test_disks_of_their_own_a_killed_host_and_one_that_joins(tmp_path, clean):
         solve.hurry()
         solve.end()
         assert digests(hosts.disk("head")) == clean(MIDDLE)
-        said = notes(hosts)
-        assert "node test-node3 (10.78.0.4) has joined" in said
+        text = notes(hosts)
+        assert "node test-node3 (10.78.0.4) has joined" in text
         assert not list(hosts.disk("node2").rglob("*.parquet"))
         solve.clear()
         searched = Solve(hosts, SEARCHED, "--from", *ROOT_STATE.split())
@@ -310,10 +312,10 @@ def test_disks_of_their_own_a_killed_host_and_one_that_joins(tmp_path, clean):
         solve.until(5)
         solve.kill()
         there = len(digests(hosts.disk("head")))
-        said = json.loads(Solve(hosts, LAYERS, "--json").end().splitlines()[-1])
+        text = json.loads(Solve(hosts, LAYERS, "--json").end().splitlines()[-1])
         assert digests(hosts.disk("head")) == clean(LAYERS)
         # What others still need is read back, on hosts that do not see the folder as well.
-        assert there < len(clean(LAYERS)) and said["read_back"] > 0 and said["solved_again"] == 0
+        assert there < len(clean(LAYERS)) and text["read_back"] > 0 and text["solved_again"] == 0
         assert not list(hosts.disk("head").rglob("*.arrow"))
 
 
@@ -411,9 +413,9 @@ def test_a_lost_head_and_everything_started_again(tmp_path, clean):
         solve.until(10)
         hosts.kill("head")
         code = solve.process.wait(240)
-        said = solve.log.read_text()
-        assert code == 1, said
-        assert "the same command goes on" in said, said
+        text = solve.log.read_text()
+        assert code == 1, text
+        assert "the same command goes on" in text, text
         for name in ("node1", "node2"):
             hosts.kill(name)
         hosts.add("head")
@@ -436,8 +438,8 @@ def test_a_driver_that_was_suspended_goes_on_or_says_how_to(tmp_path, clean):
         hosts.link("node1", "up")
         hosts.stop("node1", go_on=True)
         code = solve.process.wait(180)
-        said = solve.log.read_text()
-        assert code == 0 or "the same command goes on" in said, said
+        text = solve.log.read_text()
+        assert code == 0 or "the same command goes on" in text, text
         hosts.kill("node1")
         hosts.add("node1", compiled=True)
         Solve(hosts, on="node1").end()

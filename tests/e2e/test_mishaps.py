@@ -72,8 +72,8 @@ def test_a_table_answers_until_force_is_done_and_the_same_command_resumes(tmp_pa
 
 
 def test_a_lost_file_of_a_search_is_not_said_to_be_solved_by_another_solve(tmp_path, capsys):
-    found = below(tmp_path, A)
-    (found.table / next(iter(found.manifest.files.values())).place).unlink()
+    result = below(tmp_path, A)
+    (result.table / next(iter(result.manifest.files.values())).place).unlink()
     words = [str(TINY), "--set", "frontier=1", "--results", str(tmp_path)]
     assert run(["solve", *words]) == 0
     assert "solved again: " not in capsys.readouterr().err

@@ -56,12 +56,12 @@ class Tracer:
         return self.things.setdefault(path.stat().st_ino, Thing(path.is_dir()))
 
     def now(self, folder):
-        return {one.name: self.thing(one) for one in folder.iterdir()}
+        return {each.name: self.thing(each) for each in folder.iterdir()}
 
     def look(self):
         """Forget what is gone: its number may come again."""
         there = {path.stat().st_ino for path in [self.root, *self.root.rglob("*")]}
-        self.things = {number: one for number, one in self.things.items() if number in there}
+        self.things = {number: each for number, each in self.things.items() if number in there}
 
     # --- what may be left ---------------------------------------------------------------------
 
@@ -151,15 +151,17 @@ def goes_on(disk, killed, results, solve):
         else:
             (results / name).write_bytes(content)
     for head in results.glob("*/*/*/manifest.json"):
-        said = status_of(head.parent)
-        assert said.state in ("complete", "partial"), said.why
-        if said.states:
+        text = status_of(head.parent)
+        assert text.state in ("complete", "partial"), text.why
+        if text.states:
             with cluster.open_table(head.parent) as table:
-                faults = [one for one in check_files(table) if "is not in the manifest" not in one]
+                faults = [
+                    each for each in check_files(table) if "is not in the manifest" not in each
+                ]
                 assert not faults
     again = solve(results)
     assert not killed or not again.damaged
-    assert all("/shards/" in one for one in again.damaged)
+    assert all("/shards/" in each for each in again.damaged)
     return again
 
 
@@ -167,7 +169,7 @@ def cut_at_every_step(solve, folder, most):
     """Solve, and go on from what a cut may leave, wherever; from `most` of these where there are
     more, drawn at random. Returns how many steps there were."""
     with traced(folder / "traced") as tracer:
-        whole = bytes_of(solve(folder / "traced").table)
+        complete = bytes_of(solve(folder / "traced").table)
     cut, tracer.disks = list(tracer.disks.values()), {}
     tracer.note()
     done = list(tracer.disks.values())
@@ -177,7 +179,7 @@ def cut_at_every_step(solve, folder, most):
         patch.setattr(os, "fsync", lambda handle: None)  # of what goes on from there
         for k, (disk, killed) in enumerate([*done, *(cut[i] for i in drawn)]):
             again = goes_on(disk, killed, folder / str(k), solve)
-            assert bytes_of(again.table) == whole and again.manifest.complete
+            assert bytes_of(again.table) == complete and again.manifest.complete
             assert k >= len(done) or again.shards == 0, "a solve that said it was done was not"
     return tracer.steps
 

@@ -260,8 +260,8 @@ def look_at_ray(results):
                 tokens.add((oct(path.stat().st_mode), oct(path.parent.stat().st_mode)))
         for process in processes() - others:
             with suppress(OSError):
-                said = Path(f"/proc/{process}/cmdline").read_text().replace("\0", " ")
-                seen[process] = said
+                text = Path(f"/proc/{process}/cmdline").read_text().replace("\0", " ")
+                seen[process] = text
                 nice.add(
                     int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[16])
                 )
@@ -280,8 +280,8 @@ def look_at_ray(results):
         assert time.monotonic() < until, "Ray outlives the solve"
         time.sleep(0.1)
     opened = set().union(*heard) - before
-    words = [said.split("--")[0] for said in seen.values()]
-    assert any("raylet" in said for said in words) and nice == {os.nice(0)}
+    words = [text.split("--")[0] for text in seen.values()]
+    assert any("raylet" in text for text in words) and nice == {os.nice(0)}
     assert len(opened) >= 4, "Ray was not heard at all"
     away = [place for place in opened if not place.startswith(("127.", "::1 "))]
     assert not away
@@ -289,7 +289,7 @@ def look_at_ray(results):
 
 def listening():
     """Addresses and ports at which this process and its own listen: ``127.0.0.1 6379``."""
-    found, mine = set(), sockets()
+    result, mine = set(), sockets()
     for name, size in (("tcp", 8), ("tcp6", 32)):
         lines = Path(f"/proc/net/{name}").read_text().splitlines()[1:]
         for words in (line.split() for line in lines):
@@ -300,8 +300,8 @@ def listening():
             order = b"".join(raw[i : i + 4][::-1] for i in range(0, size // 2, 4))
             address = ipaddress.ip_address(order)
             mapped = getattr(address, "ipv4_mapped", None)
-            found.add(f"{mapped or address} {int(port, 16)}")
-    return found
+            result.add(f"{mapped or address} {int(port, 16)}")
+    return result
 
 
 def processes():
@@ -309,8 +309,8 @@ def processes():
     parents = {}
     for path in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
-            said = (path / "stat").read_text()
-            parents[int(path.name)] = int(said.rpartition(")")[2].split()[1])
+            text = (path / "stat").read_text()
+            parents[int(path.name)] = int(text.rpartition(")")[2].split()[1])
     own = {os.getpid()}
     while more := {child for child, parent in parents.items() if parent in own} - own:
         own |= more
@@ -319,10 +319,10 @@ def processes():
 
 def sockets():
     """The sockets of this process and of all that it has started, by their inodes."""
-    found = set()
+    result = set()
     for process in processes():
         with suppress(OSError):
             for handle in os.listdir(f"/proc/{process}/fd"):
                 with suppress(OSError):
-                    found.add(os.readlink(f"/proc/{process}/fd/{handle}"))
-    return {name[len("socket:[") : -1] for name in found if name.startswith("socket:[")}
+                    result.add(os.readlink(f"/proc/{process}/fd/{handle}"))
+    return {name[len("socket:[") : -1] for name in result if name.startswith("socket:[")}

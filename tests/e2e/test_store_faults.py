@@ -53,11 +53,11 @@ def own(tmp_path, monkeypatch):
 
 def once(happens):
     """Does it in the middle of a solve, once."""
-    left = [happens]
+    remaining = [happens]
 
     def progress(now):
-        if now.shards and left:
-            left.pop()()
+        if now.shards and remaining:
+            remaining.pop()()
 
     return progress
 
@@ -101,9 +101,9 @@ def small(tmp_path, monkeypatch):
     """A server on a disk of its own, and where that is."""
     disk = tmp_path / "disk"
     disk.mkdir()
-    made = ["mount", "-t", "tmpfs", "-o", "size=100m", "tmpfs", str(disk)]
+    created = ["mount", "-t", "tmpfs", "-o", "size=100m", "tmpfs", str(disk)]
     try:
-        subprocess.run(made, check=True, capture_output=True)
+        subprocess.run(created, check=True, capture_output=True)
     except (OSError, subprocess.CalledProcessError):
         pytest.skip("a small disk is a tmpfs, which takes root and the right to mount")
     server = Seaweed(disk / "server")
@@ -135,9 +135,9 @@ def test_a_store_whose_disk_is_full_is_a_sentence_and_the_same_goes_on(
         remote._store.cache_clear()
         assert run([*command, "--workers", "1"]) == 2
     remote._store.cache_clear()
-    said = capfd.readouterr().err
-    assert "has answered 500 for a while, as many do that are full: make room there" in said
-    assert "Traceback" not in said
+    text = capfd.readouterr().err
+    assert "has answered 500 for a while, as many do that are full: make room there" in text
+    assert "Traceback" not in text
     server.kill()  # where its own database met the end of the disk, it takes nothing until it ends
     resize(disk, 100 << 20)
     server.start()
@@ -149,13 +149,13 @@ def _faketime():
     """The library that changes the clock of a process; "" where it does not work here."""
     spec = importlib.util.find_spec("libfaketime")
     below = Path(spec.origin).parent if spec and spec.origin else Path("/nowhere")
-    for found in [*below.rglob("libfaketime.so.1"), *Path("/usr/lib").rglob("libfaketime.so.1")]:
+    for result in [*below.rglob("libfaketime.so.1"), *Path("/usr/lib").rglob("libfaketime.so.1")]:
         tried = subprocess.run(
             [sys.executable, "-c", "import time; print(time.time())"], capture_output=True,
-            env={**os.environ, "LD_PRELOAD": str(found), "FAKETIME": "-3600"}, text=True,
+            env={**os.environ, "LD_PRELOAD": str(result), "FAKETIME": "-3600"}, text=True,
         )  # fmt: skip
         if not tried.returncode and time.time() - float(tried.stdout) > 3000:
-            return str(found)
+            return str(result)
     return ""
 
 
@@ -177,7 +177,7 @@ def test_a_clock_that_jumps_by_an_hour_in_mid_solve_is_a_sentence_with_both_time
     )
     clock = tmp_path / "clock"
     clock.write_text("+0")
-    found = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", script, str(TINY), bucket, str(clock)], cwd=ROOT, text=True,
         capture_output=True, timeout=600,
         env={**os.environ, "LD_PRELOAD": library, "FAKETIME_TIMESTAMP_FILE": str(clock),
@@ -185,24 +185,24 @@ def test_a_clock_that_jumps_by_an_hour_in_mid_solve_is_a_sentence_with_both_time
              "NO_FAKE_STAT": "1"},
     )  # fmt: skip
     times = re.search(
-        r"this machine says (.{16}) UTC, that of the store (.{16}); set", found.stdout
+        r"this machine says (.{16}) UTC, that of the store (.{16}); set", result.stdout
     )
-    assert times, found
+    assert times, result
     ours, theirs = map(datetime.fromisoformat, times.groups())
     assert 59 <= (theirs - ours).total_seconds() / 60 <= 61
     assert digests(cluster.solve_board(BOARD, results=bucket, workers=1).table) == undisturbed
 
 
 def test_of_two_solves_one_works_and_the_other_says_who(bucket, undisturbed):
-    said = list[str]()
+    text = list[str]()
 
     def another():
         with pytest.raises(RequestError) as error:
             cluster.solve_board(BOARD, results=bucket)
-        said.append(str(error.value))
+        text.append(str(error.value))
 
     solved = cluster.solve_board(BOARD, results=bucket, workers=1, on_progress=once(another))
-    assert f"another solve of this table is running: process {os.getpid()} on " in said[0]
+    assert f"another solve of this table is running: process {os.getpid()} on " in text[0]
     assert digests(solved.table) == undisturbed
 
 

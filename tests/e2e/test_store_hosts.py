@@ -17,10 +17,10 @@ ENDPOINT = f"http://{NET}.1:8333"
 ENV = {**stores.KEYS, "AWS_ENDPOINT_URL": ENDPOINT, "AWS_REGION": "us-east-1"}
 
 
-def serve(made, name, other, folder):
+def serve(created, name, other, folder):
     """Start the store on the first host, and wait until another can use it."""
     server = stores.Seaweed(folder / "weed")
-    made.start(
+    created.start(
         name,
         [stores._program(), "server", "-s3", f"-ip={NET}.1", "-ip.bind=0.0.0.0",
          f"-dir={server.folder}", "-s3.iam=false", f"-s3.config={server.folder}/s3.json",
@@ -34,7 +34,7 @@ def serve(made, name, other, folder):
         "obstore.put(s, 'ready', b'1')"
     )
     deadline = time.monotonic() + HANGS
-    while made.run(other, ["python", "-c", script]).returncode:
+    while created.run(other, ["python", "-c", script]).returncode:
         assert time.monotonic() < deadline, (folder / "weed.log").read_text()[-2000:]
         time.sleep(0.3)
 
@@ -42,9 +42,9 @@ def serve(made, name, other, folder):
 @pytest.fixture
 def hosts(on_disk):
     """A head, which has the store's server as well, and two nodes."""
-    with cluster(on_disk, private=True, compiled=True, env=ENV) as made:
-        serve(made, "head", "node1", on_disk)
-        yield made
+    with cluster(on_disk, private=True, compiled=True, env=ENV) as created:
+        serve(created, "head", "node1", on_disk)
+        yield created
 
 
 READ = """
@@ -70,8 +70,8 @@ def test_what_three_hosts_solve_into_a_store_is_what_one_solves_in_a_folder(host
     print(solve.end(300))
     read = hosts.run("node2", ["python", "-c", READ])
     assert not read.returncode, read.stderr
-    found = dict(line.split() for line in read.stdout.splitlines())
-    assert {f"{name.rpartition('/')[2]}": sha for name, sha in found.items()} == {
+    result = dict(line.split() for line in read.stdout.splitlines())
+    assert {f"{name.rpartition('/')[2]}": sha for name, sha in result.items()} == {
         name.rpartition("/")[2]: sha for name, sha in alone.items()
     }
     print(read.stderr)
@@ -84,9 +84,9 @@ def test_a_search_by_stages_loses_a_host_and_no_stage_file_lies_in_the_store(hos
     search_by_stages(hosts, "s3://tests/r", "node1", on_disk / "alone")
     read = hosts.run("node2", ["python", "-c", READ])
     assert not read.returncode, read.stderr
-    found = dict(line.split() for line in read.stdout.splitlines())
+    result = dict(line.split() for line in read.stdout.splitlines())
     alone = digests(on_disk / "alone")
-    assert {plain(name).rpartition("/")[2]: sha for name, sha in found.items()} == {
+    assert {plain(name).rpartition("/")[2]: sha for name, sha in result.items()} == {
         name.rpartition("/")[2]: sha for name, sha in alone.items()
     }
     assert re.search(r" 0 bytes of files came to this machine", read.stderr)
@@ -119,36 +119,36 @@ def test_a_solve_whose_link_is_cut_is_taken_over_and_stops_once_it_is_back(
     alone = digests(table_of(board, frontier=1))
     command = ["python", "-c", SOLVE, str(board), str(lease)]
     home = str(Path.home())  # what is compiled is there
-    made = Hosts(on_disk, private=True, env={**ENV, "HOME": home})
+    created = Hosts(on_disk, private=True, env={**ENV, "HOME": home})
     try:
         for name in ("store", "one", "two"):
-            made.make(name)
-        serve(made, "store", "two", on_disk)
-        first = made.start("one", [*command, "waits"], on_disk / "one.log")
+            created.make(name)
+        serve(created, "store", "two", on_disk)
+        first = created.start("one", [*command, "waits"], on_disk / "one.log")
         deadline = time.monotonic() + HANGS
         while not (on_disk / "some").exists():
             assert first.poll() is None and time.monotonic() < deadline
             time.sleep(0.1)
-        made.link("one", "down")
+        created.link("one", "down")
         (on_disk / "cut").touch()
-        second = made.run("two", command)
+        second = created.run("two", command)
         assert second.returncode == 0, second
         assert (
             "it is locked by process " in second.stdout and " on test-one since " in second.stdout
         )
-        before = made.run("two", ["python", "-c", READ])
+        before = created.run("two", ["python", "-c", READ])
         assert first.poll() is None
-        made.link("one", "up")
+        created.link("one", "up")
         assert first.wait(HANGS) == 2
-        said = (on_disk / "one.log").read_text()
-        assert "another solve of this table has begun: process" in said
-        assert " on test-two since " in said and "Traceback" not in said
-        after = made.run("two", ["python", "-c", READ])
+        text = (on_disk / "one.log").read_text()
+        assert "another solve of this table has begun: process" in text
+        assert " on test-two since " in text and "Traceback" not in text
+        after = created.run("two", ["python", "-c", READ])
         assert (after.returncode, after.stdout) == (0, before.stdout)
-        found = dict(line.split() for line in after.stdout.splitlines())
-        assert {plain(name).rpartition("/")[2]: sha for name, sha in found.items()} == {
+        result = dict(line.split() for line in after.stdout.splitlines())
+        assert {plain(name).rpartition("/")[2]: sha for name, sha in result.items()} == {
             name.rpartition("/")[2]: sha for name, sha in alone.items()
         }
-        assert len({name.split(".")[-2] for name in found}) == 2, "the first one's files count"
+        assert len({name.split(".")[-2] for name in result}) == 2, "the first one's files count"
     finally:
-        made.down()
+        created.down()

@@ -120,8 +120,8 @@ def asked_in_every_way(folder, options, by_stages, draw):
     if options["cycles"]:  # where both choose at once a cycle is refused
         options = options | {"at_once": False}
     path = folder / "wild.toml"
-    said = (f"{name} = {str(value).lower()}" for name, value in options.items())
-    path.write_text("\n".join(['game = "wild"', "[rules]", *said]))
+    text = (f"{name} = {str(value).lower()}" for name, value in options.items())
+    path.write_text("\n".join(['game = "wild"', "[rules]", *text]))
     board = luckbase.load_board(path)
     game = solver.load_game(board)
     root = game.parse({})
@@ -170,4 +170,4 @@ def hold(game, table, nodes, values, draw):
         there = table.moves(form)
         for each in (there, *there.moves):
             if each.outcomes and node.kind in (CHANCE, DECISION):
-                assert sum(one.chance for one in each.outcomes) == pytest.approx(1)
+                assert sum(item.chance for item in each.outcomes) == pytest.approx(1)

@@ -41,10 +41,10 @@ def bimatrix(board, state, edges):
 
 
 def bimatrix_rules(board):
-    one, two = PAIRS[board.rules.which]
+    first, second = PAIRS[board.rules.which]
     return Rules(
         fields=[Field("cell", high=4, default=0)], players=2, transition=bimatrix, max_edges=4,
-        numbers=Numbers([0], [float(x) for x in one + two]), actions=("first", "second"),
+        numbers=Numbers([0], [float(x) for x in first + second]), actions=("first", "second"),
         start={}, simultaneous=True, payoff_range=(0, 5),
     )  # fmt: skip
 
@@ -169,11 +169,11 @@ def gambler(board, state, edges):
 
 
 def gambler_rules(board):
-    own = board.rules
-    most = min(own.most, own.goal)
+    options = board.rules
+    most = min(options.most, options.goal)
     return Rules(
-        fields=[Field("capital", high=own.goal, default=own.goal // 2)], players=1,
-        transition=gambler, numbers=Numbers([own.goal, most, own.zero], [own.heads]),
+        fields=[Field("capital", high=options.goal, default=options.goal // 2)], players=1,
+        transition=gambler, numbers=Numbers([options.goal, most, options.zero], [options.heads]),
         max_edges=2 * most + 1, actions=lambda a: f"stake {a}", start={},
     )  # fmt: skip
 
@@ -236,11 +236,11 @@ def throwers(board, state, edges):
 
 
 def throwers_rules(board):
-    own = board.rules
+    options = board.rules
     return Rules(
-        fields=[Field("up", high=2, default=0), Field("pair", high=own.pairs, default=0)],
+        fields=[Field("up", high=2, default=0), Field("pair", high=options.pairs, default=0)],
         players=2, transition=throwers,
-        numbers=Numbers([own.pass_on, own.pairs], [own.one, own.two]), max_edges=3,
+        numbers=Numbers([options.pass_on, options.pairs], [options.one, options.two]), max_edges=3,
         actions=("throw", "pass"), start={},
     )  # fmt: skip
 

@@ -30,17 +30,17 @@ def board(tmp_path):
 
 
 @cache
-def win(one, two, turns, always_rolls=False):
+def win(first, second, turns, always_rolls=False):
     """The first player's chance, written once more without the library."""
-    if turns == 0 or max(one, two) == 10:
-        return 0.5 * (1 + (one > two) - (one < two))
-    mine = [(0, two) if k == 1 else (min(one + k, 10), two) for k in range(1, 7)]
-    theirs = [(one, 0) if k == 1 else (one, min(two + k, 10)) for k in range(1, 7)]
+    if turns == 0 or max(first, second) == 10:
+        return 0.5 * (1 + (first > second) - (first < second))
+    mine = [(0, second) if k == 1 else (min(first + k, 10), second) for k in range(1, 7)]
+    theirs = [(first, 0) if k == 1 else (first, min(second + k, 10)) for k in range(1, 7)]
     nexts = mine if turns % 2 == 0 else theirs
     roll = sum(win(*n, turns - 1, always_rolls) for n in nexts) / 6
     if always_rolls:
         return roll
-    rest = win(one, two, turns - 1)
+    rest = win(first, second, turns - 1)
     return max(roll, rest) if turns % 2 == 0 else min(roll, rest)
 
 
@@ -72,8 +72,8 @@ def test_a_made_up_game_goes_through_every_command(board, tmp_path, capsys, monk
     off = np.abs(np.array(played["value"]) - value)
     assert (off < 4 * np.array(played["stderr"])).all()
     assert said("graph", board, "--labels", "actions").startswith("// hill, optimal\ndigraph")
-    left = said("play", board, *results, "--as", "2", "--against", "roll", "--seed", "1")
-    assert "player 1 (roll) is up: steps=0,0 turns=6" in left and "you left" in left
+    remaining = said("play", board, *results, "--as", "2", "--against", "roll", "--seed", "1")
+    assert "player 1 (roll) is up: steps=0,0 turns=6" in remaining and "you left" in remaining
     longer = tmp_path / "hill2.toml"
     longer.write_text(BOARD.replace("rounds = 3", "rounds = 4"))
     other = said("solve", str(longer), *results).strip()

@@ -50,12 +50,12 @@ def wild(board, state, edges):  # noqa: C901  # one function, as rules are
         h = (h * 1103515245 + state[i] * 7919 + 12345 + i) % 2147483648
     h = (h // 7 * 69069 + 5) % 2147483648
     if state[0] == 0 or h // 64 % 11 == 0:
-        one = (h // 1024 % 33 - 16) / 8
+        first = (h // 1024 % 33 - 16) / 8
         if players == 1:
-            return over(edges, one)
+            return over(edges, first)
         if players == 2:
-            return over(edges, one, 1 - one)
-        return over(edges, one, (h // 65536 % 33 - 16) / 8, (h // 8192 % 9 - 4) / 4)
+            return over(edges, first, 1 - first)
+        return over(edges, first, (h // 65536 % 33 - 16) / 8, (h // 8192 % 9 - 4) / 4)
     what = h // 128 % 10
     rows, columns = 1 + h // 4096 % 3, 1 + h // 16384 % 3
     both = what in (3, 4, 5) and at_once
@@ -90,16 +90,16 @@ def wild(board, state, edges):  # noqa: C901  # one function, as rules are
 
 
 def rules(board):
-    own = board.rules
-    fields = [Field("turn", high=own.turns, default=own.turns), *KINDS[own.kind]]
-    at_once = own.at_once and own.players == 2
-    numbers = [own.seed, own.players, own.pays, at_once, own.cycles]
+    options = board.rules
+    fields = [Field("turn", high=options.turns, default=options.turns), *KINDS[options.kind]]
+    at_once = options.at_once and options.players == 2
+    numbers = [options.seed, options.players, options.pays, at_once, options.cycles]
     for field in fields:
         numbers += field.bounds * field.length
-    most = 6 + own.turns
+    most = 6 + options.turns
     return Rules(
-        fields=fields, players=own.players, transition=wild, numbers=list(map(int, numbers)),
-        max_edges=MOST, actions=lambda action: f"a{action}", start={}, pays=own.pays,
+        fields=fields, players=options.players, transition=wild, numbers=list(map(int, numbers)),
+        max_edges=MOST, actions=lambda action: f"a{action}", start={}, pays=options.pays,
         payoff_range=(-most, most), simultaneous=at_once,
     )  # fmt: skip
 

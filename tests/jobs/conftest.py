@@ -51,7 +51,7 @@ def played(capsys, monkeypatch, tmp_path):
     def call(*words, lines=()):
         monkeypatch.setattr("sys.stdin", io.StringIO("".join(line + "\n" for line in lines)))
         code = run(["play", *words, "--results", str(tmp_path / "results")])
-        said = capsys.readouterr()
-        return code, said.out, said.err
+        text = capsys.readouterr()
+        return code, text.out, text.err
 
     return call

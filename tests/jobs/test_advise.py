@@ -28,8 +28,8 @@ def advised(capsys, monkeypatch, tmp_path):
     def call(*lines, more=()):
         monkeypatch.setattr("sys.stdin", io.StringIO("".join(line + "\n" for line in lines)))
         code = run(["advise", TINY, *more, "--results", str(tmp_path)])
-        said = capsys.readouterr()
-        return code, said.out, said.err
+        text = capsys.readouterr()
+        return code, text.out, text.err
 
     return call
 
@@ -48,13 +48,15 @@ def test_advice_is_the_reference_s(advised):
     code, out, _ = advised(START, "Ed 500 + spin", more=("--json",))
     assert code == 0
     for answer, score in zip(map(json.loads, out.splitlines()), (2, 3), strict=True):
-        own = priced(((score, 1, 3), (1, 1, 1), (0, 0, 0), (0, 0, 0)), 0)
+        values = priced(((score, 1, 3), (1, 1, 1), (0, 0, 0), (0, 0, 0)), 0)
         advice = answer["advice"]
         assert (answer["up"], advice["best"]) == ("Ed", "play")
         choices = {each["action"]: each for each in advice["choices"]}
-        assert choices["play"]["value"][0] == pytest.approx(own["play"], abs=1e-9)
-        assert choices["pass to Michael"]["value"][0] == pytest.approx(own["pass to 3"], abs=1e-9)
-        cost = own["play"] - own["pass to 3"]
+        assert choices["play"]["value"][0] == pytest.approx(values["play"], abs=1e-9)
+        assert choices["pass to Michael"]["value"][0] == pytest.approx(
+            values["pass to 3"], abs=1e-9
+        )
+        cost = values["play"] - values["pass to 3"]
         assert choices["pass to Michael"]["cost"] == pytest.approx(cost, abs=1e-9)
         assert (choices["play"]["cost"], advice["margin"]) == (0.0, pytest.approx(cost, abs=1e-9))
 
@@ -78,11 +80,11 @@ def test_from_a_state_the_players_have_numbers(advised):
 def test_a_decision_with_too_many_states_below_gets_no_advice(advised):
     code, out, _ = advised(START, "Ed 500 + spin", more=("--max-states", "5"))
     assert code == 0
-    said = r"  no advice: the search has found (\d+) states and (\d+) of them are not solved yet; "
+    text = r"  no advice: the search has found (\d+) states and (\d+) of them are not solved yet; "
     limit = r"the limit is 5 \(--max-states\); in about [\d.]+ s this makes a table with it: luck"
-    found = re.findall(said + limit, out)
-    assert len(found) == 2
-    assert all(int(states) > 5 and int(states) > int(left) > 0 for states, left in found)
+    result = re.findall(text + limit, out)
+    assert len(result) == 2
+    assert all(int(states) > 5 and int(states) > int(remaining) > 0 for states, remaining in result)
 
 
 def test_a_table_answers_if_there_is_one(tmp_path):
@@ -90,11 +92,11 @@ def test_a_table_answers_if_there_is_one(tmp_path):
     advice = []
     for results, max_states in (tmp_path, 1), (tmp_path / "none", 5_000_000):
         with luckbase.advise(TINY, results=results, max_states=max_states) as game:
-            said = game.say(START)
-        advice.append(said.advice)
+            text = game.say(START)
+        advice.append(text.advice)
     stored, searched = advice
     assert stored.value == pytest.approx(searched.value, abs=1e-6)
-    costs = [[each.cost for each in one.choices] for one in advice]
+    costs = [[each.cost for each in item.choices] for item in advice]
     assert costs[0] == pytest.approx(costs[1], abs=1e-6)
 
 
@@ -155,13 +157,13 @@ def test_a_game_is_followed_to_its_end(board, options, lines):
 def test_what_larson_s_pass_is_said_to_be_worth_is_searched_again():
     file = BOARDS.parent / "results/published/larson-pass.csv"
     with file.open(encoding="utf-8") as rows:
-        own = next(row for row in csv.DictReader(rows) if [*row.values()][:9] == LARSON)
+        values = next(row for row in csv.DictReader(rows) if [*row.values()][:9] == LARSON)
     with luckbase.advise("press-your-luck/larson", score_cap=40000) as game:
-        said = game.say("Larson 39000, 4, 1 whammy; Long 5000; Litras 4000")
-    assert said.advice is not None and said.advice.best == "pass to Long"
-    value = {each.action: each.value for each in said.advice.choices}
-    assert value["pass to Long"][0] == pytest.approx(float(own["pass_to_2_payoff_1"]), abs=1e-7)
-    assert value["play"][0] == pytest.approx(float(own["play_payoff_1"]), abs=1e-7)
+        text = game.say("Larson 39000, 4, 1 whammy; Long 5000; Litras 4000")
+    assert text.advice is not None and text.advice.best == "pass to Long"
+    value = {each.action: each.value for each in text.advice.choices}
+    assert value["pass to Long"][0] == pytest.approx(float(values["pass_to_2_payoff_1"]), abs=1e-7)
+    assert value["play"][0] == pytest.approx(float(values["play_payoff_1"]), abs=1e-7)
 
 
 @pytest.mark.parametrize(("players", "example"), [
@@ -213,12 +215,12 @@ def test_fields_may_stand_behind_one_from_and_dollars_have_their_sign(command, m
 
 def test_advice_as_json_has_these_fields(advised):
     _, out, _ = advised(START, more=("--json",))
-    (said,) = map(json.loads, out.splitlines())
-    assert [*said] == ["text", "up", "state", "players", "advice"]
-    assert [*said["advice"]] == [
+    (text,) = map(json.loads, out.splitlines())
+    assert [*text] == ["text", "up", "state", "players", "advice"]
+    assert [*text["advice"]] == [
         "best", "margin", "toss_up", "value", "choices", "why", "error", "source",
     ]  # fmt: skip
-    assert [*said["advice"]["choices"][0]] == ["action", "value", "cost"]
+    assert [*text["advice"]["choices"][0]] == ["action", "value", "cost"]
 
 
 def test_the_first_line_may_be_in_the_command(command, monkeypatch):

@@ -41,11 +41,11 @@ def test_fields_given_as_plain_arguments_are_the_start(command, words):
 
 def test_plain_fields_are_not_left_out_where_the_game_has_a_start(command):
     board = str(BOARDS / "pig/tiny.toml")
-    found = [
+    result = [
         json.loads(command("evaluate", board, *start, "--json")[1])["value"][0]
         for start in ([], ["mine=0", "yours=19"], ["mine=19", "yours=0"])
     ]
-    assert found[1] < found[0] < found[2]
+    assert result[1] < result[0] < result[2]
 
 
 def test_a_board_without_a_full_table_is_searched(command, results):
@@ -121,8 +121,8 @@ def test_solve_from_a_state_query_verify_and_status(command, results):
     assert re.search(r"speed +[1-9]\S*( million)? states/s a worker", err)
     table = out.strip()
     code, out, _ = command("query", table, *words, "--json")
-    said = json.loads(out)
-    assert code == 0 and said["source"] == "table" and said["to_act"] == 1
+    text = json.loads(out)
+    assert code == 0 and text["source"] == "table" and text["to_act"] == 1
     assert command("verify", table, "--all")[0] == 0
     code, out, _ = command("status", table)
     assert code == 0 and "complete" in out

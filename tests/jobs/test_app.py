@@ -176,8 +176,8 @@ def test_verify_passes_a_sound_table_and_names_a_flipped_byte(command, table, ev
     assert "complete" in command("status", table)[1]  # which reads names and sizes alone
     code, out, _ = command("verify", str(table), "--json")
     assert code == 1
-    said = json.loads(out)
-    assert said["ok"] is False
-    assert [str(file) in fault for fault in said["faults"]] == [True]
+    text = json.loads(out)
+    assert text["ok"] is False
+    assert [str(file) in fault for fault in text["faults"]] == [True]
     file.write_bytes(data[:-1])
     assert "damaged" in command("status", table)[1]

@@ -61,8 +61,8 @@ def test_the_seeds_lines_come_from_the_stored_table(command, solved):
     seed = {"(0,0)": 0.5195594, "(0,5)": 0.4973309, "(67,0)": 0.858472}
     lines = command("chart", SEED)[1].splitlines()
     assert len(lines) == 10_000
-    found = {line.split()[0]: float(line.split()[1]) for line in lines}
-    assert {at: found[at] for at in seed} == pytest.approx(seed, abs=4e-6)
+    result = {line.split()[0]: float(line.split()[1]) for line in lines}
+    assert {at: result[at] for at in seed} == pytest.approx(seed, abs=4e-6)
 
 
 def test_a_score_alone_gives_all_lines_with_it(command, solved):
@@ -91,9 +91,9 @@ def test_choices_closer_than_the_tables_error_are_marked_not_called(results):
     charts = load_game(load_board(SEED)).need(Charts)
     (path,) = results.glob("*/seed/*")
     with open_table(path) as table:
-        one = ChartRequest({"mine": "10", "yours": "29"}, error=5e-8)
-        (line,) = (found := charts.make("chart", table.probe, one)).lines
-        assert line.endswith(" - 21 ? 21") and "1 turn after a ?" in found.note
+        first = ChartRequest({"mine": "10", "yours": "29"}, error=5e-8)
+        (line,) = (result := charts.make("chart", table.probe, first)).lines
+        assert line.endswith(" - 21 ? 21") and "1 turn after a ?" in result.note
         picture = charts.make("hold", table.probe, ChartRequest(error=5e-8))
         assert isinstance(picture, Heatmap) and np.isnan(picture.values[10, 29])
         assert "too close to call" in picture.about
@@ -119,10 +119,10 @@ def test_the_line_of_the_picture_is_where_the_seed_sees_the_catastrophe(results)
 
 @pytest.mark.parametrize("suffix", [".png", ".svg"])
 def test_pictures_are_written_the_same_to_the_byte(command, solved, tmp_path, suffix):
-    one, two = tmp_path / f"one{suffix}", tmp_path / f"two{suffix.upper()}"
-    for path in (one, two):
+    first, second = tmp_path / f"one{suffix}", tmp_path / f"two{suffix.upper()}"
+    for path in (first, second):
         assert command("chart", TINY, "--what", "hold", "--out", str(path))[0] == 0
-    assert one.stat().st_size > 5_000 and one.read_bytes() == two.read_bytes()
+    assert first.stat().st_size > 5_000 and first.read_bytes() == second.read_bytes()
 
 
 def test_a_picture_is_one_pdf_or_one_page_that_loads_nothing(command, solved, tmp_path):
@@ -176,12 +176,12 @@ BIDS = re.compile(r"goofspiel-(points|win)-([0-9]+)\.csv")
 
 
 def test_every_published_file_has_its_command():
-    made = {Path(call.split()[-1]).name for call in COMMANDS} | {"README.md"}
+    created = {Path(call.split()[-1]).name for call in COMMANDS} | {"README.md"}
     there = {path.name for path in PUBLISHED.iterdir() if path.is_file()}
     bids = {name for name in there if BIDS.fullmatch(name)}
     findings = {name for name in there if name.startswith(("press-your-luck-", "larson-"))}
     text = (PUBLISHED / "README.md").read_text(encoding="utf-8")
-    assert there == made | bids | findings | {"findings.py", "goofspiel-upcard.png"}
+    assert there == created | bids | findings | {"findings.py", "goofspiel-upcard.png"}
     assert all(name in text for name in findings - {"press-your-luck-seats.csv"})
     cards = {kind: [int(n) for k, n in map(_bids, bids) if k == kind] for kind in ("points", "win")}
     assert sorted(cards["points"]) == list(range(5, 15))
@@ -189,9 +189,9 @@ def test_every_published_file_has_its_command():
 
 
 def _bids(name):
-    found = BIDS.fullmatch(name)
-    assert found
-    return found[1], found[2]
+    result = BIDS.fullmatch(name)
+    assert result
+    return result[1], result[2]
 
 
 @pytest.mark.parametrize("objective", ["points", "win"])

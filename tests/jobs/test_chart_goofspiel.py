@@ -29,8 +29,8 @@ def test_the_seeds_table_1_by_one_command(table, tmp_path, capsys):
             continue
         bid, *chances = line
         for upcard, chance in enumerate(chances, 1):
-            found = float(rows[upcard, int(bid)]["chance"])
-            assert found == pytest.approx(float(chance), abs=1.5e-4), (bid, upcard)
+            result = float(rows[upcard, int(bid)]["chance"])
+            assert result == pytest.approx(float(chance), abs=1.5e-4), (bid, upcard)
             checked += 1
     assert checked == 25
     capsys.readouterr()

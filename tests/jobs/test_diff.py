@@ -38,11 +38,11 @@ def test_the_first_lines_say_it_plainly(words, capsys):
 
 def test_json_has_all_of_it(words, capsys):
     assert run([*words, "--json", "--worst", "3"]) == 1
-    said = json.loads(capsys.readouterr().out)
-    assert said["actions"] > 3 and len(said["worst"]) == 3
-    assert sum(cell["changed"] for cell in said["cells"]) == said["actions"]
-    assert [turn["sentence"] for turn in said["turns"] if turn["sooner"]]
-    assert len(said["tables"]) == 2
+    text = json.loads(capsys.readouterr().out)
+    assert text["actions"] > 3 and len(text["worst"]) == 3
+    assert sum(cell["changed"] for cell in text["cells"]) == text["actions"]
+    assert [turn["sentence"] for turn in text["turns"] if turn["sooner"]]
+    assert len(text["tables"]) == 2
 
 
 def test_a_picture_names_the_boards_or_of_one_board_the_tables(
@@ -75,8 +75,8 @@ def test_a_picture_that_fails_leaves_the_answer(words, tmp_path, capsys, monkeyp
 
     monkeypatch.setattr(charts, "draw", fails)
     assert run([*words, "--picture", str(tmp_path / "x.png")]) == 2
-    said = capsys.readouterr()
-    assert "all decisions" in said.out and said.err.endswith("Input/output error\n")
+    text = capsys.readouterr()
+    assert "all decisions" in text.out and text.err.endswith("Input/output error\n")
 
 
 # --- whichever has more states -------------------------------------------------------------------
@@ -94,14 +94,14 @@ def board(best):
 @pytest.fixture
 def tables(tmp_path):
     """Of two boards a table of everything, and one of what lies below 1 only."""
-    found = {}
+    result = {}
     for name, best in (("a", 0), ("c", 2)):
-        made = board_of(*board(best), name=name)
+        created = board_of(*board(best), name=name)
         for size, root in (("large", 0), ("small", 1)):
-            roots = load_game(made).parse({"at": str(root)}).reshape(1, -1)
-            solved = cluster.solve_below(made, roots, results=tmp_path / size, workers=1)
-            found[f"{size} {name}"] = str(solved.table)
-    return found
+            roots = load_game(created).parse({"at": str(root)}).reshape(1, -1)
+            solved = cluster.solve_below(created, roots, results=tmp_path / size, workers=1)
+            result[f"{size} {name}"] = str(solved.table)
+    return result
 
 
 @pytest.fixture
@@ -118,8 +118,8 @@ def ask(capsys):
 def test_states_of_one_table_only_are_counted(tables, ask, turned):
     """0, 6 and 7 are not below 1."""
     names = ["large a", "small c"][:: -1 if turned else 1]
-    said = ask("diff", tables[names[0]], tables[names[1]])
-    assert said["only"] == ([0, 3] if turned else [3, 0])
+    text = ask("diff", tables[names[0]], tables[names[1]])
+    assert text["only"] == ([0, 3] if turned else [3, 0])
 
 
 @pytest.mark.parametrize(
@@ -130,10 +130,10 @@ def test_states_of_one_table_only_are_counted(tables, ask, turned):
     ],
 )  # fmt: skip
 def test_best_actions_stand_in_the_order_of_the_tables(tables, ask, first, second):
-    said = ask("diff", tables[first], tables[second])
-    (worst,) = [item for item in said["worst"] if item["state"] == {"at": 1}]
-    asked = [ask("query", tables[name], "at=1")["best"] for name in (first, second)]
-    assert worst["best"] == asked == [first[-1], second[-1]]
+    text = ask("diff", tables[first], tables[second])
+    (worst,) = [item for item in text["worst"] if item["state"] == {"at": 1}]
+    query = [ask("query", tables[name], "at=1")["best"] for name in (first, second)]
+    assert worst["best"] == query == [first[-1], second[-1]]
 
 
 def test_the_best_actions_are_printed_under_their_tables(tables, capsys):

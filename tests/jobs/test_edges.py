@@ -47,7 +47,7 @@ def pig(table_of):
 def test_a_pipe_in_a_folder_is_no_board_of_it(tmp_path):
     os.mkfifo(tmp_path / "x.toml")
     shutil.copy(TINY, tmp_path)
-    assert [Path(one.file).name for one in requests_for([tmp_path])] == ["tiny.toml"]
+    assert [Path(each.file).name for each in requests_for([tmp_path])] == ["tiny.toml"]
 
 
 def test_a_board_that_is_not_there_is_said_beside_a_pipe(command, tmp_path):
@@ -250,9 +250,9 @@ def test_a_search_above_a_table_stops_at_its_limit_and_names_it(command, table_o
     table = table_of(Path(ABOVE), frontier=1)
     query = ("query", str(table), "scores=0,500,0")
     code, _, err = command(*query, "earned=4,4,4", "--max-states", "20000")
-    said = r"luckbase: the search has found ([\d,]+) states in \d+ levels and is not finished; "
-    found = re.search(said + r"the limit is 20,000 \(--max-states\)\n\Z", err)
-    assert code == 2 and found and int(found[1].replace(",", "")) > 20_000
+    text = r"luckbase: the search has found ([\d,]+) states in \d+ levels and is not finished; "
+    result = re.search(text + r"the limit is 20,000 \(--max-states\)\n\Z", err)
+    assert code == 2 and result and int(result[1].replace(",", "")) > 20_000
     code, _, _ = command(*query, "earned=2,2,1", "--max-states", "100000")
     assert code == 0
 
@@ -285,8 +285,8 @@ def test_a_command_whose_extra_is_not_installed_says_what_to_run(
     monkeypatch.setitem(sys.modules, package, None)
     what = TINY if words[0] == "graph" else str(pig)
     assert run([words[0], what, *words[1:]]) == 2
-    said = capsys.readouterr().err
-    assert f"{needs} needs {package}; run: pip install '.[{extra}]'\n" in said
+    text = capsys.readouterr().err
+    assert f"{needs} needs {package}; run: pip install '.[{extra}]'\n" in text
     assert not list(tmp_path.iterdir())
 
 

@@ -20,10 +20,10 @@ def table(table_of):
 def test_an_export_says_what_it_wrote(table, tmp_path, capsys):
     out = tmp_path / "x.csv"
     assert run(["export", table, "scores=0,1000,500", "earned=0,1,0", "--out", str(out)]) == 0
-    said = capsys.readouterr()
-    found = pandas.read_csv(out)
-    assert said.out == "" and f"{out}: {len(found)} rows, 32 columns, " in said.err
-    assert (found["best"] == "play").any() and "part" not in found.columns
+    text = capsys.readouterr()
+    result = pandas.read_csv(out)
+    assert text.out == "" and f"{out}: {len(result)} rows, 32 columns, " in text.err
+    assert (result["best"] == "play").any() and "part" not in result.columns
     words = ["--columns", "margin, scores_2", "--json", "--out", str(out)]
     assert run(["export", table, "best=play scores_1=0", *words]) == 0
     done = json.loads(capsys.readouterr().out)
@@ -65,13 +65,13 @@ def test_a_batch_as_json_is_what_single_questions_print(table, batch, tmp_path, 
 def test_a_batch_with_actions_has_the_columns_of_an_export(table, batch, tmp_path):
     out = tmp_path / "out.parquet"
     assert run(["query", table, "--batch", batch, "--actions", "--out", str(out)]) == 0
-    found = pandas.read_parquet(out)
-    assert list(found["number"]) == [0, 1, 2, 3]
+    result = pandas.read_parquet(out)
+    assert list(result["number"]) == [0, 1, 2, 3]
     with luckbase.open(table) as opened:
         every = opened.to_arrow(actions=True).schema.names
-        own = [name for name in found.columns if name.startswith(("play_", "pass_"))]
+        own = [name for name in result.columns if name.startswith(("play_", "pass_"))]
         assert own and set(own) <= set(every)
-        for row, (scores, earned) in zip(found.to_dict("records"), ROWS, strict=True):
+        for row, (scores, earned) in zip(result.to_dict("records"), ROWS, strict=True):
             answer = opened.ask({"scores": scores, "earned": earned})
             for action in answer.actions:
                 word = action.name.replace(" ", "_")

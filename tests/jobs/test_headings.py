@@ -66,9 +66,9 @@ def test_a_users_own_game_is_headed_by_its_range(kind, tmp_path, capsys, monkeyp
     assert run(["evaluate", str(board), "--agents", "roll", "--games", "100"]) == 0
     monkeypatch.setattr("sys.stdin", io.StringIO("?\nroll\n"))
     assert run(["play", str(board), "--seed", "1", *results]) == 0
-    said = "".join(capsys.readouterr())
-    assert said.count("chance to win" if kind == "climb" else "payoff") >= 5
-    assert ("chance to win" in said) == (kind == "climb")
+    text = "".join(capsys.readouterr())
+    assert text.count("chance to win" if kind == "climb" else "payoff") >= 5
+    assert ("chance to win" in text) == (kind == "climb")
 
 
 def test_a_difference_is_headed_so(capsys, tmp_path):
@@ -77,5 +77,5 @@ def test_a_difference_is_headed_so(capsys, tmp_path):
     assert run(["solve", *words, "--results", str(tmp_path)]) == 0
     assert run(["evaluate", *words, "--agents", "hold-at-20,hold-at-25"]) == 0
     assert run(["evaluate", *words, "--agents", "hold-at-20,hold-at-25", "--matrix"]) == 0
-    said = "".join(capsys.readouterr())
-    assert said.count("win minus loss") >= 3 and "chance to win" not in said
+    text = "".join(capsys.readouterr())
+    assert text.count("win minus loss") >= 3 and "chance to win" not in text

@@ -15,9 +15,9 @@ PARSED = commands()
 
 def examples(name):
     """The words of a command's examples, after ``luckbase``."""
-    found = [shlex.split(example) for example in PARSED[name].examples]
-    assert all(words[:2] == ["luckbase", name] for words in found)
-    return [words[1:] for words in found]
+    result = [shlex.split(example) for example in PARSED[name].examples]
+    assert all(words[:2] == ["luckbase", name] for words in result)
+    return [words[1:] for words in result]
 
 
 def test_the_help_has_a_line_a_command_in_its_group(command):
@@ -45,8 +45,8 @@ def test_a_word_that_may_be_left_out_is_in_brackets():
 def test_the_commands_that_are_said_to_ask_a_store_take_a_table():
     page = Path(__file__).parents[2] / "docs/how-to/store.md"
     text = " ".join(page.read_text(encoding="utf-8").split())
-    (said,) = re.findall(r"(`query`[^.]*) take a URI like a folder", text)
-    for name in re.findall(r"`(\w+)`", said):
+    (message,) = re.findall(r"(`query`[^.]*) take a URI like a folder", text)
+    for name in re.findall(r"`(\w+)`", message):
         assert PARSED[name].params[0].metavar.lstrip("[").startswith("TABLE"), name
 
 

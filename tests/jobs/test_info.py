@@ -36,11 +36,11 @@ def commands(capsys, *words):
 @pytest.mark.parametrize("name", [*TINY, "pig/rounds"])
 def test_its_commands_work_as_they_are_printed(name, capsys, monkeypatch):
     few = ["--set", "rounds=2", "--set", "cut=20"] if name == "pig/rounds" else []
-    found = commands(capsys, name, *few)
-    assert [words[1] for words in found if words[1] != "chart"] == [
+    result = commands(capsys, name, *few)
+    assert [words[1] for words in result if words[1] != "chart"] == [
         "solve", "query", "play", "evaluate",
     ]  # fmt: skip
-    for program, *words in found:
+    for program, *words in result:
         monkeypatch.setattr("sys.stdin", io.StringIO("q\n"))
         assert (program, run(words)) == ("luckbase", 0), capsys.readouterr().err
 
@@ -54,14 +54,14 @@ def test_it_fits_80_columns(name, capsys):
 
 def test_options_say_their_value_and_who_says_it():
     Path("mine.toml").write_text('game = "pig"\n[rules]\ngoal = 50\nsides = 6\n')
-    found = {each.name: each for each in luckbase.info("mine.toml", dice=2).options}
-    said = {name: (each.value, each.set_by, each.default) for name, each in found.items()}
-    assert said["goal"] == ("50", "board", "100")
-    assert said["sides"] == ("6", "default", "6")
-    assert said["dice"] == ("2", "command", "1")
-    assert said["first_roll_safe"] == ("false", "default", "false")
-    assert found["goal"].values == ("1 to 200",)
-    assert found["some_ones"].values == ("turn", "score", "points")
+    result = {each.name: each for each in luckbase.info("mine.toml", dice=2).options}
+    text = {name: (each.value, each.set_by, each.default) for name, each in result.items()}
+    assert text["goal"] == ("50", "board", "100")
+    assert text["sides"] == ("6", "default", "6")
+    assert text["dice"] == ("2", "command", "1")
+    assert text["first_roll_safe"] == ("false", "default", "false")
+    assert result["goal"].values == ("1 to 200",)
+    assert result["some_ones"].values == ("turn", "score", "points")
 
 
 class Odds(Section):
@@ -84,9 +84,9 @@ def odds(own_games):
 
 
 def test_fractions_texts_and_sets_of_a_game_of_ones_own(odds, capsys):
-    found = luckbase.info("odds.toml", chance=0.5, label="7")
-    assert [each.value for each in found.options] == ["0.5", "7"]
-    assert found.options[0].values == ("0.1 to 0.9",) and found.fields[1].default == "1,3"
+    result = luckbase.info("odds.toml", chance=0.5, label="7")
+    assert [each.value for each in result.options] == ["0.5", "7"]
+    assert result.options[0].values == ("0.1 to 0.9",) and result.fields[1].default == "1,3"
     assert run(["info", "odds.toml", "--set", "chance=.25", "--set", "label=true"]) == 0
     printed = capsys.readouterr().out
     assert "chance=0.25  Values: 0.1 to 0.9. Set by --set; otherwise 0.75." in printed
@@ -118,8 +118,8 @@ def test_a_table_says_its_size_age_and_origin(capsys):
         assert began <= datetime.fromisoformat(table.solved) <= datetime.now()
         assert luckbase.info(name).title == "Pig, one die, first to 20"
     assert luckbase.info("pig/tiny", goal=10).table is None
-    found = commands(capsys, str(solved.table))
-    assert found == commands(capsys, "pig/tiny")
+    result = commands(capsys, str(solved.table))
+    assert result == commands(capsys, "pig/tiny")
 
 
 def test_a_table_that_is_not_whole_says_what_is_missing():
@@ -154,11 +154,11 @@ def test_a_board_without_a_full_table_is_solved_below_a_state(capsys):
 
 def test_json_has_all_of_it(capsys):
     assert run(["info", "skunk/tiny", "--json"]) == 0
-    said = json.loads(capsys.readouterr().out)
-    assert said == luckbase.info("skunk/tiny").as_json()
-    assert said["game_title"] == "Skunk" and "table" not in said
-    assert said["fields"][0]["help"] == "Points banked by the player up."
-    assert said["charts"][0]["reading"].startswith("(0,67) .1635")
+    text = json.loads(capsys.readouterr().out)
+    assert text == luckbase.info("skunk/tiny").as_json()
+    assert text["game_title"] == "Skunk" and "table" not in text
+    assert text["fields"][0]["help"] == "Points banked by the player up."
+    assert text["charts"][0]["reading"].startswith("(0,67) .1635")
     assert run(["info", "--json"]) == 0
     listed = json.loads(capsys.readouterr().out)
     assert len(listed["boards"]) == len(packaged())
@@ -169,8 +169,8 @@ def test_json_has_all_of_it(capsys):
 
 def test_a_copy_is_the_board_and_nothing_is_overwritten(capsys):
     assert run(["info", "pig/tiny", "--copy"]) == 0
-    said = capsys.readouterr()
-    assert said.out == "tiny.toml\n" and "luckbase solve tiny.toml" in said.err
+    text = capsys.readouterr()
+    assert text.out == "tiny.toml\n" and "luckbase solve tiny.toml" in text.err
     assert canonical(load_board("tiny.toml")) == canonical(load_board("pig/tiny"))
     Path("tiny.toml").write_text("mine")
     assert run(["info", "pig/tiny", "--copy"]) == 2

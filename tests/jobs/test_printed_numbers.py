@@ -73,11 +73,11 @@ def test_a_loss_by_a_best_response_is_said_beyond_what_the_numbers_can_be_off():
 def test_the_dice_fall_by_their_chances(chances):
     """Chi-square of 20,000 draws, below its 1 in 10,000 point; what has no chance never comes."""
     draw, n = _draw(1), 20_000
-    found = np.bincount([draw(np.array(chances)) for _ in range(n)], minlength=len(chances))
+    result = np.bincount([draw(np.array(chances)) for _ in range(n)], minlength=len(chances))
     wanted = n * np.array(chances) / sum(chances)
-    assert len(found) == len(chances) and (found[wanted == 0] == 0).all()
+    assert len(result) == len(chances) and (result[wanted == 0] == 0).all()
     there = wanted > 0
-    assert ((found - wanted)[there] ** 2 / wanted[there]).sum() < 21.1  # 3 degrees of freedom
+    assert ((result - wanted)[there] ** 2 / wanted[there]).sum() < 21.1  # 3 degrees of freedom
 
 
 class Dice:
@@ -135,8 +135,8 @@ SAID = {
 
 @pytest.mark.parametrize("say", SAID, ids=lambda say: say.__name__)
 def test_a_number_is_said_in_the_unit_that_it_rounds_to_and_never_cut_before_the_point(say):
-    for number, said in SAID[say].items():
-        assert (say(number, 4) if say is figures else say(number)) == said
+    for number, text in SAID[say].items():
+        assert (say(number, 4) if say is figures else say(number)) == text
 
 
 @given(st.floats(0, 1e7))
@@ -144,9 +144,9 @@ def test_a_duration_is_right_to_half_of_its_last_unit(seconds):
     words = duration(seconds).split()
     units = {"s": 1.0, "min": 60.0, "h": 3600.0}
     numbers = [float(number) for number in words[::2]]
-    said = sum(n * units[unit] for n, unit in zip(numbers, words[1::2], strict=True))
+    text = sum(n * units[unit] for n, unit in zip(numbers, words[1::2], strict=True))
     last = 0.1 if words[1:] == ["s"] else units[words[-1]]
-    assert abs(said - seconds) <= 0.5001 * last
+    assert abs(text - seconds) <= 0.5001 * last
     assert all(
         number < 60 for number, unit in zip(numbers, words[1::2], strict=True) if unit != "h"
     )
@@ -163,12 +163,12 @@ def test_a_million_dollars_is_written_out(capsys):
 
 @given(st.integers(0, 10**14))
 def test_sizes_and_counts_are_right_to_three_digits_and_without_an_exponent(number):
-    for said, units in (
+    for text, units in (
         (size(number), {"byte": 1, "bytes": 1, "kB": 1e3, "MB": 1e6, "GB": 1e9}),
         (count(number), {"": 1, "million": 1e6, "billion": 1e9}),
     ):
-        assert "e" not in said.replace("byte", "")
-        digits, _, unit = said.partition(" ")
+        assert "e" not in text.replace("byte", "")
+        digits, _, unit = text.partition(" ")
         assert float(digits.replace(",", "")) * units[unit] == pytest.approx(number, rel=0.005)
 
 

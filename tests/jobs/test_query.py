@@ -89,13 +89,13 @@ def assert_as_a_query(table, rows, path, capsys):
         frame.to_parquet(path, index=False)
     assert run(["query", str(table), "--batch", str(path), "--best", "--out", str(out)]) == 0
     capsys.readouterr()
-    found = pandas.read_parquet(out)
+    result = pandas.read_parquet(out)
     for i, answer in enumerate(asked(table, rows, capsys)):
-        value = [found[f"payoff_{player + 1}"][i] for player in range(len(answer["value"]))]
+        value = [result[f"payoff_{player + 1}"][i] for player in range(len(answer["value"]))]
         assert value == pytest.approx(answer["value"], abs=1e-12)
-        best = found["best"][i] if found["best"].notna()[i] else None
-        assert (best, found["toss_up"][i]) == (answer["best"], answer["toss_up"])
-    return found
+        best = result["best"][i] if result["best"].notna()[i] else None
+        assert (best, result["toss_up"][i]) == (answer["best"], answer["toss_up"])
+    return result
 
 
 GOOFSPIEL = [  # a row; between rows: a bid, the last one, one that is sure, the first
@@ -136,8 +136,8 @@ def test_a_batch_says_the_best_action_one_step_above_a_search(tmp_path, capsys):
     roots = expand(game, game.parse(row)[None]).children
     table = cluster.solve_below(board, roots, results=tmp_path, workers=1).table
     below = {"scores": "0,0,500", "earned": "0,1,0"}
-    found = assert_as_a_query(table, [below, row, below], tmp_path / "in.csv", capsys)
-    assert found["best"][1] in ("play", "pass to 3")
+    result = assert_as_a_query(table, [below, row, below], tmp_path / "in.csv", capsys)
+    assert result["best"][1] in ("play", "pass to 3")
 
 
 @pytest.mark.parametrize("text", ["0.5", "1e3", " 8 "])
@@ -166,10 +166,10 @@ def test_what_was_left_out_is_said_with_the_details(results, tmp_path, capsys):
     ):
         (tmp_path / name).write_text(rows)
         assert run(["query", TINY, "--batch", str(tmp_path / name), *where]) == 0
-        said = "left out, so taken as: earned=0,0,0 passed=0,0,0 whammies=0,0,0\n"
-        assert said in capsys.readouterr().err, "in one row"
-    whole = ["scores=0,1000,500", "earned=0,1,0", "passed=0,0,0", "whammies=0,0,0"]
-    assert run(["query", TINY, *whole, *where]) == 0
+        text = "left out, so taken as: earned=0,0,0 passed=0,0,0 whammies=0,0,0\n"
+        assert text in capsys.readouterr().err, "in one row"
+    full = ["scores=0,1000,500", "earned=0,1,0", "passed=0,0,0", "whammies=0,0,0"]
+    assert run(["query", TINY, *full, *where]) == 0
     assert "left out" not in capsys.readouterr().out
 
 
@@ -230,12 +230,12 @@ def test_a_sentence_is_answered_with_its_names_and_between_grid_states(table_of,
     where = table_of(BOARDS / "press-your-luck/tiny.toml", frontier=2)
     with luckbase.open(where) as table:
         low, high = (table.ask(f"scores={n},1000,500 earned=2,0,0") for n in (500, 1000))
-        told = table.ask("Ed $625, 2 spins; Peter 1000; Michael 500")
+        shown = table.ask("Ed $625, 2 spins; Peter 1000; Michael 500")
         assert table.ask("Ed 500, 2 spins; Peter 1k; Michael 500").value == low.value
-    assert (told.source, told.best, told.state) == ("interpolation", low.best, low.state)
-    for now, first, second in zip(told.value, low.value, high.value, strict=True):
+    assert (shown.source, shown.best, shown.state) == ("interpolation", low.best, low.state)
+    for now, first, second in zip(shown.value, low.value, high.value, strict=True):
         assert now == pytest.approx(0.75 * first + 0.25 * second, abs=1e-12)
-    for action in told.actions:
+    for action in shown.actions:
         expected = 0.75 * np.array(low[action.name]) + 0.25 * np.array(high[action.name])
         assert action.value == pytest.approx(expected, abs=1e-12)
     code, out, _ = command("query", where, "Ed $625, 2 spins;", "Peter 1000; Michael 500")

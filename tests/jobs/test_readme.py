@@ -69,19 +69,19 @@ def test_the_examples_questions_are_answered_as_the_readme_says(tmp_path, capsys
     sample = re.search(r"ahead, one spin left +(.*?) {2,}([\d.]+%) {2,}([\d.]+%) {2,}(.*)\n", TEXT)
     assert sample
     assert run(["query", table, *sample[1].split()]) == 0
-    said = capsys.readouterr().out
-    assert said.startswith(f"{capital(spoken(sample[4].strip()))}: {sample[2]}, play {sample[3]}\n")
+    text = capsys.readouterr().out
+    assert text.startswith(f"{capital(spoken(sample[4].strip()))}: {sample[2]}, play {sample[3]}\n")
 
 
 def test_ci_runs_the_readmes_test_command_word_for_word():
     script = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
     awk = re.search(r"command=\$\((awk .*?README\.md)\)", script, re.DOTALL)
     assert awk
-    found = subprocess.run(
+    result = subprocess.run(
         ["bash", "-c", awk[1]], cwd=ROOT, capture_output=True, text=True, check=True
     ).stdout.strip()
-    assert found in TEXT
-    assert found.endswith("python -m pytest")
+    assert result in TEXT
+    assert result.endswith("python -m pytest")
     parts = ('"${command% && *}"', '"${command##* && }"')  # all but its last part, then that
     assert re.findall(r"bash -euo pipefail -c (.*?\")(?:$| \|\|)", script, re.MULTILINE) == [*parts]
 
@@ -97,17 +97,17 @@ def identities(words):
 
 def test_every_question_in_the_readme_is_of_a_table_that_it_solves_before():
     """As it stands there; what is run is coarser in places."""
-    solved, asked = set(), 0
+    solved, query = set(), 0
     for line in "\n".join(re.findall(r"```sh\n(.*?)```", TEXT, re.DOTALL)).splitlines():
         words = shlex.split(line.rpartition("&& ")[2])
         if len(words) > 1 and words[0].endswith("luckbase"):
             if words[1] == "solve":
                 solved.add(identities(words))
             elif words[1] in ("query", "chart", "diff", "verify", "status"):
-                found = identities(words)
-                assert found is None or found in solved, line
-                asked += found is not None
-    assert asked >= 2
+                result = identities(words)
+                assert result is None or result in solved, line
+                query += result is not None
+    assert query >= 2
 
 
 def test_after_the_readmes_python_status_finds_nothing_wrong(tmp_path, capsys):

@@ -20,14 +20,14 @@ def words(name):
 def test_a_file_and_nothing_are_no_folder(name, tmp_path, capsys):
     file = tmp_path / "file"
     file.write_text("x")
-    for results, said in (
+    for results, text in (
         ("", "'' is not a folder"), (" ", "'' is not a folder"), (str(file), f"{file} is a file"),
         (str(file / "below"), f"{file} is a file"),
         ("ftp://bucket/x", "'ftp://bucket/x' cannot hold tables"),
     ):  # fmt: skip
         assert run([*words(name), "--results", results]) == 2
         out, err = capsys.readouterr()
-        assert out == "" and err.startswith(f"luckbase: --results: {said}; ")
+        assert out == "" and err.startswith(f"luckbase: --results: {text}; ")
         assert err.count("\n") == 1
     assert file.read_text() == "x"
 

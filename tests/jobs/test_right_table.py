@@ -100,20 +100,20 @@ def test_text_and_batch_and_verify_say_what_answered(both, tmp_path, command):
     identity = cluster.solve_board(
         solver.load_board(TINY, frontier=1), results=both
     ).manifest.head.identity  # fmt: skip
-    said = f"tiny score_cap=3000 score_unit=500, solve {identity}"
+    text = f"tiny score_cap=3000 score_unit=500, solve {identity}"
     _, out, _ = command("query", TINY, *STATE, "--results", str(both))
-    assert f"answered by {said}\n" in out
+    assert f"answered by {text}\n" in out
     (tmp_path / "in.csv").write_text("scores_1,scores_2,scores_3\n0,500,0\n")
     _, out, err = command(
         "query", TINY, "--batch", str(tmp_path / "in.csv"), "--results", str(both)
     )
     assert out.splitlines()[1].endswith(f'"{identity}"')
-    assert f"answered by {said}\n" in err
+    assert f"answered by {text}\n" in err
     _, out, _ = command("verify", TINY, "--results", str(both))
-    assert said in out
+    assert text in out
     _, out, _ = command("diff", TINY, TINY, "--set-second", "score_unit=1000",
                     "--set-second", "third_place_spins=false", "--results", str(both))  # fmt: skip
-    assert f"\nfirst   {said}\nsecond  tiny score_cap=3000 score_unit=1000 third" in out
+    assert f"\nfirst   {text}\nsecond  tiny score_cap=3000 score_unit=1000 third" in out
 
 
 def test_status_prints_the_options_that_tell_tables_apart(both, command):
@@ -131,16 +131,18 @@ def test_status_prints_the_options_that_tell_tables_apart(both, command):
 
 
 def test_status_is_sorted_by_what_is_asked_for(both, command):
-    found = {}
+    result = {}
     for key in ("name", "size", "states", "date"):
         code, out, _ = command("status", "--results", str(both), "--sort", key, "--json")
-        found[key] = [json.loads(line) for line in out.splitlines()]
-        assert code == 0 and len(found[key]) == 2
-    assert [one["table"] for one in found["name"]] == sorted(one["table"] for one in found["name"])
+        result[key] = [json.loads(line) for line in out.splitlines()]
+        assert code == 0 and len(result[key]) == 2
+    assert [each["table"] for each in result["name"]] == sorted(
+        each["table"] for each in result["name"]
+    )
     for key, field in (("size", "bytes"), ("states", "states"), ("date", "date")):
-        first, second = (one[field] for one in found[key])
+        first, second = (each[field] for each in result[key])
         assert first >= second
-    assert found["size"][0]["bytes"] > found["size"][1]["bytes"]
+    assert result["size"][0]["bytes"] > result["size"][1]["bytes"]
     code, _, err = command("status", "--sort", "age")
     assert code == 2 and "--sort: 'age'; expected name, size, date, states" in err
 
@@ -185,9 +187,9 @@ def test_evaluate_says_under_which_rules(command):
     matrix = ["evaluate", *small, "--matrix"]
     for words in (["evaluate", *small], matrix, ["evaluate", *small, "--games", "100"]):
         code, out, _ = command(*words, "--json")
-        said = json.loads(out)
-        assert (code, said["board"], said["options"]) == (0, "race", {"goal": 20})
-        assert said["solve_id"] == identity
+        text = json.loads(out)
+        assert (code, text["board"], text["options"]) == (0, "race", {"goal": 20})
+        assert text["solve_id"] == identity
         _, out, _ = command(*words)
         numbers, end, _ = out.partition(f"under the rules of race goal=20, solve {identity}\n")
         assert end and "hold-at-5" in numbers

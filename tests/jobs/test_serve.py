@@ -40,23 +40,23 @@ def pig(table_of):
 
 @pytest.mark.parametrize("ends", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_it_says_its_address_answers_and_ends_with_a_signal(ends, pig):
-    with served(str(pig), "--port", "0") as (process, said):
-        found = re.search(r"^1 table at (http://127\.0\.0\.1:[0-9]+/) \(Ctrl\+C ends it\)", said)
-        assert found, said
-        with urlopen(f"{found[1]}tables", timeout=300) as reply:
+    with served(str(pig), "--port", "0") as (process, text):
+        result = re.search(r"^1 table at (http://127\.0\.0\.1:[0-9]+/) \(Ctrl\+C ends it\)", text)
+        assert result, text
+        with urlopen(f"{result[1]}tables", timeout=300) as reply:
             assert json.loads(reply.read())["tables"][0]["game"] == "pig"
         process.send_signal(ends)
         assert process.wait(300) == 0
-        said = process.stderr.read().replace("compiling, the first time only …\n", "")
-        assert said == ""
+        text = process.stderr.read().replace("compiling, the first time only …\n", "")
+        assert text == ""
 
 
 def test_another_address_is_warned_of_and_answers_by_any_name(pig):
-    with served(str(pig), "--port", "0", "--host", "0.0.0.0") as (process, said):
-        assert "whoever reaches this machine can read these tables" in said
-        found = re.search(r"http://[0-9.]+:([0-9]+)/", process.stderr.readline())
-        assert found
-        with socket.create_connection(("127.0.0.1", int(found[1])), timeout=300) as line:
+    with served(str(pig), "--port", "0", "--host", "0.0.0.0") as (process, text):
+        assert "whoever reaches this machine can read these tables" in text
+        result = re.search(r"http://[0-9.]+:([0-9]+)/", process.stderr.readline())
+        assert result
+        with socket.create_connection(("127.0.0.1", int(result[1])), timeout=300) as line:
             line.sendall(b"GET /tables HTTP/1.1\r\nHost: any.example\r\n\r\n")
             assert line.recv(100).startswith(b"HTTP/1.1 200")
 
@@ -69,12 +69,12 @@ def status_of(port, called, at="127.0.0.1"):
 
 
 def test_another_loopback_address_answers_at_the_address_that_it_says(pig):
-    with served(str(pig), "--port", "0", "--host", "127.0.0.2") as (_, said):
-        found = re.search(r"http://127\.0\.0\.2:([0-9]+)/", said)
-        assert found, said
-        with urlopen(f"{found[0]}tables", timeout=300) as reply:
+    with served(str(pig), "--port", "0", "--host", "127.0.0.2") as (_, text):
+        result = re.search(r"http://127\.0\.0\.2:([0-9]+)/", text)
+        assert result, text
+        with urlopen(f"{result[0]}tables", timeout=300) as reply:
             assert reply.status == 200
-        port = int(found[1])
+        port = int(result[1])
         assert status_of(port, f"localhost:{port}", "127.0.0.2") == 200
         assert status_of(port, "evil.example", "127.0.0.2") == 400
 
@@ -114,8 +114,8 @@ def test_a_port_that_is_taken_is_one_sentence(pig, capsys):
         taken.listen()
         port = taken.getsockname()[1]
         assert run(["serve", str(pig), "--no-open", "--port", str(port)]) == 2
-    said = capsys.readouterr().err
-    assert said == (
+    text = capsys.readouterr().err
+    assert text == (
         f"luckbase: --port: {port} is in use; choose another port, or --port 0 for any free port\n"
     )
 

@@ -57,16 +57,16 @@ def said(results, capsys, monkeypatch):
 
 @pytest.mark.parametrize("name", list(COMMANDS))
 def test_a_command_prints_every_number_whole(said, name):
-    whole = said(COMMANDS[name], None)
-    numbers = re.findall(NUMBER, whole.replace(",", ", "))
+    full = said(COMMANDS[name], None)
+    numbers = re.findall(NUMBER, full.replace(",", ", "))
     assert len(numbers) > 5
     for width in (80, 140):
         narrow = said(COMMANDS[name], width)
-        assert "…" not in whole + narrow
+        assert "…" not in full + narrow
         # In panels the first column, and in blocks the heads, stand there again and again.
-        found = re.findall(NUMBER, narrow.replace(",", ", "))
-        assert all(found.count(n) >= numbers.count(n) for n in set(numbers))
-        assert set(found) == set(numbers)
+        result = re.findall(NUMBER, narrow.replace(",", ", "))
+        assert all(result.count(n) >= numbers.count(n) for n in set(numbers))
+        assert set(result) == set(numbers)
         assert max(map(len, narrow.splitlines())) <= width
 
 

@@ -52,27 +52,27 @@ def test_the_leads_for_a_win_and_for_money_are_those_of_the_page():
 
 
 def test_the_leads_by_best_actions_alone_are_those_by_payoffs(tmp_path):
-    found = []
+    result = []
     for options in ({"frontier": 2}, {"frontier": 1, "decisions": 2}):
         read = luckbase.load_board(BOARDS / "press-your-luck/tiny.toml", **options)
         solved = luckbase.solve(read, results=tmp_path / str(len(options)))
         with luckbase.open(solved.table) as table:
-            found.append([*findings.passing(table)])
-    assert found[0] == found[1] and any(row[-1] for row in found[0][1:])
+            result.append([*findings.passing(table)])
+    assert result[0] == result[1] and any(row[-1] for row in result[0][1:])
 
 
 def test_the_page_has_the_published_leads():
     with (FOLDER / "press-your-luck-passing.csv").open(encoding="utf-8", newline="") as file:
         rows = [row for row in csv.DictReader(file) if row["third_score"] == "0"]
-    found = {(row["spins"], int(row["rival_score"])): row["passes"] for row in rows}
+    result = {(row["spins"], int(row["rival_score"])): row["passes"] for row in rows}
     lines = (FOLDER / "press-your-luck-passing.md").read_text(encoding="utf-8").splitlines()
     start = lines.index("## At which lead to pass")
     rows = itertools.takewhile(lambda line: line.startswith("|"), lines[start + 4 :])
     table = [re.split(r" ?\| ?", line)[1:-1] for line in rows]
-    assert len(table) == len({spins for spins, _ in found}) > 3
+    assert len(table) == len({spins for spins, _ in result}) > 3
     for spins, *leads in table:
         for rival, lead in zip(range(2000, 15_000, 2000), leads, strict=True):
-            span = found[spins, rival].split(" ")[-1]
+            span = result[spins, rival].split(" ")[-1]
             below_the_cap = span.endswith(f"..{19_500 - rival}")
             assert lead == (f"{int(span.split('..')[0]):,}" if below_the_cap else "–")
 
@@ -101,6 +101,6 @@ def test_a_board_is_not_off_itself_and_a_coarser_one_is(board):
 
 def test_the_gain_of_choosing_is_small_and_may_be_a_loss():
     names, row = findings.choosing(["1985-02"], score_unit=1000, frontier=1)
-    found = dict(zip(names[:4], row[:4], strict=True)) | {"least": row[5]}
-    assert found["spins"] == 1
-    assert float(found["least"]) < 0 < float(found["mean"]) < float(found["most"])
+    result = dict(zip(names[:4], row[:4], strict=True)) | {"least": row[5]}
+    assert result["spins"] == 1
+    assert float(result["least"]) < 0 < float(result["mean"]) < float(result["most"])

@@ -86,16 +86,16 @@ class Reference:
     @cached_property
     def value(self):
         """The value of every position before the roll, under the best play."""
-        found = {}
+        result = {}
         for open in self.positions():
             if not open:
-                found[open] = self.left(open)
+                result[open] = self.left(open)
                 continue
-            found[open] = max(
-                self.mean([self.after(found, open, roll) for roll in self.rolls(dice)])
+            result[open] = max(
+                self.mean([self.after(result, open, roll) for roll in self.rolls(dice)])
                 for dice in self.dice_rolled(open)
             )
-        return found
+        return result
 
     def after(self, value, open, roll):
         """The value after the roll, from the values of the positions with fewer open tiles."""

@@ -67,17 +67,17 @@ class Reference:
 def turn_points(sticks, first_roll_safe, most):
     """The chance of each number of points that a turn brings, sticks(turn, rolls) being the chance
     to stick; turns above `most` points are left out."""
-    found = defaultdict(float)
+    result = defaultdict(float)
     here = {(0, 0): 1.0}
     while here:
         after = defaultdict(float)
         for (turn, rolls), chance in here.items():
             stick = sticks(turn, rolls) if rolls else 0.0
-            found[turn] += chance * stick
+            result[turn] += chance * stick
             for face in range(1, 7):
                 if face == 1 and not (first_roll_safe and rolls == 0):
-                    found[0] += chance * (1 - stick) / 6
+                    result[0] += chance * (1 - stick) / 6
                 elif stick < 1 and turn + face <= most:
                     after[turn + face, rolls + 1] += chance * (1 - stick) / 6
         here = after
-    return found
+    return result

@@ -54,15 +54,15 @@ class Money(Slides):
 def plays(game, state, decide, longest):
     """The chance of every (state at the end, spins that it took), path by path, of plays of no more
     than so many spins; of boards on which no slide leaves a choice."""
-    found = defaultdict(float)
+    result = defaultdict(float)
     paths = [(1.0, state, 0)]
     while paths:
         chance, here, spins = paths.pop()
         moves = dict(game.moves(here))
         if not moves:
-            found[here, spins] += chance
+            result[here, spins] += chance
         elif spins <= longest:
             name = decide(here, list(moves))
             for weight, after in moves[name]:
                 paths.append((chance * weight, after, spins + (name == "play")))
-    return found
+    return result

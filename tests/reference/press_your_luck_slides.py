@@ -81,16 +81,16 @@ class Slides(Reference):
                 yield 1.0 / len(slides), slide
                 continue
             for target in slide[1]:
-                for chance, found in self._at_random(target):
-                    yield chance / len(slides) / len(slide[1]), found
+                for chance, result in self._at_random(target):
+                    yield chance / len(slides) / len(slide[1]), result
 
     def _reached(self, square):
         """The squares that a spin may look at when this one is lit."""
-        found = {square}
+        result = {square}
         for slide in self.squares[square]:
             for target in slide[1] if slide[0] == "to" else ():
-                found |= self._reached(target)
-        return found
+                result |= self._reached(target)
+        return result
 
     def _seen(self, shown, square):
         """What a lit square comes to on a board that has stopped: a slide, or a choice."""
@@ -167,7 +167,7 @@ class Slides(Reference):
             self._iterate({state: below[state] for state in component})
 
     def _iterate(self, moves):
-        found = []
+        result = []
         for guess in (0.0, 1.0):
             players = len(next(iter(moves)).scores)
             values = dict.fromkeys(moves, (guess,) * players)
@@ -183,12 +183,12 @@ class Slides(Reference):
                     values[state] = new
                 if change < STILL or (len(moves) == 1 and not self._comes_back(moves)):
                     break
-            found.append(values)
+            result.append(values)
         for state in moves:
-            apart = max(abs(x - y) for x, y in zip(found[0][state], found[1][state], strict=True))
+            apart = max(abs(x - y) for x, y in zip(result[0][state], result[1][state], strict=True))
             if apart >= 1e-12:
                 raise Unsettled
-        self.settled.update(found[0])
+        self.settled.update(result[0])
 
     def _comes_back(self, moves):
         return any(
@@ -203,9 +203,9 @@ class Slides(Reference):
         return first_best([self._mean(outcomes, values) for _, outcomes in own], up)
 
     def _mean(self, outcomes, values):
-        found = [(chance, self._value(after, values)) for chance, after in outcomes]
+        result = [(chance, self._value(after, values)) for chance, after in outcomes]
         return tuple(
-            sum(chance * triple[i] for chance, triple in found) for i in range(len(found[0][1]))
+            sum(chance * triple[i] for chance, triple in result) for i in range(len(result[0][1]))
         )
 
     def _value(self, after, values):
@@ -243,7 +243,7 @@ def components(below, settled):
     lowest = {}
     stack = []
     there = set()
-    found = []
+    result = []
     for root in below:
         if root in number:
             continue
@@ -272,5 +272,5 @@ def components(below, settled):
                     while not component or component[-1] != state:
                         component.append(stack.pop())
                         there.discard(component[-1])
-                    found.append(component)
-    return found
+                    result.append(component)
+    return result

@@ -12,10 +12,10 @@ def courses(questions, buzzes, buzz_right, choice_right, buzz_spins, choice_spin
     """The chance of every tuple of spins; buzzes: how likely each player is to be first, and the
     rest is nobody."""
     players = range(len(buzzes))
-    nobody = len(buzzes)
+    no_player = len(buzzes)
     likely = [*buzzes, 1 - sum(buzzes)]
-    found = {}
-    single = list(product([*players, nobody], product([True, False], repeat=len(buzzes))))
+    result = {}
+    single = list(product([*players, no_player], product([True, False], repeat=len(buzzes))))
     for course in product(single, repeat=questions):
         chance, spins = Fraction(1), [0 for _ in players]
         for first, right in course:
@@ -28,5 +28,5 @@ def courses(questions, buzzes, buzz_right, choice_right, buzz_spins, choice_spin
                 else:
                     chance *= 1 - knows
         if chance:
-            found[tuple(spins)] = found.get(tuple(spins), Fraction(0)) + chance
-    return found
+            result[tuple(spins)] = result.get(tuple(spins), Fraction(0)) + chance
+    return result

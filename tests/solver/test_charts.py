@@ -39,12 +39,12 @@ def test_words_stand_inside_as_far_from_the_edge_as_can_be(inside):
         outside = np.argwhere(~np.pad(inside, 1)) - 1
         return int(np.abs(outside - [i, j]).sum(axis=1).min())
 
-    found = middle_of(inside)
-    if found is None:
+    result = middle_of(inside)
+    if result is None:
         assert not inside.any()
         return
-    assert inside[found]
-    assert room(*found) == max(room(i, j) for i, j in np.argwhere(inside))
+    assert inside[result]
+    assert room(*result) == max(room(i, j) for i, j in np.argwhere(inside))
 
 
 def test_a_small_region_gets_no_word_and_what_follows_a_space_is_not_written():

@@ -41,7 +41,7 @@ for path, states in json.load(sys.stdin):
 
 def test_the_answer_to_a_state_is_the_same_in_python_to_the_last_bit(table_of, tmp_path):
     """Of every game, in a process that does not import numba."""
-    asked, expected = [], []
+    query, expected = [], []
     searched = luckbase.solve(BOARDS / "jackpot/tiny.toml", results=tmp_path)
     for path in (searched.table, *(table_of(BOARDS / game / "tiny.toml") for game in LAID_OUT)):
         with open_table(path) as table:
@@ -49,8 +49,8 @@ def test_the_answer_to_a_state_is_the_same_in_python_to_the_last_bit(table_of, t
             for state in states:
                 there = moves(table, state)
                 expected.append([there.answer.as_json(), list(map(str, why(table, there)))])
-        asked.append((str(path), states))
-    done = python("-c", ASK, input=json.dumps(asked))
+        query.append((str(path), states))
+    done = python("-c", ASK, input=json.dumps(query))
     answers = [json.loads(line) for line in done.stdout.splitlines()]
     assert answers == json.loads(json.dumps(expected))
 

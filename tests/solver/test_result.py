@@ -51,17 +51,17 @@ class Outer(Result):
 @pytest.mark.parametrize("kind", [tuple, list])
 def test_the_fields_are_the_json_in_their_order(kind: Any) -> None:
     inner = Inner("pig", {"a": (1, 2)})
-    made = Outer(3, inner, "roll", "tiny", missing=kind([1e-5]), hidden=object())
-    assert json.dumps(made.as_json()) == (
+    created = Outer(3, inner, "roll", "tiny", missing=kind([1e-5]), hidden=object())
+    assert json.dumps(created.as_json()) == (
         '{"first": 3, "board": "tiny", "options": {}, "action": "roll", "where": "x", '
         '"weight": 1, "none": null, "missing": [1e-05], "text": null, "seconds": 1.3}'
     )
 
 
 def test_what_is_none_is_null_or_left_out_as_its_type_says() -> None:
-    said = Outer(3, Inner("pig"), "roll", "tiny", text="x", weight=0.5).as_json()
-    assert said["none"] is None and "missing" not in said and "hidden" not in said
-    assert (said["text"], said["weight"]) == ("x", 0.5)
+    text = Outer(3, Inner("pig"), "roll", "tiny", text="x", weight=0.5).as_json()
+    assert text["none"] is None and "missing" not in text and "hidden" not in text
+    assert (text["text"], text["weight"]) == ("x", 0.5)
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,12 +77,12 @@ class Ordered(Result):
 
 def test_an_order_of_its_own_is_that_of_the_json() -> None:
     values, counts = np.array([[0.5, np.nan], [1, np.inf]]), np.arange(2)
-    for kind, said in ((None, "{"), ("x", '{"kind": "x", ')):
-        whole = Ordered(values, counts, kind).as_json()
-        assert json.dumps(whole) == said + '"counts": [0, 1], "values": [[0.5, null], [1.0, null]]}'
+    for kind, text in ((None, "{"), ("x", '{"kind": "x", ')):
+        full = Ordered(values, counts, kind).as_json()
+        assert json.dumps(full) == text + '"counts": [0, 1], "values": [[0.5, null], [1.0, null]]}'
 
 
 def test_numbers_of_numpy_and_names_that_are_no_text_are_written() -> None:
     strange = Path(os.fsdecode(b"pig\xff"))
-    said = Outer(3, Inner(str(strange)), "roll", "x", strange, np.float64(0.1)).as_json()
-    assert json.dumps([said["weight"], said["where"]]) == '[0.1, "pig\\udcff"]'
+    text = Outer(3, Inner(str(strange)), "roll", "x", strange, np.float64(0.1)).as_json()
+    assert json.dumps([text["weight"], text["where"]]) == '[0.1, "pig\\udcff"]'

@@ -83,9 +83,9 @@ def shown(scene, column):
             return {box.value for box in boxes(scene, field="round") if box.role == UP} or {"11"}
         case "lead":
             texts = " ".join(shape.text for shape in scene.shapes if isinstance(shape, Words))
-            found = re.search(r"player (1|2) leads by (\d+)", texts)
-            assert found or "level" in texts
-            return {("-" if found[1] == "2" else "") + found[2] if found else "0"}
+            result = re.search(r"player (1|2) leads by (\d+)", texts)
+            assert result or "level" in texts
+            return {("-" if result[1] == "2" else "") + result[2] if result else "0"}
         case "turn":
             return {box.value for box in boxes(scene, field="turn")} or {"0"}
     if column.startswith("dice"):
@@ -136,8 +136,8 @@ def edges(shape):
         case Die():
             return shape.x, shape.y, shape.x + shape.wide, shape.y + shape.wide
     wide = len(shape.text) * shape.size * 0.5
-    left = {"start": 0.0, "middle": wide / 2, "end": wide}[shape.at]
-    return (shape.x - left, shape.y - shape.size / 2, shape.x - left + wide,
+    remaining = {"start": 0.0, "middle": wide / 2, "end": wide}[shape.at]
+    return (shape.x - remaining, shape.y - shape.size / 2, shape.x - remaining + wide,
             shape.y + shape.size / 2)  # fmt: skip
 
 
@@ -157,7 +157,7 @@ def test_three_desks_and_the_eighteen_squares_clockwise():
     corners = [(s.x, s.y) for s in (squares[0], squares[5], squares[9], squares[14])]
     (a, b), (c, d), (e, f), (g, h) = corners
     assert a == g < c == e and b == d < f == h
-    steps = [abs(one.x - two.x) + abs(one.y - two.y) for one, two in
+    steps = [abs(first.x - second.x) + abs(first.y - second.y) for first, second in
              zip(squares, squares[1:] + squares[:1], strict=True)]  # fmt: skip
     assert max(steps) <= 110  # each beside the next, all the way round
     slides = [slide.lines[0] for slide in boxes(scene, "slide")]
@@ -168,8 +168,8 @@ def test_three_desks_and_the_eighteen_squares_clockwise():
 
 def test_the_chances_that_slides_say_are_those_of_a_spin():
     game = game_of("press-your-luck/1985-02")
-    said = [slide.about.rpartition(", ")[2] for slide in boxes(scene_of(game, LUCK), "slide")]
-    chances = [float(text.split("%")[0]) / 100 for text in said if "%" in text]
+    message = [slide.about.rpartition(", ")[2] for slide in boxes(scene_of(game, LUCK), "slide")]
+    chances = [float(text.split("%")[0]) / 100 for text in message if "%" in text]
     assert len(chances) == 54 - 6 and sum(chances) == pytest.approx(1, abs=54 * 0.5e-4)
 
 
@@ -186,9 +186,9 @@ def test_the_cards_shown_are_those_that_were_named():
     game = game_of("goofspiel/points")
     words = {"mine": "3,13", "theirs": "7,11", "deck": "2,12", "upcard": "12"}
     scene = scene_of(game, words)
-    held = {f: [b.lines[0] for b in boxes(scene, "card", f) if b.role != GONE]
+    stored = {f: [b.lines[0] for b in boxes(scene, "card", f) if b.role != GONE]
             for f in ("mine", "theirs", "deck")}  # fmt: skip
-    assert held == {"mine": ["3", "13"], "theirs": ["7", "11"], "deck": ["2", "12"]}
+    assert stored == {"mine": ["3", "13"], "theirs": ["7", "11"], "deck": ["2", "12"]}
     assert scene.title == "the 12 is turned up; both bid"
 
 

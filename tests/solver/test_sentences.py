@@ -15,9 +15,9 @@ def test_numbers_are_quoted_up_to_thirty_digits():
 
 @given(st.floats(1e-300, 1e6))
 def test_a_bound_is_printed_rounded_up(error):
-    said = float(within(error).removeprefix("within "))
-    assert error * (1 - 1e-8) <= said <= 1.1 * error, "a tenth above at most, never below"
-    assert within(said) == f"within {said:.1e}"
+    text = float(within(error).removeprefix("within "))
+    assert error * (1 - 1e-8) <= text <= 1.1 * error, "a tenth above at most, never below"
+    assert within(text) == f"within {text:.1e}"
 
 
 def test_what_is_not_off_is_exact():

@@ -83,18 +83,18 @@ def test_what_an_action_pays_is_off_by_the_mean_of_its_outcomes():
         *[decides(0, [(1.0, 3)])] * 2, over(0.0, 1.0),
     )  # fmt: skip
     edges = expand(game, np.array([[0]]))
-    found = error_of_actions(edges, np.array([0.5, 0.1, 0.5]))
-    assert found.tolist() == pytest.approx([0.2, 0.5])
+    result = error_of_actions(edges, np.array([0.5, 0.1, 0.5]))
+    assert result.tolist() == pytest.approx([0.2, 0.5])
     third, rough = np.full(3, 1 / 3), replace(edges, weights=np.array([0.1, 0.9 + 1e-9, 1.0]))
     assert error_of_actions(rough, third).tolist() == [1 / 3] * 2  # not more than all of them are
 
 
-def roughly(found, part):
+def roughly(result, part):
     """The table, a part of which is said to be off by `ERROR`."""
-    manifest = found.manifest
+    manifest = result.manifest
     mine = {entry.name: replace(entry, error=ERROR) for entry in manifest.of_part(part)}
     manifest.files = manifest.files | mine
-    return table_at(found.table, manifest)
+    return table_at(result.table, manifest)
 
 
 A, B = 3, 4
@@ -108,13 +108,13 @@ def test_one_step_above_what_is_held_a_decision_may_not_be_told(apart, further, 
         decides(0, [(1.0, 5)]), decides(0, [(1.0, 6)]),
         over(0.5, 0.25), over(0.5 + apart, 0.75), tolerance=TIE,
     )  # fmt: skip
-    found = cluster.solve_below(board, np.array([[A], [B]]), results=tmp_path, workers=1)
-    with roughly(found, found.goal.part) as table:
-        asked = {"at": "1"}
+    result = cluster.solve_below(board, np.array([[A], [B]]), results=tmp_path, workers=1)
+    with roughly(result, result.goal.part) as table:
+        query = {"at": "1"}
         (answer,) = answers_of(table, np.array([[1]]))
-        for one in (table.ask(asked), answer, moves(table, asked).answer):
-            assert one.source == "table"
-            assert one.error == pytest.approx(ERROR + further)
+        for each in (table.ask(query), answer, moves(table, query).answer):
+            assert each.source == "table"
+            assert each.error == pytest.approx(ERROR + further)
         assert table.ask({"at": "2"}).error == ERROR  # it says which
         assert table.errors(np.array([[5]])).tolist() == [0.0]
 
@@ -128,12 +128,12 @@ def test_a_decision_that_hangs_on_one_that_was_not_told_is_a_toss_up(tmp_path):
         *[decides(0, [(1.0, 3 + state)]) for state in (a, c, d)],
         over(0.9, 0.4), over(0.0, 0.25), over(2 * ERROR, 0.75), tolerance=TIE,
     )  # fmt: skip
-    found = cluster.solve_below(board, np.array([[a], [c], [d]]), results=tmp_path, workers=1)
-    with roughly(found, found.goal.part) as table:
+    result = cluster.solve_below(board, np.array([[a], [c], [d]]), results=tmp_path, workers=1)
+    with roughly(result, result.goal.part) as table:
         (answer,) = answers_of(table, np.array([[0]]))
-        for one in (table.ask({"at": "0"}), answer, moves(table, {"at": "0"}).answer):
-            assert one.value == (0.9, 0.4) and one.toss_up
-            assert one.error == pytest.approx(0.5 + ERROR)
+        for each in (table.ask({"at": "0"}), answer, moves(table, {"at": "0"}).answer):
+            assert each.value == (0.9, 0.4) and each.toss_up
+            assert each.error == pytest.approx(0.5 + ERROR)
         assert not table.ask({"at": "1"}).toss_up
 
 

@@ -40,22 +40,22 @@ def blocks(kind):
 def test_the_pages_sql_runs_on_one_table(folder, monkeypatch):
     monkeypatch.chdir(folder)
     (code,) = (block for block in blocks("python") if "import duckdb" in block)
-    found = {}
-    exec(compile(code, "store.md", "exec"), found)
-    rows = found["close"]
+    result = {}
+    exec(compile(code, "store.md", "exec"), result)
+    rows = result["close"]
     assert len(rows) == 10
     with cluster.open_table(next((folder / "results").glob("*/*/ab2edb73e281"))) as table:
-        for one, two, three, payoff, best in rows:
-            answer = table.ask({"scores": f"{one},{two},{three}", "earned": "0,1,0"})
+        for first, second, three, payoff, best in rows:
+            answer = table.ask({"scores": f"{first},{second},{three}", "earned": "0,1,0"})
             assert (answer.value[1], answer.best) == (payoff, best)
 
 
 def test_the_pages_pandas_and_polars_lines_run(folder, monkeypatch, capsys):
     monkeypatch.chdir(folder)
     (code,) = (block for block in blocks("python") if "import duckdb" in block)
-    found = {}
-    exec(compile(code, "store.md", "exec"), found)
-    passed = found["passed"]
+    result = {}
+    exec(compile(code, "store.md", "exec"), result)
+    passed = result["passed"]
     assert isinstance(passed, pandas.DataFrame)
     assert len(passed) > 0 and set(passed["best"]) <= {"pass to 1", "pass to 2", "pass to 3"}
     assert "best" in capsys.readouterr().out
@@ -64,14 +64,14 @@ def test_the_pages_pandas_and_polars_lines_run(folder, monkeypatch, capsys):
 def test_every_column_has_one_type_in_every_engine(folder):
     """The constant ones as well, which folders' names would give as texts or categories."""
     tiers = next((folder / "results").glob("*/*/ab2edb73e281")) / "tiers"
-    whole = pandas.read_parquet(tiers)
-    assert str(whole["spins"].dtype) == str(whole["whammies_2"].dtype) == "int32"
-    assert str(whole["to_act"].dtype) == "int8"
+    full = pandas.read_parquet(tiers)
+    assert str(full["spins"].dtype) == str(full["whammies_2"].dtype) == "int32"
+    assert str(full["to_act"].dtype) == "int8"
     lazy = polars.scan_parquet(tiers).collect_schema()
     assert lazy["spins"] == lazy["whammies_2"] == polars.Int32
     assert lazy["best"] == polars.String
     sql = f"select typeof(spins), typeof(best), count(*) from '{tiers}/*.parquet' group by all"
-    assert duckdb.sql(sql).fetchall() == [("INTEGER", "VARCHAR", len(whole))]
+    assert duckdb.sql(sql).fetchall() == [("INTEGER", "VARCHAR", len(full))]
 
 
 def test_a_search_is_read_alike(folder):
@@ -86,16 +86,18 @@ def test_a_search_is_read_alike(folder):
 def test_cards_are_words_that_a_person_can_ask_for(tmp_path):
     solved = cluster.solve_board(solver.load_board(POINTS, cards=5), results=tmp_path)
     tiers = f"{solved.table}/tiers/*.parquet"
-    said = "mine = '1 2' and theirs = '1 3' and deck = '4 5'"
-    rows = duckdb.sql(f"select payoff_1, best, to_act from '{tiers}' where {said}").fetchall()
+    message = "mine = '1 2' and theirs = '1 3' and deck = '4 5'"
+    rows = duckdb.sql(f"select payoff_1, best, to_act from '{tiers}' where {message}").fetchall()
     with cluster.open_table(solved.table) as table:
         game = table.game
         state = game.parse({"mine": "1,2", "theirs": "1,3", "deck": "4,5"})
         exact = float(table.probe(state[None])[0, 0])
         swapped = bool(game.need(FullTable).swapped(state[None])[0])
     if not rows:  # the row of this pair is the other way round
-        said = "mine = '1 3' and theirs = '1 2' and deck = '4 5'"
-        rows = duckdb.sql(f"select payoff_1, best, to_act from '{tiers}' where {said}").fetchall()
+        message = "mine = '1 3' and theirs = '1 2' and deck = '4 5'"
+        rows = duckdb.sql(
+            f"select payoff_1, best, to_act from '{tiers}' where {message}"
+        ).fetchall()
         assert swapped
     assert rows == [(pytest.approx(-exact if swapped else exact), None, 0)]
     texts = duckdb.sql(f"select distinct mine, deck from '{tiers}'").fetchall()
@@ -113,12 +115,12 @@ def test_the_lead_in_a_search_is_in_points_as_in_a_query(tmp_path):
     first = rows[(rows["mine"] == "1 2 3") & (rows["upcard"] == 0)]
     assert first["lead"].tolist() == [0]
     assert rows["lead"].min() == -rows["lead"].max() < 0
-    asked = {name: rows[name].to_numpy() for name in game.columns}
-    states = game.canonical_states(game.fields.read_columns(asked, len(rows)))
+    query = {name: rows[name].to_numpy() for name in game.columns}
+    states = game.canonical_states(game.fields.read_columns(query, len(rows)))
     assert len(np.unique(states, axis=0)) == len(rows) == solved.states
     with cluster.open_table(solved.table) as table:
-        found = np.concatenate(list(table.draw(table.rows, 0)))
-        assert {tuple(state) for state in found.tolist()} == {tuple(s) for s in states.tolist()}
+        result = np.concatenate(list(table.draw(table.rows, 0)))
+        assert {tuple(state) for state in result.tolist()} == {tuple(s) for s in states.tolist()}
         assert np.array_equal(table.probe(states)[:, 0], rows["payoff_1"])
         for row in rows.sample(10, random_state=1).to_dict("records"):
             words = {name: row[name] for name in game.columns}
@@ -130,16 +132,16 @@ def test_a_batch_takes_the_columns_of_a_table_as_they_are(tmp_path, capsys):
 
     solved = cluster.solve_board(solver.load_board(POINTS, cards=4), results=tmp_path)
     file = sorted((solved.table / "tiers").iterdir())[2]
-    asked = pandas.read_parquet(file).sample(20, random_state=1)
+    query = pandas.read_parquet(file).sample(20, random_state=1)
     names = ["mine", "theirs", "deck"]
     for ending, write in (
-        ("csv", lambda p: asked[names].to_csv(p, index=False)),
-        ("jsonl", lambda p: asked[names].to_json(p, orient="records", lines=True)),
-        ("parquet", lambda p: asked[names].to_parquet(p, index=False)),
+        ("csv", lambda p: query[names].to_csv(p, index=False)),
+        ("jsonl", lambda p: query[names].to_json(p, orient="records", lines=True)),
+        ("parquet", lambda p: query[names].to_parquet(p, index=False)),
     ):
         path, out = tmp_path / f"in.{ending}", tmp_path / f"out-{ending}.parquet"
         write(path)
         words = ["query", str(solved.table), "--batch", str(path), "--out", str(out)]
         assert run(words) == 0
         answers = pandas.read_parquet(out)
-        assert np.array_equal(answers["payoff_1"], asked["payoff_1"])
+        assert np.array_equal(answers["payoff_1"], query["payoff_1"])

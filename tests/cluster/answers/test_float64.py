@@ -28,9 +28,9 @@ def rows_of(search):
 
 
 def test_a_board_that_says_float32_is_the_one_that_says_nothing():
-    said, left_out = solver.load_board(TINY, payoffs="float32"), solver.load_board(TINY)
+    text, left_out = solver.load_board(TINY, payoffs="float32"), solver.load_board(TINY)
     wide = solver.load_board(TINY, payoffs="float64")
-    names = [rules_identity(solver.load_game(board)) for board in (said, left_out, wide)]
+    names = [rules_identity(solver.load_game(board)) for board in (text, left_out, wide)]
     assert names[0] == names[1] != names[2]
 
 
@@ -50,12 +50,12 @@ def test_it_holds_what_a_table_in_float32_rounds(wide, tmp_path):
     assert narrow.manifest.files.keys() == wide.manifest.files.keys()
     for name in narrow.manifest.files:
         places = [each.table / each.manifest.files[name].place for each in (narrow, wide)]
-        one, two = (pq.ParquetFile(place).read() for place in places)
+        first, second = (pq.ParquetFile(place).read() for place in places)
         for column in PAYOFFS:
-            assert one[column].type == "float" and two[column].type == "double"
-            rounded = two[column].to_numpy().astype(np.float32)
-            assert np.array_equal(one[column].to_numpy(), rounded)
-        assert one.drop(PAYOFFS) == two.drop(PAYOFFS)
+            assert first[column].type == "float" and second[column].type == "double"
+            rounded = second[column].to_numpy().astype(np.float32)
+            assert np.array_equal(first[column].to_numpy(), rounded)
+        assert first.drop(PAYOFFS) == second.drop(PAYOFFS)
     assert wide.manifest.error() == FLOAT64_ERROR
     with cluster.open_table(wide.table) as table:
         assert table.verify(None).residuals.worst < 1e-14

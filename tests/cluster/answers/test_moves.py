@@ -58,10 +58,10 @@ def test_every_edge_of_the_rules_is_there_and_no_other(board, made):
         ):
             key = action, fields(table.game.describe(child))
             known[key] = known.get(key, 0.0) + weight
-        said = flat(there)
-        assert sorted(said_at for _, _, said_at in said) == sorted(at for _, at in known)
-        assert sorted(chance for _, chance, _ in said) == pytest.approx(sorted(known.values()))
-        assert len({name for name, _, _ in said}) == len(said)  # each is told apart from the others
+        text = flat(there)
+        assert sorted(said_at for _, _, said_at in text) == sorted(at for _, at in known)
+        assert sorted(chance for _, chance, _ in text) == pytest.approx(sorted(known.values()))
+        assert len({name for name, _, _ in text}) == len(text)  # each is told apart from the others
 
 
 def test_the_answer_is_the_tables_own(made):
@@ -126,6 +126,6 @@ def test_an_address_is_read_back_as_the_same_state(made):
     for board in (PIG, PRESS, JACKPOT, GOOFSPIEL):
         table = made(board)
         for state in np.concatenate(list(table.draw(20, 5))):
-            said = address(table.game.describe(state))
-            words = dict(each.split("=", 1) for each in said.split("&"))
+            text = address(table.game.describe(state))
+            words = dict(each.split("=", 1) for each in text.split("&"))
             assert np.array_equal(table.game.parse(words), state)

@@ -24,17 +24,17 @@ def game_of(board, **settings):
 
 def named(game, **state):
     """The states that chance leads to by name, after any action that has names."""
-    asked = game.parse({name: str(value) for name, value in state.items()})
-    edges = expand(game, asked.reshape(1, -1))
-    found = {}
+    query = game.parse({name: str(value) for name, value in state.items()})
+    edges = expand(game, query.reshape(1, -1))
+    result = {}
     for action in dict.fromkeys(edges.actions.tolist()):
         children = edges.children[edges.actions == action]
-        names = game.own(Drawing).outcome_names(asked, action, children)
+        names = game.own(Drawing).outcome_names(query, action, children)
         assert all(name is None for name in names) or all(names)
-        found |= {
+        result |= {
             name: game.describe(child) for name, child in zip(names, children, strict=True) if name
         }
-    return found
+    return result
 
 
 @pytest.mark.parametrize(
@@ -52,20 +52,20 @@ def named(game, **state):
     ],
 )  # fmt: skip
 def test_a_spin_in_the_words_of_the_show(state, after):
-    found = named(game_of("press-your-luck/tiny"), **state)
-    passed = [name for name in found if name.startswith("player")]
+    result = named(game_of("press-your-luck/tiny"), **state)
+    passed = [name for name in result if name.startswith("player")]
     for name in passed:
-        spins = found.pop(name)["passed"]
+        spins = result.pop(name)["passed"]
         assert name.startswith(f"player {1 + spins.index(max(spins))} gets {max(spins)} spin")
-    assert {name: (s["scores"], s["earned"]) for name, s in found.items()} == after
+    assert {name: (s["scores"], s["earned"]) for name, s in result.items()} == after
 
 
 def test_every_spin_of_a_real_board_is_told_by_its_dollars():
     game = game_of("press-your-luck/1985-02", score_unit=500)
-    found = named(game, scores="5000,7000,0", earned="0,2,0")
-    assert found.pop("player 1 gets 2 spins")["passed"] == [2, 0, 0]
-    assert len(found) == 12
-    for name, state in found.items():
+    result = named(game, scores="5000,7000,0", earned="0,2,0")
+    assert result.pop("player 1 gets 2 spins")["passed"] == [2, 0, 0]
+    assert len(result) == 12
+    for name, state in result.items():
         money = re.fullmatch(r"\$([\d,]+)( and a spin)?", name)
         gain = int(money[1].replace(",", "")) if money else -7000
         assert (state["scores"][1], name == "whammy") == (7000 + gain, money is None)
@@ -126,21 +126,21 @@ def test_rolls_that_win_and_rolls_that_lose_the_same_are_one():
 def test_a_safe_first_roll_counts_its_ones():
     game = game_of("pig/rounds")
     assert "a 1" in named(game, mine=0, yours=3, round=10)
-    found = named(game, mine=0, yours=3, turn=4, round=10, player=2)
-    assert list(found) == ["a 1: the turn is lost", *(f"a {face}" for face in range(2, 7))]
-    assert found["a 6"]["turn"] == 10
+    result = named(game, mine=0, yours=3, turn=4, round=10, player=2)
+    assert list(result) == ["a 1: the turn is lost", *(f"a {face}" for face in range(2, 7))]
+    assert result["a 6"]["turn"] == 10
 
 
 def test_the_dice_of_tiles():
-    found = named(game_of("jackpot/seed"), open="1,2,3,7")
-    assert len(found) == 36
-    assert found["6 and 1"]["dice"] == [6, 1]
+    result = named(game_of("jackpot/seed"), open="1,2,3,7")
+    assert len(result) == 36
+    assert result["6 and 1"]["dice"] == [6, 1]
     assert named(game_of("jackpot/seed"), open="1,2,3,7", dice="1,6") == {}
     totals = named(game_of("jackpot/shut-the-box"), open="1,2,3,9")
     assert list(totals) == [f"a total of {total}" for total in range(2, 13)]
     assert all(f"a total of {sum(each['dice'])}" == name for name, each in totals.items())
-    one = named(game_of("jackpot/shut-the-box", one_die="must"), open="1,2,3")
-    assert {name: each["dice"] for name, each in one.items()} == {
+    first = named(game_of("jackpot/shut-the-box", one_die="must"), open="1,2,3")
+    assert {name: each["dice"] for name, each in first.items()} == {
         f"a {face}": [face] for face in range(1, 7)
     }
 
@@ -183,17 +183,17 @@ def test_names_of_spins_are_remembered_by_all_that_they_depend_on(board, setting
         groups, up = dict[bytes, list[Any]](), int(edges.actors[x])
         for offer, effects in enumerate(slides):
             after, had = state.copy(), state[3 * players + up]
-            left = tuple(e for e in effects if e.kind != MAY_LOSE or had > 0)
-            if len(left) > 1:
+            remaining = tuple(e for e in effects if e.kind != MAY_LOSE or had > 0)
+            if len(remaining) > 1:
                 after[-1] = offer - plain + 1
             else:
-                spin(game.numbers.ints, state, up, tuple(left[0]), after)
-            groups.setdefault(after.tobytes(), []).append(left)
-        unit, said = (
+                spin(game.numbers.ints, state, up, tuple(remaining[0]), after)
+            groups.setdefault(after.tobytes(), []).append(remaining)
+        unit, text = (
             game.board.solve.score_unit,
             game.own(Drawing).outcome_names(state, PLAY, children),
         )
-        for child, name in zip(children, said, strict=True):
+        for child, name in zip(children, text, strict=True):
             out = ", and out" * int(child[3 * players + up] == 4)
             assert name == scene._spin_name(tuple(groups[child.tobytes()]), unit) + out
             met.add(name)

@@ -35,22 +35,22 @@ def test_every_step_adds_to_the_error():
 def test_the_error_of_a_table_grows_with_the_length_of_the_game(tmp_path):
     """Ten cents a round: float64 is 3e-7 off after 100,000 rounds, and the table says so."""
     board = Dimes(game="dimes", name="dimes", rules=Dimes.Options(rounds=100_000))
-    found = cluster.solve_below(board, results=tmp_path, workers=1)
-    with cluster.open_table(found.table) as table:
-        made = abs(Fraction(float(table.probe(np.array([[100_000]]))[0, 0])) - 10_000)
-        assert 1e-8 < made <= table.error < 1e-4
+    result = cluster.solve_below(board, results=tmp_path, workers=1)
+    with cluster.open_table(result.table) as table:
+        created = abs(Fraction(float(table.probe(np.array([[100_000]]))[0, 0])) - 10_000)
+        assert 1e-8 < created <= table.error < 1e-4
 
 
 def test_what_float64_sums_lose_is_in_a_search_tables_error(tmp_path):
     board = board_of(decides(0, [(0.5, 1), (0.5, 2)]), over(1.0), over(0.0), players=1)
-    found = cluster.solve_below(board, results=tmp_path, workers=1)
-    assert found.manifest.error() == FLOAT64_ERROR > 0
+    result = cluster.solve_below(board, results=tmp_path, workers=1)
+    assert result.manifest.error() == FLOAT64_ERROR > 0
 
 
 def test_no_payoff_is_said_to_be_off_by_more_than_the_game_allows(tmp_path, monkeypatch):
     monkeypatch.setattr(Graph, "error", 5.0)
-    found = cluster.solve_below(board_of(*LADDER, players=1), results=tmp_path, workers=1)
-    assert found.manifest.error() == 1.0
+    result = cluster.solve_below(board_of(*LADDER, players=1), results=tmp_path, workers=1)
+    assert result.manifest.error() == 1.0
 
 
 # Goofspiel
@@ -88,9 +88,9 @@ def test_a_matrix_games_gap_is_in_an_answers_error(tmp_path, monkeypatch):
     solve = matrix_game.solve
 
     def with_a_gap(games):
-        found = solve(games)
-        found.gaps[:] = 0.25
-        return found
+        result = solve(games)
+        result.gaps[:] = 0.25
+        return result
 
     monkeypatch.setattr(matrix_game, "solve", with_a_gap)
     with cluster.open_table(table) as opened:

@@ -19,8 +19,8 @@ from tests.cluster.batch.boards import BOARDS, JACKPOT, pig, put
 ROOT = Path(__file__).parents[3]
 
 
-def named(found):
-    return ["-" if one is None else one.name for one in found]
+def named(result):
+    return ["-" if each is None else each.name for each in result]
 
 
 def test_a_folder_is_every_board_below_it_in_the_order_of_names(tmp_path):
@@ -29,19 +29,19 @@ def test_a_folder_is_every_board_below_it_in_the_order_of_names(tmp_path):
     put(tmp_path / "c.toml", "game = ")
     put(tmp_path / ".hidden/x.toml", JACKPOT)
     put(tmp_path / "notes.txt", "no board")
-    found = requests_for([tmp_path])
-    assert [Path(one.file).name for one in found] == ["z.toml", "b.toml", "c.toml"]
-    assert named([one.board for one in found]) == ["z", "b", "-"]
-    assert "c.toml: not TOML: Invalid value" in str(found[2].error)
+    result = requests_for([tmp_path])
+    assert [Path(each.file).name for each in result] == ["z.toml", "b.toml", "c.toml"]
+    assert named([each.board for each in result]) == ["z", "b", "-"]
+    assert "c.toml: not TOML: Invalid value" in str(result[2].error)
 
 
 def test_a_job_file_in_a_folder_is_left_alone_and_runs_where_it_is_named(tmp_path):
     put(tmp_path / "a.toml", JACKPOT)
     job = put(tmp_path / "night.toml", '[[board]]\nfile = "a.toml"\nset = { tiles = 3 }\n')
-    assert [one.settings for one in requests_for([tmp_path])] == [{}]
-    (one,) = requests_for([job])
-    assert one.settings == {"tiles": "3"} and one.board is not None
-    assert is_many([job]) and is_many([str(tmp_path)]) and not is_many([one.file])
+    assert [item.settings for item in requests_for([tmp_path])] == [{}]
+    (item,) = requests_for([job])
+    assert item.settings == {"tiles": "3"} and item.board is not None
+    assert is_many([job]) and is_many([str(tmp_path)]) and not is_many([item.file])
 
 
 def test_a_board_that_is_named_twice_is_asked_for_once(tmp_path):
@@ -64,7 +64,7 @@ def test_options_of_the_command_come_before_those_of_the_job(tmp_path):
     put(tmp_path / "a.toml", JACKPOT)
     text = '[[board]]\nfile = "a.toml"\nset = { tiles = 3 }\nvariants = [{ sides = 4 }, {}]\n'
     job = put(tmp_path / "night.toml", text)
-    assert [one.settings for one in requests_for([job], {"tiles": 2})] == [
+    assert [each.settings for each in requests_for([job], {"tiles": 2})] == [
         {"tiles": "2", "sides": "4"}, {"tiles": "2"}
     ]  # fmt: skip
 
@@ -73,13 +73,13 @@ def test_what_a_job_says_of_the_solve_is_handed_on(tmp_path):
     put(tmp_path / "a.toml", JACKPOT)
     text = 'memory = 0.5\nworkers = 1\nresults = "../out"\norder = "shortest"\n'
     job = put(tmp_path / "jobs/n.toml", text + '[[board]]\nfile = "../a.toml"\n')
-    (one,) = requests_for([job])
+    (only,) = requests_for([job])
     wanted = {"memory": 500_000_000, "workers": 1, "results": tmp_path / "out"}
-    assert one.solve_options == wanted and one.order == "shortest"
+    assert only.solve_options == wanted and only.order == "shortest"
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("board = []", "board: [] is empty"),
         ("board = 3", "board: 3 is not a list"),
@@ -108,16 +108,16 @@ def test_what_a_job_says_of_the_solve_is_handed_on(tmp_path):
         ("order = 'best'\n[[board]]\nfile = 'a'", "order: 'best' is not allowed; expected"),
     ],
 )
-def test_a_mistake_in_a_job_is_one_sentence_with_its_place(tmp_path, text, said):
+def test_a_mistake_in_a_job_is_one_sentence_with_its_place(tmp_path, text, message):
     job = tmp_path / "night.toml"
     put(job, text)
     assert is_job(job)
     with pytest.raises(JobError) as caught:
         read_job(job)
-    assert str(caught.value).startswith(f"{job}: ") and said in str(caught.value)
+    assert str(caught.value).startswith(f"{job}: ") and message in str(caught.value)
     assert "\n" not in str(caught.value)
-    (one,) = requests_for([job])
-    assert isinstance(one.error, JobError) and one.board is None
+    (only,) = requests_for([job])
+    assert isinstance(only.error, JobError) and only.board is None
 
 
 @settings(max_examples=40)
@@ -128,14 +128,14 @@ def test_no_text_of_a_job_ends_in_anything_but_a_sentence(text):
     with TemporaryDirectory() as folder:
         job = Path(folder) / "night.toml"
         job.write_bytes(f"{text}\n[[board]]\nfile = 'a.toml'\n".encode("utf-8", "replace"))
-        for one in requests_for([job]):
-            assert one.board is None and one.error is not None and "\n" not in str(one.error)
+        for each in requests_for([job]):
+            assert each.board is None and each.error is not None and "\n" not in str(each.error)
 
 
 def test_the_example_is_a_job_with_boards_that_are_there():
-    found = requests_for([ROOT / "jobs/nights/example.toml"])
-    assert len(found) == 3 + len(board_files(BOARDS / "jackpot"))
-    assert all(one.error is None for one in found)
+    result = requests_for([ROOT / "jobs/nights/example.toml"])
+    assert len(result) == 3 + len(board_files(BOARDS / "jackpot"))
+    assert all(each.error is None for each in result)
     text = (ROOT / "jobs/nights/example.toml").read_text(encoding="utf-8")
     from luckbase.cluster.batch.requests import Entry, Job
 

@@ -11,27 +11,27 @@ def test_a_board_that_reaches_further_now_is_partial_in_the_words_of_a_dry_run(t
     luckbase.solve_all(tmp_path / "b", results=results)
     ways = ((file,), (str(tmp_path / "b"),), (str(table),), (str(results),), ())
     for names in ways:
-        assert {one.state for one in luckbase.status(*names, results=results)} == {"complete"}
+        assert {item.state for item in luckbase.status(*names, results=results)} == {"complete"}
     put(tmp_path / "b/a.toml", press(frontier=2))
     (planned,) = luckbase.plan_all(file, results=results)
     assert planned.state == "partial" and "20 of 74 files are there" in planned.why[0]
     for names in ways:
-        one = next(o for o in luckbase.status(*names, results=results) if o.table == str(table))
-        assert (one.state, one.why[:1]) == ("partial", planned.why), names
+        item = next(o for o in luckbase.status(*names, results=results) if o.table == str(table))
+        assert (item.state, item.why[:1]) == ("partial", planned.why), names
     put(tmp_path / "b/a.toml", press(frontier=1))
     for names in ways:
-        found = luckbase.status(*names, results=results)
-        assert {one.state for one in found} == {"complete"}
-    (one,) = luckbase.status(file, results=results, settings={"frontier": "2"})
-    assert (one.state, one.why[:1]) == ("partial", planned.why)
+        result = luckbase.status(*names, results=results)
+        assert {item.state for item in result} == {"complete"}
+    (item,) = luckbase.status(file, results=results, settings={"frontier": "2"})
+    assert (item.state, item.why[:1]) == ("partial", planned.why)
 
 
 def test_what_was_solved_below_some_states_is_complete_where_it_is_named(tmp_path):
     """In a folder of boards its full table is asked for, as a dry run has it."""
     file, results = put(tmp_path / "b/a.toml", pig()), tmp_path / "results"
     luckbase.solve(file, {"mine": 9, "yours": 9}, results=results)
-    (one,) = luckbase.status(file, results=results)
-    assert one.state == "complete"
+    (only,) = luckbase.status(file, results=results)
+    assert only.state == "complete"
     (planned,) = luckbase.plan_all(tmp_path / "b", results=results)
-    (one,) = luckbase.status(str(tmp_path / "b"), results=results)
-    assert (one.state, one.why) == (planned.state, planned.why) == ("partial", planned.why)
+    (only,) = luckbase.status(str(tmp_path / "b"), results=results)
+    assert (only.state, only.why) == (planned.state, planned.why) == ("partial", planned.why)

@@ -48,7 +48,7 @@ def rows_of(table):
     """All rows of a table's searches by ascending key, column by column: numbers to the bit. No key
     may stand twice."""
     read = [pq.ParquetFile(path).read() for path in sorted(table.rglob("*.parquet"))]
-    every = pa.concat_tables([one.replace_schema_metadata(None) for one in read])
+    every = pa.concat_tables([each.replace_schema_metadata(None) for each in read])
     every = every.take(np.argsort(every["key"].to_numpy()))
     keys = every["key"].to_numpy()
     assert len(np.unique(keys)) == len(keys)

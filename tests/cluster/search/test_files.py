@@ -31,18 +31,18 @@ def boxes_of(laid, most):
     return find_boxes(stages, level, [mine], most=most)
 
 
-def same(one, other):
+def same(first, other):
     """Arrays to the bit, of one kind; whatever holds them part by part."""
-    if isinstance(one, np.ndarray):
+    if isinstance(first, np.ndarray):
         assert isinstance(other, np.ndarray)
-        assert (one.dtype, one.shape) == (other.dtype, other.shape)
-        assert one.tobytes() == other.tobytes() and other.flags.writeable
-    elif isinstance(one, list | tuple):
-        assert isinstance(other, list | tuple) and len(one) == len(other)
-        for each, its in zip(one, other, strict=True):
+        assert (first.dtype, first.shape) == (other.dtype, other.shape)
+        assert first.tobytes() == other.tobytes() and other.flags.writeable
+    elif isinstance(first, list | tuple):
+        assert isinstance(other, list | tuple) and len(first) == len(other)
+        for each, its in zip(first, other, strict=True):
             same(each, its)
     else:
-        assert one == other
+        assert first == other
 
 
 def solved(laid, stage):
@@ -53,8 +53,8 @@ def solved(laid, stage):
         rows[:, 0] = keys.view(np.float64)
         rows[:, 1:] = np.sin(keys.astype(float))[:, None] * [1.0, -1.0, 0.5][: laid.game.players]
         assert sweeping.fill(i, rows) == len(keys)
-    found = sweeping.solve(1e-12)
-    return b"".join(np.ascontiguousarray(part).tobytes() for part in vars(found).values())
+    result = sweeping.solve(1e-12)
+    return b"".join(np.ascontiguousarray(part).tobytes() for part in vars(result).values())
 
 
 @settings(max_examples=60)
@@ -62,15 +62,15 @@ def solved(laid, stage):
 @example(Shape(), 100)
 def test_what_is_read_back_is_what_was_written(shape, most):
     laid = Laid(shape)
-    found = boxes_of(laid, most)
+    result = boxes_of(laid, most)
     with tempfile.TemporaryDirectory() as folder:
         path, back = Path(folder) / "one.arrow", list[Stage]()
-        for one in found:
-            write_stage(path, one)
+        for each in result:
+            write_stage(path, each)
             back.append(read_stage(path.read_bytes()))
-            same(list(vars(one).values()), list(vars(back[-1]).values()))
-            same(back[-1].keys, one.keys)
-    assert [solved(laid, one) for one in back] == [solved(laid, one) for one in found]
+            same(list(vars(each).values()), list(vars(back[-1]).values()))
+            same(back[-1].keys, each.keys)
+    assert [solved(laid, each) for each in back] == [solved(laid, each) for each in result]
 
 
 @given(shapes(), st.data())

@@ -78,15 +78,15 @@ def test_cycles_under_fixed_agents_are_solved_too():
 
 def test_two_who_may_pass_for_ever_and_should_not_are_solved():
     """To roll is better than to pass at once, so the payoff is the one where they must."""
-    found = []
+    result = []
     for must in (True, False):
         board = solver.load_board(BOARDS / "skunk/seed.toml", goal=10, must_roll=must)
         graph, start = Graph(solver.load_game(board)), solver.load_game(board).start()
         assert start is not None
         graph.solve(start[None])
-        [at] = np.flatnonzero((graph.states(np.arange(graph.count)) == start).all(axis=1))
-        found.append(graph.values[at])
-    assert found[0] == pytest.approx(found[1], abs=1e-10)
+        [index] = np.flatnonzero((graph.states(np.arange(graph.count)) == start).all(axis=1))
+        result.append(graph.values[index])
+    assert result[0] == pytest.approx(result[1], abs=1e-10)
 
 
 def test_choices_on_a_cycle_of_three_players_are_solved_where_they_settle():
@@ -103,14 +103,14 @@ def test_a_game_whose_states_all_come_back_is_one_piece_whatever_is_asked_for(tm
     """It has no level, and nothing of it could be solved before the rest."""
     board = solver.load_board(BOARDS / "skunk/seed.toml", goal=12, count_rolls=True)
     alone = cluster.solve_below(board, results=tmp_path / "a", workers=2)
-    asked = cluster.solve_below(board, results=tmp_path / "b", workers=2, one_piece=0)
-    for solved in (alone, asked):
+    query = cluster.solve_below(board, results=tmp_path / "b", workers=2, one_piece=0)
+    for solved in (alone, query):
         assert (solved.shards, solved.levels) == (1, 0)
-    assert files_of(alone.table) == files_of(asked.table)
+    assert files_of(alone.table) == files_of(query.table)
     uncounted = solver.load_board(BOARDS / "skunk/seed.toml", goal=12)
     kernel = cluster.solve_board(uncounted, results=tmp_path / "c")
-    with cluster.open_table(alone.table) as one, cluster.open_table(kernel.table) as two:
-        start = one.game.start()
+    with cluster.open_table(alone.table) as first, cluster.open_table(kernel.table) as second:
+        start = first.game.start()
         assert start is not None
-        exact = two.probe(simplify(plain(one.game), start[None]))
-        assert one.probe(start[None])[0] == pytest.approx(exact[0], abs=1e-10)
+        exact = second.probe(simplify(plain(first.game), start[None]))
+        assert first.probe(start[None])[0] == pytest.approx(exact[0], abs=1e-10)

@@ -23,16 +23,16 @@ def asked_of(laid, lists):
     """What lists of states ask, each of a shard of its own far above; all of it by stage."""
     stages = Stages(laid.game, laid.shape.true_level)
     keys = np.unique(laid.keys(laid.spots))
-    asked, every = Demand(stages, NO_KEYS), {}
+    query, every = Demand(stages, NO_KEYS), {}
     for number, chosen in reversed([*enumerate(lists)]):
         mine = keys[sorted({i % len(keys) for i in chosen})]
         numbers = stages.of(mine)
-        asks = [(int(one), mine[numbers == one]) for one in np.unique(numbers)]
-        requests = [ask_of(stages, one, stages.runs_of(some), 1) for one, some in asks]
-        asked.add((1 << 20, (number,)), requests)
-        for one, some in asks:
-            every.setdefault(one, []).append(some)
-    return asked, every
+        asks = [(int(each), mine[numbers == each]) for each in np.unique(numbers)]
+        requests = [ask_of(stages, each, stages.runs_of(some), 1) for each, some in asks]
+        query.add((1 << 20, (number,)), requests)
+        for each, some in asks:
+            every.setdefault(each, []).append(some)
+    return query, every
 
 
 @given(shapes(), st.lists(st.lists(st.integers(0, 500), min_size=1), min_size=1, max_size=4),
@@ -43,42 +43,42 @@ def test_every_key_that_is_asked_for_is_of_one_shard_which_is_told_of_it(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(level_shards, "SHARD_STATES", size)
         patch.setattr(stage_file, "SPARSE_BITS", 1)
-        asked, every = asked_of(Laid(shape), lists)
-        stages = asked.stages
-        while (level := asked.highest()) is not None:
-            shards = asked.shards(level, Growth(growth))
-            mine = [one for one in every if one >> 32 == level]
-            assert sorted({s for one in shards for s in one.stages}) == sorted(mine)
+        query, every = asked_of(Laid(shape), lists)
+        stages = query.stages
+        while (level := query.highest()) is not None:
+            shards = query.shards(level, Growth(growth))
+            mine = [each for each in every if each >> 32 == level]
+            assert sorted({s for each in shards for s in each.stages}) == sorted(mine)
             for stage in mine:
                 wanted = np.unique(np.concatenate(every[stage]))
-                of = [one for one in shards if stage in one.stages]
-                inside = np.array([stages.boxes_of(wanted, [one.box]) >= 0 for one in of])
+                of = [each for each in shards if stage in each.stages]
+                inside = np.array([stages.boxes_of(wanted, [each.box]) >= 0 for each in of])
                 assert (inside.sum(axis=0) == 1).all()
-                for one, here in zip(of, inside, strict=True):
-                    orders = [request.order for request in asked.of(one)]
+                for each, here in zip(of, inside, strict=True):
+                    orders = [request.order for request in query.of(each)]
                     assert orders == sorted(orders)
-                    told = [one.ask.keys for one in asked.of(one) if one.ask.stage == stage]
-                    runs, _ = requested_runs(told, stages)
+                    shown = [each.ask.keys for each in query.of(each) if each.ask.stage == stage]
+                    runs, _ = requested_runs(shown, stages)
                     assert np.isin(wanted[here], runs.all_keys()).all()
             before = []
-            for i, one in enumerate(shards):
-                assert all(k < i for k in one.after)
+            for i, each in enumerate(shards):
+                assert all(k < i for k in each.after)
                 leads = {
                     k
                     for k in range(i)
-                    if shards[k].stages == one.stages
-                    and not one.box.whole
-                    and stages.leads([shards[k].box], [one.box])[0, 0]
+                    if shards[k].stages == each.stages
+                    and not each.box.whole
+                    and stages.leads([shards[k].box], [each.box])[0, 0]
                 }
-                assert leads.issuperset(one.after)
-                by_way = set().union(*(before[k] for k in one.after))
-                assert by_way.isdisjoint(one.after)  # those are waited for as it is
-                before.append(by_way.union(one.after))
+                assert leads.issuperset(each.after)
+                by_way = set().union(*(before[k] for k in each.after))
+                assert by_way.isdisjoint(each.after)  # those are waited for as it is
+                before.append(by_way.union(each.after))
                 assert before[-1] >= leads
                 for k in range(i + 1, len(shards)):  # and none leads back
-                    if shards[k].stages == one.stages:
-                        assert not stages.leads([shards[k].box], [one.box])[0, 0]
-            asked.done(level)
+                    if shards[k].stages == each.stages:
+                        assert not stages.leads([shards[k].box], [each.box])[0, 0]
+            query.done(level)
 
 
 def test_what_several_ask_for_counts_once(monkeypatch):
@@ -90,8 +90,8 @@ def test_what_several_ask_for_counts_once(monkeypatch):
     assert level is not None
     thrice, _ = asked_of(laid, [everything] * 3)
 
-    def keys(asked, level):
-        return sum(asked.requested_of(stage) for stage in asked._stages(level))
+    def keys(query, level):
+        return sum(query.requested_of(stage) for stage in query._stages(level))
 
     assert keys(once, level) <= keys(thrice, level) < 2 * keys(once, level)
     # Nor what a level's own shards ask of it, as after a stop: it is cut as it was.
@@ -131,50 +131,50 @@ def test_stages_that_may_burst_are_not_put_together(monkeypatch):
     monkeypatch.setattr(level_shards, "SHARD_STATES", 100)
     laid = Laid(Shape())
     level = laid.shape.true_level
-    asked = Demand(Stages(laid.game, Level(level.falls)), NO_KEYS)  # nothing to cut them along
+    query = Demand(Stages(laid.game, Level(level.falls)), NO_KEYS)  # nothing to cut them along
     ten = RequestedKeys(10, 10, b"")
-    asked.add((8, (0,)), [Ask((7 << 32) + i, WHOLE, 0, b"", ten) for i in range(12)])
-    assert [len(one.stages) for one in asked.shards(7, Growth())] == [10, 2]
-    assert [len(one.stages) for one in asked.shards(7, Growth(2.0))] == [5, 5, 2]
-    assert [len(one.stages) for one in asked.shards(7, Growth(1.0, 5.0, 80))] == [4, 4, 4]
-    assert [len(one.stages) for one in asked.shards(7, Growth(1.0, 50.0, 20))] == [10, 2]
-    likely = [one.likely for one in asked.shards(7, Growth(1.0, 5.0, 80))]
+    query.add((8, (0,)), [Ask((7 << 32) + i, WHOLE, 0, b"", ten) for i in range(12)])
+    assert [len(each.stages) for each in query.shards(7, Growth())] == [10, 2]
+    assert [len(each.stages) for each in query.shards(7, Growth(2.0))] == [5, 5, 2]
+    assert [len(each.stages) for each in query.shards(7, Growth(1.0, 5.0, 80))] == [4, 4, 4]
+    assert [len(each.stages) for each in query.shards(7, Growth(1.0, 50.0, 20))] == [10, 2]
+    likely = [each.likely for each in query.shards(7, Growth(1.0, 5.0, 80))]
     assert likely == [4 * 50] * 3  # ten states each, or five times as many
-    assert [one.likely for one in asked.shards(7, Growth(1.0, 50.0, 20))] == [10 * 20, 2 * 20]
+    assert [each.likely for each in query.shards(7, Growth(1.0, 50.0, 20))] == [10 * 20, 2 * 20]
 
 
 def grown_one():
     """The stage with three times as many states as are asked for of which most is asked: its
     number, what is asked, what it has."""
     stages, root = tiny({"scores": "0,1000,500", "earned": "2,1,2"})
-    wanted, found = found_of(stages, root, 3)
-    grown = [one for one in wanted if len(found[one]) > 3 * len(wanted[one])]
-    stage = max(grown, key=lambda one: len(wanted[one]))
-    return stages, stage, wanted[stage], found[stage]
+    wanted, result = found_of(stages, root, 3)
+    grown = [each for each in wanted if len(result[each]) > 3 * len(wanted[each])]
+    stage = max(grown, key=lambda each: len(wanted[each]))
+    return stages, stage, wanted[stage], result[stage]
 
 
 def asked_below(stage, keys, stages):
     """A level above that asks keys of one stage."""
-    asked = Demand(stages, NO_KEYS)
-    asked.add(((stage >> 32) + 1, (0,)), [ask_of(stages, stage, stages.runs_of(keys), 1)])
-    return asked
+    query = Demand(stages, NO_KEYS)
+    query.add(((stage >> 32) + 1, (0,)), [ask_of(stages, stage, stages.runs_of(keys), 1)])
+    return query
 
 
 def test_a_stage_of_which_little_is_asked_is_cut_by_how_it_lies(monkeypatch):
     """Those who lost all are asked for with one score; the others come below."""
     monkeypatch.setattr(stage_file, "SPARSE_BITS", 1)
-    stages, stage, keys, found = grown_one()
-    states = len(found)
+    stages, stage, keys, result = grown_one()
+    states = len(result)
     monkeypatch.setattr(level_shards, "SHARD_STATES", states // 6)
-    asked = asked_below(stage, keys, stages)
+    query = asked_below(stage, keys, stages)
     grown = Growth(states / len(keys), 10.0, states)
-    shards = asked.shards(stage >> 32, grown)
-    assert len(shards) > 3 and all(one.stages == (stage,) for one in shards)
-    held = [int((stages.boxes_of(found, [one.box]) >= 0).sum()) for one in shards]
-    assert sum(held) == states and max(held) < states / 2
+    shards = query.shards(stage >> 32, grown)
+    assert len(shards) > 3 and all(each.stages == (stage,) for each in shards)
+    stored = [int((stages.boxes_of(result, [each.box]) >= 0).sum()) for each in shards]
+    assert sum(stored) == states and max(stored) < states / 2
     monkeypatch.setattr(level_shards, "MAX_BOXES", 2)
-    assert len(asked.shards(stage >> 32, grown)) == 2
-    assert len(asked.shards(stage >> 32, Growth(0.1))) == 1  # it is not large
+    assert len(query.shards(stage >> 32, grown)) == 2
+    assert len(query.shards(stage >> 32, Growth(0.1))) == 1  # it is not large
 
 
 def test_a_shard_of_too_many_states_is_cut_but_not_without_end():
@@ -225,7 +225,7 @@ def test_what_is_left_to_others_comes_after_who_left_it_and_before_who_waited(sa
     ])  # fmt: skip
     waited = {(i,): {(k,) for k in order.shards[i].after} for i in range(len(said))}
     came = []
-    left = {}
+    remaining = {}
     while (i := order.pop()) is not None:
         path, first = order.shards[i].path, len(order.shards)
         came.append(path)
@@ -233,13 +233,13 @@ def test_what_is_left_to_others_comes_after_who_left_it_and_before_who_waited(sa
             LevelShard((*path, k), (0,), WHOLE, 1, tuple(range(first, first + k)))
             for k in range(data.draw(st.integers(0, 2)) if len(path) < 3 else 0)
         ]
-        left[path] = [one.path for one in rest]
+        remaining[path] = [each.path for each in rest]
         order.done(i, rest)
     assert len(came) == len(order.shards) == len(set(came))
 
     def all_of(path):
-        return {path}.union(*(all_of(one) for one in left[path]))
+        return {path}.union(*(all_of(each) for each in remaining[path]))
 
     for path, before in waited.items():
-        for one in set().union(*(all_of(one) for one in before)) if before else set():
-            assert came.index(one) < came.index(path)
+        for each in set().union(*(all_of(each) for each in before)) if before else set():
+            assert came.index(each) < came.index(path)

@@ -61,14 +61,14 @@ pytestmark = pytest.mark.usefixtures("small")
 def hill(tmp_path, **rules):
     """A board of a game that declares no level."""
     path = tmp_path / "hill.toml"
-    said = "".join(f"{name} = {value}\n" for name, value in rules.items())
-    path.write_text(f'game = "climb"\n\n[rules]\n{said}')
+    text = "".join(f"{name} = {value}\n" for name, value in rules.items())
+    path.write_text(f'game = "climb"\n\n[rules]\n{text}')
     return solver.load_board(path)
 
 
 def both(board, results, **how):
     """A search in one piece and by stages."""
-    one = cluster.solve_below(board, results=results / "one", workers=2)
+    first = cluster.solve_below(board, results=results / "one", workers=2)
     other = cluster.solve_below(
         board,
         results=results / "other",
@@ -76,7 +76,7 @@ def both(board, results, **how):
         one_piece=0,
         **how,
     )
-    return one, other
+    return first, other
 
 
 # --- every game -----------------------------------------------------------------------------------
@@ -98,16 +98,16 @@ GAMES = [
 ]
 
 
-@pytest.mark.parametrize(("path", "options", "levels"), GAMES, ids=[one[0] for one in GAMES])
+@pytest.mark.parametrize(("path", "options", "levels"), GAMES, ids=[each[0] for each in GAMES])
 def test_every_game_by_stages_has_the_rows_of_one_piece(path, options, levels, tmp_path):
     board = solver.load_board(BOARDS / f"{path}.toml", **options)
-    one, other = both(board, tmp_path)
-    assert rows_of(other.table) == rows_of(one.table)
-    assert (other.states, other.edges) == (one.states, one.edges)
+    each, other = both(board, tmp_path)
+    assert rows_of(other.table) == rows_of(each.table)
+    assert (other.states, other.edges) == (each.states, each.edges)
     assert (other.levels > 1) == (other.stages > 1) == levels
     assert bool(other.manifest.levels) == levels
     with cluster.open_table(other.table) as table:
-        assert table.error >= one.manifest.error() * (1 - 1e-12)
+        assert table.error >= each.manifest.error() * (1 - 1e-12)
         assert check_files(table) == []
         assert check_residuals(table, None).faults == 0
 
@@ -120,24 +120,24 @@ def test_press_your_luck_has_loops_in_its_stages(tied_pass, tmp_path):
         {"scores": "3000,2500,3000", "earned": "0,1,1", "whammies": "3,3,3"},
         {"scores": "0,3000,3000", "passed": "2,0,0", "whammies": "3,0,0"},
     )])  # fmt: skip
-    made = [
+    created = [
         cluster.solve_below(game.board, roots, results=tmp_path / str(i), one_piece=i)
         for i in (0, 10**6)
     ]
-    assert rows_of(made[0].table) == rows_of(made[1].table)
-    assert made[0].levels > 1 and made[1].levels == 0
+    assert rows_of(created[0].table) == rows_of(created[1].table)
+    assert created[0].levels > 1 and created[1].levels == 0
 
 
 # --- levels ---------------------------------------------------------------------------------------
 
 
 def test_a_level_of_ones_own_game_is_kept(tmp_path):
-    one, other = both(hill(tmp_path, summit=6, rounds=3), tmp_path)
-    assert rows_of(other.table) == rows_of(one.table)
+    first, other = both(hill(tmp_path, summit=6, rounds=3), tmp_path)
+    assert rows_of(other.table) == rows_of(first.table)
     assert other.levels == 7
     (line,) = read_manifest(Folder(other.table), other.table).levels.values()
     assert line.part == other.goal.part and line.level == Level({"turns": 1}).as_json()
-    assert not one.manifest.levels
+    assert not first.manifest.levels
 
 
 @pytest.mark.parametrize("level", [Level({"turns": 2}, width=3), None], ids=str)
@@ -146,9 +146,9 @@ def test_a_search_whose_game_has_another_level_by_now_starts_over(level, tmp_pat
     with pytest.raises(Stopped), stopped_after(1, Stopped):
         cluster.solve_below(board, results=tmp_path / "half", one_piece=0, workers=1)
     monkeypatch.setattr(Game, "level", level)
-    whole = cluster.solve_below(board, results=tmp_path / "whole", one_piece=0)
+    full = cluster.solve_below(board, results=tmp_path / "whole", one_piece=0)
     solved = cluster.solve_below(board, results=tmp_path / "half", one_piece=0)
-    assert files_of(solved.table) == files_of(whole.table) and solved.levels == whole.levels
+    assert files_of(solved.table) == files_of(full.table) and solved.levels == full.levels
 
 
 def test_a_declared_level_that_does_not_hold_is_an_error_that_names_the_states(
@@ -169,33 +169,33 @@ def test_a_game_without_levels_is_one_piece_up_to_its_limit(tmp_path, monkeypatc
     monkeypatch.setattr(Game, "level", None)
     board = hill(tmp_path, summit=6, rounds=3)
     notes = []
-    one, other = both(board, tmp_path, on_note=notes.append)
-    assert files_of(other.table) == files_of(one.table)
+    first, other = both(board, tmp_path, on_note=notes.append)
+    assert files_of(other.table) == files_of(first.table)
     assert (other.shards, other.levels, notes) == (1, 0, [])
     again = cluster.solve_below(board, results=tmp_path / "third", one_piece=10)
-    assert files_of(again.table) == files_of(one.table)
+    assert files_of(again.table) == files_of(first.table)
     with pytest.raises(solver.errors.SearchLimitError, match="the limit is 50"):
         cluster.solve_below(board, results=tmp_path / "fourth", one_piece=10, max_states=50)
-    said = r"memory: the search has found .* hold no more of a game without a level; allow more"
-    with pytest.raises(solver.errors.MemoryLimitError, match=said):
+    text = r"memory: the search has found .* hold no more of a game without a level; allow more"
+    with pytest.raises(solver.errors.MemoryLimitError, match=text):
         cluster.solve_below(board, results=tmp_path / "fifth", memory=7_500)
 
 
 def test_a_search_larger_than_one_piece_goes_by_stages(tmp_path):
     game = tiny()
     root = game.parse(WIDE)[None]
-    one = search(tmp_path / "a", root, one_piece=5000)
+    first = search(tmp_path / "a", root, one_piece=5000)
     other = search(tmp_path / "b", root, one_piece=1000)
-    assert one.levels == 0 and other.levels == 5
-    assert rows_of(one.table) == rows_of(other.table)
+    assert first.levels == 0 and other.levels == 5
+    assert rows_of(first.table) == rows_of(other.table)
 
 
 # --- limits ---------------------------------------------------------------------------------------
 
 
 def test_the_limit_of_a_search_by_stages_is_a_sentence_and_it_goes_on_with_a_higher_one(tmp_path):
-    said = r"has found [\d,]+ states in [1-4] levels and is not finished; the limit is 2,000"
-    with pytest.raises(solver.errors.SearchLimitError, match=said) as caught:
+    text = r"has found [\d,]+ states in [1-4] levels and is not finished; the limit is 2,000"
+    with pytest.raises(solver.errors.SearchLimitError, match=text) as caught:
         by(tmp_path, max_states=2000)
     assert caught.value.exit_code == 2
     assert not list(tmp_path.rglob("*.parquet"))
@@ -212,27 +212,27 @@ def tables(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         cut_small(patch)
         folder = tmp_path_factory.mktemp("tables")
-        one = search(folder / "one", tiny().parse(WIDE)[None])
-        return one.table, by(folder / "other").table
+        first = search(folder / "one", tiny().parse(WIDE)[None])
+        return first.table, by(folder / "other").table
 
 
 def test_every_state_is_answered_as_by_a_table_of_one_file(tables):
-    with cluster.open_table(tables[0]) as one, cluster.open_table(tables[1]) as other:
+    with cluster.open_table(tables[0]) as first, cluster.open_table(tables[1]) as other:
         assert len(other.manifest.files) > 15
         count = 0
-        for states in one.draw(one.rows, 0):
+        for states in first.draw(first.rows, 0):
             count += len(states)
-            assert one.probe(states).tobytes() == other.probe(states).tobytes()
+            assert first.probe(states).tobytes() == other.probe(states).tobytes()
             assert other.holds(states).all()
-            for left, right in zip(answers_of(one, states[::97]), answers_of(other, states[::97]),
+            for left, right in zip(answers_of(first, states[::97]), answers_of(other, states[::97]),
                                    strict=True):  # fmt: skip
                 assert replace(left, error=right.error) == right
-                assert left.error <= right.error <= other.error < 1.2 * one.error  # by file
+                assert left.error <= right.error <= other.error < 1.2 * first.error  # by file
         assert count == other.manifest.rows
-        found = compare(one, other)
-        assert found.states == count and not found.differs and found.largest == 0.0
+        result = compare(first, other)
+        assert result.states == count and not result.differs and result.largest == 0.0
         drawn = np.concatenate(list(other.draw(50, 7)))
-        assert one.probe(drawn).tobytes() == other.probe(drawn).tobytes()
+        assert first.probe(drawn).tobytes() == other.probe(drawn).tobytes()
 
 
 def counted(monkeypatch):
@@ -249,8 +249,8 @@ def counted(monkeypatch):
 
 
 def test_a_probe_opens_one_file_only(tables, monkeypatch):
-    with cluster.open_table(tables[0]) as one:
-        states = np.concatenate([states[::311] for states in one.draw(one.rows, 0)])
+    with cluster.open_table(tables[0]) as first:
+        states = np.concatenate([states[::311] for states in first.draw(first.rows, 0)])
     seen = set()
     for state in states:
         with monkeypatch.context() as patch, cluster.open_table(tables[1]) as table:
@@ -270,12 +270,12 @@ def test_a_state_that_is_nowhere_opens_one_file_at_most(tables, monkeypatch):
 
 def test_agents_play_by_a_table_of_many_files(tmp_path):
     board = hill(tmp_path, summit=6, rounds=3)
-    one, other = both(board, tmp_path)
+    first, other = both(board, tmp_path)
     game = solver.load_game(board)
     start = game.needed_start()
     values = []
-    for made in (one, other):
-        with cluster.open_table(made.table) as table:
+    for created in (first, other):
+        with cluster.open_table(created.table) as table:
             agents = [table.agent(), "roll"]
             values.append(evaluate_profile(game, start, agents).value)
     best = evaluate_profile(game, start, ["best-response", "roll"]).value
@@ -289,12 +289,12 @@ def test_agents_play_by_a_table_of_many_files(tmp_path):
 def test_a_stage_in_many_boxes_has_a_file_of_each(tmp_path, monkeypatch):
     """They ask one another, and are read back one by one after a stop."""
     root = tiny().parse({"scores": "0,1000,500", "earned": "0,1,1"})[None]
-    whole = rows_of(search(tmp_path / "whole", root).table)
+    full = rows_of(search(tmp_path / "whole", root).table)
     monkeypatch.setattr(find_stages, "CACHED", 48)
     with monkeypatch.context() as patch:  # a second between two looks at the clock
         patch.setattr(tasks, "time", SimpleNamespace(perf_counter=itertools.count().__next__))
         solved = by(tmp_path / "pieces", root, workers=1)
-    assert rows_of(solved.table) == whole
+    assert rows_of(solved.table) == full
     entries = read_manifest(Folder(solved.table), solved.table).files.values()
     assert sum(len(entry.boxes) == 1 for entry in entries) > 20
     assert all({*entry.seconds} == {"solve", "write"} for entry in entries)
@@ -312,7 +312,7 @@ def test_a_shard_asks_for_what_lies_elsewhere_and_says_who_asked_for_what_it_fou
     tmp_path, monkeypatch
 ):
     """One that is left to others asks for nothing."""
-    found, run = list[tuple[int, int, int]](), Find.run
+    result, run = list[tuple[int, int, int]](), Find.run
 
     def looked_at(job, *given):
         early, (receipt, _) = run(job, *given)
@@ -322,13 +322,13 @@ def test_a_shard_asks_for_what_lies_elsewhere_and_says_who_asked_for_what_it_fou
         beside, _ = requested_runs(own, stages)
         assert (stages.boxes_of(beside.all_keys(), mine) < 0).all()
         runs, of_ask = requested_runs(job.asks, stages)
-        asked = [
+        query = [
             runs.only(np.where(of_ask == i, runs.members, 0)).all_keys()
             for i in range(len(job.asks))
         ]
-        here = [bool((stages.boxes_of(keys, mine) >= 0).any()) for keys in asked]
+        here = [bool((stages.boxes_of(keys, mine) >= 0).any()) for keys in query]
         assert receipt.used_asks == np.flatnonzero(here).tolist()
-        found.append((len(own), len(here) - sum(here), len(early.parts)))
+        result.append((len(own), len(here) - sum(here), len(early.parts)))
         assert not early.parts or not (early.asks or early.states or receipt.found.rows)
         assert bool(receipt.found.place) == bool(receipt.found.rows)
         yield from [early, (receipt, None)]
@@ -338,8 +338,8 @@ def test_a_shard_asks_for_what_lies_elsewhere_and_says_who_asked_for_what_it_fou
     monkeypatch.setattr(level_shards, "SHARD_STATES", 20)
     monkeypatch.setattr(level_shards, "MAX_GROWTH", 0.25)  # more states than are expected
     by(tmp_path, tiny().parse({"scores": "0,1000,500", "earned": "0,1,1"})[None], workers=1)
-    assert all(max(counts) > 0 for counts in zip(*found, strict=True))
-    assert any(others and remaining for _, others, remaining in found)
+    assert all(max(counts) > 0 for counts in zip(*result, strict=True))
+    assert any(others and remaining for _, others, remaining in result)
 
 
 def test_a_shard_that_is_not_handed_all_that_it_needs_is_not_solved(tmp_path, monkeypatch):
@@ -381,7 +381,7 @@ def test_so_many_shards_are_found_at_once_as_there_are_workers_and_memory_for(
 
 def test_a_level_is_cut_by_how_much_the_one_above_grew(small, tmp_path, monkeypatch):
     shards, up, grown = Demand.shards, StageSearch._up, list[Growth]()
-    found = []
+    result = []
 
     def cut(demand, level, above, *given):
         grown.append(above)
@@ -389,15 +389,15 @@ def test_a_level_is_cut_by_how_much_the_one_above_grew(small, tmp_path, monkeypa
 
     def goes_up(search):
         up(search)
-        found.extend(search.found)
+        result.extend(search.found)
 
     monkeypatch.setattr(Demand, "shards", cut)
     monkeypatch.setattr(StageSearch, "_up", goes_up)
     by(tmp_path)
     largest = dict[int, dict[tuple[int, ...], int]]()
-    for one in found:
-        of = largest.setdefault(one.shard.stages[0] >> 32, {})
-        of[one.shard.stages] = of.get(one.shard.stages, 0) + one.rows
+    for each in result:
+        of = largest.setdefault(each.shard.stages[0] >> 32, {})
+        of[each.shard.stages] = of.get(each.shard.stages, 0) + each.rows
     expected = [max(largest[level].values()) for level in sorted(largest, reverse=True)]
     assert [above.largest for above in grown] == [0, *expected[:-1]] and len(expected) > 2
 
@@ -412,14 +412,14 @@ def test_workers_cut_stages_as_the_driver_would(tmp_path, monkeypatch):
             yield step and (replace(step[0], solve_seconds=100.0), None)
 
     monkeypatch.setattr(CutStage, "run", noted)
-    made = by(tmp_path / "workers", workers=2)
+    created = by(tmp_path / "workers", workers=2)
     assert len(cutters) > 3 and all(name.startswith("luckbase") for name in cutters)
-    assert 0 < made.solve_seconds - 100 * len(cutters) < 100
+    assert 0 < created.solve_seconds - 100 * len(cutters) < 100
     cutters.clear()
     monkeypatch.setattr(StageSearch, "_cut", lambda search, samples: search.asks.cut(samples))
     alone = by(tmp_path / "driver", workers=2)
-    assert not cutters and alone.shards == made.shards
-    assert files_of(made.table) == files_of(alone.table)
+    assert not cutters and alone.shards == created.shards
+    assert files_of(created.table) == files_of(alone.table)
 
 
 def test_machines_that_do_not_share_the_folder_send_their_files_and_are_sent_what_they_need(
@@ -445,11 +445,11 @@ def test_machines_that_do_not_share_the_folder_send_their_files_and_are_sent_wha
 def test_a_shard_that_begins_with_few_states_leaves_others_early(tmp_path, whole, monkeypatch):
     cut_small(monkeypatch, 400)
     monkeypatch.setattr(find_stages, "CACHED", 1600)
-    found, done = Counter(), level_shards.Order.done
+    result, done = Counter(), level_shards.Order.done
     for name, number in (("late", 0), ("early", 2000)):
 
         def counted(*given, name=name):
-            found[name] += 1
+            result[name] += 1
             return done(*given)
 
         monkeypatch.setattr(level_shards, "FEW", number)
@@ -457,4 +457,4 @@ def test_a_shard_that_begins_with_few_states_leaves_others_early(tmp_path, whole
         solved = by(tmp_path / name, workers=2)
         assert rows_of(solved.table) == rows_of(whole.table)
     assert files_of(by(tmp_path / "alone", workers=1).table) == files_of(solved.table)
-    assert found["early"] > found["late"] > 0
+    assert result["early"] > result["late"] > 0

@@ -42,8 +42,8 @@ def test_a_refused_token_is_a_sentence(monkeypatch, capfd):
 def test_a_node_with_another_version_is_named_before_anything_is_solved(
     tmp_path, ray_cluster, monkeypatch
 ):
-    made = ray.nodes.versions()
-    monkeypatch.setattr(ray.nodes, "versions", lambda: {**made, "numba": "0.1"})
+    created = ray.nodes.versions()
+    monkeypatch.setattr(ray.nodes, "versions", lambda: {**created, "numba": "0.1"})
     with pytest.raises(OptionError, match=r"address: node \S+ \(\S+\) has numba \S+, not 0.1$"):
         cluster.solve_board(load_board(TINY), results=tmp_path, address=ray_cluster)
     assert not list(tmp_path.rglob("*.parquet"))
@@ -59,6 +59,6 @@ def test_the_old_table_answers_if_the_cluster_does_not(tmp_path, table_of):
     assert done.returncode == 2 and done.stderr.count("\n") == 1, done.stderr
     assert "--address: the Ray cluster at auto does not answer" in done.stderr
     assert python(*words, "--address", "auto", env=env, check=False).returncode == 0  # complete
-    asked = "scores=0,1000,500", "earned=0,1,0"
-    answer = python("-m", "luckbase", "query", table, *asked, check=False)
+    query = "scores=0,1000,500", "earned=0,1,0"
+    answer = python("-m", "luckbase", "query", table, *query, check=False)
     assert answer.returncode == 0 and "play" in answer.stdout, answer.stderr

@@ -56,7 +56,7 @@ def test_what_is_solved_is_committed_also_at_an_error_and_nothing_goes_that_is_r
     workers = SomeWorkers(data.draw(st.integers(1, 4)), data, data.draw(st.integers(0, 40)))
     schedule = Schedule(shards, workers=workers.slots, memory=100)
     pause = data.draw(st.sampled_from([0.0, 3600.0]))
-    asked, commits = [], []
+    query, commits = [], []
     kept, gone = set[int](), set[int]()
     name = {shard.index: f"tiers/{shard.index}.parquet" for shard in shards}
     storage = Memory()
@@ -79,12 +79,12 @@ def test_what_is_solved_is_committed_also_at_an_error_and_nothing_goes_that_is_r
                 return SimpleNamespace(shard=step.shard, keep=step.keep)
 
             def commit(self, receipt):
-                asked.append(receipt.shard)
+                query.append(receipt.shard)
                 self.writer.add(file(name[receipt.shard]))
 
             def drop(self, shards_gone):
                 readers = {s.index for s in shards if {*s.children} & {*shards_gone}}
-                assert {*asked} >= {*shards_gone, *readers}
+                assert {*query} >= {*shards_gone, *readers}
                 gone.update(shards_gone)
 
             def count(self, receipt): ...
@@ -94,7 +94,7 @@ def test_what_is_solved_is_committed_also_at_an_error_and_nothing_goes_that_is_r
         with suppress(LostError), writer:
             SomeRun().follow_schedule()
     read = read_manifest(storage, Path("t"))
-    assert read.files.keys() == {name[i] for i in asked}
-    assert schedule.finished == (len(asked) == len(shards)) or not workers.left
+    assert read.files.keys() == {name[i] for i in query}
+    assert schedule.finished == (len(query) == len(shards)) or not workers.left
     assert gone == kept or not schedule.finished
-    assert bool(commits) == (bool(asked) and not pause) or not schedule.finished
+    assert bool(commits) == (bool(query) and not pause) or not schedule.finished

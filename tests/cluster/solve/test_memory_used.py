@@ -63,8 +63,8 @@ def test_what_was_held_a_moment_counts_where_it_is_memory(kind, own, shared, on_
     done = subprocess.run(
         [sys.executable, "-c", WATCHED, kind, str(file)], capture_output=True, text=True, check=True
     )
-    mine, ours, anew = map(int, done.stdout.split())
-    assert anew < 40, "a solve that begins does not answer for the one before"
+    mine, ours, again = map(int, done.stdout.split())
+    assert again < 40, "a solve that begins does not answer for the one before"
     assert (180 <= mine <= 260) if own else mine < 40
     assert ours >= 180 if shared else ours == 0
 

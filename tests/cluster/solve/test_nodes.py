@@ -39,7 +39,7 @@ def test_cores_are_those_of_the_living_and_who_comes_and_goes_is_noted(monkeypat
     a.later(2, node("a"), node("d", cpus=5))
     assert sum(each.slots for each in a.nodes.by_id.values()) == 7
     a.later(2, node("d", cpus=5), node("a", alive=False))
-    assert [said.split(";")[0] for said in a.said] == [
+    assert [text.split(";")[0] for text in a.said] == [
         "node host-d (10.0.0.1) has joined",
         "node host-a (10.0.0.1) is gone",
     ]

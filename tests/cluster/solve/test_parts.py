@@ -72,8 +72,8 @@ def test_a_table_plays_both_sides_of_a_turned_card(whole):
 
     with cluster.open_table(whole) as table:
         agent = table.agent()
-        left = "1,2,3,4,5"  # the last five turns
-        start = table.game.parse({"mine": left, "theirs": left, "deck": left})
+        remaining = "1,2,3,4,5"  # the last five turns
+        start = table.game.parse({"mine": remaining, "theirs": remaining, "deck": remaining})
         assert evaluate_profile(table.game, start, [agent, agent]).value[0] == pytest.approx(0)
         won = evaluate_profile(table.game, start, [agent, "random"]).value[0]
         assert won == pytest.approx(2.0413, abs=1e-4)

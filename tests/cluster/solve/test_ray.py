@@ -109,12 +109,12 @@ def workers_of(ray, table=Path("/nowhere")):
 
 def receipts(workers, task):
     workers.submit(task)
-    found = []
-    while not found or found[-1] is not RECEIPT:
+    result = []
+    while not result or result[-1] is not RECEIPT:
         event = workers.wait_one(0.0)
-        found += [event] if event is not None else []
+        result += [event] if event is not None else []
     assert not workers._tasks
-    return found
+    return result
 
 
 @pytest.mark.parametrize("ended", [DONE[:n] for n in range(4)], ids=len)
@@ -128,8 +128,8 @@ def test_a_task_that_ray_ends_half_way_is_submitted_again(ended):
 def test_payoffs_that_were_there_come_again_with_the_second_try():
     ray = SomeRay(["a", "lost"], DONE)
     workers = workers_of(ray)
-    found = receipts(workers, task(keep=True))
-    assert [type(each) for each in found] == [PayoffsReady, PayoffsReady, SimpleNamespace]
+    result = receipts(workers, task(keep=True))
+    assert [type(each) for each in result] == [PayoffsReady, PayoffsReady, SimpleNamespace]
     assert workers._kept == {7: {0: "payoffs"}}
 
 
@@ -169,11 +169,11 @@ def test_a_node_that_does_not_see_the_table_is_sent_the_files(tmp_path):
 
 
 def test_a_stage_file_is_an_object_until_it_is_deleted():
-    found = SimpleNamespace(sent=False, shard=1, stage_file="f.arrow")
-    ray = SomeRay(["a", None, b"states", (found, None)], DONE, [])
+    result = SimpleNamespace(sent=False, shard=1, stage_file="f.arrow")
+    ray = SomeRay(["a", None, b"states", (result, None)], DONE, [])
     workers = workers_of(ray)
     workers.submit(Task(1, "find", 1))
-    assert [workers.wait_one(0.0)] == [found]
+    assert [workers.wait_one(0.0)] == [result]
     receipts(workers, task(stage_file="f.arrow"))
     assert ray.given[1][2] == ("f.arrow",) and ray.given[1][4:] == (b"states",)
     workers.delete(["f.arrow"])
@@ -193,9 +193,9 @@ def test_a_stage_file_is_an_object_until_it_is_deleted():
     ],
 )
 def test_what_a_task_raised_or_ray_lost_is_raised_here(raised, kind):
-    with pytest.raises(kind) as found:
+    with pytest.raises(kind) as result:
         receipts(workers_of(SomeRay([raised])), task())
-    assert type(found.value) is kind
+    assert type(result.value) is kind
 
 
 def test_an_object_is_not_waited_for_if_the_cluster_is_lost(monkeypatch):

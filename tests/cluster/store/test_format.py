@@ -63,9 +63,9 @@ def test_numbers_are_not_copied():
 def test_texts_bytes_and_lists(texts, contents):
     assert texts_of(tuple(texts)).equals(pa.array(texts, pa.string()))
     assert bytes_of(contents).equals(pa.array(contents, pa.large_binary()))
-    arrays = [np.frombuffer(one, np.uint8) for one in contents]
+    arrays = [np.frombuffer(each, np.uint8) for each in contents]
     mine = lists_of(arrays, np.uint64)
-    assert mine.to_pylist() == [list(one) for one in contents]
+    assert mine.to_pylist() == [list(each) for each in contents]
     assert mine.type == pa.large_list(pa.uint64())
     mine.validate(full=True)
 

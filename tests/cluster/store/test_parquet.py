@@ -19,13 +19,13 @@ ROWS, GROUP = 2000, 100
 
 
 def columns(start, stop):
-    at = np.arange(start, stop)
+    index = np.arange(start, stop)
     return {
-        "key": np.cumsum(np.random.default_rng(1).integers(1, 9, ROWS))[at].astype(np.uint64),
-        "spins": Runs(np.array([2], np.int32), len(at)),
-        "payoff_1": np.random.default_rng(2).random(ROWS)[at],
-        "payoff_2": np.random.default_rng(3).random(ROWS)[at].astype(np.float32),
-        "best": names_column(at % 3 - 1, ["play", "pass to 2"]),
+        "key": np.cumsum(np.random.default_rng(1).integers(1, 9, ROWS))[index].astype(np.uint64),
+        "spins": Runs(np.array([2], np.int32), len(index)),
+        "payoff_1": np.random.default_rng(2).random(ROWS)[index],
+        "payoff_2": np.random.default_rng(3).random(ROWS)[index].astype(np.float32),
+        "best": names_column(index % 3 - 1, ["play", "pass to 2"]),
     }
 
 
@@ -53,8 +53,8 @@ def test_what_was_written_is_read_in_any_order_of_row_groups(tmp_path):
     file = TableFile(Folder(tmp_path), tmp_path, entry)
     assert file.groups == ROWS // GROUP
     for group in np.random.default_rng(0).permutation(file.groups).tolist():
-        found = file.read(group, file.schema.names).to_pydict()
-        assert found == expected(group * GROUP, (group + 1) * GROUP)
+        result = file.read(group, file.schema.names).to_pydict()
+        assert result == expected(group * GROUP, (group + 1) * GROUP)
 
 
 @pytest.mark.parametrize("rows", [0, 1, GROUP, GROUP + 1])
@@ -69,8 +69,8 @@ def test_other_readers_read_it(tmp_path):
     every = pq.ParquetFile(path, page_checksum_verification=True).read().to_pydict()
     assert every == expected(0, ROWS)
     assert pl.read_parquet(path).to_dict(as_series=False) == every
-    found = duckdb.sql(f"select * exclude best from '{path}'").fetchnumpy()
-    assert {name: column.tolist() for name, column in found.items()} == {
+    result = duckdb.sql(f"select * exclude best from '{path}'").fetchnumpy()
+    assert {name: column.tolist() for name, column in result.items()} == {
         name: column for name, column in every.items() if name != "best"
     }
     assert duckdb.sql(f"select count(*) from '{path}' where spins = 3").fetchall() == [(0,)]
@@ -91,12 +91,12 @@ def test_the_same_columns_make_the_same_bytes(tmp_path):
 
 def changes(path, entry, where):
     """Each byte of a span of the file changed in turn, a bit and all of it, and restored."""
-    whole = path.read_bytes()
+    full = path.read_bytes()
     for at in where:
         for change in (1, 0x12, 0x80):
-            path.write_bytes(whole[:at] + bytes([whole[at] ^ change]) + whole[at + 1 :])
+            path.write_bytes(full[:at] + bytes([full[at] ^ change]) + full[at + 1 :])
             yield at
-    path.write_bytes(whole)
+    path.write_bytes(full)
 
 
 def test_no_changed_byte_of_a_page_header_is_read(tmp_path):
@@ -108,14 +108,14 @@ def test_no_changed_byte_of_a_page_header_is_read(tmp_path):
     payoffs = [pages[about.to_dict()["columns"].index(c)] for c in about.to_dict()["columns"]
                if c["path_in_schema"].startswith("payoff")]  # fmt: skip
     blind = 0
-    for at in changes(path, entry, [start + i for start in pages for i in range(26)]):
+    for index in changes(path, entry, [start + i for start in pages for i in range(26)]):
         with pytest.raises(CorruptTableError, match="row group 4 of 20"):
             TableFile(Folder(tmp_path), tmp_path, entry).read(3, ["payoff_1", "payoff_2"])
-        if any(0 <= at - start < 26 for start in payoffs):
+        if any(0 <= index - start < 26 for start in payoffs):
             try:
                 file = pq.ParquetFile(path, page_checksum_verification=True)
-                found = file.read_row_group(3, ["payoff_1", "payoff_2"]).to_pydict()
-                blind += found != {n: expected(300, 400)[n] for n in found}
+                result = file.read_row_group(3, ["payoff_1", "payoff_2"]).to_pydict()
+                blind += result != {n: expected(300, 400)[n] for n in result}
             except (OSError, pa.ArrowException):
                 pass
     assert blind, "pyarrow checks page headers by now: its page checksums are enough"
@@ -159,8 +159,8 @@ def test_the_row_groups_used_last_are_kept_whatever_their_kind(monkeypatch):
     for number in rng.integers(0, 40, 2000).tolist():
         kind = str(rng.choice(["array", "dict"]))
         kept, before = [key for key in dict.fromkeys(used[::-1])][:20], len(decoded)
-        found = groups.get(0, number, kind)
-        assert ((found if kind == "array" else found["column"]) == number).all()
+        result = groups.get(0, number, kind)
+        assert ((result if kind == "array" else result["column"]) == number).all()
         assert (len(decoded) == before) == ((number, kind) in kept)
         used.append((number, kind))
         assert groups.bytes == sum(map(size_of, groups._groups.values())) <= groups.max_bytes
@@ -170,7 +170,7 @@ def test_a_batch_larger_than_the_cache_is_answered_and_the_cache_stays_bounded(m
     groups = groups_of(lambda file, number, kind: np.full(10, number, float), 800, monkeypatch)
     monkeypatch.setattr(groups, "reopen", lambda i: TableFile.__new__(TableFile))
     monkeypatch.setattr(TableFile, "close", lambda self: None)
-    asked, found = [(0, number) for number in range(40)] * 2, {}
-    groups.each(asked, "array", lambda k, group: found.update({k: group[0]}))
-    assert found == {k: number for k, (_, number) in enumerate(asked)}
+    query, result = [(0, number) for number in range(40)] * 2, {}
+    groups.each(query, "array", lambda k, group: result.update({k: group[0]}))
+    assert result == {k: number for k, (_, number) in enumerate(query)}
     assert groups.bytes == sum(map(size_of, groups._groups.values())) <= 800

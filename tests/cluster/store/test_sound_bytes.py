@@ -35,14 +35,14 @@ def search(folder):
     board = solver.load_board(TINY)
     game = solver.load_game(board)
     for words in ROOTS:
-        found = cluster.solve_below(board, game.parse(words)[None], results=folder, workers=1)
-    return found.table
+        result = cluster.solve_below(board, game.parse(words)[None], results=folder, workers=1)
+    return result.table
 
 
 @pytest.fixture(scope="module", params=[full, search], ids=["full", "search"])
 def sound(request, tmp_path_factory):
-    made = request.param(tmp_path_factory.mktemp("sound"))
-    return made
+    created = request.param(tmp_path_factory.mktemp("sound"))
+    return created
 
 
 @pytest.fixture
@@ -81,21 +81,23 @@ def flips(sound, copy, count, seed):
     tally = Counter()
     for _ in range(count):
         file = files[rng.integers(len(files))]
-        whole = file.read_bytes()
-        at, change = int(rng.integers(len(whole))), int(rng.integers(1, 256))
-        file.write_bytes(whole[:at] + bytes([whole[at] ^ change]) + whole[at + 1 :])
-        where = part_of(file, at, len(whole), footers.get(str(file.relative_to(copy)), 0))
+        complete = file.read_bytes()
+        index, change = int(rng.integers(len(complete))), int(rng.integers(1, 256))
+        file.write_bytes(
+            complete[:index] + bytes([complete[index] ^ change]) + complete[index + 1 :]
+        )
+        where = part_of(file, index, len(complete), footers.get(str(file.relative_to(copy)), 0))
         try:
             with cluster.open_table(copy) as table:
                 same = list(everything(table)) == right
             tally[where, "right" if same else "WRONG"] += 1
         except CorruptTableError as error:
-            said = str(error)
-            assert "\n" not in said and (file.name in said or str(file.parent) in said), said
-            assert "luckbase solve" in said
+            text = str(error)
+            assert "\n" not in text and (file.name in text or str(file.parent) in text), text
+            assert "luckbase solve" in text
             tally[where, "refused"] += 1
         finally:
-            file.write_bytes(whole)
+            file.write_bytes(complete)
     return tally
 
 
@@ -147,9 +149,9 @@ def test_an_old_file_under_a_new_manifest_is_refused(tmp_path):
     file, was = min(differ, key=lambda p: abs(p[0].stat().st_size - len(p[1])))
     size = file.stat().st_size
     file.write_bytes(was.ljust(size, b"\0")[:size])
-    with cluster.open_table(new) as table, pytest.raises(CorruptTableError) as found:
+    with cluster.open_table(new) as table, pytest.raises(CorruptTableError) as result:
         list(everything(table))
-    assert str(file) in str(found.value)
+    assert str(file) in str(result.value)
 
 
 def test_two_row_groups_that_changed_places_are_refused(tmp_path, monkeypatch):
@@ -164,15 +166,15 @@ def test_two_row_groups_that_changed_places_are_refused(tmp_path, monkeypatch):
         starts = file._starts
     sizes = np.diff(starts).tolist()
     equal = [(i, j) for i in range(1, len(sizes)) for j in range(i) if j and sizes[i] == sizes[j]]
-    whole = bytearray((table / entry.place).read_bytes())
+    complete = bytearray((table / entry.place).read_bytes())
     for j, i in [(b, a) for a, b in equal]:
-        one, two = (slice(starts[k], starts[k] + sizes[k]) for k in (i, j))
-        if whole[one] != whole[two]:
-            whole[one], whole[two] = whole[two], whole[one]
+        first, second = (slice(starts[k], starts[k] + sizes[k]) for k in (i, j))
+        if complete[first] != complete[second]:
+            complete[first], complete[second] = complete[second], complete[first]
             break
     else:
         pytest.fail("no two row groups of one size in this table")
-    (table / entry.place).write_bytes(whole)
+    (table / entry.place).write_bytes(complete)
     with cluster.open_table(table) as opened, pytest.raises(CorruptTableError, match="row group"):
         list(everything(opened))
 
@@ -180,9 +182,9 @@ def test_two_row_groups_that_changed_places_are_refused(tmp_path, monkeypatch):
 def changed_byte(table, pattern="*.parquet"):
     """Change one byte in the middle of each file."""
     for file in table.rglob(pattern):
-        whole = bytearray(file.read_bytes())
-        whole[len(whole) // 3] ^= 4
-        file.write_bytes(whole)
+        complete = bytearray(file.read_bytes())
+        complete[len(complete) // 3] ^= 4
+        file.write_bytes(complete)
     return file
 
 
@@ -212,9 +214,9 @@ def test_every_command_refuses_a_changed_byte_in_one_sentence(way, tmp_path, cap
     code = run(ways(tmp_path)[way](table))
     out, err = capsys.readouterr()
     assert code == 1
-    said = err + out
-    assert "is not as luckbase wrote it" in said
-    assert "delete it, and luckbase solve of its board makes it again" in said
+    text = err + out
+    assert "is not as luckbase wrote it" in text
+    assert "delete it, and luckbase solve of its board makes it again" in text
     if way != "verify":
         assert err.count("\n") == 1
     if way not in ("verify", "play"):
@@ -234,9 +236,9 @@ def test_a_solve_that_goes_on_from_a_changed_file_refuses_it(tmp_path, capsys):
         cluster.solve_board(board, results=tmp_path, workers=1)
     file.unlink()
     solved = cluster.solve_board(board, results=tmp_path, workers=1)
-    assert [file.name in said for said in solved.damaged] == [True]
+    assert [file.name in text for text in solved.damaged] == [True]
     assert files_of(solved.table).items() >= files_of(sound).items()
-    whole = cluster.solve_board(board, results=tmp_path / "fresh", workers=1)
-    with cluster.open_table(solved.table) as one, cluster.open_table(whole.table) as two:
-        found = compare(one, two)
-        assert not found.differs and found.largest == 0
+    complete = cluster.solve_board(board, results=tmp_path / "fresh", workers=1)
+    with cluster.open_table(solved.table) as first, cluster.open_table(complete.table) as second:
+        result = compare(first, second)
+        assert not result.differs and result.largest == 0

@@ -52,15 +52,15 @@ def serving(*tables):
          *map(str, tables)],
         stderr=subprocess.PIPE, text=True, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)},
     )  # fmt: skip
-    said = ""
+    text = ""
     for line in served.stderr:
-        said += line
-        if found := re.search(r"http://\S+", line):
+        text += line
+        if result := re.search(r"http://\S+", line):
             break
     else:
-        raise AssertionError(said)
+        raise AssertionError(text)
     try:
-        yield found[0]
+        yield result[0]
     finally:
         served.terminate()
         with suppress(subprocess.TimeoutExpired):
@@ -151,23 +151,23 @@ def faults(page):
     the last."""
     page.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true; })")
     page.evaluate(axe.Axe().axe_script)
-    found, grounds = [], set()
+    result, grounds = [], set()
     for width, high, scheme in WINDOWS:
         page.set_viewport_size({"width": width, "height": high})
         page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
-        asked = {WINDOWS[0]: TAGS, WINDOWS[-1]: OF_COLOURS}.get(
+        query = {WINDOWS[0]: TAGS, WINDOWS[-1]: OF_COLOURS}.get(
             (width, high, scheme), OF_WIDTHS if scheme == "light" else []
         )
         seen = page.evaluate(LOOK)
         grounds.add(seen.pop("ground"))
         at = f"at {width}, {scheme}"
-        found += [f"{at}: {name}: {what}" for name, what in seen.items() if what]
-        for each in page.evaluate(AXE, asked) if asked else ():
+        result += [f"{at}: {name}: {what}" for name, what in seen.items() if what]
+        for each in page.evaluate(AXE, query) if query else ():
             where = "; ".join(node["html"][:90] for node in each["nodes"][:3])
-            found.append(f"{at}: {each['id']}: {each['help']}: {where}")
+            result.append(f"{at}: {each['id']}: {each['help']}: {where}")
     if len(grounds) != 2:
-        found.append(f"light and dark have one ground: {grounds}")
-    return found
+        result.append(f"light and dark have one ground: {grounds}")
+    return result
 
 
 AXE = """asked => axe.run(document, {resultTypes: ["violations"], runOnly: asked})

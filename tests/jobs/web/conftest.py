@@ -11,11 +11,11 @@ from tests.places import BOARDS
 def tables(web_results, table_of):
     """The table of each game's tiny board, and "other": one with another rule,
     "finer": one with other scores."""
-    found = {path.parts[-3]: path for path in web_results.glob("*/tiny/*")}
+    result = {path.parts[-3]: path for path in web_results.glob("*/tiny/*")}
     board = BOARDS / "press-your-luck/tiny.toml"
-    found["other"] = table_of(board, frontier=2, third_place_spins=False)
-    found["finer"] = table_of(board, frontier=1, score_unit=250, score_cap=1500)
-    return found
+    result["other"] = table_of(board, frontier=2, third_place_spins=False)
+    result["finer"] = table_of(board, frontier=1, score_unit=250, score_cap=1500)
+    return result
 
 
 @pytest.fixture(scope="session")
@@ -40,16 +40,16 @@ def browser():
 def windows(browser):
     """windows(**settings) -> a new tab of a window with these settings; those of one kind are one
     window, for each takes a second, and no tab knows what another one keeps."""
-    made = {}
+    created = {}
 
     def tab(**settings):
-        if repr(settings) not in made:
-            window = made[repr(settings)] = browser.new_context(**settings)
+        if repr(settings) not in created:
+            window = created[repr(settings)] = browser.new_context(**settings)
             window.set_default_timeout(60_000)  # the first answer may wait for what is compiled
-        return made[repr(settings)].new_page()
+        return created[repr(settings)].new_page()
 
     yield tab
-    for window in made.values():
+    for window in created.values():
         window.close()
 
 
@@ -71,8 +71,10 @@ def address(tables):
     from tests.jobs.web import browsing
 
     def of(game, view="state", query=None):
-        asked = browsing.STATES[game] if query is None else query
-        return f"tables/{browsing.id_of(tables[game])}/{view}" + (f"?{asked}" if asked else "")
+        question = browsing.STATES[game] if query is None else query
+        return f"tables/{browsing.id_of(tables[game])}/{view}" + (
+            f"?{question}" if question else ""
+        )
 
     return of
 

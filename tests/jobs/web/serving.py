@@ -28,13 +28,13 @@ def asking(*folders, open_tables=4):
 
 def id_of(client, game):
     """The id of the one table of a game."""
-    (found,) = [t["id"] for t in client.get("/tables").json()["tables"] if t["game"] == game]
-    return str(found)
+    (result,) = [t["id"] for t in client.get("/tables").json()["tables"] if t["game"] == game]
+    return str(result)
 
 
-def state_of(client, id, **asked):
+def state_of(client, id, **query):
     """A good answer to a state."""
-    reply = client.get(f"/tables/{id}/state", params={"drawing": "0", **asked})
+    reply = client.get(f"/tables/{id}/state", params={"drawing": "0", **query})
     assert reply.status_code == 200, reply.text
     return reply.json()
 

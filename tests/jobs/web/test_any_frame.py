@@ -43,9 +43,11 @@ def numbers(value):
             return None
         return [int(word) for word in words]
     if isinstance(value, list):
-        each = [numbers(one) for one in value]
+        each = [numbers(item) for item in value]
         return (
-            [one[0] for one in each if one] if all(one and len(one) == 1 for one in each) else None
+            [item[0] for item in each if item]
+            if all(item and len(item) == 1 for item in each)
+            else None
         )
     if isinstance(value, np.float16):
         value = float(value)
@@ -54,11 +56,11 @@ def numbers(value):
 
 def right_answer(table, game, value):
     """The answer to the state that a cell of `mine` says, by a single question; None for none."""
-    said = numbers(value)
-    if said is None or (game == "pig" and len(said) != 1):
+    text = numbers(value)
+    if text is None or (game == "pig" and len(text) != 1):
         return None
     try:
-        return table[REST[game] | {"mine": said[0] if game == "pig" else said}]
+        return table[REST[game] | {"mine": text[0] if game == "pig" else text}]
     except luckbase.LuckbaseError:
         return None
 
@@ -113,13 +115,13 @@ def many(cells):
 
 
 def of(type_, cells):
-    return many(cells).map(lambda held: Column(pa.array(held, type_), held))
+    return many(cells).map(lambda stored: Column(pa.array(stored, type_), stored))
 
 
 def strange(array, cells):
     """Columns that say nothing, whatever it looks like."""
-    return many(cells).map(lambda held: Column(
-        array(held), [None if cell is None else OTHER for cell in held], plain=False
+    return many(cells).map(lambda stored: Column(
+        array(stored), [None if cell is None else OTHER for cell in stored], plain=False
     ))  # fmt: skip
 
 
@@ -129,7 +131,7 @@ def lists(of_values):
     each = st.integers(0, 2).flatmap(
         lambda size: many(
             st.lists(st.sampled_from(cells or [None]), min_size=size, max_size=size)
-        ).map(lambda held: (size, held))
+        ).map(lambda stored: (size, stored))
     )
     kinds = st.sampled_from([
         lambda n: pa.list_(value), lambda n: pa.large_list(value), lambda n: pa.list_(value, n),
@@ -153,9 +155,9 @@ def sparse_union(cells):
 
 
 def dense_union(cells):
-    at = pa.array(range(len(cells)), pa.int32())
+    index = pa.array(range(len(cells)), pa.int32())
     codes = pa.array([0] * len(cells), pa.int8())
-    return pa.UnionArray.from_dense(codes, at, [pa.array(cells, pa.int64())])
+    return pa.UnionArray.from_dense(codes, index, [pa.array(cells, pa.int64())])
 
 
 PLAIN = st.one_of(
@@ -234,20 +236,20 @@ class Case:
     def check(self, ask, value):
         """Ask; `value`: of an answer here, what `ask` gives of each row."""
         try:
-            found = list(ask())
+            result = list(ask())
         except luckbase.LuckbaseError as error:
             assert not self.must, error
             assert str(error) and "\n" not in str(error) and len(str(error)) < 600
             return
-        assert self.right is not None, f"{self.frame} was answered: {found}"
-        assert found == [value(answer) for answer in self.right]
+        assert self.right is not None, f"{self.frame} was answered: {result}"
+        assert result == [value(answer) for answer in self.right]
 
 
 @pytest.fixture(scope="module")
 def tables(web_results):
-    found = {game: luckbase.open(next((web_results / game / "tiny").iterdir())) for game in REST}
-    yield found
-    for table in found.values():
+    result = {game: luckbase.open(next((web_results / game / "tiny").iterdir())) for game in REST}
+    yield result
+    for table in result.values():
         table.close()
 
 
@@ -273,9 +275,9 @@ def frames(table):
     yield table
     if isinstance(table["mine"].type, pa.BaseExtensionType):
         return  # others take what is stored
-    made = [table.to_pandas, lambda: table.to_pandas(types_mapper=pandas.ArrowDtype),
+    created = [table.to_pandas, lambda: table.to_pandas(types_mapper=pandas.ArrowDtype),
             table.to_pylist, lambda: in_polars(table)]  # fmt: skip
-    for make in made:
+    for make in created:
         try:
             frame = make()
         except Exception:
@@ -301,8 +303,10 @@ def test_python_answers_what_a_frame_says_or_refuses_it(tables, game, column):
     for frame in frames(case.frame):
 
         def ask(frame=frame):
-            found = table.values(frame)
-            return payoffs(found) if isinstance(found, list) else list(found["payoff_1"].to_numpy())
+            result = table.values(frame)
+            return (
+                payoffs(result) if isinstance(result, list) else list(result["payoff_1"].to_numpy())
+            )
 
         case.check(ask, lambda answer: answer.value[0])
 
@@ -333,6 +337,6 @@ def test_whole_floats_of_a_csv_are_numbers_and_a_gap_is_not_said(tables, tmp_pat
     path.write_bytes(b"mine,yours,turn\n0.0,3.0,4.0\n0.0,3.0,\n0.0,3.0,nan\n")
     words = ["query", str(tables["pig"].where), "--batch", str(path), "--out", str(out)]
     assert run(words) == 0
-    found = pandas.read_csv(out)["payoff_1"].tolist()
-    asked = [tables["pig"][{"mine": 0, "yours": 3, "turn": turn}].value[0] for turn in (4, 0, 0)]
-    assert found == asked
+    result = pandas.read_csv(out)["payoff_1"].tolist()
+    query = [tables["pig"][{"mine": 0, "yours": 3, "turn": turn}].value[0] for turn in (4, 0, 0)]
+    assert result == query

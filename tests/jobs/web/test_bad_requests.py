@@ -38,9 +38,9 @@ def opened():
 def refused(reply):
     """The sentence of a refusal."""
     assert reply.status_code in (400, 404, 405, 409), (reply.status_code, reply.text)
-    said = reply.json()
-    assert set(said) <= {"error", "field"}
-    sentence = said["error"]
+    text = reply.json()
+    assert set(text) <= {"error", "field"}
+    sentence = text["error"]
     assert sentence and "\n" not in sentence and not sentence.endswith("."), sentence
     assert "Traceback" not in sentence and len(sentence) < 600
     return str(sentence)
@@ -137,8 +137,8 @@ def test_a_long_word_does_not_come_back_whole(client):
 def test_more_moves_than_a_game_may_have_are_refused(client, monkeypatch):
     monkeypatch.setattr("luckbase.jobs.web.play.MAX_MOVES", 2)  # no option
     at = f"/tables/{id_of(client, 'pig')}/play"
-    said = refused(client.get(at, params={"move": ["roll"] * 3}))
-    assert said == "move: 3 are too many; expected at most 2"
+    text = refused(client.get(at, params={"move": ["roll"] * 3}))
+    assert text == "move: 3 are too many; expected at most 2"
 
 
 @pytest.mark.parametrize(

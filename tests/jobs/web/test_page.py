@@ -54,18 +54,18 @@ def test_a_table_opens_from_home_and_the_page_has_the_numbers_of_query(
     page.locator(f".tables a[href*='{id_of(tables[game])}/state']").first.click()
     expect(page.locator(".picture svg")).to_have_attribute("role", "img")
     page = visitor.go(address(game))
-    said = queried(tables[game], dict(parse_qsl(STATES[game])))
-    assert numbers(page.locator(".verdict .shares")) == said["value"]
+    text = queried(tables[game], dict(parse_qsl(STATES[game])))
+    assert numbers(page.locator(".verdict .shares")) == text["value"]
     rows = page.locator("table.actions tbody tr").all()
-    up = (said["to_act"] or 1) - 1
-    assert len(rows) == (len(said["actions"]) if game in CHOICES else 0)
-    for row, action in zip(rows, said["actions"], strict=False):
+    up = (text["to_act"] or 1) - 1
+    assert len(rows) == (len(text["actions"]) if game in CHOICES else 0)
+    for row, action in zip(rows, text["actions"], strict=False):
         name = re.sub(r"to (\d)", r"to player \1", action["action"]).capitalize()
         assert row.locator("th").inner_text() == name
         assert numbers(row) == [action["value"][up]]
     if game in CHOICES:
-        assert numbers(page.locator("h1"))[0] == said["actions"][0]["value"][up]
-    for side, bids in enumerate(said.get("strategies") or []):
+        assert numbers(page.locator("h1"))[0] == text["actions"][0]["value"][up]
+    for side, bids in enumerate(text.get("strategies") or []):
         shown = numbers(page.locator(".sides > table").nth(side))
         assert shown == [b["chance"] for b in bids if b["chance"] > 1e-9 or b["most"] > 1e-4]
 
@@ -74,9 +74,9 @@ def test_a_table_opens_from_home_and_the_page_has_the_numbers_of_query(
 @pytest.mark.parametrize("game", GAMES)
 def test_edit_a_field_follow_an_outcome_and_go_back(game, visitor, tables, address):
     page = visitor.go(address(game))
-    label, text, said = EDITS[game]
+    label, text, message = EDITS[game]
     edit(visitor, label, text)
-    expect(page).to_have_url(re.compile(re.escape(said)))
+    expect(page).to_have_url(re.compile(re.escape(message)))
     visitor.drawn()
     assert "was=" not in page.url
     fields = visitor.fields()
@@ -176,8 +176,8 @@ def test_the_box_that_has_the_keyboard_keeps_it_and_what_is_typed(visitor, addre
 def test_half_a_state_is_completed_and_says_so(visitor, tables, address):
     page = visitor.go(address("pig", query="turn=3"))
     expect(page.locator(".verdict .note")).to_contain_text("mine=0, yours=0")
-    said = queried(tables["pig"], {"mine": "0", "yours": "0", "turn": "3"})
-    assert numbers(page.locator(".verdict .shares")) == said["value"]
+    text = queried(tables["pig"], {"mine": "0", "yours": "0", "turn": "3"})
+    assert numbers(page.locator(".verdict .shares")) == text["value"]
 
 
 # --- charts, searches -----------------------------------------------------------------------------

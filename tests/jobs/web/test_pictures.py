@@ -41,8 +41,8 @@ def test_every_box_and_its_words_are_drawn():
     boxes = [s for s in scene.shapes if isinstance(s, Box)]
     dice = [s for s in scene.shapes if isinstance(s, Die)]
     assert len(root.findall(f".//{SVG}rect")) == len(boxes) + len(dice)
-    said = [e.text for e in root.iter(f"{SVG}text")]
-    assert said[:9] == [str(k) for k in range(1, 10)]
+    text = [e.text for e in root.iter(f"{SVG}text")]
+    assert text[:9] == [str(k) for k in range(1, 10)]
     pips = [e for e in root.iter(f"{SVG}circle") if e.get("class") == "s-pip"]
     assert len(pips) == 3 + 4
     data = {(e.get("data-field"), e.get("data-value")) for e in root.iter(f"{SVG}g")}
@@ -58,7 +58,9 @@ def test_words_can_not_end_an_element():
 
 
 def test_a_die_has_as_many_pips_as_it_shows():
-    assert {face: len(at) for face, at in PIPS.items()} == {face: face for face in range(1, 10)}
+    assert {face: len(index) for face, index in PIPS.items()} == {
+        face: face for face in range(1, 10)
+    }
     ten = svg(Scene("t", "a.", 9, 9, (Die(0, 0, 9, 4, 10),)))
     assert "s-pip" not in ten and ">4</text>" in ten  # of ten sides: a number
 

@@ -11,8 +11,8 @@ NO_CLOSE = ("pig", "skunk", "jackpot")
 DIFFICULTIES = {"easy": (5, 1000), "medium": (1, 5), "hard": (0, 1)}
 
 
-def trained(client, game, **asked):
-    reply = client.get(f"/tables/{id_of(client, game)}/train", params=asked)
+def trained(client, game, **query):
+    reply = client.get(f"/tables/{id_of(client, game)}/train", params=query)
     assert reply.status_code == 200, reply.text
     return reply.json()
 
@@ -20,23 +20,23 @@ def trained(client, game, **asked):
 @pytest.mark.parametrize("game", GAMES)
 def test_a_decision_costs_what_the_table_says(game, client):
     for seed in range(3):
-        said = trained(client, game, seed=seed)
-        own = state_of(client, id_of(client, game), **fields_of(said["query"]))
-        assert {name: said[name] for name in ("actions", "value", "why")} == {
-            name: own[name] for name in ("actions", "value", "why")
+        text = trained(client, game, seed=seed)
+        values = state_of(client, id_of(client, game), **fields_of(text["query"]))
+        assert {name: text[name] for name in ("actions", "value", "why")} == {
+            name: values[name] for name in ("actions", "value", "why")
         }
-        seat = (own["to_act"] or 1) - 1
-        assert said["seat"] == seat + 1
-        worth = {action["action"]: action["value"][seat] for action in own["actions"]}
-        costs = [choice["cost"] for choice in said["choices"]]
-        assert {choice["action"] for choice in said["choices"]} == set(worth) and len(worth) > 1
-        for choice in said["choices"]:
+        seat = (values["to_act"] or 1) - 1
+        assert text["seat"] == seat + 1
+        worth = {action["action"]: action["value"][seat] for action in values["actions"]}
+        costs = [choice["cost"] for choice in text["choices"]]
+        assert {choice["action"] for choice in text["choices"]} == set(worth) and len(worth) > 1
+        for choice in text["choices"]:
             assert choice["cost"] == pytest.approx(
-                own["value"][seat] - worth[choice["action"]], abs=1e-6
+                values["value"][seat] - worth[choice["action"]], abs=1e-6
             )
             assert choice["best"] == (choice["cost"] == 0)
         assert min(costs) == 0 < max(costs)
-        assert said["margin"] == pytest.approx(min(cost for cost in costs if cost), abs=1e-6)
+        assert text["margin"] == pytest.approx(min(cost for cost in costs if cost), abs=1e-6)
 
 
 def fields_of(query):
@@ -55,9 +55,9 @@ def test_it_is_as_difficult_as_was_wished(game, difficulty, client):
         assert game in NO_CLOSE or difficulty == "hard"
         assert difficulty != "easy"
         return
-    said = reply.json()
-    assert said["difficulty"] == difficulty
-    assert low < said["margin"] / STEPS.get(game, 0.01) <= high
+    text = reply.json()
+    assert text["difficulty"] == difficulty
+    assert low < text["margin"] / STEPS.get(game, 0.01) <= high
 
 
 def test_the_same_seed_is_the_same_decision_and_others_are_others(client):

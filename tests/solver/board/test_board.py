@@ -340,9 +340,9 @@ def test_a_section_that_came_or_went_is_one_sentence():
     """From squares to outcomes, and outcomes that came, went or changed."""
     february, tiny = canonical(read_board(FEBRUARY)), canonical(read_board(TINY))
     assert differences(february, february) == []
-    said = differences(february, tiny)
-    assert "squares: is no longer in the board" in said
-    assert "outcomes: is new in the board" in said
+    text = differences(february, tiny)
+    assert "squares: is no longer in the board" in text
+    assert "outcomes: is new in the board" in text
     other = json.loads(json.dumps(tiny))
     other["outcomes"] = {"500": "1/3", "1000": "1/3", "whammy": "1/3"}
     assert differences(tiny, other) == [

@@ -30,11 +30,11 @@ from tests.solver.board.board_files import (
 
 
 @pytest.mark.parametrize(
-    ("number", "said"),
+    ("number", "text"),
     [("0x" + "f" * 9000, "a number of more than 30 digits"), ("[" * 2000, "is nested too deeply")],
 )
-def test_what_is_very_long_is_one_sentence(number, said):
-    with pytest.raises(BoardError, match=said) as caught:
+def test_what_is_very_long_is_one_sentence(number, text):
+    with pytest.raises(BoardError, match=text) as caught:
         read(edited(FEBRUARY, "frontier =", f"frontier = {number} #"))
     assert_one_sentence(caught.value)
 
@@ -76,8 +76,8 @@ def test_a_file_that_cannot_be_read_is_one_sentence(tmp_path):
         "1985-02.toml/b": "cannot be read",
         "x" * 300: "cannot be read",
     }
-    for name, said in cases.items():
-        with pytest.raises(BoardError, match=said) as caught:
+    for name, text in cases.items():
+        with pytest.raises(BoardError, match=text) as caught:
             read_board(tmp_path / name)
         assert_one_sentence(caught.value)
 
@@ -116,19 +116,19 @@ def test_a_wrong_request_ends_with_exit_code_two_and_all_else_with_one():
 
 def test_only_a_name_that_is_really_close_is_suggested(tmp_path):
     """Else the folder's boards where they are few; a file that is none is no help."""
-    said = {}
+    text = {}
     (tmp_path / "pyproject.toml").write_text("[project]")
     (tmp_path / "missing.toml").symlink_to("nothing")
     for names in ((), ("pig", "skunk"), tuple(f"board-{i:03}" for i in range(0, 1000, 100))):
         for name in names:
             (tmp_path / f"{name}.toml").write_text('game = "pig"')
-        for asked in ("missing", "skunks", "pyprojekt"):
+        for query in ("missing", "skunks", "pyprojekt"):
             with pytest.raises(errors.BoardError) as error:
-                read_board(tmp_path / f"{asked}.toml")
-            said[len(names), asked] = str(error.value).partition("no such file")[2]
-    assert said[0, "missing"] == said[10, "missing"] == ""
-    assert said[2, "missing"] == "; the board files there are pig.toml, skunk.toml"
-    assert said[2, "skunks"] == f"; did you mean {tmp_path / 'skunk.toml'}?"
+                read_board(tmp_path / f"{query}.toml")
+            text[len(names), query] = str(error.value).partition("no such file")[2]
+    assert text[0, "missing"] == text[10, "missing"] == ""
+    assert text[2, "missing"] == "; the board files there are pig.toml, skunk.toml"
+    assert text[2, "skunks"] == f"; did you mean {tmp_path / 'skunk.toml'}?"
 
 
 # Settings

@@ -29,10 +29,10 @@ def reach(board):
     ids=str,
 )
 def test_options_pick_grids_of_february(settings, boards):
-    found = list(read_boards(FEBRUARY, settings))
-    assert [reach(board) for board in found] == boards
-    assert read_board(FEBRUARY, settings) == found[0]
-    for board in found:  # its own options lead back to it
+    result = list(read_boards(FEBRUARY, settings))
+    assert [reach(board) for board in result] == boards
+    assert read_board(FEBRUARY, settings) == result[0]
+    for board in result:  # its own options lead back to it
         again = list(read_boards(FEBRUARY, board.source.settings))
         assert [reach(each) for each in again] == [reach(board)]
         assert board.source.settings.items() >= settings.items()
@@ -42,17 +42,17 @@ def test_a_grid_is_the_board_that_its_options_make(tmp_path):
     """One grid needs no name; the order in the file does not matter."""
     plain = edited(TINY, "frontier =", "frontier = 2 #")
     unit = edited(TINY, "score_unit =", "#").replace("frontier =", "#")
-    one, two = tmp_path / "one.toml", tmp_path / "two.toml"
-    one.write_text(f"{unit}\n[[grid]]\nscore_unit = 500\nfrontier = 2\n")
-    two.write_text(
+    first, second = tmp_path / "one.toml", tmp_path / "two.toml"
+    first.write_text(f"{unit}\n[[grid]]\nscore_unit = 500\nfrontier = 2\n")
+    second.write_text(
         f"{unit}\n[[grid]]\nscore_unit = 1000\n[[grid]]\nscore_unit = 500\nfrontier = 2\n"
     )
     (tmp_path / "plain.toml").write_text(plain)
     right = rules_identity(load_game(read_board(tmp_path / "plain.toml")))
-    for path in (one, two):
+    for path in (first, second):
         board = read_board(path)
         assert rules_identity(load_game(board)) == right
         assert reach(board) == (500, 2, None)
-    assert read_board(one).source.settings == {}
-    assert read_board(one, {"frontier": "3"}).solve.frontier == 3
-    assert [reach(board)[0] for board in read_boards(two)] == [500, 1000]
+    assert read_board(first).source.settings == {}
+    assert read_board(first, {"frontier": "3"}).solve.frontier == 3
+    assert [reach(board)[0] for board in read_boards(second)] == [500, 1000]

@@ -123,9 +123,9 @@ ENGINES = {
 @pytest.mark.parametrize("engine", ENGINES)
 def test_every_engine_refuses_what_breaks_the_rules(engine, variant, board, tmp_path):
     broken_now[0] = variant
-    with pytest.raises(GameError, match=VARIANTS[variant]) as said:
+    with pytest.raises(GameError, match=VARIANTS[variant]) as text:
         ENGINES[engine](board, tmp_path / "results")
-    assert str(said.value).startswith("game purse") and said.value.exit_code == 2
+    assert str(text.value).startswith("game purse") and text.value.exit_code == 2
     assert not list(tmp_path.glob("results/**/*.parquet")) or engine == "verify"
 
 
@@ -205,21 +205,21 @@ def two(board, state, edges):
 
 def test_a_board_of_fewer_numbers_than_the_transition_reads_is_one_sentence(board, tmp_path):
     register("purse", Purse, made(transition=two))
-    said = (
+    text = (
         r"game purse, line \d+: at purse=4 tosses=4: ValueError: the line reads more or fewer "
         r"numbers than there are: `numbers` has 1 whole number \(board.ints\), and a state 2 n"
     )
-    with pytest.raises(GameError, match=said):
+    with pytest.raises(GameError, match=text):
         cluster.solve_below(board, results=tmp_path)
 
 
 def test_what_python_suggests_of_itself_is_not_said_twice():
     plain = "Rules() got an unexpected keyword argument 'max_edge'"
-    said = [
+    message = [
         fault_in(Path("climb.py"), TypeError(text))
         for text in (plain, f"{plain}. Did you mean 'max_edges'?")  # as of 3.11, and of 3.13
     ]
-    assert said[0] == said[1] and said[0].endswith("; did you mean 'max_edges'?")
+    assert message[0] == message[1] and message[0].endswith("; did you mean 'max_edges'?")
 
 
 def test_chance_is_not_called_by_an_action_of_a_player(board, monkeypatch):

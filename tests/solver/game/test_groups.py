@@ -26,35 +26,35 @@ def game_and_states(name, **more):
 @pytest.mark.parametrize("name", SMALL)
 def test_every_decision_and_nothing_else_has_a_group(name):
     game, states = game_and_states(name)
-    said, found = groups_of(game), classify(game, states)
+    text, result = groups_of(game), classify(game, states)
     kinds = expand(game, states).kinds
-    assert ((found.groups >= 0) == np.isin(kinds, (DECISION, SIMULTANEOUS))).all()
-    assert game.has(Groups) and found.groups.max(initial=-1) < said.count
-    decided = found.groups >= 0
-    for axis, cells in zip(said.axes, (found.x, found.y), strict=True):
+    assert ((result.groups >= 0) == np.isin(kinds, (DECISION, SIMULTANEOUS))).all()
+    assert game.has(Groups) and result.groups.max(initial=-1) < text.count
+    decided = result.groups >= 0
+    for axis, cells in zip(text.axes, (result.x, result.y), strict=True):
         assert ((cells[decided] >= 0) & (cells[decided] < axis.cells)).all()
-    assert found.thresholds.max(initial=-1) < len(said.thresholds)
-    for code in np.unique(found.groups[decided]).tolist():
-        assert len(said.labels(code)) == len(said.columns)
+    assert result.thresholds.max(initial=-1) < len(text.thresholds)
+    for code in np.unique(result.groups[decided]).tolist():
+        assert len(text.labels(code)) == len(text.columns)
 
 
 @pytest.mark.parametrize("rule", [{"third_place_spins": False}, {"max_whammies": 2},
                                   {"tied_pass": "next"}])  # fmt: skip
 def test_who_decides_in_press_your_luck_is_what_the_rules_say(rule):
     game, states = game_and_states("press-your-luck/tiny", **rule)
-    found = classify(game, states)
-    assert ((found.groups >= 0) == (expand(game, states).kinds == DECISION)).all()
+    result = classify(game, states)
+    assert ((result.groups >= 0) == (expand(game, states).kinds == DECISION)).all()
 
 
 @pytest.mark.parametrize("name", SMALL)
 def test_states_of_a_line_differ_in_its_number_alone(name):
     game, states = game_and_states(name)
-    found = classify(game, states)
-    on = np.flatnonzero(found.thresholds >= 0)
+    result = classify(game, states)
+    on = np.flatnonzero(result.thresholds >= 0)
     lines = {}
     for x in on.tolist():
-        at = int(found.at[x])
-        line = lines.setdefault((int(found.thresholds[x]), int(found.lines[x])), set())
+        at = int(result.at[x])
+        line = lines.setdefault((int(result.thresholds[x]), int(result.lines[x])), set())
         assert at not in line
         line.add(at)
     assert bool(lines) == bool(groups_of(game).thresholds)
@@ -62,13 +62,13 @@ def test_states_of_a_line_differ_in_its_number_alone(name):
 
 def test_groups_of_press_your_luck_are_spins_place_and_lead():
     game, states = game_and_states("press-your-luck/tiny")
-    said, found = groups_of(game), classify(game, states)
-    for x in np.flatnonzero(found.groups >= 0)[::37].tolist():
+    text, result = groups_of(game), classify(game, states)
+    for x in np.flatnonzero(result.groups >= 0)[::37].tolist():
         state = game.describe(states[x])
         up = next(i for i in range(3) if state["earned"][i] + state["passed"][i])
         others = [s for i, s in enumerate(state["scores"]) if i != up and state["whammies"][i] < 4]
         lead = state["scores"][up] - max(others)
-        spins, place, step = said.labels(int(found.groups[x]))
+        spins, place, step = text.labels(int(result.groups[x]))
         assert spins == str(sum(state["earned"]) + sum(state["passed"]))
         above = sum(s > state["scores"][up] for s in others)
         assert place == ("leader", "second", "third")[above]
@@ -81,13 +81,13 @@ def test_groups_of_press_your_luck_are_spins_place_and_lead():
 
 def test_a_game_that_says_nothing_is_grouped_by_its_first_columns():
     game, states = game_and_states("jackpot/tiny")
-    said = by_columns(game)
-    found = classify(game, states, said)
+    text = by_columns(game)
+    result = classify(game, states, text)
     kinds = expand(game, states).kinds
-    assert ((found.groups >= 0) == (kinds == DECISION)).all()
-    for x in np.flatnonzero(found.groups >= 0).tolist():
+    assert ((result.groups >= 0) == (kinds == DECISION)).all()
+    for x in np.flatnonzero(result.groups >= 0).tolist():
         state = game.describe(states[x])
-        assert said.labels(int(found.groups[x])) == (
+        assert text.labels(int(result.groups[x])) == (
             f"{len(state['open'])} of them", str(state["dice"][0]),
         )  # fmt: skip
 

@@ -92,15 +92,15 @@ def test_a_process_that_has_not_seen_the_file_gets_it_with_the_board(there, boar
 
 def test_ray_workers_solve_it(board, tmp_path, ray_cluster):
     load_game_file(file(tmp_path / "own"))
-    made = read_board(board, {"rounds": "3"})
-    alone = cluster.solve_below(made, results=tmp_path / "one", workers=1)
+    created = read_board(board, {"rounds": "3"})
+    alone = cluster.solve_below(created, results=tmp_path / "one", workers=1)
     by_ray = cluster.solve_below(
-        made, results=tmp_path / "ray", workers=2, address=ray_cluster, one_piece=0
+        created, results=tmp_path / "ray", workers=2, address=ray_cluster, one_piece=0
     )
     assert by_ray.ray and by_ray.levels > 1
-    with cluster.open_table(alone.table) as one, cluster.open_table(by_ray.table) as two:
-        states = np.concatenate(list(one.draw(one.rows, 0)))
-        assert (one.probe(states) == two.probe(states)).all()
+    with cluster.open_table(alone.table) as first, cluster.open_table(by_ray.table) as second:
+        states = np.concatenate(list(first.draw(first.rows, 0)))
+        assert (first.probe(states) == second.probe(states)).all()
 
 
 @pytest.mark.parametrize(
@@ -122,9 +122,9 @@ def test_ray_workers_solve_it(board, tmp_path, ray_cluster):
     ],
 )
 def test_a_file_that_does_not_do_is_refused_in_a_sentence(text, sentence, tmp_path):
-    with pytest.raises(OptionError, match=sentence) as said:
+    with pytest.raises(OptionError, match=sentence) as message:
         load_game_file(file(tmp_path, text))
-    assert str(said.value).startswith(f"--game: {tmp_path}") and "\n" not in str(said.value)
+    assert str(message.value).startswith(f"--game: {tmp_path}") and "\n" not in str(message.value)
     assert "climb" not in registry.names()
 
 

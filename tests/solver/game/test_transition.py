@@ -100,20 +100,20 @@ def test_a_transition_survives_pickling():
     assert pickle.loads(pickle.dumps(BOARD)) == BOARD
 
 
-@pytest.mark.parametrize("asked", [expand, who_acts, explore, lambda game, x: Graph(game).solve(x)])
-def test_more_edges_than_said_are_refused(asked):
+@pytest.mark.parametrize("query", [expand, who_acts, explore, lambda game, x: Graph(game).solve(x)])
+def test_more_edges_than_said_are_refused(query):
     game = ring(max_edges=3)
     with pytest.raises(GameError, match=r"ring: at up=0: has 4 edges; expected 1 to 3 .max_edges."):
-        asked(game, np.array([[0]]))
+        query(game, np.array([[0]]))
 
 
 def test_who_acts_is_what_expanding_says():
     game = load_game(load_board(BOARDS / "press-your-luck/tiny.toml"))
-    found = game.canonical_states(np.array([game.fields.read(said) for said in (
+    result = game.canonical_states(np.array([game.fields.read(text) for text in (
         "scores=0,1500,500 earned=1,0,1", "scores=500,0,500 earned=0,0,2 passed=0,1,0",
         "scores=1500,500,0 earned=0,0,0",
     )]))  # fmt: skip
-    edges, (kinds, actors) = expand(game, found), who_acts(game, found)
+    edges, (kinds, actors) = expand(game, result), who_acts(game, result)
     assert kinds.tolist() == edges.kinds.tolist() and actors.tolist() == edges.actors.tolist()
     assert len({*kinds.tolist()}) > 1
 
@@ -173,8 +173,8 @@ def test_another_process_meets_it_too(tmp_path, name, hits):
         "from counting import count\n"
         "print(sum(count.stats.cache_hits.values()), len(count.signatures))\n"
     )
-    said = python("-c", program, check=False)
-    assert said.stdout.split() == [hits, "1"], said.stderr
+    text = python("-c", program, check=False)
+    assert text.stdout.split() == [hits, "1"], text.stderr
 
 
 def test_a_function_that_stands_in_no_file_is_compiled_too():

@@ -40,8 +40,8 @@ class Solved(InMemory[int]):
 
     def look_up(self, states):
         """The payoffs (n, 2) of canonical states without an upcard; nan where there are none."""
-        payoffs, found = self.lookup(states)
-        return np.where(found[:, None], payoffs, np.nan)
+        payoffs, result = self.lookup(states)
+        return np.where(result[:, None], payoffs, np.nan)
 
 
 @cache

@@ -19,17 +19,17 @@ class InMemory:
     def look_up(self, states):
         """The payoffs (n, players) of canonical states (n, fields)."""
         numbers, rows = self.planes.locate(states)
-        found = np.zeros((len(states), self.game.players))
+        result = np.zeros((len(states), self.game.players))
         if (numbers < 0).any():
-            found[numbers < 0] = final_payoffs(self.game, states[numbers < 0])
+            result[numbers < 0] = final_payoffs(self.game, states[numbers < 0])
         for tier, payoffs in self.payoffs.items():
-            at = np.flatnonzero(numbers == self.planes.tier_number(tier))
-            a, b = payoffs.reshape(2, -1)[:, rows[at]]
+            index = np.flatnonzero(numbers == self.planes.tier_number(tier))
+            a, b = payoffs.reshape(2, -1)[:, rows[index]]
             slots = tier.slots(self.planes.most)
             for player, value in zip(slots, (a, b, 1 - a - b), strict=True):
                 if player >= 0:
-                    found[at, player] = value
-        return found
+                    result[index, player] = value
+        return result
 
 
 def reference_of(game):

@@ -35,11 +35,11 @@ def points():
 
 def test_hold_points_are_those_of_the_list_and_the_reference(pig):
     exact = Race(12, dice=1, sides=2, all_ones="turn")
-    made, whole = pig.chart("hold"), pig.chart("chart")
-    assert isinstance(made, Heatmap) and isinstance(whole, Listing)
-    for mine, yours, _, toggles, _ in whole.rows:
+    created, full = pig.chart("hold"), pig.chart("chart")
+    assert isinstance(created, Heatmap) and isinstance(full, Listing)
+    for mine, yours, _, toggles, _ in full.rows:
         hold = int(str(toggles).split()[0])
-        assert made.values[int(mine), int(yours)] == hold
+        assert created.values[int(mine), int(yours)] == hold
         for turn in range(1, hold):
             state = int(mine), int(yours), turn
             assert exact.roll(state) > exact.hold(state)
@@ -51,8 +51,8 @@ def test_hold_points_are_those_of_the_list_and_the_reference(pig):
 def test_how_to_read_a_picture_is_true_of_it(pig, points):
     """Blank cells: the sentence says what they mean."""
     for table, name, word in ((pig, "hold", "beyond the line"), (points, "upcard", "no colour")):
-        made, (kind,) = table.chart(name), [each for each in table.charts if each.name == name]
-        assert isinstance(made, Heatmap) and made.blank is not None
+        created, (kind,) = table.chart(name), [each for each in table.charts if each.name == name]
+        assert isinstance(created, Heatmap) and created.blank is not None
         assert word in kind.reading and "darker" not in kind.reading
 
 
@@ -69,11 +69,11 @@ def cards(text):
 def test_bids_midway_are_optimal_in_the_references_games(win, points, lead):
     """Every upcard's lottery earns the game's value against each bid of the other."""
     table, more = (points, {}) if lead is None else (win, {"lead": str(lead)})
-    made = table.chart("bids", MIDWAY | more)
+    created = table.chart("bids", MIDWAY | more)
     hands = [cards(MIDWAY[name]) for name in ("mine", "theirs", "deck")]
     for upcard in sorted(hands[2]):
-        chances = np.array([row[2] for row in made.rows if row[0] == upcard], float)
-        bids = [row[1] for row in made.rows if row[0] == upcard]
+        chances = np.array([row[2] for row in created.rows if row[0] == upcard], float)
+        bids = [row[1] for row in created.rows if row[0] == upcard]
         assert bids == [1, 2, 4] and chances.sum() == pytest.approx(1, abs=1e-8)
         game = goofspiel.game(*hands, upcard, lead is not None, lead or 0)
         value = float(goofspiel.matrix_game.solve(game)[0])
@@ -82,12 +82,12 @@ def test_bids_midway_are_optimal_in_the_references_games(win, points, lead):
 
 
 def test_a_picture_midway_has_numbers_where_there_are_cards_and_nowhere_else(points):
-    made = points.chart("upcard", MIDWAY)
-    there = ~np.isnan(made.values)
+    created = points.chart("upcard", MIDWAY)
+    there = ~np.isnan(created.values)
     assert [tuple(x + 1) for x in np.argwhere(there)] == [
         (upcard, bid) for upcard in (1, 3, 4) for bid in (1, 2, 4)
     ]
-    assert "first" not in made.title and "deck=1,3,4" in made.about
+    assert "first" not in created.title and "deck=1,3,4" in created.about
 
 
 # --- Jackpot and Shut the Box --------------------------------------------------------------------
@@ -111,12 +111,12 @@ def test_what_to_flip_is_what_the_answers_and_the_reference_say(tiles):
     table, reference = tiles
     value = reference.value
     for opened in ("", "1,2,3,5"):
-        made = table.chart("flip", {"open": opened} if opened else {})
+        created = table.chart("flip", {"open": opened} if opened else {})
         open_tiles = cards(opened) if opened else frozenset(range(1, reference.tiles + 1))
         total = 0.0
-        for row in made.rows:
-            said, dice, chance, best, worth, other, cost = row
-            assert cards(str(said).replace(" ", ",")) == open_tiles
+        for row in created.rows:
+            text, dice, chance, best, worth, other, cost = row
+            assert cards(str(text).replace(" ", ",")) == open_tiles
             total += float(chance)
             faces = a_roll(str(dice), reference)
             assert worth == pytest.approx(
@@ -135,9 +135,9 @@ def test_what_to_flip_is_what_the_answers_and_the_reference_say(tiles):
         assert total == pytest.approx(len(reference.dice_rolled(open_tiles)), abs=1e-8)
 
 
-def a_roll(said, reference):
+def a_roll(text, reference):
     """Faces that a line of the list stands for."""
-    if "," in said:
-        return tuple(map(int, said.split(",")))
-    total, dice = int(said.split()[0]), 1 if "1 die" in said else reference.dice
+    if "," in text:
+        return tuple(map(int, text.split(",")))
+    total, dice = int(text.split()[0]), 1 if "1 die" in text else reference.dice
     return next(roll for roll in reference.rolls(dice) if sum(roll) == total)

@@ -64,15 +64,15 @@ def test_every_pair_of_hands_has_one_of_the_patterns_counted():
     for cards in range(1, 7):
         for size in range(1, cards + 1):
             hands = [mask(hand) for hand in subsets(cards, size)]
-            found = {kernel.rank_pattern(D, cards, size, v, y) for v in hands for y in hands}
+            result = {kernel.rank_pattern(D, cards, size, v, y) for v in hands for y in hands}
             count = pattern_count(cards, size)
-            assert found == set(range(count)) | {~i for i in range(1, count)}
+            assert result == set(range(count)) | {~i for i in range(1, count)}
 
 
 @pytest.mark.parametrize(("cards", "states"), [(10, 2273687), (12, 63214409), (13, 336525645)])
 def test_states_are_as_many_as_were_counted(cards, states):
-    found = layers(cards)
-    both = [2 * found.rows(tier) - found.layer(tier).width for tier in found.tiers()]
+    result = layers(cards)
+    both = [2 * result.rows(tier) - result.layer(tier).width for tier in result.tiers()]
     assert sum(both) == states
 
 
@@ -98,37 +98,39 @@ def as_masks(column):
 
 @pytest.mark.parametrize(("cards", "objective"), [(1, "points"), (7, "points"), (5, "win")])
 def test_locate_is_the_inverse_of_states_at(cards, objective):
-    found = layers(cards, objective)
-    for tier in found.tiers():
-        rows = np.arange(found.rows(tier))
-        states = found.states_at(tier, rows)
-        number, back = found.locate(states)
+    result = layers(cards, objective)
+    for tier in result.tiers():
+        rows = np.arange(result.rows(tier))
+        states = result.states_at(tier, rows)
+        number, back = result.locate(states)
         assert (number == tier).all()
         np.testing.assert_array_equal(back, rows)
-        assert not found.swapped(states).any()
-        columns = found.state_rows(tier, 0, len(rows))
-        values = [as_masks(columns.get(name, 0 * rows)) for name in found.game.columns]
-        np.testing.assert_array_equal(found.game.canonical_states(np.stack(values, axis=1)), states)
+        assert not result.swapped(states).any()
+        columns = result.state_rows(tier, 0, len(rows))
+        values = [as_masks(columns.get(name, 0 * rows)) for name in result.game.columns]
+        np.testing.assert_array_equal(
+            result.game.canonical_states(np.stack(values, axis=1)), states
+        )
 
 
 def test_parts_cover_a_layer_in_whole_patterns():
     for cards, objective in [(13, "points"), (14, "points"), (10, "win")]:
-        found = layers(cards, objective)
-        for tier in found.tiers():
-            parts = found.parts(tier)
+        result = layers(cards, objective)
+        for tier in result.tiers():
+            parts = result.parts(tier)
             assert [start for start, _ in parts[1:]] == [stop for _, stop in parts[:-1]]
-            assert (parts[0][0], parts[-1][1]) == (0, found.rows(tier))
-            assert all(start % found.block_rows(tier) == 0 < stop - start for start, stop in parts)
+            assert (parts[0][0], parts[-1][1]) == (0, result.rows(tier))
+            assert all(start % result.block_rows(tier) == 0 < stop - start for start, stop in parts)
 
 
 @pytest.mark.parametrize("objective", ["points", "win"])
 def test_any_parts_give_the_same_bits(objective):
-    found, table = layers(5, objective), solved(5, objective)
-    width = found.block_rows(4)
-    count = found.rows(4) // width
+    result, table = layers(5, objective), solved(5, objective)
+    width = result.block_rows(4)
+    count = result.rows(4) // width
     for pieces in (1, 2, 3, 5):
         bounds = [count * i // pieces * width for i in range(pieces + 1)]
-        out = in_parts(found, 4, table.payoffs[3], list(pairwise(bounds)))
+        out = in_parts(result, 4, table.payoffs[3], list(pairwise(bounds)))
         assert out.tobytes() == table.payoffs[4].tobytes()
 
 
@@ -146,9 +148,9 @@ def test_patterns_change_nothing(cards, sizes):
         hands = subsets(cards, size)
         triples = [(v, y, p) for v in hands for y in hands for p in hands]
         values = np.array([[mask(v), mask(y), mask(p), 0] for v, y, p in triples])
-        found = table.look_up(table.game.canonical_states(values))
+        result = table.look_up(table.game.canonical_states(values))
         exact = np.array([float(reference.value(*triple)) for triple in triples])
-        np.testing.assert_allclose(found, np.stack([exact, -exact], axis=1), rtol=0, atol=1e-12)
+        np.testing.assert_allclose(result, np.stack([exact, -exact], axis=1), rtol=0, atol=1e-12)
 
 
 @settings(max_examples=30)
@@ -171,12 +173,12 @@ def test_winning_has_the_exact_values(cards):
         states = table.layout.states_at(tier, np.arange(table.layout.rows(tier)))[::7]
         exact = []
         for state in states:
-            said = table.game.describe(state)
-            hands = (frozenset(said[name]) for name in ("mine", "theirs", "deck"))
-            exact.append(float(reference.value(*hands, True, said["lead"])))
-        found = table.look_up(states)
-        np.testing.assert_allclose(found[:, 0], exact, rtol=0, atol=1e-12)
-        np.testing.assert_allclose(found.sum(axis=1), 1, rtol=0, atol=1e-12)
+            text = table.game.describe(state)
+            hands = (frozenset(text[name]) for name in ("mine", "theirs", "deck"))
+            exact.append(float(reference.value(*hands, True, text["lead"])))
+        result = table.look_up(states)
+        np.testing.assert_allclose(result[:, 0], exact, rtol=0, atol=1e-12)
+        np.testing.assert_allclose(result.sum(axis=1), 1, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize(("cards", "objective"), [(9, "points"), (6, "win")])
@@ -208,9 +210,9 @@ def test_table_1_of_the_paper():
 @pytest.mark.slow
 def test_table_2_of_the_paper():
     """Table 2: thirteen cards, within .001 (four of its entries are off by up to .0009)."""
-    found = first_move(solved(13))
-    np.testing.assert_allclose(found.chances, published(2), rtol=0, atol=1e-3)
-    assert found.same_parity[-1] > 0.9  # the paper, 4: on the king odd bids are by far likelier
+    result = first_move(solved(13))
+    np.testing.assert_allclose(result.chances, published(2), rtol=0, atol=1e-3)
+    assert result.same_parity[-1] > 0.9  # the paper, 4: on the king odd bids are by far likelier
 
 
 def test_the_nine_on_the_nine():
@@ -246,26 +248,26 @@ def test_winning_with_five_cards_bids_less_on_the_five():
 
 @pytest.mark.parametrize(("objective", "even"), [("points", 0.0), ("win", 0.5)])
 def test_equal_hands_draw_whatever_is_turned_up(objective, even):
-    found = first_move(solved(6, objective))
-    np.testing.assert_allclose(found.values, even, rtol=0, atol=1e-11)
-    np.testing.assert_allclose(found.chances.sum(axis=0), 1, rtol=0, atol=1e-12)
-    assert (found.gaps >= 0).all() and (found.gaps < 1e-11).all()
-    assert (found.least <= found.chances).all() and (found.chances <= found.most).all()
+    result = first_move(solved(6, objective))
+    np.testing.assert_allclose(result.values, even, rtol=0, atol=1e-11)
+    np.testing.assert_allclose(result.chances.sum(axis=0), 1, rtol=0, atol=1e-12)
+    assert (result.gaps >= 0).all() and (result.gaps < 1e-11).all()
+    assert (result.least <= result.chances).all() and (result.chances <= result.most).all()
 
 
 def test_supports_of_table_1_are_its_entries_that_are_not_0():
-    found = first_move(solved(5))
-    supports = [(np.flatnonzero(column > SEEN) + 1).tolist() for column in found.chances.T]
+    result = first_move(solved(5))
+    supports = [(np.flatnonzero(column > SEEN) + 1).tolist() for column in result.chances.T]
     assert supports == [[1, 2, 3], [1, 3, 4], [1, 2, 4], [1, 2, 3, 4, 5], [1, 2, 5]]
-    assert found.unique.all()
-    assert ((found.most < 1e-5) == (found.chances <= SEEN)).all()
+    assert result.unique.all()
+    assert ((result.most < 1e-5) == (result.chances <= SEEN)).all()
 
 
 def test_parity_is_the_chance_of_a_bid_as_odd_as_the_upcard():
-    found = first_move(solved(5))
-    odd = found.chances[[0, 2, 4]].sum(axis=0)
-    np.testing.assert_allclose(found.same_parity[::2], odd[::2], rtol=0, atol=1e-12)
-    np.testing.assert_allclose(found.same_parity[1::2], 1 - odd[1::2], rtol=0, atol=1e-12)
+    result = first_move(solved(5))
+    odd = result.chances[[0, 2, 4]].sum(axis=0)
+    np.testing.assert_allclose(result.same_parity[::2], odd[::2], rtol=0, atol=1e-12)
+    np.testing.assert_allclose(result.same_parity[1::2], 1 - odd[1::2], rtol=0, atol=1e-12)
 
 
 # --- what people ask -----------------------------------------------------------------------------
@@ -275,8 +277,8 @@ def test_fields_are_read_and_said_again():
     game = goofspiel(6, "win")
     words = {"mine": "1,5,6", "theirs": "2,3,4", "deck": "1,4,6", "upcard": "4", "lead": "-3"}
     state = game.parse(words)
-    said = {"mine": [1, 3, 4], "theirs": [2], "deck": [1, 4, 6], "upcard": 4, "lead": -3}
-    assert game.describe(state) == said | {"mine": [1, 5, 6], "theirs": [2, 3, 4]}
+    text = {"mine": [1, 3, 4], "theirs": [2], "deck": [1, 4, 6], "upcard": 4, "lead": -3}
+    assert game.describe(state) == text | {"mine": [1, 5, 6], "theirs": [2, 3, 4]}
     low = game.parse(words | {"mine": "2,3,6", "theirs": "3,4,5"})
     assert game.describe(low)["mine"] == [1, 2, 5] and game.describe(low)["theirs"] == [2, 3, 4]
 

@@ -45,26 +45,26 @@ def decided(game, agent, player, states):
 
 def reference_value(game):
     """Player 0's payoff of every state below the start, over `solver.search.expand.expand`."""
-    found = {}
+    result = {}
 
     def value(state):
         key = state.tobytes()
-        if key not in found:
+        if key not in result:
             edges = expand(game, state[None])
             if edges.kinds[0] == TERMINAL:
-                found[key] = float(edges.rewards[0, 0])
-                return found[key]
+                result[key] = float(edges.rewards[0, 0])
+                return result[key]
             below = edges.rewards[:, 0] + [value(child) for child in edges.children]
             if edges.kinds[0] == SIMULTANEOUS:
                 size = round(len(below) ** 0.5)
                 solved = matrix_game.solve(below.reshape(1, size, size))
-                found[key] = float(solved.values[0])
+                result[key] = float(solved.values[0])
             else:
-                found[key] = float(edges.weights @ below)
-        return found[key]
+                result[key] = float(edges.weights @ below)
+        return result[key]
 
     value(game.start())
-    return found
+    return result
 
 
 # --- boards that keep the cards ------------------------------------------------------------------
@@ -90,8 +90,8 @@ def test_kept_cards_are_read_said_and_packed_as_they_are():
     game = board(6, "win", True)
     words = {"mine": "1,5,6", "theirs": "2,3,4", "deck": "1,4,6", "upcard": "4", "lead": "-3"}
     state = game.parse(words)
-    said = {"mine": [1, 5, 6], "theirs": [2, 3, 4], "deck": [1, 4, 6], "upcard": 4, "lead": -3}
-    assert game.describe(state) == said
+    text = {"mine": [1, 5, 6], "theirs": [2, 3, 4], "deck": [1, 4, 6], "upcard": 4, "lead": -3}
+    assert game.describe(state) == text
     packed = pack_all(game.strides, state[None])
     np.testing.assert_array_equal(unpack_all(game.strides, packed)[0], state)
     assert expand(game, state[None]).children[0].tolist() == [0b110000, 0b1100, 0b100001, 0, 14]
@@ -124,13 +124,13 @@ def test_match_is_the_best_answer_to_a_random_player(cards):
     """Ross 1971: against bids at random no one earns more than who matches the upcards."""
     game = board(cards, keep=True)
 
-    found = {}
+    result = {}
 
     def earned(state, matching):
         key = state.tobytes(), matching
-        if key not in found:
-            found[key] = one_step(state, matching)
-        return found[key]
+        if key not in result:
+            result[key] = one_step(state, matching)
+        return result[key]
 
     def one_step(state, matching):
         edges = expand(game, state[None])
@@ -209,8 +209,8 @@ def test_nobody_gains_against_the_player_optimal_for_the_objective(objective, ke
     game, agent = board(4, objective, keep), f"{objective}-optimal"
     even = 0.5 if objective == "win" else 0.0
     for agents in ([agent, agent], [agent, "best-response"], ["best-response", agent]):
-        found = evaluate_profile(game, game.start(), agents)
-        np.testing.assert_allclose(found.value, even, rtol=0, atol=1e-11)
+        result = evaluate_profile(game, game.start(), agents)
+        np.testing.assert_allclose(result.value, even, rtol=0, atol=1e-11)
 
 
 def test_the_seat_does_not_matter():
@@ -237,9 +237,9 @@ def test_states_of_all_sizes_are_solved_together():
     game = table.game
     words = {"mine": "1,5", "theirs": "2,3", "deck": "1,4", "upcard": "4"}
     states = np.stack([game.parse(words), first_states(game)[4], game.parse(words)])
-    found = strategies_at(table, states)
-    assert [len(chances) for chances in found] == [2, 5, 2]
-    assert found[0].tolist() == found[2].tolist()
+    result = strategies_at(table, states)
+    assert [len(chances) for chances in result] == [2, 5, 2]
+    assert result[0].tolist() == result[2].tolist()
 
 
 def test_bidding_1_on_the_highest_card_pays_against_the_points_player_who_goes_on_to_win():

@@ -147,14 +147,14 @@ def test_hilo_errs_in_67_positions():
 
 
 def test_hilo_and_hilo2_flip_the_same_tile_everywhere():
-    game, asked = jackpot(SEED), 0
+    game, query = jackpot(SEED), 0
     for state in states_of(SEED):
         listed = choices(game, state)
         if len(listed) > 1:
-            one, two = (AGENTS[name](game, 0, state, listed) for name in ("hilo", "hilo2"))
-            assert listed[one] == listed[two]
-            asked += 1
-    assert asked > 8000
+            first, second = (AGENTS[name](game, 0, state, listed) for name in ("hilo", "hilo2"))
+            assert listed[first] == listed[second]
+            query += 1
+    assert query > 8000
 
 
 def test_the_tiny_board_by_hand():
@@ -178,24 +178,24 @@ def test_the_tiny_board_by_hand():
 
 @every_variant
 def test_every_position_has_the_reference_value(path, settings):
-    value, found = slow(path, settings).value, solved(path, settings)
+    value, result = slow(path, settings).value, solved(path, settings)
     here = list(before_rolls(path, settings))
     assert len(here) == len(value)
     for state, open_tiles in here:
-        assert found[state] == pytest.approx(float(value[open_tiles]), abs=1e-12), open_tiles
+        assert result[state] == pytest.approx(float(value[open_tiles]), abs=1e-12), open_tiles
 
 
 @pytest.mark.parametrize("path", [SEED, SHUT_THE_BOX], ids=lambda path: path.stem)
 def test_every_position_after_every_roll_has_the_reference_value(path):
     """Shut the Box's merged rolls too: each roll goes through `canonical_states`."""
-    game, found, slowly = jackpot(path), solved(path), slow(path)
+    game, result, slowly = jackpot(path), solved(path), slow(path)
     rolls = slowly.rolls(2)
     for _, open_tiles in list(before_rolls(path))[:-1:7]:
         bits = sum(1 << (tile - 1) for tile in open_tiles)
         states = game.canonical_states(np.array([(bits, *roll) for roll in rolls]))
         for roll, state in zip(rolls, states.tolist(), strict=True):
             after = slowly.after(slowly.value, open_tiles, roll)
-            assert found[tuple(state)] == pytest.approx(float(after), abs=1e-14)
+            assert result[tuple(state)] == pytest.approx(float(after), abs=1e-14)
 
 
 @pytest.mark.parametrize("name", AGENTS)
@@ -238,9 +238,9 @@ def test_the_option_to_roll_one_die_is_worth_something_and_the_duty_less():
 @pytest.mark.parametrize("path", [SEED, LEAST_SUM], ids=lambda path: path.stem)
 def test_the_tie_tolerance_calls_ties_as_exact_fractions_do(path):
     """Noise is below it and every real gap above: each state's best action is the exact one."""
-    game, found, right = jackpot(path), solved(path), slow(path).value
+    game, result, right = jackpot(path), solved(path), slow(path).value
     edges = expand(game, states_of(path))
-    q = evaluate(edges, np.array([[found[tuple(c)]] for c in edges.children.tolist()]))
+    q = evaluate(edges, np.array([[result[tuple(c)]] for c in edges.children.tolist()]))
     for x in np.flatnonzero(edges.kinds == DECISION).tolist():
         here = slice(int(q.first[x]), int(q.first[x + 1]))
         children = edges.children[edges.first[x] : edges.first[x + 1]]
@@ -328,8 +328,8 @@ def written(draw):
     numbers = st.integers(1, rules.tiles)
     open_tiles = draw(st.lists(numbers, unique=True, max_size=rules.tiles))
     words = {"open": ",".join(map(str, open_tiles))}
-    one = rules.one_die != "never" and all(tile <= rules.sides for tile in open_tiles)
-    counts = [1] * one + [rules.dice] * (rules.one_die != "must" or not one)
+    first = rules.one_die != "never" and all(tile <= rules.sides for tile in open_tiles)
+    counts = [1] * first + [rules.dice] * (rules.one_die != "must" or not first)
     before = draw(st.booleans())
     if open_tiles and not before:
         count = draw(st.sampled_from(counts))

@@ -21,9 +21,9 @@ RACES = {
 
 def test_skunk():
     layout = solver.load_game(solver.load_board(ROOT / "boards/skunk/seed.toml")).need(FullTable)
-    asked = dict(layout.opening_questions())
-    assert set(asked) == set(RACES)
-    for title, state in asked.items():
+    query = dict(layout.opening_questions())
+    assert set(query) == set(RACES)
+    for title, state in query.items():
         assert RACES[title](*(state[name] for name in ("mine", "yours", "turn"))), title
 
 
@@ -48,13 +48,13 @@ def test_press_your_luck(frontier):
     """Only those that the table reaches; "the same" has the scores of the one before."""
     board = ROOT / "boards/press-your-luck/1985-02.toml"
     game = solver.load_game(solver.load_board(board, score_unit=250, frontier=frontier))
-    asked = dict(game.need(FullTable).opening_questions())
-    assert len(asked) == {1: 2, 3: len(SHOWS)}[frontier]
-    for title, state in asked.items():
+    query = dict(game.need(FullTable).opening_questions())
+    assert len(query) == {1: 2, 3: len(SHOWS)}[frontier]
+    for title, state in query.items():
         has = state["scores"]
         spins = list(state["earned"])
         assert SHOWS[title](has, spins), title
-    scores = [asked[title]["scores"] for title in asked if title.startswith(("far", "the same"))]
+    scores = [query[title]["scores"] for title in query if title.startswith(("far", "the same"))]
     assert all(each == scores[0] for each in scores)
 
 
@@ -62,5 +62,5 @@ def test_where_scores_are_few_no_state_is_proposed_twice():
     board = ROOT / "boards/press-your-luck/1985-02.toml"
     few = {"score_unit": 1000, "score_cap": 4000, "frontier": 1}
     game = solver.load_game(solver.load_board(board, **few))
-    (asked,) = game.need(FullTable).opening_questions()
-    assert asked == ("ahead, one spin left", {"scores": [0, 2000, 1000], "earned": (0, 1, 0)})
+    (query,) = game.need(FullTable).opening_questions()
+    assert query == ("ahead, one spin left", {"scores": [0, 2000, 1000], "earned": (0, 1, 0)})

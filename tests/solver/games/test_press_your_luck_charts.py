@@ -30,13 +30,13 @@ def reference(table):
 def asked(table, scores, earned, whammies=(0, 0, 0)):
     """Action -> the chance of the player up, as `Table.ask` has it."""
     answer = table.ask({"scores": scores, "earned": earned, "whammies": whammies})
-    found = {a.name.split()[0]: a.value[answer.to_act - 1] for a in reversed(answer.actions)}
-    return found | {"best": 1.0 if (answer.best or "").startswith("pass") else 0.0}
+    result = {a.name.split()[0]: a.value[answer.to_act - 1] for a in reversed(answer.actions)}
+    return result | {"best": 1.0 if (answer.best or "").startswith("pass") else 0.0}
 
 
 def rows(table, name, **fields):
-    made = table.chart(name, fields)
-    return [dict(zip(made.columns, row, strict=True)) for row in made.rows]
+    created = table.chart(name, fields)
+    return [dict(zip(created.columns, row, strict=True)) for row in created.rows]
 
 
 # --- at what lead to pass ------------------------------------------------------------------------
@@ -65,14 +65,14 @@ def test_a_lead_to_pass_from_is_what_the_answers_say(table, up, whammies):
         with pytest.raises(StateError, match="up: player 1 is out"):
             table.chart("leads", {"up": "1", "whammies": whammies})
         return
-    held = [int(w) for w in whammies.split(",")]
+    stored = [int(w) for w in whammies.split(",")]
     last = 1 if up == 3 else 2
     for row in rows(table, "leads", up=str(up), whammies=whammies):
         scores = [0, 0, 0]
         scores[last] = row["rival_score"]
         for spins in (1, 2, 3):
-            found = pass_from(table, (up - 1, last, scores), spins, held)
-            assert row[f"spins_{spins}"] == pytest.approx(found, nan_ok=True), row
+            result = pass_from(table, (up - 1, last, scores), spins, stored)
+            assert row[f"spins_{spins}"] == pytest.approx(result, nan_ok=True), row
 
 
 def test_the_lead_at_the_pass_is_that_of_the_reference(table, reference):
@@ -94,28 +94,28 @@ def test_the_lead_at_the_pass_is_that_of_the_reference(table, reference):
 
 @pytest.mark.parametrize("fields", [{}, {"spins": "2", "third": "1000"}, {"up": "1"}, {"up": "3"}])
 def test_every_cell_of_play_or_pass_is_the_tables_answer(table, reference, fields):
-    made = table.chart("decide", fields)
+    created = table.chart("decide", fields)
     up, spins = int(fields.get("up", 2)) - 1, int(fields.get("spins", 1))
     last = 1 if up == 2 else 2
-    passing = np.zeros(made.values.shape, bool)
-    for i, own in enumerate(made.xs):
-        for j, rival in enumerate(made.ys):
+    passing = np.zeros(created.values.shape, bool)
+    for i, own in enumerate(created.xs):
+        for j, rival in enumerate(created.ys):
             scores, earned = [0, 0, 0], [0, 0, 0]
             scores[3 - up - last] = int(fields.get("third", 0))
             scores[up], scores[last], earned[up] = int(own), int(rival), spins
-            found = asked(table, scores, earned)
-            passing[i, j] = found.pop("best")
-            assert made.values[i, j] == pytest.approx(max(found.values()), abs=1e-12)
+            result = asked(table, scores, earned)
+            passing[i, j] = result.pop("best")
+            assert created.values[i, j] == pytest.approx(max(result.values()), abs=1e-12)
             units = tuple(score // 500 for score in scores)
             exact = reference.value(units, tuple(earned), (0, 0, 0), (0, 0, 0))[up]
-            assert made.values[i, j] == pytest.approx(exact, abs=2e-7)
-    (line,) = made.lines
+            assert created.values[i, j] == pytest.approx(exact, abs=2e-7)
+    (line,) = created.lines
     pieces = np.column_stack([line.xs, line.ys]).reshape(-1, 3, 2)[:, :2].mean(axis=1)
     across = {(x, y) for x, y in pieces.tolist()}
     turned = np.argwhere(passing[1:] != passing[:-1])
     assert {(500.0 * i + 250, 500.0 * j) for i, j in turned} <= across
     assert len(across) == len(turned) + (passing[:, 1:] != passing[:, :-1]).sum()
-    for words in made.words:
+    for words in created.words:
         at = round(words.x / 500), round(words.y / 500)
         assert passing[at] == (words.text == "pass")
 
@@ -124,32 +124,32 @@ def test_every_cell_of_play_or_pass_is_the_tables_answer(table, reference, field
 
 
 def test_leads_are_blank_where_the_other_opponent_gets_the_spins(table):
-    plain, made = table.chart("leads"), table.chart("leads", {"third": "1000"})
-    assert isinstance(plain, Curves) and isinstance(made, Curves)
-    for spins, curve in enumerate(made.curves, 1):
+    plain, created = table.chart("leads"), table.chart("leads", {"third": "1000"})
+    assert isinstance(plain, Curves) and isinstance(created, Curves)
+    for spins, curve in enumerate(created.curves, 1):
         assert np.isnan(curve.values[:2]).all()  # at 0 and 500 dollars player 1 is the rival
         scores = ((1, 2, (1000, 0, score)) for score in (1000, 1500, 2000, 2500))
         expected = [pass_from(table, at, spins) for at in scores]
         np.testing.assert_array_equal(curve.values[2:], expected)
-    (band,) = made.bands
+    (band,) = created.bands
     assert (band.first, band.last) == (0, 750) and "the third has" in band.text
-    assert "blank where player 3 has less than player 1, who then gets the spins" in made.about
+    assert "blank where player 3 has less than player 1, who then gets the spins" in created.about
     assert not plain.bands and "blank" not in plain.about
     gone = table.chart("leads", {"third": "3000", "spins": "1"})
     assert np.isnan(gone.curves[0].values).all() and "less than player 1" in gone.title
 
 
 def test_play_or_pass_is_blank_where_the_other_opponent_gets_the_spins(table):
-    made = table.chart("decide", {"third": "1000"})
-    assert isinstance(made, Heatmap) and made.blank is not None
-    assert made.blank.tolist() == [[y < 1000 for y in made.ys]] * len(made.xs)
-    assert not np.isnan(made.values).any()
-    assert "blank where player 3 has less than player 1, who then gets the spins" in made.about
-    for line in made.lines:
+    created = table.chart("decide", {"third": "1000"})
+    assert isinstance(created, Heatmap) and created.blank is not None
+    assert created.blank.tolist() == [[y < 1000 for y in created.ys]] * len(created.xs)
+    assert not np.isnan(created.values).any()
+    assert "blank where player 3 has less than player 1, who then gets the spins" in created.about
+    for line in created.lines:
         assert np.nanmin(line.ys) >= 750
-    assert all(words.y >= 1000 for words in made.words)
-    assert made.names == ("scores_2", "scores_3", "value")
-    assert made.rest is not None and made.rest["scores"].startswith("1000,")
+    assert all(words.y >= 1000 for words in created.words)
+    assert created.names == ("scores_2", "scores_3", "value")
+    assert created.rest is not None and created.rest["scores"].startswith("1000,")
 
 
 @pytest.mark.parametrize("name", ["leads", "decide"])

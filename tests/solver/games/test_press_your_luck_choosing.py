@@ -56,8 +56,8 @@ def test_full_tables_of_random_boards_are_as_the_reference_has_them(made):
         assert isinstance(error, Unsettled) or "best replies do not settle" in str(error)
         event("unsettled")
         return
-    found = table.look_up(made.game.parse(words).reshape(1, -1))[0]
-    np.testing.assert_allclose(found, value, atol=1e-9)
+    result = table.look_up(made.game.parse(words).reshape(1, -1))[0]
+    np.testing.assert_allclose(result, value, atol=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -76,15 +76,15 @@ def test_what_choosing_brings_who_is_up_says_the_full_table():
         {"scores": (0, 8000, 3000), "earned": (0, 2, 0)},
         {"scores": (0, 2000, 4000), "earned": (0, 1, 1)},
     ]
-    found = []
+    result = []
     for choices in ("best", "random"):
         board = press_your_luck(FEBRUARY, score_unit="1000", frontier="2", choices=choices)
         planes = load_layout(board)
         wanted = np.array([planes.game.parse(state) for state in states])
         needed = [tier for tier in planes.tiers() if tier.spins == 1 or tier.whammies == (0, 0, 0)]
         solved = dense.InMemory(planes, needed)
-        found.append(InMemory(planes, solved.payoffs).look_up(wanted)[:, 1])
-    assert found[0] - found[1] == pytest.approx([-0.003867, 0.001248, 0.012652], abs=5e-7)
+        result.append(InMemory(planes, solved.payoffs).look_up(wanted)[:, 1])
+    assert result[0] - result[1] == pytest.approx([-0.003867, 0.001248, 0.012652], abs=5e-7)
 
 
 def test_three_at_the_cap_with_one_spin_on_the_board_of_february():
@@ -92,8 +92,8 @@ def test_three_at_the_cap_with_one_spin_on_the_board_of_february():
     board = press_your_luck(FEBRUARY, score_unit="1000", frontier="1")
     planes = load_layout(board)
     state = planes.game.parse({"scores": (20_000,) * 3, "earned": (1, 0, 0)}).reshape(1, -1)
-    found = InMemory(planes).look_up(state)[0]
-    assert found == pytest.approx([0.36528138, 0.28711239, 0.34760623], abs=5e-9)
+    result = InMemory(planes).look_up(state)[0]
+    assert result == pytest.approx([0.36528138, 0.28711239, 0.34760623], abs=5e-9)
 
 
 @pytest.mark.parametrize("dirt", [np.nan, np.inf, 7.0])

@@ -111,8 +111,8 @@ def test_what_can_be_said_is_what_the_rules_lead_to(made):
     def key(state):
         """Lists of slides that say the same are the same: what nobody can take is not said."""
         offered = state.size > 12 and state[12] > 0
-        left = words.lines(words.place(NAMES, state)) if offered else ()
-        return state[:12].tobytes(), *left
+        remaining = words.lines(words.place(NAMES, state)) if offered else ()
+        return state[:12].tobytes(), *remaining
 
     def called(action):
         """A slide that takes a whammy and one that may are two actions of one name."""

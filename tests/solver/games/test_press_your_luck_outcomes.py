@@ -118,10 +118,10 @@ def test_as_many_outcomes_as_the_board_has_change_nothing(form, more):
 @given(forms())
 def test_fewer_outcomes_never_move_less_and_the_least_number_is_one_a_kind(form):
     """Of those that keep both means."""
-    found = [(k, coarse(form, k)) for k in range(2, 14)]
-    some = [k for k, spin in found if spin is not None]
+    result = [(k, coarse(form, k)) for k in range(2, 14)]
+    some = [k for k, spin in result if spin is not None]
     assert some == list(range(some[0], 14)) if some else True
-    kept = [spin for _, spin in found if spin is not None and keeps_means(form, spin)]
+    kept = [spin for _, spin in result if spin is not None and keeps_means(form, spin)]
     moved = [dollars_moved(form, spin) for spin in kept]
     assert moved == sorted(moved, reverse=True)
     kinds = {"whammy" if name == "whammy" else "+" in name for name in form["outcomes"]}
@@ -161,9 +161,9 @@ def test_what_moved_is_the_area_between_the_distributions(form, count):
 @st.composite
 def amounts(draw):
     """One to five amounts up to 8 units, in quarters of a unit."""
-    found = draw(st.sets(st.integers(0, 32), min_size=1, max_size=5))
-    weights = draw(st.lists(st.integers(1, 6), min_size=len(found), max_size=len(found)))
-    pairs = zip(sorted(found), weights, strict=True)
+    result = draw(st.sets(st.integers(0, 32), min_size=1, max_size=5))
+    weights = draw(st.lists(st.integers(1, 6), min_size=len(result), max_size=len(result)))
+    pairs = zip(sorted(result), weights, strict=True)
     return tuple((Fraction(n, 4), Fraction(w, sum(weights))) for n, w in pairs)
 
 
@@ -175,8 +175,8 @@ def least_by_linear_programming(given, units):
     rows = [[1.0 if i == j // k else 0.0 for j in range(n * k)] for i in range(n)]
     rows.append([float(y) for _ in given for y in units])
     right = [float(p) for _, p in given] + [float(sum(x * p for x, p in given))]
-    found = linprog(cost, A_eq=rows, b_eq=right)
-    return float(found.fun) if found.success else None
+    result = linprog(cost, A_eq=rows, b_eq=right)
+    return float(result.fun) if result.success else None
 
 
 @settings(max_examples=60)
@@ -207,12 +207,12 @@ def test_the_amounts_kept_are_nearly_the_best_there_are(path, unit):
                 kind[amount] = kind.get(amount, Fraction(0)) + leaf.chance
         each = tuple(sorted(kind.items()))
         every = sorted({n for x, _ in each for n in (x.__floor__(), x.__ceil__())})
-        for size, found in by_size(each, int(again)).items():
-            if not found.exact:
+        for size, result in by_size(each, int(again)).items():
+            if not result.exact:
                 continue
             tried = (with_mean_kept(each, units) for units in combinations(every, size))
-            best = min(one.moved for one in tried if one is not None)
-            assert best <= found.moved <= best * Fraction(5, 4)
+            best = min(item.moved for item in tried if item is not None)
+            assert best <= result.moved <= best * Fraction(5, 4)
 
 
 @settings(max_examples=20)
@@ -268,8 +268,8 @@ def test_the_chances_stay_what_they_are():
     """Tables with `outcomes = 8` hold the payoffs of these; another spin is another version of the
     rules. February 1985 at $1,000."""
     spin = outcome_distribution(press_your_luck(FEBRUARY, outcomes="8", score_unit="1000"))
-    said = [[f"{n}: {chance}" for n, chance in kind] for kind in (spin.money, spin.spin)]
-    assert said == [
+    text = [[f"{n}: {chance}" for n, chance in kind] for kind in (spin.money, spin.spin)]
+    assert text == [
         ["1: 209/972", "2: 1099/4860", "3: 1/10"],
         ["1: 8291/38880", "3: 223/12960", "4: 5/162", "5: 5/162"],
     ]

@@ -83,11 +83,11 @@ def test_of_equal_scores_the_one_with_fewer_spins_plays_first_then_the_left_one(
 
 def test_starts_are_canonical_on_the_grid_and_each_once():
     game = load_game(press_your_luck(FEBRUARY, score_unit="1000", score_cap="3000"))
-    said = [game.describe(state) for _, state in game.starts()]
-    assert {tuple(words["scores"]) for words in said} == {(2000, 3000, 3000)}
-    assert len({str(words) for words in said}) == len(said) == 1042
-    found = [chance for chance, _ in game.starts()]
-    assert sum(found) == pytest.approx(1, abs=1e-14) and found == sorted(found, reverse=True)
+    text = [game.describe(state) for _, state in game.starts()]
+    assert {tuple(words["scores"]) for words in text} == {(2000, 3000, 3000)}
+    assert len({str(words) for words in text}) == len(text) == 1042
+    result = [chance for chance, _ in game.starts()]
+    assert sum(result) == pytest.approx(1, abs=1e-14) and result == sorted(result, reverse=True)
     assert game.start() is None
     late = "[start]\nscores = [0, 0, 0]\nspins = [1, 0, 0]\nwhammies = [2, 0, 0]\n[solve]"
     game = load_game(read(SMALL.replace("[solve]", late)))
@@ -107,9 +107,9 @@ def test_how_a_round_begins_is_no_part_of_the_rules():
 def test_a_start_of_another_number_of_players_is_left_out_and_who_plays_hears_why():
     two = load_board(TINY, players=2)
     assert two.start == load_board(TINY).start and load_game(two).starts() == []
-    said = r"board tiny: \[start\] has scores of 3 players, and players is 2; say where to start"
+    text = r"board tiny: \[start\] has scores of 3 players, and players is 2; say where to start"
     for begin in (luckbase.play, luckbase.evaluate):
-        with pytest.raises(OptionError, match=said):
+        with pytest.raises(OptionError, match=text):
             begin(two)
     assert luckbase.play(two, {"scores": (0, 500), "earned": (1, 0)}).names
 
@@ -155,10 +155,10 @@ def test_simulated_games_begin_as_often_in_each_start_as_they_should():
 
 def test_a_start_that_is_given_is_where_all_plays_begin():
     where = {"scores": (0, 1000, 500), "earned": (0, 1, 0)}
-    found = luckbase.evaluate(TINY, "never-pass", where)
+    result = luckbase.evaluate(TINY, "never-pass", where)
     game = load_game(press_your_luck(TINY))
     alone = evaluate_profile(game, game.parse(where), ["never-pass"] * 3)
-    assert found.value == pytest.approx(alone.value.tolist(), abs=0)
+    assert result.value == pytest.approx(alone.value.tolist(), abs=0)
     with luckbase.play(TINY, where, seed=1) as play:
         assert play.person == 1 and play.state.tolist() == game.parse(where).tolist()
 
@@ -168,10 +168,10 @@ def test_a_play_draws_its_start_and_who_plays_has_something_to_decide():
     for seed in range(12):
         with luckbase.play(TINY, seed=seed) as play, luckbase.play(TINY, seed=seed) as again:
             assert play.state.tolist() == again.state.tolist()
-            said = play.game.describe(play.state)
-            assert said["scores"] == [0, 500, 1000] and sum(said["earned"]) > 0
-            drawn.add(str(said["earned"]))
-            assert said["earned"][play.person] == 1
+            text = play.game.describe(play.state)
+            assert text["scores"] == [0, 500, 1000] and sum(text["earned"]) > 0
+            drawn.add(str(text["earned"]))
+            assert text["earned"][play.person] == 1
     assert len(drawn) > 3
 
 

@@ -44,25 +44,25 @@ SHAPES = [(1, 1), (1, 16), (16, 1), (2, 2), (3, 5), (5, 3), (7, 7), (9, 4), (16,
 
 def certified(games):
     """The solutions, their bounds worked out here: lotteries, the value inside, the gap as told."""
-    found = matrix_game.solve(games)
-    x, y = found.row_strategies, found.column_strategies
+    result = matrix_game.solve(games)
+    x, y = result.row_strategies, result.column_strategies
     for lottery in (x, y):
         assert (lottery >= 0).all()
         np.testing.assert_allclose(lottery.sum(axis=1), 1, rtol=0, atol=1e-14)
     low = np.einsum("nr,nrc->nc", x, games).min(axis=1)
     high = np.einsum("nrc,nc->nr", games, y).max(axis=1)
     size = np.abs(games).max(axis=(1, 2)) + 1e-300
-    assert ((high - low - found.gaps) / size < 2e-15).all()
-    assert (np.maximum(low - found.values, found.values - high) / size < 2e-15).all()
-    return found
+    assert ((high - low - result.gaps) / size < 2e-15).all()
+    assert (np.maximum(low - result.values, result.values - high) / size < 2e-15).all()
+    return result
 
 
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_gap_is_closed(kind, shape):
     games = of_kind(kind, 200, *shape, seed=sum(shape))
-    found = certified(games)
-    assert (found.gaps / (np.abs(games).max(axis=(1, 2)) + 1e-300)).max() < 2e-13
+    result = certified(games)
+    assert (result.gaps / (np.abs(games).max(axis=(1, 2)) + 1e-300)).max() < 2e-13
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -94,8 +94,8 @@ def test_values_are_the_exact_ones(data):
     game = [[Fraction(z) for z in numbers[i * columns :][:columns]] for i in range(rows)]
     value, x, y = exact.solve(game)
     assert exact.proves(game, value, x, y)
-    found = certified(np.array(numbers, float).reshape(1, rows, columns))
-    assert abs(found.values[0] - float(value)) <= 1e-12 * max(1, *map(abs, numbers))
+    result = certified(np.array(numbers, float).reshape(1, rows, columns))
+    assert abs(result.values[0] - float(value)) <= 1e-12 * max(1, *map(abs, numbers))
 
 
 def test_near_degenerate_games_that_the_simplex_leaves_open_are_closed():
@@ -116,8 +116,8 @@ def test_the_criss_cross_method_alone_solves_games_from_the_first_basis():
             pivots += 1
         assert pivots > 0
         value, _, _ = exact.solve([[Fraction(x) for x in row] for row in game.tolist()])
-        found = (-1 / t[6, 5] - 1) * np.ptp(game) + game.min()
-        assert abs(found - float(value)) < 1e-13
+        result = (-1 / t[6, 5] - 1) * np.ptp(game) + game.min()
+        assert abs(result - float(value)) < 1e-13
 
 
 def test_rock_paper_scissors_has_one_optimal_strategy_and_a_duplicate_row_more():

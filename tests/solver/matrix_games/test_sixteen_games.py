@@ -63,10 +63,10 @@ def test_a_support_solves_the_games_that_have_it_and_refuses_the_others(shape):
         games = np.where(np.arange(LANES)[:, None, None] % 2 == 0, near, other)
         support = support_of(near[0])
         assert support[0] <= LARGEST_SUPPORT
-        fine, found = solved(games, support)
+        fine, result = solved(games, support)
         assert fine[::2].all()
         values = matrix_game.solve(games).values
-        assert np.abs(found - values)[fine].max() < 2 * TOLERANCE
+        assert np.abs(result - values)[fine].max() < 2 * TOLERANCE
         assert solved(games, support, 0b101)[0].nonzero()[0].tolist() == [0, 2]
 
 
@@ -104,14 +104,14 @@ def test_a_game_without_numbers_is_never_believed():
 def complete_pivoting(d):
     """(row, column) of each pivot of a matrix, the greatest entry that is left first."""
     d, rows, columns = d.copy(), list(range(len(d))), list(range(len(d)))
-    found = []
+    result = []
     while rows:
         p, q = max(((r, c) for r in rows for c in columns), key=lambda at: abs(d[at]))
-        found.append((p, q))
+        result.append((p, q))
         rows.remove(p)
         columns.remove(q)
         d[rows] -= np.outer(d[rows, q] / d[p, q], d[p])
-    return found
+    return result
 
 
 def test_a_support_is_written_in_the_order_of_complete_pivoting():
@@ -119,11 +119,11 @@ def test_a_support_is_written_in_the_order_of_complete_pivoting():
     for seed in range(40):
         game = of_kind("random", 1, 7, 7, seed=seed)[0]
         support = support_of(game).astype(int)
-        size, found = support[0], matrix_game.solve(game[None])
+        size, result = support[0], matrix_game.solve(game[None])
         rows, columns = (support[int(k) : int(k) + size] for k in (ROWS, COLUMNS))
         r, c = int(rows[-1]), int(columns[-1])
-        assert r == found.row_strategies[0].argmax()
-        assert c == found.column_strategies[0].argmax()
+        assert r == result.row_strategies[0].argmax()
+        assert c == result.column_strategies[0].argmax()
         d = game[np.ix_(rows, columns)] - game[rows, c][:, None] - game[r, columns] + game[r, c]
         assert complete_pivoting(d[:-1, :-1]) == [(i, i) for i in range(size - 1)]
 
@@ -133,8 +133,8 @@ def test_lanes_are_solved_by_vector_instructions():
     """A new numba or LLVM that leaves the loops over lanes scalar is four times slower."""
     # numba has no text of code that it kept.
     options = {"error_model": "numpy", "boundscheck": False, "cache": False}
-    made = compiled(sixteen_games.try_support.plain, TRY_SUPPORT, **options)
-    code = "".join(made.inspect_asm().values())
+    created = compiled(sixteen_games.try_support.plain, TRY_SUPPORT, **options)
+    code = "".join(created.inspect_asm().values())
     for operation in ("mul", "sub", "div"):
         packed, scalar = (len(re.findall(rf"\bv?{operation}{of}\b", code)) for of in ("pd", "sd"))
         assert packed > 4 * scalar, (operation, packed, scalar)

@@ -27,8 +27,8 @@ def half(house, **rules):
 
 
 def of(counts, what, player=None):
-    (found,) = (each for each in counts if (each.what, each.player) == (what, player))
-    return found
+    (result,) = (each for each in counts if (each.what, each.player) == (what, player))
+    return result
 
 
 @settings(max_examples=15, suppress_health_check=list(HealthCheck), deadline=None)
@@ -54,15 +54,15 @@ def test_counts_are_those_of_all_plays(house, most, agent, scores, spins):
     every = plays(reference, state, decide, 20)
     assert sum(every.values()) == pytest.approx(1, abs=1e-12)
     start = {"scores": [1000 * x for x in scores], "earned": earned, "passed": passed}
-    found = luckbase.evaluate(board, choose, start, games=GAMES, seed=3).counts
+    result = luckbase.evaluate(board, choose, start, games=GAMES, seed=3).counts
 
     def holds(what, player, number):
         numbers = np.array([number(end, count) for end, count in every])
         chances = np.array([*every.values()])
         mean = numbers @ chances
         error = np.sqrt(chances @ (numbers - mean) ** 2 / GAMES)
-        one = of(found, what, player)
-        assert one.mean == pytest.approx(mean, abs=5.5 * error + 1e-9)
+        first = of(result, what, player)
+        assert first.mean == pytest.approx(mean, abs=5.5 * error + 1e-9)
 
     def won(end):
         inside = [i for i in range(3) if end.whammies[i] < most]
@@ -86,11 +86,11 @@ def test_wins_are_the_payoffs_with_their_errors():
     """In the games themselves, and so are the dollars if money is the payoff."""
     for objective, what in (("win", "wins"), ("money", "dollars")):
         board = luckbase.load_board(TINY, objective=objective)
-        found = luckbase.evaluate(board, "never-pass", START, games=5000, seed=1)
+        result = luckbase.evaluate(board, "never-pass", START, games=5000, seed=1)
         for i in range(3):
-            counted = of(found.counts, what, i + 1)
-            assert counted.mean == pytest.approx(found.value[i], rel=1e-12)
-            assert counted.stderr == pytest.approx(found.stderr[i], rel=1e-9)
+            counted = of(result.counts, what, i + 1)
+            assert counted.mean == pytest.approx(result.value[i], rel=1e-12)
+            assert counted.stderr == pytest.approx(result.stderr[i], rel=1e-9)
 
 
 def test_spins_are_counted_as_often_as_they_should():
@@ -100,8 +100,8 @@ def test_spins_are_counted_as_often_as_they_should():
 
 
 def test_a_turn_of_pig_is_counted_with_its_rolls():
-    found = luckbase.evaluate(PIG, "hold-at-1", games=2000).counts
-    rolls, turns = of(found, "rolls"), of(found, "turns")
+    result = luckbase.evaluate(PIG, "hold-at-1", games=2000).counts
+    rolls, turns = of(result, "rolls"), of(result, "turns")
     assert rolls.mean == turns.mean > 1 and rolls.stderr == turns.stderr  # one roll a turn
 
 
@@ -114,5 +114,5 @@ def test_games_that_go_round_are_counted_turn_by_turn():
 
 
 def test_a_game_that_counts_nothing_has_payoffs_alone():
-    found = luckbase.evaluate(BOARDS.parent / "jackpot" / "tiny.toml", "hilo", games=10)
-    assert found.counts is None and found.games == 10 and "counts" not in found.as_json()
+    result = luckbase.evaluate(BOARDS.parent / "jackpot" / "tiny.toml", "hilo", games=10)
+    assert result.counts is None and result.games == 10 and "counts" not in result.as_json()

@@ -55,8 +55,8 @@ def test_the_seeds_agents_to_four_decimals(name):
 
 @pytest.mark.parametrize("name", PERCENT)
 def test_the_seeds_monte_carlo_is_within_three_standard_errors(name):
-    found = simulated(jackpot(), name, 100_000, seed=1)
-    (mean,), (error,) = found.mean, found.error
+    result = simulated(jackpot(), name, 100_000, seed=1)
+    (mean,), (error,) = result.mean, result.error
     assert abs(mean - played(name).value[0]) < 3 * error
     assert abs(100 * mean - PERCENT[name][1]) < 3 * 100 * np.sqrt(2) * error
 
@@ -84,8 +84,8 @@ def test_shut_the_box(board, value):
 def test_all_optimal_is_the_solved_game():
     graph = Graph(tiny())
     at = graph.solve(start()[None])
-    found = evaluate_profile(tiny(), start(), ["optimal"] * 3)
-    assert found.value == pytest.approx(graph.values[at[0]], abs=1e-13)
+    result = evaluate_profile(tiny(), start(), ["optimal"] * 3)
+    assert result.value == pytest.approx(graph.values[at[0]], abs=1e-13)
 
 
 @pytest.mark.parametrize("name", ["always-pass-ahead", "never-pass", "play-until-ahead", "random"])
@@ -111,8 +111,8 @@ def test_the_best_response_to_optimal_players_gains_nothing_in_two_player_states
 
 def test_a_profiles_payoff_is_its_bellman_equation_at_every_state():
     """Recomputed without the walk: V = P V + r over the chain."""
-    found = evaluate_profile(tiny(), start(), ["random", "never-pass", "always-pass-ahead"])
-    chain = found.chain
+    result = evaluate_profile(tiny(), start(), ["random", "never-pass", "always-pass-ahead"])
+    chain = result.chain
     values = chain.solve().values
     summed = np.zeros_like(values)
     np.add.at(summed, chain.owners, chain.chances[:, None] * values[chain.children])
@@ -149,12 +149,12 @@ def test_play_by_hand_gives_the_same_mean():
 def test_a_seed_gives_the_same_games_however_they_are_batched(name, monkeypatch):
     """Also if expanded states are forgotten again and again."""
     game = jackpot("tiny")
-    whole = simulated(game, "random", 3000, seed=4)
+    full = simulated(game, "random", 3000, seed=4)
     monkeypatch.setattr(module, name, {"MAX_EDGES": 20, "BATCH": 700}[name])  # no option
     again = simulated(game, "random", 3000, seed=4)
-    assert again.mean == pytest.approx(whole.mean, abs=1e-12)
-    assert again.error == pytest.approx(whole.error, abs=1e-12)
-    assert simulated(game, "random", 3000, seed=5).mean[0] != whole.mean[0]
+    assert again.mean == pytest.approx(full.mean, abs=1e-12)
+    assert again.error == pytest.approx(full.error, abs=1e-12)
+    assert simulated(game, "random", 3000, seed=5).mean[0] != full.mean[0]
 
 
 def test_a_simulated_best_response_is_worth_what_it_is_exactly():
@@ -168,7 +168,7 @@ def test_a_simulated_best_response_is_worth_what_it_is_exactly():
 def test_the_variance_is_that_of_a_sample():
     """Games are won or lost: of 5 the squares of what is off the mean are summed over 4."""
     some = (simulated(jackpot("tiny"), "optimal", 5, seed) for seed in range(9))
-    played = next(one for one in some if 0 < one.mean[0] < 1)
+    played = next(each for each in some if 0 < each.mean[0] < 1)
     mean = played.mean[0]
     assert played.error[0] == pytest.approx((mean * (1 - mean) / 4) ** 0.5)
 
@@ -183,9 +183,9 @@ def test_plays_that_all_pay_a_third_have_no_error():
 def test_standard_errors_are_calibrated():
     """Of 60 seeds about two thirds lie within one standard error, nearly all within two."""
     game = jackpot("tiny")
-    found = evaluate_profile(game, game.start(), ["optimal"])
+    result = evaluate_profile(game, game.start(), ["optimal"])
     played = [simulated(game, "optimal", 20_000, seed) for seed in range(60)]
-    off = np.array([abs(p.mean[0] - found.value[0]) / p.error[0] for p in played])
+    off = np.array([abs(p.mean[0] - result.value[0]) / p.error[0] for p in played])
     assert 0.5 < (off < 1).mean() < 0.85 and (off < 2).mean() > 0.88 and off.max() < 4.5
 
 

@@ -165,8 +165,10 @@ class Laid:
         return spots[int(self._rng.integers(len(spots)))]
 
     def _pays(self):
-        one = PAYOFFS[int(self._rng.integers(len(PAYOFFS)))]
-        return {1: (one,), 2: (one, -one)}.get(self.shape.players, (one, 0.5 * one, -one))
+        first = PAYOFFS[int(self._rng.integers(len(PAYOFFS)))]
+        return {1: (first,), 2: (first, -first)}.get(
+            self.shape.players, (first, 0.5 * first, -first)
+        )
 
     def _stage(self, spot):
         """The stage of a level's value, counted as words count: by what the column holds."""

@@ -62,18 +62,18 @@ LIMITS = np.array([1e-12, -1e3, 1e3, 1e-9])
 
 def solved(states, players=2, names=None):
     c, rows = component(states, players, names), rows_of(states, players)
-    found = found_for(len(states), players)
-    status = solve_component(c, rows, LIMITS, found)
+    result = found_for(len(states), players)
+    status = solve_component(c, rows, LIMITS, result)
     if status == AT_ONCE:
-        status = solve_jointly(c, rows, LIMITS, found)
+        status = solve_jointly(c, rows, LIMITS, result)
     assert status == SOLVED
-    return found
+    return result
 
 
 def status_of(states, players=2):
-    found = found_for(len(states), players)
+    result = found_for(len(states), players)
     c, rows = component(states, players), rows_of(states, players)
-    return solve_component(c, rows, LIMITS, found), found
+    return solve_component(c, rows, LIMITS, result), result
 
 
 def policy_values(states, policy):
@@ -114,11 +114,11 @@ def exact(states):
     return best
 
 
-def assert_within(found, right, relative, least=1e-3):
+def assert_within(result, right, relative, least=1e-3):
     """No bound is exceeded, and values above `least` have a small relative error."""
     for x, value in enumerate(right):
-        off = abs(Fraction(float(found.values[x, 0])) - value)
-        assert off <= Fraction(float(found.errors[x])), (x, float(off), found.errors[x])
+        off = abs(Fraction(float(result.values[x, 0])) - value)
+        assert off <= Fraction(float(result.errors[x])), (x, float(off), result.errors[x])
         assert float(off) <= relative * max(float(abs(value)), least)
 
 
@@ -175,12 +175,12 @@ def test_the_certificate_covers_values_that_were_spoiled(seed):
     """It is a proof about any values, not only about those that the iteration found."""
     states = random_states(seed, rewards=seed % 2 == 1)
     right = exact(states)
-    whole, rows = component(states), rows_of(states)
+    full, rows = component(states), rows_of(states)
     rng, n = np.random.default_rng(seed), len(states)
     for size in (1e-14, 1e-9, 1e-4, 0.1):
         out = np.empty((3, n))
         spoil = rng.normal(size=n) * size
-        assert certified(whole, rows, spoil, out) == SOLVED
+        assert certified(full, rows, spoil, out) == SOLVED
         for x, value in enumerate(right):
             off = Fraction(float(out[0, x])) - value
             slack = Fraction(2.0**-52) * max(1, abs(value))  # hi + lo was rounded once more
@@ -232,7 +232,7 @@ def test_both_choose_at_once_on_a_cycle(seed):
                 [Edge(1 - end, int(rng.integers(0, n)), 0.0, reward), Edge(end, None, 0.0, reward)]
             )
         states.append((JOINTLY if x < 2 else seed % 2, actions))
-    found = solved(states, 2, names)
+    result = solved(states, 2, names)
     with localcontext() as context:
         context.prec = 60
         v = [Decimal(0)] * n
@@ -253,8 +253,8 @@ def test_both_choose_at_once_on_a_cycle(seed):
                 value_of_two_by_two([q[1][:2], q[1][2:]]),
                 max(q[2]) if seed % 2 == 0 else min(q[2]),
             ]
-        assert_within(found, [Fraction(each) for each in v], 1e-12, 1.0)
-        assert found.errors.max() < 1e-12
+        assert_within(result, [Fraction(each) for each in v], 1e-12, 1.0)
+        assert result.errors.max() < 1e-12
 
 
 @pytest.mark.parametrize("pairs", [(1e-7, 2e-7), (1e-14, 2e-14), (1e-18, 0.5)])
@@ -288,9 +288,9 @@ def test_three_players_have_the_payoffs_on_which_best_replies_settle():
         (0, [[Edge(1.0, None, 0)], [Edge(0.5, 1), Edge(0.5, None, 1)]]),
         (1, [[Edge(0.5, 0), Edge(0.5, None, 2)], [Edge(1.0, None, 1)]]),
     ]
-    c, rows, found = three_players(states, [[0.5, 0.1, 0.4], [0.2, 0.3, 0.5], [0.1, 0.9, 0.0]])
-    assert solve_component(c, rows, LIMITS, found) == SOLVED
-    np.testing.assert_allclose(found.values, [[0.5, 0.1, 0.4], [0.3, 0.5, 0.2]], atol=1e-15)
+    c, rows, result = three_players(states, [[0.5, 0.1, 0.4], [0.2, 0.3, 0.5], [0.1, 0.9, 0.0]])
+    assert solve_component(c, rows, LIMITS, result) == SOLVED
+    np.testing.assert_allclose(result.values, [[0.5, 0.1, 0.4], [0.3, 0.5, 0.2]], atol=1e-15)
 
 
 def test_three_players_whose_best_replies_settle_on_two_equilibria_are_refused():
@@ -302,13 +302,13 @@ def test_three_players_whose_best_replies_settle_on_two_equilibria_are_refused()
         (1, [[Edge(1.0, None, 1)], [Edge(0.9, 0), lost]]),
     ]
     payoffs = [[0.5, 0.5, 0.0], [0.6, 0.4, 0.0], [0.0, 0.0, 1.0]]
-    c, rows, found = three_players(states, payoffs)
+    c, rows, result = three_players(states, payoffs)
     limits = np.array([1e-12, 0.0, 1.0, 1e-9])
-    assert solve_component(c, rows, limits, found) == UNSETTLED
+    assert solve_component(c, rows, limits, result) == UNSETTLED
     payoffs[1] = [0.1, 0.4, 0.5]
-    c, rows, found = three_players(states, payoffs)
-    assert solve_component(c, rows, limits, found) == SOLVED
-    assert found.values[0, 0] == 0.5
+    c, rows, result = three_players(states, payoffs)
+    assert solve_component(c, rows, limits, result) == SOLVED
+    assert result.values[0, 0] == 0.5
 
 
 # --- what is refused ------------------------------------------------------------------------------
@@ -321,9 +321,9 @@ PASS_OR_THROW = [
 
 def test_two_who_may_pass_for_ever_and_should_not_are_solved():
     """v = 3/4 + w / 4 and w = -3/4 + v / 4, whatever passing for ever pays: .6 and -.6."""
-    found = solved(PASS_OR_THROW)
-    assert_within(found, [Fraction(3, 5), Fraction(-3, 5)], 1e-15)
-    assert found.best.tolist() == [1, 3]
+    result = solved(PASS_OR_THROW)
+    assert_within(result, [Fraction(3, 5), Fraction(-3, 5)], 1e-15)
+    assert result.best.tolist() == [1, 3]
 
 
 WHOEVER_THROWS_LOSES = [
@@ -346,8 +346,8 @@ def paid_round(pays, costs):
      (paid_round(0.25, 0.25), 1, FREE)],
 )  # fmt: skip
 def test_a_cycle_that_costs_nothing_or_pays_is_refused_with_its_actions(states, players, status):
-    said, found = status_of(states, players)
-    assert (said, found.cycle.tolist()) == (status, [0, 2])
+    text, result = status_of(states, players)
+    assert (text, result.cycle.tolist()) == (status, [0, 2])
 
 
 def test_a_cycle_without_a_way_out_is_refused():
@@ -358,18 +358,18 @@ def test_choices_of_no_constant_sum_are_refused():
     states = [
         (0, [[Edge(0.5, 0), Edge(0.5, None, 1.0)], [Edge(1.0, None, 0.5)]])
     ]  # fmt: skip
-    c, rows, found = component(states), rows_of(states), found_for(1, 2)
-    assert solve_component(c, rows, LIMITS, found) == SOLVED
+    c, rows, result = component(states), rows_of(states), found_for(1, 2)
+    assert solve_component(c, rows, LIMITS, result) == SOLVED
     rows[1, 2] += 1e-6
-    assert solve_component(c, rows, LIMITS, found) == NO_SUM
+    assert solve_component(c, rows, LIMITS, result) == NO_SUM
     c.rewards[0] = [1e-12, 0.0]
-    assert solve_component(c, rows_of(states), LIMITS, found) == NO_SUM
+    assert solve_component(c, rows_of(states), LIMITS, result) == NO_SUM
 
 
 def test_children_that_are_off_are_in_the_error():
     states = [
         (0, [[Edge(0.5, 0), Edge(0.5, None, 1.0)], [Edge(1.0, None, 0.5)]])
     ]  # fmt: skip
-    c, found = component(states)._replace(off=0.125), found_for(1, 2)
-    assert solve_component(c, rows_of(states), LIMITS, found) == SOLVED
-    assert 0.125 <= found.errors[0] < 0.125 + 1e-12
+    c, result = component(states)._replace(off=0.125), found_for(1, 2)
+    assert solve_component(c, rows_of(states), LIMITS, result) == SOLVED
+    assert 0.125 <= result.errors[0] < 0.125 + 1e-12

@@ -58,16 +58,16 @@ def test_every_state_below_the_roots_is_right_not_only_the_roots():
 def test_known_states_are_not_expanded_and_change_nothing():
     game = tiny()
     root = game.parse({"scores": "0,500,0", "earned": "1,1,1"})[None]
-    whole = solve_graph(game, root)
-    value = dict(zip(whole.keys.tolist(), whole.values, strict=True))
+    full = solve_graph(game, root)
+    value = dict(zip(full.keys.tolist(), full.values, strict=True))
 
-    states = keys.unpack_all(game.strides, whole.keys)
-    two_spins = whole.keys[states[:, 3:9].sum(axis=1) == 2]
+    states = keys.unpack_all(game.strides, full.keys)
+    two_spins = full.keys[states[:, 3:9].sum(axis=1) == 2]
     payoffs = np.array([value[int(key)] for key in two_spins])
     part = solve_graph(game, root, known=(two_spins, payoffs))
-    assert len(part.keys) < len(whole.keys)
-    assert part.edges < whole.edges
-    assert part.values[0].tobytes() == whole.values[0].tobytes()
+    assert len(part.keys) < len(full.keys)
+    assert part.edges < full.edges
+    assert part.values[0].tobytes() == full.values[0].tobytes()
 
 
 def test_a_root_too_large_for_a_key_is_refused():
@@ -97,7 +97,7 @@ def test_what_every_action_is_worth_has_the_bits_of_the_search():
     edges = expand(game, graph.states(inner))
     below = graph.values[graph.look_up(keys.pack_all(game.strides, edges.children))]
     q = evaluate(edges, below)
-    found = payoffs_of(edges.kinds, edges.actors, q, graph.tolerance)
+    result = payoffs_of(edges.kinds, edges.actors, q, graph.tolerance)
     assert np.diff(edges.first).max() == 36
-    assert (found == graph.values[inner]).all()
-    assert (np.add.reduceat(edges.weights[:, None] * below, edges.first[:-1]) != found).any()
+    assert (result == graph.values[inner]).all()
+    assert (np.add.reduceat(edges.weights[:, None] * below, edges.first[:-1]) != result).any()

@@ -58,9 +58,9 @@ def keys_of(fields, states):
 def worth(fields, function, state):
     """A function of a state, from its columns."""
     sets = {field.name for field in fields if field.is_set}
-    held = dict(zip(fields.columns, state.tolist(), strict=True))
+    stored = dict(zip(fields.columns, state.tolist(), strict=True))
     return sum(
-        factor * (held[name].bit_count() if name in sets else held[name])
+        factor * (stored[name].bit_count() if name in sets else stored[name])
         for name, factor in function.items()
     )
 
@@ -78,11 +78,11 @@ def least(fields, function):
 @given(cases())
 def test_words_hold_the_functions_of_the_columns(case):
     fields, functions, states = case
-    found = words(fields, functions)
-    said = found.values(found.of(keys_of(fields, states)))
+    result = words(fields, functions)
+    text = result.values(result.of(keys_of(fields, states)))
     for x, state in enumerate(states):
-        right = [worth(fields, one, state) - least(fields, one) for one in functions]
-        assert said[x].tolist() == right
+        right = [worth(fields, each, state) - least(fields, each) for each in functions]
+        assert text[x].tolist() == right
 
 
 @given(cases())
@@ -128,42 +128,42 @@ def test_a_key_that_takes_all_of_64_bits_comes_back():
 @given(cases())
 def test_the_word_of_one_key_is_that_of_many(case):
     fields, functions, states = case
-    found, keys = words(fields, functions), keys_of(fields, states)
-    assert [word_of(found.table, key) for key in keys] == found.of(keys).tolist()
+    result, keys = words(fields, functions), keys_of(fields, states)
+    assert [word_of(result.table, key) for key in keys] == result.of(keys).tolist()
 
 
-def risen(found, parent, child):
-    return bool(rises(parent, child, np.uint64(found.guards)))
+def risen(result, parent, child):
+    return bool(rises(parent, child, np.uint64(result.guards)))
 
 
 @given(cases())
 def test_a_rise_of_any_function_shows_whatever_the_others_do(case):
     fields, functions, states = case
-    found = words(fields, functions)
-    one, other = found.of(keys_of(fields, states))
+    result = words(fields, functions)
+    first, other = result.of(keys_of(fields, states))
     worths = [[worth(fields, each, state) for each in functions] for state in states]
     up = [b > a for a, b in zip(*worths, strict=True)]
     down = [b < a for a, b in zip(*worths, strict=True)]
-    assert risen(found, one, other) == any(up)
-    assert risen(found, other, one) == any(down)
-    assert not risen(found, one, one)
+    assert risen(result, first, other) == any(up)
+    assert risen(result, other, first) == any(down)
+    assert not risen(result, first, first)
 
 
 def test_a_rise_by_one_shows_beside_a_fall_of_all_there_is():
     """A lane that borrows from its neighbour would hide it."""
     fields = fields_of(8, 8, 8)
-    found = words(fields, [{"f0": 1}, {"f1": 1}, {"f2": 1}])
+    result = words(fields, [{"f0": 1}, {"f1": 1}, {"f2": 1}])
     high, low = np.array([[255, 0, 255]]), np.array([[0, 1, 0]])
-    parent, child = found.of(keys_of(fields, np.concatenate([high, low])))
-    assert risen(found, parent, child)
-    assert not risen(found, parent, found.of(keys_of(fields, np.array([[0, 0, 0]])))[0])
+    parent, child = result.of(keys_of(fields, np.concatenate([high, low])))
+    assert risen(result, parent, child)
+    assert not risen(result, parent, result.of(keys_of(fields, np.array([[0, 0, 0]])))[0])
 
 
 def test_a_column_that_is_none_is_named():
     fields = Fields([Field("purse"), set_field("cards", 4)])
-    with pytest.raises(OptionError) as found:
+    with pytest.raises(OptionError) as result:
         words(fields, [{"purse": 1}, {"purses": 2}])
-    assert str(found.value) == "level: unknown column 'purses'; expected purse, cards"
+    assert str(result.value) == "level: unknown column 'purses'; expected purse, cards"
 
 
 @pytest.mark.parametrize(
@@ -178,20 +178,20 @@ def test_a_column_that_is_none_is_named():
     ],
 )
 def test_more_values_than_a_word_has_room_for_are_refused(widths, functions):
-    with pytest.raises(OptionError) as found:
+    with pytest.raises(OptionError) as result:
         words(fields_of(*widths), functions)
-    assert str(found.value) == "level: its functions have too many values for one word of 64 bits"
+    assert str(result.value) == "level: its functions have too many values for one word of 64 bits"
 
 
 def test_a_word_has_room_for_63_bits_and_a_guard():
     fields = fields_of(32, 31)
-    found = words(fields, [{"f0": -(1 << 31), "f1": 1}])
+    result = words(fields, [{"f0": -(1 << 31), "f1": 1}])
     ends = np.array([[(1 << 32) - 1, 0], [0, (1 << 31) - 1]])
-    assert found.values(found.of(keys_of(fields, ends))).tolist() == [[0], [(1 << 63) - 1]]
+    assert result.values(result.of(keys_of(fields, ends))).tolist() == [[0], [(1 << 63) - 1]]
 
 
 @pytest.mark.parametrize(
-    ("level", "said"),
+    ("level", "text"),
     [
         (Level({"spins": 81, "scores": -1}), "81 spins - scores"),
         (Level({"turn": -1, "round": -4096}), "-turn - 4096 round"),
@@ -200,8 +200,8 @@ def test_a_word_has_room_for_63_bits_and_a_guard():
         (Level({"mine": 1}, inside=({"dice": 1},), strict=True), "mine"),
     ],
 )
-def test_a_level_is_written_as_people_write_it(level, said):
-    assert str(level) == said
+def test_a_level_is_written_as_people_write_it(level, text):
+    assert str(level) == text
 
 
 ONE = st.dictionaries(st.sampled_from(["mine", "yours_1", "deck"]), st.integers(-9, 9), min_size=1)
@@ -253,6 +253,6 @@ def test_an_array_grows_into_what_it_has_ahead_and_takes_no_other_for_it():
 @given(st.lists(st.lists(st.integers(0, (1 << 64) - 1), max_size=8), max_size=4))
 def test_merged_keys_ascend_each_once(lists):
     lists += [each[:3] for each in lists]
-    found = merged([np.array(each, np.uint64) for each in lists])
-    assert found.dtype == np.uint64
-    assert found.tolist() == sorted({key for each in lists for key in each})
+    result = merged([np.array(each, np.uint64) for each in lists])
+    assert result.dtype == np.uint64
+    assert result.tolist() == sorted({key for each in lists for key in each})

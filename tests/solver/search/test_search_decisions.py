@@ -26,8 +26,8 @@ def load(path, **options):
 
 def payoffs(graph, states):
     """What a graph has of states (n, fields)."""
-    found = graph.values[graph.look_up(pack_all(graph.game.strides, np.ascontiguousarray(states)))]
-    return np.asarray(found)
+    result = graph.values[graph.look_up(pack_all(graph.game.strides, np.ascontiguousarray(states)))]
+    return np.asarray(result)
 
 
 def check(graph):
@@ -35,7 +35,7 @@ def check(graph):
     solved = np.flatnonzero((graph.best != OVER) & (graph.best != NEW))
     states = graph.states(solved)
     best, actors, margins = what_the_rules_say(
-        graph.game, states, lambda asked: payoffs(graph, asked), graph.tolerance
+        graph.game, states, lambda query: payoffs(graph, query), graph.tolerance
     )
     acts = actors > 0
     assert_same(best[acts], graph.best[solved][acts])
@@ -105,18 +105,18 @@ def test_where_both_choose_at_once_nobody_acts_alone():
 def test_known_payoffs_are_taken_and_solved_ones_stay():
     game = load("press-your-luck/tiny")
     root = game.parse({"scores": "1000,0,500", "earned": "1,1,0"})[None]
-    whole = Graph(game)
-    whole.solve(root)
-    some = np.arange(1, whole.count, 3)
-    keys, known = whole.keys_at(some), Graph(game)
-    known.know(keys, whole.values[some])
+    full = Graph(game)
+    full.solve(root)
+    some = np.arange(1, full.count, 3)
+    keys, known = full.keys_at(some), Graph(game)
+    known.know(keys, full.values[some])
     top = known.solve(root)[0]
-    assert known.margins[top] == whole.margins[0] and known.actors[top] == whole.actors[0]
+    assert known.margins[top] == full.margins[0] and known.actors[top] == full.actors[0]
     assert np.isnan(known.margins[known.look_up(keys)]).all()
     assert not known.actors[known.look_up(keys)].any()
-    before = whole.values.copy()
-    whole.know(keys, np.zeros_like(whole.values[some]))
-    np.testing.assert_array_equal(whole.values, before)
+    before = full.values.copy()
+    full.know(keys, np.zeros_like(full.values[some]))
+    np.testing.assert_array_equal(full.values, before)
 
 
 def test_what_an_agent_has_fixed_nobody_decides():
