@@ -289,7 +289,7 @@ def open(
     Table.played_by = "luckbase.cluster.play.game:play_on"
     DRAWN_BY.update(
         png="luckbase.cluster.answers.charts:draw", file="luckbase.jobs.draw:save",
-        html="luckbase.jobs.web.pictures:as_html",
+        html="luckbase.cluster.answers.pictures:as_html",
     )  # fmt: skip
     if in_memory:
         return inputs.in_memory(board_or_path, start, options)

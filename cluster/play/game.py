@@ -17,7 +17,7 @@ choice c costs (x A)_c - v.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from typing import Any, Self, TypedDict, Unpack
 
@@ -202,6 +202,28 @@ class Play:
                 return lines
             reply = answer(self) if isinstance(line, Question) else None
             lines.append(line.prompt if isinstance(line, Question) else line)
+
+    def replay(self, moves: Sequence[str]) -> tuple[list[tuple[str, Ints]], bool]:
+        """Play the person's moves. Return the lines, each with the state (fields,) after it, and
+        whether the person decides next. Raises OptionError for an impossible move."""
+        lines: list[tuple[str, Ints]] = []
+        talk, answer, at = self.talk(), None, 0
+        with suppress(StopIteration):
+            while True:
+                line, answer = talk.send(answer), None
+                if not isinstance(line, Question):
+                    lines.append((line, self.state))
+                    continue
+                if at == len(moves):
+                    return lines, True
+                names, answer = self.names, moves[at]
+                at += 1
+                if read_answer(names, answer, at_once=self.game.simultaneous) is None:
+                    said = f"number {at} is '{sentences.shorten(answer, 30)}'"
+                    raise OptionError(f"move: {said}; expected {', '.join(names)}")
+        if at < len(moves):
+            raise OptionError(f"move: {len(moves)} are given; the game was over after {at}")
+        return lines, False
 
     @property
     def names(self) -> list[str]:

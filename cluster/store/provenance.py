@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import shlex
 from collections.abc import Mapping
 from contextlib import suppress
@@ -114,3 +116,27 @@ def is_its_start(game: Game, roots: Roots) -> bool:
 def in_order(state: Mapping[str, Any], game: Game) -> dict[str, Any]:
     """Return the fields of a state in the game's order; the manifest sorts them by name."""
     return {name: state[name] for name in game.fields.names if name in state}
+
+
+def board_file(form: Mapping[str, Any]) -> str:
+    """Return a board's canonical form as a board file (TOML)."""
+
+    def lines(section: Mapping[str, Any]) -> list[str]:
+        return [f"{key(name)} = {json.dumps(value)}" for name, value in section.items()
+                if not isinstance(value, dict)]  # fmt: skip
+
+    def key(name: str) -> str:
+        return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else json.dumps(name)
+
+    text = lines(form)
+    for name, section in form.items():
+        if isinstance(section, dict):
+            text += ["", f"[{key(name)}]", *lines(section)]
+    return "\n".join(text) + "\n"
+
+
+def file_of(goal: Goal) -> str:
+    """Return the board file of a goal: its name, or its path below a folder ``boards``."""
+    parts = Path(name_of(goal.board_file or "BOARD")).parts
+    last = len(parts) - parts[::-1].index("boards") - 1 if "boards" in parts else 0
+    return str(Path(*parts[last:]))

@@ -1,34 +1,32 @@
-"""Requests and responses: parameters, JSON or a page, refusals, and headers.
-
-The fields of a subclass of `QueryParams` are the parameters of an address.
-"""
+"""Requests to views, and responses: parameters, JSON, refusals and headers."""
 
 from __future__ import annotations
 
 import json
 import logging
 import re
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
-from typing import Annotated, Any, ClassVar, Generic, Self, TypeVar
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Self
 from zlib import crc32
 
-from pydantic import BaseModel, BeforeValidator, ValidationInfo
 from pydantic_core import PydanticSerializationError, to_json
 from starlette.datastructures import MutableHeaders
-from starlette.exceptions import HTTPException
-from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from luckbase.solver import errors
 from luckbase.solver.errors import LuckbaseError, OptionError
+from luckbase.solver.result import Result
 from luckbase.solver.sentences import nearest, shorten
 
+if TYPE_CHECKING:
+    from luckbase.cluster.answers.table import StoredTable
+    from luckbase.jobs.web.pool import OpenTable, TablePool
+
 log = logging.getLogger("luckbase.web")
-
-# --- answers -----------------------------------------------------------------------------------
-
 HEADERS = {
     "content-security-policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
@@ -43,33 +41,23 @@ HEADERS = {
 """Only this server's script and style are loaded, and no other page can frame ours."""
 API_HEADERS = {"cache-control": "no-store", "vary": "accept"}
 BUG = "this is an error in luckbase, not yours; the server has printed more"
-STATUS: tuple[tuple[type[LuckbaseError], int], ...] = (
-    (errors.MissingTableError, 404),
-    (errors.SearchLimitError, 404),
-    (errors.RequestError, 400),
-)
 OPTIONS = {"--what": "chart", "--as": "seat", "--against": "against", "--from": "state",
            "start": "state"}  # fmt: skip
 """Names in URLs of options of the command line, or of arguments in Python."""
+LENGTH = 400
+"""Maximum characters of a parameter; any state is shorter."""
 
 
-def encode(content: Mapping[str, Any]) -> bytes:
-    """Return JSON in UTF-8. Surrogates, which file names may contain, become ``\\udcff``."""
-    try:
-        return to_json(content, inf_nan_mode="null")
-    except (PydanticSerializationError, UnicodeError):
-        text = json.dumps(content, separators=(",", ":"), ensure_ascii=False)
-        return text.encode(errors="backslashreplace")
+# --- responses -----------------------------------------------------------------------------------
 
 
 def reply(content: Mapping[str, Any], status: int = 200) -> Response:
-    """Return a JSON response."""
-    return Response(encode(content), status, API_HEADERS, "application/json")
-
-
-def wants_page(request: Request) -> bool:
-    """True if the client is a browser that displays HTML; others get JSON."""
-    return "text/html" in request.headers.get("accept", "")
+    """Return a JSON response. Surrogates, which file names may contain, become ``\\udcff``."""
+    try:
+        body = to_json(content, inf_nan_mode="null")
+    except (PydanticSerializationError, UnicodeError):
+        body = json.dumps(content).encode()
+    return Response(body, status, API_HEADERS, "application/json")
 
 
 @dataclass(frozen=True)
@@ -82,29 +70,8 @@ class Refusal:
 
     def reply(self) -> Response:
         """Return the refusal as JSON."""
-        said = {"error": self.error}
-        return reply(said if self.field is None else {**said, "field": self.field}, self.status)
-
-
-def refusal_of(request: Request, error: Exception) -> Refusal:
-    """Return the refusal for one of our errors, or for an unknown address or method. The error's
-    `fields`, if any, are the names of the fields of the table's states."""
-    if isinstance(error, HTTPException):
-        path = request.url.path[:80]
-        sentences = {
-            404: f"{path}: there is nothing at this address; GET /tables lists the tables",
-            405: f"{path}: does not take {request.method}; expected GET",
-        }
-        return Refusal(error.status_code, sentences.get(error.status_code, str(error.detail)))
-    status = next((code for kind, code in STATUS if isinstance(error, kind)), 409)
-    sentence = str(error)
-    word, colon, rest = sentence.partition(":")
-    if colon and word in OPTIONS:
-        sentence = f"{OPTIONS[word]}:{rest}"
-    named = sentence.replace(":", " ").split(" ", 1)[0].rpartition("'")[2]
-    known = getattr(error, "fields", ())
-    field = next((name for name in known if re.fullmatch(rf"{name}(_\d+)?", named)), None)
-    return Refusal(status, sentence, field)
+        field = {} if self.field is None else {"field": self.field}
+        return reply({"error": self.error, **field}, self.status)
 
 
 class Guard:
@@ -129,107 +96,139 @@ class Guard:
             await Refusal(500, BUG).reply()(scope, receive, send_guarded)
 
 
-# --- parameters --------------------------------------------------------------------------------
-
-_WHOLE = re.compile(r"[+-]?[0-9]{1,15}")
-WORD_LENGTH = 400
-"""Maximum characters of a parameter; any state is shorter."""
+# --- requests ------------------------------------------------------------------------------------
 
 
-def _truth(text: str, info: ValidationInfo) -> bool:
-    if text not in ("0", "1", "false", "true"):
-        raise OptionError(f"{info.field_name}: '{shorten(text, 30)}' is not 1 or 0")
-    return text in ("1", "true")
+class Query(dict[str, Any]):
+    """The parameters of an address: texts by name, and `move`, a list of texts.
 
+    A parameter that is repeated, as by a form's checkboxes, is joined with commas.
+    """
 
-Truth = Annotated[bool, BeforeValidator(_truth)]
-"""True if a parameter is 1 or true."""
-
-
-Given = dict[str, Any]
-"""The parameters of an address by name: a text or a list of texts."""
-
-
-def given(request: Request, lists: Collection[str]) -> Given:
-    """Return the parameters of a request: those in `lists` as lists of texts; others that are
-    repeated, as by a form's checkboxes, joined with commas. Raises OptionError."""
-    values: Given = {}
-    for name, value in request.query_params.multi_items():
-        if len(value) > WORD_LENGTH:
-            raise OptionError(f"{shorten(name, 30)}: has more than {WORD_LENGTH} letters")
-        if name in lists:
-            values.setdefault(name, []).append(value)
-        else:
-            values[name] = ",".join(filter(None, (values.get(name), value)))
-    return values
-
-
-class QueryParams(BaseModel):
-    """The parameters of an address. If `extra` is allowed, the others are fields of a state. A
-    required parameter has an example as its title."""
-
-    lists: ClassVar[tuple[str, ...]] = ()
-    """Parameters that are lists of texts."""
+    def __init__(self, given: Iterable[tuple[str, str]] = (), view: View | None = None) -> None:
+        """Raise OptionError for a parameter that the view does not have."""
+        super().__init__()
+        self.names = () if view is None else view.params
+        for name, value in given:
+            if len(value) > LENGTH:
+                raise OptionError(f"{shorten(name, 30)}: has more than {LENGTH} letters")
+            if name not in self.names and not (view and view.takes_state):
+                hint = nearest(name, self.names)
+                raise OptionError(f"unknown parameter '{shorten(name, 30)}'; {hint}")
+            if name in self.names and name == "move":
+                self.setdefault(name, []).append(value)
+            elif value or name not in self.names:
+                self[name] = ",".join(filter(None, (self.get(name), value)))
 
     @property
     def state(self) -> dict[str, str]:
-        """The fields of a state as text."""
-        return self.model_extra or {}
-
-    @classmethod
-    def read(cls, values: Given) -> Self:
-        """Return the parameters of an address. Raises OptionError."""
-        fields = cls.model_fields
-        for name, about in fields.items():
-            if about.is_required() and not values.get(name):
-                raise OptionError(f"{name}: is missing; write {name}={about.title}")
-        for name in values if cls.model_config.get("extra") != "allow" else ():
-            if name not in fields:
-                hint = nearest(name, fields)
-                raise OptionError(f"unknown parameter '{shorten(name, 30)}'; {hint}")
-        return cls.model_validate(values)
-
-
-class TableParams(QueryParams):
-    """Parameters of one table."""
-
-    strict: Truth = False
-    """Refuse a table whose board has changed since it was solved (409)."""
-
-
-class StateParams(TableParams, extra="allow"):
-    """A state, given by its fields or drawn at random."""
-
-    random: str = ""
-    """Without fields: draw a state with this seed."""
+        """The fields of a state: the parameters that the view does not name."""
+        return {name: value for name, value in self.items() if name not in self.names}
 
     @property
-    def seed(self) -> int | None:
-        """Return the random seed in ``random=TEXT``; None if not given."""
-        return crc32(self.random.encode()) if "random" in self.model_fields_set else None
+    def random_seed(self) -> int | None:
+        """The seed in ``random=TEXT``; None if not given."""
+        return crc32(self["random"].encode()) if "random" in self else None
+
+    def need(self, name: str, example: str) -> str:
+        """Return a required parameter. Raises OptionError."""
+        if name not in self:
+            raise OptionError(f"{name}: is missing; write {name}={example}")
+        return str(self[name])
+
+    def flag(self, name: str, default: bool = False) -> bool:
+        """Return True for 1 or true. Raises OptionError."""
+        text = self.get(name, "1" if default else "0")
+        if text not in ("0", "1", "false", "true"):
+            raise OptionError(f"{name}: '{shorten(text, 30)}' is not 1 or 0")
+        return text in ("1", "true")
+
+    def whole(self, name: str, low: int, high: int, default: int) -> int:
+        """Return an integer from `low` to `high`. Raises OptionError."""
+        return whole(name, self.get(name, str(default)), low, high)
 
 
-P = TypeVar("P", bound=QueryParams)
-
-
-@dataclass(frozen=True)
-class ApiRequest(Generic[P]):
-    """A request: its parameters, the parts of its path, and whether its answer may take long."""
-
-    params: P
-    path: Mapping[str, str] = field(default_factory=dict)
-    long: bool = True
+def whole(name: str, text: str, low: int, high: int) -> int:
+    """Return an integer from `low` to `high`. Raises OptionError."""
+    if not re.fullmatch(r"[+-]?[0-9]{1,15}", text) or not low <= int(text) <= high:
+        raise OptionError(
+            f"{name}: '{shorten(text, 30)}' is not a whole number from {low} to {high}"
+        )
+    return int(text)
 
 
 class LongAnswer(Exception):
     """A short query needs a search."""
 
 
-def whole(name: str, text: object, low: int, high: int) -> int:
-    """Return an integer from `low` to `high`. Raises OptionError."""
-    said = str(text)
-    if isinstance(text, bool) or not _WHOLE.fullmatch(said) or not low <= int(said) <= high:
-        raise OptionError(
-            f"{name}: '{shorten(said, 30)}' is not a whole number from {low} to {high}"
-        )
-    return int(said)
+class ViewRequest:
+    """A request to a view, with the tables that it uses until its end.
+
+    path: the variable parts of its path, by name.
+    long: the answer may take long.
+    """
+
+    def __init__(self, pool: TablePool, path: Mapping[str, str], long: bool = True) -> None:
+        self.pool, self.path, self.long = pool, path, long
+        self.query = Query()
+        self._opened = ExitStack()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self._opened.__exit__(*error)
+
+    def open(self, id: str) -> OpenTable:
+        """Open a table. Raises MissingTableError, CorruptTableError; StaleTableError if the query
+        is strict and the board has changed since the table was solved."""
+        opened = self._opened.enter_context(self.pool.open(id))
+        if self.query.flag("strict") and opened.table.origin.stale:
+            why = "; ".join(opened.table.origin.stale[:3])
+            raise errors.StaleTableError(f"{id}: this table is stale: {why}")
+        return opened
+
+    @cached_property
+    def opened(self) -> OpenTable:
+        """The table in the path. Raises as `open` does."""
+        return self.open(self.path["id"])
+
+    @property
+    def table(self) -> StoredTable:
+        """The table in the path. Raises as `open` does."""
+        return self.opened.table
+
+    def refusal(self, error: LuckbaseError) -> Refusal:
+        """Return the refusal for an error, without paths of this machine."""
+        missing = isinstance(error, errors.MissingTableError | errors.SearchLimitError)
+        status = 404 if missing else 400 if isinstance(error, errors.RequestError) else 409
+        word, colon, rest = self.pool.without_paths(str(error)).partition(":")
+        sentence, opened = f"{OPTIONS.get(word, word)}{colon}{rest}", self.__dict__.get("opened")
+        named = sentence.replace(":", " ").split(" ", 1)[0].rpartition("'")[2]
+        known = () if opened is None else opened.table.game.fields.names
+        field = next((name for name in known if re.fullmatch(rf"{name}(_\d+)?", named)), None)
+        return Refusal(status, sentence, field)
+
+
+Context = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class View:
+    """An address that returns JSON, or a page if it has a template.
+
+    params: the names of its parameters.
+    takes_state: other parameters are fields of a state.
+    long: an answer may take long.
+    prepare: adds omitted parameters before the page's answer.
+    more: returns further values for the template, from its context.
+    """
+
+    path: str
+    answer: Callable[[ViewRequest], Result]
+    params: tuple[str, ...] = ()
+    template: str = ""
+    takes_state: bool = False
+    long: bool = False
+    prepare: Callable[[ViewRequest, Context], None] | None = None
+    more: Callable[[ViewRequest, Context], Context] | None = None

@@ -11,7 +11,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, quote, urlencode
@@ -20,29 +19,28 @@ from jinja2 import Environment, FileSystemLoader
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from luckbase.cluster.answers.charts import for_page
+from luckbase.cluster.answers.charts import cell_state, for_page
+from luckbase.cluster.answers.examples import nearest_known
+from luckbase.cluster.answers.pictures import around, svg
 from luckbase.cluster.play.game import new_seed
 from luckbase.jobs.web import tables
-from luckbase.jobs.web.charts import cell_state
-from luckbase.jobs.web.http import ApiRequest, Given, QueryParams, Refusal, given, refusal_of
-from luckbase.jobs.web.pictures import around, svg
+from luckbase.jobs.web.http import Context, Query, Refusal, View, ViewRequest
 from luckbase.jobs.web.states import StateView, state_answer
 from luckbase.solver import sentences
 from luckbase.solver.charts import Curves, Heatmap, Listing
-from luckbase.solver.errors import LuckbaseError, MissingTableError
+from luckbase.solver.errors import CorruptTableError, LuckbaseError
 from luckbase.solver.game.capabilities import Follow
-from luckbase.solver.result import Result
 from luckbase.solver.scene import listed
 from luckbase.solver.sentences import Payoffs
 
 if TYPE_CHECKING:
-    from luckbase.jobs.web.pool import TablePool
+    from luckbase.jobs.web.pool import OpenTable
 
 HERE = Path(__file__).parent
 STATIC = HERE / "static"
 WIDTHS = {"desktop": 560, "phone": 300}
 """Widths of a chart's panel, for desktops and phones."""
-OF_A_PAGE = ("was", "take", "done", "right", "lost", "drawing")
+OF_A_PAGE = ("was", "take", "done", "right", "lost")
 """Parameters that only the page uses, not the answer."""
 
 
@@ -120,28 +118,22 @@ def pairs(view: Mapping[str, Any]) -> list[list[tuple[float | None, str | None]]
 # --- forms ---------------------------------------------------------------------------------------
 
 
-def is_wrong(field: Mapping[str, Any], value: str) -> bool:
-    """True if a value is not allowed in an input of a field."""
-    if field["kind"] == "name" or (field["choices"] and isinstance(field["choices"][0], str)):
-        return False
-    if not re.fullmatch(r"-?\d{1,9}", value):
-        return not (field["blank"] and not value)
-    number, high = int(value), field["max"]
-    allowed = field["min"] <= number and (high is None or number <= high)
-    return not allowed or number % field["step"] != 0
-
-
-def nearest_values(field: Mapping[str, Any], value: str) -> list[str]:
-    """Return the allowed values nearest to an invalid one."""
+def corrections(field: Mapping[str, Any], value: str) -> list[str]:
+    """Return the allowed numbers nearest to the value of an input; none if it is allowed."""
     low, step, high = field["min"], field["step"], field["max"]
+    is_name = field["kind"] == "name" or isinstance((field["choices"] or [0])[0], str)
+    if is_name or (field["blank"] and not value):
+        return []
     if not re.fullmatch(r"-?\d{1,9}", value):
         return [str(low)]
     below = int(value) // step * step
     top = below + step if high is None else high
+    if below == int(value) and low <= below <= top:
+        return []
     return [*dict.fromkeys(str(min(max(each, low), top)) for each in (below, below + step))]
 
 
-def boxes_of(field: Mapping[str, Any], said: Given, refused: bool) -> list[dict[str, Any]]:
+def boxes_of(field: Mapping[str, Any], said: Context, refused: bool) -> list[dict[str, Any]]:
     """Return the inputs of a field that is not a set: the name and value of each, and for an
     invalid value the nearest `(value, address)`. refused: the field was refused."""
     name, length = field["name"], field["length"]
@@ -151,32 +143,29 @@ def boxes_of(field: Mapping[str, Any], said: Given, refused: bool) -> list[dict[
     if name in said:
         texts = sentences.listed(said[name]).split(",")
         values = [text.strip() for text in texts[:length]] + [""] * (length - len(texts))
-    wrong = [refused and is_wrong(field, value) for value in values]
-    shared = {n: v for n, v in said.items() if n != name} | dict(zip(columns, values, strict=True))
-
-    def fixes(column: str, value: str) -> list[tuple[str, str]]:
-        return [(each, urlencode(shared | {column: each}, safe=","))
-                for each in nearest_values(field, value)]  # fmt: skip
-
+    inputs = dict(zip(columns, values, strict=True))
+    right = {column: corrections(field, value) if refused else []
+             for column, value in inputs.items()}  # fmt: skip
+    shared = {n: v for n, v in said.items() if n != name} | inputs
     return [
-        {"name": column, "value": value, "wrong": bad or (refused and not any(wrong)),
-         "fixes": fixes(column, value) if bad else []}
-        for column, value, bad in zip(columns, values, wrong, strict=True)
+        {"name": column, "value": value,
+         "wrong": bool(right[column]) or (refused and not any(right.values())),
+         "fixes": [(each, urlencode(shared | {column: each}, safe=",")) for each in right[column]]}
+        for column, value in inputs.items()
     ]  # fmt: skip
 
 
-def form(info: Mapping[str, Any], said: Given, wrong: str | None) -> list[dict[str, Any]]:
+def form(info: Mapping[str, Any], said: Context, wrong: str | None) -> list[dict[str, Any]]:
     """Return the fields of a state with their inputs, or the values of a set. wrong: the name of
     the field that was refused."""
-
-    def filled(field: Mapping[str, Any]) -> dict[str, Any]:
+    rows = []
+    for field in info["fields"]:
         name, refused = field["name"], field["name"] == wrong
-        if field["kind"] == "set":
-            values = sentences.listed(said.get(name, "")).split(",")
-            return {**field, "wrong": refused, "values": values}
-        return {**field, "boxes": boxes_of(field, said, refused)}
-
-    return [filled(field) for field in info["fields"]]
+        values = sentences.listed(said.get(name, "")).split(",")
+        is_set = field["kind"] == "set"
+        filled = {"wrong": refused, "values": values} if is_set else {}
+        rows.append(field | (filled or {"boxes": boxes_of(field, said, refused)}))
+    return rows
 
 
 # --- templates -----------------------------------------------------------------------------------
@@ -214,78 +203,67 @@ def render(template: str, **context: Any) -> str:
     return environment.get_template(template).render(context)
 
 
-def depth_of(request: Request) -> int:
+def error_page(request: Request, refusal: Refusal) -> Response:
+    """Return the page of a refusal that no other page shows."""
+    root = "../" * _depth(request) or "./"
+    return HTMLResponse(render("error.html", root=root, refusal=refusal, info=None), refusal.status)
+
+
+def _depth(request: Request) -> int:
     """Return the depth of an address below the home page."""
     path, root = request.scope["raw_path"], request.scope.get("root_path", "")
     return int(path.count(b"/") - root.count("/") - 1)
 
 
-def error_page(request: Request, refusal: Refusal) -> Response:
-    """Return the page of a refusal that no other page shows."""
-    root = "../" * depth_of(request) or "./"
-    page = render("error.html", root=root, refusal=refusal, info=None)
-    return HTMLResponse(page, refusal.status)
+def respond(view: View, asked: ViewRequest, request: Request) -> Response:
+    """Return the page of a request. Raises LuckbaseError for a table that cannot be read,
+    LongAnswer if it needs a search and is not `long`."""
+    pairs = request.query_params.multi_items()
+    of_page = {name: value for name, value in pairs if name in OF_A_PAGE and value}
+    said = asked.query = Query([pair for pair in pairs if pair[0] not in OF_A_PAGE], view)
+    context = _context(view, asked, _depth(request)) | {"of_page": of_page}
+    if view.prepare is not None:
+        view.prepare(asked, context)
+
+    def answer() -> None:
+        result = view.answer(asked)
+        context.update(result=result, view=result.as_json())
+
+    try:
+        answer()
+    except CorruptTableError:
+        raise
+    except LuckbaseError as error:
+        context["refusal"] = asked.refusal(error)
+        if view.template == "state.html" and said.state:
+            context["nearest"] = _nearest(asked) if context["refusal"].status == 404 else []
+        if "was" in of_page:
+            asked.query = Query(parse_qsl(of_page["was"], keep_blank_values=True), view)
+            answer()
+    refusal: Refusal | None = context["refusal"]
+    if refusal is None and not {"was", "random", "sentence"}.isdisjoint({*of_page, *said}):
+        return RedirectResponse(f"{context['here']}?{_state_address(context)}", 303)
+    if view.more is not None:
+        context |= view.more(asked, context)
+    return HTMLResponse(render(view.template, **context), refusal.status if refusal else 200)
 
 
-Context = dict[str, Any]
+def _context(view: View, asked: ViewRequest, depth: int) -> Context:
+    """Return the values of a template before its answer. depth: of the address below the home
+    page."""
+    context: Context = {
+        "root": "../" * depth or "./", "at": "../" * (depth - 2), "said": asked.query,
+        "path": asked.path, "here": view.template[:-5], "info": None, "added": {},
+        "refusal": None, "view": None, "result": None, "nearest": [],
+    }  # fmt: skip
+    if id := asked.path.get("id"):
+        context["info"] = tables.info(asked, asked.opened).as_json()
+        context["payoffs"] = asked.table.game.payoffs
+        context["at"] = context["at"] or ("" if depth == 2 else f"{id}/")
+    return context
 
 
-@dataclass(frozen=True)
-class Page:
-    """A template for an address that also returns JSON.
-
-    prepare: adds omitted parameters, from the table's facts.
-    more: returns further values for the template, from its context.
-    """
-
-    template: str
-    prepare: Callable[[TablePool, Context], None] | None = None
-    more: Callable[[TablePool, Context], Context] | None = None
-
-    def respond(
-        self, pool: TablePool, request: Request, params: type[QueryParams],
-        answer: Callable[[TablePool, ApiRequest[Any]], Result], long: bool,
-    ) -> Response:  # fmt: skip
-        """Return the page of a request. Raises LuckbaseError for a table that cannot be read,
-        LongAnswer if it needs a search and is not `long`."""
-        context = self._context(pool, request, params)
-        if self.prepare is not None:
-            self.prepare(pool, context)
-
-        def ask(said: Given) -> None:
-            result = answer(pool, ApiRequest(params.read(said), request.path_params, long))
-            context.update(result=result, view=result.as_json())
-
-        said, of_page, refusal = context["said"], context["of_page"], None
-        try:
-            ask(said)
-        except LuckbaseError as error:
-            context["refusal"] = refusal = refusal_of(request, error)
-            if of_page.get("was"):
-                ask(dict(parse_qsl(of_page["was"], keep_blank_values=True)))
-        if refusal is None and not {"was", "random", "sentence"}.isdisjoint({*of_page, *said}):
-            return RedirectResponse(f"{self.template[:-5]}?{state_address(context)}", 303)
-        if self.more is not None:
-            context.update(self.more(pool, context))
-        return HTMLResponse(render(self.template, **context), refusal.status if refusal else 200)
-
-    def _context(self, pool: TablePool, request: Request, params: type[QueryParams]) -> Context:
-        """Return the parameters of a request and the facts of its table."""
-        said = {name: value for name, value in given(request, params.lists).items() if value}
-        of_page = {name: said.pop(name) for name in OF_A_PAGE if name in said}
-        depth = depth_of(request)
-        context: Context = {
-            "root": "../" * depth or "./", "at": "../" * (depth - 2), "said": said,
-            "of_page": of_page, "path": request.path_params, "here": self.template[:-5],
-            "info": None, "added": {}, "refusal": None, "view": None, "result": None,
-        }  # fmt: skip
-        if id := request.path_params.get("id"):
-            context["info"], context["payoffs"] = facts(pool, id)
-            context["at"] = context["at"] or ("" if depth == 2 else f"{id}/")
-        return context
-
-
-def state_address(context: Context) -> str:
+def _state_address(context: Context) -> str:
     """Return the full address of the state that a page shows."""
     view = context["view"]
     if context["here"] != "compare":
@@ -293,115 +271,100 @@ def state_address(context: Context) -> str:
     return f"second={quote(context['said']['second'])}&{view['first']['query']}"
 
 
-def facts(pool: TablePool, id: str) -> tuple[dict[str, Any], Payoffs]:
-    """Return the facts of a table as JSON, and the format of its payoffs."""
-    listed = tables.summary(pool, pool.find(id))
-
-    def question(table: Any) -> tuple[dict[str, Any], Payoffs]:
-        game = table.game
-        info = tables.info(listed, table).as_json()
-        return info, game.payoffs
-
-    return pool.ask(id, question)
+def _nearest(asked: ViewRequest) -> list[tuple[str, str]]:
+    """Return the states of a table nearest to one above it: what differs, and its address."""
+    found = []
+    for name, state in nearest_known(asked.table, asked.query.state):
+        found.append((f"{name.replace('_', ' ')} {state[name]}", urlencode(state, safe=",")))
+    return found
 
 
 # --- single pages --------------------------------------------------------------------------------
 
 
-def complete(pool: TablePool, context: Context) -> None:
+def complete(asked: ViewRequest, context: Context) -> None:
     """Complete a partial state with the values of the table's first state."""
-    info, said = context["info"], context["said"]
-    if not info["start"] or not {each["name"] for each in info["fields"]}.intersection(
-        re.sub(r"_\d+$", "", name) for name in said
-    ):
-        return
-    for each in info["fields"]:
-        name = each["name"]
-        names = {name, *(f"{name}_{i + 1}" for i in range(each["length"]))}
-        if each["default"] is None and names.isdisjoint(said) and name in info["start"]:
-            context["added"][name] = said[name] = sentences.listed(info["start"][name])
+    said, start = asked.query, asked.opened.facts.start
+    names = {re.sub(r"_\d+$", "", name) for name in said.state}
+    fields = {each.name: each for each in asked.table.game.fields}
+    for name, value in start.items() if start and not names.isdisjoint(fields) else ():
+        if fields[name].default is None and name not in names:
+            context["added"][name] = said[name] = value
 
 
-def with_seed(pool: TablePool, context: Context) -> None:
+def with_seed(asked: ViewRequest, context: Context) -> None:
     """Draw a new decision each time."""
-    context["said"].setdefault("seed", str(new_seed()))
+    asked.query.setdefault("seed", str(new_seed()))
 
 
-def with_axes(pool: TablePool, context: Context) -> None:
+def with_axes(asked: ViewRequest, context: Context) -> None:
     """Use the first two columns as axes by default."""
-    for axis, column in zip("xy", context["info"]["axes"], strict=False):
-        context["said"].setdefault(axis, column["name"])
+    for axis, column in zip("xy", asked.opened.facts.axes, strict=False):
+        asked.query.setdefault(axis, column)
 
 
-def with_second(pool: TablePool, context: Context) -> None:
+def with_second(asked: ViewRequest, context: Context) -> None:
     """Compare with the most similar table of the same game by default."""
     info = context["info"]
-    others = [tables.summary(pool, each).as_json() for each in pool.listed()]
+    others = [asked.pool.summary(each).as_json() for each in asked.pool.listed()]
     context["rivals"] = rivals = sorted(
         (each for each in others if each["game"] == info["game"] and each["id"] != info["id"]
          and each["state"] not in ("damaged", "refused")),
         key=lambda each: (each["board"] != info["board"],
                           len({*each["options"].items()} ^ {*info["options"].items()})),
     )  # fmt: skip
-    context["said"].setdefault("second", rivals[0]["id"] if rivals else info["id"])
+    asked.query.setdefault("second", rivals[0]["id"] if rivals else info["id"])
 
 
-def draw(pool: TablePool, context: Context) -> Context:
+def draw(asked: ViewRequest, context: Context) -> Context:
     """Return a chart's pictures, and the state that its cells share."""
-    result = context["result"]
-    if result is None or isinstance(result.chart, Listing):
+    chart = None if context["result"] is None else context["result"].chart
+    if chart is None or isinstance(chart, Listing):
         return {"svgs": {}, "cells": None}
-    cells = None
-    if isinstance(result.chart, Heatmap):
-        id = context["info"]["id"]
-        cells = pool.ask(id, lambda table: cell_state(table.game, result.chart))
-    return {"svgs": pictures(result.chart), "cells": cells}
+    cells = cell_state(asked.table.game, chart) if isinstance(chart, Heatmap) else None
+    return {"svgs": pictures(chart), "cells": cells}
 
 
-def names(pool: TablePool, context: Context) -> Context:
+def names(asked: ViewRequest, context: Context) -> Context:
     """Return names that distinguish the tables of a comparison."""
     if context["view"] is None:
         return {"second": None, "names": ("", "")}
-    second, _ = facts(pool, context["said"]["second"])
+    second = tables.info(asked, asked.open(context["said"]["second"])).as_json()
     return {"second": second, "names": differences(context["info"], second)}
 
 
-def home(pool: TablePool, context: Context) -> Context:
+def home(asked: ViewRequest, context: Context) -> Context:
     """Return the tables by game, and a question from the largest."""
     listed = context["view"]["tables"]
     games: dict[str, list[dict[str, Any]]] = {}
     for each in listed:
         games.setdefault(each["game"], []).append(each)
     usable = [each for each in listed if each["state"] == "complete" and each["states"]]
-    asked: Context = {"question": None}
+    found: Context = {"question": None}
     for each in sorted(usable, key=lambda each: -each["states"]):
         with suppress(LuckbaseError):
-            info, _ = facts(pool, each["id"])
-            asked = {"question": question(pool, info), "info": info}
+            largest = asked.open(each["id"])
+            found = question(asked, asked.open(asked.pool.finest(largest)))
             break
-    return {**asked, "games": games, "running": any(each["running"] for each in listed)}
+    return {**found, "games": games, "running": any(each["running"] for each in listed)}
 
 
-def question(pool: TablePool, info: Mapping[str, Any]) -> Context:
-    """Return a decision of a table in words, with its drawing, and the table's other questions."""
-    drawn = re.compile("a |another |where ")
-    own = [each for each in info["examples"] if not drawn.match(each["label"])]
-
-    def find(table: Any) -> Context:
-        # The game's own questions first, then where plays begin.
-        for each in [*own, *(one for one in info["examples"] if one not in own)]:
-            state = dict(parse_qsl(each["query"], keep_blank_values=True))
-            with suppress(LuckbaseError):
-                view = state_answer(table, state)
-                answer = view.moves.answer
-                if answer.to_act and len(answer.actions) > 1 and not answer.toss_up:
-                    said = view.as_json()
-                    others = [one for one in own if one is not each]
-                    return {"view": said, "scene": view.scene, "words": words(table, view),
-                            "others": others}  # fmt: skip
-        raise MissingTableError(f"{info['id']}: has no question")
-
-    return pool.ask(info["id"], find)
+def question(asked: ViewRequest, opened: OpenTable) -> Context:
+    """Return a decision of a board in words, with its drawing, and the board's other questions."""
+    drawn = re.compile("a |another |the start|below ")
+    examples = opened.facts.examples
+    own = [each for each in examples if not drawn.match(each.label)]
+    for each in [*own, *(one for one in examples if one not in own)]:
+        with suppress(LuckbaseError):
+            table = opened.table.for_state(each.state)
+            view = state_answer(table, each.state)
+            answer = view.moves.answer
+            if answer.to_act and len(answer.actions) > 1 and not answer.toss_up:
+                others = [one.as_json() for one in own if one is not each]
+                question = {"view": view.as_json(), "scene": view.scene, "others": others,
+                            "words": words(table, view)}  # fmt: skip
+                return {"question": question, "info": tables.info(asked, opened).as_json()}
+    return {"question": None}
 
 
 def words(table: Any, view: StateView) -> str:

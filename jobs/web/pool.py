@@ -8,19 +8,16 @@ least recently used tables are closed. A table that has changed on disk is reope
 
 from __future__ import annotations
 
-import os
 import re
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
-from typing import TypeVar
 
 from luckbase.cluster.answers.find import (
-    Status,
     is_table,
     open_table,
     status_of,
@@ -30,8 +27,8 @@ from luckbase.cluster.answers.table import StoredTable
 from luckbase.cluster.machine import memory_limit
 from luckbase.cluster.store.manifest import NAME
 from luckbase.cluster.store.storage import is_uri
-from luckbase.solver import errors
-from luckbase.solver.errors import LuckbaseError
+from luckbase.jobs.web import tables
+from luckbase.solver.errors import CorruptTableError, MissingTableError
 
 OPEN_TABLES = 6
 """Number of tables that stay open; as many again may be in use."""
@@ -46,7 +43,6 @@ _PATH = re.compile(r"(?<![\w.~/-])/(?!tables/)(?:[^\s/:;,'\"]+/)+[^\s/:;,'\"]*")
 
 Finder = Callable[[], Sequence[Path]]
 """Returns the current folders of tables."""
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -67,12 +63,20 @@ class TableEntry:
         """The table's name for commands, without the folders above its results."""
         return str(self.path) if is_uri(self.path) else "/".join(("results", *self.names))
 
-    def without_paths(self, sentence: str) -> str:
-        """Return a message about the table without local paths: `place` replaces its folder, and
-        other files are given by name only."""
-        for path in {str(self.path), str(self.path.absolute())}:
-            sentence = sentence.replace(path, self.place)
-        return _PATH.sub(lambda found: Path(found[0]).name, sentence)
+
+@dataclass(eq=False)
+class OpenTable:
+    """An open table, and the files whose changes make it outdated."""
+
+    entry: TableEntry
+    table: StoredTable
+    files: tuple[Path, ...]
+    stamp: object
+
+    @cached_property
+    def facts(self) -> tables.TableFacts:
+        """The table's facts."""
+        return tables.facts(self.table)
 
 
 class TablePool:
@@ -84,11 +88,9 @@ class TablePool:
         self._lock = threading.Lock()
         self._listed: dict[str, TableEntry] = {}
         self._made = float("-inf")
-        self._free: dict[StoredTable, tuple[str, object]] = {}
-        """Idle open tables, most recently used last, with their ids and stamps."""
-        self._status: dict[str, tuple[object, float, Status]] = {}
-        self._boards: dict[str, Path | None] = {}
-        """The board files of opened tables, by id."""
+        self._idle: list[OpenTable] = []
+        """Open tables that nobody uses, the last used at the end."""
+        self._summaries: dict[str, tuple[object, float, tables.TableSummary]] = {}
 
     # --- the list ------------------------------------------------------------------------------
 
@@ -98,6 +100,10 @@ class TablePool:
             self._list_again()
             return list(self._listed.values())
 
+    def is_listed(self, id: str | None) -> bool:
+        """True if the last list has a table with this id."""
+        return id in self._listed
+
     def find(self, id: str) -> TableEntry:
         """Return the table with an id. Raises MissingTableError."""
         found = self._listed.get(id)
@@ -106,7 +112,7 @@ class TablePool:
                 self._list_again()
                 found = self._listed.get(id)
         if found is None or not _is_there(found.path):
-            raise errors.MissingTableError(f"unknown table '{id[:60]}'; GET /tables lists all")
+            raise MissingTableError(f"unknown table '{id[:60]}'; GET /tables lists all")
         return found
 
     def _list_again(self) -> None:
@@ -125,116 +131,110 @@ class TablePool:
             listed[id] = TableEntry(id, path)
         self._listed, self._made = listed, time.monotonic()
 
-    def status(self, entry: TableEntry) -> Status:
-        """Return a table's status without opening its files; it may be some seconds old."""
-        stamp, now = _stamp(entry.path), time.monotonic()
-        known = self._status.get(entry.id)
-        if known is None or known[0] != stamp or now - known[1] > 5 * LIST_SECONDS:
-            known = (stamp, now, status_of(entry.path))
-            self._status[entry.id] = known
-        return known[2]
+    def without_paths(self, sentence: str) -> str:
+        """Return a message without local paths: folders of tables are given as in commands, and
+        other files by name only."""
+        for each in list(self._listed.values()):
+            for path in {str(each.path), str(each.path.absolute())}:
+                sentence = sentence.replace(path, each.place)
+        return _PATH.sub(lambda found: Path(found[0]).name, sentence)
 
-    def _stamp(self, entry: TableEntry) -> tuple[object, object]:
-        return _stamp(entry.path), _changed(self._boards.get(entry.id))
+    def summary(self, entry: TableEntry) -> tables.TableSummary:
+        """Return a table's status without opening its files or naming local paths; it may be some
+        seconds old."""
+        stamp, now = _stamp((entry.path / NAME,)), time.monotonic()
+        known = self._summaries.get(entry.id)
+        if known is None or known[0] != stamp or now - known[1] > 5 * LIST_SECONDS:
+            status = status_of(entry.path)
+            why = tuple(map(self.without_paths, status.why))
+            status = replace(status, table=entry.place, why=why)
+            known = stamp, now, tables.summary(entry, status)
+            self._summaries[entry.id] = known
+        return known[2]
 
     def smallest(self) -> list[str]:
         """Return the id of the smallest table of each game."""
-        found: dict[str, tuple[int, str]] = {}
-        for each in self.listed():
-            if states := self.status(each).states:
-                game = each.names[0]
-                found[game] = min((states, each.id), found.get(game, (states, each.id)))
-        return [id for _, id in found.values()]
+        states = {each: self.summary(each).status.states for each in self.listed()}
+        largest_first = sorted(filter(states.get, states), key=lambda each: -states[each])
+        return [*{each.names[0]: each.id for each in largest_first}.values()]
 
     # --- open tables ---------------------------------------------------------------------------
 
-    def ask(self, id: str, question: Callable[[StoredTable], T], *, strict: bool = False) -> T:
-        """Return question(table) for an open table.
-
-        strict: refuse a stale table.
-
-        An error gets the attribute `fields`, the names of the fields of the table's states.
-        """
-        entry = self.find(id)
-        try:
-            with self._opened(entry) as table:
-                try:
-                    if strict and table.origin.stale:
-                        why = "; ".join(table.origin.stale[:3])
-                        raise errors.StaleTableError(f"{id}: this table is stale: {why}")
-                    return question(table)
-                except LuckbaseError as error:
-                    error.fields = table.game.fields.names  # type: ignore[attr-defined]
-                    raise
-        except LuckbaseError as error:
-            error.args = (entry.without_paths(str(error)),)
-            raise
-
-    def open(self, id: str) -> AbstractContextManager[StoredTable]:
+    @contextmanager
+    def open(self, id: str) -> Iterator[OpenTable]:
         """Open the table with an id, for this thread only. Raises MissingTableError,
         CorruptTableError."""
-        return self._opened(self.find(id))
-
-    @contextmanager
-    def _opened(self, entry: TableEntry) -> Iterator[StoredTable]:
-        id, stamp, sound = entry.id, self._stamp(entry), True
-        table = self._take(id, stamp)
-        if table is None:
-            table, stamp = self._open(entry)
+        entry, sound = self.find(id), True
+        opened = self._take(entry) or self._open(entry)
         try:
-            yield table
-        except (errors.CorruptTableError, OSError) as error:
+            yield opened
+        except (CorruptTableError, OSError) as error:
             sound = False
             if not is_table(entry.path):
-                raise errors.MissingTableError(f"{id}: is gone") from None
+                raise MissingTableError(f"{id}: is gone") from None
             if isinstance(error, OSError):
                 why = f"{id}: cannot be read: {error.strerror or error}"
-                raise errors.CorruptTableError(why) from None
+                raise CorruptTableError(why) from None
             raise
         finally:
             with self._lock:
-                if sound:
-                    self._free[table] = (id, stamp)
-                for each in [*self._free][: -self.open_tables] if sound else [table]:
-                    self._free.pop(each, None)
-                    each.close()
+                self._idle += [opened] * sound
+                unused = self._idle[: -self.open_tables] if sound else [opened]
+                self._close(unused)
 
-    def _take(self, id: str, stamp: object) -> StoredTable | None:
+    def _take(self, entry: TableEntry) -> OpenTable | None:
         """Return the last used idle copy of a table if it is current; otherwise close its
         copies."""
         with self._lock:
-            for table, key in reversed(self._free.items()):
-                if key == (id, stamp):
-                    del self._free[table]
-                    return table
-        self.forget(id)
+            copies = [each for each in self._idle if each.entry == entry]
+            for opened in reversed(copies):
+                if opened.stamp == _stamp(opened.files):
+                    self._idle.remove(opened)
+                    return opened
+            self._close(copies)
         return None
 
-    def _open(self, entry: TableEntry) -> tuple[StoredTable, tuple[object, object]]:
-        """Open a table. Return it, and a stamp of its files from before it was read."""
-        stood = _stamp(entry.path)
-        table = open_table(entry.path)
+    def _open(self, entry: TableEntry) -> OpenTable:
+        manifest = entry.path / NAME
+        before = _stamp((manifest,))
+        table = self._read(entry.path)
         table.parts = [part for part in table.parts if part.paid]  # the page shows payoffs
         if type(table.game.board).grid and not is_uri(entry.path):
-            paths = tables_on_grids(table.game.board, entry.path.parents[2], {})
-            table.others = [partial(open_table, path) for path in paths]
+            table.others = [partial(self._read, path) for path in self._on_grids(entry, table)]
         goals = table.manifest.goals[::-1]
-        file = next((goal.board_file for goal in goals if goal.board_file), None)
-        self._boards[entry.id] = Path(file) if file else None
-        stamp = stood, _changed(self._boards.get(entry.id))  # before the board is read
+        boards = [Path(goal.board_file) for goal in goals if goal.board_file][:1]
+        return OpenTable(entry, table, (manifest, *boards), before + _stamp(tuple(boards)))
+
+    def _read(self, path: Path) -> StoredTable:
+        """Open a table with bounded memory, whose origin names no local path."""
+        table = open_table(path)
         for part in table.parts:
             part.groups.max_bytes = self.remembered // len(table.parts)
-        why = tuple(map(entry.without_paths, table.origin.stale))
+        why = tuple(map(self.without_paths, table.origin.stale))
         table.__dict__["origin"] = replace(table.origin, stale=why)
-        return table, stamp
+        return table
+
+    def _on_grids(self, entry: TableEntry, table: StoredTable) -> list[Path]:
+        """Return the tables with a table's rules on any grid, itself too: finished tables first,
+        then the finest."""
+        return tables_on_grids(table.game.board, entry.path.parents[2], {})
+
+    def finest(self, opened: OpenTable) -> str:
+        """Return the id of the first served table with an open one's rules, on any grid."""
+        listed = {each.path: each.id for each in self.listed()}
+        paths = self._on_grids(opened.entry, opened.table)
+        return next((listed[path] for path in paths if path in listed), opened.entry.id)
+
+    def _close(self, unused: Sequence[OpenTable]) -> None:
+        for each in unused:
+            if each in self._idle:
+                self._idle.remove(each)
+            each.table.close()
 
     def forget(self, *ids: str) -> None:
         """Close idle copies of these tables; without ids, of all tables."""
         with self._lock:
-            for table, (id, _) in [*self._free.items()]:
-                if not ids or id in ids:
-                    del self._free[table]
-                    table.close()
+            self._close([each for each in self._idle if not ids or each.entry.id in ids])
 
 
 def _is_there(path: Path) -> bool:
@@ -243,21 +243,17 @@ def _is_there(path: Path) -> bool:
     return is_uri(path) or is_table(path)
 
 
-def _stamp(path: Path) -> object:
-    """Return a value that changes when a table's manifest changes; for a store, every minute."""
-    if is_uri(path):
-        return int(time.monotonic()) // 60
-    try:
-        manifest = os.stat(f"{path}/{NAME}")
-    except OSError:
-        return None
-    return manifest.st_mtime_ns, manifest.st_ino
-
-
-def _changed(path: Path | None) -> object:
-    """Return a value that changes when a file changes."""
-    try:
-        found = None if path is None else path.stat()
-    except OSError:
-        return None
-    return found and (found.st_mtime_ns, found.st_size, found.st_ino)
+def _stamp(files: Sequence[Path]) -> tuple[object, ...]:
+    """Return values that change when the files change; in a store, every minute."""
+    stamps: list[object] = []
+    for path in files:
+        if is_uri(path):
+            stamps.append(int(time.monotonic()) // 60)
+            continue
+        try:
+            found = path.stat()
+        except OSError:
+            stamps.append(None)
+        else:
+            stamps.append((found.st_mtime_ns, found.st_size, found.st_ino))
+    return tuple(stamps)

@@ -8,19 +8,17 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from pydantic import Field
-
 from luckbase.cluster.answers.grids import grid_notes
 from luckbase.cluster.answers.moves import Moves, moves
+from luckbase.cluster.answers.pictures import svg
 from luckbase.cluster.answers.why import why
 from luckbase.jobs.web import tables
-from luckbase.jobs.web.http import ApiRequest, LongAnswer, StateParams, TableParams, Truth
-from luckbase.jobs.web.pictures import svg
+from luckbase.jobs.web.http import LongAnswer, ViewRequest
 from luckbase.solver import errors, sentences
 from luckbase.solver.errors import LuckbaseError
-from luckbase.solver.game.capabilities import scene_at, state_of
+from luckbase.solver.game.capabilities import Follow, scene_at, state_of
 from luckbase.solver.game.fields import typed
-from luckbase.solver.result import Flat, PythonOnly, Result
+from luckbase.solver.result import Flat, IfAny, PythonOnly, Result
 from luckbase.solver.scene import Scene
 
 if TYPE_CHECKING:
@@ -40,7 +38,7 @@ class StateView(Result):
     playable: True if a game can begin there.
     why_not_playable: the reason if not.
     drawing: SVG.
-    grid: how far the board's grid moves the answer.
+    grid: how far the answer is from the board's own, if the table rounds scores.
     scene: the subject of the drawing, if there is one.
     """
 
@@ -50,37 +48,23 @@ class StateView(Result):
     playable: bool
     why_not_playable: str | None
     drawing: str | None
-    grid: str
+    grid: IfAny[str]
     scene: PythonOnly[Scene | None]
 
 
-class DrawnParams(StateParams):
-    """The parameters of a state that is drawn."""
-
-    drawing: Truth = True
-    """0: omit the drawing."""
-    sentence: str = ""
-    """The state as a sentence, as in the first line of ``luckbase advise``."""
-
-
-def state_view(table: StoredTable, request: ApiRequest[DrawnParams]) -> StateView:
+def state_view(request: ViewRequest) -> StateView:
     """Return the answer to a state, its moves and its drawing, from the finest table of the board
-    that has it if this one does not. Raises StateError for a sentence that the game cannot read."""
-    params = request.params
-    state: Mapping[str, str] = params.state
-    if params.sentence:
-        on_grid = table.for_state(params.sentence).game
-        state = typed(on_grid.describe(state_of(on_grid, params.sentence)))
-    state = tables.need_state(table, state, params.seed)
-    return state_answer(table.for_state(state), state, params.drawing, long=request.long)
-
-
-def warm_up(pool: TablePool, id: str) -> None:
-    """Query a table so that the compiled code of its game is loaded, then close it again."""
-    request = ApiRequest(DrawnParams())
-    with suppress(LuckbaseError):
-        pool.ask(id, lambda table: state_view(table, request).as_json())
-    pool.forget(id)
+    that has it if this one does not. The state is given by its fields or as a sentence, is drawn by
+    a seed, or is the page's first. Raises StateError."""
+    query, table = request.query, request.table
+    state: Mapping[str, str] = query.state
+    if "sentence" in query:
+        table.game.need(Follow)
+        on_grid = table.for_state(query["sentence"]).game
+        state = typed(on_grid.describe(state_of(on_grid, query["sentence"])))
+    state = state or tables.need_state(request.opened, query.random_seed)
+    drawing = query.flag("drawing", True)
+    return state_answer(table.for_state(state), state, drawing, long=request.long)
 
 
 def state_answer(
@@ -93,7 +77,7 @@ def state_answer(
     reasons, why_not = list(map(str, why(table, there))), tables.why_not(there)
     return StateView(
         there, fields.left_out(state), reasons, why_not is None, why_not,
-        None if scene is None else svg(scene), grid_notes(table)(there.numbers), scene,
+        None if scene is None else svg(scene), grid_notes(table)(there.numbers) or None, scene,
     )  # fmt: skip
 
 
@@ -113,6 +97,13 @@ def _moves(table: StoredTable, state: Mapping[str, str], long: bool) -> Moves:
         ) from None
 
 
+def warm_up(pool: TablePool, id: str) -> None:
+    """Query a table so that the compiled code of its game is loaded, then close it again."""
+    with suppress(LuckbaseError), ViewRequest(pool, {"id": id}) as request:
+        state_view(request).as_json()
+    pool.forget(id)
+
+
 # --- two tables --------------------------------------------------------------------------------
 
 
@@ -127,33 +118,22 @@ class CompareView(Result):
     same_best: bool
 
 
-class CompareParams(TableParams, extra="allow"):
-    """The parameters of a comparison."""
-
-    second: str = Field(title="ID")
-    """The other table."""
-
-
-def compare_view(pool: TablePool, request: ApiRequest[CompareParams]) -> CompareView:
+def compare_view(request: ViewRequest) -> CompareView:
     """Return the answers of two tables to a state; by default, the first example in both."""
-    params, views = request.params, list[StateView]()
-    ids = request.path["id"], params.second
-    given = params.model_extra or {}
-    states = [given] if given else pool.ask(ids[0], tables.beginnings_of)
-    for k, state in enumerate(states):
-        # One after another: holding one table while waiting for another could deadlock.
-        def question(table: StoredTable, state: Mapping[str, str] = state) -> StateView:
-            return state_answer(table, state, long=request.long)
-
+    second = request.open(request.query.need("second", "ID")).table
+    examples = [each.state for each in request.opened.facts.examples]
+    states = [request.query.state] if request.query.state else examples
+    if not states:
+        raise errors.MissingTableError(f"{request.path['id']}: holds no state yet; solve it first")
+    for state in states:
         try:
-            views = [pool.ask(id, question, strict=params.strict) for id in ids]
+            views = [state_answer(table, state, long=request.long)
+                     for table in (request.table, second)]  # fmt: skip
             break
         except LuckbaseError:
-            if k == len(states) - 1:
+            if state is states[-1]:
                 raise
-    if not views:
-        raise errors.MissingTableError(f"{ids[0]}: holds no state yet; solve it first")
-    first, second = (view.moves.answer for view in views)
-    same = len(first.value) == len(second.value)
-    change = [b - a for a, b in zip(first.value, second.value, strict=True)] if same else None
-    return CompareView(views[0], views[1], change, first.best == second.best)
+    one, two = (view.moves.answer for view in views)
+    same = len(one.value) == len(two.value)
+    change = [b - a for a, b in zip(one.value, two.value, strict=True)] if same else None
+    return CompareView(views[0], views[1], change, one.best == two.best)

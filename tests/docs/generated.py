@@ -15,7 +15,7 @@ import typer.main
 
 import luckbase
 from luckbase import solver
-from luckbase.jobs.web.pictures import STYLE, svg
+from luckbase.cluster.answers.pictures import STYLE, svg
 from luckbase.solver import sentences
 from luckbase.solver.board.file import as_words, path_of, read_boards
 from luckbase.solver.board.model import options_of, values_of

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import luckbase
-from luckbase.jobs.web.charts import cell_state, grid
+from luckbase.cluster.answers.charts import cell_state, grid
 from tests.jobs.web.serving import id_of, state_of
 from tests.places import BOARDS
 
@@ -18,7 +18,7 @@ def table():
 @pytest.mark.parametrize("colour", ["value_1", "value_2", "margin"])
 def test_a_grid_has_the_number_of_each_state(colour, table, monkeypatch):
     base = {"mine": "0", "yours": "0", "turn": "3"}
-    monkeypatch.setattr("luckbase.jobs.web.charts.AXIS_VALUES", 6)  # no option
+    monkeypatch.setattr("luckbase.cluster.answers.charts.AXIS_VALUES", 6)  # no option
     found = grid(table, ("mine", "yours"), base, colour)
     assert found.values.shape == (5, 5) and np.diff(found.xs).tolist() == [4] * 4
     for i, mine in enumerate(found.xs.tolist()):
@@ -32,7 +32,8 @@ def test_a_grid_has_the_number_of_each_state(colour, table, monkeypatch):
 
 
 def test_the_best_action_has_one_number_and_its_region_a_name(client):
-    with client.pool.open(id_of(client, "press-your-luck")) as table:
+    with client.pool.open(id_of(client, "press-your-luck")) as opened:
+        table = opened.table
         state, said = {"scores": (0, 500, 1000), "earned": (0, 1, 0)}, {}
         found = grid(table, ("scores_2", "scores_3"), state, "best")
         for i, own in enumerate(found.xs.tolist()):
@@ -58,7 +59,8 @@ def test_the_usual_colour_is_the_payoff_of_the_player_up(client):
 
 def test_the_parameters_of_its_cells_lead_to_their_states(client):
     id = id_of(client, "press-your-luck")
-    with client.pool.open(id) as table:
+    with client.pool.open(id) as opened:
+        table = opened.table
         state = {"scores": (0, 500, 1000), "earned": (0, 1, 0)}
         found = grid(table, ("scores_2", "scores_3"), state)
         cells = cell_state(table.game, found)
@@ -71,7 +73,8 @@ def test_the_parameters_of_its_cells_lead_to_their_states(client):
 
 def test_cells_that_the_table_does_not_answer_are_empty(client):
     gaps = 0
-    with client.pool.open(id_of(client, "press-your-luck")) as table:
+    with client.pool.open(id_of(client, "press-your-luck")) as opened:
+        table = opened.table
         state = {"scores": (0, 500, 1000), "earned": (0, 1, 0)}
         found = grid(table, ("earned_1", "earned_3"), state, "value_2")
         for i, j in np.ndindex(found.values.shape):
@@ -87,7 +90,7 @@ def test_cells_that_the_table_does_not_answer_are_empty(client):
 def test_a_grid_in_pieces_is_the_same(table, monkeypatch):
     wish = ("mine", "turn"), {"mine": "0", "yours": "7"}, "margin"
     whole = grid(table, *wish)
-    monkeypatch.setattr("luckbase.jobs.web.charts.GRID_PIECE", 37)  # no option
+    monkeypatch.setattr("luckbase.cluster.answers.charts.GRID_PIECE", 37)  # no option
     pieces = grid(table, *wish)
     assert np.array_equal(whole.values, pieces.values, equal_nan=True)
     assert whole.words == pieces.words

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from urllib.request import Request, urlopen
 
 from luckbase.jobs import serve
-from luckbase.jobs.web import charts, states
+from luckbase.jobs.web import states, tables
 from tests.jobs.web.serving import asking, id_of, listening
 
 HANGS = 300.0
@@ -18,13 +18,13 @@ HANGS = 300.0
 @contextmanager
 def long_searches(monkeypatch):
     """Searches for rows take until the end of this."""
-    end, real = threading.Event(), charts.SearchView
+    end, real = threading.Event(), tables.first_rows
 
     def slow(*given):
         assert end.wait(HANGS)
         return real(*given)
 
-    monkeypatch.setattr(charts, "SearchView", slow)
+    monkeypatch.setattr(tables, "first_rows", slow)
     try:
         yield
     finally:

@@ -155,16 +155,16 @@ def test_no_more_tables_stay_open_than_may(web_results):
     assert len(ids) == len(GAMES)
     kept = []
     for id in ids * 2:
-        with tables.open(id) as table:
-            kept.append(table)
-            table.draw(1, 0)
-    assert [id for id, _ in tables._free.values()] == ids[-2:]
+        with tables.open(id) as opened:
+            kept.append(opened)
+            opened.table.draw(1, 0)
+    assert [each.entry.id for each in tables._idle] == ids[-2:]
     for id in (ids[-2], ids[0]):  # who was used last stays
         with tables.open(id):
             pass
-    assert [id for id, _ in tables._free.values()] == [ids[-2], ids[0]]
+    assert [each.entry.id for each in tables._idle] == [ids[-2], ids[0]]
     tables.forget()
-    assert not tables._free
+    assert not tables._idle
 
 
 def test_what_is_remembered_is_bounded(web_results):
@@ -175,7 +175,8 @@ def test_what_is_remembered_is_bounded(web_results):
     id = tables.listed()[0].id
     with tables.open(id) as first, tables.open(id) as second:
         assert second is not first
-        sizes = [sum(part.groups.max_bytes for part in table.parts) for table in (first, second)]
+        parts = [each.table.parts for each in (first, second)]
+        sizes = [sum(part.groups.max_bytes for part in each) for each in parts]
     assert sizes[0] == sizes[1] and 4 * pool.OPEN_TABLES * sizes[0] <= memory_limit()
     with tables.open(id) as again:
         assert again is first
@@ -204,8 +205,8 @@ def test_a_failed_question_leaves_the_table_usable(web_results):
     for _ in range(5):
         with pytest.raises(MissingTableError), tables.open(id):
             raise MissingTableError("nothing there")
-    with tables.open(id) as table:
-        assert table.rows
+    with tables.open(id) as opened:
+        assert opened.table.rows
     tables.forget()
 
 

@@ -14,8 +14,8 @@ import pytest
 
 import luckbase
 from luckbase.cluster.answers.charts import for_page
+from luckbase.cluster.store.provenance import board_file
 from luckbase.jobs.app import run
-from luckbase.jobs.web import report as page
 from luckbase.jobs.web.pages import environment
 from luckbase.solver import load_board, load_game, sentences
 from luckbase.solver.board.model import rules_identity
@@ -134,7 +134,7 @@ def test_the_board_in_the_page_is_a_board_file_with_the_same_identity(results, t
     squares = load_board(BOARDS / "press-your-luck/1985-02.toml")
     from luckbase.solver.board.model import canonical
 
-    (tmp_path / "1985-02.toml").write_text(page.board_file(canonical(squares)))
+    (tmp_path / "1985-02.toml").write_text(board_file(canonical(squares)))
     again = load_game(load_board(tmp_path / "1985-02.toml"))
     assert rules_identity(again) == rules_identity(load_game(squares))
 

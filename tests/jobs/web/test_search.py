@@ -3,14 +3,14 @@
 import pytest
 
 import luckbase
-from luckbase.jobs.web import charts
+from luckbase.jobs.web import tables
 from tests.jobs.web.serving import GAMES, id_of
 
 
 @pytest.fixture(autouse=True)
 def patience(monkeypatch):
     """Time for a search on a machine that is busy with other tests."""
-    monkeypatch.setattr(charts, "SECONDS", 600.0)
+    monkeypatch.setattr(tables, "SECONDS", 600.0)
 
 
 @pytest.mark.parametrize("game", GAMES)
@@ -34,6 +34,6 @@ def test_rows_are_those_of_an_export_with_their_answers(game, client, web_result
 
 
 def test_a_search_stops_when_its_time_is_over(client, monkeypatch):
-    monkeypatch.setattr(charts, "SECONDS", -1.0)  # no option
+    monkeypatch.setattr(tables, "SECONDS", -1.0)  # no option
     said = client.get(f"/tables/{id_of(client, 'pig')}/search/1").json()
     assert not said["complete"] and said["looked_at"] == said["count"] == 0 < said["of"]

@@ -5,7 +5,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from luckbase.jobs.web.pictures import PIPS, STYLE, as_html, svg
+from luckbase.cluster.answers.pictures import PIPS, STYLE, as_html, svg
 from luckbase.solver.game.capabilities import scene_of
 from luckbase.solver.scene import ROLES, Box, Counter, Die, Scene, Words
 from tests.solver.test_scene import STARTS, game_of, start_of

@@ -1,0 +1,189 @@
+"""States and rows of a table that are worth looking at: examples to begin with, ready searches, and
+the nearest states to one above the table."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from luckbase.cluster.answers.columns import parse_where
+from luckbase.cluster.answers.export import columns_of
+from luckbase.cluster.answers.find import opening_answers
+from luckbase.cluster.answers.frames import all_answers
+from luckbase.cluster.answers.moves import Addressed
+from luckbase.cluster.answers.table import Table
+from luckbase.solver.charts import Search
+from luckbase.solver.errors import OptionError
+from luckbase.solver.game.capabilities import Charts
+from luckbase.solver.game.fields import typed
+from luckbase.solver.game.game import Game
+from luckbase.solver.result import Flat, Result
+from luckbase.solver.search.expand import expand
+from luckbase.solver.sentences import fields
+
+TRIES = 20
+"""Number of rows drawn to find one solved state: some rows of a partial search are not solved."""
+STARTS, QUESTIONS = 5, 8
+"""Maximum numbers of starts and of questions among the examples."""
+MAX_STEPS = 400
+"""Maximum number of states tried for each field near one above the table."""
+
+
+@dataclass(frozen=True)
+class Example(Result):
+    """An interesting state."""
+
+    label: str
+    state: dict[str, str]
+    address: Addressed
+
+
+def examples(table: Table) -> list[Example]:
+    """Return states with which a page can begin: the game's likeliest starts, its questions or
+    roots of searches, and two drawn rows."""
+    game, starts, found = table.game, table.game.starts(), dict[str, Example]()
+
+    def add(title: str, state: Mapping[str, Any]) -> None:
+        found.setdefault(fields(state), Example(title, typed(state), state))
+
+    if starts:
+        states = np.array([state for _, state in starts])
+        known = table.lookup_or_backup(states)[1] & ~expand(game, states).terminal
+        shown = [(starts[x][0], game.describe(states[x])) for x in np.flatnonzero(known)[:STARTS]]
+        for chance, state in shown:
+            own = {name: value for name, value in state.items()
+                   if any(value != other[name] for _, other in shown)}  # fmt: skip
+            odds = f"a start, one in {1 / chance:,.0f}: {fields(own)}"
+            add("the start" if len(starts) == 1 else odds, state)
+    for each in opening_answers(table)[:QUESTIONS]:
+        if not (found and each.title == "the start"):
+            add(each.title, each.state)
+    for title, seed in (("a random state", 0), ("another random state", 1)):
+        if (drawn := drawn_state(table, seed)) is not None:
+            add(title, drawn)
+    return [*found.values()]
+
+
+def drawn_state(table: Table, seed: int) -> dict[str, str] | None:
+    """Return a state drawn from the table; None if no solved state was found."""
+    for states in table.draw(TRIES, seed):
+        return typed(table.game.describe(states[seed % len(states)]))
+    return None
+
+
+def nearest_known(table: Table, state: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, str]]]:
+    """Yield states near one above the table that it answers without a search, each with the field
+    that differs. In each field, its largest number is lowered until the table has the state."""
+    game, at = table.game, 0
+    values = game.fields.read(state)
+    for field in game.fields:
+        columns, at = slice(at, at + field.length), at + field.length
+        if field.is_text:
+            continue
+        path, numbers = [values], values.copy()
+        while len(path) < MAX_STEPS and numbers[columns].max() > field.low:
+            numbers[columns.start + numbers[columns].argmax()] -= field.unit
+            path.append(numbers.copy())
+        states, _ = game.known_states(np.array(path))
+        known = np.flatnonzero(table.lookup_or_backup(states)[1])
+        if len(known):
+            yield field.name, typed(game.describe(states[known[0]]))
+
+
+# --- ready searches ------------------------------------------------------------------------------
+
+
+def margin_unit(game: Game) -> float:
+    """Return the unit of margins: a hundredth of a win, a tenth of a point, or a thousandth of
+    the most points or dollars."""
+    low, high = game.known_range or (0.0, 100.0)
+    return 0.01 * (high - low) if high - low <= 2 else max(0.1, 0.001 * high)
+
+
+def searches(table: Table) -> list[Search]:
+    """Return the ready searches whose columns this table has, the game's own first."""
+    game, charts, schema = table.game, table.game.get(Charts), columns_of(table)
+    ready = [] if charts is None else [*charts.searches]
+    if not game.simultaneous:
+        low, high = game.known_range or (0.0, 100.0)
+        close = 0.001 if high - low <= 2 else margin_unit(game)
+        gap = game.payoffs.change(close)
+        ready += [
+            Search(f"close decisions: the next best costs less than {gap}",
+                   f"margin>0 margin<{close:g}"),
+            Search("toss-ups: another action is worth as much", "toss_up=true"),
+        ]  # fmt: skip
+
+    def fits(search: Search) -> bool:
+        with suppress(OptionError):
+            parse_where(game, search.where, schema)
+            return True
+        return False
+
+    return [*filter(fits, ready)]
+
+
+@dataclass(frozen=True)
+class FoundRow(Result):
+    """A row that was found, in the form of luckbase query."""
+
+    state: Addressed
+    to_act: int | None
+    best: str | None
+    margin: float | None
+    toss_up: bool
+    value: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class FoundRows(Result):
+    """The rows that a search found.
+
+    count: number of rows found among the first `looked_at` of `of` rows.
+    complete: True if the search read all rows.
+    """
+
+    search: Flat[Search]
+    rows: list[FoundRow]
+    count: int
+    looked_at: int
+    of: int
+    complete: bool
+
+
+class _Late(Exception):
+    """The time for a search is over."""
+
+
+def first_rows(table: Table, search: Search, most: int, seconds: float) -> FoundRows:
+    """Return the first rows, at most `most`, that a search finds; it ends after some seconds."""
+    deadline = time.monotonic() + seconds
+    kept: list[pa.RecordBatch] = []
+    count = taken = looked_at = 0
+
+    def on_rows(done: int, total: int) -> None:
+        nonlocal looked_at
+        looked_at = done
+        if time.monotonic() > deadline:
+            raise _Late
+
+    reader = table.to_arrow(search.where, table.game.columns, actions=True, on_rows=on_rows)
+    complete = False
+    with suppress(_Late):
+        for batch in reader:
+            count += len(batch)
+            if taken < most and len(batch):
+                kept.append(batch.slice(0, most - taken))
+                taken += len(kept[-1])
+        complete = True
+    rows = [
+        FoundRow(each.state, each.to_act, each.best, each.margin, each.toss_up, each.value)
+        for each in (all_answers(table, pa.Table.from_batches(kept)) if kept else ())
+    ]
+    return FoundRows(search, rows, count, looked_at, table.rows, complete)
