@@ -75,6 +75,7 @@ class Explorer:
 
     def __init__(self, tables: TablePool) -> None:
         self.tables = tables
+        tables.listed()
         self._threads = {False: CapacityLimiter(THREADS), True: CapacityLimiter(LONG_THREADS)}
         self._of_table: dict[tuple[str | None, bool], CapacityLimiter] = {}
 
