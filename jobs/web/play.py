@@ -26,6 +26,7 @@ from luckbase.cluster.play.game import (
 )
 from luckbase.cluster.play.train import DIFFICULTIES, decisions, difficulty_of, margins
 from luckbase.jobs.web import tables
+from luckbase.jobs.web.facts import opponents
 from luckbase.jobs.web.states import StateView, state_answer
 from luckbase.solver import sentences
 from luckbase.solver.errors import LuckbaseError, MissingTableError, OptionError
@@ -126,7 +127,7 @@ def game_view(request: ViewRequest) -> GameView:
 def _check_opponents(table: StoredTable, against: str) -> None:
     """Raise OptionError for an agent of the game that is not available on this board."""
     for name in map(str.strip, against.split(",")):
-        offered = tables.opponents(table.game)
+        offered = opponents(table.game)
         if name in agents_of(table.game) and name not in offered:
             hint = nearest(name, offered)
             raise OptionError(f"against: '{name}' cannot play on this board here; {hint}")

@@ -27,7 +27,7 @@ from luckbase.cluster.answers.table import StoredTable
 from luckbase.cluster.machine import memory_limit
 from luckbase.cluster.store.manifest import NAME
 from luckbase.cluster.store.storage import is_uri
-from luckbase.jobs.web import tables
+from luckbase.jobs.web.facts import TableFacts, TableSummary, facts_of, summary_of
 from luckbase.solver.errors import CorruptTableError, MissingTableError
 
 OPEN_TABLES = 6
@@ -74,9 +74,9 @@ class OpenTable:
     stamp: object
 
     @cached_property
-    def facts(self) -> tables.TableFacts:
+    def facts(self) -> TableFacts:
         """The table's facts."""
-        return tables.facts(self.table)
+        return facts_of(self.table)
 
 
 class TablePool:
@@ -90,7 +90,7 @@ class TablePool:
         self._made = float("-inf")
         self._idle: list[OpenTable] = []
         """Open tables that nobody uses, the last used at the end."""
-        self._summaries: dict[str, tuple[object, float, tables.TableSummary]] = {}
+        self._summaries: dict[str, tuple[object, float, TableSummary]] = {}
 
     # --- the list ------------------------------------------------------------------------------
 
@@ -139,7 +139,7 @@ class TablePool:
                 sentence = sentence.replace(path, each.place)
         return _PATH.sub(lambda found: Path(found[0]).name, sentence)
 
-    def summary(self, entry: TableEntry) -> tables.TableSummary:
+    def summary(self, entry: TableEntry) -> TableSummary:
         """Return a table's status without opening its files or naming local paths; it may be some
         seconds old."""
         stamp, now = _stamp((entry.path / NAME,)), time.monotonic()
@@ -148,7 +148,7 @@ class TablePool:
             status = status_of(entry.path)
             why = tuple(map(self.without_paths, status.why))
             status = replace(status, table=entry.place, why=why)
-            known = stamp, now, tables.summary(entry, status)
+            known = stamp, now, summary_of(entry.id, entry.names, status)
             self._summaries[entry.id] = known
         return known[2]
 
