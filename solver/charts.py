@@ -160,8 +160,8 @@ class Listing(_Chart):
 
     def _repr_html_(self) -> str:
         more = len(self.rows) - SHOWN_ROWS
-        left = f"<small>{many(more, 'more row')}</small>" if more > 0 else ""
-        return html_table(self.columns, self.cells(SHOWN_ROWS), [self.note]) + left
+        more_rows = f"<small>{many(more, 'more row')}</small>" if more > 0 else ""
+        return html_table(self.columns, self.cells(SHOWN_ROWS), [self.note]) + more_rows
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> tuple[str, ...]:
@@ -397,12 +397,12 @@ def outline(
 
 def middle_of(inside: NDArray[np.bool_]) -> tuple[int, int] | None:
     """Return the cell of a region (n, m) farthest from its edge, to place words; None if empty."""
-    left, middle = np.pad(inside, 1), None
-    while left.any():
-        cells = np.argwhere(left)
+    remaining, middle = np.pad(inside, 1), None
+    while remaining.any():
+        cells = np.argwhere(remaining)
         middle = cells[len(cells) // 2] - 1
-        core = left[1:-1, 1:-1] & left[:-2, 1:-1] & left[2:, 1:-1]
-        left = np.pad(core & left[1:-1, :-2] & left[1:-1, 2:], 1)
+        core = remaining[1:-1, 1:-1] & remaining[:-2, 1:-1] & remaining[2:, 1:-1]
+        remaining = np.pad(core & remaining[1:-1, :-2] & remaining[1:-1, 2:], 1)
     return None if middle is None else (int(middle[0]), int(middle[1]))
 
 

@@ -110,5 +110,5 @@ def need(what: str, *packages: str, extra: str = "") -> None:
 
     missing = [name for name in packages if find_spec(name) is None]
     if missing:
-        said = f"'.[{extra}]'" if extra else " ".join(missing)
-        raise OptionError(f"{what} needs {' and '.join(missing)}; run: pip install {said}")
+        names = f"'.[{extra}]'" if extra else " ".join(missing)
+        raise OptionError(f"{what} needs {' and '.join(missing)}; run: pip install {names}")

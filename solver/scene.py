@@ -167,20 +167,20 @@ between boxes, the height of a box; the width of a tile of a set. ACROSS: tiles 
 def plain_scene(fields: Sequence[Field], values: Sequence[int], name: str) -> Scene:
     """Draw the fields of a state, one row each; values (columns,) in people's units."""
     shapes: list[Shape] = []
-    said, at, y, width = [], 0, GAP, 0.0
+    sentences, start, y, width = [], 0, GAP, 0.0
     for item in fields:
-        numbers = list(values[at : at + item.length])
-        at += item.length
+        numbers = list(values[start : start + item.length])
+        start += item.length
         value = item.say(numbers)
         text = "none" if value in (None, []) else str(value).strip("[]")
-        said.append(f"{item.name}: {text}")
+        sentences.append(f"{item.name}: {text}")
         label = item.name.replace("_", " ")
         shapes.append(Words(label, LABEL - 10, y + HIGH / 2, 17, "end"))
         boxes = list(_set(item, numbers[0], y) if item.is_set else _numbers(item, numbers, y))
         shapes += boxes
         width = max([width, *(box.x + box.wide for box in boxes)])
         y = max([y + ROW, *(box.y + box.high + GAP for box in boxes)])
-    return Scene(f"a state of {name}", "; ".join(said) + ".", width + GAP, y, tuple(shapes))
+    return Scene(f"a state of {name}", "; ".join(sentences) + ".", width + GAP, y, tuple(shapes))
 
 
 def _numbers(item: Field, numbers: Sequence[int], y: float) -> Iterator[Box]:

@@ -200,5 +200,5 @@ def _range(game: Game) -> str:
 
 
 def broken(game: Game, state: Ints, why: str, action: str = "") -> GameError:
-    at = game.say(state) + (f", action '{action}'" if action else "")
-    return GameError(f"{registry.author_name(game.board.game)}: at {at}: {why}")
+    place = game.say(state) + (f", action '{action}'" if action else "")
+    return GameError(f"{registry.author_name(game.board.game)}: at {place}: {why}")

@@ -119,12 +119,12 @@ class Game:
     @cached_property
     def turn(self) -> Ints:
         """int64 (2, k): the columns used only within a turn, and their numbers between turns."""
-        columns, at = list[tuple[int, int]](), 0
+        columns, start = list[tuple[int, int]](), 0
         for field in self.fields:
             if field.name in self.rules.within_turn and field.default is not None:
                 number = (field.default - field.shift) // field.unit
-                columns += [(at + i, number) for i in range(field.length)]
-            at += field.length
+                columns += [(start + i, number) for i in range(field.length)]
+            start += field.length
         return np.ascontiguousarray(np.array(columns, np.int64).reshape(-1, 2).T)
 
     def within_turn(self, states: Ints) -> NDArray[np.bool_]:
@@ -162,12 +162,14 @@ class Game:
             loaded = registry.load(capability)
         except (ImportError, AttributeError) as error:
             raise self._breaks(f"capabilities: {kind.__name__}: {capability}: {error}") from error
-        made = loaded(self) if not isinstance(loaded, kind) and takes(loaded, 1) else loaded
-        if not isinstance(made, kind):
-            said = f"capabilities: {kind.__name__}: {made!r:.60}; expected one, or a function of"
-            raise self._breaks(f"{said} the game that makes one")
-        self._made[kind] = made
-        return made
+        value = loaded(self) if not isinstance(loaded, kind) and takes(loaded, 1) else loaded
+        if not isinstance(value, kind):
+            problem = (
+                f"capabilities: {kind.__name__}: {value!r:.60}; expected one, or a function of"
+            )
+            raise self._breaks(f"{problem} the game that makes one")
+        self._made[kind] = value
+        return value
 
     # --- rules -------------------------------------------------------------------------------
 
@@ -264,8 +266,10 @@ class Game:
         if not isinstance(declared, tuple | list) or not all(
             isinstance(pair, tuple | list) and len(pair) == 2 for pair in declared
         ):
-            said = f"start: {declared!r:.80}; expected a state in words, or (chance, state) of each"
-            raise self._breaks(said)
+            problem = (
+                f"start: {declared!r:.80}; expected a state in words, or (chance, state) of each"
+            )
+            raise self._breaks(problem)
         try:
             read = np.array([self.fields.read(words) for _, words in declared])
             states = self.canonical_states(read)
@@ -279,13 +283,13 @@ class Game:
         total = sum(chances.values())
         off = abs(total - 1) > WEIGHT + len(declared) * 2.0**-53
         if off or not all(chance > 0 for chance in chances.values()):
-            said = f"the chances in Rules(start=…) add up to {total:.13g}; expected 1"
-            raise self._breaks(f"{said}, each above 0")
+            problem = f"the chances in Rules(start=…) add up to {total:.13g}; expected 1"
+            raise self._breaks(f"{problem}, each above 0")
         ordered = sorted(chances.items(), key=lambda each: (-each[1], each[0]))
         return [(chance, np.frombuffer(key, np.int64).copy()) for key, chance in ordered]
 
-    def _breaks(self, said: str) -> GameError:
-        return GameError(f"{registry.author_name(self.board.game)}: {said}")
+    def _breaks(self, problem: str) -> GameError:
+        return GameError(f"{registry.author_name(self.board.game)}: {problem}")
 
     def needed_start(self) -> Ints:
         """Return `start()`. Raises OptionError if there is none."""
@@ -300,8 +304,8 @@ class Game:
         return np.array([state for _, state in self.starts()])
 
     def _without_start(self) -> OptionError:
-        said = f"{self.no_start}; say where to start, as {option('start')}"
-        return OptionError(said + on_command_line(" FIELD=VALUE", "={'field': value}"))
+        problem = f"{self.no_start}; say where to start, as {option('start')}"
+        return OptionError(problem + on_command_line(" FIELD=VALUE", "={'field': value}"))
 
     @property
     def no_start(self) -> str:
@@ -329,8 +333,8 @@ class Game:
         numbers = self.fields.numbers(states, refuse)
         found = numbers if self.rules.canonical is None else self.rules.canonical(numbers, refuse)
         if np.shape(found) != numbers.shape:
-            said = f"canonical gives {type(found).__name__}, not states {numbers.shape}"
-            raise self._breaks(said)
+            problem = f"canonical gives {type(found).__name__}, not states {numbers.shape}"
+            raise self._breaks(problem)
         return found
 
     def known_states(self, values: Ints) -> tuple[Ints, NDArray[np.bool_]]:
@@ -359,8 +363,8 @@ class Game:
 
         int32; int64 for sets of more than 31 numbers. The inverse of `canonical_states`.
         """
-        columns, of = {}, [field for field in self.fields for _ in field.columns]
-        for name, field, column in zip(self.columns, of, states.T, strict=True):
+        columns, field_of = {}, [field for field in self.fields for _ in field.columns]
+        for name, field, column in zip(self.columns, field_of, states.T, strict=True):
             if field.unit > 1 or field.shift:  # most numbers equal their values (`Fields.values`)
                 column = column * field.unit + field.shift
             columns[name] = column.astype(np.int64 if field.high >> 31 else np.int32)
@@ -487,33 +491,33 @@ def _run(file: GameFile, where: Path) -> tuple[str, ...]:
 
 def fault_in(where: Path, error: BaseException) -> str:
     """Return the fault in a game's file, with its line, to follow the file's name."""
-    said = str(error)
-    wrong = re.search(r"unexpected keyword argument '(\w+)'", said)
+    message = str(error)
+    wrong = re.search(r"unexpected keyword argument '(\w+)'", message)
     if type(error).__module__.startswith("numba"):  # whose messages have dozens of lines
-        lines = [line.strip() for line in said.splitlines() if line.strip()]
+        lines = [line.strip() for line in message.splitlines() if line.strip()]
         if lines[0].startswith("Failed in "):  # names one of numba's passes
             lines = lines[1:]
-        said = " ".join(lines[: 1 + lines[0].endswith(":")])
-        said = "; ".join([said, *getattr(error, "__notes__", ())])
+        message = " ".join(lines[: 1 + lines[0].endswith(":")])
+        message = "; ".join([message, *getattr(error, "__notes__", ())])
     elif isinstance(error, ValidationError):
         from luckbase.solver.board.file import sentence_of
 
         first = error.errors(include_url=False)[0]
-        said = f"{', '.join(map(str, first['loc']))}: {sentence_of(first)}"
+        message = f"{', '.join(map(str, first['loc']))}: {sentence_of(first)}"
     elif isinstance(error, TypeError) and wrong is not None:
         close = get_close_matches(wrong[1], [*Rules.__annotations__, *Field.__annotations__], n=1)
         if close:  # Python 3.13 adds a suggestion of its own
-            said = f"{said.partition('. Did you mean')[0]}; did you mean '{close[0]}'?"
-    if not re.match(r"\w+Error: ", said):
-        said = f"{type(error).__name__}: {said.replace('.__init__()', '()')}"
-    return f"{line_of(error, str(where.absolute()))}: {shorten(said, 240)}"
+            message = f"{message.partition('. Did you mean')[0]}; did you mean '{close[0]}'?"
+    if not re.match(r"\w+Error: ", message):
+        message = f"{type(error).__name__}: {message.replace('.__init__()', '()')}"
+    return f"{line_of(error, str(where.absolute()))}: {shorten(message, 240)}"
 
 
 def own_fault(error: BaseException) -> str | None:
     """Return a sentence, with the line, for an error in the code of a user's game; else None."""
-    own = [Path(entry.file.path) for entry in registry.entries.values() if entry.file]
+    files = [Path(entry.file.path) for entry in registry.entries.values() if entry.file]
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
-        if (where := Path(frame.filename)) in own:
+        if (where := Path(frame.filename)) in files:
             return where.name + fault_in(where, error)
     return None
 
@@ -525,8 +529,8 @@ def line_of(error: BaseException, file: str) -> str:
         return f", line {place.line}"
     frames = traceback.extract_tb(error.__traceback__)
     lines = [frame.lineno for frame in frames if frame.filename == file]
-    at = getattr(error, "lineno", None) or (lines[-1] if lines else None)
-    return "" if at is None else f", line {at}"
+    line = getattr(error, "lineno", None) or (lines[-1] if lines else None)
+    return "" if line is None else f", line {line}"
 
 
 def _reduced(board: Board) -> tuple[Any, ...]:

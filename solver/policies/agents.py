@@ -24,8 +24,8 @@ class Policy:
     """A way of playing that decides for many states at once, such as a table.
 
     decide: the decider.
-    holds: function from states (n, fields) to whether it has decisions there, (n,); None if it has
-        them everywhere.
+    holds: function from states (n, fields) to a mask (n,) of the states with a decision; None if
+        all states have one.
     """
 
     decide: Decider
@@ -69,7 +69,7 @@ def asking(agent: Agent) -> Decider:
 
 
 def random_player(game: Game, player: int, state: Ints, actions: list[int]) -> Sequence[float]:
-    """The agent that takes each of its choices with the same chance."""
+    """Choose each action with the same chance."""
     return [1 / len(actions)] * len(actions)
 
 

@@ -34,15 +34,15 @@ class Runs(NamedTuple):
 
     def only(self, members: Keys) -> Runs:
         """Return the runs with only these members (n,), without empty runs."""
-        left = members != 0
-        return Runs(self.keys[left], members[left], self.low)
+        kept = members != 0
+        return Runs(self.keys[kept], members[kept], self.low)
 
     def ends(self) -> Keys:
         """Return the first key of each run, then the last of each (2 n,)."""
-        filled, one = self.members.copy(), np.uint64(1)
+        filled, unit = self.members.copy(), np.uint64(1)
         for shift in (1, 2, 4, 8, 16, 32):
             filled |= filled >> np.uint64(shift)
-        offsets = np.bitwise_count([(self.members - one) & ~self.members, filled >> one])
+        offsets = np.bitwise_count([(self.members - unit) & ~self.members, filled >> unit])
         keys: Keys = (self.keys | offsets.astype(np.uint64) << np.uint64(self.low)).ravel()
         return keys
 
@@ -54,10 +54,10 @@ class Runs(NamedTuple):
 def merged_runs(lists: Sequence[Runs]) -> Runs:
     """Return the union of at least one list of runs."""
     keys, members = (np.concatenate([runs[i] for runs in lists]) for i in (0, 1))
-    at = order_of(keys)
-    keys = keys[at]
+    order = order_of(keys)
+    keys = keys[order]
     first = np.flatnonzero(np.append(True, keys[1:] != keys[:-1])[: len(keys)])
-    members = np.bitwise_or.reduceat(members[at], first) if len(first) else NO_KEYS
+    members = np.bitwise_or.reduceat(members[order], first) if len(first) else NO_KEYS
     return Runs(keys[first], members, lists[0].low)
 
 
