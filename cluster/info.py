@@ -257,20 +257,20 @@ def _about(path: Path, manifest: Manifest, game: Game, results: Path) -> TableAb
 
 def _options(board: Board) -> Iterator[OptionInfo]:
     settings = {} if board.source is None else board.source.settings
-    for name, (value, of) in options_of(board).items():
+    for name, (value, option) in options_of(board).items():
         set_by: Literal["default", "board", "command"] = "default"
         if name in settings:
             set_by = "command"
-        elif value != of.default:
+        elif value != option.default:
             set_by = "board"
         texts = [
             f"{each[0]} to {each[-1]}" if isinstance(each, range) else as_words({"": each})[""]
-            for each in values_of(of)
+            for each in values_of(option)
         ]
         text, default = (
-            None if each is None else as_words({"": each})[""] for each in (value, of.default)
+            None if each is None else as_words({"": each})[""] for each in (value, option.default)
         )
-        yield OptionInfo(name, text, default, set_by, tuple(texts), of.description or "")
+        yield OptionInfo(name, text, default, set_by, tuple(texts), option.description or "")
 
 
 def _examples(game: Game, file: str, results: Path, manifest: Manifest | None) -> Iterator[str]:
@@ -339,11 +339,11 @@ def agents_on(game: Game, seconds: float = math.inf) -> Iterator[str]:
 
 
 def _own(game: Game, seconds: float = math.inf) -> Iterator[str]:
-    own = game.own(Agents)
-    for name in own.by_name:
+    agents = game.own(Agents)
+    for name in agents.by_name:
         with suppress(LuckbaseError):
-            own.check(game, name)
-            if own.seconds(game, name) <= seconds:
+            agents.check(game, name)
+            if agents.seconds(game, name) <= seconds:
                 yield name
 
 
@@ -352,32 +352,35 @@ def label(name: str) -> str:
     return name.replace("_", " ")
 
 
-def sample(of: Field) -> str:
+def sample(item: Field) -> str:
     """Return a field's example value as a person would write it."""
-    return of.sample or of.example.partition("=")[2]
+    return item.sample or item.example.partition("=")[2]
 
 
-def field_info(game: Game, of: Field) -> FieldInfo:
+def field_info(game: Game, item: Field) -> FieldInfo:
     """Return a field as a page's form needs it."""
-    lone = of.length == 1 and not of.as_list
-    players = not lone and of.length == game.players and not of.as_list
-    kind: FieldKind = "set" if of.is_set else "players" if players else "number" if lone else "list"
-    upper = None if of.high == MAX_VALUE else of.high
+    lone = item.length == 1 and not item.as_list
+    players = not lone and item.length == game.players and not item.as_list
+    kind: FieldKind = (
+        "set" if item.is_set else "players" if players else "number" if lone else "list"
+    )
+    upper = None if item.high == MAX_VALUE else item.high
     choices: list[int] | list[str] | None = None
-    if of.is_set:
-        choices = list(range(1, of.high.bit_length() + 1))
-    elif of.names is not None:
-        choices = list(of.names.names) if len(of.names.names) <= CHOICES else None
+    if item.is_set:
+        choices = list(range(1, item.high.bit_length() + 1))
+    elif item.names is not None:
+        choices = list(item.names.names) if len(item.names.names) <= CHOICES else None
         kind = "choice" if choices else "name"
-    elif upper is not None and (upper - of.low) // of.unit < CHOICES:
-        choices = list(range(of.low, upper + 1, of.unit))
+    elif upper is not None and (upper - item.low) // item.unit < CHOICES:
+        choices = list(range(item.low, upper + 1, item.unit))
         kind = "choice" if kind == "number" else kind
-    default: int | str | None = of.default
-    if of.is_text and of.default is not None:
-        default = of.text(of.default).replace(" ", ",")  # names are single words
+    default: int | str | None = item.default
+    if item.is_text and item.default is not None:
+        default = item.text(item.default).replace(" ", ",")  # names are single words
     return FieldInfo(
-        name=of.name, label=label(of.name), help=of.help, example=sample(of), kind=kind,
-        players=players, length=of.length, min=of.low, max=upper, step=of.unit, choices=choices,
+        name=item.name, label=label(item.name), help=item.help, example=sample(item), kind=kind,
+        players=players, length=item.length, min=item.low, max=upper, step=item.unit,
+        choices=choices,
         default=default,
-        optional=of.default is not None or of.blank is not None, blank=of.blank is not None,
+        optional=item.default is not None or item.blank is not None, blank=item.blank is not None,
     )  # fmt: skip

@@ -85,10 +85,12 @@ def clean(
     if results is None:
         jobs = [path for path in map(place_of, names) if is_job(path)]
         options = [read_job(path).solve_options(path) for path in jobs]
-        said = sorted({str(each.get("results", RESULTS)) for each in options})
-        if len(said) > 1:
-            raise OptionError(f"{option('results')}: job files say {' and '.join(said)}; name one")
-        results = (said or [RESULTS])[0]
+        named_folders = sorted({str(each.get("results", RESULTS)) for each in options})
+        if len(named_folders) > 1:
+            raise OptionError(
+                f"{option('results')}: job files say {' and '.join(named_folders)}; name one"
+            )
+        results = (named_folders or [RESULTS])[0]
     place = place_of(results)
     for name in (*names, results):
         if is_uri(name) and not storage_at(place_of(name)).lists:
@@ -278,7 +280,7 @@ def _source(goal: Goal, manifest: Manifest) -> _Source:
 
 
 def _is_own(file: str, settings: Mapping[str, str]) -> bool:
-    """True if options are those of a board file itself: none, or those of a grid."""
+    """True if a board file itself has these options: none, or the options of a grid."""
     with suppress(LuckbaseError):
         boards = read_boards(Path(file)) if settings else iter(())
         return not settings or settings in [each.source.settings for each in boards if each.source]

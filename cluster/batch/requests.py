@@ -165,7 +165,7 @@ def requests_for(
     """Return a request for each board in `names`, in order of first occurrence, and for each of its
     grids, or only for the finest.
 
-    settings: options for all boards; they take precedence over those of a job file.
+    settings: options for all boards; they take precedence over options of a job file.
     """
     words = as_words(settings)
     requests: dict[tuple[Any, ...], BoardRequest] = {}

@@ -159,9 +159,9 @@ def _plan_full_table(
             files |= {entry.name for entry in manifest.of_part(TIERS, DECISIONS)}
             return Due(request, "complete", (), table)
     plan = plan_table(game, options)
-    state, why, whole = _state(game, table, options, plan.plan.files)
-    todo = plan.plan.missing(files | whole)
-    files |= plan.plan.files | whole
+    state, why, intact = _state(game, table, options, plan.plan.files)
+    todo = plan.plan.missing(files | intact)
+    files |= plan.plan.files | intact
     if not todo and not (first and state == "damaged"):  # this board's files are all included
         why = () if first else ("as another board of this night",)
         return Due(request, "complete", why, table)
@@ -190,19 +190,19 @@ def _state(
     except TableError as error:
         return "damaged", (str(error),), set()
     damaged = damaged_files(storage, table, manifest.files)
-    whole = {entry.name for entry in manifest.of_part(TIERS, DECISIONS)} - damaged.keys()
+    intact = {entry.name for entry in manifest.of_part(TIERS, DECISIONS)} - damaged.keys()
     if options.force:
         resumed = {entry.name for entry in manifest.next.files} if manifest.next else set()
         return "again", (f"{option('force')}: all of it again",), resumed
     if damaged:
-        return "damaged", sentences.some(4, list(damaged.values())), whole
-    count = len(whole.intersection(files))
+        return "damaged", sentences.some(4, list(damaged.values())), intact
+    count = len(intact.intersection(files))
     if not count:
-        return "partial", ("only a search was solved; its full table is missing",), whole
+        return "partial", ("only a search was solved; its full table is missing",), intact
     so_far = "reaches further than its table" if manifest.complete else "stopped before its end"
     are = "is" if len(files) == 1 else "are"
     why = f"{so_far}: {count} of {sentences.many(len(files), 'file')} {are} there"
-    return "partial", (why,), whole
+    return "partial", (why,), intact
 
 
 def _plan_search(request: BoardRequest, game: Game, start: Any, options: Options) -> Due:
@@ -212,8 +212,8 @@ def _plan_search(request: BoardRequest, game: Game, start: Any, options: Options
 
     keys = root_keys(game, roots_of(game, start))
     roots, table = roots_at(game, keys), table_directory(options.folder, game)
-    whole = complete_manifest(game, table, search_part(roots), roots)
-    if not options.force and whole is not None:
+    complete = complete_manifest(game, table, search_part(roots), roots)
+    if not options.force and complete is not None:
         return Due(request, "complete", (), table)
     plan = planned_search(game, keys, options.folder, options.workers)
     below = "its start" if start is None else "the given states"
@@ -300,7 +300,7 @@ def _sentence(error: Exception) -> str:
         return f"{type(error).__name__}: {message}; solve it alone to see where"
     where = cause.filename or "results"
     if cause.errno in (errno.ENOSPC, errno.EDQUOT):
-        return f"{where}: the disk is full; with more room the same command goes on"
+        return f"{where}: the disk is full; free some space, and the same command resumes"
     return f"{where}: {' '.join((cause.strerror or str(cause)).split())}"
 
 
@@ -399,10 +399,10 @@ def _for_request(
     game = load_game(request.board)
     path = table_directory(results, game)
     try:
-        whole = has_full_table(game)
+        has_table = has_full_table(game)
     except OptionError:  # this board can only be solved below given states
         return status
-    if not whole or not path.is_dir() or not path.samefile(status.table):
+    if not has_table or not path.is_dir() or not path.samefile(status.table):
         return status
     (due,) = plan_boards([replace(request, solve_options={})], None, Options(results=results))
     if due.state == "complete":

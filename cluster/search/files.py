@@ -69,12 +69,12 @@ def write_stage(path: Path, stage: Stage) -> None:
 
 
 def _batch(stage: Stage) -> pa.RecordBatch:
-    states, shared, own = stage.states, stage.patterns, stage.own
+    states, shared, own_runs = stage.states, stage.patterns, stage.own
     requests = stage.requests
     sizes = [(len(runs.keys), len(numbers)) for _, runs, numbers in requests]
     wanted = [runs[:2] for _, runs, _ in requests]
     columns: dict[str, NDArray[Any]] = {
-        "runs": np.array(own[:2]), "order": states.order, "patterns": states.patterns,
+        "runs": np.array(own_runs[:2]), "order": states.order, "patterns": states.patterns,
         "loops": stage.loops,
         "wanted_stages": np.array([number for number, _, _ in requests], np.uint64),
         "wanted_sizes": np.array(sizes, np.int64),
@@ -82,7 +82,7 @@ def _batch(stage: Stage) -> pa.RecordBatch:
         "first": shared.first, "actors": shared.actors, "weights": shared.weights,
         "actions": shared.actions, "rewards": shared.rewards, "payoffs": shared.payoffs,
         "counts": np.array([stage.edges, shared.payoffs.shape[1]], np.int64),
-        "bits": np.array([stage.alike, own.low], np.uint64),
+        "bits": np.array([stage.alike, own_runs.low], np.uint64),
     }  # fmt: skip
     edges = len(states.children)
     steps, far = np.empty(edges, np.int8), np.empty(edges, np.int32)

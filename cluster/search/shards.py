@@ -165,9 +165,9 @@ class Demand:
         for ask in asks:
             order = -asker[0], asker[1], ask.stage
             request, others = Request(order, asker, ask), self._asks[ask.stage]
-            at, ends = bisect(others, request), array("Q", (ask.box.low, ask.box.high))
-            others.insert(at, request)
-            self._ends[ask.stage][2 * at : 2 * at] = ends
+            position, ends = bisect(others, request), array("Q", (ask.box.low, ask.box.high))
+            others.insert(position, request)
+            self._ends[ask.stage][2 * position : 2 * position] = ends
             if ask.stage >> 32 != asker[0]:
                 self._total[ask.stage] = self._total.get(ask.stage, 0) + ask.keys.count
                 most = max(self._max_count.get(ask.stage, 0), ask.keys.count)
@@ -300,12 +300,12 @@ def _neighbours(stages: Stages, boxes: Sequence[Box]) -> list[list[int]]:
     neighbours: list[list[int]] = []
     before: list[int] = []  # for each box, all boxes that lead to it, one bit each
     for column in leads.T:
-        left = all_before = int.from_bytes(column.tobytes(), "little")
+        remaining = all_before = int.from_bytes(column.tobytes(), "little")
         neighbours.append([])
-        while left:
-            last = left.bit_length() - 1
+        while remaining:
+            last = remaining.bit_length() - 1
             neighbours[-1].append(last)
-            left &= ~(before[last] | 1 << last)
+            remaining &= ~(before[last] | 1 << last)
         before.append(all_before)
     return [row[::-1] for row in neighbours]
 
@@ -347,11 +347,11 @@ class Order:
                     heapq.heappush(self._ready, (-self._chain[i], i))
             return
         behind = max((self._chain[i] for i in waiting), default=0)
-        for left in remaining:
-            self.shards.append(left)
-            self._missing.append(len(left.after))
+        for count in remaining:
+            self.shards.append(count)
+            self._missing.append(len(count.after))
             self._next.append(list(waiting))
-            self._chain.append(left.likely + behind)
+            self._chain.append(count.likely + behind)
         for i in waiting:
             self._missing[i] += len(remaining) - 1
         for i in range(first, len(self.shards)):

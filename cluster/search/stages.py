@@ -109,9 +109,9 @@ class StageSearch(Run):
         """Run both passes. Raises as `find_stages.BoxSearch` and `sweep.Sweeping` do."""
         with self.open(self.memory // 2, min(self.memory // 4, STORE_BYTES)):
             self.solve_shards()
-            self.workers.delete([found.place for found in self.solves])
+            self.workers.delete([shard.place for shard in self.solves])
             self.workers.delete()
-        stages = {stage for found in self.found for stage in found.shard.stages}
+        stages = {stage for shard in self.found for stage in shard.shard.stages}
         return self.done(
             states=self.solved, shards=len(self.found), edges=self._edges(), stages=len(stages),
             levels=len(self.levels),
@@ -119,11 +119,11 @@ class StageSearch(Run):
 
     def _edges(self) -> int:
         """Return the edges of the states solved in this run; an estimate for a resumed search."""
-        states = sum(found.rows for found in self.found)
-        return sum(found.edges for found in self.found) * self.committed // max(1, states)
+        states = sum(shard.rows for shard in self.found)
+        return sum(shard.edges for shard in self.found) * self.committed // max(1, states)
 
-    def _file(self, found: FoundShard) -> str:
-        level, path = _name(found.shard)
+    def _file(self, shard: FoundShard) -> str:
+        level, path = _name(shard.shard)
         return f"{self.part}/{level}.{number_of(path)}.parquet"
 
     # --- down --------------------------------------------------------------------------------
@@ -247,14 +247,14 @@ class StageSearch(Run):
         level.unknown -= 1
         level.states[i] = event.states
         self.asks.add((level.number, shard.path), event.asks)
-        left = [(box, level_shards.SHARD_STATES) for box in event.parts]
+        waiting = [(box, level_shards.SHARD_STATES) for box in event.parts]
         boxes = level_shards.boxes_in_order
-        level.order.done(i, boxes(self.stages, shard.stages, left, first, shard.path))
+        level.order.done(i, boxes(self.stages, shard.stages, waiting, first, shard.path))
 
     def _keep(self, receipt: FindReceipt, askers: set[Asker]) -> None:
-        found = replace(receipt.found, askers=tuple(sorted(askers)))
-        self.shards[_name(found.shard)] = found
-        self.met += found.rows
+        shard = replace(receipt.found, askers=tuple(sorted(askers)))
+        self.shards[_name(shard.shard)] = shard
+        self.met += shard.rows
         self.solve_seconds += receipt.solve_seconds
         self.note_memory(receipt)
 
@@ -275,13 +275,15 @@ class StageSearch(Run):
         """List the shards to solve, children first, and the shards that each reads."""
         in_order = [sorted(shards, key=lambda shard: shard.path) for shards in self.levels]
         self.found = [self.shards[_name(shard)] for shards in in_order for shard in shards]
-        self.solves = [found for found in self.found[::-1] if found.rows]
-        self.boxes = [(found.shard.stages, found.shard.box) for found in self.solves]
+        self.solves = [shard_found for shard_found in self.found[::-1] if shard_found.rows]
+        self.boxes = [
+            (shard_found.shard.stages, shard_found.shard.box) for shard_found in self.solves
+        ]
         self.empty: set[int] = set()
         self.reads: list[list[int]] = [[] for _ in self.solves]
-        place = {_name(found.shard): i for i, found in enumerate(self.solves)}
-        for i, found in enumerate(self.solves):
-            for asker in found.askers:
+        place = {_name(shard_found.shard): i for i, shard_found in enumerate(self.solves)}
+        for i, shard_found in enumerate(self.solves):
+            for asker in shard_found.askers:
                 self.reads[place[asker]].append(i)
 
     def make_schedule(self) -> Schedule:
@@ -292,8 +294,8 @@ class StageSearch(Run):
         solves = self.solves
         stored = {i for i, f in enumerate(solves) if self._file(f) in self.manifest.files}
         shards = tuple(
-            Shard(i, self._file(found), tuple(self.reads[i]), found.rows, _sweep_bytes(found))
-            for i, found in enumerate(solves)
+            Shard(i, self._file(shard), tuple(self.reads[i]), shard.rows, _sweep_bytes(shard))
+            for i, shard in enumerate(solves)
         )
         self.swept, self.done_rows = 0, sum(solves[i].rows for i in stored)
         self.done_before = self.done_rows
@@ -321,18 +323,18 @@ class StageSearch(Run):
         return any(shard in shards for shards in unfinished)
 
     def task(self, step: Solve) -> Task:
-        i, found = step.shard, self.solves[step.shard]
-        stored = self.manifest.files[self._file(found)] if i in self.schedule.stored else None
+        i, shard = step.shard, self.solves[step.shard]
+        stored = self.manifest.files[self._file(shard)] if i in self.schedule.stored else None
         reads = () if stored else tuple(self.reads[i])
         job = Sweep(
-            board=self.game.board, location=self.location, level=self.level, number=i, found=found,
-            below=tuple(self.boxes[k] for k in reads), file=self._file(found),
+            board=self.game.board, location=self.location, level=self.level, number=i, found=shard,
+            below=tuple(self.boxes[k] for k in reads), file=self._file(shard),
             error=self.game.float64_error + self.game.cut_error, keep=step.keep,
             commit=step.commit, stored=stored,
         )  # fmt: skip
-        shape = found.rows + 1, 1 + self.game.players
+        shape = shard.rows + 1, 1 + self.game.players
         keep = PayoffPlace(i, shape, (0, shape[0])) if step.keep else None
-        return Task(i, job, _sweep_bytes(found), reads, keep, stage_file=found.place)
+        return Task(i, job, _sweep_bytes(shard), reads, keep, stage_file=shard.place)
 
     def commit(self, receipt: Receipt) -> None:
         shard = self.solves[receipt.shard]
@@ -349,5 +351,5 @@ def _name(shard: LevelShard) -> Asker:
     return shard.stages[0] >> 32, shard.path
 
 
-def _sweep_bytes(found: FoundShard) -> int:
-    return max(LEAST_BYTES, level_shards.SWEEP_BYTES * found.rows)
+def _sweep_bytes(shard: FoundShard) -> int:
+    return max(LEAST_BYTES, level_shards.SWEEP_BYTES * shard.rows)

@@ -233,7 +233,7 @@ class Sweep(_StageJob):
         source = self.location.source(stored, sent)
         content = sent[name] if name in sent else self.location.read(name)
         if content is None:
-            raise PayoffsLostError(f"{name} is on no disk any more; what was solved stays")
+            raise PayoffsLostError(f"{name} is on no disk any more; the solved parts are kept")
         if hashlib.sha256(content).hexdigest() != self.found.sha256:
             raise CorruptTableError(f"{name}: is not as luckbase wrote it; run the command again")
         shape = self.found.rows + 1, 1 + game.players

@@ -369,12 +369,12 @@ class Run(ABC):
     def solve_shards(self) -> None:
         """Solve until no work is left. If payoffs are lost with their machines, start again from
         the last commit, at most `LOSSES_ALLOWED` times."""
-        for left in range(LOSSES_ALLOWED, -1, -1):
+        for losses_left in range(LOSSES_ALLOWED, -1, -1):
             try:
                 self.schedule = self.make_schedule()
                 return self.follow_schedule()
             except PayoffsLostError as error:
-                if not left:
+                if not losses_left:
                     raise
                 self.watch.note(f"{error}; it does so now")
                 self.workers.forget()
@@ -413,6 +413,6 @@ class Run(ABC):
 
     def show(self, progress: Progress) -> None:
         """Report the progress and the work of each machine."""
-        doing = self.workers.doing()
-        self.cores = max(self.cores, sum(node["slots"] for node in doing))
-        self.watch.show(progress, doing)
+        nodes = self.workers.activity()
+        self.cores = max(self.cores, sum(node["slots"] for node in nodes))
+        self.watch.show(progress, nodes)

@@ -27,7 +27,7 @@ ALONE_SECONDS = 60.0
 """How long a waiting shard may fit no node before the solve ends. Ray would wait forever."""
 HEAD_SECONDS = 40.0
 """How long the head may be silent. Ray ends the process after 60 seconds, without a message."""
-STAYS = "what was solved stays, and the same command goes on"
+STAYS = "the solved parts are kept, and the same command resumes"
 
 
 @dataclass
@@ -104,19 +104,19 @@ PACKAGE = Path(__file__).parents[2]
 def versions() -> dict[str, str]:
     """Return all versions that must be equal on every node, by name; "" for a missing package.
     luckbase's version is a hash of its code."""
-    found = {
+    installed = {
         "the architecture": platform.machine(),
         "Python": ".".join(map(str, sys.version_info[:2])),
     }
     for package in PACKAGES:
         try:
-            found[package] = version(package)
+            installed[package] = version(package)
         except PackageNotFoundError:
-            found[package] = ""
+            installed[package] = ""
     digest = hashlib.sha256()
     for name, path in source_files():
         digest.update(f"{name} {hashlib.sha256(path.read_bytes()).hexdigest()}\n".encode())
-    return {**found, "luckbase": digest.hexdigest()[:12]}
+    return {**installed, "luckbase": digest.hexdigest()[:12]}
 
 
 def probe() -> dict[str, str]:
@@ -126,9 +126,9 @@ def probe() -> dict[str, str]:
 
 def difference(needed: Mapping[str, str], there: Mapping[str, str]) -> str:
     """Return a node's first different version, as part of a sentence; "" if all are equal."""
-    for name, found in there.items():
-        if found != needed[name]:
-            return f"has {name} {found}, not {needed[name]}" if found else (
+    for name, installed in there.items():
+        if installed != needed[name]:
+            return f"has {name} {installed}, not {needed[name]}" if installed else (
                 f"has no {name}; {needed[name]} is needed"
             )  # fmt: skip
     return ""
@@ -172,10 +172,12 @@ def run(
     payoffs = [dict(zip(numbers, rest, strict=False)) for numbers in parts]
     with tempfile.TemporaryDirectory(prefix="luckbase-") as folder:
         job = replace(job, location=replace(job.location, apart=folder))
-        steps = job.run([of if len(of) > 1 else of[0] for of in payoffs], files, None, _goes_on)
-        own = next(steps)
+        steps = job.run(
+            [read if len(read) > 1 else read[0] for read in payoffs], files, None, _goes_on
+        )
+        result = next(steps)
         yield ray.get_runtime_context().get_node_id()
-        yield own
+        yield result
         receipt, content_of_files = next(steps)
         yield job.location.read(receipt.stage_file) if receipt.stage_file else None
         yield receipt, content_of_files

@@ -79,8 +79,8 @@ class Progress(Result):
     @property
     def seconds_left(self) -> float | None:
         """Estimated seconds until the end; None if unknown."""
-        left = self.left() if self.rows_total else None
-        return None if left is None else round(left, 1)
+        seconds = self.left() if self.rows_total else None
+        return None if seconds is None else round(seconds, 1)
 
     @property
     def parts(self) -> tuple[int, int]:
@@ -259,8 +259,8 @@ class Watch:
         with suppress(OSError, StoreError), open_own(Folder(self.table).path_to(self._log)) as file:
             file.write(line)
 
-    def show(self, progress: Progress, doing: list[dict[str, Any]]) -> None:
-        """Report the progress. doing: the work of each machine."""
+    def show(self, progress: Progress, nodes: list[dict[str, Any]]) -> None:
+        """Report the progress. nodes: the work of each machine."""
         self.on_progress(progress)
         now = time.monotonic()
         if now - self._written < WRITE_SECONDS:
@@ -270,15 +270,15 @@ class Watch:
             "host": socket.gethostname(), "process": os.getpid(),
             "since": self.began.isoformat(timespec="seconds"),
             "at": _now().isoformat(timespec="seconds"),
-            **progress.as_json(), "nodes": doing, "memory": resident_memory(),
+            **progress.as_json(), "nodes": nodes, "memory": resident_memory(),
             "last_note": self.last_note,
         }  # fmt: skip
         self._write(json.dumps(content))
         if now - self._logged >= LOG_SECONDS:
             self._logged = now
-            at = f"{progress.shards} of {many(progress.shards_total, 'shard')}"
+            done = f"{progress.shards} of {many(progress.shards_total, 'shard')}"
             self.note(
-                f"{at}, {many(progress.rows, 'state')}, {many(len(doing), 'node')}", tell=False
+                f"{done}, {many(progress.rows, 'state')}, {many(len(nodes), 'node')}", tell=False
             )
 
     def _write(self, content: str) -> None:

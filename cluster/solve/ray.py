@@ -88,7 +88,7 @@ class RayWorkers:
         least = min((node.slots for node in self.nodes.by_id.values()), default=1)
         return min(least, self._max_slots or least)
 
-    def doing(self) -> list[dict[str, Any]]:
+    def activity(self) -> list[dict[str, Any]]:
         return [
             {"node": node.name, "slots": node.slots, "shards_done": node.shards}
             for node in self.nodes.by_id.values()
@@ -128,11 +128,11 @@ class RayWorkers:
                 max((task.memory for task in tasks), default=0),
                 max((task.cores for task in tasks), default=1),
             )
-            left = max(0.0, until - time.monotonic())
+            timeout = max(0.0, until - time.monotonic())
             if not tasks:
-                time.sleep(left)
+                time.sleep(timeout)
                 return None
-            ready, _ = self._ray.wait([*self._tasks], timeout=left, fetch_local=False)
+            ready, _ = self._ray.wait([*self._tasks], timeout=timeout, fetch_local=False)
             if not ready:
                 return None
             event = self._next(ready[0])
@@ -333,11 +333,11 @@ def _check_versions(ray: Any, there: Nodes) -> None:
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
     probe, wrong = ray.remote(num_cpus=0, max_retries=RETRIES)(nodes.probe), []
-    found = {}
+    versions = {}
     for node_id, node in there.by_id.items():
         on = NodeAffinitySchedulingStrategy(node_id, soft=False)
-        found[node.name] = probe.options(scheduling_strategy=on).remote()
-    for name, reference in found.items():
+        versions[node.name] = probe.options(scheduling_strategy=on).remote()
+    for name, reference in versions.items():
         try:
             differs = nodes.difference(
                 nodes.versions(), ray.get(reference, timeout=CONNECT_SECONDS)
@@ -426,6 +426,6 @@ def _wait_until_open(port: int, log: Path) -> None:
         with suppress(OSError), socket.create_connection(("127.0.0.1", port)):
             return
         time.sleep(0.1)
-    said = log.read_text(errors="replace").splitlines() if log.exists() else []
-    reason = _reason(said[-1] if said else "it printed nothing")
+    lines = log.read_text(errors="replace").splitlines() if log.exists() else []
+    reason = _reason(lines[-1] if lines else "it printed nothing")
     raise WorkerError(f"Ray did not start within {CONNECT_SECONDS:.0f} s: {reason}")

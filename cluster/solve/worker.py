@@ -231,8 +231,8 @@ class Receipt:
         memory, also return their bytes by place."""
 
         def put(file: Written) -> FileEntry:
-            at = placed(file.entry.name, writer, file.entry.sha256)
-            return put_file(storage, file, at)
+            path = placed(file.entry.name, writer, file.entry.sha256)
+            return put_file(storage, file, path)
 
         files = {entry.name: entry for entry in in_threads(put, written, PUT_AT_ONCE)}
         content = storage.objects if isinstance(storage, Memory) else None
@@ -285,7 +285,7 @@ class Workers(Protocol):
     def delete(self, names: Iterable[str] | None = None) -> None:
         """Delete these stage files; without names, all temporary data."""
 
-    def doing(self) -> list[dict[str, Any]]:
+    def activity(self) -> list[dict[str, Any]]:
         """Return each machine's name, number of slots and running shards."""
 
     def check_memory(self, needed: int, smaller: str) -> None:
@@ -344,7 +344,7 @@ class Threads:
     def delete(self, names: Iterable[str] | None = None) -> None:
         self._location.delete(names)
 
-    def doing(self) -> list[dict[str, Any]]:
+    def activity(self) -> list[dict[str, Any]]:
         return [{"node": "this process", "slots": self.slots, "shards": list(self._tasks.values())}]
 
     def check_memory(self, needed: int, smaller: str) -> None:

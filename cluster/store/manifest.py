@@ -165,9 +165,9 @@ class FileEntry:
         """For a file of the full table, the row of its tier with which it begins."""
         return self.first_key - (self.tier << KEY_SHIFT)
 
-    def placed(self, at: str) -> FileEntry:
+    def placed(self, path: str) -> FileEntry:
         """Return the entry with another path."""
-        return replace(self, at="" if at == self.name else at)
+        return replace(self, at="" if path == self.name else path)
 
     def solved_in(self, seconds: float) -> FileEntry:
         """Return the entry with the solving time added."""
@@ -499,17 +499,17 @@ def decoded(content: Raw, where: Path) -> Manifest:
         raise CorruptTableError(_changed(path, "its check does not match"))
     body += b"}"
     try:
-        found = adapter(_Version).validate_json(body).format
-        if found != FORMAT:
+        version = adapter(_Version).validate_json(body).format
+        if version != FORMAT:
             raise ForeignTableError(
-                f"{path}: format {found}; expected {FORMAT}; a newer luckbase wrote it: update "
+                f"{path}: format {version}; expected {FORMAT}; a newer luckbase wrote it: update "
                 "this one"
             )
         return _manifest_of(adapter(_Form).validate_json(body, strict=True))
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        at = ".".join(map(str, first["loc"]))
-        why = f"{at} is not what format {FORMAT} has there"
+        location = ".".join(map(str, first["loc"]))
+        why = f"{location} is not what format {FORMAT} has there"
         raise CorruptTableError(_changed(path, why)) from None
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise CorruptTableError(_changed(path, str(error))) from None

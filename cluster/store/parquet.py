@@ -80,9 +80,9 @@ class HashedFile(io.RawIOBase):
         """Write the bytes since the last section ended, and return them."""
         content = b"".join(self._pieces)
         self._pieces.clear()
-        left = memoryview(content)
-        while left:
-            left = left[self._file.write(left) :]
+        remaining = memoryview(content)
+        while remaining:
+            remaining = remaining[self._file.write(remaining) :]
         self.sha256.update(content)
         return content
 
@@ -214,8 +214,8 @@ class TableFile:
         groups = max(1, -(-entry.rows // entry.row_group_rows))
         if (metadata.num_rows, metadata.num_row_groups) != (entry.rows, groups):
             raise self._changed("it has other rows than the manifest says")
-        whole = all(type(number) is int for number in (*self._starts, *self._checks))
-        if not whole or sorted({0, *self._starts}) != self._starts:
+        all_integers = all(type(number) is int for number in (*self._starts, *self._checks))
+        if not all_integers or sorted({0, *self._starts}) != self._starts:
             raise self._changed("its row groups have other places")
 
     def _check_group(self, number: int) -> None:
@@ -254,11 +254,11 @@ class TableFile:
 
     def ahead(self, groups: Sequence[int]) -> Iterator[int]:
         """Yield row groups in order, reading ahead from a store. Do not read others meanwhile."""
-        for at, group in enumerate(groups):
-            if self.storage.anywhere and at % AHEAD == 0:
+        for position, group in enumerate(groups):
+            if self.storage.anywhere and position % AHEAD == 0:
                 if self.buffered_bytes > MAX_FETCHED:
                     self.buffers.clear()
-                self.fetch(groups[at : at + AHEAD])
+                self.fetch(groups[position : position + AHEAD])
             yield group
 
     @property
@@ -466,7 +466,7 @@ class RowGroups:
         files = {i: self.reopen(i) for i in {i for i, _ in groups}}
         if self.storage.anywhere:
             for i, file in files.items():
-                file.fetch(number for of, number in groups if of == i)
+                file.fetch(number for file_number, number in groups if file_number == i)
         decoded = [self.decode(files[i], number, kind) for i, number in groups]
         for file in files.values():
             file.close()

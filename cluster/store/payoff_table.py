@@ -58,11 +58,15 @@ def solved_rows(graph: Graph) -> PayoffTable:
     """Return the solved, non-terminal states of a graph, by ascending key. If the game names the
     fields of a turn, only states between turns."""
     best = graph.best
-    at = np.flatnonzero((best >= 0) | (best == MIXED))
+    index = np.flatnonzero((best >= 0) | (best == MIXED))
     if graph.game.turn.size:
-        at = at[~graph.game.within_turn(graph.states(at))]
+        index = index[~graph.game.within_turn(graph.states(index))]
     rows = PayoffTable(
-        graph.keys_at(at), graph.values[at], best[at], graph.margins[at], graph.actors[at]
+        graph.keys_at(index),
+        graph.values[index],
+        best[index],
+        graph.margins[index],
+        graph.actors[index],
     )
     return rows.only(np.argsort(rows.keys))
 

@@ -92,11 +92,11 @@ def publish(table: Path, to: Path, on_rows: OnRows = notebook.on_rows) -> Publis
 def _check_finished(table: Path, manifest: Manifest, to: Path) -> None:
     if os.fspath(table) == os.fspath(to):
         raise RequestError(f"{to}: is the table itself; expected another place")
-    left = [goal for goal in manifest.goals if not manifest.is_done(goal)]
-    if left or not manifest.files:
+    unfinished = [goal for goal in manifest.goals if not manifest.is_done(goal)]
+    if unfinished or not manifest.files:
         raise RequestError(
-            f"{table}: is not finished ({many(len(left), 'goal')} to go); luckbase status says "
-            "what goes on with it"
+            f"{table}: is not finished ({many(len(unfinished), 'goal')} to go); luckbase status "
+            "prints the command that resumes it"
         )
 
 

@@ -202,12 +202,12 @@ class Objects(Storage):
     def details(self, prefix: str = "") -> dict[str, Stored]:
         self._lists()
         folder = self._key(prefix).rpartition("/")[0]
-        whole, root = self._key(prefix), self._key("")
+        path, root = self._key(prefix), self._key("")
         details = {}
         with self._errors(prefix, "list"):
             for page in obstore.list(self._store, folder or None):
                 for each in page:
-                    if each["path"].startswith(whole):
+                    if each["path"].startswith(path):
                         stored = Stored(each["size"], each["last_modified"].timestamp())
                         details[each["path"].removeprefix(root)] = stored
         return dict(sorted(details.items()))
@@ -317,7 +317,7 @@ def _reason(message: str, does: str) -> str:
     code = next((a or b for a, b in _SAID.findall(message)), "")
     status = next(iter(_STATUS.findall(message)), "")
     first = message.partition("\n\nDebug")[0]
-    again = "the same command goes on once it does"
+    again = "the same command resumes once it does"
     reasons: list[tuple[bool, str]] = [
         (code in _NO_BUCKET, "there is no such bucket; make it first, or write another"),
         (code in _KEYS or status == "401",
@@ -325,7 +325,7 @@ def _reason(message: str, does: str) -> str:
         (code == "AccessDenied" or status == "403",
          f"the key may not {does} there; expected one that may"),
         (any(word in message for word in _FULL),
-         "the store is full; make room there, then the same command goes on"),
+         "the store is full; make room there, then the same command resumes"),
         ("range" in first.lower() and "support" in first.lower(),
          "the server does not give parts of files; expected one that answers ranges"),
         ("InvalidCertificate" in message, "the certificate of its server is not trusted on this "
@@ -334,7 +334,7 @@ def _reason(message: str, does: str) -> str:
         (any(w in message.lower() for w in _AWAY) and not status, f"does not answer; {again}"),
         (status.startswith("5") and does == "write",
          f"has answered {status} for a while, as many do that are full: make room there, or see "
-         "its log; then the same command goes on"),
+         "its log; then the same command resumes"),
         (status.startswith("5"), f"has answered {status} for a while; {again}"),
     ]  # fmt: skip
     if sentence := next((text for applies, text in reasons if applies), ""):

@@ -208,15 +208,17 @@ class Folder(Storage):
             flush_folder(folder)
 
     def read(self, name: str, start: int = 0, stop: int | None = None) -> bytes:
-        path, pieces, at = self.path / name, [], start
+        path, pieces, position = self.path / name, [], start
         with _opened(path) as file:
             if stop is None:
                 return file.read()[start:]
-            while at < stop:
-                pieces.append(os.pread(file.fileno(), stop - at, at))
+            while position < stop:
+                pieces.append(os.pread(file.fileno(), stop - position, position))
                 if not pieces[-1]:
-                    raise CorruptTableError(f"{path}: ends at byte {at} and should have {stop}")
-                at += len(pieces[-1])
+                    raise CorruptTableError(
+                        f"{path}: ends at byte {position} and should have {stop}"
+                    )
+                position += len(pieces[-1])
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     def read_tagged(self, name: str) -> tuple[bytes, str]:
@@ -241,16 +243,16 @@ class Folder(Storage):
     def details(self, prefix: str = "") -> dict[str, Stored]:
         details: dict[str, Stored] = {}
         for folder, inner, names in os.walk(self.path, onerror=_unless_gone):
-            at = f"{folder}/".removeprefix(f"{self.path}/")
+            relative = f"{folder}/".removeprefix(f"{self.path}/")
             links = [each for each in inner if os.path.islink(f"{folder}/{each}")]
-            below = [(each, f"{at}{each}/") for each in inner]
+            below = [(each, f"{relative}{each}/") for each in inner]
             inner[:] = [each for each, path in below
                         if path.startswith(prefix) or prefix.startswith(path)]  # fmt: skip
             for name in (*names, *links):  # links are not followed
-                if f"{at}{name}".startswith(prefix):
+                if f"{relative}{name}".startswith(prefix):
                     with suppress(OSError):  # a running solve has just moved it, or a bad link
                         stat = os.stat(f"{folder}/{name}")
-                        details[f"{at}{name}"] = Stored(stat.st_size, stat.st_mtime)
+                        details[f"{relative}{name}"] = Stored(stat.st_size, stat.st_mtime)
         return dict(sorted(details.items()))
 
     def delete(self, name: str) -> None:
@@ -388,15 +390,15 @@ def _is_at(file: IO[Any], path: Path) -> bool:
 
 def _mount_of(path: str) -> tuple[str, set[str]]:
     """Return the mount that contains a path, and its options; empty if unknown."""
-    found: tuple[str, set[str]] = "", set()
+    mount: tuple[str, set[str]] = "", set()
     with suppress(OSError):
         for line in Path("/proc/self/mountinfo").read_text(errors="replace").splitlines():
             before, _, after = line.partition(" - ")
             point = before.split()[4].encode().decode("unicode_escape")
             if path == point or path.startswith(f"{point.rstrip('/')}/"):
                 options = f"{before.split()[5]},{after.split()[-1]}".split(",")
-                found = max(found, (point, {*options}), key=lambda each: len(each[0]))
-    return found
+                mount = max(mount, (point, {*options}), key=lambda each: len(each[0]))
+    return mount
 
 
 # --- what a name means ---

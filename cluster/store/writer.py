@@ -95,8 +95,8 @@ _alive: set[str] = set()
 
 def writer_of(name: str) -> str | None:
     """Return the id of the writer in a name; None if it has none."""
-    of = _OF_WRITER.fullmatch(name)
-    return of and (of["id"] or of["beat"] or of["spill"])
+    match = _OF_WRITER.fullmatch(name)
+    return match and (match["id"] or match["beat"] or match["spill"])
 
 
 def is_ours(name: str, writers: Collection[str]) -> bool:
@@ -107,7 +107,7 @@ def is_ours(name: str, writers: Collection[str]) -> bool:
 def writers_in(storage: Storage) -> set[str]:
     """Return the ids of a table's writers, even if its manifest is damaged."""
     with suppress(FileNotFoundError, NotADirectoryError, CorruptTableError):
-        return {found.decode() for found in _ID.findall(storage.read_tagged(NAME)[0])}
+        return {writer_id.decode() for writer_id in _ID.findall(storage.read_tagged(NAME)[0])}
     return set()
 
 

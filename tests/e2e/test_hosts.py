@@ -167,7 +167,7 @@ from luckbase.cluster.search import shards; from luckbase.cluster.search.stages 
 shards.SHARD_STATES, commit, keep, begun = 200, StageSearch.commit, StageSearch._keep, []
 def slowly(search, *found):
     keep(search, *found)
-    if sys.argv[3] and not all(node["shards_done"] for node in search.workers.doing()):
+    if sys.argv[3] and not all(node["shards_done"] for node in search.workers.activity()):
         time.sleep(1)
 def waits(search, receipt):
     commit(search, receipt)
@@ -415,7 +415,7 @@ def test_a_lost_head_and_everything_started_again(tmp_path, clean):
         code = solve.process.wait(240)
         text = solve.log.read_text()
         assert code == 1, text
-        assert "the same command goes on" in text, text
+        assert "the same command resumes" in text, text
         for name in ("node1", "node2"):
             hosts.kill(name)
         hosts.add("head")
@@ -439,7 +439,7 @@ def test_a_driver_that_was_suspended_goes_on_or_says_how_to(tmp_path, clean):
         hosts.stop("node1", go_on=True)
         code = solve.process.wait(180)
         text = solve.log.read_text()
-        assert code == 0 or "the same command goes on" in text, text
+        assert code == 0 or "the same command resumes" in text, text
         hosts.kill("node1")
         hosts.add("node1", compiled=True)
         Solve(hosts, on="node1").end()

@@ -122,7 +122,7 @@ def test_a_task_that_ray_ends_half_way_is_submitted_again(ended):
     ray = SomeRay(ended, ended, DONE)
     workers = workers_of(ray)
     assert receipts(workers, task()) == [RECEIPT] and len(ray.given) == 3
-    assert [node["shards_done"] for node in workers.doing()] == [1]
+    assert [node["shards_done"] for node in workers.activity()] == [1]
 
 
 def test_payoffs_that_were_there_come_again_with_the_second_try():
@@ -177,7 +177,7 @@ def test_a_stage_file_is_an_object_until_it_is_deleted():
     receipts(workers, task(stage_file="f.arrow"))
     assert ray.given[1][2] == ("f.arrow",) and ray.given[1][4:] == (b"states",)
     workers.delete(["f.arrow"])
-    with pytest.raises(PayoffsLostError, match="the same command goes on"):
+    with pytest.raises(PayoffsLostError, match="the same command resumes"):
         workers.submit(task(stage_file="f.arrow"))
 
 
@@ -256,5 +256,5 @@ def test_a_task_gets_files_and_parts_and_leaves_nothing_on_its_node(monkeypatch)
 
 def test_a_node_that_joins_with_another_version_is_named():
     needed = {**nodes.versions(), "numba": "0.1"}
-    with pytest.raises(WorkerError, match=r"node \S+ has numba \S+, not 0\.1; what was solved"):
+    with pytest.raises(WorkerError, match=r"node \S+ has numba \S+, not 0\.1; the solved parts"):
         next(nodes.run(needed, b"", (), ()))

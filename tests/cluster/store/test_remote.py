@@ -156,7 +156,7 @@ def test_what_never_answered_is_given_up_soon_and_what_did_is_not(bucket, monkey
     monkeypatch.setitem(remote.FIRST, "tries", 0)
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
     remote._answered.clear()
-    with pytest.raises(StoreError, match="does not answer; the same command goes on"):
+    with pytest.raises(StoreError, match="does not answer; the same command resumes"):
         storage_at(place_of(bucket)).read("a")
 
 
