@@ -257,20 +257,20 @@ def _about(path: Path, manifest: Manifest, game: Game, results: Path) -> TableAb
 
 def _options(board: Board) -> Iterator[OptionInfo]:
     settings = {} if board.source is None else board.source.settings
-    for name, (value, option) in options_of(board).items():
+    for name, (value, declared) in options_of(board).items():
         set_by: Literal["default", "board", "command"] = "default"
         if name in settings:
             set_by = "command"
-        elif value != option.default:
+        elif value != declared.default:
             set_by = "board"
         texts = [
             f"{each[0]} to {each[-1]}" if isinstance(each, range) else as_words({"": each})[""]
-            for each in values_of(option)
+            for each in values_of(declared)
         ]
         text, default = (
-            None if each is None else as_words({"": each})[""] for each in (value, option.default)
+            None if each is None else as_words({"": each})[""] for each in (value, declared.default)
         )
-        yield OptionInfo(name, text, default, set_by, tuple(texts), option.description or "")
+        yield OptionInfo(name, text, default, set_by, tuple(texts), declared.description or "")
 
 
 def _examples(game: Game, file: str, results: Path, manifest: Manifest | None) -> Iterator[str]:
