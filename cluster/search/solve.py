@@ -155,7 +155,8 @@ class _Search(Work):
         return graph
 
     def _too_large(self, graph: Graph) -> MemoryLimitError:
-        begins, found = graph.largest_turn, many(graph.count, "state")
+        begins = graph.largest_turn
+        found = many(max(graph.count, graph.max_states), "state")  # a first turn is not counted
         if begins is not None:
             names = ", ".join(self.game.rules.within_turn)
             return MemoryLimitError(

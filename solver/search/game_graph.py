@@ -97,6 +97,7 @@ from luckbase.solver.search.expand import (
     refuse_beyond,
     refused,
     room_of,
+    who_acts,
 )
 from luckbase.solver.search.keys import (
     Keys,
@@ -212,13 +213,13 @@ class Path(NamedTuple):
 
 
 _i2 = types.int64[:, ::1]
-_task = tuple_type(Task, NUMBERS_TYPE, ROOM_TYPE, _i2, SCRATCH_TYPE, _i1, _i2)
-_store = tuple_type(Store, _n1, _u2, _f2, _i1, _f1, _c1, errors_type)
+TASK_TYPE = tuple_type(Task, NUMBERS_TYPE, ROOM_TYPE, _i2, SCRATCH_TYPE, _i1, _i2)
+STORE_TYPE = tuple_type(Store, _n1, _u2, _f2, _i1, _f1, _c1, errors_type)
 _frames = tuple_type(Frames, _n2, _i1, _n1, _f1, _i1, _f2)
 _path = tuple_type(Path, _n1, _n1, _i1)
 
 
-@njit(COMPONENT_TYPE(TRANSITION, _task, _store, _n1))
+@njit(COMPONENT_TYPE(TRANSITION, TASK_TYPE, STORE_TYPE, _n1))
 def gather(transition, task, store, members):  # noqa: C901  # one list after the other
     """Return the component of members, int32 (n,) by ascending key, its edges expanded once more.
 
@@ -296,7 +297,7 @@ def ascending(keys, numbers):
     return numbers[order_of(own)]
 
 
-@njit(_i(TRANSITION, SOLVE_COMPONENT, _task, _store, _n1))
+@njit(_i(TRANSITION, SOLVE_COMPONENT, TASK_TYPE, STORE_TYPE, _n1))
 def solve_members(transition, solve, task, store, members):
     """Solve the component of these members, int32 (n,) by ascending key; return a status."""
     c = gather(transition, task, store, members)
@@ -325,7 +326,7 @@ def is_between_turns(turn, state):
     return between
 
 
-@njit(_i(_i2, _i2, _i1, _store, _i, _i))
+@njit(_i(_i2, _i2, _i1, STORE_TYPE, _i, _i))
 def forget_turn(strides, turn, state, store, first, count):
     """Forget the states `first` .. count - 1 inside turns and renumber the others from `first` on.
 
@@ -354,7 +355,9 @@ def forget_turn(strides, turn, state, store, first, count):
 
 
 @njit(
-    _i(TRANSITION, MATRIX_GAME, SOLVE_COMPONENT, _task, _n1, _store, _frames, _path, _i),
+    _i(
+        TRANSITION, MATRIX_GAME, SOLVE_COMPONENT, TASK_TYPE, _n1, STORE_TYPE, _frames, _path, _i
+    ),
     no_cfunc_wrapper=True,
 )  # fmt: skip
 def search(  # noqa: C901, PLR0913, PLR0915  # one piece, for speed: module docstring
@@ -585,6 +588,8 @@ class Graph:
         self.game, self.max_states, self.stop = game, max_states, stop
         self.tolerance = game.tie_tolerance if tolerance is None else tolerance
         self._fault: LuckbaseError | None = None
+        self._first_turn: Ints | None = None
+        """The beginning of the turn that is being searched, if turns are alike."""
         room = 1 << 14
         numbering = self._numbering = Numbering(game.players, room)
         self._store = Store(
@@ -684,6 +689,8 @@ class Graph:
 
         None unless most states in memory are inside turns.
         """
+        if self._first_turn is not None:
+            return self._first_turn
         turn, depth = self._task.turn, int(self._at[DEPTH])
         states = self.states(np.arange(0, self.count, max(1, self.count // 1000)))
         if not turn.size or 2 * self.game.within_turn(states).sum() < len(states):
@@ -725,24 +732,71 @@ class Graph:
         cycle that `solver.search.cycles` refuses; GameError for a state whose edges break the rules
         or whose payoff is out of range; Stopped soon after `stop()` becomes true.
         """
+        if self.game.rules.turns_alike and self._task.turn.size:
+            self._solve_turns(roots)
         numbers = self._enter(keys_of_roots(self.game, roots))
         self._at[ROOT] = 0
         while True:
             code = self._search(numbers)
-            if code != FINISHED and self.stop():
-                raise Stopped
-            if self.count > self.max_states:
-                left = int(np.isnan(self.values[:, 0]).sum())
-                raise SearchLimitError(
-                    f"the search has found {self.count:,} states and {left:,} of them are not "
-                    f"solved yet; the limit is {self.max_states:,} ({option('max_states')})"
-                )
+            self._check_limits(code)
             if code == FINISHED:
                 return numbers
             if code == GROW:
                 self._grow()
             elif code == COMPONENT:
                 self._solve_component()
+
+    def _check_limits(self, code: int) -> None:
+        if code != FINISHED and self.stop():
+            raise Stopped
+        if self.count > self.max_states:
+            left = int(np.isnan(self.values[:, 0]).sum())
+            raise SearchLimitError(
+                f"the search has found {self.count:,} states and {left:,} of them are not "
+                f"solved yet; the limit is {self.max_states:,} ({option('max_states')})"
+            )
+
+    def _solve_turns(self, roots: Ints) -> None:
+        """Solve the states between turns at and below roots (m, fields), if turns are alike."""
+        from luckbase.solver.search import turns
+
+        if self._fault is not None:
+            raise self._fault
+        game, task, inside = self.game, self._task, self.game.within_turn(roots)
+        numbers = self._enter(keys_of_roots(game, roots[~inside]))
+        if inside.any():
+            numbers = np.append(numbers, self._enter(turns.ends_of(game, roots[inside])))
+        begins = self.states(numbers[np.isnan(self.values[numbers, 0])])
+        begins = begins[who_acts(game, begins)[0] != TERMINAL]
+        if not len(begins):
+            return
+        begin = self._first_turn = begins[0]
+        turn = turns.turn_at(game, begin, self.max_states)
+        self._first_turn = None
+        ends = turns.room_for_turn(turn, len(numbers) + 2 * game.max_edges)
+        stack, self._at[HEIGHT] = numbers, len(numbers)
+        try:
+            while True:
+                with expanding(game, task.room):
+                    code = turns.search_turns(
+                        game.transition, self._solve_game, task, self._store, turn, ends, stack,
+                        self._at, BUDGET,
+                    )  # fmt: skip
+                self._check_limits(code)
+                if code == FINISHED:
+                    break
+                if code == REFUSED:
+                    raise refused(game, task.room)
+                if code in (turns.CIRCULAR, turns.UNLIKE):
+                    raise turns.refusal(game, begin, task.room.at, code)
+                if code == GROW:
+                    self._make_room(game.max_edges)
+                    ends = turns.room_for_turn(turn, 2 * len(ends.edges.weights))
+                    stack = grown(stack, len(stack) + len(ends.edges.weights))
+        except LuckbaseError as error:
+            self._fault = error
+            raise
+        refuse_beyond(game, self.keys, self.values)
 
     def _search(self, roots: NDArray[np.int32]) -> int:
         if self._fault is not None:

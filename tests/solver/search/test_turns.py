@@ -5,7 +5,20 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from luckbase.game import Field, Game, set_field
+from luckbase.game import (
+    Board,
+    Field,
+    Game,
+    GameError,
+    Rules,
+    chance,
+    decision,
+    lead,
+    over,
+    pay,
+    set_field,
+    transition,
+)
 from luckbase.solver.search.game_graph import Graph
 from tests.games import dice_races, yahtzee
 
@@ -30,6 +43,59 @@ def pig(**options):
 def two_dice_pig(goal):
     kind = dice_races.TwoDice
     return game_of(kind, dice_races.twodice_rules, ("turn",), kind.Options(goal=goal))
+
+
+@transition
+def rounds(board, state, edges):
+    """Roll a die of three faces and take its face; three rounds. The fault is a number."""
+    fault, (left, die) = board.ints[0], state
+    if left == 0 or (fault == 4 and die == 3):
+        return over(edges, 0.0)
+    if die == 0:
+        faces = 4 if fault == 1 and left == 1 else 3
+        for face in range(1, faces + 1):
+            lead(edges, state, 0, 1 / faces)[1] = face
+        return chance(edges)
+    if fault == 2 and die == 3:
+        lead(edges, state, 1, 1.0)[1] = 2
+    child = lead(edges, state, 0, 1.0)
+    child[0], child[1] = left if fault == 3 else left - 1, die if fault == 5 else 0
+    pay(edges, die)
+    return decision(edges, 0)
+
+
+def game_of_rounds(fault, alike=True):
+    return Game(Board(game="rounds", name="rounds"), Rules(
+        fields=[Field("left", high=3, default=3), Field("die", high=4, default=0)], players=1,
+        transition=rounds, numbers=(fault,), max_edges=4, actions=("take", "turn"), start={},
+        pays=True, within_turn=("die",), turns_alike=alike,
+    ))  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("fault", "sentence"),
+    [
+        (1, "game rounds: at left=1 die=0: the edges are not as in the turn that begins at left=3"),
+        (2, "game rounds: at left=3 die=3: some edges end the turn and others do not"),
+        (3, "game rounds: at left=3 die=0: a turn that begins here can lead back to this state"),
+        (4, "game rounds: at left=3 die=3: the game ends inside a turn"),
+        (5, "game rounds: at left=0 die=1: the game ends inside a turn"),
+    ],
+    ids=["other edges", "a mixed step", "leads back", "ends inside", "a field is not reset"],
+)
+def test_turns_that_are_not_alike_are_refused(fault, sentence):
+    game = game_of_rounds(fault)
+    with pytest.raises(GameError) as caught:
+        Graph(game, keeps_turns=False).solve(game.needed_starts())
+    assert str(caught.value).startswith(sentence)
+
+
+def test_a_root_inside_turns_that_are_alike():
+    game = game_of_rounds(0)
+    graph = Graph(game, keeps_turns=False)
+    at = graph.solve(game.parse({"left": 2, "die": 3})[None])
+    assert graph.values[at[0]] == pytest.approx(3 + 2)
+    assert graph.look_up(graph.keys).size == 3  # it, left=1 and left=0
 
 
 def with_open(*boxes):
