@@ -19,6 +19,7 @@ from luckbase.game import (
     set_field,
     transition,
 )
+from luckbase.solver.errors import StateError
 from luckbase.solver.search.game_graph import Graph
 from tests.games import dice_races, yahtzee
 
@@ -26,13 +27,13 @@ ALL = (1 << 13) - 1
 TURN = ("rolls", "dice")
 
 
-def game_of(kind, rules, within_turn, options):
+def game_of(kind, rules, within_turn, options, alike=False):
     board = kind(game="turns", name="turns", rules=options)
-    return Game(board, replace(rules(board), within_turn=within_turn))
+    return Game(board, replace(rules(board), within_turn=within_turn, turns_alike=alike))
 
 
-def yahtzee_game(within_turn=TURN):
-    return game_of(yahtzee.YahtzeeBoard, yahtzee.rules, within_turn, yahtzee.Options())
+def yahtzee_game(alike=True):
+    return game_of(yahtzee.YahtzeeBoard, yahtzee.rules, TURN, yahtzee.Options(), alike)
 
 
 def pig(**options):
@@ -59,7 +60,10 @@ def rounds(board, state, edges):
     if fault == 2 and die == 3:
         lead(edges, state, 1, 1.0)[1] = 2
     child = lead(edges, state, 0, 1.0)
-    child[0], child[1] = left if fault == 3 else left - 1, die if fault == 5 else 0
+    if fault != 3 and fault != 6:
+        child[0] = left - 1
+    if fault < 5:
+        child[1] = 0
     pay(edges, die)
     return decision(edges, 0)
 
@@ -80,14 +84,21 @@ def game_of_rounds(fault, alike=True):
         (3, "game rounds: at left=3 die=0: a turn that begins here can lead back to this state"),
         (4, "game rounds: at left=3 die=3: the game ends inside a turn"),
         (5, "game rounds: at left=0 die=1: the game ends inside a turn"),
+        (6, "game rounds: at left=3 die=1: a turn can come back to this state"),
     ],
-    ids=["other edges", "a mixed step", "leads back", "ends inside", "a field is not reset"],
+    ids=["other edges", "mixed", "leads back", "ends inside", "not reset", "does not end"],
 )
 def test_turns_that_are_not_alike_are_refused(fault, sentence):
     game = game_of_rounds(fault)
     with pytest.raises(GameError) as caught:
         Graph(game, keeps_turns=False).solve(game.needed_starts())
     assert str(caught.value).startswith(sentence)
+
+
+def test_a_turn_that_does_not_end_is_refused():
+    game = game_of_rounds(6, alike=False)
+    with pytest.raises(StateError, match=r"left=3 die=1 lies on a cycle that play never leaves"):
+        Graph(game, keeps_turns=False).solve(game.needed_starts())
 
 
 def test_a_root_inside_turns_that_are_alike():
@@ -108,11 +119,12 @@ def with_open(*boxes):
     ("game", "root"),
     [
         (yahtzee_game(), with_open(6, 12, 13)),
+        (yahtzee_game(alike=False), with_open(6, 12, 13)),
         (pig(goal=15), None),
         (pig(goal=8, players=3), None),
         (two_dice_pig(12), None),
     ],
-    ids=["yahtzee", "pig for two", "pig for three", "two-dice pig"],
+    ids=["yahtzee", "yahtzee, each turn", "pig for two", "pig for three", "two-dice pig"],
 )
 def test_states_between_turns_have_the_same_payoffs(game, root):
     """Also where turns lead back to the states in which they began."""
@@ -147,13 +159,19 @@ def test_a_root_inside_a_turn_is_solved_too():
     assert whole.values[at[0]] == lean.values[at[1]] == pytest.approx(50 / 6)
 
 
-def test_a_turn_is_named_where_most_states_are_inside_turns():
-    game = yahtzee_game()
+@pytest.mark.parametrize("alike", [True, False])
+def test_a_turn_is_named_where_most_states_are_inside_turns(alike):
+    game = yahtzee_game(alike)
     graph = Graph(game, keeps_turns=False, max_states=300)
     root = with_open(1, 13)
     with pytest.raises(Exception, match="the limit is 300"):
         graph.solve(root)
     assert (graph.largest_turn == root[0]).all()
+
+
+def test_turns_that_are_alike_have_fields_of_their_own():
+    with pytest.raises(ValueError, match="turns_alike: expected within_turn"):
+        replace(game_of_rounds(0).rules, within_turn=())
 
 
 @pytest.mark.parametrize("names", [("roll",), ("rolls", "boxes")])
