@@ -43,16 +43,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from luckbase.solver.compiled import borrowed, inlined, njit, tuple_type, types
+from luckbase.solver.compiled import borrowed, njit, tuple_type, types
 from luckbase.solver.errors import GameError, LuckbaseError, SearchLimitError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.game import Game, Stopped
 from luckbase.solver.game.rules import (
-    NUMBERS_TYPE,
     SIMULTANEOUS,
     TERMINAL,
     TRANSITION,
-    Numbers,
 )
 from luckbase.solver.search import cycles
 from luckbase.solver.search.bellman import (
@@ -61,13 +59,10 @@ from luckbase.solver.search.bellman import (
     MATRIX_GAME,
     NEW,
     OVER,
-    SCRATCH_TYPE,
     UNEVEN,
     Lotteries,
-    Scratch,
     back_up,
     borrowed_scratch,
-    errors_type,
     matrix_game_solver,
     refuse_uneven,
     rounded_up,
@@ -87,8 +82,6 @@ from luckbase.solver.search.cycles import (
 )
 from luckbase.solver.search.elimination import SOLVED, part
 from luckbase.solver.search.expand import (
-    ROOM_TYPE,
-    Room,
     borrowed_room,
     expand,
     expand_one,
@@ -112,6 +105,32 @@ from luckbase.solver.search.keys import (
     unpack,
     unpack_all,
 )
+from luckbase.solver.search.progress import (
+    BEYOND,
+    CLOCK,
+    COMPONENT,
+    COUNT,
+    DEPTH,
+    EDGES,
+    EXPANDED,
+    FINISHED,
+    GROW,
+    HEIGHT,
+    OPEN,
+    PAUSE,
+    REACHED,
+    READY,
+    REFUSED,
+    ROOT,
+    STATUS,
+    STORE_TYPE,
+    SUMS,
+    TASK_TYPE,
+    TOP,
+    Store,
+    Task,
+    is_between_turns,
+)
 from luckbase.solver.sentences import option
 
 OUT_OF_RANGE, BROKEN = 20, 21
@@ -123,61 +142,10 @@ _i, _f, _i1, _f1 = types.int64, types.float64, types.int64[::1], types.float64[:
 _n1, _n2, _u1 = types.int32[::1], types.int32[:, ::1], types.uint64[::1]
 _f2, _u2, _c1 = types.float64[:, ::1], types.uint64[:, ::1], types.int8[::1]
 
-FINISHED, GROW, COMPONENT, PAUSE, REFUSED, BEYOND, SUMS = range(7)
-"""Why a search stops (`search`)."""
-DEPTH, COUNT, CLOCK, HEIGHT, ROOT, EDGES, TOP, STATUS, READY = range(9)
-"""Positions in `Path.at`, the progress of a search: frames on the path minus one, states met,
-states visited, states on the stack, the next root, edges expanded, frames in use, why a component
-is not solved, whether the engine for components is compiled."""
 NODE, POSITION, SIZE, LOW, ACTOR, LOOP, START, TURN = 0, 1, 2, 3, 4, 5, 6, 7
 """The columns of a frame's numbers: its state, the next edge, the number of edges, Tarjan's
 low-link, who acts, whether the state leads to itself, the frames in use after it is done, and the
 number of states met before its children if it is between turns, else -1."""
-
-
-REACHED, EXPANDED, OPEN = (np.uint64((0xFFF8 << 48) + i) for i in range(3))
-"""In place of the first payoff of an unsolved state, NaNs that show its progress: only reached;
-expanded but not visited, plus twice its frame; on the path, plus twice its place in the order of
-visits."""
-
-
-class Task(NamedTuple):
-    """The subject of a search.
-
-    board: the board as numbers.
-    room: for the edges of a state.
-    strides: `Game.strides`.
-    scratch: for a step.
-    state: int64 (fields,), scratch.
-    turn: `Game.turn`; empty if states inside turns are kept.
-    """
-
-    board: Numbers
-    room: Room
-    strides: Ints
-    scratch: Scratch
-    state: Ints
-    turn: Ints
-
-
-class Store(NamedTuple):
-    """All data of the states met, by number.
-
-    slots: the hash table (`solver.search.keys`).
-    keys, rows: the same memory as uint64 and as float64 (room, 1 + columns): the key, then the
-        payoffs, or until the state is solved REACHED, EXPANDED or OPEN.
-    best: int64 (room,), the best action, or why there is none.
-    margins, actors, errors: float64, int8, float32 (room,): `back_up`'s margin, the actor from 1,
-        and the error of the payoffs; NaN, 0 and 0 until the state is solved.
-    """
-
-    slots: NDArray[np.int32]
-    keys: NDArray[np.uint64]
-    rows: Floats
-    best: Ints
-    margins: Floats
-    actors: NDArray[np.int8]
-    errors: NDArray[np.float32]
 
 
 class Frames(NamedTuple):
@@ -213,8 +181,6 @@ class Path(NamedTuple):
 
 
 _i2 = types.int64[:, ::1]
-TASK_TYPE = tuple_type(Task, NUMBERS_TYPE, ROOM_TYPE, _i2, SCRATCH_TYPE, _i1, _i2)
-STORE_TYPE = tuple_type(Store, _n1, _u2, _f2, _i1, _f1, _c1, errors_type)
 _frames = tuple_type(Frames, _n2, _i1, _n1, _f1, _i1, _f2)
 _path = tuple_type(Path, _n1, _n1, _i1)
 
@@ -315,15 +281,6 @@ def solve_members(transition, solve, task, store, members):
                 if not span[0] <= found.values[i, p] <= span[1]:
                     status = OUT_OF_RANGE
     return status
-
-
-@inlined
-def is_between_turns(turn, state):
-    """Return whether a turn's fields have their numbers between turns; False without fields."""
-    between = turn.shape[1] > 0
-    for i in range(turn.shape[1]):
-        between &= state[turn[0, i]] == turn[1, i]
-    return between
 
 
 @njit(_i(_i2, _i2, _i1, STORE_TYPE, _i, _i))

@@ -37,7 +37,16 @@ from luckbase.solver.search.bellman import (
 from luckbase.solver.search.expand import borrowed_room, expand, expand_one
 from luckbase.solver.search.explore import KNOWN as BETWEEN
 from luckbase.solver.search.explore import explore
-from luckbase.solver.search.game_graph import (
+from luckbase.solver.search.keys import (
+    Keys,
+    find_from,
+    hash_of,
+    pack_all,
+    pack_row,
+    unpack,
+    unpack_all,
+)
+from luckbase.solver.search.progress import (
     COUNT,
     EDGES,
     EXPANDED,
@@ -50,15 +59,6 @@ from luckbase.solver.search.game_graph import (
     STORE_TYPE,
     TASK_TYPE,
     is_between_turns,
-)
-from luckbase.solver.search.keys import (
-    Keys,
-    find_from,
-    hash_of,
-    pack_all,
-    pack_row,
-    unpack,
-    unpack_all,
 )
 
 CIRCULAR, UNLIKE = 30, 31
