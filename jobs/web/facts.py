@@ -92,7 +92,7 @@ def facts_of(table: StoredTable) -> TableFacts:
     charts, follow = game.get(Charts), game.get(Follow)
     return TableFacts(
         players=game.players, payoff_name=game.payoff_name, payoff_range=game.known_range,
-        fields=[field_info(game, of) for of in game.fields],
+        fields=[field_info(game, item) for item in game.fields],
         start=known[0].state if known else None, examples=known,
         charts=[] if charts is None else list(charts.kinds),
         axes=[name for name, span in spans.items() if span.high > span.low],
@@ -100,8 +100,8 @@ def facts_of(table: StoredTable) -> TableFacts:
         sentence=None if follow is None else follow.words[0][0],
         agents=opponents(game),
         option_help={
-            name: of.description for name, (_, of) in options_of(game.board).items()
-            if of.description
+            name: item.description for name, (_, item) in options_of(game.board).items()
+            if item.description
         },
         outcome_note=game.own(Drawing).note,
         board_file={"name": game.board.name, **canonical(game.board)},

@@ -89,12 +89,14 @@ def differences(first: Mapping[str, Any], second: Mapping[str, Any]) -> tuple[st
         parts = [part for part in table["board_file"].values() if isinstance(part, dict)]
         return {name: value for part in parts for name, value in part.items()} | table["options"]
 
-    one, two = options(first), options(second)
+    first_options, second_options = options(first), options(second)
     named = {**first["options"], **second["options"]}
-    names = [name for name in named if one.get(name) != two.get(name)]
+    names = [name for name in named if first_options.get(name) != second_options.get(name)]
     if first["board"] != second["board"] or not names:
         return board_title(first), board_title(second)
-    parts = [{name: of[name] for name in names if name in of} for of in (one, two)]
+    parts = [
+        {name: of[name] for name in names if name in of} for of in (first_options, second_options)
+    ]
     return sentences.fields(parts[0], ", "), sentences.fields(parts[1], ", ")
 
 
@@ -102,9 +104,9 @@ def pairs(view: Mapping[str, Any]) -> list[list[tuple[float | None, str | None]]
     """Return the payoff to player 1 for each pair of choices, one row for each of their choices,
     with the address of the resulting state if there is only one."""
     mine, theirs = view["strategies"]
-    found: dict[tuple[int, int], list[Mapping[str, Any]]] = {}
+    pairs_found: dict[tuple[int, int], list[Mapping[str, Any]]] = {}
     for each in view["outcomes"]:
-        found.setdefault(tuple(each["pair"]), []).append(each)
+        pairs_found.setdefault(tuple(each["pair"]), []).append(each)
 
     def cell(ways: list[Mapping[str, Any]]) -> tuple[float | None, str | None]:
         if not ways or any(each["value"] is None for each in ways):
@@ -112,7 +114,9 @@ def pairs(view: Mapping[str, Any]) -> list[list[tuple[float | None, str | None]]
         paid = sum(each["weight"] * (each["value"][0] + each["reward"][0]) for each in ways)
         return paid, ways[0]["query"] if len(ways) == 1 else None
 
-    return [[cell(found.get((i, j), [])) for j in range(len(theirs))] for i in range(len(mine))]
+    return [
+        [cell(pairs_found.get((i, j), [])) for j in range(len(theirs))] for i in range(len(mine))
+    ]
 
 
 # --- forms ---------------------------------------------------------------------------------------
@@ -133,20 +137,20 @@ def corrections(field: Mapping[str, Any], value: str) -> list[str]:
     return [*dict.fromkeys(str(min(max(each, low), top)) for each in (below, below + step))]
 
 
-def boxes_of(field: Mapping[str, Any], said: Context, refused: bool) -> list[dict[str, Any]]:
+def boxes_of(field: Mapping[str, Any], given: Context, refused: bool) -> list[dict[str, Any]]:
     """Return the inputs of a field that is not a set: the name and value of each, and for an
     invalid value the nearest `(value, address)`. refused: the field was refused."""
     name, length = field["name"], field["length"]
     columns = [name] if length == 1 else [f"{name}_{i + 1}" for i in range(length)]
     default = "" if field["default"] is None else str(field["default"])
-    values = [str(said.get(column, default)) for column in columns]
-    if name in said:
-        texts = sentences.listed(said[name]).split(",")
+    values = [str(given.get(column, default)) for column in columns]
+    if name in given:
+        texts = sentences.listed(given[name]).split(",")
         values = [text.strip() for text in texts[:length]] + [""] * (length - len(texts))
     inputs = dict(zip(columns, values, strict=True))
     right = {column: corrections(field, value) if refused else []
              for column, value in inputs.items()}  # fmt: skip
-    shared = {n: v for n, v in said.items() if n != name} | inputs
+    shared = {n: v for n, v in given.items() if n != name} | inputs
     return [
         {"name": column, "value": value,
          "wrong": bool(right[column]) or (refused and not any(right.values())),
@@ -155,16 +159,16 @@ def boxes_of(field: Mapping[str, Any], said: Context, refused: bool) -> list[dic
     ]  # fmt: skip
 
 
-def form(info: Mapping[str, Any], said: Context, wrong: str | None) -> list[dict[str, Any]]:
+def form(info: Mapping[str, Any], given: Context, wrong: str | None) -> list[dict[str, Any]]:
     """Return the fields of a state with their inputs, or the values of a set. wrong: the name of
     the field that was refused."""
     rows = []
     for field in info["fields"]:
         name, refused = field["name"], field["name"] == wrong
-        values = sentences.listed(said.get(name, "")).split(",")
+        values = sentences.listed(given.get(name, "")).split(",")
         is_set = field["kind"] == "set"
         filled = {"wrong": refused, "values": values} if is_set else {}
-        rows.append(field | (filled or {"boxes": boxes_of(field, said, refused)}))
+        rows.append(field | (filled or {"boxes": boxes_of(field, given, refused)}))
     return rows
 
 
@@ -176,9 +180,9 @@ def pictures(chart: Heatmap | Curves) -> dict[str, str]:
     return {name: for_page(chart, f"chart-{name}", width) for name, width in WIDTHS.items()}
 
 
-def address_of(said: Mapping[str, object], **more: object) -> str:
+def address_of(given: Mapping[str, object], **more: object) -> str:
     """Return parameters as a URL query, without those that are None or empty."""
-    there = {n: v for n, v in {**said, **more}.items() if v not in (None, "", [])}
+    there = {n: v for n, v in {**given, **more}.items() if v not in (None, "", [])}
     return urlencode(there, doseq=True, safe=",", quote_via=quote)
 
 
@@ -215,18 +219,18 @@ def _depth(request: Request) -> int:
     return int(path.count(b"/") - root.count("/") - 1)
 
 
-def respond(view: View, asked: ViewRequest, request: Request) -> Response:
+def respond(view: View, view_request: ViewRequest, request: Request) -> Response:
     """Return the page of a request. Raises LuckbaseError for a table that cannot be read,
     LongAnswer if it needs a search and is not `long`."""
     pairs = request.query_params.multi_items()
     of_page = {name: value for name, value in pairs if name in OF_A_PAGE and value}
-    said = asked.query = Query([pair for pair in pairs if pair[0] not in OF_A_PAGE], view)
-    context = _context(view, asked, _depth(request)) | {"of_page": of_page}
+    query = view_request.query = Query([pair for pair in pairs if pair[0] not in OF_A_PAGE], view)
+    context = _context(view, view_request, _depth(request)) | {"of_page": of_page}
     if view.prepare is not None:
-        view.prepare(asked, context)
+        view.prepare(view_request, context)
 
     def answer() -> None:
-        result = view.answer(asked)
+        result = view.answer(view_request)
         context.update(result=result, view=result.as_json())
 
     try:
@@ -234,31 +238,31 @@ def respond(view: View, asked: ViewRequest, request: Request) -> Response:
     except CorruptTableError:
         raise
     except LuckbaseError as error:
-        context["refusal"] = asked.refusal(error)
-        if view.template == "state.html" and said.state:
-            context["nearest"] = _nearest(asked) if context["refusal"].status == 404 else []
+        context["refusal"] = view_request.refusal(error)
+        if view.template == "state.html" and query.state:
+            context["nearest"] = _nearest(view_request) if context["refusal"].status == 404 else []
         if "was" in of_page:
-            asked.query = Query(parse_qsl(of_page["was"], keep_blank_values=True), view)
+            view_request.query = Query(parse_qsl(of_page["was"], keep_blank_values=True), view)
             answer()
     refusal: Refusal | None = context["refusal"]
-    if refusal is None and not {"was", "random", "sentence"}.isdisjoint({*of_page, *said}):
+    if refusal is None and not {"was", "random", "sentence"}.isdisjoint({*of_page, *query}):
         return RedirectResponse(f"{context['here']}?{_state_address(context)}", 303)
     if view.more is not None:
-        context |= view.more(asked, context)
+        context |= view.more(view_request, context)
     return HTMLResponse(render(view.template, **context), refusal.status if refusal else 200)
 
 
-def _context(view: View, asked: ViewRequest, depth: int) -> Context:
+def _context(view: View, view_request: ViewRequest, depth: int) -> Context:
     """Return the values of a template before its answer. depth: of the address below the home
     page."""
     context: Context = {
-        "root": "../" * depth or "./", "at": "../" * (depth - 2), "said": asked.query,
-        "path": asked.path, "here": view.template[:-5], "info": None, "added": {},
+        "root": "../" * depth or "./", "at": "../" * (depth - 2), "said": view_request.query,
+        "path": view_request.path, "here": view.template[:-5], "info": None, "added": {},
         "refusal": None, "view": None, "result": None, "nearest": [],
     }  # fmt: skip
-    if id := asked.path.get("id"):
-        context["info"] = tables.info(asked, asked.opened).as_json()
-        context["payoffs"] = asked.table.game.payoffs
+    if id := view_request.path.get("id"):
+        context["info"] = tables.info(view_request, view_request.opened).as_json()
+        context["payoffs"] = view_request.table.game.payoffs
         context["at"] = context["at"] or ("" if depth == 2 else f"{id}/")
     return context
 
@@ -271,99 +275,104 @@ def _state_address(context: Context) -> str:
     return f"second={quote(context['said']['second'])}&{view['first']['query']}"
 
 
-def _nearest(asked: ViewRequest) -> list[tuple[str, str]]:
+def _nearest(view_request: ViewRequest) -> list[tuple[str, str]]:
     """Return the states of a table nearest to one above it: what differs, and its address."""
-    found = []
-    for name, state in nearest_known(asked.table, asked.query.state):
-        found.append((f"{name.replace('_', ' ')} {state[name]}", urlencode(state, safe=",")))
-    return found
+    nearest = []
+    for name, state in nearest_known(view_request.table, view_request.query.state):
+        nearest.append((f"{name.replace('_', ' ')} {state[name]}", urlencode(state, safe=",")))
+    return nearest
 
 
 # --- single pages --------------------------------------------------------------------------------
 
 
-def complete(asked: ViewRequest, context: Context) -> None:
+def complete(view_request: ViewRequest, context: Context) -> None:
     """Complete a partial state with the values of the table's first state."""
-    said, start = asked.query, asked.opened.facts.start
-    names = {re.sub(r"_\d+$", "", name) for name in said.state}
-    fields = {each.name: each for each in asked.table.game.fields}
+    query, start = view_request.query, view_request.opened.facts.start
+    names = {re.sub(r"_\d+$", "", name) for name in query.state}
+    fields = {each.name: each for each in view_request.table.game.fields}
     for name, value in start.items() if start and not names.isdisjoint(fields) else ():
         if fields[name].default is None and name not in names:
-            context["added"][name] = said[name] = value
+            context["added"][name] = query[name] = value
 
 
-def with_seed(asked: ViewRequest, context: Context) -> None:
+def with_seed(view_request: ViewRequest, context: Context) -> None:
     """Draw a new decision each time."""
-    asked.query.setdefault("seed", str(new_seed()))
+    view_request.query.setdefault("seed", str(new_seed()))
 
 
-def with_axes(asked: ViewRequest, context: Context) -> None:
+def with_axes(view_request: ViewRequest, context: Context) -> None:
     """Use the first two columns as axes by default."""
-    for axis, column in zip("xy", asked.opened.facts.axes, strict=False):
-        asked.query.setdefault(axis, column)
+    for axis, column in zip("xy", view_request.opened.facts.axes, strict=False):
+        view_request.query.setdefault(axis, column)
 
 
-def with_second(asked: ViewRequest, context: Context) -> None:
+def with_second(view_request: ViewRequest, context: Context) -> None:
     """Compare with the most similar table of the same game by default."""
     info = context["info"]
-    others = [asked.pool.summary(each).as_json() for each in asked.pool.listed()]
+    others = [view_request.pool.summary(each).as_json() for each in view_request.pool.listed()]
     context["rivals"] = rivals = sorted(
         (each for each in others if each["game"] == info["game"] and each["id"] != info["id"]
          and each["state"] not in ("damaged", "refused")),
         key=lambda each: (each["board"] != info["board"],
                           len({*each["options"].items()} ^ {*info["options"].items()})),
     )  # fmt: skip
-    asked.query.setdefault("second", rivals[0]["id"] if rivals else info["id"])
+    view_request.query.setdefault("second", rivals[0]["id"] if rivals else info["id"])
 
 
-def draw(asked: ViewRequest, context: Context) -> Context:
+def draw(view_request: ViewRequest, context: Context) -> Context:
     """Return a chart's pictures, and the state that its cells share."""
     chart = None if context["result"] is None else context["result"].chart
     if chart is None or isinstance(chart, Listing):
         return {"svgs": {}, "cells": None}
-    cells = cell_state(asked.table.game, chart) if isinstance(chart, Heatmap) else None
+    cells = cell_state(view_request.table.game, chart) if isinstance(chart, Heatmap) else None
     return {"svgs": pictures(chart), "cells": cells}
 
 
-def names(asked: ViewRequest, context: Context) -> Context:
+def names(view_request: ViewRequest, context: Context) -> Context:
     """Return names that distinguish the tables of a comparison."""
     if context["view"] is None:
         return {"second": None, "names": ("", "")}
-    second = tables.info(asked, asked.open(context["said"]["second"])).as_json()
+    second = tables.info(view_request, view_request.open(context["said"]["second"])).as_json()
     return {"second": second, "names": differences(context["info"], second)}
 
 
-def home(asked: ViewRequest, context: Context) -> Context:
+def home(view_request: ViewRequest, context: Context) -> Context:
     """Return the tables by game, and a question from the largest."""
     listed = context["view"]["tables"]
     games: dict[str, list[dict[str, Any]]] = {}
     for each in listed:
         games.setdefault(each["game"], []).append(each)
     usable = [each for each in listed if each["state"] == "complete" and each["states"]]
-    found: Context = {"question": None}
+    context_found: Context = {"question": None}
     for each in sorted(usable, key=lambda each: -each["states"]):
         with suppress(LuckbaseError):
-            largest = asked.open(each["id"])
-            found = question(asked, asked.open(asked.pool.finest(largest)))
+            largest = view_request.open(each["id"])
+            context_found = question(
+                view_request, view_request.open(view_request.pool.finest(largest))
+            )
             break
-    return {**found, "games": games, "running": any(each["running"] for each in listed)}
+    return {**context_found, "games": games, "running": any(each["running"] for each in listed)}
 
 
-def question(asked: ViewRequest, opened: OpenTable) -> Context:
+def question(view_request: ViewRequest, opened: OpenTable) -> Context:
     """Return a decision of a board in words, with its drawing, and the board's other questions."""
     drawn = re.compile("a |another |the start|below ")
     examples = opened.facts.examples
-    own = [each for each in examples if not drawn.match(each.label)]
-    for each in [*own, *(one for one in examples if one not in own)]:
+    drawn_examples = [each for each in examples if not drawn.match(each.label)]
+    for each in [
+        *drawn_examples,
+        *(example for example in examples if example not in drawn_examples),
+    ]:
         with suppress(LuckbaseError):
             table = opened.table.for_state(each.state)
             view = state_answer(table, each.state)
             answer = view.moves.answer
             if answer.to_act and len(answer.actions) > 1 and not answer.toss_up:
-                others = [one.as_json() for one in own if one is not each]
+                others = [example.as_json() for example in drawn_examples if example is not each]
                 question = {"view": view.as_json(), "scene": view.scene, "others": others,
                             "words": words(table, view)}  # fmt: skip
-                return {"question": question, "info": tables.info(asked, opened).as_json()}
+                return {"question": question, "info": tables.info(view_request, opened).as_json()}
     return {"question": None}
 
 
