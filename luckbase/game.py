@@ -25,7 +25,7 @@ from luckbase.solver.charts import (
 from luckbase.solver.check import check_game
 from luckbase.solver.compiled import tell_numba
 from luckbase.solver.errors import GameError, OptionError, StateError
-from luckbase.solver.game.arrays import Coded, Decisions, Runs
+from luckbase.solver.game.arrays import Best, Coded, Runs
 from luckbase.solver.game.capabilities import (
     Agents,
     Charts,
@@ -34,8 +34,6 @@ from luckbase.solver.game.capabilities import (
     Follow,
     FullTable,
     Position,
-    Statistics,
-    View,
 )
 from luckbase.solver.game.fields import Field, Names, Refuse, members, set_field
 from luckbase.solver.game.game import Game, Stopped, load_game, load_game_file
@@ -74,6 +72,7 @@ __all__ = [
     "TERMINAL",
     "Agents",
     "Axis",
+    "Best",
     "Board",
     "Box",
     "Capability",
@@ -85,7 +84,6 @@ __all__ = [
     "Counter",
     "Curve",
     "Curves",
-    "Decisions",
     "Die",
     "Drawing",
     "Entry",
@@ -116,13 +114,11 @@ __all__ = [
     "Section",
     "Shape",
     "StateError",
-    "Statistics",
     "Stopped",
     "Sums",
     "Threshold",
     "TurningPoint",
     "Unavailable",
-    "View",
     "Words",
     "chance",
     "check_game",

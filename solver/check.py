@@ -113,8 +113,7 @@ def _levels(
             level = level[np.sort(rng.choice(len(level), max_width, replace=False))]
         seen.update(keys.pack_all(game.strides, level).tolist())
         yield level
-        edges = expand(game, level)
-        below = edges.children[~np.repeat(edges.terminal, np.diff(edges.first))]
+        below = expand(game, level).below
         level = np.unique(below[keys.fits(game.strides, below)], axis=0)
 
 

@@ -199,30 +199,32 @@ inlined = jitable(forceinline=True)
 """Declares a function whose code replaces each call."""
 
 
-def _array_at(array: Any) -> Any:
-    """Return the function that numba compiles for `borrowed`: an array at another's address."""
+def _borrow(part: Any) -> Any:
+    """Return the function that numba compiles for `borrowed` and an argument of this type."""
     import numba
 
-    pointer = numba.types.CPointer(array.dtype)
+    if isinstance(part, numba.types.NamedTuple | numba.types.NamedUniTuple):
+        borrowed_parts = ", ".join(f"borrowed(part[{i}])" for i in range(len(part)))
+        names = {"borrowed": borrowed, "of": part.instance_class}
+        return eval(f"lambda part: of({borrowed_parts})", names)
+    if not isinstance(part, numba.types.Array):
+        return lambda part: part
+    pointer = numba.types.CPointer(part.dtype)
     address = numba.njit(pointer(pointer))(lambda at: at)
-
-    def made(array: Any) -> Any:
-        return numba.carray(address(array.ctypes), array.shape)
-
-    return made
+    return lambda part: numba.carray(address(part.ctypes), part.shape)
 
 
-def _same_array(array: Any) -> Any:
-    """Return an array argument of a compiled function without reference counting.
+def _same(part: Any) -> Any:
+    """Return an array of a compiled function, or a NamedTuple of arrays, without reference counts.
 
     numba counts references, atomically, whenever an array is taken out of a tuple or passed to
     another function. In short functions this takes as long as the work: without it, the rules of
     Press Your Luck take half the time. The array must not outlive the call.
     """
-    return array
+    return part
 
 
-borrowed: Any = Part(_same_array, {"forceinline": True}, _array_at)
+borrowed: Any = Part(_same, {"forceinline": True}, _borrow)
 _new_parts.append(borrowed)
 
 

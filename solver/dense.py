@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from luckbase.solver.board import registry
 from luckbase.solver.errors import GameError
-from luckbase.solver.game.arrays import Decisions, Floats, Ints
+from luckbase.solver.game.arrays import Best, Floats, Ints, no_decisions
 from luckbase.solver.game.capabilities import DecisionLayout, FullTable
 from luckbase.solver.search.bellman import final_payoffs
 from luckbase.solver.sentences import many
@@ -69,7 +69,7 @@ class InMemory(Generic[T]):
     """The payoffs of tiers as the kernel leaves them, with lookup by state.
 
     payoffs: float64 of `shape(tier)`, by tier.
-    best: int8 (rows,), by tier, as in `Decisions`; empty unless requested.
+    best: int8 (rows,), by tier, as in `Best`; empty unless requested.
     errors: the kernel's error bound of each tier, before any rounding.
     error: the greatest of them.
     """
@@ -84,12 +84,12 @@ class InMemory(Generic[T]):
         self.errors: dict[T, float] = {}
         for tier in layout.tiers() if tiers is None else tiers:
             out = np.full(layout.shape(tier), np.nan)
-            noted = Decisions.blank(layout.rows(tier)) if best else None
+            noted = no_decisions(layout.rows(tier)) if best else None
             fetch = self.payoffs.__getitem__
             self.errors[tier] = layout.solve_whole(tier, out, fetch, never, noted)
             self.payoffs[tier] = out
             if noted is not None:
-                self.best[tier] = noted.best
+                self.best[tier] = noted
 
     @property
     def error(self) -> float:
@@ -132,7 +132,7 @@ class InMemory(Generic[T]):
 
 def decisions_in_order(
     layout: DecisionLayout[T], tiers: Iterable[T] | None = None
-) -> Iterator[tuple[T, Floats, Decisions]]:
+) -> Iterator[tuple[T, Floats, Best]]:
     """Solve tiers (by default all) in the order of a `DecisionLayout`.
 
     Yields each tier with its payoffs, as the kernel leaves them, and its decisions. Payoffs that no
@@ -148,7 +148,7 @@ def decisions_in_order(
     whole: dict[T, Floats] = {}
     boundaries: dict[T, Floats] = {}
     for tier in order:
-        kind, noted = layout.memory_type, Decisions.blank(dense.rows(tier))
+        kind, noted = layout.memory_type, no_decisions(dense.rows(tier))
         out = np.empty(dense.shape(tier), kind)
         below = layout.below(tier)
         under = None if below is None else whole[below]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import fields
+from functools import cache
 from pathlib import Path
 from types import UnionType
 from typing import (
@@ -67,7 +68,6 @@ Array = Annotated[T, PlainSerializer(_numbers, return_type=list[float | None])]
 Array2 = Annotated[T, PlainSerializer(_numbers, return_type=list[list[float | None]])]
 """A two-dimensional array of numbers, with null for gaps."""
 WholeNumbers = Annotated[T, PlainSerializer(_lists, return_type=list[int])]
-WholeNumbers2 = Annotated[T, PlainSerializer(_lists, return_type=list[list[int]])]
 Flags2 = Annotated[T, PlainSerializer(_lists, return_type=list[list[bool]] | None)]
 
 
@@ -82,25 +82,27 @@ class Result:
 
     def as_json(self) -> dict[str, Any]:
         """Return the result as JSON values."""
-        kind = type(self)
-        said = (_makers.get(kind) or _maker(kind))(self)
+        of: Any = type(self)
+        said: dict[str, Any] = {}
+        for name, called, made, extra in _parts(of):
+            value = getattr(self, name)
+            value = value if value is None or made is None else made(value)
+            if extra == _FLAT:
+                said |= value or {}
+            elif value is not None or extra != _IF_ANY:
+                said[called] = value
         order = self.json_order
         return {name: said[name] for name in order if name in said} if order else said
 
 
-_makers: dict[Any, Callable[[Any], dict[str, Any]]] = {}
-
-
-def _maker(kind: Any) -> Callable[[Any], dict[str, Any]]:
-    """Return a function that converts results of a class to JSON values.
-
-    It is one expression generated from the fields, for speed: a long answer calls it 27 times.
-    """
+@cache
+def _parts(kind: Any) -> list[tuple[str, str, Callable[[Any], Any] | None, str]]:
+    """Return the parts of a class's JSON: the attribute, its name in the JSON, a function to JSON
+    values, and _FLAT, _IF_ANY or ""."""
     known: dict[str, Any] = {}  # the names that the type hints use
     for base in reversed(kind.__mro__):
         known |= vars(sys.modules[base.__module__])
     types, parts = get_type_hints(kind, known, include_extras=True), []
-    names: dict[str, Any] = {}
     hints = {field.name: types[field.name] for field in fields(kind)}
     aliases: dict[str, str | None] = {}
     for base in reversed(kind.__mro__):
@@ -114,21 +116,10 @@ def _maker(kind: Any) -> Callable[[Any], dict[str, Any]]:
         said = [m for m in getattr(hint, "__metadata__", ()) if isinstance(m, FieldInfo)]
         extra: set[str] = set().union(*(m.json_schema_extra or () for m in said))  # type: ignore[arg-type]
         called = next((m.serialization_alias for m in said if m.serialization_alias), None)
-        called = called or aliases.get(name) or name
-        if any(m.exclude for m in said):
-            continue
-        part = f"r.{name}"
-        if (getter := _made(hint)) is not None:
-            names[f"made_{name}"] = getter
-            part = f"(None if (p := r.{name}) is None else made_{name}(p))"
-        if _FLAT in extra:
-            parts.append(f"**({part} or {{}})")
-        elif _IF_ANY in extra:
-            parts.append(f"**({{}} if (q := {part}) is None else {{{called!r}: q}})")
-        else:
-            parts.append(f"{called!r}: {part}")
-    _makers[kind] = eval(f"lambda r: {{{', '.join(parts)}}}", names)
-    return _makers[kind]
+        if not any(m.exclude for m in said):
+            part_of = next((each for each in (_FLAT, _IF_ANY) if each in extra), "")
+            parts.append((name, called or aliases.get(name) or name, _made(hint), part_of))
+    return parts
 
 
 def _made(hint: Any) -> Callable[[Any], Any] | None:

@@ -36,7 +36,7 @@ from luckbase.solver.compiled import compile_on
 from luckbase.solver.errors import MissingTableError, SearchLimitError, StateError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import Drawing
-from luckbase.solver.game.fields import Described, State
+from luckbase.solver.game.fields import State
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.rules import JOINT, SIMULTANEOUS, TERMINAL
 from luckbase.solver.result import Flat, IfAny, Number, PythonOnly, Result
@@ -63,10 +63,7 @@ class StateText(Result):
 
 def state_text(state: Mapping[str, Any]) -> dict[str, str]:
     """Return the `StateText` of a state as JSON. Not a dataclass, because an answer has a dozen."""
-    if type(state) is not Described:
-        return {"query": address(state), "text": sentences.fields(state)}
-    words = state.typed()
-    return {"query": "&".join(words), "text": " ".join(words)}
+    return {"query": address(state), "text": sentences.fields(state)}
 
 
 Addressed = Flat[Annotated[Mapping[str, Any], PlainSerializer(
@@ -205,6 +202,7 @@ class _Children:
         self.same = [raw[at : at + width] for at in range(0, len(raw), width)]
         kinds, actors = who_acts(table.game, edges.children)
         self.over, self.actors = (kinds == TERMINAL).tolist(), actors.tolist()
+        self.described = table.game.fields.describe_all(edges.children)
         self.outcome_names = table.game.own(Drawing).outcome_names
 
     def at(self, x: int, answer: Answer) -> Moves:
@@ -245,7 +243,7 @@ class _Children:
         self, answer: Answer, k: int, chance: float, cases: int | None, name: str | None,
         pair: tuple[int, int] | None = None,
     ) -> Outcome:  # fmt: skip
-        state = Described(self.game.fields, self.same[k])
+        state = self.described[k]
         return Outcome(
             name or happened(self.game, answer.state, state),
             self.weights[k] if pair else chance if cases is None else round(chance * cases), cases,

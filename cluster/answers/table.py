@@ -34,7 +34,7 @@ from luckbase.cluster.store.provenance import solve_command
 from luckbase.cluster.store.storage import Memory, place_of, results_of
 from luckbase.solver import sentences
 from luckbase.solver.errors import MissingTableError, OptionError, StateError
-from luckbase.solver.game.arrays import Decisions, Ints
+from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.capabilities import Charts, FullTable, choose_chart, scene_of
 from luckbase.solver.game.fields import Fields, State, typed
 from luckbase.solver.game.game import Game
@@ -422,8 +422,7 @@ def tiers_in_memory(layout: FullTable[Any]) -> Table:
             for file in tier_files(layout, tier):
                 first, last = parts[file.part]
                 rows = payoffs if len(parts) == 1 else payoffs[first:last]
-                decisions = Decisions(best[first:last])
-                yield write_tier(storage, layout, tier, file, rows, decisions, error)
+                yield write_tier(storage, layout, tier, file, rows, best[first:last], error)
 
     return _in_memory(layout.game, TierPart, TIERS, "all tiers, solved just now", write)
 

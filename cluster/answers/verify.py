@@ -475,8 +475,8 @@ def check_decisions(
     for tier, _, noted in decisions_in_order(layout, sampled):
         file = file_of.get(layout.layout.tier_number(tier))
         if file is not None:
-            differ = np.flatnonzero(part.best_of_file(file) != noted.best)
-            compared, wrong = compared + len(noted.best), wrong + len(differ)
+            differ = np.flatnonzero(part.best_of_file(file) != noted)
+            compared, wrong = compared + len(noted), wrong + len(differ)
             if len(differ) and not first:
                 first = part.game.describe(layout.layout.states_at(tier, differ[:1])[0])
         done += layout.layout.rows(tier)

@@ -28,7 +28,7 @@ from luckbase.cluster.play.agents import (
 from luckbase.solver import sentences
 from luckbase.solver.errors import OptionError, need
 from luckbase.solver.game.arrays import Floats
-from luckbase.solver.game.capabilities import Drawing, View, choice_names, first_state
+from luckbase.solver.game.capabilities import Agents, Drawing, choice_names, first_state
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.rules import JOINT
 from luckbase.solver.policies.chain import Chain, explore_profile
@@ -244,7 +244,7 @@ def diagram_of(chain: Chain, values: Floats, *, all_ends: bool = True) -> Diagra
 def _called(game: Game, action: int, *, at_once: bool) -> str:
     """Return an action's name. For simultaneous moves, combine the names of both choices, unless
     the game names its pairs."""
-    if not at_once or game.own(View).choice_names is not None:
+    if not at_once or game.own(Agents).choice_names is not None:
         return game.action_name(action)
     pair = enumerate(divmod(action, JOINT))
     return " against ".join(choice_names(game, {}, player, [number])[0] for player, number in pair)

@@ -30,8 +30,8 @@ from luckbase.solver import sentences
 from luckbase.solver.errors import MissingTableError, OptionError, StateError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import (
+    Agents,
     Drawing,
-    View,
     choice_names,
     detailed,
     first_state,
@@ -180,7 +180,7 @@ class Play:
         self.state = np.ascontiguousarray(state)
         self.edges: Expanded = expand(self.game, self.state.reshape(1, -1))
         self._matrix_game: MatrixGameState | None = None
-        seen = self.game.own(View).as_seen_by(self.person, self.state)
+        seen = self.game.own(Agents).as_seen_by(self.person, self.state)
         self.shown: dict[str, Any] = self.game.describe(seen)
 
     @property
@@ -446,7 +446,7 @@ def begin(
     if seat is None:
         seat = _who_decides(game, root) + 1
     if start is not None:
-        root = game.own(View).as_seen_by(seat - 1, root)
+        root = game.own(Agents).as_seen_by(seat - 1, root)
     seats = [
         Seat(f"player {i + 1 + (i + 1 >= seat)} ({name})", decide)
         for i, (name, decide) in enumerate(others)

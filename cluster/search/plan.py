@@ -94,9 +94,8 @@ def goes_in_circles(game: Game, keys: Keys) -> bool:
 def _comes_back(game: Game, key: np.uint64) -> bool:
     visited = last = np.array([key], np.uint64)
     for step in range(STEPS):
-        edges = expand(game, unpack_all(game.strides, last))
-        goes_on = np.repeat(~edges.terminal, np.diff(edges.first))
-        after = np.unique(pack_all(game.strides, edges.children[goes_on]))
+        below = expand(game, unpack_all(game.strides, last)).below
+        after = np.unique(pack_all(game.strides, below))
         if step and key in after:
             return True
         last = np.setdiff1d(after, visited, assume_unique=True)

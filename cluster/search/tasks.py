@@ -59,7 +59,7 @@ def warm_up_stages(game: Game) -> None:
     compile_all(
         *transition, matrix_game_solver(game), runs.number_runs, runs.count_runs, runs.ranks_of,
         runs.keys_in, kernels.enter, kernels.expand_on, kernels.order_states, kernels.renumber,
-        kernels.first_edges, kernels.steps_of, kernels.from_steps, sweep.sweep_on, sweep.join,
+        kernels.steps_of, kernels.from_steps, sweep.sweep_on, sweep.join,
     )  # fmt: skip
 
 
@@ -276,7 +276,8 @@ class Sweep(_StageJob):
         done = sweeping.solve(game.tie_tolerance, stop)
         rows[1:], rows[0] = done.values, 0.0
         error = max([self.error, *(float(table[0, 0]) for table in tables)])
-        rows[0, 0] = min(error + done.error, np.ptp(game.payoff_range))
+        error += float(done.errors.max(initial=0.0))
+        rows[0, 0] = min(error, np.ptp(game.payoff_range))
         solves = done.best != OVER
         kept = slice(None) if solves.all() else np.flatnonzero(solves)
         return PayoffTable(  # not `rows`, which may be overwritten before the file is written

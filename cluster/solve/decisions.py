@@ -33,7 +33,7 @@ from luckbase.cluster.solve.worker import (
     writable,
 )
 from luckbase.cluster.store.format import Written, write_decisions
-from luckbase.solver.game.arrays import Decisions, Floats
+from luckbase.solver.game.arrays import Floats
 from luckbase.solver.game.capabilities import DecisionLayout
 from luckbase.solver.game.game import Game
 
@@ -133,11 +133,10 @@ class SolveChain(full.TierJob):
                 child_payoffs = None if below is None else current
                 current = rooms[(last - i) % 2][: sizes[i]].reshape(dense.shape(tier))
                 best = buffer("best", (dense.rows(tier),), np.int8)
-                decisions = Decisions(best)
                 boundaries = {
                     child: pieces_by_index[~index[child]] for child in layout.boundaries_read(tier)
                 }
-                layout.solve_tier(tier, current, child_payoffs, boundaries, stop, decisions)
+                layout.solve_tier(tier, current, child_payoffs, boundaries, stop, best)
                 if ~i in self.gives:
                     layout.take_boundary(tier, current, pieces_by_index[~i])
                 if i in self.gives:

@@ -46,7 +46,7 @@ from luckbase.cluster.store.manifest import FileEntry, file_error
 from luckbase.cluster.store.parquet import row_groups
 from luckbase.cluster.store.storage import in_threads
 from luckbase.solver.board.model import Board
-from luckbase.solver.game.arrays import Decisions, Floats
+from luckbase.solver.game.arrays import Floats
 from luckbase.solver.game.capabilities import DecisionLayout, FullTable
 from luckbase.solver.game.game import Stopped, load_game
 
@@ -211,20 +211,19 @@ class SolveTier(TierJob):
         }
         boundaries = {tiers[~i]: writable(of) for i, of in inputs.items() if i < 0}
         array = buffer("payoffs", part_shape(layout, tier, self.part)) if out is None else out
-        decisions = None
+        best = None
         if self.names:
             best = buffer("best", (last - first,), np.int8)
             best.fill(-1)
-            decisions = Decisions(best)
         if boundaries:
             self.layout.layout.threads = self.threads
             whole = next(iter(below.values()), None)
-            error = self.layout.solve_tier(tier, array, whole, boundaries, stop, decisions)
+            error = self.layout.solve_tier(tier, array, whole, boundaries, stop, best)
         else:
-            error = layout.solve_tier(tier, array, below.__getitem__, stop, self.part, decisions)
+            error = layout.solve_tier(tier, array, below.__getitem__, stop, self.part, best)
         seconds = time.perf_counter() - started
         yield array if self.keep else None
-        if decisions is None:
+        if best is None:
             yield Receipt(shard=self.shard, solve_seconds=seconds), None
             return
         with self.location.storage() as storage:
@@ -232,7 +231,7 @@ class SolveTier(TierJob):
             def write(file: TierFile) -> Written:
                 if stop():
                     raise Stopped
-                return write_tier(storage, layout, tier, file, array, decisions, error)
+                return write_tier(storage, layout, tier, file, array, best, error)
 
             missing = [file for file in tier_files(layout, tier) if file.name in self.names]
             written = list(in_threads(write, missing, layout.threads))

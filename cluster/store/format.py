@@ -43,7 +43,7 @@ from luckbase.cluster.store.manifest import (
 from luckbase.cluster.store.parquet import Writer
 from luckbase.cluster.store.storage import Storage
 from luckbase.solver.errors import CorruptTableError
-from luckbase.solver.game.arrays import Coded, Decisions, Floats, Runs
+from luckbase.solver.game.arrays import Best, Coded, Floats, Runs
 from luckbase.solver.game.capabilities import DecisionLayout, FullTable, rounding
 from luckbase.solver.game.game import Game, Stopped
 
@@ -119,11 +119,11 @@ def key_range(tier_number: int, rows: int, start: int = 0) -> tuple[int, int]:
 
 def write_tier(
     storage: Storage, layout: FullTable[Any], tier: Any, file: TierFile, payoffs: Floats,
-    decisions: Decisions, error: float,
+    best: Best, error: float,
 ) -> Written:  # fmt: skip
     """Write a file of a tier to a temporary place, and flush it.
 
-    payoffs, decisions: of the file's part, as the kernel left them; payoffs are within `error` of
+    payoffs, best: of the file's part, as the kernel left them; payoffs are within `error` of
         the exact ones.
 
     Raises OSError if the disk does.
@@ -136,7 +136,7 @@ def write_tier(
         span = file.start + start, file.start + stop
         start, stop = span[0] - first, span[1] - first  # of the part
         values = zip(names, layout.payoff_rows(tier, payoffs, start, stop), strict=True)
-        return tier_columns(layout, tier, span, decisions.best[start:stop], dict(values))
+        return tier_columns(layout, tier, span, best[start:stop], dict(values))
 
     others = [name for name in layout.game.columns if name not in constant][:2]
     error += rounding(layout)

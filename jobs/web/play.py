@@ -31,7 +31,7 @@ from luckbase.jobs.web.states import StateView, state_answer
 from luckbase.solver import sentences
 from luckbase.solver.errors import LuckbaseError, MissingTableError, OptionError
 from luckbase.solver.game.arrays import Ints
-from luckbase.solver.game.capabilities import View, agents_of, scene_of, simplify
+from luckbase.solver.game.capabilities import Agents, agents_of, scene_of, simplify
 from luckbase.solver.game.fields import typed
 from luckbase.solver.result import Flat, Number, PythonOnly, Result
 from luckbase.solver.scene import Scene
@@ -109,7 +109,7 @@ def game_view(request: ViewRequest) -> GameView:
     last, lines = shown == len(log), [line for line, _ in log[:shown]]
     state = play.state if last else log[shown - 1][1] if shown else play.root
     hints = play.offers() if asks and last and query.flag("hints") else None
-    seen = play.game.describe(play.game.own(View).as_seen_by(play.person, state))
+    seen = play.game.describe(play.game.own(Agents).as_seen_by(play.person, state))
     bare = simplify(game, state.reshape(1, -1))
     value, priced = table.lookup_or_backup(bare)
     scene = scene_of(play.game, typed(seen))

@@ -55,20 +55,14 @@ def coded(values: NDArray[np.integer[Any]], text: Callable[[int], str]) -> Coded
     return Coded(codes.astype(np.int32), [text(value) for value in distinct.tolist()])
 
 
-@dataclass(frozen=True)
-class Decisions:
-    """The decisions in consecutive rows of a tier, in row order; C-contiguous, modified in place.
+Best = NDArray[np.int8]
+"""The decisions in consecutive rows of a tier (rows,), modified in place: the action taken, as an
+index into the game's `best_names`, even if it is the player's only action. -1 on entry; it stays -1
+if no player acts or both choose at once."""
+NO_BEST = np.empty(0, np.int8)
+"""Passed to kernels in place of decisions that nobody wants."""
 
-    best: int8 (rows,), the action taken, as an index into the game's `best_names`, even if it is
-        the player's only action. -1 on entry; it stays -1 if no player acts or both choose at once.
-    """
 
-    best: NDArray[np.int8]
-
-    def between(self, start: int, stop: int) -> Decisions:
-        return Decisions(self.best[start:stop])
-
-    @staticmethod
-    def blank(rows: int) -> Decisions:
-        """Return empty decisions, as `solve_tier` expects them."""
-        return Decisions(np.full(rows, -1, np.int8))
+def no_decisions(rows: int) -> Best:
+    """Return the decisions of a tier before it is solved."""
+    return np.full(rows, -1, np.int8)

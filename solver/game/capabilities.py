@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from luckbase.solver.board import registry
 from luckbase.solver.errors import GameError, OptionError, StateError
-from luckbase.solver.game.arrays import Coded, Decisions, Floats, Ints, Runs
+from luckbase.solver.game.arrays import Best, Coded, Floats, Ints, Runs
 from luckbase.solver.game.fields import State
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.rules import Capability
@@ -66,7 +66,7 @@ class FullTable(Capability, ABC, Generic[T]):
     payoff_type: type[np.floating[Any]] = np.float32
     """The type in which a table stores payoffs: float32 or float64."""
     best_names: ClassVar[Sequence[str]]
-    """The names of the actions that `Decisions.best` counts from 0, as `action_name` returns them.
+    """The names of the actions that `Best` counts from 0, as `action_name` returns them.
 
     Empty if no player ever decides alone.
     """
@@ -115,12 +115,12 @@ class FullTable(Capability, ABC, Generic[T]):
         fetch: Callable[[T], Any],
         stop: Callable[[], bool],
         part: int = 0,
-        decisions: Decisions | None = None,
+        best: Best | None = None,
     ) -> float:
         """Fill `out` from the child tiers; `fetch(child)` has `shape(child)`.
 
         out: shape `shape(tier)`; if the tier has several parts, only the part's rows.
-        decisions: filled too if given; ties follow the rules' tolerance, and `out` is unaffected.
+        best: filled too if given; ties follow the rules' tolerance, and `out` is unaffected.
 
         Returns a bound on |out - exact|: the rounding of float64 sums, or the gap of a certified
         fixed point. Raises Stopped soon after `stop()` becomes true.
@@ -190,15 +190,14 @@ class FullTable(Capability, ABC, Generic[T]):
 
     def solve_whole(
         self, tier: T, out: Floats, fetch: Callable[[T], Floats], stop: Callable[[], bool],
-        decisions: Decisions | None = None,
+        best: Best | None = None,
     ) -> float:  # fmt: skip
         """Run `solve_tier` on all parts of the tier in turn."""
         parts, error = self.parts(tier), 0.0
         for part, (start, last) in enumerate(parts):
-            rows, part_decisions = out, decisions
-            if len(parts) > 1:
-                rows, part_decisions = out[start:last], decisions and decisions.between(start, last)
-            error = max(error, self.solve_tier(tier, rows, fetch, stop, part, part_decisions))
+            span = slice(start, last) if len(parts) > 1 else slice(None)
+            part_best = None if best is None else best[span]
+            error = max(error, self.solve_tier(tier, out[span], fetch, stop, part, part_best))
         return error
 
     def kernel_planes(self, tier: T) -> Sequence[int]:
@@ -274,7 +273,7 @@ class DecisionLayout(Capability, ABC, Generic[T]):
     @abstractmethod
     def solve_tier(
         self, tier: T, out: Floats, below: Floats | None, boundaries: Mapping[T, Floats],
-        stop: Callable[[], bool], decisions: Decisions | None,
+        stop: Callable[[], bool], best: Best | None,
     ) -> float:  # fmt: skip
         """As `FullTable.solve_tier`, from the payoffs of `below` and the boundaries of
         `boundaries_read`."""
@@ -294,7 +293,7 @@ Fact = tuple[str, str, float]
 
 @dataclass(frozen=True)
 class Agents(Capability):
-    """Players by name.
+    """Players by name, how they see the game, and numbers of their games; all parts are optional.
 
     by_name: an `Agent`, or a `solver.policies.agents.Policy`, which decides for many states at
         once. Every game also has `optimal`, `best-response` and `random`.
@@ -305,9 +304,22 @@ class Agents(Capability):
     from_start: function from agents by name to their exact payoffs from the game's start; None if
         there is no faster way than to follow every state.
     facts: more results of that faster way about these agents.
-    """
 
-    missing: ClassVar[str] = "has no agents of its own"
+    ends, events: the numbers, other than payoffs, that ``luckbase evaluate --games`` counts.
+        ends: by name, a function of terminal states (n, fields): a number or truth value of the
+        game (n,) or of each player (n, players). events: by name, a function of steps of a game:
+        the states (m, fields), the actions (m,), -1 if no player acts, and the next states. It
+        returns which steps are the event, bool (m,).
+
+    plain, detailed: the game in two forms with the same payoffs. Plain states leave out whatever
+        changes no value, as tables do; detailed states contain all that a person sees, for agents.
+    simplify: function from detailed states to plain ones (n, fields); by default their first
+        columns.
+    as_seen_by: if two choose at once: a state (fields,) as a player, from 0, sees it, with
+        themselves first. It is its own inverse.
+    choice_names: the names of the `count` ascending actions of a player at a state in words, in the
+        player's own terms, not the canonical ones; by default as in the rules.
+    """
 
     by_name: Mapping[str, Any] = field(default_factory=dict)
     choices: Callable[[Ints, list[int]], list[int]] = lambda state, actions: actions
@@ -315,25 +327,15 @@ class Agents(Capability):
     seconds: Callable[[Game, str], float] = lambda game, name: 0.0
     from_start: Callable[[Game, Sequence[str]], tuple[float, ...] | None] = lambda game, names: None
     facts: Callable[[Game, Sequence[str]], list[Fact]] = lambda game, names: []
-
-
-@dataclass(frozen=True)
-class Statistics(Capability):
-    """Numbers of a game, other than payoffs, that ``luckbase evaluate --games`` counts.
-
-    ends: by name, a function of terminal states (n, fields): a number or truth value of the game
-        (n,) or of each player (n, players).
-    events: by name, a function of steps of a game: the states (m, fields), the actions (m,), -1 if
-        no player acts, and the next states. It returns which steps are the event, bool (m,); the
-        events of a game are counted.
-    """
-
-    missing: ClassVar[str] = "counts nothing but payoffs"
-
     ends: Mapping[str, Callable[[Ints], NDArray[Any]]] = field(default_factory=dict)
     events: Mapping[str, Callable[[Ints, Ints, Ints], NDArray[np.bool_]]] = field(
         default_factory=dict
     )
+    plain: Callable[[], Game] | None = None
+    detailed: Callable[[], Game] | None = None
+    simplify: Callable[[Ints], Ints] | None = None
+    as_seen_by: Callable[[int, Ints], Ints] = lambda player, state: state
+    choice_names: Callable[[Mapping[str, object], int, int], list[str]] | None = None
 
 
 class Charts(Capability, ABC):
@@ -375,8 +377,6 @@ class Drawing(Capability):
     note: sentences about the names of outcomes.
     backdrop: the shapes below every scene.
     """
-
-    missing: ClassVar[str] = "is drawn plainly"
 
     scene: Callable[[Ints], Scene] | None = None
     outcome_names: Callable[[Ints, int, Ints], list[str | None]] = lambda state, action, children: (
@@ -493,34 +493,6 @@ class Follow(Capability, ABC):
         raise StateError(f"unknown player '{shorten(text, 40)}'; expected {expected}{hint}")
 
 
-@dataclass(frozen=True)
-class View(Capability):
-    """The game as a person at the table sees it; each part may be left out.
-
-    plain, detailed: the game in two forms with the same payoffs. Plain states leave out whatever
-        changes no value, as tables do; detailed states contain all that a person sees, for agents.
-    simplify: function from detailed states to plain ones (n, fields); by default their first
-        columns.
-    as_seen_by: if two choose at once: a state (fields,) as a player, from 0, sees it, with
-        themselves first. It is its own inverse.
-    choice_names: the names of the `count` ascending actions of a player at a state in words, in the
-        player's own terms, not the canonical ones; by default as in the rules.
-    """
-
-    missing: ClassVar[str] = "has one form only"
-
-    plain: Callable[[], Game] | None = None
-    detailed: Callable[[], Game] | None = None
-    simplify: Callable[[Ints], Ints] | None = None
-    as_seen_by: Callable[[int, Ints], Ints] = lambda player, state: state
-    choice_names: Callable[[Mapping[str, object], int, int], list[str]] | None = None
-
-
-def best_array(decisions: Decisions | None) -> NDArray[np.int8]:
-    """Return `Decisions.best` for a kernel; an array of size 0 for None, to keep one signature."""
-    return np.empty(0, np.int8) if decisions is None else decisions.best
-
-
 def most_search_error(game: Game) -> float:
     """Return the largest bound on the error of payoffs that a search may leave; infinite if the
     game does not declare its range of payoffs."""
@@ -547,19 +519,19 @@ def agents_of(game: Game) -> Mapping[str, Any]:
 
 def plain(game: Game) -> Game:
     """Return the form of the game whose states leave out whatever changes no value."""
-    form = game.own(View).plain
+    form = game.own(Agents).plain
     return game if form is None else form()
 
 
 def detailed(game: Game) -> Game:
     """Return the form of the game whose states contain all that a person at the table sees."""
-    form = game.own(View).detailed
+    form = game.own(Agents).detailed
     return game if form is None else form()
 
 
 def simplify(game: Game, states: Ints) -> Ints:
     """Return plain states (n, fields) from states of the detailed game."""
-    plain = game.own(View).simplify
+    plain = game.own(Agents).simplify
     return np.ascontiguousarray(states[:, : game.field_count]) if plain is None else plain(states)
 
 
@@ -567,7 +539,7 @@ def choice_names(
     game: Game, words: Mapping[str, object], player: int, numbers: Sequence[int]
 ) -> list[str]:
     """Return the names of a player's choices, ascending, at a simultaneous state in words."""
-    own, actions = game.own(View).choice_names, game.rules.actions
+    own, actions = game.own(Agents).choice_names, game.rules.actions
     if own is not None:
         return own(words, player, len(numbers))
     named = callable(actions) or numbers[-1] < len(actions)

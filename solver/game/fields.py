@@ -29,8 +29,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass
 from decimal import Decimal
 from difflib import get_close_matches
-from functools import cached_property, lru_cache, partial
-from typing import Any, Protocol
+from functools import cached_property
+from typing import Any
 from unicodedata import normalize
 
 import numpy as np
@@ -173,12 +173,6 @@ class Field:
             return f"{self.name}=1,2"
         return f"{self.name}={','.join([str(max(self.low, 0))] * self.length)}"
 
-    def check_once(self, said: Collection[str]) -> None:
-        """Raise StateError if the field is given both as a list and in columns."""
-        twice = next((name for name in self.columns if name in said and name != self.name), None)
-        if self.name in said and twice:
-            raise StateError(f"{self.name} is said twice, by {twice} too; write one of them")
-
     @property
     def is_text(self) -> bool:
         """Whether people write its value as text, not as numbers that can be compared."""
@@ -316,17 +310,9 @@ def is_gap(said: object) -> bool:
     return said is None or (isinstance(said, float | np.floating) and bool(np.isnan(said)))
 
 
-class Row(Protocol):
-    """A mapping of fields, or a row of a frame such as a pandas Series: values by name."""
-
-    def keys(self) -> Any:
-        """Return the names."""
-
-    def __getitem__(self, name: Any, /) -> Any: ...
-
-
-State = str | Row
-"""A state as a person gives it: fields by name, or text, ``mine=0 yours=87``."""
+State = str | Mapping[str, Any]
+"""A state as a person gives it: fields by name, or text, ``mine=0 yours=87``; a row of a pandas
+frame is read like a mapping."""
 
 
 def is_state(value: object) -> bool:
@@ -462,11 +448,6 @@ class Fields(Sequence[Field]):
         """int64 (2, columns): the least and the greatest value of each number of a state."""
         self.sets = np.array([field.is_set for field in owner], bool)
         """bool (columns,): whether each number of a state is a set."""
-        stops = np.cumsum([8 * field.length for field in fields]).tolist()
-        cached = [lru_cache(1 << 14)(partial(_typed, field)) for field in fields]
-        self.typed = [*zip(cached, [0, *stops[:-1]], stops, strict=True)]
-        """For each field: a cached function from its bytes in a state's numbers to text ("" if
-        blank), because many states share them; and where these bytes begin and end."""
         self._shifts = np.array([field.shift for field in owner])
         self._units = np.array([field.unit for field in owner])
         self._low = np.array([field.low for field in owner])
@@ -497,33 +478,44 @@ class Fields(Sequence[Field]):
         Empty cells count as left out. Raises StateError if it is not a state, has an unknown name,
         or lacks a required field.
         """
-        known = self._known
-        words = said_in(state, known)
-        for name in words:
-            if name not in known:
-                has = f"a state of {self._game} has "
-                meant = nearest(str(name), self.names, has)
-                if not meant.startswith("did you mean"):
-                    meant = self._by_help(str(name)) or meant
-                if name in self._options and not meant.startswith("did you mean"):
-                    meant = f"it is an option: {setting(name, shorten(str(words[name]), 30))}"
-                raise StateError(f"unknown field '{shorten(str(name), 30)}'; {meant}")
+        words = said_in(state, self._known)
         values: list[int] = []
+        for name in words:
+            if name not in self._known:
+                raise self._unknown(str(name), words)
         for field in self:
-            field.check_once(words)
-            if field.name in words:
-                values += field.read(words[field.name])
-                continue
-            missing = [column for column in field.columns if column not in words]
-            if not missing:
-                values += field.read([words[column] for column in field.columns])
-            elif len(missing) < field.length:
-                raise StateError(f"{missing[0]} is missing; write {field.example}")
-            elif field.default is None:
-                raise StateError(f"{field.name} is missing; write {self.example}")
-            else:
-                values += [field.default] * field.length
+            names = self._names_of(field, words)
+            said = words[names[0]] if len(names) == 1 else [words[name] for name in names]
+            values += field.read(said) if names else [field.default or 0] * field.length
         return np.array(values, np.int64)
+
+    def _names_of(self, field: Field, given: Collection[str], column: str = "") -> Sequence[str]:
+        """Return the names by which a field is given: its own, those of its columns, or none.
+
+        column: a word before the name of a missing column of a frame. Raises StateError.
+        """
+        inside = [name for name in field.columns if name in given]
+        if field.name in given:
+            if twice := next((name for name in inside if name != field.name), None):
+                raise StateError(f"{field.name} is said twice, by {twice} too; write one of them")
+            return (field.name,)
+        if len(inside) == field.length or (not inside and field.default is not None):
+            return inside
+        missing = next(name for name in field.columns if name not in given)
+        if column:
+            raise StateError(f"{column} {missing} is missing")
+        if inside:
+            raise StateError(f"{missing} is missing; write {field.example}")
+        raise StateError(f"{field.name} is missing; write {self.example}")
+
+    def _unknown(self, name: str, words: Mapping[str, Any]) -> StateError:
+        """Return an error for an unknown field, with a field or an option that it may mean."""
+        meant = nearest(name, self.names, f"a state of {self._game} has ")
+        if not meant.startswith("did you mean"):
+            meant = self._by_help(name) or meant
+        if name in self._options and not meant.startswith("did you mean"):
+            meant = f"it is an option: {setting(name, shorten(str(words[name]), 30))}"
+        return StateError(f"unknown field '{shorten(name, 30)}'; {meant}")
 
     def _by_help(self, name: str) -> str:
         """Return a clause with the fields whose help has a word, as `nearest`; "" for none."""
@@ -561,21 +553,15 @@ class Fields(Sequence[Field]):
                 f"no column is a field of a state: {', '.join(list(cells)[:6]) or 'none'}; "
                 f"expected {expected}"
             )
-        refuse, parts = Refuse(2), []  # a frame of one row still has a row 1
+        parts = []
         for field in self:
-            field.check_once(cells)
-            missing = [column for column in field.columns if column not in cells]
-            if field.name in cells:
-                parts.append(_cells(field, cells[field.name], refuse))
-            elif not missing:
-                for column in field.columns:
-                    single = Field(column, default=field.default, blank=field.blank)
-                    parts.append(_cells(single, cells[column], refuse))
-            elif len(missing) < field.length or field.default is None:
-                raise StateError(f"column {missing[0]} is missing")
-            else:
+            names = self._names_of(field, cells, "column")
+            if not names:
                 self._check_slips(cells, field)
                 parts.append(np.full((rows, field.length), field.default))
+            for name in names:  # a column of a list is read as a field of its own
+                single = Field(name, default=field.default, blank=field.blank)
+                parts.append(_cells(field if name == field.name else single, cells[name]))
         return np.ascontiguousarray(np.hstack(parts).astype(np.int64))
 
     def _check_slips(self, cells: Iterable[str], field: Field) -> None:
@@ -609,93 +595,36 @@ class Fields(Sequence[Field]):
 
     def describe_all(self, numbers: Ints) -> list[dict[str, Any]]:
         """Return `describe` of each row of numbers (n, columns)."""
-        values, blanks, at = self.values(numbers), False, 0
+        values, at = self.values(numbers), 0
         columns: list[Any] = []
         for field in self:
             part = values[:, at : (at := at + field.length)]
             if field.blank is not None or field.is_text:
-                blanks = True
                 columns.append(map(field.say, part.tolist()))
             else:  # plain numbers
                 single = field.length == 1 and not field.as_list
                 columns.append((part[:, 0] if single else part).tolist())
-        states = [dict(zip(self.names, row, strict=True)) for row in zip(*columns, strict=True)]
-        if not blanks:
-            return states
         return [
-            {name: value for name, value in each.items() if value is not None} for each in states
+            {name: value for name, value in zip(self.names, row, strict=True) if value is not None}
+            for row in zip(*columns, strict=True)
         ]
 
 
-class Described(Mapping[str, Any]):
-    """A state in words, as `Fields.describe` returns it, made on first use.
-
-    numbers: the bytes of its int64 numbers.
-    """
-
-    __slots__ = "_fields", "_made", "_numbers"
-
-    def __init__(self, fields: Fields, numbers: bytes) -> None:
-        self._fields, self._numbers = fields, numbers
-        self._made: dict[str, Any] | None = None
-
-    @property
-    def _words(self) -> dict[str, Any]:
-        if self._made is None:
-            self._made = self._fields.describe(np.frombuffer(self._numbers, np.int64))
-        return self._made
-
-    def __getitem__(self, name: str) -> Any:
-        return self._words[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._words)
-
-    def __len__(self) -> int:
-        return len(self._words)
-
-    def __repr__(self) -> str:
-        return repr(self._words)
-
-    def typed(self) -> list[str]:
-        """Return each field as it can be typed, ``scores=0,500,0``."""
-        numbers = self._numbers
-        return [*filter(None, [typed(numbers[a:b]) for typed, a, b in self._fields.typed])]
-
-
-def _typed(field: Field, numbers: bytes) -> str:
-    unit, low = field.unit, field.shift
-    said: Any = [number * unit + low for number in memoryview(numbers).cast("q")]
-    if field.is_text or field.blank is not None:
-        said = field.say(said)
-    return "" if said is None else f"{field.name}={listed(said)}"
-
-
-def _cells(field: Field, cells: Any, refuse: Refuse) -> Ints:
+def _cells(field: Field, cells: Any) -> Ints:
+    """Return the values (rows, length) of the cells of a field."""
     if isinstance(cells, np.ndarray) and cells.dtype.kind in "iu":
         if field.length == 1 and not field.is_text and cells.dtype != np.uint64:  # may be 2**64 - 1
             return cells.astype(np.int64).reshape(-1, 1)
         cells = cells.tolist()
-    known: dict[Any, list[int]] = {}  # cells repeat
+    texts: dict[str, list[int]] = {}  # they repeat
     rows = []
     for x, said in enumerate(cells):
-        key = _key(said)
-        values = None if key is None else known.get(key)
-        if values is None:
-            try:
-                values = field.read(said)
-            except StateError as error:
-                raise StateError(refuse.row(x) + str(error)) from None
-            if key is not None:
-                known[key] = values
+        try:
+            values = texts.get(said) if type(said) is str else None
+            values = field.read(said) if values is None else values
+        except StateError as error:
+            raise StateError(f"row {x + 1}: {error}") from None
+        if type(said) is str:
+            texts[said] = values
         rows.append(values)
     return np.array(rows, np.int64).reshape(-1, field.length)
-
-
-def _key(said: object) -> object:
-    """Return a key equal only for cells that read the same; None for other types (True == 1)."""
-    if type(said) in (str, int, float):
-        return said
-    if type(said) is list and all(type(member) is int for member in said):
-        return tuple(said)
-    return None

@@ -26,7 +26,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -121,8 +121,6 @@ class Groups(Capability):
     decides: whether `group` itself returns -1 if no player decides; otherwise the transition is
         called first to find out.
     """
-
-    missing: ClassVar[str] = "says no groups of its own; its columns are used"
 
     columns: Sequence[Grouped]
     group: Any

@@ -122,7 +122,7 @@ class Capability:
     missing: why a board without it is refused, after "board NAME: GAME".
     """
 
-    missing: ClassVar[str]
+    missing: ClassVar[str] = ""
 
 
 @dataclass(frozen=True)

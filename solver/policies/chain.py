@@ -29,7 +29,7 @@ from luckbase.solver.search.bellman import (
 from luckbase.solver.search.expand import expand
 from luckbase.solver.search.keys import Keys, Numbering, pack_all, unpack_all
 from luckbase.solver.search.stage_kernels import LEAF, Order, Patterns, Walk, order_states
-from luckbase.solver.search.sweep import Sweep, solve_in_order
+from luckbase.solver.search.sweep import room_for_sweep, solve_in_order
 from luckbase.solver.sentences import option
 
 PIECE = 20_000
@@ -98,10 +98,7 @@ class Chain:
         )  # fmt: skip
         order, loops = ordered(self.first, self.children)
         states = Order(order, self.first, np.arange(n, dtype=np.int32), self.children)
-        out = Sweep(
-            np.zeros((n, 1 + game.players)), np.empty(n, np.int64), np.empty(n),
-            np.empty(n, np.int8), np.zeros(n, np.float32),
-        )  # fmt: skip
+        out = room_for_sweep(n, n, game.players)
         solve_in_order(game, self.keys, patterns, states, loops, out, game.tie_tolerance)
         return SolvedChain(self, out.values[:, 1:], out.best, float(out.errors.max(initial=0.0)))
 
@@ -255,10 +252,3 @@ def ordered(first: Ints, children: NDArray[np.int32]) -> tuple[NDArray[np.int32]
     walk = Walk(*(np.empty(n, np.int32) for _ in range(5)))
     loops = order_states(first, children, order, starts, walk)
     return order, starts[: 2 * loops].reshape(-1, 2).astype(np.int64)
-
-
-def _edges_of(first: Ints, members: NDArray[np.integer]) -> tuple[Ints, Ints]:
-    """Return where the edges of some states (m,) begin (m + 1,), and the edges' numbers (k,)."""
-    counts = first[members + 1] - first[members]
-    begins = np.concatenate([[0], np.cumsum(counts)])
-    return begins, np.repeat(first[members] - begins[:-1], counts) + np.arange(begins[-1])

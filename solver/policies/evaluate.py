@@ -11,7 +11,8 @@ profile's chain (`solver.policies.chain`).
 in the cumulated chances. The random number of step t of play i is a hash of (seed, i, t), so the
 result depends only on `seed` and the number of games. The chain is expanded as plays reach its
 states, and forgotten if it grows too large. mean = sum of the returns / n, standard error =
-sqrt(sample variance / n). The numbers that a game names (`Statistics`) are counted like rewards.
+sqrt(sample variance / n). The numbers that a game names (`Agents.ends` and `events`) are counted
+like rewards.
 
 Sources: Puterman, Markov Decision Processes, 4.2 and 5.1; Steele, Lea, Flood, Fast splittable
 pseudorandom number generators (2014), for the hash.
@@ -29,7 +30,7 @@ from numpy.typing import NDArray
 from luckbase.solver.compiled import njit, tuple_type, types
 from luckbase.solver.errors import StateError
 from luckbase.solver.game.arrays import Floats, Ints
-from luckbase.solver.game.capabilities import Statistics
+from luckbase.solver.game.capabilities import Agents
 from luckbase.solver.game.game import Agent, Game
 from luckbase.solver.policies.agents import (
     BEST_RESPONSE,
@@ -256,21 +257,21 @@ class Count(Result):
 
 
 class _Counters:
-    """The numbers that a game's `Statistics` name. names: of each column, with its player."""
+    """The numbers that a game counts (`Agents`). names: of each column, with its player."""
 
-    def __init__(self, game: Game, statistics: Statistics) -> None:
-        self.statistics, no_states = statistics, np.empty((0, game.field_count), np.int64)
+    def __init__(self, game: Game, agents: Agents) -> None:
+        self.agents, no_states = agents, np.empty((0, game.field_count), np.int64)
         self.names: list[tuple[str, int | None]] = []
-        for name, count in statistics.ends.items():
+        for name, count in agents.ends.items():
             shape = count(no_states).shape
             players = [None] if len(shape) == 1 else range(1, shape[1] + 1)
             self.names += [(name, player) for player in players]
         self.of_ends = len(self.names)
-        self.names += [(name, None) for name in statistics.events]
+        self.names += [(name, None) for name in agents.events]
 
     def at_ends(self, states: Ints) -> Floats:
         """Return the numbers of games that end in states (n, fields): float64 (n, of_ends)."""
-        columns = [count(states) for count in self.statistics.ends.values()]
+        columns = [count(states) for count in self.agents.ends.values()]
         return np.column_stack([np.empty((len(states), 0)), *columns]).astype(np.float64)
 
     def on_steps(self, piece: Chain, below: Ints) -> Floats:
@@ -280,7 +281,7 @@ class _Counters:
         """
         states = piece.states(piece.owners)
         columns = [is_one(states, piece.actions, below)
-                   for is_one in self.statistics.events.values()]  # fmt: skip
+                   for is_one in self.agents.events.values()]  # fmt: skip
         return np.column_stack([np.empty((len(below), 0)), *columns]).astype(np.float64)
 
 
@@ -411,8 +412,8 @@ def simulate(
 
     Raises StateError if a game does not end.
     """
-    statistics = game.own(Statistics) if known is None else Statistics()
-    counters, players, begins = _Counters(game, statistics), game.players, starts_at(root)
+    counted_by = game.own(Agents) if known is None else Agents()
+    counters, players, begins = _Counters(game, counted_by), game.players, starts_at(root)
     home: Keys = pack_all(game.strides, np.ascontiguousarray(begins.states))
     visited = _Expanded(game, deciders, counters, known)
     width = players + len(counters.names)

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from luckbase.solver.compiled import borrowed, inlined, njit, tuple_type, types
+from luckbase.solver.compiled import inlined, njit, tuple_type, types
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.rules import JOINT, SIMULTANEOUS, TERMINAL
@@ -105,15 +105,6 @@ def scratch_of(game: Game, edges: int, tolerance: float) -> Scratch:
     """Return scratch for states of at most `edges` edges, with this tolerance for ties."""
     q, starts = np.empty((edges, game.players)), np.empty(edges, np.int64)
     return Scratch(q, starts, np.empty(game.players), limits_of(game, tolerance))
-
-
-@inlined
-def borrowed_scratch(scratch):
-    """Return scratch of a step whose arrays are `borrowed`."""
-    return Scratch(
-        borrowed(scratch.q), borrowed(scratch.starts), borrowed(scratch.out),
-        borrowed(scratch.limits),
-    )  # fmt: skip
 
 
 @inlined

@@ -146,34 +146,27 @@ def view_of(c, rows, player, policy):
     policy: (n,), to keep only its actions; or empty.
     rows: float64 (any, 1 + players), the payoffs of children outside.
     """
-    if not policy.size:
-        rewards, worths = np.empty(c.weights.size), np.empty(c.weights.size)
-        for e in range(c.weights.size):
-            rewards[e], worths[e] = _ends(c, rows, player, e)
-        return View(
-            c.action_first, c.first, c.weights, c.children, rewards, worths, c.actors
-        )  # fmt: skip
-    n, m = c.actors.size, 0
-    for x in range(n):
-        m += c.first[policy[x] + 1] - c.first[policy[x]]
-    action_first, first = np.empty(n + 1, np.int64), np.empty(n + 1, np.int64)
+    n, k, m, every = c.actors.size, 0, c.weights.size, c.names.size
+    action_first, first = np.empty(n + 1, np.int64), np.empty(every + 1, np.int64)
     weights, children = np.empty(m), np.empty(m, np.int64)
     rewards, worths, m = np.empty(m), np.empty(m), 0
     for x in range(n):
-        action_first[x], first[x] = x, m
-        for e in range(c.first[policy[x]], c.first[policy[x] + 1]):
-            weights[m], children[m] = c.weights[e], c.children[e]
-            rewards[m], worths[m] = _ends(c, rows, player, e)
-            m += 1
-    action_first[n], first[n] = n, m
-    return View(action_first, first, weights, children, rewards, worths, c.actors)
-
-
-@part
-def _ends(c, rows, player, e):
-    """Return the reward of an outcome, and the payoff of its child if that is outside, else 0."""
-    reward = c.rewards[e, player] if c.rewards.shape[0] else 0.0
-    return reward, rows[-1 - c.children[e], 1 + player] if c.children[e] < 0 else 0.0
+        action_first[x] = k
+        for a in range(c.action_first[x], c.action_first[x + 1]):
+            if policy.size and a != policy[x]:
+                continue
+            first[k] = m
+            k += 1
+            for e in range(c.first[a], c.first[a + 1]):
+                y = children[m] = c.children[e]
+                weights[m] = c.weights[e]
+                rewards[m] = c.rewards[e, player] if c.rewards.shape[0] else 0.0
+                worths[m] = rows[-1 - y, 1 + player] if y < 0 else 0.0
+                m += 1
+    action_first[n], first[k] = k, m
+    return View(
+        action_first, first[: k + 1], weights[:m], children[:m], rewards[:m], worths[:m], c.actors
+    )  # fmt: skip
 
 
 @part
@@ -214,6 +207,18 @@ def _action_payoffs(c, rows, values, a, q, g):
         q[g, p] = total
 
 
+@part
+def _best_at(c, rows, values, x, limits, q):
+    """Write the payoffs of the actions at state x to q; return the best one's row and their number.
+
+    If nobody chooses, the best is the first.
+    """
+    start, actions = c.action_first[x], c.action_first[x + 1] - c.action_first[x]
+    for g in range(actions):
+        _action_payoffs(c, rows, values, start + g, q, g)
+    return best_of(q, actions, c.actors[x], limits[TIE]) if actions > 1 else 0, actions
+
+
 @jitable()
 def _range(c, rows, limits):
     """Return the declared range of payoffs, or a range computed from the children outside.
@@ -245,11 +250,8 @@ def _reply(c, rows, limits, values, policy, q):
         moved = 0.0
         for i in range(c.actors.size):
             x = c.actors.size - 1 - i
-            start, actions = c.action_first[x], c.action_first[x + 1] - c.action_first[x]
-            for g in range(actions):
-                _action_payoffs(c, rows, values, start + g, q, g)
-            taken = best_of(q, actions, c.actors[x], limits[TIE]) if actions > 1 else 0
-            policy[x] = start + taken
+            taken, _ = _best_at(c, rows, values, x, limits, q)
+            policy[x] = c.action_first[x] + taken
             for p in range(players):
                 moved = max(moved, abs(q[taken, p] - values[x, p]))
                 values[x, p] = q[taken, p]
@@ -312,20 +314,12 @@ def choose(c, rows, limits, found):
         most = max(most, c.action_first[x + 1] - c.action_first[x])
     q = np.empty((most, found.values.shape[1]))
     for x in range(c.actors.size):
-        start, actions, actor = (
-            c.action_first[x],
-            c.action_first[x + 1] - c.action_first[x],
-            (c.actors[x]),
-        )
-        found.best[x], found.margins[x] = c.names[start], np.nan
-        if actor == JOINTLY:
-            found.best[x] = MIXED
-        elif actions > 1:
-            for g in range(actions):
-                _action_payoffs(c, rows, found.values, start + g, q, g)
-            taken = best_of(q, actions, actor, limits[TIE])
-            found.best[x] = c.names[start + taken]
-            found.margins[x] = margin_of(actions, taken, actor, q)
+        found.best[x], found.margins[x] = MIXED, np.nan
+        if c.actors[x] != JOINTLY:
+            taken, actions = _best_at(c, rows, found.values, x, limits, q)
+            found.best[x] = c.names[c.action_first[x] + taken]
+            if actions > 1:
+                found.margins[x] = margin_of(actions, taken, c.actors[x], q)
 
 
 @njit(SOLVE_COMPONENT_TYPE, error_model="numpy")
@@ -377,12 +371,7 @@ def solve_component(c, rows, limits, found):  # noqa: C901  # one case after the
 def solve_jointly(c: Component, rows: Floats, limits: Floats, found: Found) -> int:
     """Solve a component with states where both choose at once; return SOLVED or a reason."""
     n = len(c.actors)
-    outside = c.children < 0
-    whole = View(
-        c.action_first, c.first, c.weights, c.children,
-        c.rewards[:, 0].copy() if len(c.rewards) else np.zeros(len(c.weights)),
-        np.where(outside, rows[np.where(outside, -1 - c.children, 0), 1], 0.0), c.actors,
-    )  # fmt: skip
+    whole = view_of(c, rows, 0, np.empty(0, np.int64))
     low, high = _sums(c, rows)
     total, spread = low / 2 + high / 2, high - low
     if not spread <= max(limits[EVEN], 4 * c.off):
@@ -467,7 +456,22 @@ def _fixed(c: Component, view: View, player: int, shares: Floats) -> tuple[Float
     return values, errors
 
 
-# --- refusals ----------------------------------------------------------------------------------
+# --- in Python ---------------------------------------------------------------------------------
+
+
+def solve_alone(
+    game: Game, c: Component, rows: Floats, limits: Floats, states: Ints, status: int
+) -> Found:  # fmt: skip
+    """Solve a component, states (n, fields), that compiled code refused with a status.
+
+    Raises StateError if it cannot be solved.
+    """
+    found = found_for(len(states), game.players)
+    solve = solve_jointly if status == AT_ONCE else solve_component
+    status = solve(c, rows, limits, found)
+    if status != SOLVED:
+        raise refusal(game, states, found, status)
+    return found
 
 
 def refusal(game: Game, states: Ints, found: Found, status: int) -> StateError:

@@ -243,30 +243,6 @@ def arrange(g, k):
 
 
 @part
-def in_order(g, k):
-    """Return the component renumbered in the order of `arrange`, for locality in the cache."""
-    n, actions, outcomes = g.actors.size, g.first.size - 1, g.weights.size
-    action_first, first, actors = _ints(n + 1), _ints(actions + 1), _ints(n)
-    weights, children = _floats(outcomes), _ints(outcomes)
-    rewards, worths = _floats(outcomes), _floats(outcomes)
-    b = m = 0
-    for i in range(n):
-        x = k.order[i]
-        action_first[i], actors[i] = b, g.actors[x]
-        for a in range(g.action_first[x], g.action_first[x + 1]):
-            first[b], b = m, b + 1
-            for e in range(g.first[a], g.first[a + 1]):
-                y = g.children[e]
-                children[m] = k.place[y] if y >= 0 else y
-                weights[m], rewards[m], worths[m] = g.weights[e], g.rewards[e], g.worths[e]
-                m += 1
-    action_first[n], first[actions] = b, m
-    for i in range(n):
-        k.order[i] = k.place[i] = i
-    return View(action_first, first, weights, children, rewards, worths, actors)
-
-
-@part
 def _push(heap, count, item):
     while count > 0 and heap[(count - 1) // 2] > item:
         heap[count] = heap[(count - 1) // 2]

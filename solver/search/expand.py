@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from luckbase.solver.compiled import borrowed, inlined, njit, tuple_type, types
+from luckbase.solver.compiled import inlined, njit, tuple_type, types
 from luckbase.solver.errors import GameError, LuckbaseError, StateError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.game import Game, Stopped
@@ -150,19 +150,6 @@ def refuse_beyond(game: Game, states: Ints | Keys, values: Floats) -> None:
 
 
 @inlined
-def borrowed_room(room):
-    """Return room with `borrowed` arrays, for `expand_one` without counting references."""
-    edges = Edges(
-        borrowed(room.edges.children), borrowed(room.edges.weights), borrowed(room.edges.actions),
-        borrowed(room.edges.rewards), borrowed(room.edges.about),
-    )  # fmt: skip
-    return Room(
-        edges, room.checked, borrowed(room.bounds), borrowed(room.span), borrowed(room.kinds),
-        borrowed(room.at),
-    )  # fmt: skip
-
-
-@inlined
 def expand_one(transition, board, state, edges, room):
     """Write a state's edges to `edges`, which is room.edges or a part of it.
 
@@ -270,13 +257,11 @@ def _is_full(n, actions):
 def _expand(transition, board, states, room, x, max_edges, first, kinds, actors):  # noqa: PLR0913  # a kernel: in tuples its arrays count references
     """Expand states (n, fields) from number x on while there is room for `max_edges` edges.
 
-    Edges are written one after another; state x has its edges from first[x] on (n + 1,). If `first`
-    is empty, each state's edges overwrite the last one's. Returns the number of the first state
-    without room, n at the end, or BROKEN with the state in room.at.
+    Edges are written one after another; state x has its edges from first[x] on (n + 1,). Returns
+    the number of the first state without room, n at the end, or BROKEN with the state in room.at.
     """
     children, weights, actions, rewards, about = room.edges
-    kept = first.size > 0
-    edge = first[x] if kept else np.int64(0)
+    edge = first[x]
     while x < states.shape[0] and edge + max_edges <= weights.size:
         stop = edge + max_edges
         part = Edges(
@@ -290,10 +275,8 @@ def _expand(transition, board, states, room, x, max_edges, first, kinds, actors)
             for f in range(states.shape[1]):  # a row assignment would compile errors
                 children[edge, f] = states[x, f]
             weights[edge], actions[edge], count = 1.0, -1, 1
-        x += 1
-        if kept:
-            edge += count
-            first[x] = edge
+        x, edge = x + 1, edge + count
+        first[x] = edge
     return x
 
 
@@ -322,6 +305,12 @@ class Expanded:
         """(n,) whether each state is terminal."""
         return np.equal(self.kinds, TERMINAL)
 
+    @property
+    def below(self) -> Ints:
+        """int64 (k, fields): the children of the states that are not terminal, in order."""
+        goes_on = np.repeat(~self.terminal, np.diff(self.first))
+        return np.ascontiguousarray(self.children[goes_on])
+
 
 def expand(game: Game, states: Ints) -> Expanded:
     """Return all edges of canonical states (n, fields).
@@ -331,8 +320,14 @@ def expand(game: Game, states: Ints) -> Expanded:
     n, most, first = len(states), game.max_edges, np.zeros(len(states) + 1, np.int64)
     room = room_of(game, min(n * most, most + EXPECTED_EDGES * n))
     kinds, actors, x = np.empty(n, np.int64), np.empty(n, np.int64), 0
+    states = np.ascontiguousarray(states)
     while True:
-        x = _expanded(game, states, room, x, (first, kinds, actors))
+        with expanding(game, room):
+            x = _expand(
+                game.transition, game.numbers, states, room, x, most, first, kinds, actors
+            )  # fmt: skip
+        if x < 0:
+            raise refused(game, room)
         edges, m = room.edges, int(first[x])
         if x == n:
             return Expanded(
@@ -347,22 +342,9 @@ def expand(game: Game, states: Ints) -> Expanded:
 
 
 def who_acts(game: Game, states: Ints) -> tuple[Ints, Ints]:
-    """Return `Expanded.kinds` and `actors` of canonical states without keeping edges."""
-    kinds, actors = np.empty(len(states), np.int64), np.empty(len(states), np.int64)
-    _expanded(game, states, room_of(game), 0, (np.empty(0, np.int64), kinds, actors))
-    return kinds, actors
-
-
-def _expanded(game: Game, states: Ints, room: Room, x: int, out: tuple[Ints, Ints, Ints]) -> int:
-    """Run `_expand`; return where it stopped. out: its first, kinds and actors."""
-    contiguous = np.ascontiguousarray(states)
-    with expanding(game, room):
-        x = _expand(
-            game.transition, game.numbers, contiguous, room, x, game.max_edges, *out
-        )  # fmt: skip
-    if x < 0:
-        raise refused(game, room)
-    return int(x)
+    """Return `Expanded.kinds` and `actors` of canonical states."""
+    edges = expand(game, states)
+    return edges.kinds, edges.actors
 
 
 @njit(_i(TRANSITION, NUMBERS_TYPE, ROOM_TYPE, GROUP, NUMBERS_TYPE, _b, _i2, _i2, _i2, _u1))

@@ -9,58 +9,17 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from luckbase.solver.compiled import njit, types
 from luckbase.solver.errors import SearchLimitError
 from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.game import Game
-from luckbase.solver.game.rules import NUMBERS_TYPE, TERMINAL, TRANSITION
-from luckbase.solver.search import expand as expansion
-from luckbase.solver.search import keys as hashing
-from luckbase.solver.search.keys import Keys, unpack_all
+from luckbase.solver.search.expand import expand, keys_of_roots
+from luckbase.solver.search.keys import Keys, Numbering, pack_all, unpack_all
 from luckbase.solver.sentences import many, option
 
 INNER, OVER, KNOWN = 0, 1, 2  # kinds of a state: to expand, terminal, known (not expanded)
-PIECE = 1 << 16  # states passed to `known` at once
+PIECE_EDGES = 1 << 20
+"""The most edges that are expanded at once."""
 KnownStates = Callable[[Ints], NDArray[np.bool_]]  # states (n, fields) -> which of them are known
-_i, _span = types.int64, types.UniTuple(types.int64, 3)
-_TYPES = TRANSITION, NUMBERS_TYPE, expansion.ROOM_TYPE, _i[:, ::1], _span, hashing.n1, hashing.u2
-
-
-@njit(types.UniTuple(_i, 2)(*_TYPES, types.uint8[::1]))
-def _expand_level(transition, board, room, strides, span, slots, keys, kinds):
-    """Expand a level on, and enter the children.
-
-    span: (i, stop, states met); states i .. stop - 1 are still to be expanded.
-    kinds: of the states of the level, which ends at `stop`.
-
-    Returns (next to expand, states met). It stops early if there may be no room for one more
-    state's children. If edges break the rules, the first is BROKEN and the state is in room.at.
-    """
-    edges = room.edges
-    below, rewards, about = edges.children, edges.rewards, edges.about
-    max_edges, mask = below.shape[0], slots.size - 1
-    state = np.empty(strides.shape[1], np.int64)
-    i, stop, count = span
-    first = stop - kinds.size
-    while i < stop and count + max_edges <= keys.shape[0]:
-        if kinds[i - first] == INNER:
-            hashing.unpack(strides, keys[i, 0], state)
-            n = expansion.expand_one(transition, board, state, edges, room)
-            if n < 0:
-                return expansion.BROKEN, count
-            if about[0] == TERMINAL:
-                kinds[i - first] = OVER
-                rewards[0] = 0.0
-            for k in range(n):
-                key = hashing.pack_row(strides, below, k)
-                hashed = hashing.hash_of(key)
-                slot = hashing.find_from(slots, keys, key, hashed, hashed & mask)
-                if slots[slot] < 0:
-                    slots[slot] = hashed & ~(mask >> 1) | count
-                    keys[count, 0] = key
-                    count += 1
-        i += 1
-    return i, count
 
 
 class Explorer:
@@ -74,8 +33,8 @@ class Explorer:
         self, game: Game, roots: Ints, known: KnownStates | None = None, max_states: int = 1 << 30
     ) -> None:
         self.game, self.known, self.max_states = game, known, max_states
-        self._numbering, self._room = hashing.Numbering(), expansion.room_of(game)
-        self._numbering.enter(expansion.keys_of_roots(game, roots))
+        self._numbering = Numbering()
+        self._numbering.enter(keys_of_roots(game, roots))
         self.first, self._kinds = [0, self._numbering.count], list[NDArray[np.uint8]]()
 
     @property
@@ -95,20 +54,14 @@ class Explorer:
         rules.
         """
         game, numbering, (start, stop) = self.game, self._numbering, self.first[-2:]
-        kinds = np.zeros(stop - start, np.uint8)
-        for at in range(start, stop, PIECE):
-            if self.known is not None:
-                keys = np.ascontiguousarray(numbering.rows[at : min(stop, at + PIECE), 0])
-                kinds[at - start :][: len(keys)][self.known(unpack_all(game.strides, keys))] = KNOWN
-        while start < stop:
-            numbering.reserve(numbering.count + game.max_edges)
-            with expansion.expanding(game, self._room):
-                start, numbering.count = _expand_level(
-                    game.transition, game.numbers, self._room, game.strides,
-                    (start, stop, numbering.count), numbering.slots, numbering.rows, kinds,
-                )  # fmt: skip
-            if start < 0:
-                raise expansion.refused(game, self._room)
+        kinds, piece = np.zeros(stop - start, np.uint8), max(1, PIECE_EDGES // game.max_edges)
+        for at in range(start, stop, piece):
+            states = unpack_all(game.strides, numbering.rows[at : min(stop, at + piece), 0].copy())
+            known = np.zeros(len(states), bool) if self.known is None else self.known(states)
+            edges, inner = expand(game, states[~known]), np.flatnonzero(~known) + at - start
+            kinds[at - start :][: len(states)][known] = KNOWN
+            kinds[inner[edges.terminal]] = OVER
+            numbering.enter(pack_all(game.strides, edges.below))
             if numbering.count > self.max_states:
                 raise SearchLimitError(
                     f"the search has found {many(numbering.count, 'state')} in "

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +14,7 @@ from luckbase.solver.game.game import Stopped
 from luckbase.solver.search import keys as hashing
 from luckbase.solver.search import stage_kernels as kernels
 from luckbase.solver.search.expand import expand, expanding, refused, room_of
-from luckbase.solver.search.keys import NO_KEYS, Keys, unpack_all
+from luckbase.solver.search.keys import NO_KEYS, Keys, grown, unpack_all
 from luckbase.solver.search.runs import RUN, Nodes, Runs, count_runs, number_runs, ranks_of
 from luckbase.solver.search.stage_kernels import Order, Patterns, Records, Walk
 from luckbase.solver.search.stages import (
@@ -34,18 +33,6 @@ CACHED = 400_000
 """The most states of a box, roughly: with more, tables leave the processor's cache."""
 PARTS, SAMPLE = 8, 1 << 13
 """Boxes into which a box with too many states is cut, and states sampled for the cut."""
-
-
-def find_stage(
-    stages: Stages, level: int, requested: Sequence[Keys], *,
-    stop: Callable[[], bool] = lambda: False,
-) -> Stage:  # fmt: skip
-    """Return the stage of a level at and below requested keys, lists of them (`BoxSearch`)."""
-    runs = [stages.runs_of(keys) for keys in requested]
-    search = BoxSearch(stages, level, runs)
-    search.run(stop)
-    search.number()
-    return search.stage()
 
 
 class BoxSearch:
@@ -176,27 +163,27 @@ class BoxSearch:
             nodes.runs[:count] = self.nodes.runs[:count]
             hashing.rehash(nodes.slots, nodes.runs, count)
             self.nodes = nodes._replace(own=self.nodes.own)
-        if own + states > len(self.nodes.own):
-            self.nodes = self.nodes._replace(own=_longer(self.nodes.own, own + states))
+        self.nodes = self.nodes._replace(own=grown(self.nodes.own, own + states))
 
     def _grow(self) -> None:
-        at, max_edges = self.at, self.game.max_edges
+        max_edges, (states, edges, kinds, kept) = self.game.max_edges, self.at[3:7].tolist()
         self._grow_nodes(max_edges, max_edges)
-        if at[kernels.STATES] == len(self.records.patterns):
-            rows = _longer(self.records.numbers), _longer(self.records.patterns)
-            self.records = Records(*rows, self.records.children)
-        while at[kernels.EDGES] + max_edges > len(self.records.children):
-            self.records = self.records._replace(children=_longer(self.records.children))
-        kinds, kept = int(at[kernels.PATTERNS]), int(at[kernels.PATTERN_EDGES])
-        while kinds + 1 >= len(self.patterns.actors) or (
-            kept + max_edges > len(self.patterns.weights)
-        ):
-            patterns = self.patterns
-            bigger = self._patterns(2 * len(patterns.actors), 2 * len(patterns.weights))
-            for before, after in zip(patterns[1:], bigger[1:], strict=True):
-                after[: len(before)] = before
-            kernels.enter_patterns(bigger.slots, bigger.hashes[:kinds])
-            self.patterns = bigger
+        numbers, pattern_of, children = self.records
+        self.records = Records(
+            grown(numbers, states + 1), grown(pattern_of, states + 1),
+            grown(children, edges + max_edges),
+        )  # fmt: skip
+        old, slots = self.patterns, self.patterns.slots
+        hashes, weights = grown(old.hashes, kinds + 2), grown(old.weights, kept + max_edges)
+        room, kept = len(hashes), len(weights)
+        if room > len(old.hashes):
+            slots = np.full(4 * room, -1, np.int32)
+            kernels.enter_patterns(slots, hashes[:kinds])
+        self.patterns = Patterns(
+            slots, hashes, grown(old.first, room + 1), grown(old.actors, room), weights,
+            grown(old.actions, kept), grown(old.rewards, kept) if self.game.pays else old.rewards,
+            grown(old.payoffs, room, 0.0),
+        )  # fmt: skip
 
     @property
     def count(self) -> int:
@@ -275,10 +262,3 @@ class BoxSearch:
 
 def _power(length: int) -> int:
     return 1 << max(0, length - 1).bit_length()
-
-
-def _longer(array: NDArray[Any], length: int = 0) -> NDArray[Any]:
-    """Return the array (n,) with room for twice as many elements, and at least for `length`."""
-    bigger = np.empty(max(length, 2 * len(array)), array.dtype)
-    bigger[: len(array)] = array
-    return bigger

@@ -62,7 +62,6 @@ from luckbase.solver.search.bellman import (
     UNEVEN,
     Lotteries,
     back_up,
-    borrowed_scratch,
     matrix_game_solver,
     refuse_uneven,
     rounded_up,
@@ -82,7 +81,6 @@ from luckbase.solver.search.cycles import (
 )
 from luckbase.solver.search.elimination import SOLVED, part
 from luckbase.solver.search.expand import (
-    borrowed_room,
     expand,
     expand_one,
     expanding,
@@ -328,7 +326,7 @@ def search(  # noqa: C901, PLR0913, PLR0915  # one piece, for speed: module docs
     the payoffs of the last frame's state, in scratch.out, are out of range. SUMS: both choose at
     once in the last frame's state, and the payoffs do not have a constant sum.
     """
-    board, room = task.board, borrowed_room(task.room)
+    board, room = task.board, borrowed(task.room)
     strides, turn = borrowed(task.strides), borrowed(task.turn)
     limits = room.span
     below, chances, names, paid, about = room.edges
@@ -349,7 +347,7 @@ def search(  # noqa: C901, PLR0913, PLR0915  # one piece, for speed: module docs
     place, number = np.empty(max_edges, np.int64), np.empty(max_edges, np.int64)
     hashed, number_bits = np.empty(max_edges, np.int64), mask >> 1
     lotteries = Lotteries(children, weights, actions, rewards)
-    scratch = borrowed_scratch(task.scratch)
+    scratch = borrowed(task.scratch)
     out = scratch.out
     code = FINISHED
     while True:

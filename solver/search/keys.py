@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 Keys = NDArray[np.uint64]
 NO_KEYS = np.empty(0, np.uint64)
-_i, _u, _b = types.int64, types.uint64, types.boolean
+_i, _u = types.int64, types.uint64
 _i1, _i2, n1, u1, u2 = _i[::1], _i[:, ::1], types.int32[::1], _u[::1], _u[:, ::1]
 
 
@@ -114,24 +114,11 @@ def pack_all(strides, states):
     return keys
 
 
-_READ = types.Array(_i, 2, "C", readonly=True)  # as pyarrow's arrays are
-
-
-@njit(_b[::1](_i2, _READ))
-def _fits(strides, states):
-    inside = np.empty(states.shape[0], np.bool_)
-    for i in range(inside.size):
-        inside[i] = True
-        for k in range(strides.shape[1]):
-            room, number = strides[1, k], states[i, k]
-            has_room = number < -room if room < 0 else number >> min(room, 63) == 0
-            inside[i] &= number >= 0 and has_room
-    return inside
-
-
 def fits(strides: Ints, states: Ints) -> NDArray[np.bool_]:
     """Return whether every number of each state (n, fields) has room: (n,)."""
-    inside: NDArray[np.bool_] = _fits(strides, np.ascontiguousarray(states, np.int64))
+    room = strides[1]
+    most = np.where(room < 0, -room - 1, (1 << np.clip(room, 0, 63)) - 1)
+    inside: NDArray[np.bool_] = ((states >= 0) & (states <= most)).all(axis=1)
     return inside
 
 

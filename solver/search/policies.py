@@ -23,8 +23,7 @@ Player 0 maximises and player 1 minimises the payoff to player 0. A component ta
 
 If the factors of a component would fill up (`LARGEST` and `MOST_WORK`), it is swept instead:
 Gauss-Seidel sweeps in the order of elimination, with extrapolation and the same certificate, its
-steps also found by sweeps. Components of more than `LARGE` states are first renumbered in that
-order.
+steps also found by sweeps.
 
 Sources: Howard, Dynamic Programming and Markov Processes (1960); Hoffman and Karp, On
 nonterminating stochastic games (1966); Bertsekas and Tsitsiklis, An analysis of stochastic shortest
@@ -52,7 +51,6 @@ from luckbase.solver.search.elimination import (
     factors_for,
     fill,
     gain,
-    in_order,
     part,
     quick_gain,
     work_for,
@@ -158,16 +156,12 @@ def _sweep(g, k):
 
 
 @part
-def _most(values):
-    most = values[0]
-    for i in range(1, values.size):
-        most = max(most, values[i])
-    return most
-
-
-@part
-def _scale(g, k):
-    return max(_outcome_scale(g), _value_scale(k))
+def _largest(values):
+    """Return the largest absolute value."""
+    largest = 0.0
+    for i in range(values.size):
+        largest = max(largest, abs(values[i]))
+    return largest
 
 
 @part
@@ -175,14 +169,6 @@ def _outcome_scale(g):
     scale = 0.0
     for e in range(g.weights.size):
         scale = max(scale, abs(g.rewards[e]) + abs(g.worths[e]))
-    return scale
-
-
-@part
-def _value_scale(k):
-    scale = 0.0
-    for x in range(k.hi.size):
-        scale = max(scale, abs(k.hi[x]))
     return scale
 
 
@@ -203,7 +189,7 @@ def _sweep_on(g, k):
         _, moved = _sweep(g, k)
         quiet = quiet + 1 if moved >= least else 0
         least = min(least, moved)
-        still = U * max(outcome_scale, _value_scale(k))
+        still = U * max(outcome_scale, _largest(k.hi))
         if moved <= 4 * still or (quiet > 4 * LEAP and moved <= 64 * still):
             return SOLVED
         if leaps and moved < 0.99 * last:
@@ -447,9 +433,9 @@ def _iterate(g, k, f):  # noqa: C901  # one loop, with the ways to go back
         if fine:
             fill(k.b, 1.0)
             back_substitute(g, k, f)
-            tolerance = 4 * residual * _most(k.b)
+            tolerance = 4 * residual * _largest(k.b)
         else:
-            tolerance = 32 * U * _scale(g, k)
+            tolerance = 32 * U * max(_outcome_scale(g), _largest(k.hi))
         copy(k.chosen, k.before)
         who = 1 if _improve(g, k, 1, fine, tolerance) else -1
         if who < 0 and _improve(g, k, 0, fine, tolerance):
@@ -511,25 +497,19 @@ def solve_view(g, chance_error, values, errors, cycle):
         is refused.
     """
     n = g.actors.size
-    k, number, own_first = work_for(n), np.arange(n), g.action_first
-    actions = g.first.size - 1
+    k, actions = work_for(n), g.first.size - 1
     gains, margins, allowed = np.empty(actions), np.empty(actions), np.empty(actions, np.bool_)
     arrange(g, k)
-    if n > LARGE:
-        copy(k.place, number)
-        g = in_order(g, k)
     got = _eliminate(g, k, chance_error, gains, margins, allowed)
     if got == ROOM:
         got = _sweep_on(g, k)
         if got == SOLVED:
             got = certify(g, k, factors_for(0), chance_error, gains, margins, allowed, True)
     for x in range(n):
-        i = number[x]
-        low = k.lo[i]
-        values[x] = k.hi[i]
+        low = k.lo[x]
+        values[x] = k.hi[x]
         # The value is between hi + lo - below and hi + lo + above; all roundings go upwards.
-        off = max(k.below[i] - low, k.above[i] + low) + 2 * U * abs(low)
+        off = max(k.below[x] - low, k.above[x] + low) + 2 * U * abs(low)
         errors[x] = off * (1 + 4 * U) + 5e-324
-        action = k.chosen[i] if got == SOLVED else k.slow[i] if k.seen[i] else -1
-        cycle[x] = action if action < 0 else own_first[x] + action - g.action_first[i]
+        cycle[x] = k.chosen[x] if got == SOLVED else k.slow[x] if k.seen[x] else -1
     return got

@@ -16,13 +16,12 @@ from luckbase.solver.game.rules import (
     TRANSITION,
 )
 from luckbase.solver.search.bellman import JOINTLY
-from luckbase.solver.search.expand import ROOM_TYPE, borrowed_room, expand_one
+from luckbase.solver.search.expand import ROOM_TYPE, expand_one
 from luckbase.solver.search.keys import hash_of, may_be, pack_row, rises, unpack, word_of
 from luckbase.solver.search.runs import (
     NODES_TYPE,
     RUN,
     RUNS_TYPE,
-    Nodes,
     lowest_bit,
     rank_of,
     run_at,
@@ -260,22 +259,11 @@ def expand_on(  # noqa: C901, PLR0913, PLR0915  # one piece, for speed, as `game
     usually leads to the same run as edge k of the one before, so the run need not be looked up
     again. Each turn expands at least one state, so none is left after the last turn.
     """
-    strides, room = borrowed(strides), borrowed_room(room)
-    place = Place(
-        place.run, place.run_low, place.run_bits, borrowed(place.table), borrowed(place.inside),
-        place.shift, place.width, place.level, place.guards, place.low, place.high, place.strict,
-        place.cut,
-    )  # fmt: skip
+    strides, room, place = borrowed(strides), borrowed(room), borrowed(place)
+    nodes, patterns = borrowed(nodes), borrowed(patterns)
     below, chances, chosen, paid, about = room.edges
-    nodes = Nodes(borrowed(nodes.slots), borrowed(nodes.runs), borrowed(nodes.own))
-    slots, runs, own, run_bits = nodes.slots, nodes.runs, nodes.own, place.run_bits
-    pattern_of, children = borrowed(records.patterns), borrowed(records.children)
-    numbers = borrowed(records.numbers)
-    patterns = Patterns(
-        borrowed(patterns.slots), borrowed(patterns.hashes), borrowed(patterns.first),
-        borrowed(patterns.actors), borrowed(patterns.weights), borrowed(patterns.actions),
-        borrowed(patterns.rewards), borrowed(patterns.payoffs),
-    )  # fmt: skip
+    slots, runs, own = nodes
+    numbers, pattern_of, children = borrowed(records)
     heads, hashes, first, actors, weights, names, rewards, payoffs = patterns
     shared_bits = weights.view(np.uint64), rewards.view(np.uint64), payoffs.view(np.uint64)
     weight_bits, reward_bits = chances.view(np.uint64), paid.view(np.uint64)
@@ -283,7 +271,7 @@ def expand_on(  # noqa: C901, PLR0913, PLR0915  # one piece, for speed, as `game
     count, own_count, states, edges = at[RUNS], at[OWN], at[STATES], at[EDGES]
     kinds, kept, upcoming = at[PATTERNS], at[PATTERN_EDGES], at[NEXT]
     max_edges, mask, players = below.shape[0], slots.size - 1, paid.shape[1]
-    number_bits = mask >> 1
+    number_bits, run_bits = mask >> 1, place.run_bits
     pays, kind_mask = rewards.shape[0] > 0, heads.size - 1
     state = np.empty(strides.shape[1], np.int64)
     child_keys, recent = np.empty(max_edges, np.uint64), np.full(64, -1, np.int64)
@@ -405,16 +393,6 @@ def enter_patterns(slots, hashes):
         while slots[slot] >= 0:
             slot = (slot + 1) & mask
         slots[slot] = p
-
-
-@njit(types.void(_i1, _n1, _i1))
-def first_edges(sizes, patterns, first):
-    """Write where the edges of each state begin, first int64 (n + 1,), from the patterns' sizes."""
-    k = 0
-    for x in range(patterns.size):
-        first[x] = k
-        k += sizes[patterns[x]]
-    first[patterns.size] = k
 
 
 class Walk(NamedTuple):

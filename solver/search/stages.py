@@ -233,8 +233,8 @@ def first_edges(of_patterns: Ints, pattern_of: NDArray[np.int32]) -> Ints:
 
     of_patterns: the same for patterns (patterns + 1,).
     """
-    first = np.empty(len(pattern_of) + 1, np.int64)
-    kernels.first_edges(np.diff(of_patterns), pattern_of, first)
+    first = np.zeros(len(pattern_of) + 1, np.int64)
+    np.cumsum(np.diff(of_patterns)[pattern_of], out=first[1:])
     return first
 
 
@@ -247,9 +247,7 @@ def sample_below(stages: Stages, stage: int, keys: Keys) -> Keys:
     game, sample, front = stages.game, [keys], keys
     for _ in range(STEPS):
         front = np.ascontiguousarray(front[:: max(1, len(front) // SAMPLED)])
-        edges = expand(game, unpack_all(game.strides, front))
-        goes_on = np.repeat(~edges.terminal, np.diff(edges.first))
-        children = pack_all(game.strides, edges.children)[goes_on]
+        children = pack_all(game.strides, expand(game, unpack_all(game.strides, front)).below)
         front = np.unique(children[stages.of(children) == np.uint64(stage)])
         sample.append(front)
         if not len(front):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -20,7 +19,6 @@ from luckbase.solver.search.bellman import (
     UNEVEN,
     Lotteries,
     back_up,
-    borrowed_scratch,
     errors_type,
     matrix_game_solver,
     refuse_uneven,
@@ -28,7 +26,6 @@ from luckbase.solver.search.bellman import (
     scratch_of,
 )
 from luckbase.solver.search.cycles import (
-    AT_ONCE,
     COMPONENT,
     SOLVE_COMPONENT,
     Component,
@@ -74,6 +71,14 @@ class Sweep(NamedTuple):
 
 
 SWEEP_TYPE = tuple_type(Sweep, _f2, _i1, _f1, types.int8[::1], errors_type)
+
+
+def room_for_sweep(states: int, numbers: int, players: int) -> Sweep:
+    """Return arrays for the results of states, the first of some numbers; errors are 0."""
+    return Sweep(
+        np.zeros((numbers, 1 + players)), np.empty(states, np.int64), np.empty(states),
+        np.empty(states, np.int8), np.zeros(numbers, np.float32),
+    )  # fmt: skip
 
 
 @njit(COMPONENT(PATTERNS_TYPE, ORDER_TYPE, SWEEP_TYPE, _n1))
@@ -152,18 +157,11 @@ def sweep_on(  # noqa: PLR0913  # arrays; one piece, for speed
     loops: int64 (k, 2), the place and the size of each component.
     local: int32 (edges of patterns, at least 1), scratch.
     """
-    values, best, margins = borrowed(out.values), borrowed(out.best), borrowed(out.margins)
-    actors, errors, children = borrowed(out.actors), borrowed(out.errors), borrowed(states.children)
-    order, begin = borrowed(states.order), borrowed(states.first)
-    pattern_of, child_rows = borrowed(states.patterns), borrowed(local)
-    first_edge, acting = borrowed(patterns.first), borrowed(patterns.actors)
-    given = borrowed(patterns.payoffs)
-    lotteries = Lotteries(
-        child_rows, borrowed(patterns.weights), borrowed(patterns.actions),
-        borrowed(patterns.rewards),
-    )  # fmt: skip
-    step = borrowed_scratch(scratch)
-    payoffs = step.out
+    values, best, margins, actors, errors = borrowed(out)
+    order, begin, pattern_of, children = borrowed(states)
+    _, _, first_edge, acting, weights, actions, rewards, given = borrowed(patterns)
+    child_rows, step = borrowed(local), borrowed(scratch)
+    lotteries, payoffs = Lotteries(child_rows, weights, actions, rewards), step.out
     players, end, s = values.shape[1] - 1, order.size, at[PLACE]
     stop, loop = min(end, s + budget), at[LOOP]
     at[STATUS] = SOLVED
@@ -236,12 +234,10 @@ def solve_in_order(
             size = loops[at[LOOP], 1]
             members = ascending(states.order[at[PLACE] : at[PLACE] + size])
             component = gather(patterns, states, out, members)
-            found = found_for(len(members), game.players)
-            solve = cycles.solve_jointly if status == AT_ONCE else solve_component
-            status = solve(component, out.values, scratch.limits, found)
-            if status != SOLVED:
-                member_states = unpack_all(game.strides, keys[members])
-                raise cycles.refusal(game, member_states, found, status)
+            found = cycles.solve_alone(
+                game, component, out.values, scratch.limits,
+                unpack_all(game.strides, keys[members]), status,
+            )  # fmt: skip
             write_found(
                 component, found, members, out.values, out.best, out.margins, out.actors, out.errors
             )  # fmt: skip
@@ -273,22 +269,6 @@ def join(requested, rows, numbers, out):
     return copied
 
 
-@dataclass(frozen=True)
-class SolvedStage:
-    """The n states of a stage, solved, by key.
-
-    values: float64 (n, 1 + players), the first column the keys.
-    best, margins, actors: (n,), as in `Graph`.
-    error: a bound on the errors of the payoffs, in addition to the errors of other stages.
-    """
-
-    values: Floats
-    best: Ints
-    margins: Floats
-    actors: NDArray[np.int8]
-    error: float
-
-
 class Sweeping:
     """A stage that is being solved: `fill` in the payoffs that it requests, then `solve`."""
 
@@ -297,12 +277,8 @@ class Sweeping:
         self.requested = [runs.all_keys() for _, runs, _ in stage.requests]
         """The keys of each of its requests."""
         n = len(stage.keys)
-        self._values = np.empty((n + stage.outside, 1 + game.players))
-        self._values[:n, 0] = stage.keys.view(np.float64)
-        self._out = Sweep(
-            self._values, np.empty(n, np.int64), np.empty(n), np.empty(n, np.int8),
-            np.zeros(len(self._values), np.float32),
-        )  # fmt: skip
+        self._out = room_for_sweep(n, n + stage.outside, game.players)
+        self._out.values[:n, 0] = stage.keys.view(np.float64)
 
     def fill(self, request: int, rows: Floats, subset: NDArray[np.bool_] | None = None) -> int:
         """Copy the payoffs for a request, or for a subset (k,) of its keys; return how many exist.
@@ -312,16 +288,16 @@ class Sweeping:
         keys, (_, _, numbers) = self.requested[request], self.stage.requests[request]
         if subset is not None:
             keys, numbers = keys[subset], numbers[subset]
-        copied: int = join(keys, rows, numbers, self._values)
+        copied: int = join(keys, rows, numbers, self._out.values)
         return copied
 
-    def solve(self, tolerance: float, stop: Callable[[], bool] = lambda: False) -> SolvedStage:
-        """Solve the states. Raises the errors of `solve_in_order`."""
-        game, stage, n = self.game, self.stage, len(self.stage.keys)
+    def solve(self, tolerance: float, stop: Callable[[], bool] = lambda: False) -> Sweep:
+        """Solve and return the n states, by key. Raises the errors of `solve_in_order`.
+
+        Their error bounds leave out the errors of other stages.
+        """
+        game, stage, out, n = self.game, self.stage, self._out, len(self.stage.keys)
         solve_in_order(
-            game, stage.keys, stage.patterns, stage.states, stage.loops, self._out, tolerance, stop
+            game, stage.keys, stage.patterns, stage.states, stage.loops, out, tolerance, stop
         )  # fmt: skip
-        rows = self._values[:n]
-        out = self._out
-        error = float(out.errors.max(initial=0.0))
-        return SolvedStage(rows, out.best, out.margins, out.actors, error)
+        return out._replace(values=out.values[:n], errors=out.errors[:n])

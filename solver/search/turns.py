@@ -30,11 +30,10 @@ from luckbase.solver.search.bellman import (
     SCRATCH_TYPE,
     Lotteries,
     back_up,
-    borrowed_scratch,
     errors_type,
     rounded_up,
 )
-from luckbase.solver.search.expand import borrowed_room, expand, expand_one
+from luckbase.solver.search.expand import expand, expand_one
 from luckbase.solver.search.explore import KNOWN as BETWEEN
 from luckbase.solver.search.explore import explore
 from luckbase.solver.search.keys import (
@@ -159,7 +158,7 @@ def _back_up_all(
     values, errors: of the states that the edges lead to; may be `out` and `out_errors`.
     Returns the best action and the margin of the last state.
     """
-    first, actors, scratch = borrowed(turn.first), borrowed(turn.actors), borrowed_scratch(scratch)
+    first, actors, scratch = borrowed(turn.first), borrowed(turn.actors), borrowed(scratch)
     edges = Lotteries(
         borrowed(turn.edges.children), borrowed(turn.edges.weights), borrowed(turn.edges.actions),
         borrowed(turn.edges.rewards),
@@ -208,7 +207,7 @@ def search_turns(  # noqa: C901, PLR0913, PLR0915  # one piece, as `game_graph.s
     ends: `room_for_turn`, for the edges of the last steps.
     stack: int32 (any,), states between turns; one may be there twice.
     """
-    board, room, strides = task.board, borrowed_room(task.room), borrowed(task.strides)
+    board, room, strides = task.board, borrowed(task.room), borrowed(task.strides)
     fields, state, offsets = borrowed(task.turn), borrowed(task.state), borrowed(turn.offsets)
     below, chances, names, paid, about = room.edges
     slots, keys, rows = borrowed(store.slots), borrowed(store.keys), borrowed(store.rows)

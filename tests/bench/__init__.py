@@ -258,15 +258,14 @@ def _whole_file(layout, tier, payoffs, folder):
 
     from luckbase.cluster.store.format import TierFile, write_tier
     from luckbase.cluster.store.storage import Folder
-    from luckbase.solver.game.arrays import Decisions
 
     count = layout.rows(tier)
-    decisions = Decisions(np.zeros(count, np.int8))
+    best = np.zeros(count, np.int8)
     sizes = []
 
     def write():
         whole = TierFile("whole.parquet", 0, 0, count)
-        file = write_tier(Folder(folder), layout, tier, whole, payoffs, decisions, 0.0)
+        file = write_tier(Folder(folder), layout, tier, whole, payoffs, best, 0.0)
         sizes.append(file.entry.bytes)
         file.path.unlink()
 

@@ -70,7 +70,7 @@ def _encodings(board, results):
     layout = game.need(DecisionLayout)
     dense, storage = layout.layout, Folder(results / "encoded")
     tier = max(dense.tiers(), key=dense.rows)
-    codes = next(noted.best for one, _, noted in decisions_in_order(layout)
+    codes = next(noted for one, _, noted in decisions_in_order(layout)
                  if one == tier)  # fmt: skip
     zstd = {level: pa.Codec("zstd", compression_level=level) for level in (1, 6)}
     size = {

@@ -11,7 +11,7 @@ from luckbase.cluster.answers.table import StoredTable
 from luckbase.cluster.inputs import search_below, table_for_play
 from luckbase.cluster.play.game import Play, Question, matrix_game_of
 from luckbase.jobs.app import run
-from luckbase.solver.game.capabilities import View, detailed, plain, simplify
+from luckbase.solver.game.capabilities import Agents, detailed, plain, simplify
 from luckbase.solver.search import bellman
 from tests.jobs.test_play import every_play, every_way, seats_of, seeded, worth_of
 from tests.places import BOARDS
@@ -68,7 +68,7 @@ def test_every_bid_of_three_cards_costs_what_the_exact_matrix_game_says(objectiv
             sets = frozenset(mine), frozenset(theirs), frozenset(deck)
             exact = goofspiel.game(*sets, decision.state["upcard"], win, lead)
             value, *_ = matrix_game.solve(exact)
-            state = game.own(View).as_seen_by(person, game.parse(said))
+            state = game.own(Agents).as_seen_by(person, game.parse(said))
             at = matrix_game_of(game, state, _edges(game, state), values)
             a, y = np.array(exact, float), at.lotteries[1 - person]
             against = a @ y

@@ -32,14 +32,16 @@ from luckbase.solver.dense import InMemory
 from luckbase.solver.errors import OptionError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import Agents
-from luckbase.solver.game.game import Agent, Game
+from luckbase.solver.game.game import Agent, Game, under
 from luckbase.solver.games.goofspiel.full_table import Layers, layers_of
 from luckbase.solver.games.goofspiel.rules import (
     DECK,
     UPCARD,
     as_seen_by,
+    choice_names,
     make_all_canonical,
     options_of,
+    simplify,
 )
 from luckbase.solver.policies.agents import Policy
 from luckbase.solver.search.bellman import evaluate, strategies_of
@@ -139,7 +141,17 @@ SOLVES = {
     "one-then-points": "points", "one-then-win": "win",
 }  # fmt: skip
 """The objective for which each of these agents solves the game in memory."""
-OWN = Agents(AGENTS, check=check, seconds=seconds)
+
+
+def own(game: Game) -> Agents:
+    """Return the agents. They see the cards of the hands, tables only their comparisons; each
+    player's own hand is `mine`."""
+    return Agents(
+        AGENTS, check=check, seconds=seconds, plain=partial(under, game, keep_cards=False),
+        detailed=partial(under, game, keep_cards=True), simplify=partial(simplify, game),
+        as_seen_by=partial(as_seen_by, options_of(game)), choice_names=choice_names,
+    )  # fmt: skip
+
 
 MAX_GAMES = 400_000_000
 """The most matrix games to solve in memory: half a minute of work and half a gigabyte."""

@@ -32,8 +32,8 @@ from numpy.typing import NDArray
 
 from luckbase.solver.compiled import compile_all
 from luckbase.solver.game.arrays import (
+    Best,
     Coded,
-    Decisions,
     Floats,
     Ints,
     coded,
@@ -137,7 +137,7 @@ class Layers(FullTable[int]):
         fetch: Callable[[int], Floats],
         stop: Callable[[], bool],
         part: int = 0,
-        decisions: Decisions | None = None,  # chance acts first in every row
+        best: Best | None = None,  # chance acts first in every row
     ) -> float:
         layer, under = self.layer(tier), self.layer(tier - 1)
         below = fetch(tier - 1).reshape(-1) if tier > 1 else np.array([0.5 if self.win else 0.0])

@@ -33,10 +33,9 @@ from luckbase.solver.game.capabilities import (
     Charts,
     Drawing,
     FullTable,
-    View,
 )
 from luckbase.solver.game.fields import Field, Refuse, members, set_field
-from luckbase.solver.game.game import Game, under
+from luckbase.solver.game.game import Game
 from luckbase.solver.game.groups import GROUP_TYPE, Axis, Grouped, Groups
 from luckbase.solver.game.rules import (
     CHANCE,
@@ -271,9 +270,8 @@ def goofspiel(board: GoofspielBoard) -> Rules:
         level=level(options),
         capabilities={
             FullTable: NO_CARDS if options.keep_cards else f"{HERE}.full_table:Layers",
-            Agents: f"{HERE}.agents:OWN",
+            Agents: f"{HERE}.agents:own",
             Charts: f"{HERE}.charts:MoveCharts",
-            View: view,
             Drawing: f"{HERE}.charts:drawing",
             Groups: groups,
         },
@@ -283,17 +281,6 @@ def goofspiel(board: GoofspielBoard) -> Rules:
 def options_of(game: Game) -> Options:
     assert isinstance(game.board, GoofspielBoard)
     return game.board.rules
-
-
-def view(game: Game) -> View:
-    """Return the view: states with the cards of the hands, and with only their comparisons.
-
-    Each player's own hand is `mine`.
-    """
-    return View(
-        partial(under, game, keep_cards=False), partial(under, game, keep_cards=True),
-        partial(simplify, game), partial(as_seen_by, options_of(game)), choice_names,
-    )  # fmt: skip
 
 
 def simplify(game: Game, states: Ints) -> Ints:

@@ -17,11 +17,11 @@ import numpy as np
 
 from luckbase.solver.game.arrays import Floats
 from luckbase.solver.game.capabilities import Agents, Fact, FullTable, agents_of, plain
-from luckbase.solver.game.game import Game
+from luckbase.solver.game.game import Game, under
 from luckbase.solver.games.pig.kernel import Rounds, follow
 from luckbase.solver.games.pig.rules import PigRoundsBoard
 from luckbase.solver.games.skunk.agents import Computer, HoldAt, TurnAgents
-from luckbase.solver.games.skunk.rules import Options
+from luckbase.solver.games.skunk.rules import EVENTS, Options
 from luckbase.solver.policies.agents import BEST_RESPONSE, OPTIMAL
 
 Sticks = Callable[[int, int], float]
@@ -169,7 +169,10 @@ def _policy(rounds: Rounds, name: str, two: str) -> Floats:
 def rounds_agents(game: Game) -> Agents:
     board = game.board
     assert isinstance(board, PigRoundsBoard)
-    return Agents(TurnAgents(100, board.rules.sides), from_start=from_start, facts=facts)
+    return Agents(
+        TurnAgents(100, board.rules.sides), from_start=from_start, facts=facts, events=EVENTS,
+        plain=partial(under, game, count_rolls=False),
+    )  # fmt: skip
 
 
 def from_start(game: Game, names: Sequence[str]) -> tuple[float, float] | None:

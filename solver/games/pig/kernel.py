@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from luckbase.solver.compiled import njit, types
-from luckbase.solver.game.arrays import Decisions, Floats, Ints
-from luckbase.solver.game.capabilities import FullTable, best_array
+from luckbase.solver.game.arrays import NO_BEST, Best, Floats, Ints
+from luckbase.solver.game.capabilities import FullTable
 from luckbase.solver.game.game import Game, Stopped
 from luckbase.solver.games.pig.rules import (
     CUT,
@@ -53,7 +53,7 @@ def solve(ints, starts, player, won, out, tolerance, best):
         who then acts, from 1 - cut on.
     player: who acts in this tier.
     won: player 1's payoff if the player who acts has won for good.
-    best: as in `Decisions`, or of size 0 if not wanted. Sticking is best unless rolling is better
+    best: as in `Best`, or of size 0 if not wanted. Sticking is best unless rolling is better
         by more than the tolerance.
     """
     sign = 1.0 if player == 1 else -1.0
@@ -195,13 +195,13 @@ class Rounds(FullTable[Tier]):
         fetch: Callable[[Tier], Floats],
         stop: Callable[[], bool],
         part: int = 0,
-        decisions: Decisions | None = None,
+        best: Best | None = None,
     ) -> float:
         if stop():
             raise Stopped
         starts = self.turn_starts(*map(fetch, self.children(tier)))
         won = self.game.numbers.reals[0 if tier[1] == 1 else 2]
-        best, tolerance = best_array(decisions), self.game.tie_tolerance
+        best, tolerance = NO_BEST if best is None else best, self.game.tie_tolerance
         solve(self.ints, starts, tier[1], won, out, tolerance, best)
         return self.most_error(tier)
 

@@ -47,8 +47,6 @@ from luckbase.solver.game.capabilities import (
     Agents,
     Drawing,
     FullTable,
-    Statistics,
-    View,
 )
 from luckbase.solver.game.fields import Field, Refuse
 from luckbase.solver.game.game import Game
@@ -59,13 +57,11 @@ from luckbase.solver.games.skunk.rules import (
     HELP,
     NO_ROLLS,
     RULE_HELP,
-    STATISTICS,
     Options,
     Penalty,
     groups_of_scores,
     race,
     refuse_rolls,
-    two_forms,
 )
 from luckbase.solver.scene import Scene
 
@@ -327,8 +323,6 @@ def pig_rounds(board: PigRoundsBoard) -> Rules:
         capabilities={
             FullTable: NO_ROLLS if options.count_rolls else f"{HERE}.kernel:Rounds",
             Agents: f"{HERE}.agents:rounds_agents",
-            View: two_forms,
-            Statistics: STATISTICS,
             Drawing: drawing,
             Groups: lambda game: groups_of_scores(100, cut, "stick", "sticks", "sticking"),
         },

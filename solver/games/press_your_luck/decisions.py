@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from luckbase.solver.game.arrays import Decisions, Floats
+from luckbase.solver.game.arrays import Best, Floats
 from luckbase.solver.game.capabilities import DecisionLayout
 from luckbase.solver.game.game import Game
 from luckbase.solver.games.press_your_luck import tiers
@@ -83,7 +83,7 @@ class PlaneDecisions(DecisionLayout[Tier]):
 
     def solve_tier(
         self, tier: Tier, out: Floats, below: Floats | None, boundaries: Mapping[Tier, Floats],
-        stop: Callable[[], bool], decisions: Decisions | None,
+        stop: Callable[[], bool], best: Best | None,
     ) -> float:  # fmt: skip
         tier_below = self.below(tier)
 
@@ -99,7 +99,7 @@ class PlaneDecisions(DecisionLayout[Tier]):
             payoffs = child(lower) if lower.spins else tiers.terminal(three, self.size)
             return tiers.boundary_of(slot, payoffs, lower.spins, three, self.size)
 
-        return self.layout.fill_tier(tier, out, child, boundary, stop, decisions)
+        return self.layout.fill_tier(tier, out, child, boundary, stop, best)
 
     def decision_error(self, tier: Tier) -> float:
         return self.layout.decision_error(tier) if self.memory_type is np.float32 else 0.0

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from luckbase.solver.compiled import njit, types
 from luckbase.solver.errors import StateError
-from luckbase.solver.game.arrays import FLOAT64_ERROR, Decisions, Floats, Ints, Runs
-from luckbase.solver.game.capabilities import FullTable, best_array
+from luckbase.solver.game.arrays import FLOAT64_ERROR, NO_BEST, Best, Floats, Ints, Runs
+from luckbase.solver.game.capabilities import FullTable
 from luckbase.solver.game.game import Game, Stopped
 from luckbase.solver.games.press_your_luck import tiers
 from luckbase.solver.games.press_your_luck.board import PressYourLuckBoard, outcome_distribution
@@ -174,7 +174,7 @@ class Planes(FullTable[Tier]):
         fetch: Callable[[Tier], Floats],
         stop: Callable[[], bool],
         part: int = 0,
-        decisions: Decisions | None = None,
+        best: Best | None = None,
     ) -> float:
         def child(lower: Tier) -> Floats:
             if lower.spins == 0:
@@ -185,12 +185,12 @@ class Planes(FullTable[Tier]):
             three = self.three(lower)
             return tiers.boundary_of(slot, child(lower), lower.spins, three, self.size)
 
-        return self.fill_tier(tier, out, child, boundary, stop, decisions)
+        return self.fill_tier(tier, out, child, boundary, stop, best)
 
     def fill_tier(
         self, tier: Tier, out: Floats, child: Callable[[Tier], Floats],
         boundary: Callable[[Tier, int], Floats], stop: Callable[[], bool],
-        decisions: Decisions | None = None,
+        best: Best | None = None,
     ) -> float:  # fmt: skip
         """As `solve_tier`, with other ways to read child tiers.
 
@@ -220,7 +220,7 @@ class Planes(FullTable[Tier]):
             (three, options.third_place_spins, options.tied_pass == "passer"),
             tiers.moves_of(tier.spins, three), tiers.make_taps(outcomes, self.cap),
             choices, tiers.make_caps(tier.spins, three, choices is not None),
-            (best_array(decisions), passing, tolerance),
+            (NO_BEST if best is None else best, passing, tolerance),
         )  # fmt: skip
 
         def fill(b: int, first: int, last: int) -> None:

@@ -222,7 +222,7 @@ def sweep(  # noqa: C901, PLR0913, PLR0915  # a kernel: in tuples its arrays cou
 
     pivot_of: configuration -> pivot, or -1. A pivot's payoff goes to ``constant[:, pivot_of[c]]``,
         not to V.
-    notes: the row of `Decisions.best`, of size 0 if not wanted; for each slot the action of passing
+    notes: the row of `Best`, of size 0 if not wanted; for each slot the action of passing
         to it; by how much a later action must be better.
 
     Returns the largest change of a payoff, which is meaningless if V was not filled before; -1 if

@@ -45,7 +45,6 @@ from luckbase.solver.game.capabilities import (
     Drawing,
     Follow,
     FullTable,
-    Statistics,
 )
 from luckbase.solver.game.fields import MAX_VALUE, Field, Refuse
 from luckbase.solver.game.game import Agent, Game
@@ -352,18 +351,20 @@ def press_your_luck(board: PressYourLuckBoard) -> Rules:
         capabilities={
             FullTable: Unavailable(refused) if refused else f"{HERE}.full_table:Planes",
             DecisionLayout: f"{HERE}.decisions:PlaneDecisions" if by_face else Unavailable(WHOLE),
-            Agents: Agents(AGENTS),
+            Agents: partial(agents, limit, unit),
             Charts: f"{HERE}.charts:LuckCharts",
             Drawing: f"{HERE}.drawing:drawing",
             Follow: f"{HERE}.follow:LuckWords",
             Groups: groups,
-            Statistics: partial(statistics, limit, unit),
         },
     )
 
 
-def statistics(limit: int, unit: int, game: Game) -> Statistics:
-    """Return the statistics: `limit` whammies put a player out, scores count `unit` dollars."""
+def agents(limit: int, unit: int, game: Game) -> Agents:
+    """Return the agents, with the numbers that are counted in their games.
+
+    limit: the number of whammies that put a player out. unit: dollars of a score's unit.
+    """
 
     def won(states: Ints) -> NDArray[np.bool_]:
         scores, _, _, whammies = by_field(states)
@@ -378,7 +379,8 @@ def statistics(limit: int, unit: int, game: Game) -> Statistics:
     def dollars(states: Ints) -> Ints:
         return by_field(states)[SCORES] * won(states) * unit
 
-    return Statistics(
+    return Agents(
+        AGENTS,
         ends={
             "wins": wins,
             "dollars": dollars,

@@ -13,12 +13,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 from luckbase.solver.errors import OptionError
 from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.capabilities import Agents
-from luckbase.solver.game.game import Agent, Game
-from luckbase.solver.games.skunk.rules import HOLD, ROLL, TURN, race_options
+from luckbase.solver.game.game import Agent, Game, under
+from luckbase.solver.games.skunk.rules import EVENTS, HOLD, ROLL, TURN, race_options
 from luckbase.solver.sentences import setting
 
 
@@ -77,7 +78,10 @@ class TurnAgents(Mapping[str, Agent]):
 
 def race_agents(game: Game) -> Agents:
     options = race_options(game)
-    return Agents(TurnAgents(options.goal, options.sides), check=check_rolls)
+    return Agents(
+        TurnAgents(options.goal, options.sides), check=check_rolls, events=EVENTS,
+        plain=partial(under, game, count_rolls=False),
+    )  # fmt: skip
 
 
 def check_rolls(game: Game, name: str) -> None:

@@ -41,8 +41,8 @@ from numpy.typing import NDArray
 
 from luckbase.solver.compiled import compile_all, inlined, jitable, njit, types
 from luckbase.solver.errors import StateError
-from luckbase.solver.game.arrays import Decisions, Floats, Ints
-from luckbase.solver.game.capabilities import FullTable, best_array
+from luckbase.solver.game.arrays import NO_BEST, Best, Floats, Ints
+from luckbase.solver.game.capabilities import FullTable
 from luckbase.solver.game.game import Game, Stopped
 from luckbase.solver.games.skunk.rules import (
     GOAL,
@@ -209,7 +209,7 @@ def repeat(column):
 def fill(ints, V, out, tolerance, best):
     """Write every row of both halves from the turn starts, with compensated sums.
 
-    best: as in `Decisions`, or of size 0 if not wanted. Holding, the first action, is taken unless
+    best: as in `Best`, or of size 0 if not wanted. Holding, the first action, is taken unless
         rolling is better by more than the tolerance.
     """
     goal = ints[GOAL]
@@ -355,11 +355,12 @@ class Race(FullTable[int]):
         fetch: Callable[[int], Floats],
         stop: Callable[[], bool],
         part: int = 0,
-        decisions: Decisions | None = None,
+        best: Best | None = None,
     ) -> float:
         V = np.full((self.goal, self.goal), 0.5)
         solve(self.ints, V, stop)
-        fill(self.ints, V, out, self.game.tie_tolerance, best_array(decisions))
+        best = NO_BEST if best is None else best
+        fill(self.ints, V, out, self.game.tie_tolerance, best)
         bound = certify(self.ints, out)
         if not bound <= TOLERANCE:
             raise StateError(

@@ -17,7 +17,7 @@ Sources: docs/numbers.md#gottahack-1998, docs/numbers.md#neller-and-presser-2004
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal, Self
@@ -34,11 +34,9 @@ from luckbase.solver.game.capabilities import (
     Charts,
     Drawing,
     FullTable,
-    Statistics,
-    View,
 )
 from luckbase.solver.game.fields import Field, Refuse
-from luckbase.solver.game.game import Game, under
+from luckbase.solver.game.game import Game
 from luckbase.solver.game.groups import GROUP_TYPE, Axis, Grouped, Groups, Threshold, TurningPoint
 from luckbase.solver.game.outcomes import rolls_in_order
 from luckbase.solver.game.rules import Numbers, Rules
@@ -190,13 +188,12 @@ def transition(board, state, edges):
     return n
 
 
-STATISTICS = Statistics(
-    events={
-        "rolls": lambda states, actions, children: actions == ROLL,
-        "turns": lambda states, actions, children: states[:, TURN] == 0,
-    },
-)
-"""A turn begins without points. Terminal states do not show the margin of the win."""
+EVENTS: Mapping[str, Any] = {
+    "rolls": lambda states, actions, children: actions == ROLL,
+    "turns": lambda states, actions, children: states[:, TURN] == 0,
+}
+"""The events that are counted. A turn begins without points. Terminal states do not show the margin
+of the win."""
 
 
 def numbers(options: Options) -> Numbers:
@@ -242,9 +239,7 @@ def race(options: Options, layout: str) -> Rules:
             FullTable: table,
             Agents: f"{HERE}.agents:race_agents",
             Charts: f"{HERE}.charts:RaceCharts",
-            View: two_forms,
             Drawing: f"{HERE}.drawing:drawing",
-            Statistics: STATISTICS,
             Groups: lambda game: groups_of_scores(goal, goal, "hold", "holds", "holding"),
         },
     )
@@ -263,11 +258,6 @@ NO_END = rules.Unavailable(
     "at mine=0 yours=0 turn=0 both players could pass for ever, and the rules do not say what such "
     "a play pays; a turn must begin with a roll"
 )
-
-
-def two_forms(game: Game) -> View:
-    """Return the view: states with the rolls of the turn, and without."""
-    return View(partial(under, game, count_rolls=False))
 
 
 def canonical(goal: int, states: Ints, refuse: Refuse) -> Ints:

@@ -33,7 +33,7 @@ from luckbase.solver.errors import (
     SearchLimitError,
     StateError,
 )
-from luckbase.solver.game.arrays import Decisions
+from luckbase.solver.game.arrays import no_decisions
 from luckbase.solver.game.game import Stopped
 from luckbase.solver.search.expand import expand
 from tests.places import BOARDS
@@ -126,11 +126,11 @@ def test_every_decision_of_february_is_that_of_the_payoffs(frontier, tmp_path):
         left = Counter(child for tier in dense.tiers() for child in dense.children(tier))
         kept = {}
         for tier in dense.tiers():
-            out, noted = np.empty(dense.shape(tier)), Decisions.blank(dense.rows(tier))
+            out, noted = np.empty(dense.shape(tier)), no_decisions(dense.rows(tier))
             dense.solve_tier(tier, out, kept.__getitem__, lambda: False, 0, noted)
             if tier.spins > 1:
                 codes = decided.best_of_file(number_of[dense.tier_number(tier)])
-                assert (codes == noted.best).all()
+                assert (codes == noted).all()
             rows += dense.rows(tier)
             kept[tier] = out
             for child in dense.children(tier):

@@ -3,7 +3,6 @@
 import numpy as np
 
 from luckbase.solver import dense
-from luckbase.solver.game.arrays import Decisions
 from luckbase.solver.game.rules import SIMULTANEOUS, TERMINAL
 from luckbase.solver.games.press_your_luck.full_table import Planes
 from luckbase.solver.search.bellman import choose, evaluate
@@ -36,7 +35,7 @@ class Decided:
     def __init__(self, layout):
         plain, noted = dense.InMemory(layout), dense.InMemory(layout, best=True)
         self.layout, self.game, self.payoffs = layout, layout.game, noted.payoffs
-        self.decisions = {tier: Decisions(best) for tier, best in noted.best.items()}
+        self.decisions = noted.best
         for tier, out in plain.payoffs.items():
             assert out.tobytes() == self.payoffs[tier].tobytes()
         exact = isinstance(layout, Planes)  # whose tables round
@@ -53,7 +52,7 @@ class Decided:
         actions are tied."""
         layout, game, decisions = self.layout, self.game, self.decisions[tier]
         best, actors, margin = what_the_rules_say(game, layout.states_at(tier, rows), self.look_up)
-        assert_same(best, decisions.best[rows])
+        assert_same(best, decisions[rows])
         assert_same(actors, layout.acting_rows(tier, 0, layout.rows(tier))[rows])
         return margin <= game.tie_tolerance
 

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from luckbase import solver
-from luckbase.solver.game.arrays import Decisions
+from luckbase.solver.game.arrays import no_decisions
 from luckbase.solver.games.press_your_luck.tiers import Tier
 from tests.places import BOARDS
 from tests.solver.game.deciding import Decided, what_the_rules_say
@@ -52,7 +52,7 @@ def test_ties_go_to_the_earlier_action_and_not_with_the_last_bits(tied_pass):
         ties += int(table.check(tier, rows).sum())
         states = layout.states_at(tier, rows)
         exact, _, _ = what_the_rules_say(layout.game, states, table.look_up, tolerance=0.0)
-        by_rounding += int((exact != table.decisions[tier].best[rows]).sum())
+        by_rounding += int((exact != table.decisions[tier][rows]).sum())
     assert ties > 100 and by_rounding > 20
 
 
@@ -84,7 +84,7 @@ def test_a_player_who_must_spin_or_pass_has_an_action():
         tier = layout.tier_of_number()[number]
         decisions = table.decisions[tier]
         acting = layout.acting_rows(tier, 0, layout.rows(tier))[row]
-        return layout.best_names[decisions.best[row]], int(acting)
+        return layout.best_names[decisions[row]], int(acting)
 
     assert said(scores="0,3000,500", passed="0,2,0") == ("play", 2)
     assert said(scores="500,0,3000", earned="0,0,2") == ("pass to 1", 3)
@@ -97,10 +97,10 @@ def test_a_dirty_buffer_of_payoffs_changes_no_decision():
     layout = planes_of({"whammy": "1/3", "1": "1/3", "1 + spin": "1/3"}, 3, 2, (True, "passer", 4))
     table = Decided(layout)
     tier = Tier(2, (0, 0, 0))
-    noted = Decisions.blank(layout.rows(tier))
+    noted = no_decisions(layout.rows(tier))
     dirty = np.full(layout.shape(tier), 7.0)
-    layout.solve_tier(tier, dirty, table.payoffs.__getitem__, lambda: False, decisions=noted)
-    assert noted.best.tobytes() == table.decisions[tier].best.tobytes()
+    layout.solve_tier(tier, dirty, table.payoffs.__getitem__, lambda: False, best=noted)
+    assert noted.tobytes() == table.decisions[tier].tobytes()
 
 
 # Skunk and Pig
@@ -139,7 +139,7 @@ def test_nobody_decides_before_the_upcard(objective):
     layout = load("goofspiel/points", cards=4, objective=objective)
     table = Decided(layout)
     for tier in layout.tiers():
-        assert (table.decisions[tier].best == -1).all()
+        assert (table.decisions[tier] == -1).all()
         assert (layout.acting_rows(tier, 0, layout.rows(tier)) == 0).all()
     assert layout.best_names == ()
 

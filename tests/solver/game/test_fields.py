@@ -13,11 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from luckbase import solver
-from luckbase.solver import sentences
 from luckbase.solver.errors import StateError
 from luckbase.solver.game.arrays import Coded
 from luckbase.solver.game.capabilities import FullTable
-from luckbase.solver.game.fields import Described, Field, Fields, Names, Refuse, members, set_field
+from luckbase.solver.game.fields import Field, Fields, Names, Refuse, members, set_field
 from luckbase.solver.search.expand import expand
 from luckbase.solver.search.keys import fits
 from tests.places import BOARDS
@@ -455,13 +454,3 @@ def test_what_is_left_out_is_what_it_is_read_as():
     assert fields.left_out({"earned": "1,0", "player": 2}) == {}
     said = {"scores": (0, 0, 0)}
     assert (fields.read(said) == fields.read(said | fields.left_out(said))).all()
-
-
-@given(states())
-@settings(max_examples=40, deadline=None)
-def test_states_that_are_described_later_say_the_same(drawn):
-    fields, numbers = drawn[0].fields, np.ascontiguousarray(drawn[1])
-    for state, said in zip(numbers, fields.describe_all(numbers), strict=True):
-        later = Described(fields, state.tobytes())
-        assert " ".join(later.typed()) == sentences.fields(said)
-        assert later == said and repr(later) == repr(said) and len(later) == len(said)

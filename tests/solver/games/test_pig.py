@@ -14,7 +14,8 @@ from luckbase import solver
 from luckbase.solver.check import check_game
 from luckbase.solver.dense import InMemory
 from luckbase.solver.errors import OptionError
-from luckbase.solver.game.capabilities import FullTable, agents_of, best_array
+from luckbase.solver.game.arrays import NO_BEST
+from luckbase.solver.game.capabilities import FullTable, agents_of
 from luckbase.solver.games.pig import agents as rounds_agents
 from luckbase.solver.games.pig import kernel
 from luckbase.solver.games.pig.rules import chance_to_gain
@@ -66,7 +67,7 @@ def start(path, options=()):
 def start_bounds(layout):
     """(lower, upper) of player 1's payoff at the start in the game without a cut: a win by the cut
     is taken at its worst, and then at its best, for player 1."""
-    found, error, none = [], layout.game.cut_error, best_array(None)
+    found, error, none = [], layout.game.cut_error, NO_BEST
     for less, more in ((error, 0.0), (0.0, error)):
         starts, out = layout.turn_starts(None), np.empty(layout.rows((1, 1)))
         for tier in layout.tiers():

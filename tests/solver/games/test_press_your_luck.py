@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from luckbase import solver
 from luckbase.solver.board.file import board_from_canonical
-from luckbase.solver.game.arrays import Decisions, Runs
+from luckbase.solver.game.arrays import Runs
 from luckbase.solver.games.press_your_luck import full_table as press_your_luck_layout
 from luckbase.solver.games.press_your_luck.kernel import take_if_better
 from luckbase.solver.games.press_your_luck.rules import TIE_TOLERANCE
@@ -197,7 +197,7 @@ def test_any_number_of_threads_fills_a_tier_with_the_same_bits(threads, edge_row
             layout.threads = count
             out = np.full(layout.shape(tier), np.nan)
             best = np.full(layout.rows(tier), -1, np.int8)
-            layout.solve_tier(tier, out, alone.__getitem__, lambda: False, 0, Decisions(best))
+            layout.solve_tier(tier, out, alone.__getitem__, lambda: False, 0, best)
             found.append((out.tobytes(), best.tobytes()))
         assert found[0] == found[1]
         alone[tier] = out

@@ -7,7 +7,7 @@ from luckbase import load_board
 from luckbase.solver import load_game, load_layout
 from luckbase.solver.dense import InMemory
 from luckbase.solver.errors import OptionError
-from luckbase.solver.game.arrays import Decisions
+from luckbase.solver.game.arrays import no_decisions
 from luckbase.solver.game.capabilities import DecisionLayout
 from luckbase.solver.games.press_your_luck import tiers
 from luckbase.solver.games.press_your_luck.decisions import PlaneDecisions
@@ -35,7 +35,7 @@ def one_by_one(of):
     for tier in order:
         kind = of.memory_type
         out = np.full(of.layout.shape(tier), np.nan, kind)
-        decided = Decisions.blank(of.layout.rows(tier))
+        decided = no_decisions(of.layout.rows(tier))
         below = of.below(tier)
         of.solve_tier(
             tier, out, None if below is None else solved[below][0],
@@ -63,7 +63,7 @@ def test_every_payoff_and_decision_has_the_same_bits_as_in_the_full_table(path, 
     assert found.keys() == full.payoffs.keys()
     for tier, (payoffs, decided) in found.items():
         assert payoffs.tobytes() == full.payoffs[tier].tobytes()
-        assert decided.best.tobytes() == full.best[tier].tobytes()
+        assert decided.tobytes() == full.best[tier].tobytes()
 
 
 def in_float64(path, **options):
@@ -88,7 +88,7 @@ def test_decisions_in_float32_are_those_of_float64(path, options):
         exact, noted = right[tier]
         assert payoffs.dtype == np.float32
         assert 0 < np.abs(payoffs - exact).max() < narrow.decision_error(tier) / 8
-        assert (decided.best == noted.best).all()
+        assert (decided == noted).all()
 
 
 def test_in_float32_passing_is_better_by_more_than_rounding():
@@ -97,7 +97,7 @@ def test_in_float32_passing_is_better_by_more_than_rounding():
     solved = one_by_one(narrow)
     look = Payoffs(narrow.layout, {tier: payoffs for tier, (payoffs, _) in solved.items()}).look_up
     for tier, (_, decided) in solved.items():
-        rows = rng.choice(np.flatnonzero(decided.best > 0), 20)
+        rows = rng.choice(np.flatnonzero(decided > 0), 20)
         _, _, margins = what_the_rules_say(
             narrow.layout.game, narrow.layout.states_at(tier, rows), look
         )

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from luckbase import solver
 from luckbase.solver.check import check_game
 from luckbase.solver.errors import StateError
-from luckbase.solver.game.capabilities import FullTable, best_array
+from luckbase.solver.game.arrays import NO_BEST
+from luckbase.solver.game.capabilities import FullTable
 from luckbase.solver.game.game import Stopped
 from luckbase.solver.games.skunk import kernel
 from luckbase.solver.games.skunk.charts import Strategy, hold_points
@@ -191,7 +192,7 @@ def fresh(race, sweeps):
     for _ in range(sweeps):
         kernel.sweep(race.ints, V)
     out = np.empty(race.shape(0))
-    kernel.fill(race.ints, V, out, 0.0, best_array(None))
+    kernel.fill(race.ints, V, out, 0.0, NO_BEST)
     return out
 
 
@@ -216,7 +217,7 @@ def test_a_wrong_order_of_updates_is_in_the_bound():
             for both in sorted(range(79), reverse=not ascending):
                 for m in range(max(0, both - 39), both // 2 + 1):
                     kernel.block(race.ints, V, m, both - m)
-        kernel.fill(race.ints, V, out, 0.0, best_array(None))
+        kernel.fill(race.ints, V, out, 0.0, NO_BEST)
         bounds.append(kernel.certify(race.ints, out))
     assert bounds[0] < 1e-12 and bounds[1] > 1 and bounds[2] < 1e-12
 
@@ -232,7 +233,7 @@ def test_a_wrong_transition_is_seen_by_the_rules():
     V = np.full((20, 20), 0.5)
     kernel.solve(ints, V, lambda: False)
     out = np.empty(race.shape(0))
-    kernel.fill(ints, V, out, 0.0, best_array(None))
+    kernel.fill(ints, V, out, 0.0, NO_BEST)
     assert kernel.certify(ints, out) < 1e-12
     assert bellman(race, out) > 1e-4
     assert kernel.certify(race.ints, out) > 1e-3

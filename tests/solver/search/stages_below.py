@@ -51,3 +51,11 @@ def found_of(stages, root, down):
             for stage, runs, _ in box.requests:
                 wanted.setdefault(stage, []).append(runs.all_keys())
     return asked, found
+
+
+def find_stage(stages, level, requested, stop=lambda: False):
+    """The stage of a level at and below requested keys, lists of them, in one piece."""
+    search = BoxSearch(stages, level, [stages.runs_of(keys) for keys in requested])
+    search.run(stop)
+    search.number()
+    return search.stage()

@@ -6,10 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from luckbase.solver.game.rules import Level
-from luckbase.solver.search.find_stages import find_stage
 from luckbase.solver.search.stages import Stages, cut, sample_below
 from tests.solver.search.laid_out import Laid, Shape, shapes
-from tests.solver.search.stages_below import tiny
+from tests.solver.search.stages_below import find_stage, tiny
 
 
 @given(shapes(strict=False), st.integers(1, 20), st.integers(0, 1 << 20))
