@@ -422,18 +422,20 @@ def _cell_numbers(
     numbers, best = np.full(len(values), np.nan), np.full(len(values), -1, np.int16)
     names: dict[str, int] = {}
     for start in range(0, len(states), GRID_PIECE):
-        here, at = (each[start : start + GRID_PIECE] for each in (states, places))
+        here, places_here = (each[start : start + GRID_PIECE] for each in (states, places))
         payoffs, there = table.lookup_or_backup(here)
-        own = np.flatnonzero(table.owners(here) >= 0)
+        owned = np.flatnonzero(table.owners(here) >= 0)
         if colour == "margin":
-            numbers[at[own]] = table.margins_of(here[own])
-        for x, name in zip(at[own].tolist(), table.stored_best(here[own]), strict=True):
+            numbers[places_here[owned]] = table.margins_of(here[owned])
+        for x, name in zip(
+            places_here[owned].tolist(), table.stored_best(here[owned]), strict=True
+        ):
             best[x] = -1 if name is None else names.setdefault(name, len(names))
         if colour == "best":
-            numbers[at] = np.where(best[at] >= 0, best[at], np.nan)
+            numbers[places_here] = np.where(best[places_here] >= 0, best[places_here], np.nan)
         elif colour != "margin":
             player = int(colour.removeprefix("value_")) - 1
-            numbers[at] = np.where(there, payoffs[:, player], np.nan)
+            numbers[places_here] = np.where(there, payoffs[:, player], np.nan)
     return numbers, best, tuple(names)
 
 
@@ -443,13 +445,13 @@ def cell_state(game: Game, chart: Heatmap) -> dict[str, str] | None:
     axes = chart.names[:2]
     if chart.rest is None or not set(axes) <= set(game.columns):
         return None
-    found: dict[str, str] = {}
+    cell: dict[str, str] = {}
     for each in game.fields:
         if each.name not in chart.rest:
             continue
         if set(axes) & set(each.columns) and each.length > 1:
             parts = zip(each.columns, chart.rest[each.name].split(","), strict=True)
-            found |= {name: value for name, value in parts if name not in axes}
+            cell |= {name: value for name, value in parts if name not in axes}
         elif each.name not in axes:
-            found[each.name] = chart.rest[each.name]
-    return found
+            cell[each.name] = chart.rest[each.name]
+    return cell

@@ -47,27 +47,27 @@ class Example(Result):
 def examples(table: Table) -> list[Example]:
     """Return states with which a page can begin: the game's likeliest starts, its questions or
     roots of searches, and two drawn rows."""
-    game, starts, found = table.game, table.game.starts(), dict[str, Example]()
+    game, starts, by_state = table.game, table.game.starts(), dict[str, Example]()
 
     def add(title: str, state: Mapping[str, Any]) -> None:
-        found.setdefault(fields(state), Example(title, typed(state), state))
+        by_state.setdefault(fields(state), Example(title, typed(state), state))
 
     if starts:
         states = np.array([state for _, state in starts])
         known = table.lookup_or_backup(states)[1] & ~expand(game, states).terminal
         shown = [(starts[x][0], game.describe(states[x])) for x in np.flatnonzero(known)[:STARTS]]
         for chance, state in shown:
-            own = {name: value for name, value in state.items()
-                   if any(value != other[name] for _, other in shown)}  # fmt: skip
-            odds = f"a start, one in {1 / chance:,.0f}: {fields(own)}"
+            different = {name: value for name, value in state.items()
+                   if any(value != others[name] for _, others in shown)}  # fmt: skip
+            odds = f"a start, one in {1 / chance:,.0f}: {fields(different)}"
             add("the start" if len(starts) == 1 else odds, state)
     for each in opening_answers(table)[:QUESTIONS]:
-        if not (found and each.title == "the start"):
+        if not (by_state and each.title == "the start"):
             add(each.title, each.state)
     for title, seed in (("a random state", 0), ("another random state", 1)):
         if (drawn := drawn_state(table, seed)) is not None:
             add(title, drawn)
-    return [*found.values()]
+    return [*by_state.values()]
 
 
 def drawn_state(table: Table, seed: int) -> dict[str, str] | None:
@@ -80,10 +80,10 @@ def drawn_state(table: Table, seed: int) -> dict[str, str] | None:
 def nearest_known(table: Table, state: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, str]]]:
     """Yield states near one above the table that it answers without a search, each with the field
     that differs. In each field, its largest number is lowered until the table has the state."""
-    game, at = table.game, 0
+    game, place = table.game, 0
     values = game.fields.read(state)
     for field in game.fields:
-        columns, at = slice(at, at + field.length), at + field.length
+        columns, place = slice(place, place + field.length), place + field.length
         if field.is_text:
             continue
         path, numbers = [values], values.copy()

@@ -56,7 +56,7 @@ class EvaluateOptions:
 Facts = Annotated[
     tuple[Fact, ...],
     PlainSerializer(
-        lambda facts: [dict(zip(("agent", "what", "number"), one, strict=True)) for one in facts]
+        lambda facts: [dict(zip(("agent", "what", "number"), fact, strict=True)) for fact in facts]
     ),
 ]
 

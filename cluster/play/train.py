@@ -46,9 +46,9 @@ def decisions(
     seen = 0
     for states in _simulated(table, beginnings, seed):
         seen += len(states)
-        found = margins(table, states)
-        for x in np.flatnonzero((found > max(low, table.tolerance)) & (found <= high)).tolist():
-            yield states[x], float(found[x])
+        priced = margins(table, states)
+        for x in np.flatnonzero((priced > max(low, table.tolerance)) & (priced <= high)).tolist():
+            yield states[x], float(priced[x])
     kind = "is a decision" if difficulty == "any" else f"is a {difficulty} decision"
     raise MissingTableError(
         f"difficulty: none of {many(seen, 'state')} that came up in play {kind}; take another "
@@ -59,22 +59,22 @@ def decisions(
 def margins(table: Table, states: Ints) -> Floats:
     """Return the margins (n,) of states (n, fields); NaN if unknown or without a choice."""
     actions, priced = table.every_action(states)
-    found = np.where(priced, actions.margins, np.nan)
+    result = np.where(priced, actions.margins, np.nan)
     for x in actions.at_once().tolist():
         costs = actions.values[x, 0] - actions.bids.payoffs[actions.choices(x, 0)]
-        found[x] = min(costs[costs > table.tolerance], default=np.nan)
-    return found
+        result[x] = min(costs[costs > table.tolerance], default=np.nan)
+    return result
 
 
 def _simulated(table: Table, beginnings: Sequence[Ints], seed: int) -> Iterator[Ints]:
     """Yield the states (n, fields) with a decision of some games at a time."""
     game, rng = table.game, np.random.default_rng(seed)
     for k in range(ROUNDS if beginnings else 0):
-        roots, found = beginnings[k % len(beginnings)], list[Ints]()
+        roots, states_met = beginnings[k % len(beginnings)], list[Ints]()
         states = roots[rng.integers(len(roots), size=PLAYS)]
         for _ in range(STEPS):
             edges = expand(game, states)
-            found.append(states[(edges.kinds == DECISION) | (edges.kinds == SIMULTANEOUS)])
+            states_met.append(states[(edges.kinds == DECISION) | (edges.kinds == SIMULTANEOUS)])
             best = table.stored_best(states)
             taken = [
                 _edge(game, edges, x, best[x], rng)
@@ -83,7 +83,7 @@ def _simulated(table: Table, beginnings: Sequence[Ints], seed: int) -> Iterator[
             if not taken:
                 break
             states = edges.children[taken]
-        met = np.unique(np.concatenate(found), axis=0)
+        met = np.unique(np.concatenate(states_met), axis=0)
         yield np.ascontiguousarray(rng.permutation(met))
 
 
@@ -94,5 +94,5 @@ def _edge(game: Game, edges: Expanded, x: int, best: str | None, rng: np.random.
     chosen = rng.choice(np.unique(actions))
     if edges.kinds[x] == DECISION and best is not None and rng.random() >= CARELESS:
         chosen = next((a for a in np.unique(actions) if game.action_name(int(a)) == best), chosen)
-    at = np.flatnonzero(actions == chosen)
-    return first + int(at[rng.choice(len(at), p=weights[at] / weights[at].sum())])
+    index = np.flatnonzero(actions == chosen)
+    return first + int(index[rng.choice(len(index), p=weights[index] / weights[index].sum())])

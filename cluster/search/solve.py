@@ -156,17 +156,19 @@ class _Search(Work):
 
     def _too_large(self, graph: Graph) -> MemoryLimitError:
         begins = graph.largest_turn
-        found = many(max(graph.count, graph.max_states), "state")  # a first turn is not counted
+        counted_states = many(
+            max(graph.count, graph.max_states), "state"
+        )  # a first turn is not counted
         if begins is not None:
             names = ", ".join(self.game.rules.within_turn)
             return MemoryLimitError(
-                f"memory: the turn that begins at {self.game.say(begins)} has more than {found}, "
+                f"memory: the turn that begins at {self.game.say(begins)} has more than {counted_states}, "
                 f"and {size(self.memory)} hold no more; does each turn end in a state in which "
                 f"{names} have their defaults?"
             )
         helps = ", or write Rules(level=…), by which it goes in stages on the disk"
         return MemoryLimitError(
-            f"memory: the search has found {found} and is not finished, and {size(self.memory)} "
+            f"memory: the search has found {counted_states} and is not finished, and {size(self.memory)} "
             "hold no more of a game without a level; allow more with "
             f"{option('memory')}{helps * (not self.game.turn.size)}"
         )
@@ -179,8 +181,8 @@ class _Search(Work):
             error = min(error, float(np.ptp(self.game.payoff_range)))
             storage = storage_at(report.table)
             file = write_states(storage, f"{self.part}/all.parquet", self.game, solved, error)
-            at = self.writer.place(file.entry.name, file.entry.sha256)
-            self.writer.add(put_file(storage, file, at).solved_in(seconds))
+            path = self.writer.place(file.entry.name, file.entry.sha256)
+            self.writer.add(put_file(storage, file, path).solved_in(seconds))
         self.writer.add(Done(report.goal.ask, 1, len(solved)))
         return replace(
             report, states=len(solved), edges=graph.edges, shards=1, workers=1,

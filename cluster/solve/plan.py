@@ -159,8 +159,8 @@ def make_plan(layout: FullTable[Any], workers: int = 1, boundaries: bool = False
             mapped = sum(sizes[:1]) + round(TOUCHED_SHARE * sum(sizes[1:]))
             children = [shard for c in below for shard in of_tier[c]]
         else:
-            whole, read = by_boundary.below(tier), by_boundary.boundaries_read(tier)
-            below = [] if whole is None else [index[whole]]
+            in_full, read = by_boundary.below(tier), by_boundary.boundaries_read(tier)
+            below = [] if in_full is None else [index[in_full]]
             mapped = sum(bytes_of[c] for c in below)
             mapped += sum(8 * by_boundary.boundary_size(child) for child in read)
             children = [shard for c in below for shard in of_tier[c]]
@@ -257,7 +257,7 @@ def make_chain_plan(layout: DecisionLayout[Any]) -> Plan:
         if i == 0 or below is None or index[below] != i - 1:
             starts.append(i)
             reads[i] += [] if below is None else [index[below]]
-    pieces = {piece for of in reads for piece in of}
+    pieces = {piece for inputs in reads for piece in inputs}
     chains = [range(*ends) for ends in pairwise([*starts, len(order)])]
     chain_of = [number for number, chain in enumerate(chains) for _ in chain]
     shards, kept = list[Shard](), list[int]()
@@ -395,7 +395,7 @@ def plan_table(game: Game, options: Options) -> Planned:
     """Return the plan of a board's full table. Raises OptionError if the board has none."""
     layout, count, budget = game.need(FullTable), options.slots, memory_budget(options)
     plans, tiers = make_plans(layout, count), layout.tiers()
-    whole, peak = joined(plans), plans[0].peak_memory(count)
+    total, peak = joined(plans), plans[0].peak_memory(count)
     pieces = [(layout, tiers[shard.work[0]], shard.rows, shard.memory) for shard in plans[0].shards]
     tier_count = len(tiers)
     for plan in plans[1:]:
@@ -410,17 +410,22 @@ def plan_table(game: Game, options: Options) -> Planned:
         tier_count += len(beyond)
         pieces += beyond
     groups: dict[Any, list[int]] = {}
-    for of, tier, rows, memory in pieces:
-        none = (of.tier_name(tier), "")
-        group = groups.setdefault(next(iter(of.tier_fields(tier).items()), none), [0, 0, 0])
+    for level_number, tier, rows, memory in pieces:
+        none = (level_number.tier_name(tier), "")
+        group = groups.setdefault(
+            next(iter(level_number.tier_fields(tier).items()), none), [0, 0, 0]
+        )
         group[0] += 1
         group[1] += rows
         group[2] = max(group[2], memory)
-    listed = (Group(f"{name} {value}".strip(), *of) for (name, value), of in sorted(groups.items()))
+    listed = (
+        Group(f"{name} {value}".strip(), *level_number)
+        for (name, value), level_number in sorted(groups.items())
+    )
     return Planned(
-        game.board.name, whole.rows, True, tier_count, whole.table_bytes, whole.kept_bytes, peak,
-        whole.seconds / count, count, table_directory(options.folder, game), layout.smaller,
-        game=game, plan=whole, groups=tuple(listed), budget=budget,
+        game.board.name, total.rows, True, tier_count, total.table_bytes, total.kept_bytes, peak,
+        total.seconds / count, count, table_directory(options.folder, game), layout.smaller,
+        game=game, plan=total, groups=tuple(listed), budget=budget,
     )  # fmt: skip
 
 

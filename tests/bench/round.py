@@ -100,11 +100,11 @@ def _positions(board, results):
         except SearchLimitError:
             rows.append((sentence, "too many states", "", "", ""))
             continue
-        said, _ = _asked(board, results, sentence)
+        text, _ = _asked(board, results, sentence)
         worth = {each.name: each.value[truth.to_act - 1] for each in truth.actions}
-        costs.append(100 * (max(worth.values()) - worth[said["best"]]))
-        errors.append(100 * max(np.abs(np.subtract(said["value"], truth[said["best"]]))))
-        rows.append((sentence, truth.best, said["best"], f"{costs[-1]:.2f}", f"{errors[-1]:.1f}"))
+        costs.append(100 * (max(worth.values()) - worth[text["best"]]))
+        errors.append(100 * max(np.abs(np.subtract(text["value"], truth[text["best"]]))))
+        rows.append((sentence, truth.best, text["best"], f"{costs[-1]:.2f}", f"{errors[-1]:.1f}"))
     heads = ("position", f"best at ${EXACT}", "answer", "costs, points", "chances off, points")
     terminal.print_table("Positions off the grid", heads, rows, sys.stdout)
     right = sum(cost < 100 * CLOSE for cost in costs)
@@ -135,9 +135,9 @@ def _far(board, results, deepest, cap):
     rng, rows = np.random.default_rng(3), []
     for spins in np.linspace(min(16, deepest), deepest, 3).astype(int):
         sentence = _sentence(rng, spins, cap)
-        said, seconds = _asked(board, results, sentence)
-        chance = 100 * said["value"][said["to_act"] - 1]
-        rows.append((sentence, said["best"], f"{chance:.1f}%", said["source"],
-                     f"{100 * said['error']:.2f}", f"{seconds:.1f} s"))  # fmt: skip
+        text, seconds = _asked(board, results, sentence)
+        chance = 100 * text["value"][text["to_act"] - 1]
+        rows.append((sentence, text["best"], f"{chance:.1f}%", text["source"],
+                     f"{100 * text['error']:.2f}", f"{seconds:.1f} s"))  # fmt: skip
     heads = ("position", "answer", "chance", "from", "standard error, points", "time")
     terminal.print_table("Far from the end", heads, rows, sys.stdout)

@@ -56,7 +56,7 @@ def cell(text):
 
 def with_parts(text):
     """A page's text with the tables of boards as they should be."""
-    return PART.sub(lambda found: found[1] + PARTS[found[2]](found[3]) + found[4], text)
+    return PART.sub(lambda result: result[1] + PARTS[result[2]](result[3]) + result[4], text)
 
 
 def table(head, rows):
@@ -72,8 +72,8 @@ def board_of(name):
 
 def fields(name):
     """The fields of a board's states."""
-    found = solver.load_game(board_of(name)).fields
-    rows = ((f"`{f.name}`", f.help, left_out(f)) for f in found)
+    result = solver.load_game(board_of(name)).fields
+    rows = ((f"`{f.name}`", f.help, left_out(f)) for f in result)
     return table("| field | meaning | if left out |", rows)
 
 
@@ -86,8 +86,8 @@ def left_out(field):
 
 def charts(name):
     """The charts of a board."""
-    found = solver.load_game(board_of(name)).need(Charts).kinds
-    rows = ((f"`{kind.name}`", kind.shows, kind.reading) for kind in found)
+    result = solver.load_game(board_of(name)).need(Charts).kinds
+    rows = ((f"`{kind.name}`", kind.shows, kind.reading) for kind in result)
     return table("| `--what` | shows | how to read it |", rows)
 
 
@@ -160,14 +160,14 @@ STATES = {
 
 def pictures():
     """The files of the drawn states, on a ground that every page can show."""
-    style, found = STYLE.read_text(encoding="utf-8"), {}
+    style, result = STYLE.read_text(encoding="utf-8"), {}
     for game, (name, state) in STATES.items():
         drawn = svg(scene_of(solver.load_game(board_of(name)), dict(pairs(state))))
         ground = f'><style>{style}</style><rect width="100%" height="100%" fill="#fff"/><title>'
-        found[ROOT / f"docs/pictures/{game}-state.svg"] = (
+        result[ROOT / f"docs/pictures/{game}-state.svg"] = (
             drawn.replace("><title>", ground, 1) + "\n"
         )
-    return found
+    return result
 
 
 def pairs(state):

@@ -35,8 +35,8 @@ def read(table):
 
 @pytest.fixture(scope="module")
 def at_once(tmp_path_factory):
-    made = cluster.solve_board(board(3, score_cap=1500), results=tmp_path_factory.mktemp("once"))
-    return made.table
+    created = cluster.solve_board(board(3, score_cap=1500), results=tmp_path_factory.mktemp("once"))
+    return created.table
 
 
 def test_a_raised_frontier_extends_the_table_and_writes_nothing_again(at_once, tmp_path):
@@ -74,8 +74,8 @@ def test_stored_float64_is_read_back_and_not_solved_again(tmp_path):
     assert solved.kept > 0
     assert solved.again == 0
     assert 0 < solved.read < solved.kept  # the last layer that is there, and no other
-    whole = cluster.solve_board(points, results=tmp_path / "fresh", workers=1)
-    assert files(solved.table) == files(whole.table)
+    full = cluster.solve_board(points, results=tmp_path / "fresh", workers=1)
+    assert files(solved.table) == files(full.table)
 
 
 ROOTS = (
@@ -92,14 +92,14 @@ def below(results, *which, **how):
 
 
 def test_one_folder_holds_tiers_and_searches_and_tiers_answer_first(tmp_path):
-    found = below(tmp_path, 0)
-    with cluster.open_table(found.table) as table:
+    result = below(tmp_path, 0)
+    with cluster.open_table(result.table) as table:
         assert table.full is None
         words = {"scores": "0,1000,500", "earned": "0,1,0"}
         exact = table.ask(words)
         assert exact.error < 1e-11
     solved = cluster.solve_board(board(1), results=tmp_path)
-    assert solved.table == found.table
+    assert solved.table == result.table
     with cluster.open_table(solved.table) as table:
         assert table.ask(words).error == pytest.approx(3e-8, rel=0.1)  # float32: the full table
         assert table.ask(ROOTS[0]).error < 1e-11  # three spins: the search has it
@@ -130,7 +130,7 @@ def test_two_attempts_at_one_shard_leave_the_same_bytes(at_once, tmp_path):
         assert [content for _, content in results] == [None, None]
         receipts = [receipt for receipt, _ in results]
         (name,) = plan.shards[3].files
-        assert len({one.files[name].place for one in receipts}) == 1
+        assert len({each.files[name].place for each in receipts}) == 1
         assert not list(table.rglob("*.part"))
         assert files(table)[name] == files(at_once)[name]
 
@@ -149,14 +149,14 @@ def test_a_damaged_table_is_said_so_and_exactly_that_is_solved_again(tmp_path, c
     assert run(["status", "--results", str(tmp_path)]) == 1
     out = capsys.readouterr().out
     assert out.startswith("damaged")
-    for file, said in ((missing, "is missing"), (empty, "is empty"), (short, "bytes, not")):
-        assert f"{file}: " in out and said in out
+    for file, text in ((missing, "is missing"), (empty, "is empty"), (short, "bytes, not")):
+        assert f"{file}: " in out and text in out
     assert f"luckbase solve {TINY}" in out
     assert run(["solve", *words, "--json"]) == 0
     out = capsys.readouterr().out
-    said = json.loads(out)
-    assert len(said["damaged"]) == 3
-    assert said["solved_now"] == rows
+    text = json.loads(out)
+    assert len(text["damaged"]) == 3
+    assert text["solved_now"] == rows
     assert files(table) == sound
     assert run(["status", "--results", str(tmp_path)]) == 0
 
@@ -171,8 +171,8 @@ def test_a_damaged_manifest_is_named_and_the_table_is_solved_again(tmp_path, cap
     assert run(["status", "--results", str(tmp_path)]) == 1
     assert "was changed after luckbase wrote it" in capsys.readouterr().out
     assert run(["solve", *words, "--json"]) == 0
-    said = json.loads(capsys.readouterr().out)
-    assert any(f"{file}: " in fault for fault in said["damaged"])
+    text = json.loads(capsys.readouterr().out)
+    assert any(f"{file}: " in fault for fault in text["damaged"])
     named = {entry.place for entry in read(table).files.values()}
     assert {plain(name): (table / name).read_bytes() for name in named} == sound
     assert run(["status", "--results", str(tmp_path)]) == 0

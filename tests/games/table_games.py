@@ -112,11 +112,15 @@ def undercut(board, state, edges):
         margin = state[0] - state[1]
         margin = margin if points else np.sign(margin)
         return over(edges, margin, -margin)
-    for one in range(1, 6):
-        for two in range(1, 6):
-            child = lead(edges, state, joint(one, two), 1.0)
-            child[0] += one + two if one == two - 1 else 0 if two == one - 1 else one
-            child[1] += one + two if two == one - 1 else 0 if one == two - 1 else two
+    for first in range(1, 6):
+        for second in range(1, 6):
+            child = lead(edges, state, joint(first, second), 1.0)
+            child[0] += (
+                first + second if first == second - 1 else 0 if second == first - 1 else first
+            )
+            child[1] += (
+                first + second if second == first - 1 else 0 if first == second - 1 else second
+            )
     return simultaneous(edges)
 
 
@@ -241,7 +245,7 @@ POINTS, USED = np.array([pair for each in SCORED for pair in each]).T.copy()
 def farkle(board, state, edges):
     """The scores, who is up, the turn's points, the dice to roll, and the roll or 0."""
     goal, dice = board.ints
-    up, turn, left, roll = state[2:]
+    up, turn, remaining, roll = state[2:]
     if max(state[0], state[1]) >= goal:
         return over(edges, 1.0 * (state[0] >= goal), 1.0 * (state[1] >= goal))
     if roll == 0:
@@ -249,7 +253,7 @@ def farkle(board, state, edges):
             child = lead(edges, state, 0, 1.0)
             child[up], child[2] = min(state[up] + turn, goal), 1 - up
             child[3], child[4] = 0, dice
-        for k in range(FIRST_ROLL[left], FIRST_ROLL[left + 1]):
+        for k in range(FIRST_ROLL[remaining], FIRST_ROLL[remaining + 1]):
             child = lead(edges, state, 1, CHANCE[k])
             if FIRST_SCORED[k] == FIRST_SCORED[k + 1]:
                 child[2], child[3], child[4] = 1 - up, 0, dice
@@ -259,7 +263,7 @@ def farkle(board, state, edges):
     for k in range(FIRST_SCORED[roll], FIRST_SCORED[roll + 1]):
         child = lead(edges, state, 2 + k - FIRST_SCORED[roll], 1.0)
         child[3] = min(turn + POINTS[k], goal)
-        child[4] = left - USED[k] if left > USED[k] else dice
+        child[4] = remaining - USED[k] if remaining > USED[k] else dice
         child[5] = 0
     return decision(edges, up)
 

@@ -90,15 +90,15 @@ class YahtzeeBoard(Board):
 def yahtzee(board, state, edges):  # noqa: C901  # one function, as rules are
     """The state: the boxes filled as bits, the upper total, whether the next Yahtzees earn 100, the
     rolls left, the dice on the table."""
-    filled, upper, bonus, left, dice = state
+    filled, upper, bonus, remaining, dice = state
     if filled == (1 << 13) - 1:
         return over(edges, 35.0 if upper == 63 else 0.0)
     if COUNT[dice] < 5:
         for k in range(FIRST_ROLL[dice], FIRST_ROLL[dice + 1]):
             child = lead(edges, state, ROLL, CHANCES[k])
-            child[3], child[4] = left - 1, AFTER[k]
+            child[3], child[4] = remaining - 1, AFTER[k]
         return chance(edges)
-    if left > 0:
+    if remaining > 0:
         for k in range(FIRST_KEEP[dice], FIRST_KEEP[dice + 1]):
             child = lead(edges, state, KEEP + KEPT[k], 1.0)
             child[4] = KEPT[k]

@@ -38,13 +38,13 @@ def test_a_search_by_stages(capsys, tmp_path, monkeypatch):
         "states", "table on disk", "until it ends", "peak memory", "time",
     ]  # fmt: skip
     assert run([*words, "--json"]) == 0
-    said = json.loads(capsys.readouterr().out)["plan"]
-    found = luckbase.plan(PRESS, START, workers=2, results=tmp_path)
-    assert said == found.as_json()
-    assert not said["exact"] and said["states"] == 300_000
-    assert said["table_bytes"] == 22 * said["states"]
-    assert said["kept_bytes"] == said["states"]
-    assert said["seconds"] == pytest.approx(said["states"] * 1e-6 / 1.7, abs=0.1)
+    text = json.loads(capsys.readouterr().out)["plan"]
+    result = luckbase.plan(PRESS, START, workers=2, results=tmp_path)
+    assert text == result.as_json()
+    assert not text["exact"] and text["states"] == 300_000
+    assert text["table_bytes"] == 22 * text["states"]
+    assert text["kept_bytes"] == text["states"]
+    assert text["seconds"] == pytest.approx(text["states"] * 1e-6 / 1.7, abs=0.1)
     assert not list(tmp_path.iterdir())
 
 
@@ -62,12 +62,12 @@ def test_a_plan_of_a_full_table(capsys, tmp_path, monkeypatch):
 def test_a_small_one_is_counted_and_is_what_the_solve_does(tmp_path):
     board = BOARDS / "press-your-luck/tiny.toml"
     start = {"scores": "0,1000,500", "earned": "1,2,1"}
-    found = luckbase.plan(board, start, results=tmp_path)
+    result = luckbase.plan(board, start, results=tmp_path)
     solved = luckbase.solve(board, start, results=tmp_path, workers=1)
-    assert found.as_json()["exact"] and found.as_json()["levels"] == 0
-    assert solved.states == found.states  # those that are over have no row, and are none of them
+    assert result.as_json()["exact"] and result.as_json()["levels"] == 0
+    assert solved.states == result.states  # those that are over have no row, and are none of them
     rows = sum(entry.bytes for entry in solved.manifest.files.values())
-    assert rows / 2 <= found.table_bytes <= 2 * rows
+    assert rows / 2 <= result.table_bytes <= 2 * rows
 
 
 def test_a_board_without_a_full_table_is_planned_from_its_start(capsys):
@@ -99,11 +99,11 @@ def test_a_full_disk_refuses_the_plan(capsys, tmp_path, monkeypatch):
 def test_games_that_go_in_circles_or_in_which_both_choose_at_once_take_longer(
     name, settings, circles, microseconds, tmp_path, monkeypatch
 ):
-    found = list[Count]()
+    result = list[Count]()
 
     def noted(*given):
-        found.append(count_below(*given))
-        return found[-1]
+        result.append(count_below(*given))
+        return result[-1]
 
     monkeypatch.setattr(planning, "count_below", noted)
     board = solver.load_board(BOARDS / f"{name}.toml", **settings)
@@ -112,7 +112,7 @@ def test_games_that_go_in_circles_or_in_which_both_choose_at_once_take_longer(
     roots = game.parse(words)[None] if game.board.game == "press-your-luck" else None
     plan = planned_search(game, root_keys(game, roots), tmp_path, 1)
     assert plan.seconds == pytest.approx(plan.states * microseconds * 1e-6)
-    assert goes_in_circles(game, found[0].keys) == circles
+    assert goes_in_circles(game, result[0].keys) == circles
 
 
 def test_stage_files_are_as_large_as_planned_where_states_are_not_found_in_runs(
@@ -126,7 +126,7 @@ def test_stage_files_are_as_large_as_planned_where_states_are_not_found_in_runs(
 
     def noted(search):
         folder = search.before.table
-        sizes.append(sum((folder / one.place).stat().st_size for one in search.shards.values()))
+        sizes.append(sum((folder / each.place).stat().st_size for each in search.shards.values()))
         raise Stopped
 
     monkeypatch.setattr(StageSearch, "_up", noted)

@@ -71,9 +71,9 @@ def test_what_a_board_has_changed_is_said_also_of_one_that_is_searched(command):
         put(Path("a.toml"), board)
         assert "has changed" not in command("solve", "a.toml")[2]
         put(Path("a.toml"), board.replace(f"{name} = {old}", f"{name} = {new}"))
-        said = [line for line in command("solve", "a.toml")[2].splitlines() if "changed" in line]
+        text = [line for line in command("solve", "a.toml")[2].splitlines() if "changed" in line]
         expected = f"a: the board has changed since its last table: {name}: was {old}, now {new}"
-        assert said == [expected]
+        assert text == [expected]
 
 
 def test_a_dry_run_warns_where_all_boards_together_do_not_fit_on_the_disk(command, monkeypatch):
@@ -81,11 +81,13 @@ def test_a_dry_run_warns_where_all_boards_together_do_not_fit_on_the_disk(comman
 
     for number in (3, 4):
         put(Path(f"b/{number}.toml"), press(whammies=number))
-    sizes = [one.bytes for one in luckbase.plan_all("b")]
+    sizes = [each.bytes for each in luckbase.plan_all("b")]
     usage = type(shutil.disk_usage("."))
     for free, fits in ((sum(sizes), True), (sum(sizes) - 1, False)):
-        left = usage(1 << 50, 0, machine.DISK_RESERVE + free)
-        monkeypatch.setattr(machine.shutil, "disk_usage", lambda path, left=left: left)
+        remaining = usage(1 << 50, 0, machine.DISK_RESERVE + free)
+        monkeypatch.setattr(
+            machine.shutil, "disk_usage", lambda path, remaining=remaining: remaining
+        )
         code, out, err = command("solve", "b", "--dry-run")
         assert code == 0 and "2 of 2 boards to solve" in out and err == ""
         assert ("disk: all of them need about" in out) is not fits
@@ -208,12 +210,12 @@ def test_status_of_a_job_looks_where_the_command_says_and_its_advice_leads_there
 @pytest.mark.parametrize("name", ["verify", "status"])
 def test_what_would_be_right_is_solved_where_it_is_looked_for(command, name):
     put(Path("a.toml"), pig())
-    asked = [name, "a.toml"]
-    code, _, err = command(*asked, "--results", "my r")
+    query = [name, "a.toml"]
+    code, _, err = command(*query, "--results", "my r")
     assert code == 1 and err.rstrip().endswith("luckbase solve a.toml --results 'my r'")
     assert command("solve", "a.toml", "--results", "my r")[0] == 0
-    assert command(*asked, "--results", "my r")[0] == 0
-    code, _, err = command(*asked)
+    assert command(*query, "--results", "my r")[0] == 0
+    code, _, err = command(*query)
     assert code == 1 and err.rstrip().endswith("run: luckbase solve a.toml")
 
 

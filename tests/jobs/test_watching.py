@@ -26,16 +26,16 @@ def test_status_shows_a_solve_that_runs(tmp_path, monkeypatch, capsys):
 
     def look(now):
         if now.shards > 5 and not seen:
-            (one,) = luckbase.status(results=tmp_path)
-            assert one.running is not None and one.state == "partial"
+            (only,) = luckbase.status(results=tmp_path)
+            assert only.running is not None and only.state == "partial"
             assert run(["status", "--results", str(tmp_path)]) == 1
-            seen.append((one.running, capsys.readouterr().out))
+            seen.append((only.running, capsys.readouterr().out))
 
     board = luckbase.load_board(TINY, frontier=2)
     luckbase.solve(board, results=tmp_path, workers=1, on_progress=look)
-    ((said, shown),) = seen
-    assert said["process"] == os.getpid() and said["shards_total"] == 74
-    assert 5 <= int(str(said["shards"])) < 74 and int(str(said["states"])) > 0
+    ((text, shown),) = seen
+    assert text["process"] == os.getpid() and text["shards_total"] == 74
+    assert 5 <= int(str(text["shards"])) < 74 and int(str(text["states"])) > 0
     assert f"running: process {os.getpid()} on " in shown and " of 74 shards, " in shown
     assert "  this process: 1 core" in shown and "goes on with: luckbase solve" in shown
     (after,) = luckbase.status(results=tmp_path)
@@ -80,8 +80,8 @@ def full(*given):
 
 def test_a_solve_that_was_killed_on_this_machine_does_not_run(tmp_path):
     storage = Folder(tmp_path)
-    with Writer(storage, tmp_path, HEAD).take() as writer, Watch(tmp_path, print, print) as told:
-        told.show(Progress(1, 2, 3, 4, 5.0), [])
+    with Writer(storage, tmp_path, HEAD).take() as writer, Watch(tmp_path, print, print) as shown:
+        shown.show(Progress(1, 2, 3, 4, 5.0), [])
         assert running(tmp_path) is not None
         # another process has its number now
         writer.manifest.writer = replace(writer.manifest.writer, started="0")
@@ -90,14 +90,14 @@ def test_a_solve_that_was_killed_on_this_machine_does_not_run(tmp_path):
 
 
 def test_a_solve_that_has_long_been_silent_does_not_run(tmp_path):
-    with Watch(tmp_path, print, print) as told:
-        told.show(Progress(1, 2, 3, 4, 5.0), [])
-        said = json.loads((tmp_path / RUNNING).read_text())
-        assert running(tmp_path) == said
+    with Watch(tmp_path, print, print) as shown:
+        shown.show(Progress(1, 2, 3, 4, 5.0), [])
+        text = json.loads((tmp_path / RUNNING).read_text())
+        assert running(tmp_path) == text
         now = datetime.now().astimezone()
         for age, there in ((SILENT_SECONDS - 5, True), (SILENT_SECONDS + 5, False)):
             at = (now - timedelta(seconds=age)).isoformat()
-            (tmp_path / RUNNING).write_text(json.dumps({**said, "at": at}))
+            (tmp_path / RUNNING).write_text(json.dumps({**text, "at": at}))
             assert (running(tmp_path) is not None) == there
         for bad in ("", "{", "[]", '{"at": 3}', '{"at": "soon"}'):
             (tmp_path / RUNNING).write_text(bad)

@@ -51,7 +51,7 @@ def cant_stop(sides, length):  # noqa: C901  # one game
 
 def offers(throw):
     """Each (points in fifties, dice left) that a throw offers: ones, fives, three and more."""
-    found = set()
+    result = set()
     for taken in product((False, True), repeat=len(throw)):
         kept = [die for die, take in zip(throw, taken, strict=True) if take]
         each = []
@@ -60,8 +60,8 @@ def offers(throw):
             three = (20 if face == 1 else 2 * face) * 2 ** max(n - 3, 0)
             each.append(three if n >= 3 else n * {1: 2, 5: 1}.get(face, 0))
         if kept and all(each):
-            found.add((sum(each), len(throw) - len(kept)))
-    return found
+            result.add((sum(each), len(throw) - len(kept)))
+    return result
 
 
 def farkle(goal, dice):
@@ -72,16 +72,16 @@ def farkle(goal, dice):
         lost = 1 - wins[theirs, mine]
 
         @cache
-        def rolling(turn, left):
+        def rolling(turn, remaining):
             each = [max([choosing(turn + p, n or dice) for p, n in throw] or [lost])
-                    for throw in throws[left]]  # fmt: skip
+                    for throw in throws[remaining]]  # fmt: skip
             return sum(each) / len(each)
 
         @cache
-        def choosing(turn, left):
+        def choosing(turn, remaining):
             if mine + turn >= goal:
                 return 1.0
-            return max(1 - wins[theirs, mine + turn], rolling(turn, left))
+            return max(1 - wins[theirs, mine + turn], rolling(turn, remaining))
 
         return rolling(0, dice)
 

@@ -32,8 +32,8 @@ STATE = ({"scores": (500, 1000, 1500), "earned": (0, 2, 1)},)
     ],
 )
 def test_every_game_here_keeps_the_contract(board, options, states):
-    made = solver.load_board(BOARDS / f"{board}.toml", **options)
-    assert check_game(made, states, most=400, rows=30_000) > 20
+    created = solver.load_board(BOARDS / f"{board}.toml", **options)
+    assert check_game(created, states, most=400, rows=30_000) > 20
 
 
 def test_a_game_without_a_start_wants_states():
@@ -57,9 +57,9 @@ def test_the_game_of_coins_is_right_as_it_is():
 ])  # fmt: skip
 def test_what_only_a_check_sees_is_told_with_its_state(broken, sentence):
     """What every engine sees, `tests/solver/game/test_broken_games.py` has."""
-    with pytest.raises(GameError, match=sentence) as said:
+    with pytest.raises(GameError, match=sentence) as text:
         check_game(game(broken))
-    assert str(said.value).startswith("game purse: at ")
+    assert str(text.value).startswith("game purse: at ")
 
 
 def _empty_at_the_end(states, refuse):
@@ -166,12 +166,12 @@ class Table(FullTable[int]):
 )
 def test_a_kernel_is_held_to_the_rules(wrong, sentence):
     kind = type("Wrong", (Table,), {"wrong": wrong})
-    made = game(capabilities={FullTable: kind})
+    created = game(capabilities={FullTable: kind})
     if not wrong:
-        assert check_game(made) == 13
+        assert check_game(created) == 13
         return
     with pytest.raises(GameError, match=sentence):
-        check_game(made)
+        check_game(created)
 
 
 @pytest.mark.parametrize(
@@ -192,10 +192,10 @@ def test_a_kernel_is_held_to_the_rules(wrong, sentence):
 def test_tiers_that_would_replace_each_other_or_lose_rows_are_refused(member, value, sentence):
     """A table whose tiers had one name was written over and over, and was then complete."""
     kind = type("Wrong", (Table,), {member: lambda self, tier: value})
-    made = game(capabilities={FullTable: kind})
-    for check in (check_game, lambda made: make_plan(made.need(FullTable))):
+    created = game(capabilities={FullTable: kind})
+    for check in (check_game, lambda created: make_plan(created.need(FullTable))):
         with pytest.raises(GameError, match=sentence):
-            check(made)
+            check(created)
 
 
 @pytest.mark.parametrize(
@@ -204,13 +204,13 @@ def test_tiers_that_would_replace_each_other_or_lose_rows_are_refused(member, va
 )
 def test_a_kernel_is_held_to_its_own_bound(off, bound, fine):
     """One that says 0 to what the sums of a step may lose in float64."""
-    made = game(capabilities={FullTable: type("Off", (Table,), {"off": off, "bound": bound})})
+    created = game(capabilities={FullTable: type("Off", (Table,), {"off": off, "bound": bound})})
     if fine:
-        assert check_game(made) == 13
+        assert check_game(created) == 13
         return
-    said = "purse=32 tosses=1: the kernel says .0.5000000.*, one step of the rules says .0.5."
-    with pytest.raises(GameError, match=said):
-        check_game(made)
+    text = "purse=32 tosses=1: the kernel says .0.5000000.*, one step of the rules says .0.5."
+    with pytest.raises(GameError, match=text):
+        check_game(created)
 
 
 def test_a_part_of_a_wide_level_has_no_state_twice():
@@ -229,6 +229,6 @@ def test_the_chance_that_can_not_be_is_the_one_that_is_named():
 
 
 def test_a_kernel_whose_bound_is_larger_than_it_says_is_refused():
-    made = game(capabilities={FullTable: type("Wide", (Table,), {"bound": 1e-3})})
+    created = game(capabilities={FullTable: type("Wide", (Table,), {"bound": 1e-3})})
     with pytest.raises(GameError, match=r"returns the bound 0\.001, and most_error says 1e-06"):
-        check_game(made)
+        check_game(created)

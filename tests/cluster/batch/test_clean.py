@@ -35,10 +35,10 @@ def folder(tmp_path):
 
 def clean(folder, *names, yes=False):
     """The tables by state."""
-    found = {}
-    for one in luckbase.clean(*map(str, names), results=folder / "results", yes=yes):
-        found.setdefault(one.state, []).append(one.table)
-    return found
+    result = {}
+    for each in luckbase.clean(*map(str, names), results=folder / "results", yes=yes):
+        result.setdefault(each.state, []).append(each.table)
+    return result
 
 
 def tables(folder):
@@ -54,9 +54,9 @@ def test_what_the_file_said_before_goes_and_what_it_says_stays(folder):
     old = table_of(folder, goal=9)
     before = everything(folder)
     assert clean(folder) == {"unneeded": [old]} and everything(folder) == before
-    (one,) = luckbase.clean(results=folder / "results")
-    assert one.why == ("goal: was 9, now 10",) and one.states > 0
-    assert one.bytes == sum(p.stat().st_size for p in old.rglob("*") if p.is_file())
+    (only,) = luckbase.clean(results=folder / "results")
+    assert only.why == ("goal: was 9, now 10",) and only.states > 0
+    assert only.bytes == sum(p.stat().st_size for p in old.rglob("*") if p.is_file())
     assert clean(folder, yes=True) == {"removed": [old]}
     assert not old.exists() and clean(folder) == {} and len(tables(folder)) == 2
     assert table_of(folder).exists() and table_of(folder, goal=11).exists()
@@ -66,8 +66,8 @@ def test_what_was_solved_with_an_option_goes_only_where_it_is_named(folder):
     named = table_of(folder, goal=11)
     put(folder / "boards/a.toml", pig(10).replace("sides = 6", "sides = 4") + "\n[x]")
     put(folder / "boards/a.toml", pig(12).replace("[rules]", "[rules]\nsides = 4"))
-    found = clean(folder, yes=True)
-    assert len(found["removed"]) == 2 and found["kept"] == [named]
+    result = clean(folder, yes=True)
+    assert len(result["removed"]) == 2 and result["kept"] == [named]
     assert clean(folder, folder / "boards", yes=True) == {"kept": [named]}
     assert clean(folder, folder / "boards/a.toml", yes=True) == {"kept": [named]}
     assert named.exists() and clean(folder, named, yes=True) == {"removed": [named]}
@@ -89,16 +89,16 @@ def test_what_was_solved_from_some_states_goes_only_where_it_is_named(tmp_path):
 
 
 def test_what_a_board_file_asks_for_stays_even_where_it_is_named(folder):
-    asked = table_of(folder)
-    (one,) = luckbase.clean(str(asked), results=folder / "results", yes=True)
-    assert one.state == "needed" and "a.toml needs it" in one.why[0] and asked.exists()
+    query = table_of(folder)
+    (only,) = luckbase.clean(str(query), results=folder / "results", yes=True)
+    assert only.state == "needed" and "a.toml needs it" in only.why[0] and query.exists()
 
 
 def test_a_deleted_board_asks_for_nothing_and_a_moved_one_does(folder):
     now, old = table_of(folder), table_of(folder, goal=9)
     (folder / "boards/a.toml").rename(folder / "boards/renamed.toml")
-    found = clean(folder)
-    assert found["unneeded"] == [old] and now not in found.get("kept", [])
+    result = clean(folder)
+    assert result["unneeded"] == [old] and now not in result.get("kept", [])
     (folder / "boards/renamed.toml").unlink()
     assert set(clean(folder)["unneeded"]) == {now, old}
     assert set(clean(folder, folder / "boards")["unneeded"]) == {now, old}
@@ -122,9 +122,9 @@ def test_a_board_whose_folder_is_not_there_may_be_elsewhere(folder):
     """A folder that was moved away, a disk that was taken out."""
     before = everything(folder / "results")
     (folder / "boards").rename(folder / "elsewhere")
-    found = luckbase.clean(results=folder / "results", yes=True)
-    assert {one.state for one in found} == {"kept"} and len(found) == 3
-    assert all("its folder is missing" in one.why[0] for one in found)
+    result = luckbase.clean(results=folder / "results", yes=True)
+    assert {each.state for each in result} == {"kept"} and len(result) == 3
+    assert all("its folder is missing" in each.why[0] for each in result)
     assert everything(folder / "results") == before
     assert len(clean(folder, folder / "boards", yes=True)["kept"]) == 3
     assert len(clean(folder, folder / "elsewhere", yes=True)["kept"]) == 2
@@ -160,8 +160,8 @@ def table_of_elsewhere(folder):
 def test_a_board_that_can_not_be_read_keeps_all_of_its_tables(folder):
     before = everything(folder / "results")
     put(folder / "boards/a.toml", "game = 'pig")
-    found = clean(folder, yes=True)
-    assert set(found) == {"kept"} and len(found["kept"]) == 3
+    result = clean(folder, yes=True)
+    assert set(result) == {"kept"} and len(result["kept"]) == 3
     assert everything(folder / "results") == before
 
 
@@ -174,17 +174,17 @@ def test_other_boards_tables_are_not_looked_at(folder):
 
 
 def test_the_tables_of_a_job_file_are_where_it_says_and_a_name_of_nothing_is_refused(folder):
-    said = '[[board]]\nfile = "boards/a.toml"\n'
-    job = put(folder / "job.toml", 'results = "results"\n' + said)
+    text = '[[board]]\nfile = "boards/a.toml"\n'
+    job = put(folder / "job.toml", 'results = "results"\n' + text)
     (spare,) = luckbase.clean(str(job))
     assert spare.table == table_of(folder, goal=9) and spare.state == "unneeded"
-    other = put(folder / "other.toml", 'results = "elsewhere"\n' + said)
+    other = put(folder / "other.toml", 'results = "elsewhere"\n' + text)
     said_twice = f"results: job files say {folder}/elsewhere and {folder}/results; name one"
     with pytest.raises(OptionError, match=said_twice):
         luckbase.clean(str(other), str(job))
     assert len(luckbase.clean(str(other), str(job), results=folder / "results")) == 1
     with pytest.raises(JobError, match="unknown key 'result'"):
-        luckbase.clean(str(put(folder / "wrong.toml", 'result = "results"\n' + said)))
+        luckbase.clean(str(put(folder / "wrong.toml", 'result = "results"\n' + text)))
     for name in ("nowhere", "boards/b.toml"):
         with pytest.raises(OptionError, match="no such table, board file or fold"):
             clean(folder, folder / name)
@@ -194,11 +194,11 @@ def test_a_table_that_somebody_solves_is_never_removed(folder):
     old = table_of(folder, goal=9)
     with taken(old):
         before = everything(old)
-        (one,) = luckbase.clean(results=folder / "results", yes=True)
-        assert one.state == "running" and "another solve of this table is running" in one.error
+        (only,) = luckbase.clean(results=folder / "results", yes=True)
+        assert only.state == "running" and "another solve of this table is running" in only.error
         assert everything(old) == before
-        (one,) = luckbase.clean(str(old), results=folder / "results", yes=True)
-        assert one.state == "running" and old.exists()
+        (only,) = luckbase.clean(str(old), results=folder / "results", yes=True)
+        assert only.state == "running" and old.exists()
     assert clean(folder, yes=True) == {"removed": [old]}
 
 
@@ -206,15 +206,15 @@ def test_a_table_that_another_machine_solves_is_never_removed(folder, short):  #
     old = table_of(folder, goal=9)
     storage = storage_at(old)
     with elsewhere(storage, read_manifest(storage, old).head):
-        (one,) = luckbase.clean(results=folder / "results", yes=True)
-        assert one.state == "running" and "running: process 7 on far since noon" in one.error
-        said = {"process": 7, "host": "far", "at": datetime.now().astimezone().isoformat()}
-        said |= dict.fromkeys(("since", "last_note"), "") | {"finding": None, "nodes": []}
+        (only,) = luckbase.clean(results=folder / "results", yes=True)
+        assert only.state == "running" and "running: process 7 on far since noon" in only.error
+        text = {"process": 7, "host": "far", "at": datetime.now().astimezone().isoformat()}
+        text |= dict.fromkeys(("since", "last_note"), "") | {"finding": None, "nodes": []}
         counts = "shards", "shards_total", "states", "states_total", "states_a_second", "memory"
-        said |= dict.fromkeys((*counts, "seconds", "seconds_left"), 0)
-        (old / "running.json").write_text(json.dumps(said))
-        (one,) = luckbase.clean(results=folder / "results", yes=True)
-        assert (one.state, one.why) == ("running", ("process 7 on far solves it",))
+        text |= dict.fromkeys((*counts, "seconds", "seconds_left"), 0)
+        (old / "running.json").write_text(json.dumps(text))
+        (only,) = luckbase.clean(results=folder / "results", yes=True)
+        assert (only.state, only.why) == ("running", ("process 7 on far solves it",))
     assert clean(folder, yes=True) == {"removed": [old]}
 
 
@@ -225,11 +225,11 @@ def test_somebodys_own_files_and_links_stay(folder):
     put(old / "search/deep/x.parquet", "mine")
     elsewhere = put(folder / "elsewhere/big.parquet", "mine")
     (old / "shards").symlink_to(folder / "elsewhere")
-    (one,) = luckbase.clean(results=folder / "results", yes=True)
-    assert one.state == "removed"
-    assert one.left == ("notes.txt", "search/deep/x.parquet", "shards", "tiers/notes.md")
-    left = {str(path.relative_to(old)) for path in old.rglob("*") if not path.is_dir()}
-    assert left == {"notes.txt", "search/deep/x.parquet", "tiers/notes.md"}
+    (only,) = luckbase.clean(results=folder / "results", yes=True)
+    assert only.state == "removed"
+    assert only.left == ("notes.txt", "search/deep/x.parquet", "shards", "tiers/notes.md")
+    remaining = {str(path.relative_to(old)) for path in old.rglob("*") if not path.is_dir()}
+    assert remaining == {"notes.txt", "search/deep/x.parquet", "tiers/notes.md"}
     assert (old / "shards").is_symlink() and Path(elsewhere).read_text() == "mine"
     assert clean(folder) == {}  # no table is there any more
 
@@ -243,11 +243,11 @@ def test_a_removal_that_was_stopped_goes_on(folder, monkeypatch):
         true(self, missing_ok=missing_ok)
 
     monkeypatch.setattr(Path, "unlink", stop_at_the_manifest)
-    (one,) = luckbase.clean(results=folder / "results", yes=True)
-    assert one.state == "unneeded" and "cannot be removed" in one.error
+    (only,) = luckbase.clean(results=folder / "results", yes=True)
+    assert only.state == "unneeded" and "cannot be removed" in only.error
     monkeypatch.undo()
-    (one,) = luckbase.status(str(old), results=folder / "results")
-    assert (one.state, one.states, one.bytes) == ("stale", 0, 0)
+    (only,) = luckbase.status(str(old), results=folder / "results")
+    assert (only.state, only.states, only.bytes) == ("stale", 0, 0)
     assert clean(folder, yes=True) == {"removed": [old]} and not old.exists()
 
 
@@ -273,8 +273,8 @@ def test_a_link_in_the_place_of_a_table_is_left_alone(folder):
     shutil.move(old, there)
     old.symlink_to(there)
     before = everything(there)
-    found = luckbase.clean(results=folder / "results", yes=True)
-    assert [one.state for one in found] == ["kept"] and "is a link" in found[0].why[0]
+    result = luckbase.clean(results=folder / "results", yes=True)
+    assert [each.state for each in result] == ["kept"] and "is a link" in result[0].why[0]
     assert everything(there) == before and old.is_symlink()
 
 
@@ -289,8 +289,8 @@ def test_folders_and_boards_of_unusual_names(tmp_path, name):
     put(Path(file), pig(10))
     (planned,) = luckbase.plan_all(tmp_path / name, results=results)
     assert planned.state == "stale" and planned.why == ("goal: was 9, now 10",)
-    (one,) = luckbase.clean(results=results, yes=True)
-    assert (one.table, one.state) == (old, "removed") and not old.exists()
+    (only,) = luckbase.clean(results=results, yes=True)
+    assert (only.table, only.state) == (old, "removed") and not old.exists()
     assert Path(file).exists()
 
 
@@ -314,15 +314,15 @@ def test_in_a_store_goes_what_nobody_needs_and_nothing_else(stored):
     results, old, needed = stored
     storage_at(old).put("notes.txt", b"mine")
     before = objects(needed)
-    (one,) = luckbase.clean(results=results)
-    assert (one.table, one.state, one.why) == (old, "unneeded", ("goal: was 9, now 10",))
-    assert one.bytes == sum(objects(old).values()) - 4
-    (one,) = luckbase.clean(results=results, yes=True)
-    assert (one.state, one.left) == ("removed", ("notes.txt",))
+    (only,) = luckbase.clean(results=results)
+    assert (only.table, only.state, only.why) == (old, "unneeded", ("goal: was 9, now 10",))
+    assert only.bytes == sum(objects(old).values()) - 4
+    (only,) = luckbase.clean(results=results, yes=True)
+    assert (only.state, only.left) == ("removed", ("notes.txt",))
     assert objects(old) == {"notes.txt": 4}
     assert objects(needed) == before and luckbase.clean(results=results, yes=True) == []
-    (one,) = luckbase.clean(str(needed), results=results, yes=True)
-    assert one.state == "needed" and objects(needed) == before
+    (only,) = luckbase.clean(str(needed), results=results, yes=True)
+    assert only.state == "needed" and objects(needed) == before
 
 
 def test_in_a_store_nothing_goes_that_somebody_solves(stored, short):  # noqa: F811
@@ -331,12 +331,12 @@ def test_in_a_store_nothing_goes_that_somebody_solves(stored, short):  # noqa: F
     head = read_manifest(storage, old).head
     with elsewhere(storage, head) as far:
         before = objects(old)
-        (one,) = luckbase.clean(results=results, yes=True)
-        assert one.state == "running" and "another solve of this table is running" in one.error
+        (item,) = luckbase.clean(results=results, yes=True)
+        assert item.state == "running" and "another solve of this table is running" in item.error
         assert objects(old).keys() == before.keys()
         far.commit()
     ended(elsewhere(storage, head))  # a process that says nothing any more
-    assert [one.state for one in luckbase.clean(results=results, yes=True)] == ["removed"]
+    assert [item.state for item in luckbase.clean(results=results, yes=True)] == ["removed"]
     assert objects(old) == {}
 
 
@@ -356,8 +356,8 @@ def test_no_earlier_solve_commits_to_a_table_that_is_removed(stored, monkeypatch
 
     with monkeypatch.context() as patch:
         patch.setattr(Objects, "delete", delete)
-        (one,) = luckbase.clean(results=results, yes=True)
-    assert one.state == "removed" and len(fenced) > 1
+        (only,) = luckbase.clean(results=results, yes=True)
+    assert only.state == "removed" and len(fenced) > 1
     assert objects(old) == {}
 
 
@@ -383,6 +383,6 @@ def test_what_goes_and_what_stays_is_all_there_was(tmp_path, ours, others):
     sizes = {name: len(name) for name in ours} | {"manifest.json": 25}
     assert contents(table, {"0123abcd"}) == (sizes, sorted(others))
     assert remove(table) == sorted(others)
-    left = {str(path.relative_to(table)) for path in table.rglob("*") if path.is_file()}
-    assert left == others and table.exists() == bool(others)
+    remaining = {str(path.relative_to(table)) for path in table.rglob("*") if path.is_file()}
+    assert remaining == others and table.exists() == bool(others)
     shutil.rmtree(tmp_path / "results", ignore_errors=True)

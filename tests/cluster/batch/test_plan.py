@@ -10,8 +10,8 @@ from tests.cluster.batch.boards import JACKPOT, everything, pig, press, put
 from tests.e2e.stopped import stopped_after
 
 
-def states(found):
-    return [one.state for one in found]
+def states(result):
+    return [each.state for each in result]
 
 
 def test_a_dry_run_says_what_the_solve_then_does_and_writes_nothing(tmp_path):
@@ -21,18 +21,18 @@ def test_a_dry_run_says_what_the_solve_then_does_and_writes_nothing(tmp_path):
     put(boards / "c.toml", JACKPOT)  # no tiers: a search
     put(boards / "d.toml", "game = 'chess'")
     before = everything(tmp_path)
-    found = luckbase.plan_all(boards, results=results)
+    result = luckbase.plan_all(boards, results=results)
     assert everything(tmp_path) == before and not results.exists()
-    assert states(found) == ["missing", "missing", "missing", "refused"]
+    assert states(result) == ["missing", "missing", "missing", "refused"]
     done = luckbase.solve_all(boards, results=results)
-    assert [one.state for one in done] == ["solved", "solved", "solved", "failed"]
-    for planned, one in zip(found[:2], done[:2], strict=True):
-        assert one.solved is not None
-        assert (planned.table, planned.states) == (one.solved.table, one.solved.states)
+    assert [each.state for each in done] == ["solved", "solved", "solved", "failed"]
+    for planned, each in zip(result[:2], done[:2], strict=True):
+        assert each.solved is not None
+        assert (planned.table, planned.states) == (each.solved.table, each.solved.states)
     before = everything(tmp_path)
     assert states(luckbase.plan_all(boards, results=results)) == ["complete"] * 3 + ["refused"]
     again = luckbase.solve_all(boards, results=results)
-    assert [one.state for one in again] == ["complete"] * 3 + ["failed"]
+    assert [each.state for each in again] == ["complete"] * 3 + ["failed"]
     assert everything(tmp_path) == before
 
 
@@ -40,10 +40,10 @@ def test_a_changed_board_is_stale_and_what_changed_is_said(tmp_path):
     file, results = put(tmp_path / "a.toml", press()), tmp_path / "results"
     luckbase.solve_all(file, results=results)
     put(tmp_path / "a.toml", press(cap=1500))
-    (one,) = luckbase.plan_all(file, results=results)
-    assert (one.state, one.why) == ("stale", ("score_cap: was 1000, now 1500",))
+    (only,) = luckbase.plan_all(file, results=results)
+    assert (only.state, only.why) == ("stale", ("score_cap: was 1000, now 1500",))
     (done,) = luckbase.solve_all(file, results=results)
-    assert done.why == one.why
+    assert done.why == only.why
 
 
 def test_what_changed_is_said_by_the_table_of_the_same_options_and_file(tmp_path):
@@ -55,38 +55,38 @@ def test_what_changed_is_said_by_the_table_of_the_same_options_and_file(tmp_path
     )
     luckbase.solve_all(job, results=results)
     put(Path(file), pig().replace("[rules]", "[rules]\ndice = 2"))
-    found = luckbase.plan_all(job, file, put(tmp_path / "b/a.toml", pig(7)), results=results)
-    assert states(found) == ["stale", "stale", "missing", "missing"]
-    assert {one.why for one in found[:2]} == {("dice: was 1, now 2",)}
+    result = luckbase.plan_all(job, file, put(tmp_path / "b/a.toml", pig(7)), results=results)
+    assert states(result) == ["stale", "stale", "missing", "missing"]
+    assert {each.why for each in result[:2]} == {("dice: was 1, now 2",)}
 
 
 def test_a_table_that_was_begun_and_one_that_lost_files_go_on(tmp_path):
     file, results = put(tmp_path / "a.toml", press()), tmp_path / "results"
     with stopped_after(4), pytest.raises(KeyboardInterrupt):
         luckbase.solve_all(file, results=results, workers=1)
-    (one,) = luckbase.plan_all(file, results=results)
-    assert one.state == "partial" and "3 of 20 files are there" in one.why[0]
+    (only,) = luckbase.plan_all(file, results=results)
+    assert only.state == "partial" and "3 of 20 files are there" in only.why[0]
     (done,) = luckbase.solve_all(file, results=results)
-    assert done.solved is not None and one.states == done.solved.states
+    assert done.solved is not None and only.states == done.solved.states
     lost = sorted(done.solved.table.glob("tiers/*"))[5]
     lost.unlink()
-    (one,) = luckbase.plan_all(file, results=results)
-    assert one.state == "damaged" and one.why == (f"{lost}: is missing",)
+    (only,) = luckbase.plan_all(file, results=results)
+    assert only.state == "damaged" and only.why == (f"{lost}: is missing",)
     (again,) = luckbase.solve_all(file, results=results)
-    assert again.solved is not None and one.states == again.solved.states > 0
+    assert again.solved is not None and only.states == again.solved.states > 0
 
 
 def test_boards_that_come_to_one_table_are_planned_one_after_another(tmp_path):
     """Of one name and content in two folders; and of two reaches: they grow together."""
     results = tmp_path / "results"
-    one, other = put(tmp_path / "x/a.toml", press()), put(tmp_path / "y/a.toml", press())
+    each, other = put(tmp_path / "x/a.toml", press()), put(tmp_path / "y/a.toml", press())
     far = put(tmp_path / "z/a.toml", press(frontier=2))
-    found = luckbase.plan_all(one, other, far, one, results=results)
-    done = luckbase.solve_all(one, other, far, one, results=results)
-    assert states(found) == ["missing", "complete", "missing"]
-    assert found[1].why == ("as another board of this night",)
-    assert len({one.table for one in found}) == 1
-    assert [one.solved and one.solved.states for one in done] == [one.states for one in found]
+    result = luckbase.plan_all(each, other, far, each, results=results)
+    done = luckbase.solve_all(each, other, far, each, results=results)
+    assert states(result) == ["missing", "complete", "missing"]
+    assert result[1].why == ("as another board of this night",)
+    assert len({each.table for each in result}) == 1
+    assert [each.solved and each.solved.states for each in done] == [each.states for each in result]
 
 
 def test_two_boards_of_one_name_and_other_content_have_their_own_tables(tmp_path):
@@ -95,7 +95,7 @@ def test_two_boards_of_one_name_and_other_content_have_their_own_tables(tmp_path
     put(tmp_path / "y/a.toml", press(cap=1500))
     put(tmp_path / "z/a.toml", pig())
     done = luckbase.solve_all(*(tmp_path / name for name in "xyz"), results=results)
-    tables = [one.solved.table for one in done if one.solved is not None]
+    tables = [each.solved.table for each in done if each.solved is not None]
     assert len({*tables}) == 3 and len({table.parent for table in tables}) == 2
     for name, table in zip("xyz", tables, strict=True):
         with luckbase.open(tmp_path / name / "a.toml", results=results) as opened:
@@ -105,11 +105,11 @@ def test_two_boards_of_one_name_and_other_content_have_their_own_tables(tmp_path
 def test_what_has_no_room_is_refused_before_and_while_and_stops_nothing(tmp_path):
     big = press(frontier=3, cap=20000).replace("score_unit = 500", "score_unit = 250")
     files = put(tmp_path / "a.toml", big), put(tmp_path / "b.toml", pig())
-    found = luckbase.plan_all(*files, results=tmp_path / "results", memory=20_000_000)
+    result = luckbase.plan_all(*files, results=tmp_path / "results", memory=20_000_000)
     done = luckbase.solve_all(*files, results=tmp_path / "results", memory=20_000_000)
-    assert states(found) == ["refused", "missing"]
-    assert [one.state for one in done] == ["failed", "solved"]
-    assert str(found[0].error)[:30] == str(done[0].error)[:30] == "memory: the largest tier needs"
+    assert states(result) == ["refused", "missing"]
+    assert [each.state for each in done] == ["failed", "solved"]
+    assert str(result[0].error)[:30] == str(done[0].error)[:30] == "memory: the largest tier needs"
     assert done[0].error.exit_code == 2
 
 
@@ -121,19 +121,19 @@ def test_an_order_by_time_begins_with_what_is_soon_done(tmp_path):
     files = ", ".join(f'"{i}.toml"' for i in range(5))
     job = put(tmp_path / "night/n.toml", f'order = "shortest"\n[[board]]\nfile = [{files}]\n')
     job = put(tmp_path / "n.toml", Path(job).read_text())
-    found = luckbase.plan_all(job, results=tmp_path / "results")
-    order = [Path(one.request.file).stem for one in found]
+    result = luckbase.plan_all(job, results=tmp_path / "results")
+    order = [Path(each.request.file).stem for each in result]
     assert order == [str(caps.index(cap)) for cap in sorted(caps)]
-    listed = [one.request.name for one in luckbase.solve_all(job, results=tmp_path / "results")]
-    assert listed == [one.request.name for one in found]
+    listed = [each.request.name for each in luckbase.solve_all(job, results=tmp_path / "results")]
+    assert listed == [each.request.name for each in result]
 
 
 def test_all_of_it_again_is_planned_so(tmp_path):
     file, results = put(tmp_path / "a.toml", press()), tmp_path / "results"
     luckbase.solve_all(file, results=results)
-    (one,) = luckbase.plan_all(file, results=results, force=True)
+    (only,) = luckbase.plan_all(file, results=results, force=True)
     (done,) = luckbase.solve_all(file, results=results, force=True)
-    assert one.state == "again" and done.solved and one.states == done.solved.states > 0
+    assert only.state == "again" and done.solved and only.states == done.solved.states > 0
 
 
 def test_what_a_board_raises_that_nobody_thought_of_stops_no_other(tmp_path, monkeypatch):
@@ -150,7 +150,7 @@ def test_what_a_board_raises_that_nobody_thought_of_stops_no_other(tmp_path, mon
     monkeypatch.setattr(run, "solve_board", fails)
     seen = []
     done = luckbase.solve_all(
-        *files, results=tmp_path / "results", on_solved=lambda one: seen.append(one.state)
+        *files, results=tmp_path / "results", on_solved=lambda each: seen.append(each.state)
     )
-    assert seen == [one.state for one in done] == ["failed", "solved"]
+    assert seen == [each.state for each in done] == ["failed", "solved"]
     assert str(done[0].error).startswith("ZeroDivisionError: of a game of one's own; ")

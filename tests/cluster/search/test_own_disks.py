@@ -93,14 +93,14 @@ def test_one_that_is_killed_finds_its_states_again_and_keeps_what_it_solved(
     kind, times, staged, bucket, disk, put, watched
 ):
     """Its stage files are removed, and no file of the killed one can be deleted by it."""
-    left = killed(bucket, kind, times)
+    remaining = killed(bucket, kind, times)
     assert stage_files(disk)
     solved = by(bucket, workers=2)
-    assert len(watched.found) == solved.shards and not set(watched.solved) & set(left.files)
-    assert len(watched.solved) == len(staged.manifest.files) - len(left.files)
+    assert len(watched.found) == solved.shards and not set(watched.solved) & set(remaining.files)
+    assert len(watched.solved) == len(staged.manifest.files) - len(remaining.files)
     assert same(solved, staged) and not solved.damaged
     ours = [name for name in put if name.endswith(".parquet")]
-    killed_by = {each.place.split(".")[-2] for each in left.files.values()}
+    killed_by = {each.place.split(".")[-2] for each in remaining.files.values()}
     assert ours and not {name.split(".")[-2] for name in ours} & killed_by
 
 
@@ -124,12 +124,12 @@ def test_stage_files_that_are_lost_on_the_way_up_are_found_again(
 
 
 def test_a_full_disk_is_named_and_the_same_goes_on(staged, memory, disk, monkeypatch):
-    write, left = files.write_stage, [4]
+    write, remaining = files.write_stage, [4]
 
     def full(path, *stage):
-        left[0] -= 1
+        remaining[0] -= 1
         write(path, *stage)
-        if left[0] < 0:
+        if remaining[0] < 0:
             raise OSError(errno.ENOSPC, "No space left on device")
 
     with monkeypatch.context() as patch:

@@ -16,30 +16,30 @@ TINY = ROOT / "boards/press-your-luck/tiny.toml"
 @given(st.data())
 def test_what_is_held_is_nobody_elses(tmp_path_factory, data):
     pool = Pool(data.draw(st.integers(0, 400)), tmp_path_factory.getbasetemp() / "spill")
-    held = []
+    stored = []
     for turn in range(data.draw(st.integers(1, 25))):
-        if held and data.draw(st.booleans()):
-            one, number = held.pop(data.draw(st.integers(0, len(held) - 1)))
-            assert (one == number).all()
-            pool.give(one)
+        if stored and data.draw(st.booleans()):
+            each, number = stored.pop(data.draw(st.integers(0, len(stored) - 1)))
+            assert (each == number).all()
+            pool.give(each)
         else:
             shape = (data.draw(st.integers(1, 4)), data.draw(st.integers(1, 9)))
-            one = pool.take(shape)
-            assert one.shape == shape and one.flags.writeable
-            one[...] = turn
-            held.append((one, turn))
-        assert all((one == number).all() for one, number in held)
+            each = pool.take(shape)
+            assert each.shape == shape and each.flags.writeable
+            each[...] = turn
+            stored.append((each, turn))
+        assert all((each == number).all() for each, number in stored)
 
 
 def test_memory_is_used_again_and_what_is_beyond_lies_in_a_file(tmp_path):
     pool = Pool(8 * 100, tmp_path / "spill")
-    one = pool.take((60,))
+    first = pool.take((60,))
     assert not (tmp_path / "spill").exists()
     beyond = pool.take((60,))
     assert (tmp_path / "spill").exists() and not list((tmp_path / "spill").iterdir())
     pool.give(beyond)
-    pool.give(one)
-    assert pool.take((50,)).base is one.base
+    pool.give(first)
+    assert pool.take((50,)).base is first.base
     pool = Pool(8 * 100, tmp_path / "none")
     pool.give(pool.take((60,)))
     pool.take((100,))  # what is free makes room

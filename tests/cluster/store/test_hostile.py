@@ -65,13 +65,13 @@ def identity_too(table):
     hostile.sealed(table, form)
 
 
-def running(said):
+def running(text):
     """A table that another host seems to solve, with a sign of life that says this."""
 
     def change(table):
         edited(table, "writer", lambda writer: writer | {"ended": False, "machine": "another"})
         now = datetime.now().astimezone().isoformat()
-        (table / RUNNING).write_text(json.dumps({"at": now, "process": 1, "host": "a"} | said))
+        (table / RUNNING).write_text(json.dumps({"at": now, "process": 1, "host": "a"} | text))
 
     return change
 
@@ -283,15 +283,15 @@ def test_every_case_is_refused_in_a_sentence_or_found(tables, tmp_path, halves):
     done = python(__file__, tmp_path / "jobs.json", check=False, timeout=580, cwd=tmp_path)
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
     lines = list(map(json.loads, done.stdout.splitlines()))
-    found = {}
-    for said in lines[: len(kinds)]:  # first, because it compiles
-        assert not any(said["said"].values()), said
-        compiled = said["memory"]
-    for (what, *_, outcome), said in zip(cases, lines[len(kinds) :], strict=True):
-        said["memory"] -= compiled
-        if why := why_wrong(outcome, said):
-            found[what] = why
-    assert not found, json.dumps(found, indent=1)
+    result = {}
+    for text in lines[: len(kinds)]:  # first, because it compiles
+        assert not any(text["said"].values()), text
+        compiled = text["memory"]
+    for (what, *_, outcome), text in zip(cases, lines[len(kinds) :], strict=True):
+        text["memory"] -= compiled
+        if why := why_wrong(outcome, text):
+            result[what] = why
+    assert not result, json.dumps(result, indent=1)
     assert {path: path.read_bytes() for path in files_in(tmp_path / "outside")} == outside
     assert {path.name for path in tmp_path.iterdir()} <= {"outside", "jobs.json"}
 
@@ -300,41 +300,45 @@ def files_in(folder):
     return [path for path in folder.rglob("*") if path.is_file()]
 
 
-def why_wrong(outcome, said):
+def why_wrong(outcome, message):
     """Why what was said of a case is not what should come of it; "" if it is."""
-    texts = [text for text in said["said"].values() if text]
+    texts = [text for text in message["said"].values() if text]
     if broken := [text for text in texts if "Traceback" in text or "\n" in text or "\x1b" in text]:
         return broken[0][-800:]
-    if said["seconds"] > 60 or said["memory"] > 1_000_000_000:
-        return f"took {said['seconds']} seconds, {said['memory']:,} bytes"
-    solved_again = "force" in said["said"] and not said["said"]["force"] and "root" not in outcome
-    if solved_again and said["said"]["verify again"]:  # other roots are those of another search
-        return f"solved again, {said['said']['verify again']}"
+    if message["seconds"] > 60 or message["memory"] > 1_000_000_000:
+        return f"took {message['seconds']} seconds, {message['memory']:,} bytes"
+    solved_again = (
+        "force" in message["said"] and not message["said"]["force"] and "root" not in outcome
+    )
+    if solved_again and message["said"]["verify again"]:  # other roots are those of another search
+        return f"solved again, {message['said']['verify again']}"
     if outcome == SOLVED:
         return ""
     if outcome == FINE:
-        return str(said["said"]) if any(said["said"].get(step) for step in REFUSED) else ""
-    verified = said["said"].get("verify") or ""
+        return str(message["said"]) if any(message["said"].get(step) for step in REFUSED) else ""
+    verified = message["said"].get("verify") or ""
     if outcome == FOUND:
         return "" if verified else "verify found nothing"
     if not any(re.search(outcome, text) for text in texts):
-        return str(said["said"])
+        return str(message["said"])
     return "" if verified else "verify found nothing"
 
 
 # --- the process that reads them ---
 
 
-def faults_of(opened, left=None):
+def faults_of(opened, remaining=None):
     """The faults of a table; without those of files of writers that its manifest does not name, if
     it was changed."""
     faults = opened.verify(None).faults
-    return "; ".join(fault for fault in faults if left is None or left not in fault) or None
+    return (
+        "; ".join(fault for fault in faults if remaining is None or remaining not in fault) or None
+    )
 
 
 def said_of(kind, table):
     """What each step says of a table, None if it does what it should."""
-    started, said = time.monotonic(), {}
+    started, text = time.monotonic(), {}
     state = {"scores": (0, 500, 1000), "earned": (0, 1, 0)}
     results = Path(table).parents[2]
 
@@ -348,11 +352,11 @@ def said_of(kind, table):
 
     def run(step, do):
         try:
-            said[step] = do()
+            text[step] = do()
         except LuckbaseError as error:
-            said[step] = str(error) or "no sentence"
+            text[step] = str(error) or "no sentence"
         except Exception:
-            said[step] = f"Traceback {traceback.format_exc()}"
+            text[step] = f"Traceback {traceback.format_exc()}"
 
     def opened(do):
         with luckbase.open(table) as it:
@@ -371,7 +375,7 @@ def said_of(kind, table):
         run("verify again", lambda: opened(partial(faults_of, left="is not in the manifest")))
     status = Path("/proc/self/status").read_text()
     peak = 1024 * int(re.search(r"VmHWM:\s+([0-9]+) kB", status)[1])
-    return {"said": said, "seconds": time.monotonic() - started, "memory": peak}
+    return {"said": text, "seconds": time.monotonic() - started, "memory": peak}
 
 
 def main(path):

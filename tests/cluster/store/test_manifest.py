@@ -72,13 +72,13 @@ def forged(**change):
 
 def test_any_changed_byte_is_refused():
     content = full().encoded()
-    for at in range(len(content)):
+    for index in range(len(content)):
         for change in (1, 32, 128):
-            wrong = content[:at] + bytes([content[at] ^ change]) + content[at + 1 :]
+            wrong = content[:index] + bytes([content[index] ^ change]) + content[index + 1 :]
             with pytest.raises(CorruptTableError, match=r"manifest\.json: was changed"):
                 decoded(wrong, WHERE)
         with pytest.raises(CorruptTableError):
-            decoded(content[:at], WHERE)
+            decoded(content[:index], WHERE)
 
 
 NUMBERS = {
@@ -167,4 +167,4 @@ def test_goals_are_kept_by_their_numbers_in_whatever_order_they_are_read():
     manifest = Manifest(HEAD)
     for n, goal in enumerate(goals, 1):
         manifest.add(goal)
-        assert [one.number for one in manifest.goals] == sorted(g.number for g in goals[:n])
+        assert [each.number for each in manifest.goals] == sorted(g.number for g in goals[:n])

@@ -148,10 +148,10 @@ def test_what_never_answered_is_given_up_soon_and_what_did_is_not(bucket, monkey
     remote._answered.discard(("s3", BUCKET))
     assert storage._store.retry_config["max_retries"] == remote.FIRST["tries"]
     storage.put("a", b"1")
-    found = storage._store.retry_config
-    assert found["max_retries"] == 60
-    assert found["backoff"]["init_backoff"] == timedelta(seconds=0.5)
-    assert found["backoff"]["max_backoff"] == timedelta(seconds=3)
+    result = storage._store.retry_config
+    assert result["max_retries"] == 60
+    assert result["backoff"]["init_backoff"] == timedelta(seconds=0.5)
+    assert result["backoff"]["max_backoff"] == timedelta(seconds=3)
     remote._store.cache_clear()
     monkeypatch.setitem(remote.FIRST, "tries", 0)
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
@@ -218,7 +218,7 @@ def test_a_wrong_key_and_one_that_may_only_read(bucket, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("status", "code", "said"),
+    ("status", "code", "text"),
     [
         (403, b"RequestTimeTooSkewed", "UTC, that of the store 20.*; set the wrong one, then ag"),
         (507, b"InsufficientStorage", "the store is full; make room there"),
@@ -228,7 +228,7 @@ def test_a_wrong_key_and_one_that_may_only_read(bucket, monkeypatch):
         (418, b"Teapot", "Teapot|418"),
     ],
 )
-def test_what_a_server_refuses_is_a_sentence(between, status, code, said, monkeypatch):
+def test_what_a_server_refuses_is_a_sentence(between, status, code, text, monkeypatch):
     monkeypatch.setitem(remote.FIRST, "tries", 0)
     monkeypatch.setitem(remote.PATIENT, "tries", 0)
     monkeypatch.setitem(remote.PATIENT, "seconds", 0.0)
@@ -236,10 +236,10 @@ def test_what_a_server_refuses_is_a_sentence(between, status, code, said, monkey
     storage, _ = between(lambda method, path, forward: (status, OTHER % code))
     puts = lambda: storage.put("a", b"1"), lambda: storage.swap("b", b"1", None)
     for ask in (*puts, lambda: storage.read("c"), lambda: storage.list("d")):
-        with pytest.raises(StoreError, match=said) as found:
+        with pytest.raises(StoreError, match=text) as result:
             ask()
-        assert "\n" not in str(found.value)
-        assert len(str(found.value)) < 300
+        assert "\n" not in str(result.value)
+        assert len(str(result.value)) < 300
     remote._store.cache_clear()
 
 
@@ -249,12 +249,12 @@ def test_without_credentials_nobody_is_asked(scheme, tmp_path, monkeypatch):
         monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setattr(remote, "_VENDOR", tmp_path)
-    asked = list[object]()
+    query = list[object]()
     with monkeypatch.context() as patch:
-        patch.setattr(remote, "_store", lambda *how: asked.append(how))
+        patch.setattr(remote, "_store", lambda *how: query.append(how))
         with pytest.raises(StoreError, match=f"{scheme}://: no credentials here; expected"):
             storage_at(place_of(f"{scheme}://bucket/prefix"))
-    assert not asked
+    assert not query
     vendor = {"s3": "Amazon EC2", "gs": "Google", "az": "Microsoft Corporation"}[scheme]
     (tmp_path / "sys_vendor").write_text(f"{vendor}\n")
     if scheme != "az":  # whose account is not known on its machines either
@@ -281,11 +281,11 @@ def test_keys_are_found_where_the_tools_of_clouds_keep_them(tmp_path, monkeypatc
     assert remote.credentials("s3") == work
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "F")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "G")
-    found = remote.credentials("s3")
-    assert (found["access_key_id"], found["secret_access_key"]) == ("F", "G")
-    assert "session_token" not in found
-    said = "DefaultEndpointsProtocol=https;AccountName=n;AccountKey=aw==;EndpointSuffix=x"
-    monkeypatch.setenv("AZURE_STORAGE_CONNECTION_STRING", said)
+    result = remote.credentials("s3")
+    assert (result["access_key_id"], result["secret_access_key"]) == ("F", "G")
+    assert "session_token" not in result
+    text = "DefaultEndpointsProtocol=https;AccountName=n;AccountKey=aw==;EndpointSuffix=x"
+    monkeypatch.setenv("AZURE_STORAGE_CONNECTION_STRING", text)
     assert remote.credentials("az") == {"account_name": "n", "account_key": "aw=="}
 
 
@@ -308,7 +308,7 @@ def test_half_a_key_and_an_endpoint_that_is_none_are_a_sentence(tmp_path, monkey
 
 
 @pytest.mark.parametrize(
-    ("said", "sentence"),
+    ("text", "sentence"),
     [
         ("HTTP error: error sending request\n\nDebug source: … InvalidCertificate(UnknownIssuer)",
          "the certificate of its server is not trusted"),
@@ -318,8 +318,8 @@ def test_half_a_key_and_an_endpoint_that_is_none_are_a_sentence(tmp_path, monkey
          "Server says: 4 no"),
     ],
 )  # fmt: skip
-def test_what_obstore_says_is_told_shortly(said, sentence):
-    assert remote._reason(said, "read").startswith(sentence)
+def test_what_obstore_says_is_told_shortly(text, sentence):
+    assert remote._reason(text, "read").startswith(sentence)
 
 
 # --- names ---------------------------------------------------------------------------------------

@@ -271,8 +271,8 @@ class Drivers(RuleBasedStateMachine):
         assert manifest.files.keys() >= self.acknowledged, "acknowledged files are lost"
         after = manifest.next.files if manifest.next else []
         for entry in (*manifest.files.values(), *after):
-            found = hashlib.sha256(self.objects.get(entry.place, b"")).hexdigest()
-            assert found == entry.sha256, f"{entry.place} is gone"
+            result = hashlib.sha256(self.objects.get(entry.place, b"")).hexdigest()
+            assert result == entry.sha256, f"{entry.place} is gone"
 
     def teardown(self):
         for driver in getattr(self, "drivers", ()):
@@ -630,18 +630,18 @@ def test_leftovers_of_stopped_writers_go_and_other_peoples_files_stay(tmp_path):
     killed = Writer(storage, tmp_path, HEAD).take()
     assert storage.list(writers.BEATS)
     stage = f"shards/0-1.{killed.id}.arrow"
-    left = [killed.place(A), f"{A}.host-1-0123abcd-3.part", stage]
+    remaining = [killed.place(A), f"{A}.host-1-0123abcd-3.part", stage]
     others = [
         "tiers/mine.parquet", "tiers/mine.0123abcd.parquet", "tiers/notes.txt", "tiers/x.part",
         "shards/thesis.arrow", "shards/notes.txt", "log/diary.log", ".writer-0123abcd",
     ]  # fmt: skip
-    for name in (*left, *others):
+    for name in (*remaining, *others):
         storage.put(name, b"1")
     ended(killed)
     with Writer(storage, tmp_path, HEAD).take() as writer:
         writer.sweep()
     there = storage.list()
-    assert not {*left} & there.keys() and {*others} <= there.keys()
+    assert not {*remaining} & there.keys() and {*others} <= there.keys()
 
 
 # --- the store, and the folder -------------------------------------------------------------------

@@ -24,18 +24,18 @@ def path_of(results, id):
 def test_an_answer_is_what_query_says(game, client, web_results, capsys):
     id = id_of(client, game)
     for seed in SEEDS:
-        said = state_of(client, id, random=str(seed))
-        printed = query_json(capsys, str(path_of(web_results, id)), *words_of(said["state"]))
-        for mine, theirs in zip(said["actions"], printed.pop("actions"), strict=True):
+        text = state_of(client, id, random=str(seed))
+        printed = query_json(capsys, str(path_of(web_results, id)), *words_of(text["state"]))
+        for mine, theirs in zip(text["actions"], printed.pop("actions"), strict=True):
             assert {name: mine[name] for name in theirs} == theirs
-        assert {name: said[name] for name in printed} == printed
+        assert {name: text[name] for name in printed} == printed
 
 
 def test_a_state_says_what_was_left_out(client):
     id = id_of(client, "press-your-luck")
     zeros = [0, 0, 0]
-    said = state_of(client, id, scores="0,1000,500")
-    assert said["defaults"] == {"earned": zeros, "passed": zeros, "whammies": zeros}
+    text = state_of(client, id, scores="0,1000,500")
+    assert text["defaults"] == {"earned": zeros, "passed": zeros, "whammies": zeros}
     assert state_of(client, id, scores="0,1000,500", earned="0,1,0")["defaults"].keys() == {
         "passed", "whammies",
     }  # fmt: skip
@@ -47,16 +47,16 @@ def test_the_outcomes_of_an_action_come_to_its_payoffs(game, client):
     """Each value is another row of the table, the chances are the rules'."""
     id = id_of(client, game)
     for seed in SEEDS:
-        said = state_of(client, id, random=str(seed))
-        if "strategies" in said:
+        text = state_of(client, id, random=str(seed))
+        if "strategies" in text:
             continue
-        for value, outcomes in outcomes_of(said):
+        for value, outcomes in outcomes_of(text):
             chances = np.array([each["chance"] for each in outcomes])
             worth = np.array([each["value"] for each in outcomes])
             paid = np.array([each["reward"] for each in outcomes])
             assert chances.sum() == pytest.approx(1, abs=1e-12)
             assert sorted(chances, reverse=True) == list(chances)
-            assert chances @ (worth + paid) == pytest.approx(value, abs=2 * said["error"] + 1e-12)
+            assert chances @ (worth + paid) == pytest.approx(value, abs=2 * text["error"] + 1e-12)
             cases = outcomes[0]["cases"]
             assert sum(each["weight"] for each in outcomes) == cases
             for each in outcomes:
@@ -77,49 +77,49 @@ def test_the_address_of_an_outcome_leads_to_what_was_said(game, client):
 
 def test_both_choosing_at_once_gives_strategies_and_every_pair(client):
     id = id_of(client, "goofspiel")
-    said = state_of(client, id, mine="1,2,3,4", theirs="1,2,3,4", deck="1,2,3,4", upcard="3")
-    first, second = said["strategies"]
+    text = state_of(client, id, mine="1,2,3,4", theirs="1,2,3,4", deck="1,2,3,4", upcard="3")
+    first, second = text["strategies"]
     for side in (first, second):
         assert sum(bid["chance"] for bid in side) == pytest.approx(1)
         assert all(bid["least"] - 1e-6 <= bid["chance"] <= bid["most"] + 1e-6 for bid in side)
-    assert len(said["outcomes"]) == 16
+    assert len(text["outcomes"]) == 16
     total = np.zeros(2)
-    for each in said["outcomes"]:
+    for each in text["outcomes"]:
         i, j = each["pair"]
         assert each["name"] == f"{first[i]['action']} against {second[j]['action']}"
         assert each["chance"] == pytest.approx(first[i]["chance"] * second[j]["chance"])
         total += each["chance"] * (np.array(each["value"]) + np.array(each["reward"]))
-    assert total == pytest.approx(said["value"], abs=1e-9)
+    assert total == pytest.approx(text["value"], abs=1e-9)
 
 
 def test_the_turned_card_is_the_outcome_of_chance(client):
     id = id_of(client, "goofspiel")
-    said = state_of(client, id, mine="1,2,3", theirs="1,2,3", deck="1,2,4")
-    assert said["to_act"] is None and said["actions"] == []
-    assert {each["name"] for each in said["outcomes"]} == {"upcard 1", "upcard 2", "upcard 4"}
-    assert {(each["weight"], each["cases"]) for each in said["outcomes"]} == {(1, 3)}
+    text = state_of(client, id, mine="1,2,3", theirs="1,2,3", deck="1,2,4")
+    assert text["to_act"] is None and text["actions"] == []
+    assert {each["name"] for each in text["outcomes"]} == {"upcard 1", "upcard 2", "upcard 4"}
+    assert {(each["weight"], each["cases"]) for each in text["outcomes"]} == {(1, 3)}
 
 
 def test_costs_are_what_the_one_who_decides_loses(client):
     id = id_of(client, "press-your-luck")
-    said = state_of(client, id, scores="0,1000,500", earned="0,1,0")
-    play, pass_ = said["actions"]
+    text = state_of(client, id, scores="0,1000,500", earned="0,1,0")
+    play, pass_ = text["actions"]
     assert (play["best"], play["cost"], pass_["best"]) == (True, 0.0, False)
-    assert pass_["cost"] == pytest.approx(said["margin"])
+    assert pass_["cost"] == pytest.approx(text["margin"])
     assert pass_["cost"] == pytest.approx(play["value"][1] - pass_["value"][1])
     assert pass_["next"]["name"] == "player 3 gets 1 spin"
 
 
 def test_a_state_above_the_frontier_is_searched(client):
     id = id_of(client, "press-your-luck")
-    said = state_of(client, id, scores="0,1000,500", earned="1,1,1")
-    assert (said["source"], said["held"]) == ("search", False)
+    text = state_of(client, id, scores="0,1000,500", earned="1,1,1")
+    assert (text["source"], text["held"]) == ("search", False)
     with luckbase.open(BOARDS / "press-your-luck/tiny.toml", in_memory=True, frontier=3) as higher:
         known = higher.ask({"scores": (0, 1000, 500), "earned": (1, 1, 1)})
-    assert said["value"] == pytest.approx(known.value, abs=2e-7)
-    (action,) = [each for each in said["actions"] if each["best"]]
+    assert text["value"] == pytest.approx(known.value, abs=2e-7)
+    (action,) = [each for each in text["actions"] if each["best"]]
     worth = sum(each["chance"] * each["value"][0] for each in action["outcomes"])
-    assert worth == pytest.approx(said["value"][0], abs=1e-9)
+    assert worth == pytest.approx(text["value"][0], abs=1e-9)
 
 
 def test_a_search_that_is_too_large_says_how_to_get_it(web_results, tmp_path):
@@ -128,8 +128,8 @@ def test_a_search_that_is_too_large_says_how_to_get_it(web_results, tmp_path):
         id = id_of(client, "press-your-luck")
         reply = client.get(f"/tables/{id}/state?scores=0,0,0&earned=7,7,6")
     assert reply.status_code == 404
-    said, command = reply.json()["error"].split("luckbase query ")
-    assert "200,000" in said
+    text, command = reply.json()["error"].split("luckbase query ")
+    assert "200,000" in text
     words = shlex.split(command)
     assert words[0] == "/".join(("results", *id.split("~")))
     assert words[1:3] == ["scores=0,0,0", "earned=7,7,6"]
@@ -140,12 +140,12 @@ def test_a_search_that_is_too_large_says_how_to_get_it(web_results, tmp_path):
 
 def test_two_tables_side_by_side(client):
     first, second = id_of(client, "pig"), id_of(client, "skunk")
-    said = client.get(f"/tables/{first}/compare?second={second}&mine=3&yours=10&turn=4").json()
+    text = client.get(f"/tables/{first}/compare?second={second}&mine=3&yours=10&turn=4").json()
     here = state_of(client, first, mine="3", yours="10", turn="4")
     there = state_of(client, second, mine="3", yours="10", turn="4")
-    assert said["change"] == [b - a for a, b in zip(here["value"], there["value"], strict=True)]
-    assert (said["first"]["value"], said["second"]["value"]) == (here["value"], there["value"])
-    assert said["same_best"] == (here["best"] == there["best"])
+    assert text["change"] == [b - a for a, b in zip(here["value"], there["value"], strict=True)]
+    assert (text["first"]["value"], text["second"]["value"]) == (here["value"], there["value"])
+    assert text["same_best"] == (here["best"] == there["best"])
 
 
 def test_two_tables_open_at_a_state_that_both_have(web_results, tmp_path):
@@ -154,48 +154,48 @@ def test_two_tables_open_at_a_state_that_both_have(web_results, tmp_path):
     with asking(web_results / "pig", tmp_path) as client:
         first, second = (each["id"] for each in client.get("/tables").json()["tables"])
         both = f"/tables/{first}/compare?second={second}"
-        said = client.get(both).json()
-        assert said["first"]["state"] == said["second"]["state"]
+        text = client.get(both).json()
+        assert text["first"]["state"] == text["second"]["state"]
         reply = client.get(f"{both}&mine=3&yours=15&turn=4")  # one has no 15
         assert reply.status_code == 400 and "15 is too large" in reply.json()["error"]
 
 
 def test_a_table_is_told_in_words(client):
     for listed in client.get("/tables").json()["tables"]:
-        said = client.get(f"/tables/{listed['id']}").json()
+        text = client.get(f"/tables/{listed['id']}").json()
         board = luckbase.load_board(BOARDS / listed["game"] / "tiny.toml")
-        assert said["title"] == listed["title"] == board.title != listed["board"]
-        assert said["game_title"] and said["about"].endswith((".", "?"))
-        assert set(said["options"]) <= set(said["option_help"])
-        assert all(field["help"] for field in said["fields"])
-        labels = [example["label"] for example in said["examples"]]
+        assert text["title"] == listed["title"] == board.title != listed["board"]
+        assert text["game_title"] and text["about"].endswith((".", "?"))
+        assert set(text["options"]) <= set(text["option_help"])
+        assert all(field["help"] for field in text["fields"])
+        labels = [example["label"] for example in text["examples"]]
         assert len(labels) == len(set(labels)) or not listed["tiers"]
-        assert ("$500" in said["outcome_note"]) == (listed["game"] == "press-your-luck")
+        assert ("$500" in text["outcome_note"]) == (listed["game"] == "press-your-luck")
 
 
 @pytest.mark.parametrize("seat", [1, 2])
 @pytest.mark.parametrize("game", ["pig", "goofspiel"])
 def test_a_game_costs_what_the_same_game_in_python_costs(game, seat, client, web_results):
-    id, moves, said = id_of(client, game), [], {}
+    id, moves, text = id_of(client, game), [], {}
     for _ in range(200):
         game_so_far = {"seed": 5, "seat": seat, "against": "random", "move": moves, "hints": 1}
-        said = client.get(f"/tables/{id}/play", params=game_so_far).json()
-        if said["ask"] is None:
+        text = client.get(f"/tables/{id}/play", params=game_so_far).json()
+        if text["ask"] is None:
             break
-        hints = said["ask"]["hints"]
-        assert [hint["action"] for hint in hints] == said["ask"]["actions"]
+        hints = text["ask"]["hints"]
+        assert [hint["action"] for hint in hints] == text["ask"]["actions"]
         assert any(hint["cost"] == 0 for hint in hints)
-        moves.append(said["ask"]["actions"][0])
-    assert said["over"] and said["result"] == said["said"][-1]
+        moves.append(text["ask"]["actions"][0])
+    assert text["over"] and text["result"] == text["said"][-1]
     taken = iter(moves)
     with (
         luckbase.open(path_of(web_results, id)) as table,
         table.play(seat=seat, against="random", seed=5) as play,
     ):
         lines = play.through(lambda play: next(taken))
-    assert [line for line in lines if not line.endswith("? ")] == said["said"]
-    assert [one.cost for one in play.decisions] == [one["cost"] for one in said["decisions"]]
-    assert said["cost"] == pytest.approx(sum(one.cost for one in play.decisions))
+    assert [line for line in lines if not line.endswith("? ")] == text["said"]
+    assert [each.cost for each in play.decisions] == [each["cost"] for each in text["decisions"]]
+    assert text["cost"] == pytest.approx(sum(each.cost for each in play.decisions))
 
 
 @pytest.mark.parametrize("game", [game for game in GAMES if game != "jackpot"])
@@ -241,13 +241,13 @@ def test_an_opponent_who_works_long_is_not_offered(monkeypatch):
 def test_what_can_not_be_played_from_says_so(client):
     at = f"/tables/{id_of(client, 'press-your-luck')}"
     above, below = "scores=0,1000,500&earned=1,1,1", "scores=0,1000,500&earned=0,1,1"
-    said = client.get(f"{at}/state?{above}").json()
-    assert not said["playable"] and "cannot be played from" in said["why_not_playable"]
+    text = client.get(f"{at}/state?{above}").json()
+    assert not text["playable"] and "cannot be played from" in text["why_not_playable"]
     reply = client.get(f"{at}/play?{above}")
     assert reply.status_code == 404 and "cannot be played from" in reply.json()["error"]
     assert "--" not in reply.json()["error"]
-    said = client.get(f"{at}/state?{below}").json()
-    assert (said["playable"], said["why_not_playable"]) == (True, None)
+    text = client.get(f"{at}/state?{below}").json()
+    assert (text["playable"], text["why_not_playable"]) == (True, None)
     assert client.get(f"{at}/play?{below}").status_code == 200
 
 
@@ -255,20 +255,20 @@ def test_what_can_not_be_played_from_says_so(client):
 def test_a_game_begins_where_a_state_says_that_it_can(game, client):
     at = f"/tables/{id_of(client, game)}"
     for seed in SEEDS:
-        said = client.get(f"{at}/state?random={seed}&drawing=0").json()
-        reply = client.get(f"{at}/play?{said['query']}")
-        assert (reply.status_code == 200) == said["playable"], (said["query"], reply.text)
+        text = client.get(f"{at}/state?random={seed}&drawing=0").json()
+        reply = client.get(f"{at}/play?{text['query']}")
+        assert (reply.status_code == 200) == text["playable"], (text["query"], reply.text)
 
 
 def test_a_game_of_press_your_luck_begins_at_a_start_that_is_drawn(client):
-    at = f"/tables/{id_of(client, 'press-your-luck')}"
-    about = client.get(at).json()
+    index = f"/tables/{id_of(client, 'press-your-luck')}"
+    about = client.get(index).json()
     labels = [each["label"] for each in about["examples"]]
     assert labels[0].startswith("a start, one in 7: earned=")
     assert about["start"] == about["examples"][0]["state"]
-    said = [client.get(f"{at}/play?seed={seed}").json()["said"] for seed in range(6)]
-    begun = {re.search(r"earned=(\S+)", lines[0])[1] for lines in said}
-    assert len(begun) > 1 and all("scores=0,500,1000" in lines[0] for lines in said)
+    text = [client.get(f"{index}/play?seed={seed}").json()["said"] for seed in range(6)]
+    begun = {re.search(r"earned=(\S+)", lines[0])[1] for lines in text}
+    assert len(begun) > 1 and all("scores=0,500,1000" in lines[0] for lines in text)
 
 
 @pytest.mark.parametrize("game", GAMES)
@@ -276,11 +276,11 @@ def test_every_search_chart_and_grid_that_is_offered_is_answered(game, client):
     at = f"/tables/{id_of(client, game)}"
     about = client.get(at).json()
     for chart in about["charts"]:
-        said = client.get(f"{at}/chart/{chart['name']}").json()
-        assert (said["kind"] == "listing") != chart["picture"]
+        text = client.get(f"{at}/chart/{chart['name']}").json()
+        assert (text["kind"] == "listing") != chart["picture"]
     for number, search in enumerate(about["searches"], start=1):
-        said = client.get(f"{at}/search/{number}?most=3").json()
-        assert (said["where"], len(said["rows"])) == (search["where"], min(said["count"], 3))
+        text = client.get(f"{at}/search/{number}?most=3").json()
+        assert (text["where"], len(text["rows"])) == (search["where"], min(text["count"], 3))
     if len(about["axes"]) > 1:
         x, y = about["axes"][:2]
         assert client.get(f"{at}/grid?x={x}&y={y}").status_code == 200

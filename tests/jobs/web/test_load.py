@@ -43,12 +43,12 @@ def test_long_questions_delay_neither_their_table_nor_the_others(web_results, mo
                 return int(reply.status)
 
         with long_searches(monkeypatch):
-            asked = [pool.submit(get, f"/tables/{pig}/search/1?most=1") for _ in range(6)]
+            query = [pool.submit(get, f"/tables/{pig}/search/1?most=1") for _ in range(6)]
             for _ in range(5):
                 for path in (f"/tables/{skunk}/state", f"/tables/{pig}/state", "/"):
                     assert get(path) == 200
-            assert not any(each.done() for each in asked)
-        assert [each.result() for each in asked] == [200] * 6
+            assert not any(each.done() for each in query)
+        assert [each.result() for each in query] == [200] * 6
 
 
 def test_states_that_are_searched_delay_no_state_of_their_table(web_results, monkeypatch):
@@ -59,20 +59,20 @@ def test_states_that_are_searched_delay_no_state_of_their_table(web_results, mon
         return real(table, state, max_states)
 
     with asking(web_results) as client:
-        at = f"/tables/{id_of(client, 'press-your-luck')}/state?scores=0,1000,500"
+        index = f"/tables/{id_of(client, 'press-your-luck')}/state?scores=0,1000,500"
     with listening(web_results) as address, ThreadPoolExecutor(20) as pool:
 
         def get(path, accept="application/json"):
-            asked = Request(f"{address}{path}", headers={"Accept": accept})
-            with urlopen(asked, timeout=HANGS) as reply:
+            query = Request(f"{address}{path}", headers={"Accept": accept})
+            with urlopen(query, timeout=HANGS) as reply:
                 return reply.read()
 
         monkeypatch.setattr(states, "moves", slow)
-        above = [pool.submit(get, f"{at}&earned=1,{1 + k % 2},1") for k in range(20)]
+        above = [pool.submit(get, f"{index}&earned=1,{1 + k % 2},1") for k in range(20)]
         try:
             for accept in ("application/json", "text/html"):
                 for _ in range(5):
-                    assert get(f"{at}&earned=0,1,0", accept)
+                    assert get(f"{index}&earned=0,1,0", accept)
             assert not any(each.done() for each in above)
         finally:
             end.set()

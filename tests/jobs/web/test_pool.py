@@ -38,18 +38,18 @@ def copied(results, web_results):
 
 @pytest.fixture
 def client(results):
-    with asking(results) as found:
-        yield found
+    with asking(results) as result:
+        yield result
 
 
 def test_a_table_that_is_solved_meanwhile_appears_and_grows(results, client):
     assert client.get("/tables").json() == {"tables": []}
     luckbase.solve(luckbase.load_board(PRESS, frontier=1), results=results)
     id = id_of(client, "press-your-luck")
-    asked = {"scores": "0,1000,500", "earned": "0,1,1"}
-    before = state_of(client, id, **asked)
+    query = {"scores": "0,1000,500", "earned": "0,1,1"}
+    before = state_of(client, id, **query)
     luckbase.solve(luckbase.load_board(PRESS, frontier=2), results=results)
-    after = state_of(client, id, **asked)
+    after = state_of(client, id, **query)
     assert (before["source"], after["source"]) == ("search", "table")
     assert after["value"] == pytest.approx(before["value"], abs=1e-6)
 
@@ -251,5 +251,5 @@ def test_folders_of_this_machine_are_never_named(results, tmp_path, web_results)
         (manifest,) = results.glob("pig/*/*/manifest.json")
         manifest.write_text("{}")
         sent += [client.get(f"/tables/{id}"), client.get("/tables")]
-    said = [str(tmp_path) in reply.text for reply in sent]
-    assert not any(said), said
+    text = [str(tmp_path) in reply.text for reply in sent]
+    assert not any(text), text

@@ -117,10 +117,10 @@ def test_the_opening_questions_of_a_solve_are_answered_in_percent(tmp_path, comm
     for row in rows:
         title, state, *values, best = re.split(r" {2,}", row.strip())
         percents = sorted((float(v.rstrip("%")) for v in values if v != "–"), reverse=True)
-        (said,) = re.findall(rf"{re.escape(title.capitalize())} (.*?) {re.escape(state)}", text)
-        shown = [float(number) for number in re.findall(r"([\d.]+)%", said)]
+        (message,) = re.findall(rf"{re.escape(title.capitalize())} (.*?) {re.escape(state)}", text)
+        shown = [float(number) for number in re.findall(r"([\d.]+)%", message)]
         assert shown == percents
-        assert best == "toss-up" or said.lower().startswith(best)
+        assert best == "toss-up" or message.lower().startswith(best)
 
 
 def test_the_board_in_the_page_is_a_board_file_with_the_same_identity(results, tmp_path):
@@ -167,8 +167,8 @@ def test_each_of_several_starts_is_reported_with_its_payoffs(tmp_path, own_games
     with luckbase.open(tmp_path / "hill.toml", in_memory=True) as table:
         text = Page(luckbase.report(table, None).html).text
         for odds, (_, state) in zip((25, 75), starts, strict=True):
-            said = sentences.fields(table.game.describe(table.game.parse(state)))
-            assert f"a start, {odds} %: {said} {100 * table[state].value[0]:.1f}%" in text
+            message = sentences.fields(table.game.describe(table.game.parse(state)))
+            assert f"a start, {odds} %: {message} {100 * table[state].value[0]:.1f}%" in text
         assert "The likeliest start: steps=1,0 turns=6." in text
 
 
@@ -195,9 +195,9 @@ def test_the_command_writes_it_says_so_and_finds_faults(results, tmp_path, capsy
     luckbase.solve(SKUNK, results=own)
     words = ["publish", str(SKUNK), str(tmp_path / "r.html"), "--results", str(own)]
     assert run([*words, "--sample", "200"]) == 0
-    said = capsys.readouterr()
-    assert said.out == f"{tmp_path / 'r.html'}\n"
-    assert "2 charts, 200 rows agree with the rules" in said.err
+    message = capsys.readouterr()
+    assert message.out == f"{tmp_path / 'r.html'}\n"
+    assert "2 charts, 200 rows agree with the rules" in message.err
     (file,) = own.glob("skunk/tiny/*/tiers/*.parquet")
     content = bytearray(file.read_bytes())
     content[-9] ^= 1  # of the footer's length: no picture of it can be drawn
@@ -273,9 +273,9 @@ def test_the_table_of_a_picture_is_thinned_and_right():
     rows = re.findall(r'<th scope="row">(\d+)</th>(.*?)</tr>', html)
     assert len(rows) <= 10 and "One in 5 rows and columns; all: " in html
     for y, cells in rows:
-        found = [float(x) for x in re.findall(r"<td>([\d.]+)</td>", cells)]
-        every = -(-50 // len(found))
-        assert found == [i * every + 10 * int(y) for i in range(len(found))]
+        result = [float(x) for x in re.findall(r"<td>([\d.]+)</td>", cells)]
+        every = -(-50 // len(result))
+        assert result == [i * every + 10 * int(y) for i in range(len(result))]
 
 
 def test_curves_have_their_numbers_with_gaps():

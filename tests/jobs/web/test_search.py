@@ -20,11 +20,11 @@ def test_rows_are_those_of_an_export_with_their_answers(game, client, web_result
     assert ready
     with luckbase.open(web_results.joinpath(*id.split("~"))) as table:
         for number, search in enumerate(ready, start=1):
-            said = client.get(f"/tables/{id}/search/{number}?most=3").json()
+            text = client.get(f"/tables/{id}/search/{number}?most=3").json()
             right = table.to_arrow(search["where"], actions=True).read_all()
-            assert said["label"] == search["label"] and said["count"] == len(right)
-            assert said["complete"] and said["looked_at"] == said["of"] == table.rows
-            for row, other in zip(said["rows"], right.slice(0, 3).to_pylist(), strict=True):
+            assert text["label"] == search["label"] and text["count"] == len(right)
+            assert text["complete"] and text["looked_at"] == text["of"] == table.rows
+            for row, other in zip(text["rows"], right.slice(0, 3).to_pylist(), strict=True):
                 fields = dict(pair.split("=") for pair in row["query"].split("&"))
                 answer = table.ask(fields)
                 assert row["value"] == list(answer.value)
@@ -35,5 +35,5 @@ def test_rows_are_those_of_an_export_with_their_answers(game, client, web_result
 
 def test_a_search_stops_when_its_time_is_over(client, monkeypatch):
     monkeypatch.setattr(tables, "SECONDS", -1.0)  # no option
-    said = client.get(f"/tables/{id_of(client, 'pig')}/search/1").json()
-    assert not said["complete"] and said["looked_at"] == said["count"] == 0 < said["of"]
+    text = client.get(f"/tables/{id_of(client, 'pig')}/search/1").json()
+    assert not text["complete"] and text["looked_at"] == text["count"] == 0 < text["of"]

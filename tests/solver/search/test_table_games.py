@@ -26,14 +26,14 @@ def payoffs(game, states):
 
 @pytest.mark.parametrize(("sides", "length"), [(2, 1), (2, 2)])
 def test_cant_stop_alone(sides, length):
-    found = payoffs(game_of("CantStop", sides=sides, length=length), [{}])
-    assert -found[0] == pytest.approx(plain.cant_stop(sides, length), abs=1e-10)
+    result = payoffs(game_of("CantStop", sides=sides, length=length), [{}])
+    assert -result[0] == pytest.approx(plain.cant_stop(sides, length), abs=1e-10)
 
 
 @pytest.mark.parametrize(("goal", "dice"), [(4, 1), (8, 2), (6, 3)])
 def test_farkle_for_two(goal, dice):
-    found = payoffs(game_of("Farkle", goal=goal, dice=dice), [{}])
-    assert found[0] == pytest.approx(plain.farkle(goal, dice), abs=1e-10)
+    result = payoffs(game_of("Farkle", goal=goal, dice=dice), [{}])
+    assert result[0] == pytest.approx(plain.farkle(goal, dice), abs=1e-10)
 
 
 @pytest.mark.usefixtures("own_games")

@@ -49,11 +49,11 @@ def two_dice_pig(goal):
 @transition
 def rounds(board, state, edges):
     """Roll a die of three faces and take its face; three rounds. The fault is a number."""
-    fault, (left, die) = board.ints[0], state
-    if left == 0 or (fault == 4 and die == 3):
+    fault, (remaining, die) = board.ints[0], state
+    if remaining == 0 or (fault == 4 and die == 3):
         return over(edges, 0.0)
     if die == 0:
-        faces = 4 if fault == 1 and left == 1 else 3
+        faces = 4 if fault == 1 and remaining == 1 else 3
         for face in range(1, faces + 1):
             lead(edges, state, 0, 1 / faces)[1] = face
         return chance(edges)
@@ -61,7 +61,7 @@ def rounds(board, state, edges):
         lead(edges, state, 1, 1.0)[1] = 2
     child = lead(edges, state, 0, 1.0)
     if fault != 3 and fault != 6:
-        child[0] = left - 1
+        child[0] = remaining - 1
     if fault < 5:
         child[1] = 0
     pay(edges, die)
@@ -129,14 +129,14 @@ def with_open(*boxes):
 def test_states_between_turns_have_the_same_payoffs(game, root):
     """Also where turns lead back to the states in which they began."""
     root = game.needed_starts() if root is None else root
-    whole, lean = Graph(game), Graph(game, keeps_turns=False)
-    at = whole.solve(root), lean.solve(root)
-    assert (whole.values[at[0]] == lean.values[at[1]]).all()
-    keys = whole.keys[~game.within_turn(whole.states(np.arange(whole.count)))]
+    full, lean = Graph(game), Graph(game, keeps_turns=False)
+    at = full.solve(root), lean.solve(root)
+    assert (full.values[at[0]] == lean.values[at[1]]).all()
+    keys = full.keys[~game.within_turn(full.states(np.arange(full.count)))]
     assert sorted(keys.tolist()) == sorted(lean.keys.tolist())
-    one, two = whole.look_up(keys), lean.look_up(keys)
+    first, second = full.look_up(keys), lean.look_up(keys)
     for name in ("values", "best", "margins", "actors", "errors"):
-        mine, yours = getattr(whole, name)[one], getattr(lean, name)[two]
+        mine, yours = getattr(full, name)[first], getattr(lean, name)[second]
         assert np.array_equal(mine, yours, equal_nan=name != "best")
 
 
@@ -154,9 +154,9 @@ def test_a_root_inside_a_turn_is_solved_too():
     inside = game.parse({"filled": [*range(1, 12), 13], "upper": 50, "rolls": 1, "dice": "46666"})[
         None
     ]
-    whole, lean = Graph(game), Graph(game, keeps_turns=False)
-    at = whole.solve(inside), lean.solve(inside)
-    assert whole.values[at[0]] == lean.values[at[1]] == pytest.approx(50 / 6)
+    full, lean = Graph(game), Graph(game, keeps_turns=False)
+    at = full.solve(inside), lean.solve(inside)
+    assert full.values[at[0]] == lean.values[at[1]] == pytest.approx(50 / 6)
 
 
 @pytest.mark.parametrize("alike", [True, False])
