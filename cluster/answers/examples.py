@@ -57,8 +57,11 @@ def examples(table: Table) -> list[Example]:
         known = table.lookup_or_backup(states)[1] & ~expand(game, states).terminal
         shown = [(starts[x][0], game.describe(states[x])) for x in np.flatnonzero(known)[:STARTS]]
         for chance, state in shown:
-            different = {name: value for name, value in state.items()
-                   if any(value != others[name] for _, others in shown)}  # fmt: skip
+            different = {
+                name: value
+                for name, value in state.items()
+                if any(value != others[name] for _, others in shown)
+            }
             odds = f"a start, one in {1 / chance:,.0f}: {fields(different)}"
             add("the start" if len(starts) == 1 else odds, state)
     for each in opening_answers(table)[:QUESTIONS]:

@@ -156,19 +156,17 @@ class _Search(Work):
 
     def _too_large(self, graph: Graph) -> MemoryLimitError:
         begins = graph.largest_turn
-        counted_states = many(
-            max(graph.count, graph.max_states), "state"
-        )  # a first turn is not counted
+        count = many(max(graph.count, graph.max_states), "state")  # a first turn is not counted
         if begins is not None:
             names = ", ".join(self.game.rules.within_turn)
             return MemoryLimitError(
-                f"memory: the turn that begins at {self.game.say(begins)} has more than {counted_states}, "
+                f"memory: the turn that begins at {self.game.say(begins)} has more than {count}, "
                 f"and {size(self.memory)} hold no more; does each turn end in a state in which "
                 f"{names} have their defaults?"
             )
         helps = ", or write Rules(level=…), by which it goes in stages on the disk"
         return MemoryLimitError(
-            f"memory: the search has found {counted_states} and is not finished, and {size(self.memory)} "
+            f"memory: the search has found {count} and is not finished, and {size(self.memory)} "
             "hold no more of a game without a level; allow more with "
             f"{option('memory')}{helps * (not self.game.turn.size)}"
         )
