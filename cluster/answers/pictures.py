@@ -126,9 +126,9 @@ def _die(die: Die) -> str:
     if die.face not in PIPS or die.sides > 9:
         return edge + _text("?" if die.face is None else str(die.face), x, y, middle)
     return edge + "".join(
-        f'<circle class="s-pip" cx="{x + (int(pip) % 3 - 1) * step:g}" '
-        f'cy="{y + (int(pip) // 3 - 1) * step:g}" r="{radius:g}" fill="currentColor" stroke="none"/>'
-        for pip in PIPS[die.face]
+        f'<circle class="s-pip" cx="{x + (int(p) % 3 - 1) * step:g}" '
+        f'cy="{y + (int(p) // 3 - 1) * step:g}" r="{radius:g}" fill="currentColor" stroke="none"/>'
+        for p in PIPS[die.face]
     )
 
 
@@ -137,12 +137,12 @@ def _rectangle(x: float, y: float, width: float, height: float, round_: float) -
 
 
 def _text(
-    text: str, x: float, y: float, size: float, side: str = "middle", bold: bool = False,
+    text: str, x: float, y: float, size: float, at: str = "middle", bold: bool = False,
     classes: str = "", more: str = "",
 ) -> str:  # fmt: skip
     kind = f' class="{classes}"' if classes else ""
     weight = ' font-weight="700"' if bold else ""
     return (
         f'<text{kind} x="{x:g}" y="{y + LETTER * size:g}" font-size="{size:g}" '
-        f'text-anchor="{side}" fill="currentColor" stroke="none"{weight}{more}>{escape(text)}</text>'
+        f'text-anchor="{at}" fill="currentColor" stroke="none"{weight}{more}>{escape(text)}</text>'
     )
