@@ -2,9 +2,7 @@
 
 import subprocess
 
-from luckbase.jobs.app import run
 from tests import bench
-from tests.cluster.batch.boards import GRIDS, grid_text
 from tests.places import ROOT
 
 TINY = ROOT / "boards/press-your-luck/tiny.toml"
@@ -37,15 +35,3 @@ def test_both_kinds_of_table_and_other_encodings_of_decisions(monkeypatch, capsy
     out = capsys.readouterr().out
     assert "Parquet, a row a state *" in out
     assert not [*tmp_path.iterdir()]
-
-
-def test_a_round_is_judged_by_searches_and_games(monkeypatch, capsys, tmp_path):
-    board = tmp_path / "a.toml"
-    board.write_text(grid_text(GRIDS.replace("frontier = 3", "frontier = 1\ndecisions = 4")))
-    assert run(["solve", str(board), "--results", str(tmp_path / "results")]) == 0
-    capsys.readouterr()
-    monkeypatch.setattr(bench.round, "STATES", 2)
-    monkeypatch.setattr(bench.round, "POSITIONS", 2)
-    bench.main(["round", str(board), "--results", str(tmp_path / "results")])
-    out = capsys.readouterr().out
-    assert "2 of 2 actions are best" in out and "Far from the end" in out
