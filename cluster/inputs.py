@@ -53,7 +53,7 @@ from luckbase.solver.sentences import many, option
 
 if TYPE_CHECKING:
     from luckbase.cluster.answers.lookup import Lookup
-    from luckbase.cluster.answers.table import StoredTable, Table
+    from luckbase.cluster.answers.table import Table
     from luckbase.cluster.play.advise import Following
     from luckbase.cluster.play.agents import Opener
     from luckbase.cluster.play.game import Play, PlayOptions
@@ -215,7 +215,7 @@ def _measure_grids(board: Board, results: Path) -> None:
             measure_grids([opened.enter_context(open_table(path)) for path in paths])
 
 
-def open_by_name(board_or_path: Any, results: Path, options: Mapping[str, object]) -> StoredTable:
+def open_by_name(board_or_path: Any, results: Path, options: Mapping[str, object]) -> Table:
     """Open the table in a folder or of a board. Raises MissingTableError, which names the command
     to run, and as `find_table` does."""
     if isinstance(board_or_path, Board):
@@ -233,7 +233,7 @@ def open_by_name(board_or_path: Any, results: Path, options: Mapping[str, object
 def in_memory(board_or_path: Any, start: Any, options: Mapping[str, object]) -> Table:
     """Solve a board in memory: its full table, or all states below `start`. Return the table.
     Raises MemoryLimitError or SearchLimitError if that is too large."""
-    from luckbase.cluster.answers.table import search_in_memory, tiers_in_memory
+    from luckbase.cluster.answers.memory import search_in_memory, tiers_in_memory
 
     game = plain(game_of(board_or_path, **options))
     if start is None and has_full_table(game):
@@ -255,7 +255,7 @@ def searched_for(
     """Solve all states below a state in memory, for a board without a table; None if it has tables
     with other options. Raises SearchLimitError, with a command whose table would answer the
     state."""
-    from luckbase.cluster.answers.table import search_in_memory
+    from luckbase.cluster.answers.memory import search_in_memory
 
     game = game_of(name, **settings)
     if tables_of(game.board, results):
@@ -333,7 +333,7 @@ def tables_by_name(board: Board, results: Path) -> Iterator[Opener]:
     with ExitStack() as tables:
 
         @cache
-        def opener(name: str) -> Table | None:
+        def opener(name: str) -> Lookup | None:
             path = place_of(name)
             if ("/" in name and path.is_dir()) or (path.suffix == ".toml" and path.is_file()):
                 return tables.enter_context(open_table(table_used(name, board, results)))
@@ -349,7 +349,7 @@ def playing(
 ) -> Iterator[tuple[Game, Starts, Opener]]:  # fmt: skip
     """Yield the game of a board, the starts of plays, and an opener of the agents' tables. Raises
     OptionError for an unknown agent, and as `start_of` does."""
-    from luckbase.cluster.answers.table import tiers_in_memory
+    from luckbase.cluster.answers.memory import tiers_in_memory
     from luckbase.cluster.play.agents import check
     from luckbase.solver.policies.agents import OPTIMAL
 
@@ -416,7 +416,7 @@ def table_for_play(
     Raises SearchLimitError, before any long work if the game can predict it, if there is neither a
     table nor enough memory.
     """
-    from luckbase.cluster.answers.table import tiers_in_memory
+    from luckbase.cluster.answers.memory import tiers_in_memory
 
     bare = plain(game)
     root = simplify(bare, root.reshape(1, -1))[0]
@@ -435,10 +435,10 @@ def table_for_play(
     return search_below(bare, root, max_states, file)
 
 
-def _stored(game: Game, roots: Ints, results: Path) -> StoredTable | None:
+def _stored(game: Game, roots: Ints, results: Path) -> Table | None:
     """Return a complete table on disk of this board that contains one of the roots (k, fields) or
     all its children."""
-    from luckbase.cluster.answers.parts import lookup_or_backup
+    from luckbase.cluster.answers.parts import backup
 
     try:
         path = table_of(game.board, results)
@@ -448,7 +448,7 @@ def _stored(game: Game, roots: Ints, results: Path) -> StoredTable | None:
     except TableError:  # `status` reports it
         return None
     for part in table.parts:
-        present = lookup_or_backup(game, part.lookup, roots, game.tie_tolerance)[1]
+        present = backup(game, part.get_many, roots, game.tie_tolerance)[1]
         if present.any():
             return table
     table.close()
@@ -467,7 +467,7 @@ def _inside(layout: FullTable[Any], root: Ints) -> bool:
 
 def search_below(game: Game, root: Ints, max_states: int, file: str = "BOARD") -> Table:
     """Search all states below a state (fields,) in memory. Raises SearchLimitError."""
-    from luckbase.cluster.answers.table import search_in_memory
+    from luckbase.cluster.answers.memory import search_in_memory
 
     layout = game.get(FullTable)
     tiered = layout if layout is not None and _inside(layout, root) else None

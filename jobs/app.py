@@ -36,7 +36,7 @@ from luckbase.solver.errors import LuckbaseError, OptionError, StaleTableError, 
 from luckbase.solver.sentences import FIELD, Help, flag, pairs, program
 
 if TYPE_CHECKING:
-    from luckbase.cluster.answers.table import StoredTable
+    from luckbase.cluster.answers.table import Table
     from luckbase.solver.board.model import Board
 
 GROUPS = {
@@ -513,9 +513,7 @@ def board_of(name: str | Path, settings: Iterable[str] | None) -> Board:
     return luckbase.load_board(name, **read_settings(settings))
 
 
-def open_found(
-    name: str, results: Path, settings: list[str] | None, strict: bool = False
-) -> StoredTable:
+def open_found(name: str, results: Path, settings: list[str] | None, strict: bool = False) -> Table:
     """Open the table that a user names. If it is stale, print the reason on stderr, or raise
     StaleTableError if `strict`."""
     from luckbase.cluster.answers.find import open_for
@@ -530,7 +528,7 @@ def open_found(
     return table
 
 
-def say_unfinished(name: str, table: StoredTable) -> None:
+def say_unfinished(name: str, table: Table) -> None:
     """Print on stderr which parts of a table are not solved yet, if any."""
     if unsolved := table.unfinished():
         terminal.say(f"luckbase: {name}: this table is not whole: {', '.join(unsolved)}")
@@ -567,7 +565,7 @@ def read_start(start: Sequence[str] | None, more: Sequence[str] | None = None) -
     if not words:
         return None
     if len(words) == 1 and "=" not in words[0]:
-        from luckbase.cluster.answers.frames import read_rows
+        from luckbase.cluster.answers.files import read_rows
 
         return read_rows(words[0])[1]
     return read_fields(words)

@@ -44,7 +44,7 @@ def diff(
     The cost is the loss of the player who decides, if they take the first table's action in the
     game of the second table. Toss-ups are counted separately. Exit code 1 if the tables differ."""
     from luckbase.cluster.answers.charts import PICTURES
-    from luckbase.cluster.answers.frames import check_place
+    from luckbase.cluster.answers.files import check_place
 
     suffix = ""
     if picture is not None:

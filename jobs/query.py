@@ -462,7 +462,7 @@ def _beyond_frontier(
 def _answer_batch(table: Table, batch: str, out: str, columns: dict[str, bool] | None) -> None:
     """Answer every state in a file, and write the answers when all are computed. columns: columns
     in addition to payoffs; None for JSON lines with everything."""
-    from luckbase.cluster.answers.frames import format_of, read_rows, write_lines, write_rows
+    from luckbase.cluster.answers.files import format_of, read_rows, write_lines, write_rows
     from luckbase.cluster.answers.grids import grid_notes
 
     target = None if out == "-" else format_of(out)

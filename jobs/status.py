@@ -20,7 +20,7 @@ from luckbase.solver.sentences import Help, shorten
 
 if TYPE_CHECKING:
     from luckbase import Spare, Status
-    from luckbase.cluster.answers.table import StoredTable
+    from luckbase.cluster.answers.table import Table
 
 SORTS: dict[str, Any] = {
     "name": None, "size": attrgetter("bytes"), "date": lambda of: of.date or "",
@@ -232,7 +232,7 @@ def publish(
     return 0
 
 
-def _write_page(table: StoredTable, path: Path, rows: int | None, as_json: bool) -> int:
+def _write_page(table: Table, path: Path, rows: int | None, as_json: bool) -> int:
     """Write a table's page and print its verdict. Return 1 if the verification found faults."""
     page = luckbase.report(table, rows)
     written = page.save(path)

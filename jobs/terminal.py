@@ -236,7 +236,7 @@ def print_json(*parts: Any) -> None:
 
 def write_file(path: str | os.PathLike[str], content: bytes) -> int:
     """Write a file atomically. Return its number of bytes."""
-    from luckbase.cluster.answers.frames import whole_file
+    from luckbase.cluster.answers.files import whole_file
 
     with whole_file(os.fspath(path)) as file:
         file.write(content)

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from numba.core.compiler_lock import global_compiler_lock
 
 import luckbase
-from luckbase.cluster.answers.answer import answer_at
+from luckbase.cluster.answers.actions import answer_at, every_action
 from luckbase.cluster.store.parquet import Writer
 from luckbase.cluster.store.storage import Folder, storage_at
 from luckbase.cluster.store.writer import Writer as TableWriter
@@ -43,10 +43,16 @@ CLUSTER = "cluster"
 def answers_of(table, states):
     """The answers to canonical states (n, fields) that a table holds, or whose children it does,
     all looked up together."""
-    found, there = table.every_action(states)
+    found, there = every_action(table, states)
     assert there.all()
     described = table.game.fields.describe_all(states)
     return [answer_at(found, x, table.origin, state) for x, state in enumerate(described)]
+
+
+def answer_by_search(table, state, max_states):
+    """The answer that a search down to a table gives to a canonical state (fields,)."""
+    states = state.reshape(1, -1)
+    return table.search(states, table.game.fields.values(states), max_states)[0]
 
 
 def taken(table):

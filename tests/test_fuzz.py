@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import luckbase
 from luckbase import cluster
-from luckbase.cluster.answers.frames import rows_in
+from luckbase.cluster.answers.files import rows_in
 from luckbase.cluster.store.manifest import NAME
 from luckbase.solver.errors import LuckbaseError
 from tests.cluster.store import hostile

@@ -25,6 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from luckbase.cluster.answers.actions import every_action
 from luckbase.cluster.answers.lookup import Lookup
 from luckbase.solver import sentences
 from luckbase.solver.charts import Chart, Curves, Heatmap, Listing, outline, words_in
@@ -423,10 +424,10 @@ def _cell_numbers(
     names: dict[str, int] = {}
     for start in range(0, len(states), GRID_PIECE):
         here, places_here = (each[start : start + GRID_PIECE] for each in (states, places))
-        payoffs, there = table.lookup_or_backup(here)
+        payoffs, there = table.backup(here)
         owned = np.flatnonzero(table.owners(here) >= 0)
         if colour == "margin":
-            numbers[places_here[owned]] = table.margins_of(here[owned])
+            numbers[places_here[owned]] = every_action(table, here[owned])[0].margins
         for x, name in zip(
             places_here[owned].tolist(), table.stored_best(here[owned]), strict=True
         ):

@@ -17,13 +17,14 @@ import shlex
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
+from itertools import pairwise
 from operator import and_, eq, ge, gt, le, lt, ne
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from luckbase.cluster.answers.answer import EveryAction
+from luckbase.cluster.answers.actions import EveryAction
 from luckbase.cluster.store.format import nullable
 from luckbase.solver.errors import OptionError, StateError
 from luckbase.solver.game.arrays import Floats, Ints, set_text
@@ -94,29 +95,20 @@ class ActionNames:
         return arrays | {name: nullable(column) for name, column in columns.items()}
 
     def _payoffs(self, actions: EveryAction) -> Iterator[tuple[str, Ints, Floats]]:
-        """Yield (column, states (k,) that have it, values (k,)) for all actions."""
-        owners, bids = np.repeat(np.arange(len(actions)), np.diff(actions.first)), actions.bids
-        for name, rows in _rows_of(actions.names, actions.named):
+        """Yield (column, states (k,) that have it, values (k,)) for all actions. A choice has a
+        payoff of its player only."""
+        owners = np.repeat(np.arange(len(actions)), np.diff(actions.first))
+        order = np.argsort(actions.named, kind="stable")
+        ends = np.searchsorted(actions.named[order], np.arange(len(actions.names) + 1))
+        for name, (first, last) in zip(actions.names, pairwise(ends.tolist()), strict=True):
             if name not in self.words:  # its columns were not requested
                 continue
+            rows, word = order[first:last], self.words[name]
+            choosers = actions.choosers[rows]
             for i in range(self.game.players):
-                yield f"{self.words[name]}_payoff_{i + 1}", owners[rows], actions.q[rows, i]
-        owners = np.repeat(np.arange(len(actions)), np.diff(bids.first))
-        for name, rows in _rows_of(bids.names, bids.named):
-            if name not in self.words:
-                continue
-            for player in range(2):
-                of_player, word = rows[bids.players[rows] == player], self.words[name]
-                yield f"{word}_chance_{player + 1}", owners[of_player], bids.chances[of_player]
-                yield f"{word}_payoff_{player + 1}", owners[of_player], bids.payoffs[of_player]
-
-
-def _rows_of(names: Sequence[str], named: Ints) -> Iterable[tuple[str, Ints]]:
-    """Yield (name, indices of the rows with it) for each name."""
-    order = np.argsort(named, kind="stable")
-    ends = np.searchsorted(named[order], np.arange(len(names) + 1))
-    for code, name in enumerate(names):
-        yield name, order[ends[code] : ends[code + 1]]
+                own, chosen = rows[(choosers == i) | (choosers < 0)], rows[choosers == i]
+                yield f"{word}_payoff_{i + 1}", owners[own], actions.q[own, i]
+                yield f"{word}_chance_{i + 1}", owners[chosen], actions.mixed[chosen, 0]
 
 
 def word_of(name: str) -> str:
@@ -127,9 +119,12 @@ def word_of(name: str) -> str:
 
 def names_of(game: Game, rows: EveryAction) -> ActionNames:
     """Return the names of the actions in n states."""
-    actions = [rows.names[code] for code in np.unique(rows.named).tolist()]
-    choices = [rows.bids.names[code] for code in np.unique(rows.bids.named).tolist()]
-    return ActionNames(game, in_order(game, actions), in_order(game, choices))
+    alone = rows.choosers < 0
+    actions, choices = (
+        in_order(game, [rows.names[code] for code in np.unique(rows.named[at]).tolist()])
+        for at in (alone, ~alone)
+    )
+    return ActionNames(game, actions, choices)
 
 
 def listed_actions(game: Game) -> tuple[str, ...]:

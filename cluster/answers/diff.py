@@ -1,11 +1,20 @@
 """Compare two tables of the same game: which decisions moved, and the cost of keeping the old ones.
 
-Both tables are read once, a row group at a time (`cluster.answers.pairs`). Payoffs and best actions
-are compared, decisions are counted by cells of a picture and by thresholds
+Both tables are read once, a row group at a time. The states of the smaller table are looked up in
+the other one; files whose rows are the same states in the same order are read side by side. Payoffs
+and best actions are compared, decisions are counted by cells of a picture and by thresholds
 (`solver.search.expand.classify`), and the cost of every moved decision is computed. Sums are taken
 state by state at the end, so they do not depend on the row groups. Memory holds 22 bytes for each
 moved decision, and 26 for each state on a threshold's line in the current tier (without tiers: of
 all).
+
+At a state x whose best action is a in the first table and b in the second, with the payoffs q of
+the second to the player who decides::
+
+    cost(x) = q(x, b) - q(x, a)  >= 0
+
+If some action is best in both tables, within their errors, the decision is a toss-up. Otherwise it
+moved.
 
 The boards may differ. States are matched by their fields in users' units, so a state that is not on
 the other board's grid counts as missing.
@@ -15,7 +24,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -26,7 +35,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from luckbase.cluster import notebook
-from luckbase.cluster.answers import pairs
+from luckbase.cluster.answers.actions import every_action
 from luckbase.cluster.answers.comparison import (
     NEVER,
     ActionMoves,
@@ -37,23 +46,10 @@ from luckbase.cluster.answers.comparison import (
     ThresholdDifference,
     threshold_difference,
 )
-from luckbase.cluster.answers.export import WRITERS
-from luckbase.cluster.answers.frames import whole_file
+from luckbase.cluster.answers.files import WRITERS, whole_file
 from luckbase.cluster.answers.lookup import Lookup
-from luckbase.cluster.answers.pairs import (
-    MOVED,
-    NOTHING_PRICED,
-    ONE_SIDED,
-    TOSS_UP,
-    UNPRICED,
-    Changed,
-    Pair,
-    Priced,
-    Prices,
-    coded,
-    names_of,
-    numbered,
-)
+from luckbase.cluster.answers.parts import Part, Rows
+from luckbase.cluster.answers.tier_part import TierPart
 from luckbase.cluster.store import OnRows
 from luckbase.cluster.store.format import as_table, nullable
 from luckbase.solver.errors import OptionError
@@ -85,108 +81,262 @@ def compare(first: Lookup, second: Lookup, **options: Unpack[DiffOptions]) -> Co
 
     Raises OptionError for tables of different games or fields, CorruptTableError.
     """
-    sample = options.get("sample")
-    out, tell = options.get("out"), options.get("on_rows", notebook.on_rows)
-    _check(first, second)
-    game, slack = second.game, first.error + second.error + 1e-9
-    rows = [pairs.rows_of(table) for table in (first, second)]
-    if sample is not None:
-        stream, total = pairs.drawn_pairs(first, second, sample), sample
-    else:
-        stream, total = pairs.all_pairs(first, second), min(rows)
-    whole = sample is None
+    sample, out = options.get("sample"), options.get("out")
+    tell = options.get("on_rows", notebook.on_rows)
+    tables, game = (first, second), second.game
+    _check_comparable(first.game, game)
+    rows = [sum(part.rows for part in parts_of(table)) for table in tables]
+    swapped, whole = rows[1] < rows[0], sample is None
+    slack = first.error + second.error + 1e-9
     with ExitStack() as files:
         write = None if out is None else files.enter_context(changes_file(out, game))
-        tally = _Tally(Prices(first, second), options.get("worst", 10), write, whole, slack)
-        for pair in stream:
+        tally = _Tally(tables, options.get("worst", 10), write, whole, slack)
+        for pair in _pairs(tables, swapped, sample):
             tally.take(pair)
-            tell(tally.states + tally.missing, total)
-    only: list[int | None] = [int(tally.only[0]), int(tally.only[1])]
-    larger = 0 if rows[1] < rows[0] else 1
+            tell(tally.states + tally.missing, min(rows) if sample is None else sample)
     # In the larger table: all states that were not found from the smaller one.
-    only[larger] = max(0, rows[larger] - tally.states) if whole else None
+    others = max(0, max(rows) - tally.states) if whole else None
+    unfinished = [
+        table.unfinished(None if table.full is None else table.full.name) for table in tables
+    ]
     return Comparison(
         payoff_name=game.payoff_name, chance=game.pays_chances,
-        states=tally.states, missing=tally.missing, missing_of="first" if larger else "second",
-        tolerance=slack,
-        only=(only[0], only[1]), unfinished=(_unfinished(first), _unfinished(second)),
-        **tally.comparison(),
+        states=tally.states, missing=tally.missing, missing_of="second" if swapped else "first",
+        tolerance=slack, only=(others, tally.missing) if swapped else (tally.missing, others),
+        unfinished=(unfinished[0], unfinished[1]), **tally.comparison(),
     )  # fmt: skip
 
 
-def _check(first: Lookup, second: Lookup) -> None:
-    games = [table.game.board.game for table in (first, second)]
+def _check_comparable(first: Game, second: Game) -> None:
+    games = first.board.game, second.board.game
     if games[0] != games[1]:
         raise OptionError(f"a table of {games[0]} and one of {games[1]} cannot be compared")
-    columns = [table.game.columns for table in (first, second)]
-    if columns[0] != columns[1]:
+    if first.columns != second.columns:
         raise OptionError(
-            f"tables with the fields {', '.join(columns[0])} and {', '.join(columns[1])} cannot "
-            "be compared"
+            f"tables with the fields {', '.join(first.columns)} and {', '.join(second.columns)} "
+            "cannot be compared"
         )
 
 
-def _unfinished(table: Lookup) -> list[str]:
-    """Return what remains to be solved of a table, for the parts that are compared."""
-    return table.unfinished(None if table.full is None else table.full.name)
+# --- the states of both --------------------------------------------------------------------------
+
+
+class Pair(NamedTuple):
+    """States that both tables hold.
+
+    rows: number of states of the smaller table that were looked at.
+    sides: the rows of each table.
+    tier: the number of their tier; all pairs of a tier follow each other. None without tiers.
+    """
+
+    rows: int
+    sides: tuple[Rows, Rows]
+    tier: int | None = None
+
+
+def parts_of(table: Lookup) -> list[Part]:
+    """Return the parts that are compared: the full table, or all parts if there is none."""
+    if table.full is None:
+        return table.parts
+    return [part for part in table.parts if part is table.full or part is table.decided]
+
+
+def _pairs(tables: tuple[Lookup, Lookup], swapped: bool, sample: int | None) -> Iterator[Pair]:
+    """Yield every state of the smaller table, or a sample, always the same. swapped: the second is
+    smaller."""
+    small, large = tables[::-1] if swapped else tables
+    full = large.full
+    entries = [] if full is None else full.entries
+    alike = {(e.tier, e.first_key, e.rows, e.row_group_rows): e for e in entries}
+
+    def looked_up(rows: Rows, tier: int | None = None) -> Pair:
+        kept, matches = _matched(small, large, rows)
+        return Pair(len(rows.best), (matches, kept) if swapped else (kept, matches), tier)
+
+    if sample is not None:
+        for states in small.draw(sample, 0):
+            yield looked_up(_rows(small, states))
+        return
+    for part in parts_of(small):
+        if not isinstance(part, TierPart):
+            yield from map(looked_up, part.scan())
+            continue
+        for entry in part.entries:
+            key = entry.tier, entry.first_key, entry.rows, entry.row_group_rows
+            same = alike.get(key) if part.paid else None
+            if same is not None and full is not None and part.stands_alike(entry, full):
+                for rows, others in zip(part.scan([entry]), full.scan([same]), strict=True):
+                    sides = (others, rows) if swapped else (rows, others)
+                    yield Pair(len(rows.best), sides, entry.tier)
+            else:
+                for rows in part.scan([entry]):
+                    yield looked_up(rows, entry.tier)
+
+
+def _matched(small: Lookup, large: Lookup, rows: Rows) -> tuple[Rows, Rows]:
+    """Return those of the rows of one table whose states another table holds, and its rows."""
+    states = rows.states(np.arange(len(rows.best)))
+    there, both = large.game.known_states(small.game.fields.values(states))
+    held = large.holds(there) if len(there) else np.zeros(0, bool)
+    both[both] = held
+    values = rows.values[both, : small.game.players]
+    kept = Rows(states[both].__getitem__, values, rows.best[both], rows.labels)
+    return kept, _rows(large, there[held])
+
+
+def _rows(table: Lookup, states: Ints) -> Rows:
+    """Return the rows of canonical states (n, fields) of a table; NaN for payoffs it lacks."""
+    values, paid = table.get_many(states)
+    values[~paid] = np.nan
+    best = table.stored_best(states) if len(states) else []
+    codes: dict[str | None, int] = {None: -1}
+    numbers = [codes.setdefault(name, len(codes) - 1) for name in best]
+    labels = [name for name in codes if name is not None]
+    return Rows(states.__getitem__, values, np.array(numbers, np.int16), labels)
+
+
+# --- what a decision costs -----------------------------------------------------------------------
+
+MOVED, TOSS_UP, ONE_SIDED = range(3)
+"""Kinds of decisions that differ: moved, with a cost if payoffs are stored; a toss-up; a decision
+in one table only, or whose old action the second table does not allow."""
+
+
+class Changed(NamedTuple):
+    """n states whose best actions differ.
+
+    first, second: int64 (n, fields), the state in each game.
+    best: int64 (n, 2), numbers of the best actions in each table, -1 for none.
+    apart: float64 (n,), the difference of their payoffs.
+    """
+
+    first: Ints
+    second: Ints
+    best: Ints
+    apart: Floats
+
+
+class Priced(NamedTuple):
+    """The costs of n decisions.
+
+    kind: int8 (n,), `MOVED` and so on.
+    to_act: int64 (n,), the player who decides in the second table, from 1; 0 for none.
+    old, new: float64 (n,), payoffs to that player, in the second table, of the best actions of the
+        first and of the second table; NaN if unknown.
+    cost: float64 (n,), new - old, at least 0.
+    """
+
+    kind: NDArray[np.int8]
+    to_act: Ints
+    old: Floats
+    new: Floats
+    cost: Floats
+
+
+class Names:
+    """The names of actions, numbered from 0 in the order of their first use."""
+
+    def __init__(self) -> None:
+        self.numbers: dict[str, int] = {}
+
+    def codes(self, names: Iterable[str]) -> Ints:
+        """Return the numbers of names; new names are added."""
+        numbers = self.numbers
+        return np.array([numbers.setdefault(name, len(numbers)) for name in names], np.int64)
+
+    def pair(self, codes: Ints) -> tuple[str | None, str | None]:
+        """Return two actions by their numbers; None for -1."""
+        names = [*self.numbers, None]
+        return names[codes[0]], names[codes[1]]
+
+
+def priced(tables: tuple[Lookup, Lookup], changed: Changed, names: Names) -> Priced:
+    """Return the costs of the first table's decisions by the payoffs of the second."""
+    second = _Actions(tables[1], changed.second, names)
+    old, new = (second.payoffs(changed.best[:, i]) for i in (0, 1))
+    good = second.pairs(np.arange(len(old)))[second.good]
+    kind = np.full(len(old), MOVED, np.int8)
+    kind[np.isin(_with_action(np.arange(len(old)), changed.best[:, 0]), good)] = TOSS_UP
+    unsure = np.flatnonzero(kind == MOVED)
+    if len(unsure):
+        first = _Actions(tables[0], changed.first[unsure], names)
+        both = first.good & np.isin(first.pairs(unsure), good)
+        kind[unsure[first.owner[both]]] = TOSS_UP
+    beyond = np.isnan(second.values)  # only the best action is stored
+    kind[(changed.best < 0).any(axis=1) | (np.isnan(old) & ~beyond)] = ONE_SIDED
+    old[beyond | (kind == ONE_SIDED)] = np.nan
+    return Priced(kind, second.to_act, old, new, np.maximum(new - old, 0.0))
+
+
+def _with_action(states: Ints, actions: Ints) -> Ints:
+    """Return (state, action) as one number each; an action is below 2^40."""
+    return states * (1 << 40) + actions
+
+
+class _Actions:
+    """Every action of n states of a table, k in all.
+
+    values: float64 (n,), payoffs of the states to player 1; NaN if not stored.
+    to_act: int64 (n,), from 1; 0 for none.
+    owner: int64 (k,), the state of each action.
+    named: int64 (k,), the number of its name.
+    own: float64 (k,), its payoff to the player who acts.
+    good: bool (k,), whether that is as good as the best of its state, within the error.
+    """
+
+    def __init__(self, table: Lookup, states: Ints, names: Names) -> None:
+        """names: new names are added."""
+        actions, _ = every_action(table, states)
+        self.values, self.to_act = actions.values[:, 0], actions.to_act
+        self.owner = np.repeat(np.arange(len(states)), np.diff(actions.first))
+        self.named = names.codes(actions.names)[actions.named]
+        seats = np.maximum(actions.to_act - 1, 0)[self.owner]
+        self.own = actions.q[np.arange(len(seats)), seats]
+        top = np.full(len(states), -np.inf)
+        np.maximum.at(top, self.owner, self.own)
+        self.good = self.own >= top[self.owner] - table.tolerance
+
+    def pairs(self, numbers: Ints) -> Ints:
+        """Return each action (k,) with the number (n,) of its state."""
+        return _with_action(numbers[self.owner], self.named)
+
+    def payoffs(self, actions: Ints) -> Floats:
+        """Return the payoffs (n,) of an action of each state to the actor; NaN if not allowed."""
+        payoffs = np.full(len(actions), np.nan)
+        rows = np.flatnonzero(self.named == actions[self.owner])
+        payoffs[self.owner[rows]] = self.own[rows]
+        return payoffs
 
 
 # --- counting ------------------------------------------------------------------------------------
 
 
-class OnLines(NamedTuple):
-    """n states on lines of thresholds (`Thresholds`).
-
-    thresholds: int64 (n,), index of the game's threshold.
-    at: int64 (n,), the number that varies on the line.
-    lines: uint64 (n,), the line.
-    taken: bool (n, 2), whether the best action is of the threshold's kind, in each table.
-    """
-
-    thresholds: Ints
-    at: Ints
-    lines: NDArray[np.uint64]
-    taken: NDArray[np.bool_]
-
-
-class _Differing(NamedTuple):
-    """n decisions whose best actions differ.
-
-    kind: int8 (n,), `MOVED` and so on. cell, threshold: int32 and int16 (n,), -1 for none.
-    best: int16 (n, 2), numbers of actions. cost: float64 (n,), NaN if unknown.
-    """
-
-    kind: NDArray[np.int8]
-    cell: NDArray[np.int32]
-    threshold: NDArray[np.int16]
-    best: NDArray[np.int16]
-    cost: Floats
-
-
-_NOTHING = _Differing(
-    np.empty(0, np.int8), np.empty(0, np.int32), np.empty(0, np.int16), np.empty((0, 2), np.int16),
-    np.empty(0),
-)  # fmt: skip
-
-
 class _Tally:
-    """The results of all pairs."""
+    """The results of all pairs.
+
+    worst: number of decisions to keep.
+    whole: all states are compared, so lines are complete.
+    slack: payoffs closer than this are equal.
+    """
 
     def __init__(
-        self, prices: Prices, worst: int, write: Write | None, whole: bool, slack: float
-    ) -> None:
-        """worst: number of decisions to keep. whole: all states are compared, so lines are
-        complete. slack: payoffs closer than this are equal."""
-        self.prices, self.write, self.whole, self.slack = prices, write, whole, slack
-        self.game = prices.second.game
+        self, tables: tuple[Lookup, Lookup], worst: int, write: Write | None, whole: bool,
+        slack: float,
+    ) -> None:  # fmt: skip
+        self.tables, self.write, self.whole, self.slack = tables, write, whole, slack
+        self.game = tables[1].game
         self.groups: Groups = groups_of(self.game)
-        self.names = numbered(())
+        self.names = Names()
         self.states = self.missing = self.payoffs = self.decisions = 0
-        self.only, self.largest, self.quiet = np.zeros(2, np.int64), 0.0, Quiet()
+        self.largest, self.quiet = 0.0, Quiet()
         self.cells = np.zeros(self.groups.cells, np.int64)
         self.on_lines = np.zeros(len(self.groups.thresholds), np.int64)
         self.thresholds = Thresholds(self.groups.thresholds)
-        self.differing = [_NOTHING]
+        # Of each decision that differs: kind; cell and threshold, -1 for none; best; cost.
+        self.differing: list[tuple[NDArray[Any], ...]] = [(
+            np.empty(0, np.int8), np.empty(0, np.int32), np.empty(0, np.int16),
+            np.empty((0, 2), np.int16), np.empty(0),
+        )]  # fmt: skip
         self.worst, self._max_worst = list[Difference](), worst
         self._tier: int | None = None
 
@@ -199,15 +349,14 @@ class _Tally:
         n = len(first.best)
         self.states += n
         self.missing += pair.rows - n
-        self.only += pair.only
-        best = [np.append(coded(side.labels, self.names), -1)[side.best] for side in pair.sides]
-        gap = np.zeros(n)
+        codes = [np.append(self.names.codes(side.labels), -1)[side.best] for side in pair.sides]
+        best, gap = np.stack(codes, axis=1), np.zeros(n)
         for values in zip(first.values.T, second.values.T, strict=True):
             np.fmax(gap, np.abs(np.subtract(*values, dtype=np.float64)), out=gap)
-        beyond, moved = gap > self.slack, best[0] != best[1]
+        beyond, moved = gap > self.slack, best[:, 0] != best[:, 1]
         self.payoffs += int(beyond.sum())
         self.largest = max(self.largest, float(gap.max(initial=0.0)))
-        self._take_quiet(pair, np.where(beyond & ~moved, gap, -1.0))
+        self._take_quiet(second, np.where(beyond & ~moved, gap, -1.0))
         stand = classify(self.game, second.states(np.arange(n)), self.groups)
         columns, rows = (axis.cells for axis in self.groups.axes)
         inside = (stand.x >= 0) & (stand.y >= 0) & (stand.x < columns) & (stand.y < rows)
@@ -219,48 +368,41 @@ class _Tally:
             self._take_lines(stand, best)
         at = np.flatnonzero(moved)
         if len(at):
-            changed = Changed(first.states(at), second.states(at), best[0][at], best[1][at],
-                              gap[at])  # fmt: skip
+            changed = Changed(first.states(at), second.states(at), best[at], gap[at])
             self._take_changed(changed, cells[at], stand.thresholds[at])
 
-    def _take_quiet(self, pair: Pair, gap: Floats) -> None:
+    def _take_quiet(self, rows: Rows, gap: Floats) -> None:
         """Record payoffs that differ, by `gap` (n,), with the same best action; -1 if they do
         not."""
-        count = int((gap >= 0).sum())
-        worst = self.quiet
+        count, worst = int((gap >= 0).sum()), self.quiet
         if count and gap.max() > worst.largest:
             x = int(np.argmax(gap))
-            state = self.game.describe(pair.sides[1].states(np.array([x]))[0])
-            worst = Quiet(0, float(gap[x]), state)
+            worst = Quiet(0, float(gap[x]), self.game.describe(rows.states(np.array([x]))[0]))
         self.quiet = replace(worst, states=self.quiet.states + count)
 
-    def _take_lines(self, stand: Any, best: Sequence[Ints]) -> None:
+    def _take_lines(self, stand: Any, best: Ints) -> None:
         on = np.flatnonzero(stand.thresholds >= 0)
         which, takes = stand.thresholds[on], np.zeros((len(on), 2), bool)
         self.on_lines += np.bincount(which, minlength=len(self.on_lines))
         for t in np.unique(which).tolist():
-            kinds = [*map(self.groups.thresholds[t].takes, names_of(self.names)), False]
-            on_line = which == t
-            for i in (0, 1):
-                takes[on_line, i] = np.array(kinds)[best[i][on[on_line]]]
-        self.thresholds.take(OnLines(which, stand.at[on], stand.lines[on], takes))
+            kinds = np.array([*map(self.groups.thresholds[t].takes, self.names.numbers), False])
+            takes[which == t] = kinds[best[on[which == t]]]
+        self.thresholds.take(which, stand.at[on], stand.lines[on], takes)
 
     def _take_changed(self, changed: Changed, cells: Ints, thresholds: Ints) -> None:
-        names = names_of(self.names)
-        priced = self.prices.priced(changed, names)
+        costs = priced(self.tables, changed, self.names)
         if self.write is not None:
-            self.write(changed, priced, names)
-        best = np.stack([changed.best_first, changed.best_second], axis=1)
-        self.differing.append(_Differing(
-            priced.kind, cells.astype(np.int32), thresholds.astype(np.int16),
-            best.astype(np.int16), priced.cost,
+            self.write(changed, costs, self.names)
+        self.differing.append((
+            costs.kind, cells.astype(np.int32), thresholds.astype(np.int16),
+            changed.best.astype(np.int16), costs.cost,
         ))  # fmt: skip
-        at = np.flatnonzero(priced.kind == MOVED)
-        at = at[np.argsort(-priced.cost[at], kind="stable")][: self._max_worst]
+        at = np.flatnonzero(costs.kind == MOVED)
+        at = at[np.argsort(-costs.cost[at], kind="stable")][: self._max_worst]
         self.worst += [
             Difference(
                 self.game.describe(changed.second[x]), float(changed.apart[x]),
-                self._named(best[x]), float(priced.cost[x]), int(priced.actors[x]) + 1,
+                self.names.pair(changed.best[x]), float(costs.cost[x]), int(costs.to_act[x]),
             )
             for x in at.tolist()
         ]  # fmt: skip
@@ -268,41 +410,36 @@ class _Tally:
         self.worst.sort(key=lambda each: (each.cost != each.cost, -each.cost))
         del self.worst[self._max_worst :]
 
-    def _named(self, best: Ints) -> tuple[str | None, str | None]:
-        names = [*names_of(self.names), None]
-        return names[best[0]], names[best[1]]
-
     def comparison(self) -> dict[str, Any]:
         """Return the fields of `Comparison` that come from pairs."""
-        groups = self.groups
         kind, *columns = map(np.concatenate, zip(*self.differing, strict=True))
-        kinds, tied = np.bincount(kind, minlength=4), columns[-1][kind == TOSS_UP]
+        tied = columns[-1][kind == TOSS_UP]
         cell, threshold, best, cost = (column[kind == MOVED] for column in columns)
-        on = cell >= 0
-        shape = [axis.cells for axis in groups.axes]
-        count = np.bincount(cell[on], minlength=groups.cells)
-        total = np.bincount(cell[on], np.nan_to_num(cost[on]), groups.cells)
+        on, size = cell >= 0, self.groups.cells
+        shape = [axis.cells for axis in self.groups.axes]
+        count = np.bincount(cell[on], minlength=size)
+        total = np.bincount(cell[on], np.nan_to_num(cost[on]), size).astype(np.float64)
         moves = []
         for pair in np.unique(best, axis=0):
             same = cost[(best == pair).all(axis=1)]
-            moves.append(ActionMoves(*self._named(pair), len(same), _known(np.mean, same)))
+            moves.append(ActionMoves(*self.names.pair(pair), len(same), _known(np.mean, same)))
         return {
             "payoffs": self.payoffs, "largest": self.largest, "actions": len(cost),
             "decisions": self.decisions, "toss_ups": len(tied),
             "toss_ups_worst": float(np.nanmax(tied, initial=0.0)),
-            "one_sided": int(kinds[ONE_SIDED]),
-            "unpriced": int(kinds[UNPRICED]) + int(np.isnan(cost).sum()), "quiet": self.quiet,
-            "mean": _known(np.mean, cost), "worst_cost": _known(np.max, cost), "worst": self.worst,
+            "one_sided": int((kind == ONE_SIDED).sum()), "unpriced": int(np.isnan(cost).sum()),
+            "quiet": self.quiet, "mean": _known(np.mean, cost),
+            "worst_cost": _known(np.max, cost), "worst": self.worst,
             "moves": sorted(moves, key=lambda m: (-m.decisions, str((m.first, m.second)))),
             "thresholds": [
                 replace(each, decisions=int(self.on_lines[k]), changed=int((threshold == k).sum()),
                         mean=_known(np.mean, cost[threshold == k]))
                 for k, each in self.thresholds.differences()
             ],
-            "thresholds_left_out": bool(groups.thresholds) and not self.whole,
+            "thresholds_left_out": bool(self.groups.thresholds) and not self.whole,
             "picture": Moved(
-                groups.axes, self.cells.reshape(shape), count.reshape(shape),
-                total.reshape(shape).astype(np.float64),
+                self.groups.axes, self.cells.reshape(shape), count.reshape(shape),
+                total.reshape(shape),
             ),
         }  # fmt: skip
 
@@ -324,13 +461,21 @@ class Thresholds:
 
     def __init__(self, thresholds: Sequence[Threshold]) -> None:
         self.thresholds = thresholds
-        self._waiting: list[OnLines] = []
+        self._waiting: list[tuple[NDArray[Any], ...]] = []
         self._counts: Counter[tuple[int, int, int]] = Counter()
 
-    def take(self, states: OnLines) -> None:
-        """Add states; the states of a line may come in any order."""
-        if len(states.at):
-            self._waiting.append(states)
+    def take(
+        self, which: Ints, at: Ints, lines: NDArray[np.uint64], takes: NDArray[np.bool_]
+    ) -> None:
+        """Add n states; the states of a line may come in any order.
+
+        which: the index of the threshold.
+        at: the number that varies on the line.
+        lines: the line.
+        takes: (n, 2), whether the best action is of the threshold's kind, in each table.
+        """
+        if len(at):
+            self._waiting.append((which, at, lines, takes))
 
     def close(self) -> None:
         """Process the collected states: all their lines are complete."""
@@ -371,7 +516,7 @@ def _least(at: Ints, takes: NDArray[np.bool_], starts: Ints) -> Ints:
 
 # --- the decisions that moved, in a file ---------------------------------------------------------
 
-Write = Callable[[Changed, Priced, Sequence[str]], None]
+Write = Callable[[Changed, Priced, Names], None]
 """write(changed, priced, names of actions): writes more decisions."""
 ENDINGS = (".csv", ".parquet")
 
@@ -391,10 +536,10 @@ def changes_file(out: str | os.PathLike[str], game: Game) -> Iterator[Write]:
     ending = Path(out).suffix.lower()
     if ending not in ENDINGS:
         raise OptionError(f"{option('out')}: {out}: end it in {' or '.join(ENDINGS)}")
-    codes, no = np.empty(0, np.int64), np.empty(0)
-    states = np.empty((0, game.field_count), np.int64)
-    nothing = Changed(states, states, codes, codes, no)
-    schema = _change_rows(game, nothing, NOTHING_PRICED, ()).schema
+    states, no = np.empty((0, game.field_count), np.int64), np.empty(0)
+    nothing = Changed(states, states, np.empty((0, 2), np.int64), no)
+    costs = Priced(np.empty(0, np.int8), np.empty(0, np.int64), no, no, no)
+    schema = _change_rows(game, nothing, costs, Names()).schema
     with whole_file(os.fspath(out)) as file, WRITERS[ending[1:]](file, schema) as write:
 
         def write_rows(*rows: Any) -> None:
@@ -404,19 +549,18 @@ def changes_file(out: str | os.PathLike[str], game: Game) -> Iterator[Write]:
         yield write_rows
 
 
-def _change_rows(game: Game, changed: Changed, priced: Priced, names: Sequence[str]) -> pa.Table:
-    state, labels = as_table(dict(game.table_columns(changed.second))), pa.array([*names, None])
+def _change_rows(game: Game, changed: Changed, costs: Priced, names: Names) -> pa.Table:
+    state, labels = as_table(dict(game.table_columns(changed.second))), [*names.numbers, None]
     columns = {
         name: column.cast(pa.string()) if pa.types.is_dictionary(column.type) else column
         for name, column in zip(state.column_names, state.columns, strict=True)
     }
     best_first, best_second = (
-        labels.cast(pa.string()).take(pa.array(np.where(best < 0, len(names), best)))
-        for best in (changed.best_first, changed.best_second)
+        pa.array([labels[code] for code in codes], pa.string()) for codes in changed.best.T.tolist()
     )
     return pa.table(columns | {
-        "to_act": pa.array((priced.actors + 1).astype(np.int8)),
+        "to_act": pa.array(costs.to_act.astype(np.int8)),
         "best_first": best_first, "best_second": best_second,
-        "old": nullable(priced.old), "new": nullable(priced.new), "cost": nullable(priced.cost),
-        "toss_up": pa.array(priced.kind == TOSS_UP), "payoffs_apart": pa.array(changed.apart),
+        "old": nullable(costs.old), "new": nullable(costs.new), "cost": nullable(costs.cost),
+        "toss_up": pa.array(costs.kind == TOSS_UP), "payoffs_apart": pa.array(changed.apart),
     })  # fmt: skip

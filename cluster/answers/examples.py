@@ -54,7 +54,7 @@ def examples(table: Table) -> list[Example]:
 
     if starts:
         states = np.array([state for _, state in starts])
-        known = table.lookup_or_backup(states)[1] & ~expand(game, states).terminal
+        known = table.backup(states)[1] & ~expand(game, states).terminal
         shown = [(starts[x][0], game.describe(states[x])) for x in np.flatnonzero(known)[:STARTS]]
         for chance, state in shown:
             different = {
@@ -94,7 +94,7 @@ def nearest_known(table: Table, state: Mapping[str, Any]) -> Iterator[tuple[str,
             numbers[columns.start + numbers[columns].argmax()] -= field.unit
             path.append(numbers.copy())
         states, _ = game.known_states(np.array(path))
-        known = np.flatnonzero(table.lookup_or_backup(states)[1])
+        known = np.flatnonzero(table.backup(states)[1])
         if len(known):
             yield field.name, typed(game.describe(states[known[0]]))
 

@@ -14,18 +14,22 @@ once to collect their names.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.csv
-import pyarrow.parquet as pq
 
 from luckbase.cluster import notebook
-from luckbase.cluster.answers.answer import EveryAction, actions_of_part, joined, nothing_known
+from luckbase.cluster.answers.actions import (
+    EveryAction,
+    actions_at,
+    actions_of_part,
+    joined,
+    nothing_known,
+    states_at_once,
+)
 from luckbase.cluster.answers.columns import (
     DECISION_COLUMNS,
     ActionNames,
@@ -34,7 +38,7 @@ from luckbase.cluster.answers.columns import (
     listed_actions,
     parse_where,
 )
-from luckbase.cluster.answers.frames import for_csv, format_of, whole_file
+from luckbase.cluster.answers.files import WRITERS, format_of, whole_file
 from luckbase.cluster.answers.parts import Batch, Part
 from luckbase.cluster.machine import memory_to_use
 from luckbase.cluster.store import OnRows
@@ -174,7 +178,7 @@ class _Rows:
         In a part without payoffs, computed columns are null."""
         at = _matching(part, batch, self.first, self.stored)
         computed = self.computed if part.paid else ()
-        size = self.table.states_at_once if computed else max(1, len(at))
+        size = states_at_once(self.table.game) if computed else max(1, len(at))
         for start in range(0, len(at), size):
             selected = at[start : start + size]
             rows = batch.rows.take(selected)
@@ -227,7 +231,7 @@ def actions_of(table: Lookup, part: Part, batch: Batch, at: Ints) -> EveryAction
     no player acts are skipped."""
     if not part.dense:
         states = np.ascontiguousarray(batch.states(at))
-        return table.of_part(part, states, table.game.fields.values(states))
+        return actions_at(table, part, states, table.game.fields.values(states))
     acts = np.flatnonzero(numbers_of(batch.rows.column("to_act"))[at] != 0)
     others = np.setdiff1d(np.arange(len(at)), acts)
     pieces = [(others, nothing_known(len(others), table.game.players))]
@@ -270,7 +274,7 @@ def _fitted(rows: pa.Table, part: Part, schema: pa.Schema) -> pa.Table:
 
 def _names(table: Lookup, where: Where, stored: pa.Schema) -> ActionNames:
     """Return the actions of the rows that satisfy the conditions on stored columns."""
-    game, size = table.game, table.states_at_once
+    game, size = table.game, states_at_once(table.game)
     actions: set[str] = set()
     choices: set[str] = set()
     for part in table.parts:
@@ -367,57 +371,3 @@ def _format_of(out: str, name: str | None) -> str:
         expected = nearest(name, WRITERS)
         raise OptionError(f"{option('format')}: unknown format '{name[:30]}'; {expected}")
     return name
-
-
-# --- formats -------------------------------------------------------------------------------------
-
-Write = Callable[[pa.RecordBatch], object]
-"""Writes a batch. The rest is written when its context ends without an error."""
-ROW_GROUP = 131_072
-"""Approximate rows of a Parquet row group."""
-
-
-@contextmanager
-def _csv(file: Any, schema: pa.Schema) -> Iterator[Write]:
-    """Write a line of headings, then a line for each row. Text is quoted; null is empty."""
-    writer = pa.csv.CSVWriter(pa.PythonFile(file, "w"), schema)
-    yield lambda batch: writer.write_table(for_csv(pa.Table.from_batches([batch])))
-    writer.close()
-
-
-@contextmanager
-def _parquet(file: Any, schema: pa.Schema) -> Iterator[Write]:
-    """Write Parquet with zstd and byte-stream-split payoffs."""
-    waiting: list[pa.RecordBatch] = []
-    floats = [f.name for f in schema if pa.types.is_floating(f.type)]
-    others = [f.name for f in schema if f.name not in floats]
-    writer = pq.ParquetWriter(
-        pa.PythonFile(file, "w"), schema, compression="zstd", compression_level=1,
-        use_dictionary=others or False, use_byte_stream_split=floats,
-    )  # fmt: skip
-
-    def write(batch: pa.RecordBatch | None) -> None:
-        waiting.extend([] if batch is None else [batch])
-        if sum(map(len, waiting)) >= (1 if batch is None else ROW_GROUP):
-            rows = pa.Table.from_batches(waiting, schema.remove_metadata())
-            writer.write_table(rows.replace_schema_metadata(schema.metadata), 1 << 30)
-            waiting.clear()
-
-    yield write
-    write(None)
-    writer.close()
-
-
-@contextmanager
-def _json_lines(file: Any, schema: pa.Schema) -> Iterator[Write]:
-    def write(batch: pa.RecordBatch) -> None:
-        for row in batch.to_pylist():
-            file.write(json.dumps(row).encode() + b"\n")
-
-    yield write
-
-
-WRITERS: dict[str, Callable[[Any, pa.Schema], AbstractContextManager[Write]]] = {
-    "csv": _csv, "jsonl": _json_lines, "parquet": _parquet,
-}  # fmt: skip
-"""Writers by format, called as writer(file, schema). They leave the file open."""

@@ -65,9 +65,8 @@ from luckbase.solver.sentences import html_facts, on_command_line, setting, show
 
 if TYPE_CHECKING:
     from luckbase.cluster.answers.answer import Answer
-    from luckbase.cluster.answers.lookup import Lookup
     from luckbase.cluster.answers.parts import Part
-    from luckbase.cluster.answers.table import StoredTable
+    from luckbase.cluster.answers.table import Table
 
 SILENT_SECONDS = 60.0
 """A solve on another machine that has been silent for this long counts as killed."""
@@ -190,8 +189,8 @@ def find_table(name: str, results: Path, settings: dict[str, str]) -> TableMatch
     return find_tables(name, results, settings)[0]
 
 
-def open_for(name: str, results: Path, settings: dict[str, str]) -> StoredTable:
-    """Open the first of `find_tables`. Its `StoredTable.for_state` finds the one that has a state.
+def open_for(name: str, results: Path, settings: dict[str, str]) -> Table:
+    """Open the first of `find_tables`. Its `Table.for_state` finds the one that has a state.
     Raises as `find_tables` does."""
     first, *others = find_tables(name, results, settings)
     table = open_table(first.path, named_by_board=first.by_board)
@@ -338,22 +337,21 @@ def _part_kind(name: str) -> type[Part]:
     return KeyPart
 
 
-def table_at(path: Path, manifest: Manifest, *, named_by_board: bool = False) -> StoredTable:
+def table_at(path: Path, manifest: Manifest, *, named_by_board: bool = False) -> Table:
     """Return the table at a path with this manifest. named_by_board: it was found by the rules of
     the current board file, so it is never stale."""
-    from luckbase.cluster.answers.table import StoredTable
+    from luckbase.cluster.answers.table import Table
 
     board = as_its_file_begins(manifest.board(manifest.reach), manifest.origin)
     game, storage = load_game(board), storage_at(path)
     names = manifest.part_names()
     parts = [_part_kind(name)(storage, path, manifest, name, game) for name in names]
-    table = StoredTable(game, parts, path)
-    table.manifest = manifest
+    table = Table(game, parts, path, manifest)
     table.stale = () if named_by_board else tuple(why_stale(manifest, absent_is_stale=False))
     return table
 
 
-def open_table(path: str | os.PathLike[str], *, named_by_board: bool = False) -> StoredTable:
+def open_table(path: str | os.PathLike[str], *, named_by_board: bool = False) -> Table:
     """Open the table in a folder or at a URI. Raises MissingTableError, CorruptTableError."""
     where = place_of(path)
     return table_at(where, read_manifest(storage_at(where), where), named_by_board=named_by_board)
@@ -577,7 +575,7 @@ def action_names(questions: Sequence[Question]) -> list[str]:
     return sorted({a.name for answer in answers if answer.to_act for a in answer.actions})
 
 
-def opening_answers(table: Lookup) -> list[Question]:
+def opening_answers(table: Table) -> list[Question]:
     """Answer the full table's opening questions; without a full table, the start or the roots of
     searches. States that are not solved yet are left out."""
     answers = []
@@ -587,7 +585,7 @@ def opening_answers(table: Lookup) -> list[Question]:
     return answers
 
 
-def _questions(table: Lookup) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def _questions(table: Table) -> Iterator[tuple[str, Mapping[str, Any]]]:
     full = table.full
     if full is not None and table.game.has(FullTable):
         yield from full.layout.opening_questions()
@@ -600,13 +598,13 @@ def _questions(table: Lookup) -> Iterator[tuple[str, Mapping[str, Any]]]:
         yield "below this all is solved", state
 
 
-def roots_in(table: Lookup) -> list[dict[str, Any]]:
-    goals = () if table.manifest is None else table.manifest.goals
+def roots_in(table: Table) -> list[dict[str, Any]]:
+    goals = table.manifest.goals
     roots = [state for goal in goals if goal.roots is not None for state in goal.roots.start]
     return [in_order(state, table.game) for state in roots]
 
 
-def held_roots(table: Lookup) -> Iterator[dict[str, Any]]:
+def held_roots(table: Table) -> Iterator[dict[str, Any]]:
     """Yield the roots that have a row."""
     for state in roots_in(table):
         if table.holds(table.game.parse(state).reshape(1, -1))[0]:

@@ -18,8 +18,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from pydantic import ValidationError
 
-from luckbase.cluster.answers.lookup import Lookup
-from luckbase.cluster.answers.pairs import parts_of
 from luckbase.cluster.answers.tier_part import TierPart
 from luckbase.cluster.store import GRID
 from luckbase.cluster.store.manifest import adapter
@@ -33,7 +31,7 @@ from luckbase.solver.search.expand import expand
 from luckbase.solver.sentences import many
 
 if TYPE_CHECKING:
-    from luckbase.cluster.answers.table import StoredTable
+    from luckbase.cluster.answers.table import Table
 
 SAMPLE = 4_000
 """Number of states drawn at each level."""
@@ -58,18 +56,18 @@ class LevelError(Result):
     largest: float | None
 
 
-def measure_grids(tables: Sequence[StoredTable]) -> None:
+def measure_grids(tables: Sequence[Table]) -> None:
     """Compare each finished table of a board with the finer ones and store the results with the
     coarser table, unless they were compared before. The finest is first."""
-    finer: list[StoredTable] = []
+    finer: list[Table] = []
     for table in tables:
         if not table.manifest.complete or table.full is None:
             continue
         compared = [_stamp(each) for each in (table, *finer)]
-        if finer and _stored(table.path).get("tables") != compared:
+        if finer and _stored(table.where).get("tables") != compared:
             levels = [each.as_json() for each in _compared(table, finer)]
             content = {"tables": compared, "sample": SAMPLE, "levels": levels}
-            storage_at(table.path).put(GRID, json.dumps(content).encode())
+            storage_at(table.where).put(GRID, json.dumps(content).encode())
         finer.append(table)
 
 
@@ -92,7 +90,7 @@ def _stored(path: Path) -> dict[str, Any]:
     return content if isinstance(content, dict) else {}
 
 
-def _stamp(table: StoredTable) -> list[Any]:
+def _stamp(table: Table) -> list[Any]:
     """Return a value that changes when a table changes."""
     return [table.identity, table.manifest.rows]
 
@@ -103,18 +101,17 @@ def unit_of(board: Board) -> tuple[str, int]:
     return unit, options_of(board)[unit][0]
 
 
-def levels_of(table: Lookup) -> dict[int, list[tuple[TierPart, int]]]:
+def levels_of(table: Table) -> dict[int, list[tuple[TierPart, int]]]:
     """Return the files of each level of a full table: the part, and the file's number in it."""
     by_level: dict[int, list[tuple[TierPart, int]]] = {}
-    for part in parts_of(table):
-        assert isinstance(part, TierPart)
+    for part in filter(None, (table.full, table.decided)):
         for i, entry in enumerate(part.entries):
             ((level, _), *_) = part.constants(entry).values()
             by_level.setdefault(level, []).append((part, i))
     return by_level
 
 
-def _compared(coarse: StoredTable, finer: list[StoredTable]) -> list[LevelError]:
+def _compared(coarse: Table, finer: list[Table]) -> list[LevelError]:
     """Return the effect of a grid at each level that a finer table also has. finer: finest
     first."""
     rng, found = np.random.default_rng(0), list[LevelError]()
@@ -139,21 +136,21 @@ def draw_at(files: list[tuple[TierPart, int]], rng: np.random.Generator) -> Ints
     return np.concatenate(drawn)
 
 
-def with_choice(table: Lookup, states: Ints) -> Ints:
+def with_choice(table: Table, states: Ints) -> Ints:
     """Select the states (n, fields) with a choice."""
     owner, at = action_starts(expand(table.game, states))
     chosen: Ints = states[np.bincount(owner[at], minlength=len(states)) > 1]
     return chosen
 
 
-def _level_error(coarse: StoredTable, fine: StoredTable, level: int, states: Ints) -> LevelError:
+def _level_error(coarse: Table, fine: Table, level: int, states: Ints) -> LevelError:
     """Return how two tables differ at states (n, fields) of the coarser one."""
     others, shared = fine.game.known_states(coarse.game.fields.values(states))
     states = states[shared]
     pairs = zip(coarse.stored_best(states), fine.stored_best(others), strict=True)
     both = [(one, other) for one, other in pairs if one is not None and other is not None]
     differ = sum(one != other for one, other in both) / max(len(both), 1)
-    (first, known), (second, known_too) = coarse.lookup(states), fine.lookup(others)
+    (first, known), (second, known_too) = coarse.get_many(states), fine.get_many(others)
     apart = np.abs(first - second).max(axis=1)[known & known_too]
     _, unit = unit_of(fine.game.board)
     mean, largest = (float(apart.mean()), float(apart.max())) if len(apart) else (None, None)
@@ -188,7 +185,7 @@ def grid_lines(path: Path, identity: str, board: Board) -> list[str]:
     ]
 
 
-def grid_notes(table: Lookup) -> Callable[[Ints], str]:
+def grid_notes(table: Table) -> Callable[[Ints], str]:
     """Return a function that describes how far the answer to a canonical state (fields,) is from
     the board's own; "" without grids."""
     board, full = table.game.board, table.decided or table.full
@@ -196,7 +193,7 @@ def grid_notes(table: Lookup) -> Callable[[Ints], str]:
         return lambda state: ""
     unit, value = unit_of(board)
     rounded = f"of the board as rounded, {unit}={value}"
-    if full is None or table.manifest is None:
+    if full is None or not table.in_files:
         return lambda state: f"{rounded}; grid error not measured"
     layout, tiers = full.layout, full.tier_of_number
     errors = {each.level: each for each in grid_errors(table.where, table.identity)}

@@ -166,14 +166,11 @@ class KeyPart(Part):
 
     # --- their payoffs and decisions ---------------------------------------------------------
 
-    def holds(self, states: Ints) -> NDArray[np.bool_]:
-        return np.asarray(self._find(states)["file"] >= 0)
-
     def files_of(self, states: Ints) -> Ints:
         return self._find(states)["file"]
 
-    def lookup(self, states: Ints) -> tuple[Floats, NDArray[np.bool_]]:
-        """As `Part.lookup`; states inside a turn are computed by solving the rest of the turn."""
+    def get_many(self, states: Ints) -> tuple[Floats, NDArray[np.bool_]]:
+        """As `Part.get_many`; states inside a turn are computed by solving the rest of the turn."""
         columns = self._find(states)
         values, known = self._with_ends(np.asarray(states), columns["values"], columns["file"] >= 0)
         if self.game.turn.size and not known.all():
@@ -208,7 +205,7 @@ class KeyPart(Part):
         game = self.game
         met = explore(game, states, known=lambda below: ~game.within_turn(below))
         ends = np.ascontiguousarray(met.keys[met.kinds == KNOWN])
-        payoffs, known = self.lookup(unpack_all(game.strides, ends))
+        payoffs, known = self.get_many(unpack_all(game.strides, ends))
         if not known.all():
             return None
         graph = Graph(game)

@@ -1,7 +1,7 @@
 """The moves at a state: every action and every chance outcome, in words and with its payoffs.
 
 One step of the rules (`solver.search.expand.expand`) gives the children of a state, and one lookup
-their payoffs. The answer for the state itself comes from the table (`cluster.answers.lookup`), or
+their payoffs. The answer for the state itself comes from the table (`cluster.answers.table`), or
 from a limited search if the state is above the table.
 
 >>> with luckbase.open("boards/pig/tiny.toml") as table:
@@ -16,7 +16,6 @@ stored payoffs or the end of the game (`follow_decisions`), or estimated by simu
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -28,7 +27,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, PlainSerializer
 
-from luckbase.cluster.answers.answer import Action, Answer, answer_at, stepped
+from luckbase.cluster.answers.actions import answer_at, stepped
+from luckbase.cluster.answers.answer import Action, Answer
 from luckbase.cluster.answers.lookup import Lookup, OnLevel
 from luckbase.cluster.machine import free_memory
 from luckbase.solver import sentences
@@ -38,7 +38,7 @@ from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import Drawing
 from luckbase.solver.game.fields import State
 from luckbase.solver.game.game import Game
-from luckbase.solver.game.rules import JOINT, SIMULTANEOUS, TERMINAL
+from luckbase.solver.game.rules import JOINT, TERMINAL
 from luckbase.solver.result import Flat, IfAny, Number, PythonOnly, Result
 from luckbase.solver.search.bellman import action_starts, evaluate
 from luckbase.solver.search.expand import Expanded, expand, who_acts
@@ -114,7 +114,7 @@ class Move(Result):
     """An action with its outcomes.
 
     best: True if it is the table's best action.
-    toss_up: True if it equals the best within the table's precision.
+    toss_up: True if it equals the best within the table's error.
     cost: cost to the player who decides, compared with the best; 0 if they cannot be distinguished;
         None if unknown.
     outcomes: most likely first. In JSON `next` if there is only one.
@@ -157,7 +157,7 @@ class Moves(Result):
 def moves(
     table: Lookup, state: State, max_states: int = 0, on_level: OnLevel | None = None
 ) -> Moves:
-    """Return the moves at a state, given as in `Lookup.ask`.
+    """Return the moves at a state, given as in `Table.ask`.
 
     max_states: limit of the search if the table does not contain the state.
     on_level: called with the search's progress.
@@ -165,127 +165,116 @@ def moves(
     Raises StateError; MissingTableError if the table does not contain the state and `max_states` is
     0; SearchLimitError.
     """
-    game = table.game
-    inputs = game.fields.read(state).reshape(1, -1)
-    canonical = game.canonical_states(inputs)
-    edges = expand(game, canonical)
-    payoffs, known = table.lookup_or_backup(edges.children)
+    canonical, inputs = table.read(state)
+    edges = expand(table.game, canonical)
+    payoffs, known = table.backup(edges.children)
     (answer,) = table.known_answers(canonical, inputs, edges, payoffs if known.all() else None)
-    if answer is not None:
-        return _Children(table, canonical, edges, payoffs, known).at(0, answer)
-    if not max_states:
-        raise MissingTableError(table.missing(canonical[0]))
-    answer, payoffs = table.search(canonical[0], max_states, inputs, on_level)
-    below = _Children(table, canonical, edges, payoffs, np.ones(len(payoffs), bool))
-    return below.at(0, table.with_inputs(answer, canonical, inputs))
+    if answer is None:
+        if not max_states:
+            raise MissingTableError(table.missing(canonical[0]))
+        answer, payoffs = table.search(canonical, inputs, max_states, on_level)
+        known = np.ones(len(payoffs), bool)
+    numbers, held = canonical[0], bool(table.holds(canonical)[0])
+    if edges.terminal[0]:
+        return Moves(numbers, answer, over=True, held=True)
+    children = _Children(table, answer, numbers, edges, payoffs, known)
+    if answer.strategies is not None:  # the outcome of a choice depends on both players
+        bids = tuple(Move(each, each.name == answer.best, False, None, ())
+                     for each in answer.actions)  # fmt: skip
+        return Moves(numbers, answer, False, held, bids, children.of_pairs())
+    if answer.to_act is None:
+        return Moves(numbers, answer, False, held, (), children.of_action(0, len(edges.actions)))
+    return Moves(numbers, answer, False, held, tuple(children.moves(table.tolerance)))
 
 
 class _Children:
-    """The children of canonical states (n, fields).
+    """The children of a canonical state, as outcomes.
 
-    payoffs: float64 (m, players).
-    known: bool (m,), which payoffs are known.
+    answer: to the state.
+    numbers: the state (fields,).
+    edges: of the state alone, m of them.
+    payoffs: float64 (m, players), of the children; `known` tells which are known.
     """
 
     def __init__(
-        self, table: Lookup, states: Ints, edges: Expanded, payoffs: Floats,
+        self, table: Lookup, answer: Answer, numbers: Ints, edges: Expanded, payoffs: Floats,
         known: NDArray[np.bool_],
     ) -> None:  # fmt: skip
-        self.game, self.slack = table.game, table.tolerance
-        self.numbers, self.edges, self.held = states, edges, table.holds(states).tolist()
-        self.payoffs, self.known = [*map(tuple, payoffs.tolist())], known.tolist()
-        self.rewards, self.weights = [*map(tuple, edges.rewards.tolist())], edges.weights.tolist()
-        self.actions, self.kinds = edges.actions.tolist(), edges.kinds.tolist()
-        self.first = edges.first.tolist()
-        self.starts, width = action_starts(edges)[1].tolist(), edges.children[:1].nbytes
-        raw = np.ascontiguousarray(edges.children).tobytes()
-        self.same = [raw[at : at + width] for at in range(0, len(raw), width)]
-        kinds, actors = who_acts(table.game, edges.children)
+        self.game, self.answer, self.numbers, self.edges = table.game, answer, numbers, edges
+        raw, width = np.ascontiguousarray(edges.children).tobytes(), numbers.nbytes
+        self.states = [raw[at : at + width] for at in range(0, len(raw), width)]
+        self.weights = edges.weights.tolist()
+        self.rewards = [tuple(reward) for reward in edges.rewards.tolist()]
+        self.values = [
+            tuple(value) if is_known else None
+            for value, is_known in zip(payoffs.tolist(), known.tolist(), strict=True)
+        ]
+        kinds, actors = who_acts(self.game, edges.children)
         self.over, self.actors = (kinds == TERMINAL).tolist(), actors.tolist()
-        self.described = table.game.fields.describe_all(edges.children)
-        self.outcome_names = table.game.own(Drawing).outcome_names
+        self.described = self.game.fields.describe_all(edges.children)
 
-    def at(self, x: int, answer: Answer) -> Moves:
-        """Return the moves at state x, whose answer is given."""
-        numbers, held, kind = self.numbers[x], self.held[x], self.kinds[x]
-        if kind == TERMINAL:
-            return Moves(numbers, answer, True, True)
-        span, actor = slice(self.first[x], self.first[x + 1]), int(self.edges.actors[x])
-        if kind == SIMULTANEOUS:  # the outcome of a choice depends on both players
-            bids = (
-                Move(each, each.name == answer.best, False, None, ()) for each in answer.actions
-            )
-            return Moves(numbers, answer, False, held, tuple(bids), self.pairs(answer, span))
-        if actor < 0:
-            return Moves(numbers, answer, False, held, (), self.outcomes(answer, numbers, span))
-        return Moves(numbers, answer, False, held, tuple(self.moves(answer, numbers, span, actor)))
-
-    def outcomes(self, answer: Answer, numbers: Ints, span: slice) -> tuple[Outcome, ...]:
-        """Return the outcomes of an action at a state (fields,), most likely first. Edges with
-        equal results are merged."""
-        edges, chances = [*range(span.start, span.stop)], tuple(self.weights[span])
-        cases, same = equal_cases(chances), self.same[span]
-        if len({*same}) < len(same):
-            merged: dict[Any, tuple[int, float]] = {}
-            for k, chance, child in zip(edges, chances, same, strict=True):
-                first, before = merged.get((child, self.rewards[k]), (k, 0.0))
-                merged[child, self.rewards[k]] = first, before + chance
-            edges, chances = zip(*merged.values(), strict=True)
-        order = likeliest_first(chances)
-        edges = [edges[i] for i in order]
-        names = self.outcome_names(numbers, self.actions[span.start], self.edges.children[edges])
-        return tuple([
-            self._outcome(answer, k, chances[i], cases, name)
-            for k, i, name in zip(edges, order, names, strict=True)
-        ])  # fmt: skip
-
-    def _outcome(
-        self, answer: Answer, k: int, chance: float, cases: int | None, name: str | None,
+    def outcome(
+        self, k: int, name: str | None, weight: Number, cases: int | None, chance: float,
         pair: tuple[int, int] | None = None,
     ) -> Outcome:  # fmt: skip
+        """Return edge k as an outcome."""
         state = self.described[k]
         return Outcome(
-            name or happened(self.game, answer.state, state),
-            self.weights[k] if pair else chance if cases is None else round(chance * cases), cases,
-            chance, self.rewards[k], state, self.payoffs[k] if self.known[k] else None,
-            self.over[k], pair, self.actors[k],
+            name or happened(self.game, self.answer.state, state), weight, cases, chance,
+            self.rewards[k], state, self.values[k], self.over[k], pair, self.actors[k],
         )  # fmt: skip
 
-    def moves(self, answer: Answer, numbers: Ints, span: slice, actor: int) -> Iterator[Move]:
-        """Yield the actions of the player who decides, best first."""
-        first, last = (bisect_left(self.starts, edge) for edge in (span.start, span.stop))
-        starts = [*self.starts[first:last], span.stop]
-        named = {self.game.action_name(self.actions[a]): slice(a, b) for a, b in pairwise(starts)}
-        decided = len(answer.actions) == len(named)
+    def of_action(self, first: int, last: int) -> tuple[Outcome, ...]:
+        """Return the outcomes of an action's edges, most likely first. Edges with equal results are
+        merged."""
+        cases, same = equal_cases(tuple(self.weights[first:last])), dict[Any, list[int]]()
+        for k in range(first, last):
+            same.setdefault((self.states[k], self.rewards[k]), []).append(k)
+        chances = {at[0]: sum(self.weights[k] for k in at) for at in same.values()}
+        order = sorted(chances, key=lambda k: -chances[k])
+        action, names_of = int(self.edges.actions[first]), self.game.own(Drawing).outcome_names
+        names = names_of(self.numbers, action, self.edges.children[order])
+        weights = [chances[k] if cases is None else round(chances[k] * cases) for k in order]
+        return tuple(
+            self.outcome(k, name, weight, cases, chances[k])
+            for k, name, weight in zip(order, names, weights, strict=True)
+        )
+
+    def moves(self, slack: float) -> Iterator[Move]:
+        """Yield the actions of the player who decides, best first. slack: closer payoffs cannot be
+        distinguished."""
+        answer, edges = self.answer, self.edges
+        actor = int(edges.actors[0])
+        starts = [*action_starts(edges)[1].tolist(), len(edges.actions)]
+        spans = {self.game.action_name(int(edges.actions[a])): (a, b) for a, b in pairwise(starts)}
+        decided = len(answer.actions) == len(spans)
         top = max((each.value[actor] for each in answer.actions if each.value), default=0.0)
         for action in answer.actions:
             cost = top - action.value[actor] if action.value else 0.0
-            best, level = action.name == answer.best, cost <= self.slack
+            best, level = action.name == answer.best, cost <= slack
             yield Move(
                 action, best, decided and answer.toss_up and level,
                 (0.0 if level or best else cost) if decided else None,
-                self.outcomes(answer, numbers, named[action.name]),
+                self.of_action(*spans[action.name]),
             )  # fmt: skip
 
-    def pairs(self, answer: Answer, span: slice) -> tuple[Outcome, ...]:
+    def of_pairs(self) -> tuple[Outcome, ...]:
         """Return the outcomes of every pair of simultaneous choices, with their probabilities under
         the answer's strategies."""
-        assert answer.strategies is not None
-        first, second = answer.strategies
+        assert self.answer.strategies is not None
+        first, second = self.answer.strategies
         row, column = (
             np.unique(choices, return_inverse=True)[1].tolist()
-            for choices in np.divmod(self.edges.actions[span], JOINT)
+            for choices in np.divmod(self.edges.actions, JOINT)
         )
-        outcomes = [
-            self._outcome(
-                answer, k, first[i].chance * second[j].chance * self.weights[k], None,
-                f"{first[i].name} against {second[j].name}", (i, j),
-            )
-            for k, (i, j) in enumerate(zip(row, column, strict=True), span.start)
-        ]  # fmt: skip
-        for each in outcomes:
-            if each.weight < 1:
-                each.name += f"; {happened(self.game, answer.state, each.state)}"
+        outcomes = []
+        for k, (i, j) in enumerate(zip(row, column, strict=True)):
+            weight, name = self.weights[k], f"{first[i].name} against {second[j].name}"
+            chance = first[i].chance * second[j].chance * weight
+            each = self.outcome(k, name, weight, None, chance, (i, j))
+            if weight < 1:
+                each.name += f"; {happened(self.game, self.answer.state, each.state)}"
+            outcomes.append(each)
         return tuple(sorted(outcomes, key=lambda each: -each.chance))
 
 
@@ -321,12 +310,6 @@ def changed(game: Game, before: Mapping[str, Any], after: Mapping[str, Any]) -> 
     parts = [f"player {i}: {', '.join(each)}" for i, each in sorted(by_player.items())]
     parts = [", ".join(plain)] * bool(plain) + parts
     return "; ".join(parts)
-
-
-@lru_cache(maxsize=256)
-def likeliest_first(chances: Sequence[float]) -> list[int]:
-    """Return the indices of probabilities, largest first, ties in order."""
-    return sorted(range(len(chances)), key=lambda i: -chances[i])
 
 
 @lru_cache(maxsize=256)
@@ -366,10 +349,9 @@ def follow_decisions(
     edges = expand(game, states)
     roots, at = np.unique(edges.children, axis=0, return_inverse=True)
     most = min(max_states, free_memory() // (BYTES_AN_EDGE * game.max_edges))
+    deciders = [table.agent().decide] * game.players
     try:
-        chain = explore_profile(
-            game, roots, [table.agent().decide] * game.players, most, table.lookup
-        )
+        chain = explore_profile(game, roots, deciders, most, table.get_many)
     except SearchLimitError:
         raise SearchLimitError(
             f"the stored decisions lead to more than {sentences.many(most, 'state')}; write "
@@ -418,7 +400,7 @@ def play_games(table: Lookup, state: State, games: int, seed: int) -> Answer:
         below, at = np.unique(edges.children[a:b], axis=0, return_inverse=True)
         weights = edges.weights[a:b]
         chances = np.bincount(at.reshape(-1), weights).astype(np.float64)
-        each = simulate(game, Starts(below, chances), deciders, games, seed, table.lookup)
+        each = simulate(game, Starts(below, chances), deciders, games, seed, table.get_many)
         name = game.action_name(int(edges.actions[a]))
         value = each.mean + weights @ edges.rewards[a:b]
         by_name[name], error = Action(name, tuple(value.tolist())), max(error, each.error.max())

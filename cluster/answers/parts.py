@@ -148,13 +148,9 @@ class Part(ABC):
     # --- what each kind of part implements ---------------------------------------------------
 
     @abstractmethod
-    def lookup(self, states: Ints) -> tuple[Floats, NDArray[np.bool_]]:
+    def get_many(self, states: Ints) -> tuple[Floats, NDArray[np.bool_]]:
         """Return the payoffs, float64 (n, players), of canonical states (n, fields), and a mask
         (n,) of known ones. Payoffs of terminal states come from the rules."""
-
-    @abstractmethod
-    def holds(self, states: Ints) -> NDArray[np.bool_]:
-        """Return a mask (n,) of the canonical states (n, fields) that have a row."""
 
     @abstractmethod
     def stored(self, states: Ints) -> Rows:
@@ -170,7 +166,13 @@ class Part(ABC):
 
     @abstractmethod
     def files_of(self, states: Ints) -> Ints:
-        """Return the numbers (n,) of the files with the states (n, fields) of the part."""
+        """Return the numbers (n,) of the files with the rows of canonical states (n, fields); -1
+        for a state that has none."""
+
+    def holds(self, states: Ints) -> NDArray[np.bool_]:
+        """Return a mask (n,) of the canonical states (n, fields) that have a row."""
+        holds: NDArray[np.bool_] = self.files_of(states) >= 0
+        return holds
 
     def errors_of(self, states: Ints) -> Floats:
         """Return error bounds (n,) of the payoffs of states (n, fields), by their files."""
@@ -233,11 +235,11 @@ class Part(ABC):
         edges. Raises CorruptTableError if a child is missing."""
         at = np.flatnonzero(np.repeat(~edges.terminal, np.diff(edges.first)))
         of_children = np.zeros((len(edges.children), self.game.players))
-        states, lookup = edges.children[at], self.lookup
+        states, lookup = edges.children[at], self.get_many
         payoffs, known = once(self.game, lookup, states)
         if self.dense and not known.all():  # one step of the rules, for simultaneous moves below
             each = partial(once, self.game, lookup)
-            payoffs, known = lookup_or_backup(self.game, each, states, self.tolerance)
+            payoffs, known = backup(self.game, each, states, self.tolerance)
         if not known.all():
             lost = self.game.say(states[np.flatnonzero(~known)[0]])
             raise CorruptTableError(
@@ -353,16 +355,10 @@ class Part(ABC):
     def draw(self, count: int, seed: int) -> Iterator[Ints]:
         """Yield about `count` distinct states, drawn uniformly, in key order, in pieces; all states
         if there are no more."""
-        drawn = drawn_rows(self.rows, count, seed)
+        drawn = range(self.rows) if count >= self.rows else drawn_rows(self.rows, count, seed)
         # Children are spread over the table, so a sample of any usual size takes one pass.
-        for share in np.array_split(drawn, max(1, -(-len(drawn) // (4 * PIECE)))):
-            if len(share):
-                yield self._states_at(share)
-
-    def all_states(self) -> Iterator[Ints]:
-        """Yield every state of the part, in key order, in pieces."""
-        for start in range(0, self.rows, PIECE):
-            yield self._states_at(np.arange(start, min(start + PIECE, self.rows)))
+        for start in range(0, len(drawn), 4 * PIECE):
+            yield self._states_at(np.asarray(drawn[start : start + 4 * PIECE]))
 
     def _states_at(self, rows: Ints) -> Ints:
         """Return the states (k, fields) at rows (k,) of the part, k > 0."""
@@ -395,9 +391,6 @@ def by_group(files: Ints, groups: Ints, at: Ints, keys: NDArray[Any]) -> GroupRo
     return [(i, number, at[a:b], keys[a:b]) for i, number, (a, b) in each]
 
 
-# --- the full table --------------------------------------------------------------------------
-
-
 # --- payoffs of any states -----------------------------------------------------------------------
 
 Lookup = Callable[[Ints], tuple[Floats, NDArray[np.bool_]]]
@@ -418,7 +411,7 @@ def once(game: Game, lookup: Lookup, states: Ints) -> tuple[Floats, NDArray[np.b
     return payoffs[numbers], known[numbers]
 
 
-def lookup_or_backup(
+def backup(
     game: Game, lookup: Lookup, states: Ints, tolerance: float
 ) -> tuple[Floats, NDArray[np.bool_]]:
     """As `lookup`, and also compute states whose children are all known, by one step of the rules.

@@ -4,9 +4,7 @@
 ...     table[{"scores": (0, 10000, 7000), "earned": (0, 1, 0)}].best
 'pass to 3'
 
-`find.open_table` opens a table in a folder; `tiers_in_memory` and `search_in_memory` solve a board
-in memory. A table in memory has the same files that `cluster.solve.driver` would write, so its
-answers are identical to the last bit.
+`find.open_table` opens a table in a folder, and `cluster.answers.memory` solves a board in memory.
 """
 
 from __future__ import annotations
@@ -15,29 +13,26 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import cached_property
-from pathlib import Path
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 
-import numpy as np
-
 from luckbase.cluster import notebook
 from luckbase.cluster.answers.answer import Answer
-from luckbase.cluster.answers.lookup import MAX_SEARCHED, Lookup, OnLevel
-from luckbase.cluster.answers.parts import Part
-from luckbase.cluster.answers.tier_part import TierPart
-from luckbase.cluster.store import FORMAT, OnRows
-from luckbase.cluster.store.format import Written, tier_files, write_tier
-from luckbase.cluster.store.manifest import SEARCH, TIERS, Goal, Head, Manifest
+from luckbase.cluster.answers.lookup import MAX_SEARCHED, Lookup
+from luckbase.cluster.store import OnRows
+from luckbase.cluster.store.manifest import TIERS, Goal
 from luckbase.cluster.store.provenance import solve_command
-from luckbase.cluster.store.storage import Memory, place_of, results_of
+from luckbase.cluster.store.storage import place_of, results_of
 from luckbase.solver import sentences
-from luckbase.solver.errors import MissingTableError, OptionError, StateError
-from luckbase.solver.game.arrays import Ints
-from luckbase.solver.game.capabilities import Charts, FullTable, choose_chart, scene_of
+from luckbase.solver.errors import MissingTableError, OptionError
+from luckbase.solver.game.arrays import Floats, Ints
+from luckbase.solver.game.capabilities import (
+    Charts,
+    FullTable,
+    choose_chart,
+    scene_of,
+)
 from luckbase.solver.game.fields import Fields, State, typed
-from luckbase.solver.game.game import Game
 from luckbase.solver.sentences import html_facts
 
 if TYPE_CHECKING:
@@ -51,7 +46,6 @@ if TYPE_CHECKING:
     from luckbase.solver.charts import Chart, Kind
     from luckbase.solver.scene import Scene
 
-
 PUBLIC = (
     "agent", "ask", "ask_all", "chart", "charts", "close", "diff", "error", "export", "fields",
     "follow", "game", "get", "identity", "moves", "origin", "parquet", "play", "probe", "publish",
@@ -62,12 +56,10 @@ PUBLIC = (
 
 
 class Table(Lookup):
-    """An open table: queries by state (`Lookup`), and other uses of its payoffs.
-
-    played_by: ``module:function`` in a higher room that makes a `Play`; set by `luckbase.open`.
-    """
+    """An open table: queries by state (`Lookup`), and other uses of its payoffs."""
 
     played_by: ClassVar[str] = ""
+    """``module:function`` in a higher room that makes a `Play`; set by `luckbase.open`."""
 
     def _repr_html_(self) -> str:
         if self._parts is None:
@@ -83,15 +75,22 @@ class Table(Lookup):
         """Return the public names (docs/reference/python.md). The others are internal."""
         return [name for name in PUBLIC if name in vars(self) or hasattr(type(self), name)]
 
-    def for_state(self, state: State) -> Table:
-        """Return the table that answers a state: of a board with several grids, the finest that has
-        the state (`StoredTable.for_state`)."""
-        return self
-
     @property
     def fields(self) -> Fields:
         """The fields of its states (`solver.game.fields`), with their ``names``."""
         return self.game.fields
+
+    @property
+    def parquet(self) -> list[str]:
+        """The Parquet files of its payoffs, for DuckDB, polars and pandas: of the full table, or of
+        its searches if there is none. Other files in the folder do not belong to the table. Empty
+        for a table in memory.
+
+        >>> duckdb.read_parquet(t.parquet)
+        """
+        paid = [part.name for part in self.parts if part.paid] if self.in_files else []
+        entries = self.manifest.of_part(*([TIERS] if TIERS in paid else paid))
+        return [str(self.where / entry.place) for entry in entries]
 
     @property
     def charts(self) -> tuple[Kind, ...]:
@@ -138,9 +137,9 @@ class Table(Lookup):
         from luckbase.cluster.answers.moves import follow_decisions
 
         table = self.for_state(state)
-        states = table.game.parse(state).reshape(1, -1)
+        states, inputs = table.read(state)
         (answer,) = follow_decisions(table, states, max_states, on_states)
-        return table.with_inputs(answer, states, table.game.fields.read(state).reshape(1, -1))
+        return table.as_given(answer, states[0], inputs[0])
 
     def simulate(self, state: State, games: int = 100_000, seed: int = 0) -> Answer:
         """Estimate the same by simulating games of each action; `error` is the standard error
@@ -257,30 +256,39 @@ class Table(Lookup):
 
         kind = choose_chart(self.game, name)
         self.check_chart(kind)
-        best = self.known_best if self.decided is not None else None
+
+        def payoffs_of(states: Ints) -> Floats:
+            payoffs, known = self.backup(states)
+            self.require(states, known)
+            return payoffs
+
+        def best_of(states: Ints) -> list[str | None]:
+            self.require(states, self.holds(states))
+            return self.stored_best(states)
+
+        best = best_of if self.decided is not None else None
         request = ChartRequest(typed(fields), self.error, best)
-        return self.game.need(Charts).make(kind.name, self.probe_or_backup, request)
+        return self.game.need(Charts).make(kind.name, payoffs_of, request)
 
     def check_chart(self, kind: Kind) -> None:
         """Raise OptionError if the table lacks a full table and the states that a chart needs;
         MissingTableError if the full table is incomplete."""
         from luckbase.solver.charts import FULL
 
-        again, goal = "", None if self.manifest is None else self.manifest.furthest
-        if self.manifest is not None:
+        again, goal = "", self.manifest.furthest
+        if self.in_files:
             origin = self.manifest.origin or Goal(TIERS, {}, None, 0, "", {})
             results = results_of(self.where)
             again = f": {solve_command(replace(origin, roots=None), self.game, results)}"
-        whole = self.full is not None
-        if not whole and kind.needs == FULL:
+        if self.full is None and kind.needs == FULL:
             self.game.need(FullTable)  # raises the reason if it has none
             raise OptionError(
                 f"{self.where}: holds what lies below some states, and a chart needs the full "
                 f"table{again}"
             )
-        if not whole:
+        if self.full is None:
             self.probe(self.game.needed_starts())
-        if self.manifest is not None and goal is not None and not self.manifest.is_done(goal):
+        if goal is not None and not self.manifest.is_done(goal):
             raise MissingTableError(
                 f"{self.where}: {self.unfinished(TIERS)[0]}, and a chart needs them all{again}"
             )
@@ -301,73 +309,6 @@ class Table(Lookup):
         self.check_open()
         return resolve_name(self.played_by)(self, start, **how)
 
-
-class StoredTable(Table):
-    """A table in a folder or at a URI (`find.open_table`)."""
-
-    manifest: Manifest
-    others: Sequence[Callable[[], StoredTable]] = ()
-    """Open the board's tables on other grids, finest first."""
-
-    @cached_property
-    def _on_grids(self) -> list[StoredTable]:
-        """This table and the opened tables on other grids."""
-        return [self]
-
-    def for_state(self, state: State) -> StoredTable:
-        """Return the first of this table and `others` that answers a state, as `ask` takes it,
-        without a search; this table if none does. Raises StateError for a state that is on no
-        grid."""
-        if not self.others:
-            return self
-        errors, tables = list[StateError](), self._on_grids
-        for i in range(1 + len(self.others)):
-            if i == len(tables):
-                tables.append(self.others[i - 1]())
-            try:
-                if tables[i].answers(state):
-                    return tables[i]
-            except StateError as error:
-                errors.append(error)
-        if len(errors) == len(tables):
-            raise errors[0]
-        return self
-
-    def ask(
-        self, state: State | None = None, /, max_states: int = 0,
-        on_level: OnLevel | None = None, **fields: Any,
-    ) -> Answer:  # fmt: skip
-        """Return the answer to a state, as `Lookup.ask` does, from the table of the board that has
-        the state (`for_state`)."""
-        table = self.for_state(fields if state is None else state)
-        return Lookup.ask(table, state, max_states, on_level, **fields)
-
-    def close(self) -> None:
-        """Close this table and those on other grids."""
-        for table in self._on_grids[1:]:
-            table.close()
-        super().close()
-
-    @property
-    def path(self) -> Path:
-        """Its folder, or the location of its URI."""
-        return self.where
-
-    @property
-    def identity(self) -> str:
-        return self.manifest.head.identity
-
-    @property
-    def parquet(self) -> list[str]:
-        """The Parquet files of its payoffs, for DuckDB, polars and pandas: of the full table, or of
-        its searches if there is none. Other files in the folder do not belong to the table.
-
-        >>> duckdb.read_parquet(t.parquet)
-        """
-        paid = [part.name for part in self.parts if part.paid]
-        entries = self.manifest.of_part(*([TIERS] if TIERS in paid else paid))
-        return [str(self.where / entry.place) for entry in entries]
-
     def publish(self, to: str | os.PathLike[str], on_rows: OnRows = notebook.on_rows) -> Published:
         """Copy the finished table to a URI, or to the folder of a web server, where others can
         query it (`cluster.store.publish`).
@@ -375,74 +316,11 @@ class StoredTable(Table):
         on_rows: called with the number of rows copied and the total.
 
         Raises RequestError if the table is not finished, ForeignTableError if another table is
-        there, CorruptTableError, StoreError.
+        there, CorruptTableError, StoreError; OptionError for a table in memory.
         """
         from luckbase.cluster.store.publish import publish
 
         self.check_open()
-        return publish(self.path, place_of(to), on_rows)
-
-
-MEMORY = Path("memory")
-"""The location of tables in memory."""
-MAX_STATES = 20_000_000
-"""Default limit of states of a search in memory."""
-
-
-def _in_memory(
-    game: Game, kind: type[Part], name: str, source: str,
-    write: Callable[[Memory], Iterator[Written]],
-) -> Table:  # fmt: skip
-    """Return a table with a single part. write(storage) yields its files."""
-    storage = Memory()
-    head = Head(FORMAT, game.board.game, game.board.name, "", {}, game.rules_version)
-    manifest = Manifest(head)
-    for entry, path in write(storage):
-        storage.put(entry.name, path)
-        storage.close()
-        manifest.add(entry)
-    return Table(game, [kind(storage, MEMORY, manifest, name, game)], MEMORY, source)
-
-
-def tiers_in_memory(layout: FullTable[Any]) -> Table:
-    """Solve a full table in memory. It needs up to 8 bytes for each state and player while it is
-    solved, and the size of its files afterwards.
-
-    Raises OptionError if the board has no full table, GameError as `check_tiers` does.
-    """
-    from luckbase.solver.dense import InMemory, check_tiers
-
-    check_tiers(layout)
-    tiers = InMemory(layout, best=True)
-
-    def write(storage: Memory) -> Iterator[Written]:
-        for tier in list(tiers.payoffs):
-            payoffs, best = tiers.payoffs.pop(tier), tiers.best.pop(tier)
-            parts, error = layout.parts(tier), tiers.errors[tier]
-            for file in tier_files(layout, tier):
-                first, last = parts[file.part]
-                rows = payoffs if len(parts) == 1 else payoffs[first:last]
-                yield write_tier(storage, layout, tier, file, rows, best[first:last], error)
-
-    return _in_memory(layout.game, TierPart, TIERS, "all tiers, solved just now", write)
-
-
-def search_in_memory(game: Game, roots: Ints, max_states: int = MAX_STATES) -> Table:
-    """Solve all states below canonical roots (m, fields) in memory: 60 bytes a state. States inside
-    turns are not kept.
-
-    Raises SearchLimitError beyond `max_states`, StateError as `Graph.solve` does.
-    """
-    from luckbase.cluster.answers.keyed import KeyPart
-    from luckbase.cluster.store.payoff_table import solved_rows, write_states
-    from luckbase.solver.search.game_graph import Graph
-
-    graph = Graph(game, max_states=max_states, keeps_turns=False)
-    graph.solve(np.ascontiguousarray(roots).reshape(-1, game.field_count))
-    rows = solved_rows(graph)
-    error = max(game.float64_error, graph.error) + game.cut_error
-
-    def write(storage: Memory) -> Iterator[Written]:
-        yield write_states(storage, f"{SEARCH}/all.parquet", game, rows, error)
-
-    return _in_memory(game, KeyPart, SEARCH, "a search of all that lies below", write)
+        if not self.in_files:
+            raise OptionError("publish: this table is in memory; solve its board first")
+        return publish(self.where, place_of(to), on_rows)

@@ -105,9 +105,6 @@ class TierPart(Part):
         at = np.searchsorted(first, keys, side="right") - 1
         return np.where(keys <= np.append(last, -1)[at], at, -1)
 
-    def holds(self, states: Ints) -> NDArray[np.bool_]:
-        return self._files(self.keys(states)) >= 0
-
     def files_of(self, states: Ints) -> Ints:
         return self._files(self.keys(states))
 
@@ -119,24 +116,23 @@ class TierPart(Part):
         groups, rows = np.divmod(keys[order] - first[files], sizes[files])
         return by_group(files, groups, order, rows)
 
-    def lookup(self, states: Ints) -> tuple[Floats, NDArray[np.bool_]]:
-        return self._payoffs(np.ascontiguousarray(states, np.int64), self.keys(states))
-
-    def _payoffs(self, states: Ints, keys: Ints) -> tuple[Floats, NDArray[np.bool_]]:
+    def get_many(self, states: Ints) -> tuple[Floats, NDArray[np.bool_]]:
+        states = np.ascontiguousarray(states, np.int64)
+        keys = self.keys(states)
         payoffs, known = np.zeros((len(states), self.game.players)), keys == OVER
         if known.any():
             payoffs[known] = final_payoffs(self.game, states[known])
         swapped = self.layout.swapped(states) & ~known
-
         for at, rows in self._in_groups(keys, "payoffs"):
             payoffs[at], known[at] = rows, True
         payoffs[swapped] = payoffs[swapped][:, ::-1]
         return payoffs, known
 
-    def _best(self, keys: Ints) -> NDArray[np.int16]:
-        best = np.full(len(keys), -1, np.int16)
-        for at, rows in self._in_groups(keys, "best") if self.layout.best_names else ():
-            best[at] = rows
+    def _best(self, states: Ints) -> NDArray[np.int16]:
+        best = np.full(len(states), -1, np.int16)
+        if self.layout.best_names:
+            for at, rows in self._in_groups(self.keys(states), "best"):
+                best[at] = rows
         return best
 
     def _in_groups(self, keys: Ints, kind: str) -> list[tuple[Ints, NDArray[Any]]]:
@@ -152,12 +148,12 @@ class TierPart(Part):
 
     def stored(self, states: Ints) -> Rows:
         states = np.ascontiguousarray(states, np.int64)
-        keys = self.keys(states)
-        best = self._best(keys)
-        return Rows(states.__getitem__, self._payoffs(states, keys)[0], best, self.action_names)
+        values, known = self.get_many(states)
+        values[~known] = np.nan
+        return Rows(states.__getitem__, values, self._best(states), self.action_names)
 
     def stored_best(self, states: Ints) -> list[str | None]:
-        return named(self._best(self.keys(states)), self.action_names)
+        return named(self._best(states), self.action_names)
 
     def stands_alike(self, entry: FileEntry, other: TierPart) -> bool:
         """True if the rows of a file are the same states, in users' units, as the rows with the
@@ -194,13 +190,6 @@ class DecisionPart(TierPart):
 
     def _in_groups(self, keys: Ints, kind: str) -> list[tuple[Ints, NDArray[Any]]]:
         return [] if kind == "payoffs" else super()._in_groups(keys, kind)
-
-    def stored(self, states: Ints) -> Rows:
-        none = np.full(len(states), np.nan)
-        payoffs, over = self.lookup(states)
-        payoffs[~over] = np.nan
-        best = self._best(self.keys(states))
-        return Rows(np.asarray(states).__getitem__, payoffs, best, self.action_names, none)
 
     @property
     def schema(self) -> pa.Schema:

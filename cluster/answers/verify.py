@@ -25,6 +25,7 @@ import pyarrow as pa
 from pydantic import Field
 
 from luckbase.cluster import notebook
+from luckbase.cluster.answers.actions import states_at_once
 from luckbase.cluster.answers.keyed import KeyPart
 from luckbase.cluster.answers.parts import Part, distance, drawn_rows, named
 from luckbase.cluster.answers.tier_part import DecisionPart, TierPart
@@ -123,7 +124,7 @@ def verify(
 
     on_rows: called with the number of rows done and the total; (0, …) when a check begins.
     """
-    files = () if table.manifest is None else table.manifest.files
+    files = table.manifest.files if table.in_files else ()
     residuals = None
     faults = check_files(table, on_rows)
     if not faults:
@@ -144,29 +145,30 @@ def _check_values(
 ) -> tuple[Residuals, list[str]]:
     """Return the residuals of rows, and the faults of payoffs and best actions."""
     residuals, faults = check_residuals(table, sample, seed, on_rows), list[str]()
+
+    def count(wrong: int, rows: int) -> str:
+        return f"{wrong:,} of {many(rows, 'row')} {'has' if wrong == 1 else 'have'}"
+
     if residuals.faults:
-        of = f"{', '.join(some(5, residuals.files))}: {residuals.faults:,} of "
-        of += many(residuals.rows, "row")
-        have = "a residual above what the error of their file allows"
-        worst = f"the worst, {residuals.worst:.2e}, allowed {residuals.bound:.2e}"
         faults.append(
-            f"{of} {'has' if residuals.faults == 1 else 'have'} {have}; {worst}, is "
-            f"{fields(residuals.state)}"
+            f"{', '.join(some(5, residuals.files))}: {count(residuals.faults, residuals.rows)} a "
+            f"residual above what the error of their file allows; the worst, {residuals.worst:.2e},"
+            f" allowed {residuals.bound:.2e}, is {fields(residuals.state)}"
         )
     if table.decided is not None and table.decided.entries:
         rows, wrong, state = check_decisions(table.decided, sample, seed, on_rows)
         residuals = replace(residuals, rows=residuals.rows + rows)
         if wrong:
-            of = f"{wrong:,} of {many(rows, 'row')} {'has' if wrong == 1 else 'have'}"
             faults.append(
-                f"{of} another best action than its tier solved again; the first is {fields(state)}"
+                f"{count(wrong, rows)} another best action than its tier solved again; the first "
+                f"is {fields(state)}"
             )
     return residuals, faults
 
 
 def check_files(table: Lookup, on_rows: OnRows = notebook.on_rows) -> list[str]:
     """Check the files of a table in a folder. Return a sentence for each fault."""
-    if table.manifest is None:
+    if not table.in_files:
         return []
     manifest, storage = table.manifest, storage_at(table.where)
     faults_by_name = check_bytes(storage, table.where, manifest, on_rows)
@@ -277,7 +279,7 @@ def check_residuals(
     worst, bound, summed = -1.0, 1.0, 0.0
     where: dict[str, Any] = {}
     on_rows(done, total)
-    for part, states in _pieces(table, sample, seed):
+    for part, states in _pieces(table, total / max(paid, 1), seed):
         residuals = part.residuals(states)
         # The error of a file includes that of its inputs. Cuts by the rules are in no residual.
         allowed = most_residual(table.game, part.errors_of(states) - table.game.cut_error)
@@ -296,6 +298,16 @@ def check_residuals(
     return Residuals(done, max(worst, 0.0), bound, mean, where, faults, tuple(sorted(files)))
 
 
+def _pieces(table: Lookup, share: float, seed: int) -> Iterator[tuple[Part, Ints]]:
+    """Yield parts with payoffs, each with states that fit in memory with their edges, until a
+    share of the part's states has been drawn."""
+    most = states_at_once(table.game)
+    for part in table.parts:
+        for states in part.draw(round(share * part.rows), seed) if part.paid else ():
+            for start in range(0, len(states), most):
+                yield part, states[start : start + most]
+
+
 ROWS_A_GROUP = 1000
 """Number of sampled rows for which the columns of one row group are checked."""
 FEW = 2000
@@ -306,7 +318,7 @@ def check_columns(table: Lookup, sample: int | None, seed: int = 0) -> list[str]
     """Compare the columns of row groups, all (None) or sampled, with the rules. Return a sentence
     for each file that differs."""
     faults = []
-    for part in table.parts if table.manifest is not None else ():
+    for part in table.parts if table.in_files else ():
         groups = [
             (entry, n) for entry in part.entries
             for n in range(-(-entry.rows // entry.row_group_rows)) if part.paid
@@ -370,7 +382,7 @@ def check_roots(table: Lookup) -> list[str]:
         try:
             for root in roots:
                 states = table.game.parse(root).reshape(1, -1)
-                held = name in parts and parts[name].lookup(states)[1][0]
+                held = name in parts and parts[name].get_many(states)[1][0]
                 if not held and not expand(table.game, states).terminal[0]:
                     faults.append(f"{table.where}: {name} lacks its root {fields(root)}")
         except (StateError, CorruptTableError) as error:
@@ -380,8 +392,7 @@ def check_roots(table: Lookup) -> list[str]:
 
 def _roots_of(table: Lookup) -> dict[str, list[dict[str, Any]]]:
     """Return the roots of the finished searches, by part."""
-    manifest = table.manifest
-    goals = [] if manifest is None else filter(manifest.is_done, manifest.goals)
+    goals = filter(table.manifest.is_done, table.manifest.goals)
     return {goal.part: goal.roots.start for goal in goals if goal.roots is not None}
 
 
@@ -507,16 +518,3 @@ def _sampled_tiers(layout: DecisionLayout[Any], rows: int, seed: int) -> set[Any
     if sampled:
         return sampled
     return min((closure(tier) for tier in top), key=lambda of: sum(map(dense.rows, of)))
-
-
-def _pieces(table: Lookup, sample: int | None, seed: int) -> Iterator[tuple[Part, Ints]]:
-    parts = [part for part in table.parts if part.paid]
-    rows = sum(part.rows for part in parts)
-    for part in parts:
-        if sample is None or sample >= rows:
-            pieces = part.all_states()
-        else:
-            pieces = part.draw(round(sample * part.rows / rows), seed)
-        for states in pieces:
-            for share in np.array_split(states, max(1, -(-len(states) // table.states_at_once))):
-                yield part, share

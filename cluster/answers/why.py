@@ -27,19 +27,15 @@ from luckbase.cluster.answers.answer import Answer
 from luckbase.cluster.answers.lookup import Lookup, OnLevel
 from luckbase.cluster.answers.moves import Move, Moves, Outcome, moves
 from luckbase.solver.game.arrays import Ints
-from luckbase.solver.game.fields import Field, State
+from luckbase.solver.game.fields import State
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.groups import Groups, TurningPoint
 from luckbase.solver.game.rules import DECISION
-from luckbase.solver.scene import listed
 from luckbase.solver.search.expand import expand, who_acts
 from luckbase.solver.sentences import NUMBERS, Payoffs, capital, noun
 
 MAX_LINE = 256
 """Maximum number of states looked up along a field around the given one."""
-MAX_NAMED = 4
-"""Maximum number of choices of a strategy in a sentence."""
-SURE = 1 - 1e-9
 
 _DOING = {"bid": "bidding", "flip": "flipping", "hold": "holding", "pass": "passing",
           "play": "playing", "roll": "rolling", "stick": "sticking",
@@ -192,50 +188,21 @@ class Turn:
         return f"{does} is best {span}{at}; here it is {say(self.here)}."
 
 
-@dataclass(frozen=True)
-class Mix:
-    """A mixed strategy for simultaneous moves.
-
-    bids: its choices with their probabilities, most likely first.
-    others: the minimum cost of any other choice against the other's strategy; None if there is
-        none.
-    foreseen: the minimum loss of a choice that the other player foresees.
-    sure, reply: the best such choice, and the answer to it.
-    """
-
-    player: int
-    bids: tuple[tuple[str, float], ...]
-    others: float | None
-    foreseen: float
-    sure: str
-    reply: str
-    payoffs: Payoffs
-
-    def __str__(self) -> str:
-        tail = ""
-        if self.others is not None:
-            costs = f"costs {self.payoffs.change(self.others, down=True)} or more"
-            tail = f"any other {costs if self.others else 'may be as good'}"
-        best = "against the other's best play"
-        if not self.foreseen:
-            rest = f"; {tail} {best}" if tail else ""
-            return f"{capital(doing(self.sure))} gives nothing away, though foreseen{rest}."
-        least = self.payoffs.change(self.foreseen, down=True)
-        drawn = [f"{name} with {100 * chance:.0f}%" for name, chance in self.bids[:MAX_NAMED]]
-        drawn += [f"{len(self.bids) - MAX_NAMED} more"] * (len(self.bids) > MAX_NAMED)
-        return (
-            f"Player {self.player} draws: {listed(drawn)}. Each is worth the same {best}"
-            f"{f', {tail}' if tail else ''}. A choice that the other foresees costs "
-            f"{least} or more ({self.sure}, answered by {self.reply})."
-        )
-
-
-Claim = Luck | Sure | Turn | Mix
+Claim = Luck | Sure | Turn
 
 
 def why(table: Lookup, at: Moves) -> tuple[Claim, ...]:
     """Return the reasons for the best action: claims about it, the next best and the threshold."""
-    return tuple(_claims(table, at, _line(table, at)))
+    answer = at.answer
+    if answer.to_act is None:
+        chance = () if answer.strategies is not None else at.outcomes
+        return tuple(_luck(table, chance, None, 0, answer.value, 0.0))
+    claims: list[Claim] = []
+    for move in at.moves[:2]:
+        claims += _of_action(table, at, move)
+    if len(at.moves) > 1 and (turn := _turn(table, at)) is not None:
+        claims.append(turn)
+    return tuple(claims)
 
 
 def explain(
@@ -245,47 +212,14 @@ def explain(
     an object store, everything needed is read at once."""
     far = [part for part in table.parts if part.groups.storage.anywhere]
     if far:
-        states = _states_read(table.game, state)
+        canonical, _ = table.read(state)
+        edges = expand(table.game, canonical)
+        line = _line(table.game, canonical[0], int(edges.actors[0]))
+        read = np.concatenate([canonical, edges.children, *([] if line is None else [line[0]])])
         for part in far:
-            part.fetch(states)
+            part.fetch(read)
     at = moves(table, state, max_states, on_level)
     return at, why(table, at)
-
-
-def _states_read(game: Game, state: State) -> Ints:
-    """Return the states (n, fields) that `moves` and `why` look up."""
-    states = game.canonical_states(game.fields.read(state).reshape(1, -1))
-    edges, field = expand(game, states), _turning_field(game)
-    arrays, actor = [states, edges.children], int(edges.actors[0])
-    if field is not None and actor >= 0:
-        line = _line_through(game, states[0], _column(game, field, actor))
-        arrays.append(game.known_states(game.fields.values(line))[0])
-    return np.concatenate(arrays)
-
-
-def _has_choice(at: Moves) -> bool:
-    """True if one player decides between several actions and the best is known. In a table of
-    decisions, it is the only known action."""
-    answer = at.answer
-    several = len(at.moves) > 1 or answer.decision_only
-    return bool(several) and answer.to_act is not None and answer.best is not None
-
-
-def _claims(table: Lookup, at: Moves, line: Line | None) -> Iterator[Claim]:
-    answer, game = at.answer, table.game
-    payoffs = game.payoffs
-    if at.over:
-        return
-    if answer.strategies is not None:
-        yield from _mix(at, payoffs, table.tolerance)
-    elif at.outcomes:
-        yield from _luck(at.outcomes, None, 0, answer.value[0], 0.0, payoffs, table.tolerance)
-    elif answer.to_act is not None:
-        best_two = [move for move in at.moves[:2] if move.outcomes and answer.value]
-        for move in best_two:
-            yield from _of_action(table, at, move, payoffs)
-        if len(at.moves) > 1 and (turn := _turn(table, at, line)) is not None:
-            yield turn
 
 
 def reason(table: Lookup, at: Moves) -> str:
@@ -295,20 +229,17 @@ def reason(table: Lookup, at: Moves) -> str:
     >>> reason(table, table.moves({"mine": 0, "yours": 10, "turn": 4}))
     'a 1 (the turn is lost), one in six, costs 35 points; holding gives away 33 points'
     """
-    game = table.game
     if at.answer.decision_only:  # without payoffs, only the threshold is known
-        turn = _turn(table, at, _line(table, at))
+        turn = _turn(table, at)
         return "" if turn is None else str(turn).rstrip(".")
     if at.answer.to_act is None or len(at.moves) < 2:
         return ""
-    payoffs = game.payoffs
     best, second = at.moves[:2]
-    clause = f"{doing(second.action.name)} is as good"
+    payoffs, clause = table.game.payoffs, f"{doing(second.action.name)} is as good"
     if second.cost:
         clause = f"{doing(second.action.name)} gives away {payoffs.change(second.cost)}"
     lucky = next((move for move in (best, second) if len(move.outcomes) > 1), None)
-    claims = [] if lucky is None else _of_action(table, at, lucky, payoffs)
-    for claim in claims:
+    for claim in () if lucky is None else _of_action(table, at, lucky):
         if isinstance(claim, Luck) and claim.losses:
             loss = claim.losses[0]
             costs = loss.text(payoffs, claim.subject(0, loss), loss.count > 1)
@@ -316,21 +247,22 @@ def reason(table: Lookup, at: Moves) -> str:
     return clause
 
 
-def _of_action(table: Lookup, at: Moves, move: Move, payoffs: Payoffs) -> Iterator[Luck | Sure]:
-    answer, slack = at.answer, table.tolerance
+def _of_action(table: Lookup, at: Moves, move: Move) -> Iterator[Luck | Sure]:
+    answer, cost = at.answer, move.cost or 0.0
     assert answer.to_act is not None
-    actor, cost = answer.to_act - 1, move.cost or 0.0
-    if len(move.outcomes) > 1:
-        now = answer.value[actor]
-        yield from _luck(move.outcomes, move.action.name, actor, now, cost, payoffs, slack)
+    actor = answer.to_act - 1
+    if len(move.outcomes) != 1:
+        yield from _luck(table, move.outcomes, move.action.name, actor, answer.value, cost)
         return
     (then,) = move.outcomes
     if len(at.moves) < 2 or then.value is None:
         return
+    up = None
+    if table.game.players > 2 and then.actor not in (-1, actor):
+        up = then.actor + 1, then.value[then.actor] + then.reward[then.actor]
     yield Sure(
-        move.action.name, actor + 1, _brings(table.game, answer.state, then),
-        _next_up(table.game, then, actor), move.action.value[actor], cost,
-        None if move.best else answer.best, payoffs,
+        move.action.name, actor + 1, _brings(table.game, answer.state, then), up,
+        move.action.value[actor], cost, None if move.best else answer.best, table.game.payoffs,
     )  # fmt: skip
 
 
@@ -346,132 +278,83 @@ def _brings(game: Game, before: Mapping[str, Any], then: Outcome) -> str | None:
     return "; ".join(left) or (None if "->" in then.name else then.name)
 
 
-def _next_up(game: Game, then: Outcome, actor: int) -> tuple[int, float] | None:
-    """Return the next player and their payoff, if there are three or more and another one acts."""
-    if game.players < 3 or then.value is None:
-        return None
-    up = then.actor
-    return None if up in (-1, actor) else (up + 1, then.value[up] + then.reward[up])
-
-
 def _luck(
-    outcomes: Sequence[Outcome], action: str | None, actor: int, now: float, cost: float,
-    payoffs: Payoffs, slack: float,
+    table: Lookup, outcomes: Sequence[Outcome], action: str | None, actor: int,
+    value: Sequence[float], cost: float,
 ) -> Iterator[Luck]:  # fmt: skip
-    """Yield the changes from `now` by outcomes; none if a payoff is unknown or nothing changes."""
-    priced = [each for each in outcomes if each.value is not None]
-    if len(priced) < len(outcomes):
+    """Yield the changes from `value` by outcomes; none if a payoff is unknown or nothing
+    changes."""
+    changes = [
+        each.value[actor] + each.reward[actor] - value[actor]
+        for each in outcomes
+        if value and each.value is not None
+    ]
+    changes = [0.0 if abs(change) <= table.tolerance else change for change in changes]
+    if len(changes) < len(outcomes) or not any(changes):
         return
-    changes = [each.value[actor] + each.reward[actor] - now for each in priced]  # type: ignore[index]
-    changes = [0.0 if abs(change) <= slack else change for change in changes]
-    if not any(changes):
-        return
-    weights = [each.chance * change for each, change in zip(priced, changes, strict=True)]
+    weights = [each.chance * change for each, change in zip(outcomes, changes, strict=True)]
     losing = sorted((k for k, x in enumerate(changes) if x < 0), key=weights.__getitem__)
     # A loss of at least a third of the total is named; the others are summarized.
     first = 1 if losing and weights[losing[0]] <= sum(weights[k] for k in losing) / 3 else 0
     groups = [each for each in (losing[:first], losing[first:]) if each]
 
     def effect(at: Sequence[int]) -> Effect:
-        name, values = priced[at[0]].name if len(at) == 1 else None, [changes[k] for k in at]
-        return Effect(name, len(at), sum(priced[k].chance for k in at), min(values), max(values))
+        name, values = outcomes[at[0]].name if len(at) == 1 else None, [changes[k] for k in at]
+        return Effect(name, len(at), sum(outcomes[k].chance for k in at), min(values), max(values))
 
     rest = [k for k, change in enumerate(changes) if change >= 0]
     yield Luck(
         action, actor + 1, tuple(map(effect, groups)), effect(rest) if rest else None,
-        cost, payoffs,
-    )  # fmt: skip
-
-
-def _mix(at: Moves, payoffs: Payoffs, slack: float) -> Iterator[Mix]:
-    answer = at.answer
-    assert answer.strategies is not None
-    rows, columns = answer.strategies
-    payoffs_of_pairs = np.zeros((len(rows), len(columns)))
-    for each in at.outcomes:
-        value = np.nan if each.value is None else each.value[0] + each.reward[0]
-        payoffs_of_pairs[each.pair] += each.weight * value
-    drawn = sorted((each for each in rows if each.chance > 1 - SURE), key=lambda b: -b.chance)
-    if np.isnan(payoffs_of_pairs).any() or len(rows) < 2 or not drawn:
-        return
-    now, names = answer.value[0], {each.name for each in drawn}
-    others = [now - each.value[0] for each in answer.actions if each.name not in names]
-    least = min(others, default=None)
-    if least is not None and least <= slack:
-        least = 0.0
-    sure = int(np.argmax(payoffs_of_pairs.min(axis=1)))
-    foreseen = now - float(payoffs_of_pairs[sure].min())
-    yield Mix(
-        1, tuple((each.name, each.chance) for each in drawn), least,
-        0.0 if foreseen <= slack else foreseen, rows[sure].name,
-        columns[int(np.argmin(payoffs_of_pairs[sure]))].name, payoffs,
+        cost, table.game.payoffs,
     )  # fmt: skip
 
 
 # --- where it turns ------------------------------------------------------------------------------
 
 
-Line = tuple[Ints, list[str]]
-"""States (n, fields), ascending and without gaps, that differ in one number and at which the same
-player has a choice; and the best actions there."""
-
-
-def _turning_field(game: Game) -> Field | None:
+def _line(game: Game, state: Ints, actor: int) -> tuple[Ints, int] | None:
+    """Return states (n, fields), at most `MAX_LINE`, that differ from `state` only in the number
+    along which the actor's decisions turn, ascending; and the column of that number. Return None if
+    the game has no such number."""
     groups = game.get(Groups)
-    if groups is None or groups.turning is None:
+    if groups is None or groups.turning is None or actor < 0:
         return None
-    return next(each for each in game.fields if each.name == groups.turning.field)
-
-
-def _column(game: Game, field: Field, actor: int) -> int:
-    """Return the column of a field in a state; of the decider's number if each player has one."""
-    return game.columns.index(field.columns[actor if field.length > 1 else 0])
-
-
-def _line_through(game: Game, state: Ints, column: int) -> Ints:
-    """Return states (n, fields), at most `MAX_LINE`, that differ from `state` in one column."""
+    field = next(each for each in game.fields if each.name == groups.turning.field)
+    column = game.columns.index(field.columns[actor if field.length > 1 else 0])
     low, high = game.fields.bounds[:, column].tolist()
     now, each_way = int(state[column]), MAX_LINE // 2
-    line = np.arange(max(low, now - each_way), min(high, now + each_way - 1) + 1)
-    states = np.repeat(state[None], len(line), axis=0)
-    states[:, column] = line
-    return states
+    numbers = np.arange(max(low, now - each_way), min(high, now + each_way - 1) + 1)
+    states = np.repeat(state[None], len(numbers), axis=0)
+    states[:, column] = numbers
+    reached, sound = game.known_states(game.fields.values(states))
+    return reached[reached[:, column] == numbers[sound]], column
 
 
-def _line(table: Lookup, at: Moves) -> Line | None:
-    """Return the states around this one that differ only in the field along which decisions turn,
-    and their best actions. Return None if no such field or no choice exists."""
-    game, field = table.game, _turning_field(table.game)
-    if field is None or not _has_choice(at):
+def _turn(table: Lookup, at: Moves) -> Turn | None:
+    """Return the threshold of the decision at a state: the best actions on the `_line` through it,
+    as far as the same player has a stored choice there without gaps. Return None if one player does
+    not decide, or the best action is unknown."""
+    game, answer = table.game, at.answer
+    groups, actor = game.get(Groups), (answer.to_act or 0) - 1
+    line = None if answer.best is None else _line(game, at.numbers, actor)
+    if line is None or groups is None or groups.turning is None:
         return None
-    actor = (at.answer.to_act or 0) - 1
-    column = _column(game, field, actor)
-    numbers = _line_through(game, at.numbers, column)
-    reached, sound = game.known_states(game.fields.values(numbers))
-    names = table.stored_best(np.ascontiguousarray(reached))
+    (states, column), turning = line, groups.turning
+    if not (answer.decision_only or any(turning.takes(move.action.name) for move in at.moves)):
+        return None
+    best = table.stored_best(np.ascontiguousarray(states))
     # A user's game need not accept states that the table does not hold.
-    stored = np.array([name is not None for name in names], bool)
-    stored &= reached[:, column] == numbers[sound][:, column]
-    kinds, actors = who_acts(game, reached[stored])
-    kept = np.flatnonzero(stored)[(kinds == DECISION) & (actors == actor)]
-    runs = np.split(kept, np.flatnonzero(np.diff(reached[kept, column]) > 1) + 1)
-    now = at.numbers[column]
-    run = next((run for run in runs if (reached[run, column] == now).any()), kept[:0])
-    return reached[run], [str(names[k]) for k in run.tolist()]
-
-
-def _turn(table: Lookup, at: Moves, line: Line | None) -> Turn | None:
-    groups = table.game.get(Groups)
-    if line is None or groups is None or groups.turning is None or len(line[0]) < 2:
+    stored = np.flatnonzero([name is not None for name in best])
+    kinds, actors = who_acts(game, states[stored])
+    kept = stored[(kinds == DECISION) & (actors == actor)]
+    runs = np.split(kept, np.flatnonzero(np.diff(states[kept, column]) > 1) + 1)
+    here = at.numbers[column]
+    run = next((run for run in runs if (states[run, column] == here).any()), kept[:0])
+    if len(run) < 2:
         return None
-    (states, best), turning = line, groups.turning
-    actor = (at.answer.to_act or 0) - 1
-    numbers = turning.number(np.concatenate([states, at.numbers[None]]), actor)
+    numbers = turning.number(np.concatenate([states[run], at.numbers[None]]), actor)
     numbers, now = numbers[:-1], int(numbers[-1])
-    offered = any(turning.takes(move.action.name) for move in at.moves)
-    if not (offered or at.answer.decision_only):
-        return None
-    takes = np.array([0, *map(turning.takes, best), 0], np.int8)
+    takes = np.array([0, *(turning.takes(str(best[k])) for k in run.tolist()), 0], np.int8)
     edges = np.flatnonzero(takes[1:] != takes[:-1])
     spans = list(zip(numbers[edges[::2]].tolist(), numbers[edges[1::2] - 1].tolist(), strict=True))
     first, last = min(

@@ -467,7 +467,7 @@ def _first_state(game: Game, draw: Draw, stored: Lookup | None) -> Ints:
     states, chances = np.array([s for _, s in starts]), np.array([chance for chance, _ in starts])
     fine = ~expand(game, states).terminal
     if stored is not None:
-        fine &= stored.lookup_or_backup(simplify(stored.game, states))[1]
+        fine &= stored.backup(simplify(stored.game, states))[1]
     possible = np.flatnonzero(fine)
     if not len(possible):
         why = "" if stored is None else stored.missing(states[0])

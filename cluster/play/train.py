@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from luckbase.cluster.answers.actions import every_action
 from luckbase.cluster.answers.examples import margin_unit
 from luckbase.cluster.answers.table import Table
 from luckbase.solver.errors import MissingTableError
@@ -58,10 +59,11 @@ def decisions(
 
 def margins(table: Table, states: Ints) -> Floats:
     """Return the margins (n,) of states (n, fields); NaN if unknown or without a choice."""
-    actions, priced = table.every_action(states)
+    actions, priced = every_action(table, states)
     result = np.where(priced, actions.margins, np.nan)
-    for x in actions.at_once().tolist():
-        costs = actions.values[x, 0] - actions.bids.payoffs[actions.choices(x, 0)]
+    owners, own = np.repeat(np.arange(len(states)), np.diff(actions.first)), actions.choosers == 0
+    for x in np.unique(owners[own]).tolist():
+        costs = actions.values[x, 0] - actions.q[own & (owners == x), 0]
         result[x] = min(costs[costs > table.tolerance], default=np.nan)
     return result
 

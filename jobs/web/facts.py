@@ -21,7 +21,7 @@ from luckbase.solver.game.game import Game
 from luckbase.solver.result import Flat, Result
 
 if TYPE_CHECKING:
-    from luckbase.cluster.answers.table import StoredTable
+    from luckbase.cluster.answers.table import Table
 
 AGENT_SECONDS = 2.0
 """Maximum seconds an opponent may need before its first move."""
@@ -86,7 +86,7 @@ def summary_of(id: str, names: tuple[str, str, str], status: Status) -> TableSum
     return TableSummary(id, game, board, title, *named, identity, status.error, status)
 
 
-def facts_of(table: StoredTable) -> TableFacts:
+def facts_of(table: Table) -> TableFacts:
     """Return the facts of a table."""
     game, spans, known = table.game, column_spans(table), examples(table)
     charts, follow = game.get(Charts), game.get(Follow)

@@ -23,7 +23,7 @@ from luckbase.solver.result import Result
 from luckbase.solver.sentences import nearest, shorten
 
 if TYPE_CHECKING:
-    from luckbase.cluster.answers.table import StoredTable
+    from luckbase.cluster.answers.table import Table
     from luckbase.jobs.web.pool import OpenTable, TablePool
 
 log = logging.getLogger("luckbase.web")
@@ -194,7 +194,7 @@ class ViewRequest:
         return self.open(self.path["id"])
 
     @property
-    def table(self) -> StoredTable:
+    def table(self) -> Table:
         """The table in the path. Raises as `open` does."""
         return self.opened.table
 

@@ -38,7 +38,7 @@ from luckbase.solver.scene import Scene
 from luckbase.solver.sentences import nearest
 
 if TYPE_CHECKING:
-    from luckbase.cluster.answers.table import StoredTable
+    from luckbase.cluster.answers.table import Table
     from luckbase.jobs.web.http import ViewRequest
 
 MAX_MOVES = 2_000
@@ -111,7 +111,7 @@ def game_view(request: ViewRequest) -> GameView:
     hints = play.offers() if asks and last and query.flag("hints") else None
     seen = play.game.describe(play.game.own(Agents).as_seen_by(play.person, state))
     bare = simplify(game, state.reshape(1, -1))
-    value, priced = table.lookup_or_backup(bare)
+    value, priced = table.backup(bare)
     scene = scene_of(play.game, typed(seen))
     return GameView(
         seed=how["seed"], seat=play.person + 1, seats=[seat.name for seat in play.seats],
@@ -124,7 +124,7 @@ def game_view(request: ViewRequest) -> GameView:
     )  # fmt: skip
 
 
-def _check_opponents(table: StoredTable, against: str) -> None:
+def _check_opponents(table: Table, against: str) -> None:
     """Raise OptionError for an agent of the game that is not available on this board."""
     for name in map(str.strip, against.split(",")):
         offered = opponents(table.game)
@@ -133,10 +133,10 @@ def _check_opponents(table: StoredTable, against: str) -> None:
             raise OptionError(f"against: '{name}' cannot play on this board here; {hint}")
 
 
-def _check_priced(table: StoredTable, play: Play) -> None:
+def _check_priced(table: Table, play: Play) -> None:
     """Raise MissingTableError if the table lacks payoffs of moves at the game's first state."""
     states = np.concatenate([play.state.reshape(1, -1), play.edges.children])
-    priced = table.lookup_or_backup(simplify(table.game, states))[1]
+    priced = table.backup(simplify(table.game, states))[1]
     if not priced[1:].all():
         raise MissingTableError(f"state: {sentences.fields(play.shown)} {tables.UNPRICED}")
 
@@ -186,7 +186,7 @@ def train_view(request: ViewRequest) -> TrainView:
     return next(view for view in found if view is not None)
 
 
-def _decision(table: StoredTable, state: Ints, margin: float, seed: int) -> TrainView | None:
+def _decision(table: Table, state: Ints, margin: float, seed: int) -> TrainView | None:
     """Return the decision at a state; None if there is no choice or the result of an action is
     unknown."""
     if np.isnan(margin):

@@ -23,7 +23,7 @@ from luckbase.cluster.answers.find import (
     status_of,
     tables_on_grids,
 )
-from luckbase.cluster.answers.table import StoredTable
+from luckbase.cluster.answers.table import Table
 from luckbase.cluster.machine import memory_limit
 from luckbase.cluster.store.manifest import NAME
 from luckbase.cluster.store.storage import is_uri
@@ -69,7 +69,7 @@ class OpenTable:
     """An open table, and the files whose changes make it outdated."""
 
     entry: TableEntry
-    table: StoredTable
+    table: Table
     files: tuple[Path, ...]
     stamp: object
 
@@ -198,14 +198,14 @@ class TablePool:
         manifest = entry.path / NAME
         before = _stamp((manifest,))
         table = self._read(entry.path)
-        table.parts = [part for part in table.parts if part.paid]  # the page shows payoffs
+        table.parts[:] = [part for part in table.parts if part.paid]  # the page shows payoffs
         if type(table.game.board).grid and not is_uri(entry.path):
             table.others = [partial(self._read, path) for path in self._on_grids(entry, table)]
         goals = table.manifest.goals[::-1]
         boards = [Path(goal.board_file) for goal in goals if goal.board_file][:1]
         return OpenTable(entry, table, (manifest, *boards), before + _stamp(tuple(boards)))
 
-    def _read(self, path: Path) -> StoredTable:
+    def _read(self, path: Path) -> Table:
         """Open a table with bounded memory, whose origin names no local path."""
         table = open_table(path)
         for part in table.parts:
@@ -214,7 +214,7 @@ class TablePool:
         table.__dict__["origin"] = replace(table.origin, stale=why)
         return table
 
-    def _on_grids(self, entry: TableEntry, table: StoredTable) -> list[Path]:
+    def _on_grids(self, entry: TableEntry, table: Table) -> list[Path]:
         """Return the tables with a table's rules on any grid, itself too: finished tables first,
         then the finest."""
         return tables_on_grids(table.game.board, entry.path.parents[2], {})

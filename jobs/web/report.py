@@ -79,7 +79,8 @@ def report_on(of: Table, sample: int | None = 10_000, *, verify: bool = True) ->
     charts, why_none = _charts(of)
     style = "".join(path.read_text("utf-8") for path in (pictures.STYLE, STATIC / "style.css"))
     digest = base64.b64encode(hashlib.sha256(style.strip().encode()).digest()).decode()
-    manifest, state, where = of.manifest, *_drawn_state(of)
+    manifest = of.manifest if of.in_files else None
+    state, where = _drawn_state(of)
     html = render(
         "report.html", table=of, game=of.game, manifest=manifest, verdict=verdict,
         charts=charts, why_none=why_none, commands=_commands(of, sample), style=style.strip(),
@@ -130,7 +131,7 @@ def _drawn_state(of: Table) -> tuple[Mapping[str, Any] | None, str]:
 def _commands(of: Table, sample: int | None) -> list[str]:
     """Return the commands that make the same table, verify it and write this page."""
     name, solved = "BOARD", ["luckbase solve BOARD"]
-    if of.manifest is not None and of.manifest.origin is not None:
+    if of.manifest.origin is not None:
         origin = of.manifest.origin
         name = board_command(file_of(origin), origin.settings, of.game.board.game, words="")
         solved = [solve_command(each, of.game, words="luckbase solve", file=file_of(each))

@@ -22,7 +22,7 @@ from luckbase.solver.result import Flat, IfAny, PythonOnly, Result
 from luckbase.solver.scene import Scene
 
 if TYPE_CHECKING:
-    from luckbase.cluster.answers.table import StoredTable
+    from luckbase.cluster.answers.table import Table
     from luckbase.jobs.web.pool import TablePool
 
 
@@ -68,7 +68,7 @@ def state_view(request: ViewRequest) -> StateView:
 
 
 def state_answer(
-    table: StoredTable, state: Mapping[str, str], drawing: bool = True, *, long: bool = True
+    table: Table, state: Mapping[str, str], drawing: bool = True, *, long: bool = True
 ) -> StateView:
     """Return the answer to a state, its moves, and its drawing if requested. long: search if the
     table does not have the state; otherwise raise LongAnswer."""
@@ -81,7 +81,7 @@ def state_answer(
     )  # fmt: skip
 
 
-def _moves(table: StoredTable, state: Mapping[str, str], long: bool) -> Moves:
+def _moves(table: Table, state: Mapping[str, str], long: bool) -> Moves:
     """Return the moves at a state, with a search above the table if a page can wait for it."""
     try:
         return moves(table, state, tables.SEARCH_STATES if long else 0)
@@ -93,7 +93,7 @@ def _moves(table: StoredTable, state: Mapping[str, str], long: bool) -> Moves:
         raise errors.SearchLimitError(
             f"{sentences.fields(state)} is above this table, and a search down to it meets more "
             f"than {tables.SEARCH_STATES:,} states; this command searches further: "
-            f"luckbase query {shlex.quote(str(table.path))} {sentences.quoted(state)}"
+            f"luckbase query {shlex.quote(str(table.where))} {sentences.quoted(state)}"
         ) from None
 
 

@@ -14,7 +14,7 @@ from itertools import pairwise
 import numpy as np
 
 import luckbase
-from luckbase.cluster.answers.table import search_in_memory
+from luckbase.cluster.answers.memory import search_in_memory
 from luckbase.solver import dense, load_game, load_layout
 from luckbase.solver.games.press_your_luck.outcomes import Start
 from luckbase.solver.search.expand import expand
@@ -89,7 +89,7 @@ def by_spins(table, scores):
     most = table.game.board.solve.frontier
     starts = [(float(chance), state) for chance, state in Start(scores=scores).states()
               if 0 < sum(state["earned"]) <= most]  # fmt: skip
-    values, is_known = table.lookup(np.array([table.game.parse(state) for _, state in starts]))
+    values, is_known = table.get_many(np.array([table.game.parse(state) for _, state in starts]))
     assert is_known.all()
     totals = {}
     weights = {}
@@ -218,7 +218,7 @@ def errors(exact, table, states):
     """
     fine, known = exact.game.known_states(table.game.fields.values(states))
     states, fine = states[known], fine[known]
-    gaps = np.abs(exact.lookup(fine)[0] - table.lookup(states)[0]).max(axis=1)
+    gaps = np.abs(exact.get_many(fine)[0] - table.get_many(states)[0]).max(axis=1)
     names = table.stored_best(states)
     edges = expand(exact.game, fine)
     values = exact.action_values(edges)

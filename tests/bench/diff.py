@@ -48,10 +48,10 @@ def _timed(name, first, other):
     from unittest.mock import patch
 
     import luckbase
-    from luckbase.cluster.answers.pairs import Prices
+    from luckbase.cluster.answers import diff
 
     pricing = []
-    price = Prices.priced
+    price = diff.priced
 
     def timed(*given):
         began = time.perf_counter()
@@ -61,13 +61,13 @@ def _timed(name, first, other):
 
     with luckbase.open(first) as one, luckbase.open(other) as two:
         one.diff(two, sample=1000)  # compiles
-        with patch.object(Prices, "priced", timed):
+        with patch.object(diff, "priced", timed):
             before = time.process_time()
             began = time.perf_counter()
             found = one.diff(two)
             seconds = time.perf_counter() - began
             busy = time.process_time() - before
-    priced = found.actions + found.toss_ups + found.one_sided + found.unpriced
+    priced = found.actions + found.toss_ups + found.one_sided
     each = sum(pricing) / max(priced, 1) * 1e6
     return (
         name, sentences.count(found.states), f"{seconds:.1f} s", f"{busy:.1f} s",

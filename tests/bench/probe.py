@@ -70,7 +70,7 @@ def _dataset_filter_seconds(table, state):
     """The peer: pyarrow's dataset over the same files, filtered by the state's columns."""
     import pyarrow.dataset as ds
 
-    files = ds.dataset(table.path / "tiers")
+    files = ds.dataset(table.where / "tiers")
     said = table.game.describe(state)
     flat = [x for name in table.game.fields.names for x in said[name]]
     wanted = ds.field("spins") == int(sum(flat[3:9]))

@@ -22,8 +22,8 @@ import numpy as np
 from luckbase import solver
 from luckbase.cluster.answers.find import open_table, tables_on_grids
 from luckbase.cluster.answers.grids import draw_at, levels_of, unit_of, with_choice
+from luckbase.cluster.answers.memory import search_in_memory
 from luckbase.cluster.answers.moves import play_games
-from luckbase.cluster.answers.table import search_in_memory
 from luckbase.jobs import terminal
 from luckbase.solver.errors import SearchLimitError
 from luckbase.solver.game.capabilities import position_of

@@ -9,7 +9,7 @@ import pytest
 
 import luckbase
 from luckbase import cluster, solver
-from luckbase.cluster.answers.table import tiers_in_memory
+from luckbase.cluster.answers.memory import tiers_in_memory
 from luckbase.cluster.answers.verify import verify
 from luckbase.cluster.solve import decisions, full_table, tiers, worker
 from luckbase.cluster.solve.driver import solve_table
@@ -199,7 +199,7 @@ def test_in_memory_it_is_the_same(whole, small):
     states = np.concatenate([layout.states_at(t, np.arange(0, layout.rows(t), 13))
                              for t in layout.tiers()])  # fmt: skip
     with cluster.open_table(whole) as table:
-        assert np.array_equal(table.full.lookup(states)[0], memory.full.lookup(states)[0])
+        assert np.array_equal(table.full.get_many(states)[0], memory.full.get_many(states)[0])
 
 
 def test_a_batch_says_how_many_files_are_missing(in_files, small, tmp_path, capsys):

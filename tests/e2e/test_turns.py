@@ -62,7 +62,7 @@ def test_payoffs_inside_a_turn_are_those_of_a_whole_search(command):
         graph = Graph(game)
         graph.solve(game.parse({"filled": [*range(1, 12)], "upper": 50})[None])
         states = graph.states(graph.look_up(graph.keys))
-        payoffs, known = table.lookup(states)
+        payoffs, known = table.get_many(states)
         assert known.all() and len(states) > 3000
         assert (payoffs == graph.values).all()
 

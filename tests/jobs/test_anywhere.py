@@ -184,13 +184,13 @@ def test_many_states_are_read_in_parallel_and_once(uri, proxy, local):
 
     proxy.at_once, proxy.change = 0, together
     with open_table(uri) as found:
-        assert (found.lookup(states)[0] == local.lookup(states)[0]).all()
+        assert (found.get_many(states)[0] == local.get_many(states)[0]).all()
         files = len(found.manifest.files)
         footers = [(path, part) for path, part in proxy.parts if path.endswith(".parquet")]
         assert len(set(footers)) == len(footers) <= 2 * files
         assert six.is_set()
         before = len(proxy.parts)
-        assert (found.lookup(states)[0] == local.lookup(states)[0]).all()
+        assert (found.get_many(states)[0] == local.get_many(states)[0]).all()
         assert len(proxy.parts) == before
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from luckbase import cluster, solver
-from luckbase.cluster.answers import frames as files
+from luckbase.cluster.answers import files
 from luckbase.cluster.solve.progress import Progress
 from luckbase.cluster.store.storage import Folder
 from luckbase.cluster.store.writer import read_manifest

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import luckbase
 import tests.games.wild  # noqa: F401  (registers the game)
 from luckbase import solver
-from luckbase.cluster.answers.answer import answer_at
+from luckbase.cluster.answers.actions import answer_at, every_action, joined
 from luckbase.cluster.answers.columns import ActionNames, in_order, names_of, word_of
 from luckbase.cluster.store.format import payoff_columns
 from luckbase.solver.board.file import board_from_canonical
@@ -36,7 +36,7 @@ def by_hand(table, state):
     """What each action is worth at a state: sums over its edges of what the table holds."""
     game = table.game
     edges = expand(game, state[None])
-    below, found = table.lookup(edges.children)
+    below, found = table.get_many(edges.children)
     assert found.all()
     worth = {}
     for k, action in enumerate(edges.actions.tolist()):
@@ -50,7 +50,7 @@ def by_hand(table, state):
 def test_every_actions_payoff_is_the_mean_over_what_the_table_holds_below(kind, folder):
     table = kept(kind, folder)
     states = drawn(table, 40)
-    told, there = table.every_action(states)
+    told, there = every_action(table, states)
     assert there.all()
     for x, state in enumerate(states):
         answer = answer_at(told, x, table.origin, {})
@@ -74,7 +74,7 @@ def test_answers_do_not_depend_on_the_company_that_they_are_asked_in(kind, folde
     states = drawn(table, 60, seed=1)
     together = answers_of(table, states)
     assert together == [answers_of(table, state[None])[0] for state in states]
-    monkeypatch.setattr("luckbase.cluster.answers.lookup.MAX_EDGES", 3 * table.game.max_edges)
+    monkeypatch.setattr("luckbase.cluster.answers.actions.MAX_EDGES", 3 * table.game.max_edges)
     monkeypatch.setattr("luckbase.cluster.answers.parts.FEW", 0)
     assert together == answers_of(table, states)
     assert together == [table.ask(table.game.describe(state)) for state in states]
@@ -184,11 +184,9 @@ def test_ranges_of_many_games_are_those_of_each(r, c, n, seed):
 @given(st.data())
 @settings(max_examples=15)
 def test_pieces_of_any_kind_put_together_are_the_whole(data):
-    from luckbase.cluster.answers.answer import joined
-
     table = _turned_and_not()
     states = _MIXED["states"]
-    told, _ = table.every_action(states)
+    told, _ = every_action(table, states)
     n = len(states)
     which = data.draw(st.lists(st.integers(0, 3), min_size=n, max_size=n))
     shares = [np.flatnonzero(np.array(which) == k) for k in range(4)]
@@ -262,6 +260,6 @@ def test_more_columns_than_anybody_reads_are_refused(folder):
 def test_columns_of_states_are_only_of_actions_that_they_have(folder):
     table = kept("press-your-luck", folder)
     state = table.game.parse({"scores": "0,500,0", "earned": "0,1,0"})
-    told, _ = table.every_action(state[None])
+    told, _ = every_action(table, state[None])
     actions = answer_at(told, 0, table.origin, {}).actions
     assert set(names_of(table.game, told).actions) == {action.name for action in actions}

@@ -292,15 +292,13 @@ def test_every_public_method_is_among_those_that_say_so():
     """Or of those that say what is known without a file, or are for the rooms above."""
     public = {name for name in dir(luckbase.Table) if not name.startswith("_")}
     inner = {
-        "action_values", "answers", "with_inputs", "check_chart", "check_open", "decided", "draw",
-        "errors", "every_action", "follow", "known_best", "holds", "known_answers", "lookup",
-        "lookup_or_backup", "margins_of",
-        "missing", "of_part", "owners", "pays", "search", "probe_or_backup",
-        "stored_best", "told", "stores_best_alone", "why_outside",
+        "action_values", "answers", "as_given", "backup", "check_chart", "check_open", "decided",
+        "draw", "errors", "follow", "for_state", "get_many", "holds", "known_answers", "missing",
+        "owners", "pays", "read", "require", "search", "stored_best", "stores_best_alone", "told",
+        "why_outside",
     }  # fmt: skip
     said = {
-        "close", "fields", "full", "game", "identity", "manifest", "origin",
-        "parts", "played_by",
-        "precision", "rounded", "source", "stale", "states_at_once", "tolerance", "where",
+        "close", "fields", "full", "game", "identity", "in_files", "manifest", "origin", "others",
+        "parquet", "parts", "played_by", "publish", "source", "stale", "tolerance", "where",
     }  # fmt: skip
     assert public - inner - said <= USES.keys()

@@ -17,13 +17,13 @@ import pytest
 
 import luckbase
 from luckbase import cluster, solver
-from luckbase.cluster.answers import diff, pairs
+from luckbase.cluster.answers import actions, diff
 from luckbase.cluster.answers.comparison import (
     NEVER,
     _span,
     threshold_difference,
 )
-from luckbase.cluster.answers.table import search_in_memory
+from luckbase.cluster.answers.memory import search_in_memory
 from luckbase.cluster.store import format as table_format
 from luckbase.solver.errors import OptionError, StateError
 from luckbase.solver.game.groups import Threshold
@@ -325,8 +325,8 @@ def test_the_same_from_files_as_from_memory(stored):
 def test_the_same_whatever_the_pieces(stored, monkeypatch, tmp_path):
     with luckbase.open(stored["one"]) as one, luckbase.open(stored["two"]) as two:
         found = [data(one.diff(two, worst=100, out=tmp_path / "0.parquet"))]
-        for k, states in enumerate((3, 10**6), 1):
-            monkeypatch.setattr(pairs, "STATES_A_STEP", states)
+        for k, edges in enumerate((100, 10**8), 1):
+            monkeypatch.setattr(actions, "MAX_EDGES", edges)
             found.append(data(one.diff(two, worst=100, out=tmp_path / f"{k}.parquet")))
         rows = [pq.read_table(tmp_path / f"{k}.parquet") for k in range(3)]
     assert found[0] == found[1] == found[2] and found[0]["actions"] > 50

@@ -26,7 +26,7 @@ from hypothesis import strategies as st
 import luckbase
 from luckbase.cluster.answers import export
 from luckbase.cluster.answers.columns import parse_where
-from luckbase.cluster.answers.frames import Counted, encode
+from luckbase.cluster.answers.files import Counted, encode
 from luckbase.jobs.app import run
 from luckbase.solver import load_game
 from luckbase.solver.errors import CorruptTableError, OptionError
@@ -36,7 +36,7 @@ from tests.cluster.answers.test_answer import assert_row_says, is_of_an_action
 from tests.places import ROOT
 
 if TYPE_CHECKING:
-    from luckbase.cluster.answers.lookup import Lookup
+    from luckbase.cluster.answers.table import Table
 
 
 @pytest.fixture(scope="module")
@@ -220,7 +220,7 @@ def test_states_with_an_offer_are_asked_about_as_no_row_is_one():
 
 
 def left_out(full, parts, where):
-    export._check_left_out(cast("Lookup", SimpleNamespace(full=full, parts=parts)), where)
+    export._check_left_out(cast("Table", SimpleNamespace(full=full, parts=parts)), where)
 
 
 def test_a_value_of_several_words_needs_no_quotes_within(folder):
@@ -415,9 +415,9 @@ def test_a_changed_byte_ends_an_export_and_leaves_no_file(tmp_path):
 def test_memory_does_not_grow_with_the_rows_of_an_export(tmp_path, monkeypatch):
     """Python's and Arrow's, at their peak: of all rows against a tenth of them."""
     monkeypatch.setattr("luckbase.cluster.store.format.ROW_GROUP", 512)
-    monkeypatch.setattr("luckbase.cluster.answers.lookup.MAX_EDGES", 8_000)
+    monkeypatch.setattr("luckbase.cluster.answers.actions.MAX_EDGES", 8_000)
     monkeypatch.setattr("luckbase.cluster.answers.export.REMEMBERED", 100_000)
-    monkeypatch.setattr(export, "ROW_GROUP", 1_024)
+    monkeypatch.setattr("luckbase.cluster.answers.files.ROW_GROUP", 1_024)
     solved = luckbase.solve(luckbase.load_board(TINY, frontier=1), results=tmp_path, workers=1)
     rows, peaks = {}, {}
     luckbase.open(solved.table).export(tmp_path / "warm.parquet")

@@ -10,8 +10,8 @@ import pytest
 import luckbase
 from luckbase import cluster, solver
 from luckbase.cluster import inputs
-from luckbase.cluster.answers import table as tables
-from luckbase.cluster.answers.table import tiers_in_memory
+from luckbase.cluster.answers import memory as tables
+from luckbase.cluster.answers.memory import tiers_in_memory
 from luckbase.cluster.inputs import table_for_play
 from luckbase.solver.charts import Curves
 from luckbase.solver.dense import InMemory
@@ -54,7 +54,7 @@ def test_every_state_of_goofspiel_is_worth_what_the_search_says_to_either_seat(
         monkeypatch.setattr(inputs, "MAX_ROWS", 0)
     states = graph.states(np.arange(graph.count))
     with table_for_play(game, game.needed_start(), tmp_path, 10**6) as found:
-        assert found.lookup_or_backup(states)[0] == pytest.approx(graph.values, abs=1e-9)
+        assert found.backup(states)[0] == pytest.approx(graph.values, abs=1e-9)
 
 
 @pytest.mark.parametrize("board", GOOFSPIEL)

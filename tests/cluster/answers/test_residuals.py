@@ -35,7 +35,7 @@ class Given(Held):
     def __init__(self, pieces):
         super().__init__(0.0)
         self.pieces = [np.array(piece) for piece in pieces]
-        self.parts = [self]
+        self._parts = [self]
 
     @property
     def rows(self):
@@ -43,7 +43,8 @@ class Given(Held):
 
     paid = True
 
-    def all_states(self):
+    def draw(self, count, seed):
+        assert count == self.rows
         first = 0
         for piece in self.pieces:
             yield np.arange(first, first + len(piece)).reshape(-1, 1)

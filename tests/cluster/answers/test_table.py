@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from luckbase import cluster, solver
+from luckbase.cluster.answers.actions import every_action
 from luckbase.cluster.answers.find import why_stale
 from luckbase.cluster.answers.verify import check_files, check_residuals
 from luckbase.cluster.solve.plan import make_plan
@@ -110,7 +111,7 @@ def test_a_toss_up_is_said_where_and_only_where_float64_finds_no_difference(path
         states = all_states(table)[::3]
         edges = expand(table.game, states)
         q = evaluate(edges, exact.look_up(edges.children))
-        ties = table.every_action(states)[0].ties
+        ties = every_action(table, states)[0].ties
         choices = 0
         for x in range(len(states)):
             own = np.sort(q.values[q.first[x] : q.first[x + 1], edges.actors[x]])
@@ -249,7 +250,7 @@ def rewrite(table, entry, whole, name, column):
 def test_a_wrong_best_action_in_such_a_file_is_found_too(copy):
     with cluster.open_table(copy) as table:
         states = all_states(table)
-        margin = table.margins_of(states)
+        margin = every_action(table, states)[0].margins
         x = int(np.nanargmax(margin))
         key = int(table.full.keys(states[x : x + 1])[0])
         (entry,) = (e for e in table.full.entries if e.first_key <= key <= e.last_key)

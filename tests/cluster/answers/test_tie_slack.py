@@ -11,13 +11,16 @@ import numpy as np
 import pytest
 
 from luckbase import cluster
-from luckbase.cluster.answers.answer import from_rules
+from luckbase.cluster.answers.actions import from_rules
 from luckbase.cluster.answers.find import table_at
-from luckbase.cluster.answers.lookup import Lookup
-from luckbase.cluster.answers.parts import lookup_or_backup
+from luckbase.cluster.answers.parts import backup
+from luckbase.cluster.answers.table import Table
+from luckbase.cluster.store import FORMAT
+from luckbase.cluster.store.manifest import Head, Manifest
 from luckbase.cluster.store.provenance import Origin
 from luckbase.solver.search.bellman import evaluate
 from luckbase.solver.search.expand import expand
+from tests.shared import answer_by_search
 from tests.solver.search.written_out import board_of, decides, over, written
 
 ERROR, TOLERANCE = 1e-3, 1e-4
@@ -39,34 +42,27 @@ def game_of():
     )
 
 
-class Held(Lookup):
+class Held(Table):
     """A table that holds what actions a and b lead to, to within ERROR; b is better by `apart`."""
 
     error: Any = ERROR
     tolerance: Any = TOLERANCE + 2 * ERROR
 
-    @property
-    def rounded(self):
-        return bool(self.error > TOLERANCE)
-
     def errors(self, states):
         return np.full(len(states), self.error)
 
     def __init__(self, apart):
-        super().__init__(game_of(), (), Path("memory"))
+        head = Head(FORMAT, "written", "held", "", {}, 0)
+        super().__init__(game_of(), (), Path("memory"), Manifest(head), "held")
         self.origin = Origin("held")
         self.payoffs = {A: (0.5, 0.25), B: (0.5 + apart, 0.75)}
 
-    def lookup(self, states):
+    def get_many(self, states):
         found = [self.payoffs.get(int(x), (0.0, 0.0)) for x in states[:, 0]]
         return np.array(found).reshape(-1, 2), self.holds(states)
 
-    def holds(self, states):
-        return np.isin(states[:, 0], (A, B))
-
-
-def answer_by_search(table, state, max_states):
-    return table.search(state, max_states)[0]
+    def owners(self, states, *, paid=False):
+        return np.isin(states[:, 0], (A, B)).astype(int) - 1
 
 
 def test_above_the_frontier_actions_within_the_slack_are_a_toss_up_and_the_earlier_is_best():
@@ -88,9 +84,7 @@ def test_states_on_the_way_to_the_frontier_are_decided_with_the_same_slack(apart
 @pytest.mark.parametrize(("apart", "other_gets"), [(WITHIN, 0.25), (BEYOND, 0.75)])
 def test_one_step_above_what_is_held_is_decided_with_the_same_slack(apart, other_gets):
     held = Held(apart)
-    payoffs, found = lookup_or_backup(
-        held.game, held.lookup, np.array([[2]]), 2 * ERROR + TOLERANCE
-    )
+    payoffs, found = backup(held.game, held.get_many, np.array([[2]]), 2 * ERROR + TOLERANCE)
     assert found[0] and payoffs[0, 1] == other_gets
 
 
@@ -127,7 +121,7 @@ def test_a_full_table_says_the_action_that_it_stores_and_a_toss_up_within_the_sl
     """The solve decided in float64; as stored another one may be a little better."""
     table = Held(apart)
     edges = expand(table.game, np.array([[2]]))
-    q = evaluate(edges, table.lookup(edges.children)[0])
+    q = evaluate(edges, table.get_many(edges.children)[0])
     taken = np.array([stored])
     slack = 2 * ERROR + TOLERANCE
     said = from_rules(table.game, edges, q, taken, slack, q.values[taken], ERROR)

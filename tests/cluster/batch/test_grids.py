@@ -139,21 +139,21 @@ def test_the_grid_of_a_table_is_compared_with_the_finer_one(solved, command):
         f"{COARSE} against {FINE}: it changes 0.0% of decisions with 2 spins left",
     ]
     table = luckbase.open(coarse.table)
-    one, two = grid_errors(table.path, table.identity)
+    one, two = grid_errors(table.where, table.identity)
     assert (one.level, one.finer, two.level) == (1, 500, 2)
     assert one.decisions > 100 and one.largest < 1e-6 and two.mean is None
-    assert grid_errors(table.path, "another") == []
+    assert grid_errors(table.where, "another") == []
     where = ["--results", solved / "results", "--set", COARSE]
     _, out, _ = command("query", solved / "a.toml", "scores=0,1000,0", "earned=0,1,0", *where)
     assert "against score_unit=500 this grid changes 0.0% of decisions with 1 spin" in out
     _, out, _ = command("query", solved / "a.toml", "scores=0,1000,0", "earned=0,3,0", *where)
     assert f"of the board as rounded, {COARSE}; grid error not measured" in out
-    stored = table.path / "grid.json"
+    stored = table.where / "grid.json"
     before = stored.read_bytes()
     luckbase.solve_all(solved / "a.toml", results=solved / "results")
     assert stored.read_bytes() == before
     stored.write_text(json.dumps({"tables": []}))
-    assert grid_errors(table.path, table.identity) == []
+    assert grid_errors(table.where, table.identity) == []
     luckbase.solve_all(solved / "a.toml", results=solved / "results")
     assert stored.read_bytes() == before
 

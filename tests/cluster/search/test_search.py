@@ -29,7 +29,7 @@ from tests.cluster.search.searches import (
     tiny,
 )
 from tests.places import ROOT
-from tests.shared import answers_of
+from tests.shared import answer_by_search, answers_of
 from tests.solver.games.press_your_luck import reference_of
 
 FEBRUARY = ROOT / "boards/press-your-luck/1985-02.toml"
@@ -194,12 +194,12 @@ def test_a_question_above_the_frontier_equals_a_table_solved_one_higher(full, tm
             {"scores": "500,0,0", "passed": "0,1,2"},
         ):
             state = game.parse(words)
-            answer, _ = low.search(state, 10**6)
+            answer = answer_by_search(low, state, 10**6)
             other = answers_of(high, state[None])[0]
             assert answer.value == pytest.approx(other.value, abs=6e-8)
             assert answer.best == other.best and answer.source == "search"
         with pytest.raises(SearchLimitError, match="the limit is 10"):
-            low.search(game.parse(START), 10)
+            answer_by_search(low, game.parse(START), 10)
 
 
 # --- refusals -------------------------------------------------------------------------------------

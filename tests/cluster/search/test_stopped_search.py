@@ -337,8 +337,8 @@ def test_states_that_two_searches_hold_have_one_answer(small, tmp_path):
         first = {state.tobytes() for state in drawn[0]}
         shared = np.array([state for state in drawn[1] if state.tobytes() in first])
         assert 0 < len(shared) < min(map(len, drawn))
-        values = [part.lookup(shared)[0].tobytes() for part in table.parts]
-        assert values == [table.lookup(shared)[0].tobytes()] * 2
+        values = [part.get_many(shared)[0].tobytes() for part in table.parts]
+        assert values == [table.get_many(shared)[0].tobytes()] * 2
         assert check_files(table) == [] and check_residuals(table, None).faults == 0
 
 

@@ -14,7 +14,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import luckbase
-from luckbase.cluster.answers.table import StoredTable, tiers_in_memory
+from luckbase.cluster.answers.memory import tiers_in_memory
+from luckbase.cluster.answers.table import Table
 from luckbase.cluster.answers.verify import _check_entry
 from luckbase.cluster.inputs import search_below
 from luckbase.cluster.play.advise import in_words
@@ -206,7 +207,7 @@ def test_following_ends_where_payoffs_are_stored_and_says_how_far_it_goes(solved
         solved.follow(words, 5)
 
     def over(states):
-        payoffs, found = StoredTable.lookup(solved, states)
+        payoffs, found = Table.get_many(solved, states)
         return payoffs, found & (spins_of(states) == 0)
 
     monkeypatch.setattr(solved, "lookup", over)

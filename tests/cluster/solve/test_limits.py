@@ -21,6 +21,7 @@ from luckbase.solver.search.explore import explore
 from luckbase.solver.search.game_graph import Graph
 from tests.cluster.answers.test_tie_slack import Held
 from tests.places import BOARDS
+from tests.shared import answer_by_search
 from tests.solver.search.written_out import board_of, decides, over, written
 
 GB = 10**9
@@ -149,9 +150,9 @@ def test_a_search_may_meet_as_many_states_as_it_is_allowed_and_not_one_more(tmp_
 
 def test_a_question_above_the_frontier_may_meet_as_many_states_as_it_is_allowed():
     """Five: the question's, two on the way, and the two that the table holds."""
-    Held(0.1).search(np.array([0]), 5)
+    answer_by_search(Held(0.1), np.array([0]), 5)
     with pytest.raises(SearchLimitError, match="the limit is 4"):
-        Held(0.1).search(np.array([0]), 4)
+        answer_by_search(Held(0.1), np.array([0]), 4)
 
 
 def test_a_search_by_stages_may_meet_as_many_states_as_it_is_allowed(tmp_path):

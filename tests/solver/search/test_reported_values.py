@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import luckbase
-from luckbase.cluster.answers.answer import stepped
+from luckbase.cluster.answers.actions import stepped
 from luckbase.solver.errors import GameError, StateError
 from luckbase.solver.game.game import load_game
 from luckbase.solver.search.bellman import evaluate, final_payoffs
