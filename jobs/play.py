@@ -49,7 +49,7 @@ def play(
     ] = 20_000_000,
     results: app.Results = Path("results"),
 ) -> None:  # fmt: skip
-    """Play against agents; at the end, see the cost of each of your decisions.
+    """Play against agents; at the end, see the cost of each decision.
 
     Answer with the name of an action, the beginning of the name, or its number; ? shows the payoff
     of each action, q quits. If both players choose at once, the field mine is yours."""
@@ -148,7 +148,7 @@ def advise(
     as_json: app.Json = False,
     **how: Any,
 ) -> None:
-    """Follow a real game line by line: whose turn, the best action, and why.
+    """Follow a real game line by line: whose turn, best action, and why.
 
     Type the scores (Ed 0, 4 spins; Peter 2500, 3 spins; Michael 0), then each event (Ed 3000 +
     spin; Ed passes 4 to Peter; Peter whammy); the line help lists all forms. You can shorten

@@ -410,7 +410,10 @@ def _start_of(table: Table, name: str) -> dict[str, Any]:
 
 
 def _check_over(game: Game, state: Mapping[str, Any]) -> None:
-    """Raise StateError if the game is over at a state only because a field was left out."""
+    """Raise StateError if the game is over at a state only because a field was left out.
+
+    The first field that can end the game decides: if it was given, its values are meant.
+    """
     from luckbase.solver.game.rules import TERMINAL
     from luckbase.solver.search.expand import who_acts
 
@@ -420,10 +423,12 @@ def _check_over(game: Game, state: Mapping[str, Any]) -> None:
         return True
 
     left_out = game.fields.left_out(state) if over(state) else {}
-    for field in game.fields:
-        for k in range(field.length if field.name in left_out else 0):
+    for field in game.fields if left_out else ():
+        for k in range(field.length):
             example = {field.name: [field.unit * (i == k) for i in range(field.length)]}
             if not over({**state, **example}):
+                if field.name not in left_out:
+                    return
                 default = sentences.fields({field.name: left_out[field.name]})
                 raise StateError(
                     f"the game is over with {default}, which was left out; write, for example, "
