@@ -1,4 +1,4 @@
-"""Blackjack, Undercut, Can't Stop and Farkle, each as its author would write it."""
+"""Blackjack, Undercut, Can't Stop and Farkle as authors would write them, but not registered."""
 
 import numba
 import numpy as np
@@ -16,7 +16,6 @@ from luckbase.game import (
     option,
     over,
     pay,
-    register,
     rolls,
     rolls_in_order,
     simultaneous,
@@ -280,9 +279,3 @@ def farkle_rules(board):
         actions=lambda a: ("bank", "roll")[a] if a < 2 else f"keep {a - 1}", start={},
         within_turn=("turn", "left", "roll"),
     )  # fmt: skip
-
-
-register("undercut", Undercut, undercut_rules, title="Undercut")
-register("cant-stop", CantStop, cant_stop_rules, title="Can't Stop")
-register("farkle", Farkle, farkle_rules, title="Farkle")
-register("blackjack", Blackjack, blackjack_rules, title="Blackjack")
