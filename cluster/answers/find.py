@@ -175,7 +175,7 @@ def find_tables(name: str, results: Path, settings: dict[str, str]) -> list[Tabl
             raise OptionError(f"{name} has several tables; name one of them: {names}")
         return [TableMatch(each, by_board=False) for each in below or [path]]
     if not path.exists():
-        first = on_command_line("; name a board first, such as pig/race; luckbase info lists them")
+        first = on_command_line("; name a board first; luckbase info lists them")
         raise OptionError(f"{name}: no such table or board file{suggestion(path) or first}")
     board = read_board(path, settings)
     tables = tables_on_grids(board, results, settings)

@@ -39,7 +39,7 @@ def decisions(
     table: Table, beginnings: Sequence[Ints], difficulty: str, seed: int
 ) -> Iterator[tuple[Ints, float]]:
     """Yield states (fields,) of this difficulty from simulated games, with their margins, in an
-    order determined by the seed; at the end raise MissingTableError.
+    order determined by `seed`; at the end raise MissingTableError.
 
     beginnings: states (k, fields) in which games begin; each group is used in turn.
     """
