@@ -126,7 +126,7 @@ THINGS = """
 """
 NEVER_ONE = """
     self.width values, len(groups) actions, self.options.cards cards, 1 if lead > 0 else 2 leads,
-    self.dice dice, self.tiles tiles, self.rolls rolls, said positions, options.dice dice,
+    self.dice dice, self.tiles tiles, self.rolls rolls, problem positions, options.dice dice,
     show(corners) names, runs(spins[~in_table]) spins, spins[x, 0] spins, n spins, count whammies,
     len(cases) settings, len(out) states, max_states states, self.count states,
     solver['host'] solves, sentences.count(guess) states, option('force') solves,

@@ -73,7 +73,8 @@ class Table(Lookup):
 
     def __dir__(self) -> list[str]:
         """Return the public names (docs/reference/python.md). The others are internal."""
-        return [name for name in PUBLIC if name in vars(self) or hasattr(type(self), name)]
+        names = [name for name in PUBLIC if name in vars(self) or hasattr(type(self), name)]
+        return [name for name in names if self.in_files or name != "parquet"]
 
     @property
     def fields(self) -> Fields:

@@ -372,7 +372,7 @@ def said_of(kind, table):
     run("solve", lambda: solve(kind, results) and None)
     if kind != FULL:
         run("force", lambda: solve(kind, results, force=True) and None)
-        run("verify again", lambda: opened(partial(faults_of, left="is not in the manifest")))
+        run("verify again", lambda: opened(partial(faults_of, remaining="is not in the manifest")))
     status = Path("/proc/self/status").read_text()
     peak = 1024 * int(re.search(r"VmHWM:\s+([0-9]+) kB", status)[1])
     return {"said": text, "seconds": time.monotonic() - started, "memory": peak}
