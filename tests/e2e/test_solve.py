@@ -137,27 +137,29 @@ def test_kill_9_at_any_moment_costs_no_tier_and_no_bit(undisturbed, tmp_path):
     assert not leftovers(table)
 
 
-STEPS = [("link", 1), ("link", 2), ("link", 15), ("link", 20), ("fsync", 2), ("fsync", 3),
-         ("fsync", 15), ("fsync", 22), ("replace", 1), ("replace", 2), ("replace", 3)]  # fmt: skip
-"""A file gets its name by a link, the manifest by a replacement."""
+STEPS = [("file", 1), ("file", 2), ("file", 15), ("file", 20), ("fsync", 2), ("fsync", 3),
+         ("fsync", 15), ("fsync", 22), ("manifest", 1), ("manifest", 2), ("manifest", 3)]  # fmt: skip
+"""A file and the manifest get their names by a replacement."""
 
 
 @pytest.mark.parametrize(("name", "at"), STEPS)
 def test_dying_at_any_step_of_a_commit_loses_nothing(name, at, table_of, tmp_path, monkeypatch):
     calls = {"n": 0}
-    real = getattr(storage.os, name)
+    call = "fsync" if name == "fsync" else "replace"
+    real = getattr(storage.os, call)
 
     def dies(*words):
         # A folder that can not be flushed is no fault: some systems have no such thing.
-        counts = {"fsync": lambda: not stat_is_folder(words[0]), "link": lambda: True,
-                  "replace": lambda: "manifest" in str(words[1])}  # fmt: skip
+        counts = {"fsync": lambda: not stat_is_folder(words[0]),
+                  "file": lambda: "manifest" not in str(words[1]),
+                  "manifest": lambda: "manifest" in str(words[1])}  # fmt: skip
         calls["n"] += counts[name]()
         if calls["n"] == at:
             raise OSError(28, "No space left on device")
         return real(*words)
 
     with monkeypatch.context() as patch:
-        patch.setattr(storage.os, name, dies)
+        patch.setattr(storage.os, call, dies)
         with pytest.raises(OSError, match="No space left"):
             cluster.solve_board(ONE_SPIN, results=tmp_path, workers=1)
     table, undisturbed = (

@@ -82,7 +82,7 @@ def test_a_position_that_comes_back_is_reached_more_than_once(command):
     """A coin in turns until heads: the first tosses 1 + 1/4 + … = 4/3 times, the other 2/3."""
     code, out, _ = command("graph", str(BOARDS / "pig/piglet.toml"), "--set", "goal=1")
     assert code == 0 and re.findall(r"reached ([\d.]+), worth", out) == ["1.333", "0.6667"]
-    assert "how often on average a play comes to it" in " ".join(command("graph", "-h")[1].split())
+    assert "its average number of visits in a game" in " ".join(command("graph", "-h")[1].split())
 
 
 @pytest.mark.parametrize("name", reference.AGENTS)
