@@ -100,9 +100,10 @@ class ChartView(Result):
 
 
 def chart_view(request: ViewRequest) -> ChartView:
-    """Return a chart of the game. The fields of the state are its parameters."""
+    """Return a chart of the game. Its parameters are fields; an empty one has its default."""
     name = request.path["name"]
-    made = request.table.chart(name, request.query.state)
+    given = {field: value for field, value in request.query.state.items() if value}
+    made = request.table.chart(name, given)
     return ChartView(name, type(made).__name__.lower(), made)
 
 
