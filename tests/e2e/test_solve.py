@@ -138,7 +138,8 @@ def test_kill_9_at_any_moment_costs_no_tier_and_no_bit(undisturbed, tmp_path):
 
 
 STEPS = [("file", 1), ("file", 2), ("file", 15), ("file", 20), ("fsync", 2), ("fsync", 3),
-         ("fsync", 15), ("fsync", 22), ("manifest", 1), ("manifest", 2), ("manifest", 3)]  # fmt: skip
+         ("fsync", 15), ("fsync", 22), ("manifest", 1), ("manifest", 2),
+         ("manifest", 3)]  # fmt: skip
 """A file and the manifest get their names by a replacement."""
 
 

@@ -50,7 +50,7 @@ def test_hold_points_are_those_of_the_list_and_the_reference(pig):
 
 def test_how_to_read_a_picture_is_true_of_it(pig, points):
     """Blank cells: the sentence says what they mean."""
-    for table, name, word in ((pig, "hold", "Beyond the line"), (points, "upcard", "without colour")):
+    for table, name, word in ((pig, "hold", "Beyond the line"), (points, "upcard", "out colour")):
         created, (kind,) = table.chart(name), [each for each in table.charts if each.name == name]
         assert isinstance(created, Heatmap) and created.blank is not None
         assert word in kind.reading and "darker" not in kind.reading
