@@ -69,7 +69,7 @@ def full():
 @pytest.fixture(scope="module")
 def every_state(full):
     """All states of it."""
-    return np.concatenate([states for part in full.parts for states in part.all_states()])
+    return np.concatenate([states for part in full.parts for states in part.draw(part.rows, 0)])
 
 
 def spins_of(states):
@@ -317,7 +317,7 @@ def test_moved_decisions_are_counted_and_priced_where_there_are_payoffs(tmp_path
         tiers_in_memory(load_layout(board(2, prize_value=6000))) as then,
     ):
         right = first.diff(then)
-        states = np.concatenate([s for part in first.parts for s in part.all_states()])
+        states = np.concatenate([s for part in first.parts for s in part.draw(part.rows, 0)])
         best = first.stored_best(states), then.stored_best(states)
     moved = sum(a != b for a, b in zip(*best, strict=True))
     tables = [
