@@ -67,7 +67,7 @@ def test_what_is_solved_is_committed_also_at_an_error_and_nothing_goes_that_is_r
         commit = writer.commit
         patch.setattr(writer, "commit", lambda: (commits.append(1), commit()))
 
-        class SomeRun(Run[Any]):
+        class SomeRun(Run):
             make_schedule = progress = lambda self: None
             shown = 0.0
 
