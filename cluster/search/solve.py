@@ -24,6 +24,7 @@ from luckbase.cluster.solve.progress import Progress, Solved, Watch
 from luckbase.cluster.store.format import put_file
 from luckbase.cluster.store.manifest import (
     Done,
+    FileEntry,
     LevelEntry,
     Manifest,
     Roots,
@@ -174,14 +175,15 @@ class _Search(Work):
     def _committed(self, report: Solved, graph: Graph, started: float) -> Solved:
         solved, seconds = solved_rows(graph), time.perf_counter() - started
         self._commit_goal(report)
+        entries: list[Done | FileEntry] = [Done(report.goal.ask, 1, len(solved))]
         if len(solved):
             error = max(self.game.float64_error, graph.error) + self.game.cut_error
             error = min(error, float(np.ptp(self.game.payoff_range)))
             storage = storage_at(report.table)
             file = write_states(storage, f"{self.part}/all.parquet", self.game, solved, error)
             path = self.writer.place(file.entry.name, file.entry.sha256)
-            self.writer.add(put_file(storage, file, path).solved_in(seconds))
-        self.writer.add(Done(report.goal.ask, 1, len(solved)))
+            entries.insert(0, put_file(storage, file, path).solved_in(seconds))
+        self.writer.add(*entries)
         return replace(
             report, states=len(solved), edges=graph.edges, shards=1, workers=1,
             bytes_a_state=graph.bytes_a_state, solve_seconds=seconds, peak_memory=peak_memory(),
