@@ -210,7 +210,7 @@ def test_following_ends_where_payoffs_are_stored_and_says_how_far_it_goes(solved
         payoffs, found = Table.get_many(solved, states)
         return payoffs, found & (spins_of(states) == 0)
 
-    monkeypatch.setattr(solved, "lookup", over)
+    monkeypatch.setattr(solved, "get_many", over)
     whole = solved.follow(words, on_states=met.append)
     assert met[0] < met[1]
     assert answer.value == pytest.approx(whole.value, abs=2e-7)
