@@ -422,8 +422,8 @@ def _check_over(game: Game, state: Mapping[str, Any]) -> None:
             return bool(who_acts(game, game.parse(state).reshape(1, -1))[0][0] == TERMINAL)
         return True
 
-    left_out = game.fields.left_out(state) if over(state) else {}
-    for field in game.fields if left_out else ():
+    left_out = game.fields.left_out(state)
+    for field in game.fields if left_out and over(state) else ():
         for k in range(field.length):
             example = {field.name: [field.unit * (i == k) for i in range(field.length)]}
             if not over({**state, **example}):

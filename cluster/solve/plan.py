@@ -410,17 +410,14 @@ def plan_table(game: Game, options: Options) -> Planned:
         tier_count += len(beyond)
         pieces += beyond
     groups: dict[Any, list[int]] = {}
-    for level_number, tier, rows, memory in pieces:
-        none = (level_number.tier_name(tier), "")
-        group = groups.setdefault(
-            next(iter(level_number.tier_fields(tier).items()), none), [0, 0, 0]
-        )
+    for dense, tier, rows, memory in pieces:
+        none = (dense.tier_name(tier), "")
+        group = groups.setdefault(next(iter(dense.tier_fields(tier).items()), none), [0, 0, 0])
         group[0] += 1
         group[1] += rows
         group[2] = max(group[2], memory)
     listed = (
-        Group(f"{name} {value}".strip(), *level_number)
-        for (name, value), level_number in sorted(groups.items())
+        Group(f"{name} {value}".strip(), *sums) for (name, value), sums in sorted(groups.items())
     )
     return Planned(
         game.board.name, total.rows, True, tier_count, total.table_bytes, total.kept_bytes, peak,

@@ -348,7 +348,7 @@ class Threads:
         return [{"node": "this process", "slots": self.slots, "shards": list(self._tasks.values())}]
 
     def check_memory(self, needed: int, smaller: str) -> None:
-        """Nothing to do: `tiers.check_room` checks before the solve."""
+        """Nothing to do: `plan.check_room` checks before the solve."""
 
     def forget(self) -> None:
         for future in self._tasks:

@@ -198,9 +198,14 @@ class TablePool:
         manifest = entry.path / NAME
         before = _stamp((manifest,))
         table = self._read(entry.path)
-        table.parts[:] = [part for part in table.parts if part.paid]  # the page shows payoffs
+        paid = [part for part in table.parts if part.paid]  # the page shows payoffs
+        complete = len(paid) == len(table.parts)
+        table.parts[:] = paid
         if type(table.game.board).grid and not is_uri(entry.path):
-            table.others = [partial(self._read, path) for path in self._on_grids(entry, table)]
+            paths = self._on_grids(entry, table)  # the table again only with its other parts
+            table.others = [
+                partial(self._read, path) for path in paths if path != entry.path or not complete
+            ]
         goals = table.manifest.goals[::-1]
         boards = [Path(goal.board_file) for goal in goals if goal.board_file][:1]
         return OpenTable(entry, table, (manifest, *boards), before + _stamp(tuple(boards)))
