@@ -127,7 +127,7 @@ class Query(dict[str, Any]):
 
     @property
     def random_seed(self) -> int | None:
-        """The seed in ``random=TEXT``; None if not given."""
+        """What ``random=TEXT`` gives as a seed; None without it."""
         return crc32(self["random"].encode()) if "random" in self else None
 
     def need(self, name: str, example: str) -> str:

@@ -149,6 +149,6 @@ def test_a_solve_whose_link_is_cut_is_taken_over_and_stops_once_it_is_back(
         assert {plain(name).rpartition("/")[2]: sha for name, sha in result.items()} == {
             name.rpartition("/")[2]: sha for name, sha in alone.items()
         }
-        assert len({name.split(".")[-2] for name in result}) == 2, "the first one's files count"
+        assert len({name.split(".")[-3] for name in result}) == 2, "the first one's files count"
     finally:
         created.down()
