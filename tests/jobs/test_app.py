@@ -138,8 +138,8 @@ def test_a_batch_goes_through_a_pipe(results):
 
 @pytest.mark.parametrize(
     ("closed", "fields", "code"),
-    [(">&-", "scores=0,0,0 earned=1,0,0", 0), (">&-", "scores=0,x,0", 2), ("<&- >&-", "--batch -", 2),
-     ("2>&-", "scores=0,0,0 earned=1,0,0", 0)],
+    [(">&-", "scores=0,0,0 earned=1,0,0", 0), (">&-", "scores=0,x,0", 2),
+     ("<&- >&-", "--batch -", 2), ("2>&-", "scores=0,0,0 earned=1,0,0", 0)],
 )  # fmt: skip
 def test_a_stream_that_is_closed_is_quiet(results, closed, fields, code):
     done = subprocess.run(
