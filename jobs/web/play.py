@@ -3,8 +3,8 @@
 **A game**: every request contains a random seed and all moves so far, and the game is replayed from
 its beginning (`cluster.play.game`).
 
-**Training**: a decision that comes up in play, of a given difficulty (`cluster.play.train`), with
-the cost of every action and the reasons.
+**Training**: a decision that comes up in play, of a given difficulty
+(`cluster.answers.examples`), with the cost of every action and the reasons.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from luckbase.cluster.answers.examples import DIFFICULTIES, decisions, difficulty_of, margins
 from luckbase.cluster.answers.moves import address
 from luckbase.cluster.answers.pictures import svg
 from luckbase.cluster.play.game import (
@@ -24,7 +25,6 @@ from luckbase.cluster.play.game import (
     new_seed,
     play_on,
 )
-from luckbase.cluster.play.train import DIFFICULTIES, decisions, difficulty_of, margins
 from luckbase.jobs.web import tables
 from luckbase.jobs.web.facts import opponents
 from luckbase.jobs.web.states import StateView, state_answer

@@ -11,7 +11,7 @@ import luckbase
 from luckbase import cluster, solver
 from luckbase.cluster.answers.memory import tiers_in_memory
 from luckbase.cluster.answers.verify import verify
-from luckbase.cluster.solve import decisions, full_table, tiers, worker
+from luckbase.cluster.solve import full_table, tiers, worker
 from luckbase.cluster.solve.driver import solve_table
 from luckbase.cluster.solve.options import Options
 from luckbase.cluster.solve.plan import BOUNDARY, make_plan, make_plans
@@ -65,7 +65,7 @@ def in_files(tmp_path_factory):
 @pytest.fixture
 def seconds(monkeypatch):
     """A second lies between two looks at the clock."""
-    for module in (tiers, decisions):
+    for module in (tiers, full_table):
         clock = SimpleNamespace(perf_counter=count().__next__)
         monkeypatch.setattr(module, "time", clock)
 

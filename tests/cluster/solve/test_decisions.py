@@ -19,7 +19,7 @@ from luckbase.cluster.answers.table import Table
 from luckbase.cluster.answers.verify import _check_entry
 from luckbase.cluster.inputs import search_below
 from luckbase.cluster.play.advise import in_words
-from luckbase.cluster.solve import decisions
+from luckbase.cluster.solve import full_table
 from luckbase.cluster.solve.ray import RayWorkers
 from luckbase.cluster.store.format import write_decisions
 from luckbase.cluster.store.manifest import DECISIONS, TIERS
@@ -437,7 +437,7 @@ def test_ray_workers_give_the_same_bytes_also_where_one_is_killed(
     """The worker of the first receipt. Faces travel, and tiers that several others read."""
     board = coarse(tied_pass="next")
     alone = luckbase.solve(board, results=tmp_path / "alone")
-    killed, commit = list[str](), decisions.ChainRun.commit
+    killed, commit = list[str](), full_table.ChainRun.commit
     kept, submit = list[int](), RayWorkers._submit
 
     def commit_and_kill(self, receipt):
@@ -450,7 +450,7 @@ def test_ray_workers_give_the_same_bytes_also_where_one_is_killed(
         kept.extend([running.task.keep.shape[0]] if running.task.keep else [])
         submit(self, running)
 
-    monkeypatch.setattr(decisions.ChainRun, "commit", commit_and_kill)
+    monkeypatch.setattr(full_table.ChainRun, "commit", commit_and_kill)
     monkeypatch.setattr(RayWorkers, "_submit", note)
     by_ray = luckbase.solve(board, results=tmp_path / "ray", workers=2, address=ray_cluster)
     layout = load_layout(coarse(2, tied_pass="next"))
