@@ -1,6 +1,5 @@
 """Plain English wherever a person reads: the house style of CONTRIBUTING.md, as far as a test can
-tell. Messages, help and docstrings of commands, documentation and page hold no phrase of its list,
-and a count of one has its singular.
+tell. Messages, help and docstrings of commands, documentation and page hold no phrase of its list.
 """
 
 import ast
@@ -107,60 +106,3 @@ def test_the_house_style_has_an_example_of_each_phrase():
         assert any(re.search(phrase, example) for phrase in REFUSED), example
     for phrase in REFUSED:
         assert any(re.search(phrase, example) for example in examples), phrase
-
-
-def test_what_is_to_be_written_in_their_place_has_none_of_them():
-    rows = rows_of("Refused by a test")
-    assert len(rows) >= 3
-    for row in rows:
-        assert len(row) == 2 and not any(re.search(phrase, row[1]) for phrase in REFUSED), row
-
-
-# --- counts --------------------------------------------------------------------------------------
-
-THINGS = """
-    states files rows tables boards tiers shards spins points cards rolls dice players games moves
-    decisions levels positions edges columns bytes outcomes cells dollars nodes workers threads
-    whammies turns tiles solves cases groups names actions requests values questions charts leads
-    settings slides squares toss-ups parts entries children layers opponents agents faults
-"""
-NEVER_ONE = """
-    self.width values, len(groups) actions, self.options.cards cards, 1 if lead > 0 else 2 leads,
-    self.dice dice, self.tiles tiles, self.rolls rolls, problem positions, options.dice dice,
-    show(corners) names, runs(spins[~in_table]) spins, spins[x, 0] spins, n spins, count whammies,
-    len(cases) settings, len(out) states, max_states states, self.count states,
-    solver['host'] solves, sentences.count(guess) states, option('force') solves,
-    len(names) columns, len(schema.names) columns, each bytes, per edges, a_state bytes,
-    rate states, sentences.count(result.games / result.seconds) games,
-    sentences.count(state['states_a_second']) states, sentences.count(self.rate) states,
-    total rows, limit bytes, cells cells, len(read) rows,
-    about.num_rows rows, size bytes, facts.players players, 100 * number points
-"""
-"""Counts above a limit, rates, and words that only look like a count."""
-COUNTED = re.compile(rf"^(?: more)? ({'|'.join(THINGS.split())})\b")
-
-
-def counts(path):
-    """What stands before a plural in a module's texts, but for constants, whose value is known."""
-    for node in ast.walk(parsed(path)):
-        if not isinstance(node, ast.JoinedStr):
-            continue
-        for value, after in zip(node.values, node.values[1:], strict=False):
-            if isinstance(value, ast.FormattedValue) and isinstance(after, ast.Constant):
-                result = COUNTED.match(str(after.value))
-                code = ast.unparse(value.value)
-                if result and not re.search(r"\b[A-Z][A-Z_]+\b", code):
-                    yield f"{code} {result[1]}"
-
-
-def test_a_count_that_may_be_one_has_its_singular():
-    """By `sentences.many` or `sentences.counted`; what never is one is listed."""
-    known = {" ".join(each.split()) for each in re.split(r",\s(?!0\])", NEVER_ONE)}
-    result = {
-        f"{each} ({path.relative_to(ROOT)})": each
-        for room in ("solver", "cluster", "jobs")
-        for path in (ROOT / room).rglob("*.py")
-        for each in counts(path)
-    }
-    assert not [where for where, each in result.items() if each not in known]
-    assert "rate states" in known & {*result.values()}

@@ -12,7 +12,7 @@ import pytest
 
 import luckbase
 from luckbase.cluster import notebook
-from luckbase.solver.charts import DRAWN_BY, Curve, Curves, Heatmap, Listing
+from luckbase.solver.charts import Curve, Curves, Heatmap, Listing
 from luckbase.solver.sentences import fields, html_facts, html_table, percent
 from tests.places import BOARDS
 
@@ -183,14 +183,6 @@ def test_a_long_chart_says_how_many_rows_are_left():
     rows = tuple((k, EVIL) for k in range(100))
     html = Listing((), ("k", EVIL), rows, EVIL)._repr_html_()
     assert "70 more rows" in text_of(html) and html.count("<tr>") == 31 and "<script" not in html
-
-
-def test_where_nobody_draws_there_is_no_picture(table, monkeypatch):
-    monkeypatch.delitem(DRAWN_BY, "png")
-    monkeypatch.delitem(DRAWN_BY, "html")
-    picture = table.chart("hold")
-    assert isinstance(picture, Heatmap) and picture._repr_png_() is None
-    assert table.scene({"mine": 3, "yours": 4})._repr_html_() is None
 
 
 def test_what_a_person_named_can_not_end_an_element():

@@ -2,25 +2,18 @@
 
 import ipaddress
 import os
-import random
-import re
 import shutil
 import signal
-import stat
 import subprocess
 import sys
-import threading
 import time
-from collections import defaultdict
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 
 import pytest
 
 from luckbase import cluster, solver
 from luckbase.cluster.solve import tiers
-from luckbase.cluster.store import storage
 from luckbase.cluster.store.storage import Folder
 from luckbase.cluster.store.writer import read_manifest
 from luckbase.solver.errors import MemoryLimitError
@@ -104,110 +97,6 @@ def test_what_a_stopped_run_left_is_never_trusted(undisturbed, tmp_path):
         path.unlink()
     (table / "spill").rmdir()
     assert not leftovers(table) and not list(table.glob("spill.*"))
-
-
-CHILD = """
-import sys
-from luckbase import cluster, solver
-board = solver.load_board(sys.argv[1], frontier=2)
-cluster.solve_board(board, results=sys.argv[2], workers=2)
-"""
-
-
-def parquets(folder):
-    """How many there are; folders may go while this looks."""
-    return sum(name.endswith(".parquet") for _, _, names in os.walk(folder) for name in names)
-
-
-def test_kill_9_at_any_moment_costs_no_tier_and_no_bit(undisturbed, tmp_path):
-    rng = random.Random(0)
-    command = [sys.executable, "-c", CHILD, str(TINY), str(tmp_path)]
-    seen = 0
-    for _ in range(2):
-        process = subprocess.Popen(command, cwd=ROOT)
-        while process.poll() is None and parquets(tmp_path) <= seen:
-            time.sleep(0.005)
-        time.sleep(rng.random() * 0.15)
-        process.kill()
-        process.wait()
-        seen = parquets(tmp_path)
-    table = cluster.solve_board(BOARD, results=tmp_path, workers=2).table
-    assert files(table) == files(undisturbed)
-    assert manifest(table) == manifest(undisturbed)
-    assert not leftovers(table)
-
-
-STEPS = [("file", 1), ("file", 2), ("file", 15), ("file", 20), ("fsync", 2), ("fsync", 3),
-         ("fsync", 15), ("fsync", 22), ("manifest", 1), ("manifest", 2),
-         ("manifest", 3)]  # fmt: skip
-"""A file and the manifest get their names by a replacement."""
-
-
-@pytest.mark.parametrize(("name", "at"), STEPS)
-def test_dying_at_any_step_of_a_commit_loses_nothing(name, at, table_of, tmp_path, monkeypatch):
-    calls = {"n": 0}
-    call = "fsync" if name == "fsync" else "replace"
-    real = getattr(storage.os, call)
-
-    def dies(*words):
-        # A folder that can not be flushed is no fault: some systems have no such thing.
-        counts = {"fsync": lambda: not stat_is_folder(words[0]),
-                  "file": lambda: "manifest" not in str(words[1]),
-                  "manifest": lambda: "manifest" in str(words[1])}  # fmt: skip
-        calls["n"] += counts[name]()
-        if calls["n"] == at:
-            raise OSError(28, "No space left on device")
-        return real(*words)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(storage.os, call, dies)
-        with pytest.raises(OSError, match="No space left"):
-            cluster.solve_board(ONE_SPIN, results=tmp_path, workers=1)
-    table, undisturbed = (
-        cluster.solve_board(ONE_SPIN, results=tmp_path).table,
-        table_of(TINY, frontier=1),
-    )
-    assert files(table) == files(undisturbed)
-    assert manifest(table) == manifest(undisturbed)
-    assert not leftovers(table)
-
-
-def test_everything_is_flushed_before_it_gets_its_name(tmp_path, monkeypatch):
-    """fsync of the very file, then the name, then fsync of the folder; a file before the manifest
-    that names it."""
-    flushed = set()
-    events = defaultdict(list)  # of the driver, and of its worker
-    named = set()
-    real_fsync, real = os.fsync, {"link": os.link, "replace": os.replace}
-
-    def fsync(handle):
-        flushed.add(os.fstat(handle).st_ino)
-        if stat_is_folder(handle):
-            events[threading.get_ident()].append("folder")
-        real_fsync(handle)
-
-    def names(how, source, final):
-        if tmp_path in Path(final).parents and "running" not in str(final):
-            assert os.stat(source).st_ino in flushed, f"{final} was named before it was flushed"
-            mine = events[threading.get_ident()]
-            assert not mine or mine[-1] == "folder", "the last name was not flushed"
-            mine.append(Path(final).parent.name)
-            if Path(final).name == "manifest.json":
-                for name in re.findall(r'"at":"(tiers/[^"]*)"', Path(source).read_text()):
-                    assert (final.parent / name).exists(), f"{name}: the manifest came first"
-                    named.add(name)
-        real[how](source, final)
-
-    monkeypatch.setattr(os, "fsync", fsync)
-    for how in real:
-        monkeypatch.setattr(os, how, partial(names, how))
-    cluster.solve_board(solver.load_board(TINY, frontier=1), results=tmp_path, workers=1)
-    assert sum(of.count("tiers") for of in events.values()) == len(named) == 20
-    assert all(of[-1] == "folder" for of in events.values())
-
-
-def stat_is_folder(handle):
-    return stat.S_ISDIR(os.fstat(handle).st_mode)
 
 
 def test_what_does_not_fit_is_refused_before_anything_is_made_or_unmade(undisturbed, tmp_path):

@@ -14,7 +14,7 @@ from luckbase.cluster import open_table
 from luckbase.cluster.answers.charts import for_page, specification
 from luckbase.cluster.store.storage import Folder
 from luckbase.cluster.store.writer import read_manifest
-from luckbase.solver import load_board, load_game, load_layout
+from luckbase.solver import load_board, load_game
 from luckbase.solver.charts import ChartRequest, Heatmap
 from luckbase.solver.game.capabilities import Charts
 from luckbase.solver.games.skunk.charts import all_or_nothing_from
@@ -253,15 +253,6 @@ def test_a_partial_table_and_a_missing_one_get_one_sentence(command, solved, res
 # --- the table of one tier -----------------------------------------------------------------------
 
 
-def test_stored_payoffs_are_those_of_the_kernel_to_the_bit(command, solved):
-    with open_table(solved(TINY)) as table:
-        layout = load_layout(table.game.board)
-        out = np.empty(layout.shape(0))
-        layout.solve_tier(0, out, lambda child: out, lambda: False)
-        states = layout.states_at(0, np.arange(layout.rows(0)))
-        assert (table.probe(states)[:, 0] == out).all()
-
-
 # --- the contract --------------------------------------------------------------------------------
 
 
@@ -272,10 +263,3 @@ def test_the_boards_of_these_games_have_charts_and_no_others():
     boards = [path for path in BOARDS.glob("*/*.toml") if "double" not in path.name]  # none yet
     charted = {path.parent.name for path in boards if load_game(load_board(path)).has(Charts)}
     assert charted == {Path(path).parent.name for path in CHARTED}
-
-
-@pytest.mark.parametrize("path", CHARTED)
-def test_charts_have_names_of_their_own_and_a_sentence(path):
-    kinds = load_game(load_board(path)).need(Charts).kinds
-    assert len({kind.name for kind in kinds}) == len(kinds)
-    assert all(kind.shows and not kind.shows.endswith(".") for kind in kinds)

@@ -36,15 +36,6 @@ def test_the_first_lines_say_it_plainly(words, capsys):
     assert any(line.split()[:2] == ["state", "cost"] for line in lines[empty:])
 
 
-def test_json_has_all_of_it(words, capsys):
-    assert run([*words, "--json", "--worst", "3"]) == 1
-    text = json.loads(capsys.readouterr().out)
-    assert text["actions"] > 3 and len(text["worst"]) == 3
-    assert sum(cell["changed"] for cell in text["cells"]) == text["actions"]
-    assert [turn["sentence"] for turn in text["turns"] if turn["sooner"]]
-    assert len(text["tables"]) == 2
-
-
 def test_a_picture_names_the_boards_or_of_one_board_the_tables(
     words, tables, tmp_path, monkeypatch
 ):

@@ -48,17 +48,6 @@ def test_a_search_by_stages(capsys, tmp_path, monkeypatch):
     assert not list(tmp_path.iterdir())
 
 
-def test_a_plan_of_a_full_table(capsys, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    assert run(["solve", PRESS, "--dry-run", "--set", "score_unit=250"]) == 0
-    first, *lines = capsys.readouterr().out.splitlines()
-    assert first == f"{PRESS} score_unit=250 is missing: no table yet"
-    assert "The plan for 1985-02" in lines[0] and any("shards" in line for line in lines[1:4])
-    assert [line[:16].rstrip() for line in lines[-4:]] == [
-        "table on disk", "kept payoffs", "peak memory", "time",
-    ]  # fmt: skip
-
-
 def test_a_small_one_is_counted_and_is_what_the_solve_does(tmp_path):
     board = BOARDS / "press-your-luck/tiny.toml"
     start = {"scores": "0,1000,500", "earned": "1,2,1"}

@@ -108,24 +108,18 @@ GOOFSPIEL = [  # a row; between rows: a bid, the last one, one that is sure, the
 LEADS = ["1", "-2", "", "3", ""]
 
 
-@pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
+WITH_LEADS = [row | {"lead": lead} for row, lead in zip(GOOFSPIEL, LEADS, strict=True)]
+
+
 @pytest.mark.parametrize(
-    ("board", "settings", "rows"),
-    [
-        ("goofspiel/points", {"cards": 4}, GOOFSPIEL),
-        (
-            "goofspiel/win",
-            {"cards": 4},
-            [row | {"lead": lead} for row, lead in zip(GOOFSPIEL, LEADS, strict=True)],
-        ),
-    ],
+    ("board", "rows", "ending"),
+    [("points", GOOFSPIEL, "csv"), ("points", GOOFSPIEL, "parquet"), ("win", WITH_LEADS, "jsonl")],
 )
 def test_a_batch_answers_what_a_query_answers_between_rows_too(
-    board, settings, rows, ending, tmp_path, capsys
+    board, rows, ending, table_of, tmp_path, capsys
 ):
     """A card is turned: the table holds only what comes next."""
-    read = solver.load_board(BOARDS / f"{board}.toml", **settings)
-    table = cluster.solve_board(read, results=tmp_path).table
+    table = table_of(BOARDS / f"goofspiel/{board}.toml", cards=4)
     assert_as_a_query(table, rows, tmp_path / f"in.{ending}", capsys)
 
 

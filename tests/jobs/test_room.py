@@ -100,13 +100,6 @@ def test_memory_that_does_not_reach_is_one_sentence(monkeypatch, capsys):
                     capsys.readouterr().err)  # fmt: skip
 
 
-def test_a_full_disk_under_another_command_says_so_too(monkeypatch, capsys):
-    monkeypatch.setattr("luckbase.jobs.terminal.write_file", full)
-    assert run(["graph", str(BOARDS / "jackpot/tiny.toml"), "--out", "x.dot"]) == 1
-    error = capsys.readouterr().err
-    assert "the disk is full; free some space and run again: luckbase graph" in error
-
-
 def test_payoffs_that_go_to_a_full_disk_say_that_it_is_full(tmp_path, monkeypatch):
     """When they are made room for: a page of a mapped file that finds none ends the process."""
     monkeypatch.setattr(os, "posix_fallocate", full)

@@ -59,15 +59,3 @@ def test_it_holds_what_a_table_in_float32_rounds(wide, tmp_path):
     assert wide.manifest.error() == FLOAT64_ERROR
     with cluster.open_table(wide.table) as table:
         assert table.verify(None).residuals.worst < 1e-14
-
-
-@pytest.mark.parametrize("workers", [1, 2])
-def test_what_it_has_is_read_back_and_not_solved_again(workers, wide, tmp_path):
-    """Tiers of two players and of three: of the one a plane is zeros."""
-    board = solver.load_board(TINY, payoffs="float64", frontier=2)
-    below = solved(tmp_path, "float64", 1)
-    grown = cluster.solve_board(board, results=tmp_path, workers=workers)
-    assert grown.again == 0 and grown.read > 0
-    assert grown.kept == below.manifest.rows
-    for name, entry in wide.manifest.files.items():
-        assert grown.manifest.files[name].sha256 == entry.sha256

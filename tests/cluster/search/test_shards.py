@@ -8,9 +8,8 @@ from hypothesis import strategies as st
 from luckbase.cluster.search import files as stage_file
 from luckbase.cluster.search import shards as level_shards
 from luckbase.cluster.search.files import Ask, RequestedKeys, ask_of, requested_runs
-from luckbase.cluster.search.shards import Demand, Growth, LevelShard, Order, growth_of
+from luckbase.cluster.search.shards import Demand, Growth, LevelShard, Order
 from luckbase.solver.game.rules import Level
-from luckbase.solver.search.find_stages import CACHED
 from luckbase.solver.search.keys import NO_KEYS
 from luckbase.solver.search.stages import WHOLE, Stages
 from tests.solver.search.laid_out import Laid, Shape, shapes
@@ -112,21 +111,6 @@ def test_what_several_ask_for_counts_once(monkeypatch):
     assert counts == {sum(len(keys) for _, keys in of_level)}
 
 
-def test_a_level_tells_how_it_grew(monkeypatch):
-    monkeypatch.setattr(level_shards, "SHARD_STATES", 8)
-    shards = [
-        LevelShard((0,), (1, 4), WHOLE, 10),
-        LevelShard((1,), (2,), WHOLE, 0),
-        LevelShard((2,), (3,), WHOLE, 50),
-        LevelShard((2, 0), (3,), WHOLE, 50),
-    ]
-    requested_of = {1: 3, 4: 2, 2: 1, 3: 44}.__getitem__
-    assert growth_of(shards, [20, 5, 50, 25], requested_of) == Growth(2.0, 5.0, 75)
-    assert growth_of(shards, [20, 5000, 50, 25], requested_of).growth == level_shards.MAX_GROWTH
-    monkeypatch.setattr(level_shards, "SHARD_STATES", 1024)  # a few more than a few
-    assert growth_of(shards, [20, 5, 50, 25], requested_of).most == 2.5
-
-
 def test_stages_that_may_burst_are_not_put_together(monkeypatch):
     monkeypatch.setattr(level_shards, "SHARD_STATES", 100)
     laid = Laid(Shape())
@@ -175,14 +159,6 @@ def test_a_stage_of_which_little_is_asked_is_cut_by_how_it_lies(monkeypatch):
     monkeypatch.setattr(level_shards, "MAX_BOXES", 2)
     assert len(query.shards(stage >> 32, grown)) == 2
     assert len(query.shards(stage >> 32, Growth(0.1))) == 1  # it is not large
-
-
-def test_a_shard_of_too_many_states_is_cut_but_not_without_end():
-    deep = (0,) * level_shards.DEEPEST
-    many, few = level_shards.FEW, level_shards.FEW - 1
-    shards = [LevelShard((0,), (1,), WHOLE, n) for n in (many, few)]
-    assert [*map(level_shards.max_states, shards)] == [CACHED, CACHED // level_shards.EARLY]
-    assert level_shards.max_states(LevelShard(deep, (1,), WHOLE, many)) == 0
 
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9), st.integers(0, 255)), min_size=1,

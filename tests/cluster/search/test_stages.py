@@ -19,15 +19,12 @@ from luckbase.cluster.answers.diff import compare
 from luckbase.cluster.answers.verify import check_files, check_residuals
 from luckbase.cluster.search import shards as level_shards
 from luckbase.cluster.search import tasks
-from luckbase.cluster.search.files import requested_runs
-from luckbase.cluster.search.shards import Demand, Growth
 from luckbase.cluster.search.stages import StageSearch
 from luckbase.cluster.search.tasks import (
     CutStage,
     Find,
     FindReceipt,
     StageCut,
-    stages_of,
 )
 from luckbase.cluster.solve import driver
 from luckbase.cluster.solve.worker import TableLocation, Threads
@@ -38,7 +35,6 @@ from luckbase.solver import check
 from luckbase.solver.errors import CorruptTableError, StateError
 from luckbase.solver.game.game import Game, Stopped
 from luckbase.solver.game.rules import Level
-from luckbase.solver.policies.evaluate import evaluate_profile
 from luckbase.solver.search import find_stages
 from tests.cluster.search.searches import (
     WIDE,
@@ -268,21 +264,6 @@ def test_a_state_that_is_nowhere_opens_one_file_at_most(tables, monkeypatch):
         assert len(opened) <= 1
 
 
-def test_agents_play_by_a_table_of_many_files(tmp_path):
-    board = hill(tmp_path, summit=6, rounds=3)
-    first, other = both(board, tmp_path)
-    game = solver.load_game(board)
-    start = game.needed_start()
-    values = []
-    for created in (first, other):
-        with cluster.open_table(created.table) as table:
-            agents = [table.agent(), "roll"]
-            values.append(evaluate_profile(game, start, agents).value)
-    best = evaluate_profile(game, start, ["best-response", "roll"]).value
-    assert values[0].tobytes() == values[1].tobytes()
-    assert values[0][0] <= best[0]
-
-
 # --- shards ---
 
 
@@ -306,40 +287,6 @@ def test_a_stage_in_many_boxes_has_a_file_of_each(tmp_path, monkeypatch):
     again = by(tmp_path / "stopped", root, workers=1)
     assert files_of(again.table) == files_of(solved.table)
     assert 0 < again.states < solved.states
-
-
-def test_a_shard_asks_for_what_lies_elsewhere_and_says_who_asked_for_what_it_found(
-    tmp_path, monkeypatch
-):
-    """One that is left to others asks for nothing."""
-    result, run = list[tuple[int, int, int]](), Find.run
-
-    def looked_at(job, *given):
-        early, (receipt, _) = run(job, *given)
-        stages = stages_of(job.board, job.level)
-        mine = [] if early.parts else [job.shard.box]
-        own = [ask.keys for ask in early.asks if ask.stage in job.shard.stages]
-        beside, _ = requested_runs(own, stages)
-        assert (stages.boxes_of(beside.all_keys(), mine) < 0).all()
-        runs, of_ask = requested_runs(job.asks, stages)
-        query = [
-            runs.only(np.where(of_ask == i, runs.members, 0)).all_keys()
-            for i in range(len(job.asks))
-        ]
-        here = [bool((stages.boxes_of(keys, mine) >= 0).any()) for keys in query]
-        assert receipt.used_asks == np.flatnonzero(here).tolist()
-        result.append((len(own), len(here) - sum(here), len(early.parts)))
-        assert not early.parts or not (early.asks or early.states or receipt.found.rows)
-        assert bool(receipt.found.place) == bool(receipt.found.rows)
-        yield from [early, (receipt, None)]
-
-    monkeypatch.setattr(Find, "run", looked_at)
-    monkeypatch.setattr(find_stages, "CACHED", 48)
-    monkeypatch.setattr(level_shards, "SHARD_STATES", 20)
-    monkeypatch.setattr(level_shards, "MAX_GROWTH", 0.25)  # more states than are expected
-    by(tmp_path, tiny().parse({"scores": "0,1000,500", "earned": "0,1,1"})[None], workers=1)
-    assert all(max(counts) > 0 for counts in zip(*result, strict=True))
-    assert any(others and remaining for _, others, remaining in result)
 
 
 def test_a_shard_that_is_not_handed_all_that_it_needs_is_not_solved(tmp_path, monkeypatch):
@@ -377,29 +324,6 @@ def test_so_many_shards_are_found_at_once_as_there_are_workers_and_memory_for(
     monkeypatch.setattr(Threads, "wait_one", waited)
     solved = by(tmp_path, workers=workers, memory=least * level_shards.LEAST_BYTES)
     assert max(at_once) == 2 and at_once.count(2) > solved.levels
-
-
-def test_a_level_is_cut_by_how_much_the_one_above_grew(small, tmp_path, monkeypatch):
-    shards, up, grown = Demand.shards, StageSearch._up, list[Growth]()
-    result = []
-
-    def cut(demand, level, above, *given):
-        grown.append(above)
-        return shards(demand, level, above, *given)
-
-    def goes_up(search):
-        up(search)
-        result.extend(search.found)
-
-    monkeypatch.setattr(Demand, "shards", cut)
-    monkeypatch.setattr(StageSearch, "_up", goes_up)
-    by(tmp_path)
-    largest = dict[int, dict[tuple[int, ...], int]]()
-    for each in result:
-        of = largest.setdefault(each.shard.stages[0] >> 32, {})
-        of[each.shard.stages] = of.get(each.shard.stages, 0) + each.rows
-    expected = [max(largest[level].values()) for level in sorted(largest, reverse=True)]
-    assert [above.largest for above in grown] == [0, *expected[:-1]] and len(expected) > 2
 
 
 def test_workers_cut_stages_as_the_driver_would(tmp_path, monkeypatch):

@@ -8,8 +8,6 @@ import subprocess
 import sys
 import threading
 from contextlib import nullcontext
-from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -177,17 +175,6 @@ def test_boxes_are_left_to_others_so_many_times_and_no_more(watched, tmp_path, m
     assert {name.count(".") for name in watched.found} == {0, 1}
 
 
-def test_a_search_killed_at_its_very_end_is_done_by_the_next_one(staged, small, watched, tmp_path):
-    """All files are there and the manifest does not say yet that all are."""
-    left = killed(tmp_path, "files", len(staged.manifest.files))
-    assert left.files.keys() == staged.manifest.files.keys() and not left.complete
-    solved = by(tmp_path)
-    assert solved.manifest.complete and watched.solved == []
-    assert files_of(solved.table) == files_of(staged.table)
-    assert (solved.states, solved.kept) == (0, staged.states)
-    assert not list(solved.table.glob("shards/*"))
-
-
 def changed(path):
     raw = bytearray(path.read_bytes())
     raw[len(raw) // 2] ^= 1
@@ -217,29 +204,6 @@ def test_a_stage_file_that_changed_is_refused_and_the_same_command_goes_on(
     assert files_of(solved.table) == files_of(staged.table)
 
 
-def test_a_stage_file_that_is_missing_on_the_way_up_is_found_again(
-    staged, small, watched, tmp_path, monkeypatch
-):
-    """As if the machine that had it was lost: all states are found again, and no shard is solved
-    twice."""
-    up, lost = StageSearch._up, list[Path]()
-
-    def loses(search):
-        up(search)
-        if not lost:
-            lost.append(search.before.table / search.solves[12].place)
-            lost[0].unlink()
-
-    monkeypatch.setattr(StageSearch, "_up", loses)
-    notes = []
-    solved = by(tmp_path, workers=2, on_note=notes.append)
-    assert ["is on no disk any more" in note for note in notes] == [True]
-    assert len(watched.found) == 2 * staged.shards
-    assert sorted(watched.solved) == sorted(staged.manifest.files)
-    assert files_of(solved.table) == files_of(staged.table)
-    assert not list(solved.table.glob("shards/*"))
-
-
 @pytest.fixture(scope="module")
 def stopped(tmp_path_factory):
     """The results of a search that was stopped once it had committed ten files; the next one is
@@ -265,15 +229,6 @@ def halfway(small, stopped, tmp_path):
     """The table of a search that was stopped, to be changed and solved."""
     (table,) = shutil.copytree(stopped, tmp_path / "half").glob("*/*/*")
     return table
-
-
-def test_stage_files_that_a_stopped_search_left_are_not_needed(staged, watched, tmp_path, halfway):
-    """Written files stay."""
-    left = read_manifest(Folder(halfway), halfway)
-    shutil.rmtree(halfway / "shards")
-    solved = by(tmp_path / "half", workers=2)
-    assert files_of(solved.table) == files_of(staged.table)
-    assert not set(watched.solved) & set(left.files)
 
 
 # --- several searches of one table ---
@@ -471,10 +426,3 @@ def test_ray_workers_write_the_same_bytes_also_where_one_dies(
     import ray
 
     assert not ray.is_initialized()
-
-
-@pytest.mark.parametrize("needed", ["kept", "running", "waiting", ""])
-def test_a_stage_file_goes_when_nobody_needs_it(needed):
-    rows = {name: {1} if name == needed else set() for name in ("kept", "running", "waiting")}
-    search = SimpleNamespace(schedule=SimpleNamespace(**rows))
-    assert StageSearch._needed(search, 1) == bool(needed)

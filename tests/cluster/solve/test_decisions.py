@@ -169,17 +169,6 @@ def test_searches_from_random_states_agree(solved):
     searches_agree(solved, 3, 100_000)
 
 
-@pytest.mark.slow
-def test_searches_from_random_states_of_a_large_table_agree(tmp_path):
-    """Of the table in the folder DECISIONS_TABLE, which may be of any frontier, where it is set."""
-    where = os.environ.get("DECISIONS_TABLE")
-    if where is None:
-        board = luckbase.load_board(FEBRUARY, score_unit=1000, frontier=1, decisions=4)
-        where = str(luckbase.solve(board, results=tmp_path).table)
-    with luckbase.open(where) as table:
-        searches_agree(table, 30, 4_000_000)
-
-
 def test_a_question_is_answered_at_once_and_its_payoffs_by_following(solved, full, every_state):
     rng = np.random.default_rng(1)
     for k, state in enumerate(rng.choice(every_state, 40)):
@@ -360,13 +349,6 @@ def test_charts_of_decisions_say_what_those_of_payoffs_do(tmp_path, name, fields
         assert set(made.values.ravel().tolist()) == {0.0, 1.0}
 
 
-def test_it_is_exported_row_by_row(solved, every_state, tmp_path):
-    rows = solved.to_arrow("spins=2").read_all()
-    beyond = every_state[spins_of(every_state) == 2]
-    got = [row["best"] for row in rows.to_pylist() if row["part"] == DECISIONS]
-    assert got == solved.decided.stored_best(beyond)
-
-
 def test_verify_finds_an_entry_that_is_not_that_of_its_tier(solved):
     part = solved.decided
     assert part is not None
@@ -471,23 +453,6 @@ def test_a_solve_further_solves_again_what_it_reads_and_writes_what_is_new(tmp_p
     assert (second.kept, second.again) == (first.states, decided)
     assert second.kept + second.states == second.rows
     assert all((second.table / place).stat().st_mtime_ns == at for place, at in times.items())
-
-
-def test_a_store_holds_it_as_any_table(tmp_path, bucket):
-    board, words = coarse(), {"scores": (1000, 2000, 0), "earned": (0, 2, 0)}
-    done = luckbase.solve(board, results=tmp_path)
-    with luckbase.open(done.table) as table:
-        right = table.ask(words)
-        assert table.publish(f"{bucket}/there").files == len(done.manifest.files)
-    with luckbase.open(f"{bucket}/there") as far:
-        assert far.ask(words) == right
-        assert far.verify(None).ok
-    there = luckbase.solve(board, results=bucket)
-    with luckbase.open(there.table) as far:
-        assert far.ask(words).best == right.best
-    assert {name: entry.sha256 for name, entry in there.manifest.files.items()} == {
-        name: entry.sha256 for name, entry in done.manifest.files.items()
-    }
 
 
 def test_writing_a_tier_stops_between_row_groups(solved, tmp_path):

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from luckbase import solver
 from luckbase.solver.check import check_game
-from luckbase.solver.errors import StateError
 from luckbase.solver.game.rules import DECISION
 from luckbase.solver.games.jackpot.agents import AGENTS
 from luckbase.solver.games.jackpot.rules import choices, options_of, positions
@@ -19,7 +18,6 @@ from luckbase.solver.policies.evaluate import evaluate_profile
 from luckbase.solver.search.bellman import choose, evaluate
 from luckbase.solver.search.expand import expand
 from tests.reference import jackpot as reference
-from tests.solver.board.board_files import assert_one_sentence
 from tests.solver.search.solved import solve_graph
 
 BOARDS = Path(__file__).parents[3] / "boards" / "jackpot"
@@ -382,21 +380,3 @@ def test_the_fields_have_as_many_dice_as_the_board():
 
 
 # Refusals
-
-
-@pytest.mark.parametrize(
-    ("columns", "sentence"),
-    [
-        ([[511, 0, 0], [512, 0, 0]], "row 2: open: 512 is not a set of numbers from 1 to 9"),
-        ([[-1, 0, 0]], "open: -1 is not a set of numbers from 1 to 9"),
-        ([[511, 1, 2], [511, 0, 3]], "row 2: dice: a 0 stands before a face"),
-        ([[511, 1, 2], [511, 3, 0]], "row 2: dice: 1 die given"),
-        ([[511, 1, -2], [511, 3, 0]], "row 1: dice: -2 is too small; expected at least 1"),
-        ([[0, 1, 2]], "dice: no tile is open and the game is over"),
-    ],
-)
-def test_columns_that_are_no_state_are_refused_with_their_row(columns, sentence):
-    with pytest.raises(StateError) as caught:
-        jackpot(SEED).canonical_states(np.array(columns))
-    assert_one_sentence(caught.value)
-    assert str(caught.value).startswith(sentence)

@@ -334,34 +334,6 @@ def test_a_strict_level_is_cut_into_many_stages_whatever_the_states():
     assert (Stages(laid.game, Level({"level": 1})).of(keys) == 0).all()
 
 
-def test_a_pattern_is_kept_once_however_many_there_are():
-    laid = Laid(Shape(sizes=(1, 1, 16, 32), bits=5, pays=True, seed=5))
-    stage = find_stage(Stages(laid.game, laid.shape.true_level), 0, [laid.keys(laid.spots[-200:])])
-    shared, seen = stage.patterns, set()
-    for p, (start, end) in enumerate(zip(shared.first[:-1], shared.first[1:], strict=True)):
-        parts = shared.weights[start:end], shared.actions[start:end], shared.rewards[start:end]
-        seen.add((int(shared.actors[p]), *(one.tobytes() for one in parts),
-                  shared.payoffs[p].tobytes() if start == end else b""))  # fmt: skip
-    assert len(seen) == len(shared.actors) > 256
-    assert len(stage.keys) > len(seen)
-
-
-def test_the_table_of_a_box_is_as_long_as_it_needs_and_grows_by_twice():
-    laid = Laid(Shape(sizes=(1, 1, 2, 2)))
-    stages = Stages(laid.game, laid.shape.true_level)
-    search = find_stages.BoxSearch(stages, 0, [], expected=5000)
-    # Of its own, and of as many that they lead to: two states a run, of eight that it may have.
-    room, place = len(search.nodes.runs), search.place
-    assert place.run_bits == 3 and room == 1 << 13 == len(search.nodes.own)
-    search.requested = [search.stages.runs_of(np.arange(0, (room + 1) << 6, 64, dtype=np.uint64))]
-    search._enter()
-    assert int(search.at[kernels.RUNS]) == room + 1
-    assert len(search.nodes.runs) == len(search.nodes.own) == 2 * room
-    assert len(search.nodes.slots) == 4 * room
-    with pytest.raises(StateError, match="leave too many states in one box"):
-        search._nodes((1 << 28) + 1, 0)  # numbers of 31 bits, eight a run
-
-
 def test_a_run_of_requested_states_is_entered_whole_and_never_beyond_the_room():
     laid = Laid(Shape(sizes=(1, 1, 2, 2)))
     search = find_stages.BoxSearch(Stages(laid.game, laid.shape.true_level), 0, [])
