@@ -58,18 +58,6 @@ def _quantecon_minmax():
     return lambda a: minmax(a)[1:]
 
 
-def _quantecon_lemke_howson():
-    from quantecon.game_theory import NormalFormGame, Player, lemke_howson
-
-    return lambda a: lemke_howson(NormalFormGame((Player(a), Player(-a.T))))
-
-
-def _nashpy():
-    import nashpy
-
-    return lambda a: nashpy.Game(a).linear_program()
-
-
 def _scipy():
     import numpy as np
     from scipy.optimize import linprog
@@ -84,10 +72,7 @@ def _scipy():
     return solve
 
 
-SOLVERS = {
-    "QuantEcon minmax": _quantecon_minmax, "QuantEcon lemke_howson": _quantecon_lemke_howson,
-    "nashpy linear_program": _nashpy, "scipy linprog": _scipy,
-}  # fmt: skip
+SOLVERS = {"QuantEcon minmax": _quantecon_minmax, "scipy linprog": _scipy}
 
 
 TASKS = {"open_spiel": open_spiel, "matrix_games": matrix_games}

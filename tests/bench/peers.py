@@ -24,7 +24,7 @@ PIG, GOOFSPIEL = (20, 40, 60, 100), (3, 4, 5)
 """Goals; cards."""
 SIDES, GAMES, SECONDS = (2, 3, 5, 8, 13), 2_000, 20.0
 """Actions a player of matrix games; games; seconds that a program may take for them."""
-MATRIX = ("QuantEcon minmax", "QuantEcon lemke_howson", "nashpy linear_program", "scipy linprog")
+MATRIX = ("QuantEcon minmax", "scipy linprog")
 SINGLE, BATCH = 20, 10_000
 HEADS = ("work", "program", "ours", "theirs", "x, least", "x, median", "answers")
 
@@ -137,16 +137,15 @@ def _queries(board, results):
             (f"{SINGLE} states of {table.rows:,}", np.split(np.arange(SINGLE), SINGLE)),
             (f"{len(drawn):,} states at once", [np.arange(len(drawn))]),
         ):
-            for who, query in QUERIES.items():
-                yield _queried(Line(work, who), table, solved.table, drawn, frame, pieces, query)
+            yield _queried(Line(work, "DuckDB"), table, solved.table, drawn, frame, pieces)
 
 
-def _queried(line, table, path, drawn, frame, pieces, query):
+def _queried(line, table, path, drawn, frame, pieces):
     for _ in range(TURNS):
         seconds, ours = _timed(lambda: [table.probe(drawn[at])[:, 0] for at in pieces])
         line.ours.append(seconds)
         some = [{name: column[at] for name, column in frame.items()} for at in pieces]
-        seconds, theirs = _timed(lambda some=some: [query(path, each) for each in some])
+        seconds, theirs = _timed(lambda some=some: [_duckdb(path, each) for each in some])
         line.theirs.append(seconds)
         apart = np.sort(np.concatenate(ours)) - np.sort(np.concatenate(theirs))
         line.note = f"{np.abs(apart).max():.0e} apart"
@@ -165,17 +164,6 @@ def _duckdb(table, columns):
         files = f"read_parquet('{table}/tiers/*.parquet')"
         text = f"select payoff_1 from {files} join wanted using ({', '.join(columns)})"
         return connection.sql(text).fetchnumpy()["payoff_1"]
-
-
-def _polars(table, columns):
-    import polars
-
-    rows = polars.scan_parquet(f"{table}/tiers/*.parquet")
-    result = rows.join(polars.DataFrame(columns).lazy(), on=list(columns), how="semi")
-    return result.select("payoff_1").collect()["payoff_1"].to_numpy()
-
-
-QUERIES = {"DuckDB": _duckdb, "polars": _polars}
 
 
 # --- our own tasks -------------------------------------------------------------------------------

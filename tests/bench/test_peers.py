@@ -21,7 +21,7 @@ def test_our_tables_give_the_same_as_other_readers(monkeypatch, tmp_path):
     for name, few in (("TURNS", 1), ("SINGLE", 2), ("BATCH", 100)):
         monkeypatch.setattr(peers, name, few)
     lines = list(peers._queries(BOARDS / "press-your-luck/tiny.toml", tmp_path))
-    assert [line.who for line in lines] == ["DuckDB", "polars"] * 2
+    assert [line.who for line in lines] == ["DuckDB"] * 2
     assert all(line.note == "0e+00 apart" and line.theirs for line in lines)
 
 
