@@ -89,12 +89,10 @@ CASES = {
     ),
 }  # fmt: skip
 """A small board of every game; where play begins, if the game does not say."""
-KINDS = [
-    (case, how)
-    for case in CASES
-    for how in ("dense", "in one piece", "by stages")
-    if how != "dense" or not CASES[case][0].startswith("jackpot")
-]
+WAYS = ("dense", "in one piece", "by stages")
+KINDS = [(case, WAYS[i % 3]) for i, case in enumerate(CASES)]
+KINDS += [("skunk", "by stages"), ("points", "in one piece"), ("float32", "dense")]
+"""Each board one way, and each way for several games; two games have no full table."""
 
 
 @pytest.fixture(scope="module")
