@@ -37,8 +37,9 @@ from luckbase.solver.game.game import Game, load_game
 from luckbase.solver.result import PythonOnly, Result, Rounded
 from luckbase.solver.sentences import size
 
-WRITE_NS, WRITE_DECISION_NS = 82.0, 8.0
-"""Core nanoseconds to encode, compress, flush and read back a state: with payoffs, and without."""
+WRITE_NS, WRITE_DECISION_NS = 82.0, 12.0
+"""Core nanoseconds to encode, compress, flush and read back a state: with payoffs, and without.
+A decision takes 6, but a chain's other threads wait meanwhile."""
 SHARD_SECONDS = 0.03
 """Seconds that a file takes in addition to its states: creating, flushes, a manifest entry."""
 BYTES_A_ROW = {np.dtype(np.float32): 5.4, np.dtype(np.float64): 14.0}

@@ -468,9 +468,10 @@ def whammy_boundaries(
             wc[0] = boundary(whammies.tier(0, after), PAIR)[:, 0].T
             wc[1] = 1.0 - wc[0]
         else:
+            two = [boundary(whammies.tier(spins, after), PAIR) for spins in range(tier.spins)]
             for k, spins in enumerate(moves.configurations[first:last].tolist()):
                 kept = [n for i, n in enumerate(spins) if i // 2 != slot]
                 pair, spins_kept = (*kept[:2], 0, 0, *kept[2:]), sum(kept)
-                two = boundary(whammies.tier(spins_kept, after), PAIR)
-                boundaries[int(slot == A), :, k] = two[:, configurations(spins_kept, False)[pair]]
+                row = configurations(spins_kept, False)[pair]
+                boundaries[int(slot == A), :, k] = two[spins_kept][:, row]
     return wa.reshape(2, n_b, -1), wb.reshape(2, size, -1), wc
