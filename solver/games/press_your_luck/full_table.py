@@ -154,8 +154,8 @@ class Planes(FullTable[Tier]):
         return THREADS if self.three(tier) and self.rows(tier) >= BIG_ROWS else 1
 
     def tier_seconds(self, tier: Tier) -> float:
-        """30 ns a row, 60 if the states of a pair of scores exceed a core's cache (measured with two
-        threads on 1985-02)."""
+        """30 ns a row, 60 if the states of a pair of scores exceed a core's cache (measured on
+        1985-02, with two threads)."""
         return (60e-9 if self.block_rows(tier) > CACHED_ROWS else 30e-9) * self.rows(tier)
 
     def edge(self, tier: Tier) -> int:
