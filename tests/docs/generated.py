@@ -3,8 +3,8 @@
 ``python -m tests.docs.generated`` writes, in the README and in every page, the table of commands, a
 board's fields, options and charts, and the sizes of boards, between
 
-    <!-- fields of skunk/seed: written by python -m tests.docs.generated -->
-    <!-- end of fields -->
+    <!-- generated: fields of skunk/seed -->
+    <!-- end -->
 
 Tests fail when they are stale.
 """
@@ -25,9 +25,8 @@ from tests.places import ROOT
 README = ROOT / "README.md"
 PAGES = sorted([README, *(ROOT / "docs").rglob("*.md")])
 PART = re.compile(
-    r"(<!-- (\w+) of (\S+): written by python -m tests.docs.generated -->\n)"
-    r".*?(<!-- end of \2 -->)", re.DOTALL,
-)  # fmt: skip
+    r"(<!-- generated: (\w+) of (\S+) -->\n).*?(<!-- end -->)", re.DOTALL
+)
 
 
 def commands():
@@ -39,7 +38,7 @@ def commands():
 
 
 def first_sentence(command):
-    """What a command does."""
+    """Return the first sentence of a command's help."""
     return " ".join((command.help or "").split("\n\n")[0].split())
 
 
@@ -50,7 +49,7 @@ def short_table(_):
 
 
 def cell(text):
-    """Text that stands in a table."""
+    """Return text for a cell of a table."""
     return " ".join((text or "").split()).replace("|", "\\|")
 
 
@@ -78,7 +77,7 @@ def fields(name):
 
 
 def left_out(field):
-    """What a field is that is not said."""
+    """Return the value of a field that a question leaves out."""
     if field.blank is not None:
         return "–"
     return "needed" if field.default is None else str(field.default)
@@ -95,15 +94,25 @@ def options(names):
     """The options of a board's game; ``pig/race,skunk/seed``: without those of the second."""
     first, *others = map(option_rows, names.split(","))
     rows = [row for row in first if not any(row in each for each in others)]
-    return table("| option | values | default | meaning |", rows)
+    return table("| option | values | meaning |", rows)
 
 
 def option_rows(name):
     """The rows of a board's options."""
     return [
-        (f"`{option}`", ", ".join(map(said, values_of(f))), said(f.default), f.description)
-        for option, (_, f) in options_of(board_of(name)).items()
+        (f"`{option}`", values(field), field.description)
+        for option, (_, field) in options_of(board_of(name)).items()
     ]
+
+
+def values(field):
+    """Return the values of an option, with the default in bold."""
+    texts = [*map(written, values_of(field))]
+    if field.default is None:
+        return ", ".join(texts)
+    default = written(field.default)
+    rest = texts if default in texts else [*texts, default]
+    return ", ".join(f"**{text}**" if text == default else text for text in rest)
 
 
 SIZES = [
@@ -137,10 +146,8 @@ PARTS = {
 }  # fmt: skip
 
 
-def said(value):
-    """A value as the file has it."""
-    if value is None:
-        return "–"
+def written(value):
+    """Return a value as the board file has it."""
     if isinstance(value, range):
         return f"{value[0]} to {value[-1]}"
     if isinstance(value, bool):

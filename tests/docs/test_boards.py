@@ -25,7 +25,7 @@ def section(game):
 
 def options(game):
     """The table of its options."""
-    return section(game).split("<!-- options of")[1].split("<!-- end of options")[0]
+    return section(game).split("<!-- generated: options of")[1].split("<!-- end")[0]
 
 
 GENERATED = [page for page in PAGES if PART.search(page.read_text(encoding="utf-8"))]
@@ -57,7 +57,7 @@ def test_drawn_states_are_those_of_the_program(file):
 @pytest.mark.parametrize("game", MODELS)
 def test_every_option_of_a_game_is_in_its_table(game):
     rows = re.findall(r"^\| `([a-z_]+)` \| .+ \|$", options(game), re.MULTILINE)
-    shared = re.findall(r"`([a-z_]+)`", section(game).split("<!-- options of")[0])
+    shared = re.findall(r"`([a-z_]+)`", section(game).split("<!-- generated: options of")[0])
     assert sorted(rows + shared) == sorted(MODELS[game].options())
 
 
