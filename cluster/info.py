@@ -304,7 +304,7 @@ def _examples(game: Game, file: str, results: Path, manifest: Manifest | None) -
     yield command("play", start, "--hints")
     layout = game.get(FullTable)
     if layout is None or root is None or sum(map(layout.rows, layout.tiers())) <= FEW_STATES:
-        for agent in islice(_own(game), 1):
+        for agent in islice(_game_agents(game), 1):
             agents = ",".join([OPTIMAL] * (game.players - 1) + [agent])
             yield command("evaluate", start, f"--agents {agents}")
 
@@ -335,10 +335,10 @@ def agents_on(game: Game, seconds: float = math.inf) -> Iterator[str]:
     """Yield the agents that can play: optimal, random, and the game's own agents that this board
     supports and that need at most `seconds` before their first move."""
     yield from (OPTIMAL, RANDOM)
-    yield from _own(detailed(game), seconds)
+    yield from _game_agents(detailed(game), seconds)
 
 
-def _own(game: Game, seconds: float = math.inf) -> Iterator[str]:
+def _game_agents(game: Game, seconds: float = math.inf) -> Iterator[str]:
     agents = game.own(Agents)
     for name in agents.by_name:
         with suppress(LuckbaseError):

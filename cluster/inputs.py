@@ -114,8 +114,8 @@ def is_many(names: Sequence[str], settings: Mapping[str, str] = {}, start: Any =
     if len(names) > 1 or any(path.is_dir() or is_job(path) for path in paths):
         return True
     with suppress(BoardError):  # which is reported when the board is solved
-        one = start is not None or not paths[0].is_file()  # a pipe can be read but once
-        return not one and len(list(islice(read_boards(paths[0], settings), 2))) > 1
+        is_single = start is not None or not paths[0].is_file()  # a pipe can be read but once
+        return not is_single and len(list(islice(read_boards(paths[0], settings), 2))) > 1
     return False
 
 

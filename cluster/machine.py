@@ -192,12 +192,12 @@ MIN_SHARED = 1 << 20
 class MemoryUsed:
     """The sampled peak memory of a process.
 
-    own: bytes of private memory.
+    private: bytes of private memory.
     shared: increase of the machine's shared memory since the first sample, in bytes; 0 if the
         process uses none.
     """
 
-    own: int
+    private: int
     shared: int
 
 
@@ -212,7 +212,7 @@ def total(processes: Mapping[str, MemoryUsed]) -> int:
     for name, used in processes.items():
         host = name.rpartition(" ")[0]
         shared[host] = max(shared.get(host, 0), used.shared)
-    return sum(used.own for used in processes.values()) + sum(shared.values())
+    return sum(used.private for used in processes.values()) + sum(shared.values())
 
 
 def resident_memory() -> int:
@@ -233,13 +233,13 @@ def _sizes(path: Path) -> dict[str, int]:
 
 class _Peak:
     def __init__(self) -> None:
-        self.own = self.shared = self._before = self._process = 0
+        self.private = self.shared = self._before = self._process = 0
         self._lock = threading.RLock()
 
     def begin(self) -> None:
         """Reset the peak at the beginning of a solve."""
         with self._lock:
-            self.own, self.shared, self._before = 0, 0, _shared_on_machine()
+            self.private, self.shared, self._before = 0, 0, _shared_on_machine()
             if self._process != os.getpid():  # on the first call and after a fork
                 self._process = os.getpid()
                 threading.Thread(target=self._run, daemon=True, name="luckbase memory").start()
@@ -250,7 +250,7 @@ class _Peak:
             if self._process != os.getpid():
                 self.begin()
             self._sample()
-            return MemoryUsed(self.own, self.shared)
+            return MemoryUsed(self.private, self.shared)
 
     def _run(self) -> None:
         while True:
@@ -262,9 +262,9 @@ class _Peak:
         sizes = _sizes(STATUS)
         if not sizes:
             unit = 1 if sys.platform == "darwin" else 1024
-            self.own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+            self.private = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
             return
-        self.own = max(self.own, sizes.get("RssAnon", 0))
+        self.private = max(self.private, sizes.get("RssAnon", 0))
         if sizes.get("RssShmem", 0) >= MIN_SHARED:
             self.shared = max(self.shared, _shared_on_machine() - self._before)
 

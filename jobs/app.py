@@ -513,7 +513,7 @@ def board_of(name: str | Path, settings: Iterable[str] | None) -> Board:
     return luckbase.load_board(name, **read_settings(settings))
 
 
-def open_found(name: str, results: Path, settings: list[str] | None, strict: bool = False) -> Table:
+def open_named(name: str, results: Path, settings: list[str] | None, strict: bool = False) -> Table:
     """Open the table that a user names. If it is stale, print the reason on stderr, or raise
     StaleTableError if `strict`."""
     from luckbase.cluster.answers.find import open_for

@@ -52,8 +52,8 @@ def diff(
         check_place("--picture", picture)
     first_settings, second_settings = _settings_of(first, second, settings or [], set_second or [])
     with (
-        app.open_found(first, results, first_settings) as old,
-        app.open_found(second, results, second_settings) as new,
+        app.open_named(first, results, first_settings) as old,
+        app.open_named(second, results, second_settings) as new,
         terminal.rows_progress("diff") as on_rows,
     ):
         names = [old.origin, new.origin]

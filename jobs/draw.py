@@ -67,7 +67,7 @@ def chart(
     if listed:
         _print_kinds(game.board.name, kinds, as_json)
         return
-    with app.open_found(table, results, settings, strict) as source:
+    with app.open_named(table, results, settings, strict) as source:
         kind = choose_chart(source.game, what)
         source.check_chart(kind)
         suffix = _suffix(kind, source.game.need(Charts).kinds, as_csv, out)

@@ -48,7 +48,7 @@ MAX_DIGITS = 17
 MAX_STATES = 3_000_000
 """Default limit of states of a search: less than ten seconds."""
 LEFT_OUT = "left out, so taken as: "
-Asked = Mapping[str, Any] | str
+GivenState = Mapping[str, Any] | str
 """A state as a user typed it: fields, or a sentence."""
 
 
@@ -192,45 +192,46 @@ def _print_pairs(pairs: Iterable[tuple[str, str]]) -> None:
             print(f"{head:{column}}{line}".rstrip())
 
 
-def _field_text(of: FieldInfo) -> str:
-    texts = [of.help if not of.help or of.help.endswith((".", "!", "?")) else f"{of.help}."]
-    step = f" in steps of {of.step}" if of.step > 1 else ""
-    if of.choices and isinstance(of.choices[0], str):
-        texts.append(f"Values: {', '.join(map(str, of.choices))}.")
-    elif of.kind not in ("set", "name") and of.max is not None and str(of.max) not in of.help:
-        texts.append(f"{of.min} to {of.max}{step}.")
-    if of.default is not None and not of.blank:
-        texts.append(f"If left out: {'none' if of.default == '' else of.default}.")
-    return " ".join([*filter(None, texts), f"Example: {of.name}={of.example}"])
+def _field_text(field: FieldInfo) -> str:
+    about, most = field.help, field.max
+    texts = [about if not about or about.endswith((".", "!", "?")) else f"{about}."]
+    step = f" in steps of {field.step}" if field.step > 1 else ""
+    if field.choices and isinstance(field.choices[0], str):
+        texts.append(f"Values: {', '.join(map(str, field.choices))}.")
+    elif field.kind not in ("set", "name") and most is not None and str(most) not in about:
+        texts.append(f"{field.min} to {most}{step}.")
+    if field.default is not None and not field.blank:
+        texts.append(f"If left out: {'none' if field.default == '' else field.default}.")
+    return " ".join([*filter(None, texts), f"Example: {field.name}={field.example}"])
 
 
-def _option_text(of: OptionInfo) -> str:
-    values = [each for each in of.values if each not in ("true", "false")]
-    source = {"default": "", "board": "the board file", "command": "--set"}[of.set_by]
-    otherwise = f"; otherwise {of.default}" if of.default is not None else ""
+def _option_text(option: OptionInfo) -> str:
+    values = [each for each in option.values if each not in ("true", "false")]
+    source = {"default": "", "board": "the board file", "command": "--set"}[option.set_by]
+    otherwise = f"; otherwise {option.default}" if option.default is not None else ""
     parts = (
-        of.help, values and f"Values: {', '.join(values)}.",
+        option.help, values and f"Values: {', '.join(values)}.",
         source and f"Set by {source}{otherwise}.",
     )  # fmt: skip
     return " ".join(part for part in parts if part)
 
 
-def _table_rows(of: TableAbout | None) -> Iterable[tuple[str, str]]:
-    if of is None:
+def _table_rows(about: TableAbout | None) -> Iterable[tuple[str, str]]:
+    if about is None:
         yield "none", "It is not solved yet, with these options."
         return
-    status = of.status
+    status = about.status
     size = f"{sentences.counted(status.states, 'state')}, {sentences.size(status.bytes)}"
     size += f" of {status.stores}" * (status.stores != "payoffs")
-    within = f"each payoff within {sentences.bound(of.error_bound)}"
+    within = f"each payoff within {sentences.bound(about.error_bound)}"
     yield status.state, f"{size} on disk; {within}"
     for why in status.why:
         yield "", why
     for line in status.grid or ():
         yield "grid", line
-    age = (datetime.now() - datetime.fromisoformat(of.solved)).total_seconds()
-    yield "solved", f"{of.solved}, {_ago(age)}"
-    for command in of.commands:
+    age = (datetime.now() - datetime.fromisoformat(about.solved)).total_seconds()
+    yield "solved", f"{about.solved}, {_ago(age)}"
+    for command in about.commands:
         yield "by", command
 
 
@@ -290,21 +291,21 @@ def query(
     from luckbase.cluster.answers.grids import grid_notes
 
     text = " ".join(fields or [])
-    asked: Asked | None = app.read_fields(fields or []) if "=" in text else text or None
+    given: GivenState | None = app.read_fields(fields or []) if "=" in text else text or None
     with (
         in_python(batch is None),
-        _opened(table, results, settings, strict, asked, max_states) as of,
+        _opened(table, results, settings, strict, given, max_states) as named,
     ):
         if batch is not None:
-            alone = of.decided is not None
+            alone = named.decided is not None
             columns = {"best": best or alone, "toss_up": best and not alone, "actions": actions}
-            _answer_batch(of, batch, out, None if as_json else columns)
-            terminal.say(f"answered by {of.origin}")
+            _answer_batch(named, batch, out, None if as_json else columns)
+            terminal.say(f"answered by {named.origin}")
             return
-        source = of if asked is None else of.for_state(asked)
+        source = named if given is None else named.for_state(given)
         instead = partial(_instead, table, results, settings)
         answer, reasons, position, state = _answered(
-            source, table, asked, instead, games, max_states, as_json
+            source, table, given, instead, games, max_states, as_json
         )
         game = source.game
         defaults, grid = game.fields.left_out(state), grid_notes(source)(game.parse(state))
@@ -328,13 +329,13 @@ def _check_batch(fields: list[str] | None, **of_one: Any) -> None:
 
 
 def _opened(
-    name: str, results: Path, settings: list[str] | None, strict: bool, state: Asked | None,
+    name: str, results: Path, settings: list[str] | None, strict: bool, state: GivenState | None,
     max_states: int,
 ) -> Table:  # fmt: skip
     """Open the table that a user names. If there is none, solve the states below a state in memory,
     if one is given and there are at most `max_states`."""
     try:
-        return app.open_found(name, results, settings, strict)
+        return app.open_named(name, results, settings, strict)
     except MissingTableError:
         if state is None or Path(name).is_dir():
             raise
@@ -350,7 +351,7 @@ def _opened(
 
 
 def _answered(
-    table: Table, name: str, asked: Asked | None, instead: Callable[[State], str],
+    table: Table, name: str, given: GivenState | None, instead: Callable[[State], str],
     games: int | None, max_states: int, as_json: bool,
 ) -> tuple[Answer, list[str], Position | None, Mapping[str, Any]]:  # fmt: skip
     """Return the answer to a state or to the start, with reasons, the position as given, and the
@@ -363,11 +364,11 @@ def _answered(
     from luckbase.solver.game.capabilities import position_of
 
     game, position = table.game, None
-    if isinstance(asked, str):
-        position = position_of(game, asked)
-        asked = game.describe(game.parse(asked) if position is None else position.state)
-    state = _start_of(table, name) if asked is None else asked
-    if asked is not None:
+    if isinstance(given, str):
+        position = position_of(game, given)
+        given = game.describe(game.parse(given) if position is None else position.state)
+    state = _start_of(table, name) if given is None else given
+    if given is not None:
         _check_over(game, state)
     if table.stores_best_alone(state):
         answer, reasons = _beyond_frontier(table, state, position, games, max_states, as_json)
@@ -382,7 +383,7 @@ def _answered(
             raise SearchLimitError(f"{error}; {clause}" if clause else str(error)) from None
         answer, reasons = result.answer, list(map(str, claims))
         if position is not None:
-            answer = table.told(position, answer)
+            answer = table.answer_position(position, answer)
     return answer, reasons, position, state
 
 
@@ -456,7 +457,7 @@ def _beyond_frontier(
     def price(states: Ints, weights: Sequence[float]) -> list[Answer]:
         return chances(table, states, weights, games, max_states, say_states)
 
-    answer = stored if position is None else table.told(position, stored, price)
+    answer = stored if position is None else table.answer_position(position, stored, price)
     if not answer.value:
         (priced,) = price(table.game.parse(state).reshape(1, -1), [1.0])
         answer = replace(priced, given=stored.given, remark=answer.remark)
@@ -481,8 +482,8 @@ def _answer_batch(table: Table, batch: str, out: str, columns: dict[str, bool] |
         write_lines(lines, out)
     else:
         write_rows(table.values(frame, solve_id=True, **columns), out, target or kind)
-    whole = [name for name in frame.column_names if not _is_blank_somewhere(frame[name])]
-    if defaults := table.game.fields.left_out(dict.fromkeys(whole, 0)):
+    complete = [name for name in frame.column_names if not _is_blank_somewhere(frame[name])]
+    if defaults := table.game.fields.left_out(dict.fromkeys(complete, 0)):
         terminal.say(f"{LEFT_OUT}{sentences.fields(defaults)}")
 
 
@@ -568,14 +569,14 @@ def export(
     if columns is not None:
         names = [name.strip() for name in columns.split(",") if name.strip()]
     with (
-        app.open_found(table, results, settings, strict) as source,
+        app.open_named(table, results, settings, strict) as source,
         terminal.rows_progress("export") as on_rows,
     ):
         app.say_unfinished(table, source)
         done = source.export(out, where or None, columns=names, format=format, on_rows=on_rows)
-        origin, left = source.origin, source.unfinished()
+        origin, unfinished = source.origin, source.unfinished()
     if as_json:
-        terminal.print_json(origin, {"unfinished": left}, done)
+        terminal.print_json(origin, {"unfinished": unfinished}, done)
         return
     counts = f"{sentences.many(done.rows, 'row')}, {sentences.many(len(done.columns), 'column')}"
     if done.out != "-":

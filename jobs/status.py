@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from luckbase.cluster.answers.table import Table
 
 SORTS: dict[str, Any] = {
-    "name": None, "size": attrgetter("bytes"), "date": lambda of: of.date or "",
+    "name": None, "size": attrgetter("bytes"), "date": lambda status: status.date or "",
     "states": attrgetter("states"),
 }  # fmt: skip
 CLEAN_WORDS = {"unneeded": "not needed", "running": "being solved"}
@@ -105,9 +105,9 @@ def _running(state: dict[str, Any]) -> Iterator[str]:
     seconds_left = state["seconds_left"]
     far = f"{state['shards']} of {sentences.many(state['shards_total'], 'shard')}"
     if state["finding"]:
-        from luckbase.cluster.solve.progress import found_so_far
+        from luckbase.cluster.solve.progress import finding_text
 
-        far = found_so_far(state["states"], state["finding"])
+        far = finding_text(state["states"], state["finding"])
     yield (
         f"running: process {state['process']} on {state['host']} since {state['since']}, {far}, "
         f"{sentences.count(state['states_a_second'])} states/s, "
@@ -145,7 +145,7 @@ def verify(
     """
     rows = app.read_sample(sample, every)
     with (
-        app.open_found(table, results, settings) as source,
+        app.open_named(table, results, settings) as source,
         terminal.rows_progress("verify") as on_rows,
     ):
         verdict = source.verify(rows, seed, on_rows)
@@ -217,7 +217,7 @@ def publish(
     if not is_page and (sample is not None or every):
         name = "--all" if every else "--sample"
         raise OptionError(f"{name}: only a page verifies rows; publish to a FILE.html")
-    with app.open_found(table, results, settings, strict) as source:
+    with app.open_named(table, results, settings, strict) as source:
         if is_page:
             return _write_page(source, Path(to), rows, as_json)
         with terminal.rows_progress("publish") as on_rows:
@@ -295,8 +295,8 @@ def _print_spare(spare: Spare) -> None:
     if spare.state == "kept" and not (spare.error or spare.table.is_symlink()):
         command = f"{sentences.program()} clean {shlex.quote(str(spare.table))} --yes"
         reasons.append(f"to remove it, run: {command}")
-    if spare.left:
-        reasons.append(f"not written by luckbase, and kept: {', '.join(spare.left[:5])}")
+    if spare.foreign:
+        reasons.append(f"not written by luckbase, and kept: {', '.join(spare.foreign[:5])}")
     if spare.error:
         reasons.append(spare.error)
     for reason in reasons:

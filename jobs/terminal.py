@@ -334,7 +334,7 @@ def _line(label: str, now: Progress, compiled: float) -> str:
     if now.finding:
         return f"{label}: {now.text}"
     done, total = now.parts
-    remaining = now.left(compiled)
+    remaining = now.estimate(compiled)
     more = "" if remaining is None else f", about {duration(remaining)} left"
     return f"{label}: {100 * done / (total or 1):.0f} %  {now.text}{more}"
 
@@ -347,20 +347,20 @@ def _bar(label: str) -> Iterator[Callable[[Progress], None]]:
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
-        TextColumn("{task.percentage:>3.0f} %  {task.fields[said]}"),
+        TextColumn("{task.percentage:>3.0f} %  {task.fields[text]}"),
         TimeRemainingColumn(),
         TextColumn("left"),
     )
     console = Console(file=sys.__stderr__)  # there the bar moves the cursor
     with Progress(*columns, console=console, transient=True) as bar:
-        task = bar.add_task(label, total=None, said="")
+        task = bar.add_task(label, total=None, text="")
 
         def show(now: Any) -> None:
             if now.compiling:  # usually compiled before, so that this is not visible
-                bar.update(task, said=COMPILING_TEXT)
+                bar.update(task, text=COMPILING_TEXT)
                 return
             done, total = now.parts
-            bar.update(task, total=total, completed=done, said=now.text)
+            bar.update(task, total=total, completed=done, text=now.text)
 
         yield show
 

@@ -351,8 +351,8 @@ def every_action(
         pieces.append((at, actions))
     for i, part in enumerate(table.parts):
         for at in _shares(table, states, np.flatnonzero(owners == i), part):
-            whole = len(at) == len(states) and (np.diff(at) == 1).all()
-            expanded = (edges, payoffs) if whole else (None, None)
+            in_order = len(at) == len(states) and (np.diff(at) == 1).all()
+            expanded = (edges, payoffs) if in_order else (None, None)
             pieces.append((at, actions_at(table, part, states[at], inputs[at], *expanded)))
     return joined(pieces or [(owners, nothing_known(0, table.game.players))]), known
 

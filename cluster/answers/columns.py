@@ -76,7 +76,9 @@ class ActionNames:
             words[name] = word
         return words
 
-    def of(self, actions: EveryAction, only: Collection[str] | None = None) -> dict[str, pa.Array]:
+    def arrays_of(
+        self, actions: EveryAction, only: Collection[str] | None = None
+    ) -> dict[str, pa.Array]:
         """Return `DECISION_COLUMNS` and the columns of actions for n states; or `only` these."""
         n, names = len(actions), [*DECISION_COLUMNS, *self.columns]
         names = [name for name in names if only is None or name in only]
@@ -284,7 +286,9 @@ def _conditions(game: Game, name: str, op: str, value: str, schema: pa.Schema) -
                 f"{name}_1>=0"
             )
         return [
-            _whole(f"{name}_{i + 1}", "==", _number(f"{name}_{i + 1}", x.strip()), pa.int32())
+            _integer_condition(
+                f"{name}_{i + 1}", "==", _number(f"{name}_{i + 1}", x.strip()), pa.int32()
+            )
             for i, x in enumerate(values)
         ]
     if name not in schema.names:
@@ -298,7 +302,7 @@ def _conditions(game: Game, name: str, op: str, value: str, schema: pa.Schema) -
         same = schema.field(value).type == kind
         return [Condition(name, op, None, kind if same else pa.float64(), value)]
     number = _number(name, value)
-    return [_whole(name, op, number, kind) if pa.types.is_integer(kind) else
+    return [_integer_condition(name, op, number, kind) if pa.types.is_integer(kind) else
             Condition(name, op, float(number))]  # fmt: skip
 
 
@@ -306,7 +310,7 @@ def _is_number(kind: pa.DataType) -> bool:
     return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
 
 
-def _whole(name: str, op: str, value: int | float, kind: Any) -> Condition:
+def _integer_condition(name: str, op: str, value: int | float, kind: Any) -> Condition:
     """Return a condition with a value of an integer column's type: ``spins<2.5`` is
     ``spins<=2``."""
     least = 0 if pa.types.is_unsigned_integer(kind) else -(1 << (kind.bit_width - 1))

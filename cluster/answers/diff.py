@@ -86,23 +86,23 @@ def compare(first: Lookup, second: Lookup, **options: Unpack[DiffOptions]) -> Co
     tables, game = (first, second), second.game
     _check_comparable(first.game, game)
     rows = [sum(part.rows for part in parts_of(table)) for table in tables]
-    swapped, whole = rows[1] < rows[0], sample is None
+    swapped, complete = rows[1] < rows[0], sample is None
     slack = first.error + second.error + 1e-9
     with ExitStack() as files:
         write = None if out is None else files.enter_context(changes_file(out, game))
-        tally = _Tally(tables, options.get("worst", 10), write, whole, slack)
+        tally = _Tally(tables, options.get("worst", 10), write, complete, slack)
         for pair in _pairs(tables, swapped, sample):
             tally.take(pair)
             tell(tally.states + tally.missing, min(rows) if sample is None else sample)
     # In the larger table: all states that were not found from the smaller one.
-    others = max(0, max(rows) - tally.states) if whole else None
+    unmatched = max(0, max(rows) - tally.states) if complete else None
     unfinished = [
         table.unfinished(None if table.full is None else table.full.name) for table in tables
     ]
     return Comparison(
         payoff_name=game.payoff_name, chance=game.pays_chances,
         states=tally.states, missing=tally.missing, missing_of="second" if swapped else "first",
-        tolerance=slack, only=(others, tally.missing) if swapped else (tally.missing, others),
+        tolerance=slack, only=(unmatched, tally.missing) if swapped else (tally.missing, unmatched),
         unfinished=(unfinished[0], unfinished[1]), **tally.comparison(),
     )  # fmt: skip
 
@@ -164,7 +164,7 @@ def _pairs(tables: tuple[Lookup, Lookup], swapped: bool, sample: int | None) -> 
         for entry in part.entries:
             key = entry.tier, entry.first_key, entry.rows, entry.row_group_rows
             same = alike.get(key) if part.paid else None
-            if same is not None and full is not None and part.stands_alike(entry, full):
+            if same is not None and full is not None and part.has_same_states(entry, full):
                 for rows, others in zip(part.scan([entry]), full.scan([same]), strict=True):
                     sides = (others, rows) if swapped else (rows, others)
                     yield Pair(len(rows.best), sides, entry.tier)
@@ -177,11 +177,11 @@ def _matched(small: Lookup, large: Lookup, rows: Rows) -> tuple[Rows, Rows]:
     """Return those of the rows of one table whose states another table holds, and its rows."""
     states = rows.states(np.arange(len(rows.best)))
     there, both = large.game.known_states(small.game.fields.values(states))
-    held = large.holds(there) if len(there) else np.zeros(0, bool)
-    both[both] = held
+    stored = large.holds(there) if len(there) else np.zeros(0, bool)
+    both[both] = stored
     values = rows.values[both, : small.game.players]
     kept = Rows(states[both].__getitem__, values, rows.best[both], rows.labels)
-    return kept, _rows(large, there[held])
+    return kept, _rows(large, there[stored])
 
 
 def _rows(table: Lookup, states: Ints) -> Rows:
@@ -280,7 +280,7 @@ class _Actions:
     to_act: int64 (n,), from 1; 0 for none.
     owner: int64 (k,), the state of each action.
     named: int64 (k,), the number of its name.
-    own: float64 (k,), its payoff to the player who acts.
+    to_actor: float64 (k,), its payoff to the player who acts.
     good: bool (k,), whether that is as good as the best of its state, within the error.
     """
 
@@ -291,10 +291,10 @@ class _Actions:
         self.owner = np.repeat(np.arange(len(states)), np.diff(actions.first))
         self.named = names.codes(actions.names)[actions.named]
         seats = np.maximum(actions.to_act - 1, 0)[self.owner]
-        self.own = actions.q[np.arange(len(seats)), seats]
+        self.to_actor = actions.q[np.arange(len(seats)), seats]
         top = np.full(len(states), -np.inf)
-        np.maximum.at(top, self.owner, self.own)
-        self.good = self.own >= top[self.owner] - table.tolerance
+        np.maximum.at(top, self.owner, self.to_actor)
+        self.good = self.to_actor >= top[self.owner] - table.tolerance
 
     def pairs(self, numbers: Ints) -> Ints:
         """Return each action (k,) with the number (n,) of its state."""
@@ -304,7 +304,7 @@ class _Actions:
         """Return the payoffs (n,) of an action of each state to the actor; NaN if not allowed."""
         payoffs = np.full(len(actions), np.nan)
         rows = np.flatnonzero(self.named == actions[self.owner])
-        payoffs[self.owner[rows]] = self.own[rows]
+        payoffs[self.owner[rows]] = self.to_actor[rows]
         return payoffs
 
 
@@ -315,15 +315,15 @@ class _Tally:
     """The results of all pairs.
 
     worst: number of decisions to keep.
-    whole: all states are compared, so lines are complete.
+    complete: all states are compared, so lines are complete.
     slack: payoffs closer than this are equal.
     """
 
     def __init__(
-        self, tables: tuple[Lookup, Lookup], worst: int, write: Write | None, whole: bool,
+        self, tables: tuple[Lookup, Lookup], worst: int, write: Write | None, complete: bool,
         slack: float,
     ) -> None:  # fmt: skip
-        self.tables, self.write, self.whole, self.slack = tables, write, whole, slack
+        self.tables, self.write, self.complete, self.slack = tables, write, complete, slack
         self.game = tables[1].game
         self.groups: Groups = groups_of(self.game)
         self.names = Names()
@@ -364,7 +364,7 @@ class _Tally:
         decided = stand.groups >= 0
         self.decisions += int(decided.sum())
         self.cells += np.bincount(cells[decided] + 1, minlength=self.groups.cells + 1)[1:]
-        if self.whole:
+        if self.complete:
             self._take_lines(stand, best)
         at = np.flatnonzero(moved)
         if len(at):
@@ -436,7 +436,7 @@ class _Tally:
                         mean=_known(np.mean, cost[threshold == k]))
                 for k, each in self.thresholds.differences()
             ],
-            "thresholds_left_out": bool(self.groups.thresholds) and not self.whole,
+            "thresholds_left_out": bool(self.groups.thresholds) and not self.complete,
             "picture": Moved(
                 self.groups.axes, self.cells.reshape(shape), count.reshape(shape),
                 total.reshape(shape),

@@ -162,7 +162,7 @@ class FoundRow(Result):
 class FoundRows(Result):
     """The rows that a search found.
 
-    count: number of rows found among the first `looked_at` of `of` rows.
+    count: number of rows found among the first `looked_at` of `total` rows.
     complete: True if the search read all rows.
     """
 
@@ -170,7 +170,7 @@ class FoundRows(Result):
     rows: list[FoundRow]
     count: int
     looked_at: int
-    of: int
+    total: int
     complete: bool
 
 

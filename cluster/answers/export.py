@@ -142,7 +142,7 @@ class _Rows:
                 raise OptionError(f"columns: unknown column '{name}'; {expected}")
         self.shown = schema if columns is None else pa.schema([schema.field(c) for c in columns])
         conditions = parse_where(table.game, where, schema) if in_words else EVERY_ROW
-        _check_left_out(table, conditions)
+        _check_stored(table, conditions)
         _check_best(table, conditions, stored, names if gathered else None)
         self.expression = None if in_words else where
         self.read_columns = {*self.shown.names, *conditions.columns}
@@ -166,14 +166,14 @@ class _Rows:
             try:
                 for batch in part.batches(columns, self.first.may_hold):
                     on_rows(done + batch.before, total)
-                    for rows in self._of(part, batch):
+                    for rows in self._matching_rows(part, batch):
                         yield from rows.select(self.shown.names).combine_chunks().to_batches()
             finally:
                 groups.max_bytes = before
             done += part.rows
             on_rows(done, total)
 
-    def _of(self, part: Part, batch: Batch) -> Iterator[pa.Table]:
+    def _matching_rows(self, part: Part, batch: Batch) -> Iterator[pa.Table]:
         """Yield the matching rows of a batch, as many at a time as fit in memory with their edges.
         In a part without payoffs, computed columns are null."""
         at = _matching(part, batch, self.first, self.stored)
@@ -184,7 +184,7 @@ class _Rows:
             rows = batch.rows.take(selected)
             if computed and self.names is not None:
                 actions = actions_of(self.table, part, batch, selected)
-                for name, column in self.names.of(actions, computed).items():
+                for name, column in self.names.arrays_of(actions, computed).items():
                     if name in rows.column_names:
                         rows = rows.drop_columns([name])
                     rows = rows.append_column(name, column)
@@ -195,7 +195,7 @@ class _Rows:
                 yield rows
 
 
-def _check_left_out(table: Lookup, where: Where) -> None:
+def _check_stored(table: Lookup, where: Where) -> None:
     """Raise OptionError if conditions allow only states that have no row in a full table."""
     if table.full is None or len(table.parts) > 1:
         return

@@ -77,8 +77,8 @@ def rows_in(data: bytes, kind: str, source: str) -> pa.Table:
         heads = data.partition(b"\n")[0].decode()  # spreadsheets may write semicolons or tabs
         between = next((each for each in ",;\t" if each in heads), ",")
         options = pa.csv.ParseOptions(delimiter=between)
-        said = pa.csv.ConvertOptions(null_values=[""])  # NA and null may be names
-        return pa.csv.read_csv(io.BytesIO(data), parse_options=options, convert_options=said)
+        conversion = pa.csv.ConvertOptions(null_values=[""])  # NA and null may be names
+        return pa.csv.read_csv(io.BytesIO(data), parse_options=options, convert_options=conversion)
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise OptionError(f"{source}: line {line} is not text in UTF-8; save it as UTF-8") from None
@@ -165,16 +165,16 @@ class Counted(io.RawIOBase):
     """An open pipe with a position, which pyarrow requires."""
 
     def __init__(self, file: IO[bytes]) -> None:
-        self._file, self._at = file, 0
+        self._file, self._position = file, 0
 
     def write(self, content: Any) -> int:
         data = memoryview(content).cast("B")
         self._file.write(data)
-        self._at += len(data)
+        self._position += len(data)
         return len(data)
 
     def tell(self) -> int:
-        return self._at
+        return self._position
 
     def flush(self) -> None:
         if not self._file.closed:

@@ -192,9 +192,9 @@ def find_table(name: str, results: Path, settings: dict[str, str]) -> TableMatch
 def open_for(name: str, results: Path, settings: dict[str, str]) -> Table:
     """Open the first of `find_tables`. Its `Table.for_state` finds the one that has a state.
     Raises as `find_tables` does."""
-    first, *others = find_tables(name, results, settings)
+    first, *rest = find_tables(name, results, settings)
     table = open_table(first.path, named_by_board=first.by_board)
-    table.others = [partial(open_table, each.path, named_by_board=True) for each in others]
+    table.other_grids = [partial(open_table, each.path, named_by_board=True) for each in rest]
     return table
 
 
@@ -235,10 +235,10 @@ def _none_of(name: str, board: Board, results: Path, settings: dict[str, str]) -
 def _in_full(board: Board, difference: str) -> str:
     """Insert an option's default into a difference in which one board omits the option."""
     match = re.match(r"(?:.*, )?(\w+): was ", difference)
-    _, of = options_of(board).get(match[1], (None, None)) if match else (None, None)
-    if of is None or of.default is None:
+    _, option = options_of(board).get(match[1], (None, None)) if match else (None, None)
+    if option is None or option.default is None:
         return difference
-    return re.sub(r"\b(was|now) missing\b", rf"\1 {show(of.default)}", difference)
+    return re.sub(r"\b(was|now) missing\b", rf"\1 {show(option.default)}", difference)
 
 
 def _settings_that_ask(board: Board, differ: Sequence[str]) -> str:
@@ -246,8 +246,10 @@ def _settings_that_ask(board: Board, differ: Sequence[str]) -> str:
     matches = [
         re.fullmatch(r"(?:.*, )?(\w+): was .*, now (?!missing$)'?(.*?)'?", each) for each in differ
     ]
-    each = [setting(one[1], one[2]) for one in matches if one and one[1] in board.options()]
-    return " ".join(each) if len(each) == len(matches) else ""
+    settings = [
+        setting(*match.groups()) for match in matches if match and match[1] in board.options()
+    ]
+    return " ".join(settings) if len(settings) == len(matches) else ""
 
 
 def why_stale(manifest: Manifest, *, absent_is_stale: bool = True) -> list[str]:
@@ -315,9 +317,9 @@ def table_used(name: str | os.PathLike[str], board: Board, results: Path) -> Pat
     table = table_of(board, results) if same_board else None
     if table is not None:
         return table
-    found = [match.path for match in find_tables(str(name), results, {})]
+    paths = [match.path for match in find_tables(str(name), results, {})]
     identity = rules_identity(load_game(board))
-    return next((path for path in found if path.name == identity), found[0])
+    return next((path for path in paths if path.name == identity), paths[0])
 
 
 # --- open -----------------------------------------------------------------------------------------
@@ -536,8 +538,8 @@ def _state(
         again = [solve_command(g, game, results) for g in manifest.goals if g.part in parts]
         commands = [f"made again by: {each}" for each in dict.fromkeys(again)]
         return "damaged", [*sentences.some(5, list(damaged.values())), *commands]
-    left = [goal for goal in manifest.goals if not manifest.is_done(goal)]
-    return "partial", [f"goes on with: {solve_command(each, game, results)}" for each in left]
+    unfinished = [goal for goal in manifest.goals if not manifest.is_done(goal)]
+    return "partial", [f"goes on with: {solve_command(each, game, results)}" for each in unfinished]
 
 
 # --- what an open one says of itself -------------------------------------------------------------
@@ -594,7 +596,7 @@ def _questions(table: Table) -> Iterator[tuple[str, Mapping[str, Any]]]:
     if start is not None and table.holds(start.reshape(1, -1))[0]:
         yield "the start", table.game.describe(start)
         return
-    for state in islice(held_roots(table), MAX_ROOTS):
+    for state in islice(stored_roots(table), MAX_ROOTS):
         yield "below this all is solved", state
 
 
@@ -604,7 +606,7 @@ def roots_in(table: Table) -> list[dict[str, Any]]:
     return [in_order(state, table.game) for state in roots]
 
 
-def held_roots(table: Table) -> Iterator[dict[str, Any]]:
+def stored_roots(table: Table) -> Iterator[dict[str, Any]]:
     """Yield the roots that have a row."""
     for state in roots_in(table):
         if table.holds(table.game.parse(state).reshape(1, -1))[0]:

@@ -41,10 +41,10 @@ def answered(table: Lookup, frame: Any, more: Collection[str]) -> Any:
     if table.decided is not None or {*DECISION_COLUMNS, "actions"} & {*more}:  # some may be null
         actions = _actions(table, states, inputs)
         columns = {name: nullable(actions.values[:, i]) for i, name in enumerate(names)}
-        columns |= names_of(game, actions).of(actions, None if "actions" in more else more)
+        columns |= names_of(game, actions).arrays_of(actions, None if "actions" in more else more)
     else:
         values, known = table.backup(states)
-        _check_found(table, states, known)
+        _check_known(table, states, known)
         columns = {name: pa.array(values[:, i]) for i, name in enumerate(names)}
     if "solve_id" in more:
         columns["solve_id"] = pa.array([table.origin.solve_id] * len(states), pa.string())
@@ -73,11 +73,11 @@ def _actions(table: Lookup, states: Ints, inputs: Ints) -> EveryAction:
     """Return the answers to canonical states (n, fields). Raises StateError for one that has
     none."""
     actions, known = every_action(table, states, inputs)
-    _check_found(table, states, known)
+    _check_known(table, states, known)
     return actions
 
 
-def _check_found(table: Lookup, states: Ints, known: NDArray[np.bool_]) -> None:
+def _check_known(table: Lookup, states: Ints, known: NDArray[np.bool_]) -> None:
     if not known.all():
         x = int(np.argmin(known))
         why = f"is {table.why_outside(states[x])}"

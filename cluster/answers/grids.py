@@ -114,14 +114,14 @@ def levels_of(table: Table) -> dict[int, list[tuple[TierPart, int]]]:
 def _compared(coarse: Table, finer: list[Table]) -> list[LevelError]:
     """Return the effect of a grid at each level that a finer table also has. finer: finest
     first."""
-    rng, found = np.random.default_rng(0), list[LevelError]()
+    rng, errors = np.random.default_rng(0), list[LevelError]()
     levels = [levels_of(table) for table in finer]
     for level, files in sorted(levels_of(coarse).items()):
         fine = next((t for t, has in zip(finer, levels, strict=True) if level in has), None)
         if fine is not None:
             states = with_choice(coarse, draw_at(files, rng))
-            found.append(_level_error(coarse, fine, level, states))
-    return found
+            errors.append(_level_error(coarse, fine, level, states))
+    return errors
 
 
 def draw_at(files: list[tuple[TierPart, int]], rng: np.random.Generator) -> Ints:
@@ -145,12 +145,12 @@ def with_choice(table: Table, states: Ints) -> Ints:
 
 def _level_error(coarse: Table, fine: Table, level: int, states: Ints) -> LevelError:
     """Return how two tables differ at states (n, fields) of the coarser one."""
-    others, shared = fine.game.known_states(coarse.game.fields.values(states))
+    finer_states, shared = fine.game.known_states(coarse.game.fields.values(states))
     states = states[shared]
-    pairs = zip(coarse.stored_best(states), fine.stored_best(others), strict=True)
-    both = [(one, other) for one, other in pairs if one is not None and other is not None]
-    differ = sum(one != other for one, other in both) / max(len(both), 1)
-    (first, known), (second, known_too) = coarse.get_many(states), fine.get_many(others)
+    pairs = zip(coarse.stored_best(states), fine.stored_best(finer_states), strict=True)
+    both = [pair for pair in pairs if None not in pair]
+    differ = sum(mine != finer for mine, finer in both) / max(len(both), 1)
+    (first, known), (second, known_too) = coarse.get_many(states), fine.get_many(finer_states)
     apart = np.abs(first - second).max(axis=1)[known & known_too]
     _, unit = unit_of(fine.game.board)
     mean, largest = (float(apart.mean()), float(apart.max())) if len(apart) else (None, None)
@@ -160,10 +160,10 @@ def _level_error(coarse: Table, fine: Table, level: int, states: Ints) -> LevelE
 # --- in words ------------------------------------------------------------------------------------
 
 
-def level_text(error: LevelError, of: str) -> str:
-    """Return a grid's effect at a level: ``9.1% of decisions with 1 spin left``. of: the level's
-    name in the plural."""
-    left = many(error.level, of.removesuffix("s"))
+def level_text(error: LevelError, unit: str) -> str:
+    """Return a grid's effect at a level: ``9.1% of decisions with 1 spin left``. unit: the
+    level's name in the plural."""
+    left = many(error.level, unit.removesuffix("s"))
     text = f"{100 * error.differ:.1f}% of decisions with {left} left"
     if error.mean is not None and error.largest is not None:
         text += f", payoffs by {error.mean:.2g} on average and {error.largest:.2g} at most"

@@ -127,9 +127,9 @@ class KeyPart(Part):
         for stage in np.unique(stages).tolist():
             in_stage = np.flatnonzero(stages == stage)
             candidates, boxes = files.get(stage, ([], []))
-            of = np.array([*candidates, -1])[level.boxes_of(keys[in_stage], boxes)]
-            for i in np.unique(of[of >= 0]).tolist():
-                yield i, in_stage[of == i]
+            owners = np.array([*candidates, -1])[level.boxes_of(keys[in_stage], boxes)]
+            for i in np.unique(owners[owners >= 0]).tolist():
+                yield i, in_stage[owners == i]
 
     def row_groups_of(self, keys: Keys) -> GroupRows:
         requests: GroupRows = []
@@ -180,8 +180,8 @@ class KeyPart(Part):
     def _solve_turns(self, states: Ints, values: Floats, known: NDArray[np.bool_]) -> None:
         """Compute the payoffs of states (n, fields) inside turns, if the part has all states in
         which their turns can end. Updates `values` and `known`."""
-        left = np.flatnonzero(~known)
-        inside = left[self.game.within_turn(states[left])]
+        unknown = np.flatnonzero(~known)
+        inside = unknown[self.game.within_turn(states[unknown])]
         between = states[inside]
         between[:, self.game.turn[0]] = self.game.turn[1]
         order = np.argsort(self.keys(between), kind="stable")  # group states of the same turn

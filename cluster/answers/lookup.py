@@ -71,7 +71,7 @@ class Lookup:
 
     stale: tuple[str, ...] = ()
     """Why its board file now describes another table, if it does."""
-    others: Sequence[Callable[[], Self]] = ()
+    other_grids: Sequence[Callable[[], Self]] = ()
     """Open the board's tables on other grids, finest first."""
     _on_grids: list[Any]
     """This table and the opened tables on other grids."""
@@ -198,10 +198,10 @@ class Lookup:
             are, (there, files) = "is" if goal.files == 1 else "are", manifest.progress(goal)
             clauses.append(f"{there} of its {sentences.many(files, 'tier')} {are} solved")
         searches = [g for g in manifest.goals if g.part != TIERS and part in (None, g.part)]
-        left = sum(not manifest.is_done(g) for g in searches)
-        if left:
-            of = "1 search" if len(searches) == 1 else f"{len(searches)} searches"
-            clauses.append(f"{left} of its {of} did not end")
+        unfinished = sum(not manifest.is_done(g) for g in searches)
+        if unfinished:
+            total = "1 search" if len(searches) == 1 else f"{len(searches)} searches"
+            clauses.append(f"{unfinished} of its {total} did not end")
         return clauses
 
     # --- payoffs and decisions of canonical states, as arrays --------------------------------
@@ -212,9 +212,9 @@ class Lookup:
         states = np.ascontiguousarray(np.asarray(states, np.int64))
         owners = np.full(len(states), -1, np.int64)
         for i, part in enumerate(self.parts):
-            left = np.flatnonzero(owners < 0)
-            if len(left) and (part.paid or not paid):
-                owners[left[part.holds(states[left])]] = i
+            rest = np.flatnonzero(owners < 0)
+            if len(rest) and (part.paid or not paid):
+                owners[rest[part.holds(states[rest])]] = i
         return owners
 
     def holds(self, states: Ints) -> NDArray[np.bool_]:
@@ -239,10 +239,10 @@ class Lookup:
             return np.zeros((len(states), self.game.players)), np.zeros(len(states), bool)
         payoffs, known = self.parts[0].get_many(states)
         for part in self.parts[1:]:
-            left = np.flatnonzero(~known)
-            if not len(left):
+            rest = np.flatnonzero(~known)
+            if not len(rest):
                 break
-            payoffs[left], known[left] = part.get_many(states[left])
+            payoffs[rest], known[rest] = part.get_many(states[rest])
         return payoffs, known
 
     def probe(self, states: Ints) -> Floats:
@@ -372,19 +372,19 @@ class Lookup:
             answer = self.search(canonical, inputs, max_states, on_level)[0]
         if answer is None:
             raise StateError(self.missing(canonical[0]))
-        return answer if position is None else self.told(position, answer)
+        return answer if position is None else self.answer_position(position, answer)
 
     def for_state(self, state: State) -> Self:
-        """Return the first of this table and `others` that answers a state, as `ask` takes it,
+        """Return the first of this table and `other_grids` that answers a state, as `ask` takes it,
         without a search; this table if none does. Raises StateError for a state that is on no
         grid."""
-        if not self.others:
+        if not self.other_grids:
             return self
         errors = list[StateError]()
         tables: list[Self] = self._on_grids
-        for i in range(1 + len(self.others)):
+        for i in range(1 + len(self.other_grids)):
             if i == len(tables):
-                tables.append(self.others[i - 1]())
+                tables.append(self.other_grids[i - 1]())
             try:
                 if tables[i].answers(state):
                     return tables[i]
@@ -402,7 +402,9 @@ class Lookup:
         inputs = self.game.fields.read(state).reshape(1, -1)
         return self.game.canonical_states(inputs), inputs
 
-    def told(self, position: Position, answer: Answer, price: Price | None = None) -> Answer:
+    def answer_position(
+        self, position: Position, answer: Answer, price: Price | None = None
+    ) -> Answer:
         """Return the answer to a position given in words, based on the answer to its state. Between
         grid states, payoffs are interpolated if the table has the payoffs of all of these states or
         `price` computes them."""

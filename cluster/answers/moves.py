@@ -137,7 +137,7 @@ class Moves(Result):
     numbers: the canonical state, int64 (fields,).
     answer: of the table.
     over: True if the game is over.
-    held: True if the table has a row for the state.
+    in_table: True if the table has a row for the state.
     moves: best first.
     outcomes: most likely first, if no player chooses or both do.
     """
@@ -146,7 +146,7 @@ class Moves(Result):
     answer: Flat[Answer]
     state: Addressed = field(init=False, repr=False, default_factory=dict)
     over: bool
-    held: bool
+    in_table: bool
     moves: Annotated[tuple[Move, ...], Field(serialization_alias="actions")] = ()
     outcomes: tuple[Outcome, ...] = ()
 
@@ -174,17 +174,19 @@ def moves(
             raise MissingTableError(table.missing(canonical[0]))
         answer, payoffs = table.search(canonical, inputs, max_states, on_level)
         known = np.ones(len(payoffs), bool)
-    numbers, held = canonical[0], bool(table.holds(canonical)[0])
+    numbers, in_table = canonical[0], bool(table.holds(canonical)[0])
     if edges.terminal[0]:
-        return Moves(numbers, answer, over=True, held=True)
+        return Moves(numbers, answer, over=True, in_table=True)
     children = _Children(table, answer, numbers, edges, payoffs, known)
     if answer.strategies is not None:  # the outcome of a choice depends on both players
         bids = tuple(Move(each, each.name == answer.best, False, None, ())
                      for each in answer.actions)  # fmt: skip
-        return Moves(numbers, answer, False, held, bids, children.of_pairs())
+        return Moves(numbers, answer, False, in_table, bids, children.of_pairs())
     if answer.to_act is None:
-        return Moves(numbers, answer, False, held, (), children.of_action(0, len(edges.actions)))
-    return Moves(numbers, answer, False, held, tuple(children.moves(table.tolerance)))
+        return Moves(
+            numbers, answer, False, in_table, (), children.of_action(0, len(edges.actions))
+        )
+    return Moves(numbers, answer, False, in_table, tuple(children.moves(table.tolerance)))
 
 
 class _Children:
@@ -318,8 +320,8 @@ def equal_cases(weights: Sequence[float]) -> int | None:
     if it exceeds `MAX_CASES`."""
     cases = np.arange(1, MAX_CASES + 1)
     counts = np.multiply.outer(cases, np.array(weights))
-    whole = (np.abs(counts - np.round(counts)) < 1e-9).all(axis=1)
-    return int(cases[int(np.argmax(whole))]) if whole.any() else None
+    fits = (np.abs(counts - np.round(counts)) < 1e-9).all(axis=1)
+    return int(cases[int(np.argmax(fits))]) if fits.any() else None
 
 
 GAMES = 2_500

@@ -48,9 +48,9 @@ class TierPart(Part):
     dense = True
     _last: tuple[bytes, Ints] = b"", np.empty(0, np.int64)
 
-    def __init__(self, *of: Any) -> None:
+    def __init__(self, *arguments: Any) -> None:
         """Raises CorruptTableError for a file of a tier that the board does not have."""
-        super().__init__(*of)
+        super().__init__(*arguments)
         for entry in self.entries:
             tier = self.tier_of_number.get(entry.tier)
             if tier is None or entry.first_row + entry.rows > self.layout.rows(tier):
@@ -143,8 +143,8 @@ class TierPart(Part):
         self.read(keys, kind, lambda _, group, at, rows: pieces.append((at, group[rows])))
         if not pieces:
             return []
-        at, found = (np.concatenate(each) for each in zip(*pieces, strict=True))
-        return [(at, found)]
+        at, rows = (np.concatenate(each) for each in zip(*pieces, strict=True))
+        return [(at, rows)]
 
     def stored(self, states: Ints) -> Rows:
         states = np.ascontiguousarray(states, np.int64)
@@ -155,12 +155,12 @@ class TierPart(Part):
     def stored_best(self, states: Ints) -> list[str | None]:
         return named(self._best(states), self.action_names)
 
-    def stands_alike(self, entry: FileEntry, other: TierPart) -> bool:
+    def has_same_states(self, entry: FileEntry, other: TierPart) -> bool:
         """True if the rows of a file are the same states, in users' units, as the rows with the
         same numbers in another full table."""
         pairs = [(part.layout, part.tier_of_number[entry.tier]) for part in (self, other)]
-        constant, others = (layout.tier_fields(tier) for layout, tier in pairs)
-        if constant != others:
+        constant, other_constant = (layout.tier_fields(tier) for layout, tier in pairs)
+        if constant != other_constant:
             return False
         last = entry.first_row + entry.rows
         for start in range(entry.first_row, last, entry.row_group_rows):
@@ -177,9 +177,9 @@ class DecisionPart(TierPart):
     dense = False
     paid = False
 
-    def __init__(self, *of: Any) -> None:
-        self.plan = of[-1].need(DecisionLayout)
-        super().__init__(*of)
+    def __init__(self, *arguments: Any) -> None:
+        self.plan = arguments[-1].need(DecisionLayout)
+        super().__init__(*arguments)
         self.action_names = [*self.layout.best_names]
         paid = row_spans(self.manifest.of_part(TIERS))
         self.entries = [each for each in self.entries if paid.get(each.tier) != [(0, each.rows)]]

@@ -382,8 +382,8 @@ def check_roots(table: Lookup) -> list[str]:
         try:
             for root in roots:
                 states = table.game.parse(root).reshape(1, -1)
-                held = name in parts and parts[name].get_many(states)[1][0]
-                if not held and not expand(table.game, states).terminal[0]:
+                stored = name in parts and parts[name].get_many(states)[1][0]
+                if not stored and not expand(table.game, states).terminal[0]:
                     faults.append(f"{table.where}: {name} lacks its root {fields(root)}")
         except (StateError, CorruptTableError) as error:
             faults.append(f"{table.where}: {name} has a root that is none: {error}")
@@ -449,12 +449,12 @@ def _differing(
     actions = np.where(rows.actor == 0, -1, np.maximum(rows.best, -1))
     names = [None if a < 0 else game.action_name(a) for a in actions.tolist()]
     stored_names = named(stored["best"], part.action_names)
-    other = np.array(names, object) != np.array(stored_names, object)
+    renamed = np.array(names, object) != np.array(stored_names, object)
     to_act = numbers_of(file.read(number, ["to_act"]).column(0))
     differs = {
         "payoffs": ~(np.abs(stored["values"] - rows.values) <= allowed).all(axis=1),
-        "best": other & ~((stored["margin"] <= tie) & (rows.margin <= tie)),
-        "margin": distance(stored["margin"], rows.margin) > 2 * allowed + tie * other,
+        "best": renamed & ~((stored["margin"] <= tie) & (rows.margin <= tie)),
+        "margin": distance(stored["margin"], rows.margin) > 2 * allowed + tie * renamed,
         "to_act": to_act != rows.actor,
     }
     return {name for name, each in differs.items() if each.any()}
@@ -517,4 +517,4 @@ def _sampled_tiers(layout: DecisionLayout[Any], rows: int, seed: int) -> set[Any
             sampled = more
     if sampled:
         return sampled
-    return min((closure(tier) for tier in top), key=lambda of: sum(map(dense.rows, of)))
+    return min((closure(tier) for tier in top), key=lambda tiers: sum(map(dense.rows, tiers)))

@@ -37,7 +37,7 @@ from luckbase.solver.sentences import NUMBERS, Payoffs, capital, noun
 MAX_LINE = 256
 """Maximum number of states looked up along a field around the given one."""
 
-_DOING = {"bid": "bidding", "flip": "flipping", "hold": "holding", "pass": "passing",
+_GERUNDS = {"bid": "bidding", "flip": "flipping", "hold": "holding", "pass": "passing",
           "play": "playing", "roll": "rolling", "stick": "sticking",
           "stop": "stopping", "take": "taking"}  # fmt: skip
 
@@ -108,7 +108,7 @@ class Luck:
             parts.append(self.rest.text(self.payoffs, others, several=False))
         if self.cost:
             parts.append(f"on average {self.payoffs.change(self.cost)} less")
-        head = f"for player {self.player}" if self.action is None else doing(self.action)
+        head = f"for player {self.player}" if self.action is None else gerund(self.action)
         return f"{capital(head)}: {'; '.join(parts)}."
 
     def subject(self, i: int, effect: Effect) -> str:
@@ -149,10 +149,10 @@ class Sure:
         if self.up is not None and not payoff.startswith(who):
             payoff = f"{who}'s {payoff}"
         if self.than is not None and self.cost:
-            payoff += f", {self.payoffs.change(self.cost)} less than by {doing(self.than)}"
+            payoff += f", {self.payoffs.change(self.cost)} less than by {gerund(self.than)}"
         elif self.than is not None:
-            payoff += f", as much as by {doing(self.than)}"
-        return f"{capital(doing(self.action))}: {'; '.join([*parts, payoff])}."
+            payoff += f", as much as by {gerund(self.than)}"
+        return f"{capital(gerund(self.action))}: {'; '.join([*parts, payoff])}."
 
 
 @dataclass(frozen=True)
@@ -235,9 +235,9 @@ def reason(table: Lookup, at: Moves) -> str:
     if at.answer.to_act is None or len(at.moves) < 2:
         return ""
     best, second = at.moves[:2]
-    payoffs, clause = table.game.payoffs, f"{doing(second.action.name)} is as good"
+    payoffs, clause = table.game.payoffs, f"{gerund(second.action.name)} is as good"
     if second.cost:
-        clause = f"{doing(second.action.name)} gives away {payoffs.change(second.cost)}"
+        clause = f"{gerund(second.action.name)} gives away {payoffs.change(second.cost)}"
     lucky = next((move for move in (best, second) if len(move.outcomes) > 1), None)
     for claim in () if lucky is None else _of_action(table, at, lucky):
         if isinstance(claim, Luck) and claim.losses:
@@ -268,14 +268,14 @@ def _of_action(table: Lookup, at: Moves, move: Move) -> Iterator[Luck | Sure]:
 
 def _brings(game: Game, before: Mapping[str, Any], then: Outcome) -> str | None:
     """Describe an action with one outcome: what remains of a set, or the outcome's name."""
-    left = []
+    remains = []
     for name in (each.name for each in game.fields if each.is_set or each.blank is not None):
         old, new = before.get(name), then.state.get(name)
         if not (isinstance(old, list) and isinstance(new, list)):
             continue
         if len(new) < len(old) and set(new) < set(old):
-            left.append(f"leaves {name} {', '.join(map(str, new)) or 'none'}")
-    return "; ".join(left) or (None if "->" in then.name else then.name)
+            remains.append(f"leaves {name} {', '.join(map(str, new)) or 'none'}")
+    return "; ".join(remains) or (None if "->" in then.name else then.name)
 
 
 def _luck(
@@ -366,10 +366,10 @@ def _turn(table: Lookup, at: Moves) -> Turn | None:
 # --- words ---------------------------------------------------------------------------------------
 
 
-def doing(action: str) -> str:
+def gerund(action: str) -> str:
     """Return an action as a gerund: ``passing to 3``; unknown verbs in quotation marks."""
     verb, *rest = action.split(" ")
-    return " ".join([_DOING[verb], *rest]) if verb in _DOING else f"'{action}'"
+    return " ".join([_GERUNDS[verb], *rest]) if verb in _GERUNDS else f"'{action}'"
 
 
 @lru_cache(1024)

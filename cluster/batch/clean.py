@@ -63,7 +63,7 @@ class Spare(Result):
     """Reasons, as sentences."""
     states: int = 0
     bytes: int = 0
-    left: tuple[str, ...] = ()
+    foreign: tuple[str, ...] = ()
     """Files in its folder that luckbase did not write and keeps."""
     named: PythonOnly[bool] = False
     error: OrNull[str] = ""
@@ -104,7 +104,7 @@ def clean(
 
 def _removed(spare: Spare) -> Spare:
     try:
-        return replace(spare, state="removed", left=tuple(remove(spare.table)))
+        return replace(spare, state="removed", foreign=tuple(remove(spare.table)))
     except (RequestError, FencedError) as error:
         return replace(spare, state="running", error=str(error))
     except LuckbaseError as error:
@@ -210,7 +210,7 @@ def _state(path: Path, scope: _Scope, named: bool) -> Spare | None:
     if not is_uri(path) and path.is_symlink():
         return Spare(path, "kept", ("it is a link, and a link is not followed",), named=named)
     ours, others = contents(path, writers_in(storage_at(path)))
-    spare = Spare(path, "kept", bytes=sum(ours.values()), left=tuple(others), named=named)
+    spare = Spare(path, "kept", bytes=sum(ours.values()), foreign=tuple(others), named=named)
     try:
         manifest = read_manifest(storage_at(path), path)
     except TableError as error:

@@ -214,7 +214,7 @@ class Following:
         if up is not None:
             try:
                 table, snapped, here = self.prices.moves_of(position)
-                here = replace(here, answer=table.told(snapped, here.answer))
+                here = replace(here, answer=table.answer_position(snapped, here.answer))
                 note = here.answer.remark
                 advice = advice_at(table, here, position.names)
             except SearchLimitError as error:

@@ -219,8 +219,8 @@ class Play:
                 names, answer = self.names, moves[at]
                 at += 1
                 if read_answer(names, answer, at_once=self.game.simultaneous) is None:
-                    said = f"number {at} is '{sentences.shorten(answer, 30)}'"
-                    raise OptionError(f"move: {said}; expected {', '.join(names)}")
+                    problem = f"number {at} is '{sentences.shorten(answer, 30)}'"
+                    raise OptionError(f"move: {problem}; expected {', '.join(names)}")
         if at < len(moves):
             raise OptionError(f"move: {len(moves)} are given; the game was over after {at}")
         return lines, False

@@ -105,14 +105,14 @@ def growth_of(
     shards: Sequence[LevelShard], states: Sequence[int], requested_of: Callable[[int], int]
 ) -> Growth:
     """Return a level's growth from the states of its shards. requested_of: as in `Demand`."""
-    found: dict[tuple[int, ...], int] = {}
+    counts: dict[tuple[int, ...], int] = {}
     for shard, n in zip(shards, states, strict=True):
-        found[shard.stages] = found.get(shard.stages, 0) + n
-    requested = {stages: sum(map(requested_of, stages)) for stages in found}
+        counts[shard.stages] = counts.get(shard.stages, 0) + n
+    requested = {stages: sum(map(requested_of, stages)) for stages in counts}
     fewest = max(1, SHARD_STATES // 128)  # a few more are not a burst
-    most = max(n / max(fewest, requested[stages]) for stages, n in found.items())
+    most = max(n / max(fewest, requested[stages]) for stages, n in counts.items())
     growth = sum(states) / sum(requested.values())
-    return Growth(min(MAX_GROWTH, growth), most, max(found.values()))
+    return Growth(min(MAX_GROWTH, growth), most, max(counts.values()))
 
 
 @dataclass(frozen=True)

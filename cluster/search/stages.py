@@ -111,16 +111,16 @@ class StageSearch(Run):
             self.solve_shards()
             self.workers.delete([shard.place for shard in self.solves])
             self.workers.delete()
-        stages = {stage for shard in self.found for stage in shard.shard.stages}
+        stages = {stage for shard in self.found_shards for stage in shard.shard.stages}
         return self.done(
-            states=self.solved, shards=len(self.found), edges=self._edges(), stages=len(stages),
-            levels=len(self.levels),
+            states=self.solved, shards=len(self.found_shards), edges=self._edges(),
+            stages=len(stages), levels=len(self.levels),
         )  # fmt: skip
 
     def _edges(self) -> int:
         """Return the edges of the states solved in this run; an estimate for a resumed search."""
-        states = sum(shard.rows for shard in self.found)
-        return sum(shard.edges for shard in self.found) * self.committed // max(1, states)
+        states = sum(shard.rows for shard in self.found_shards)
+        return sum(shard.edges for shard in self.found_shards) * self.committed // max(1, states)
 
     def _file(self, shard: FoundShard) -> str:
         level, path = _name(shard.shard)
@@ -152,10 +152,10 @@ class StageSearch(Run):
             self.asks.done(number)
             self.levels.append(shards)
             states += sum(sizes)
-            self._show_found()
+            self._show_way_down()
         while self.finding:
             self._wait()
-        self._show_found()
+        self._show_way_down()
         if states > limit:
             raise SearchLimitError(
                 f"the search has found {many(states, 'state')} in "
@@ -216,7 +216,7 @@ class StageSearch(Run):
                 cut = done.place, event.cut
                 self.solve_seconds += event.solve_seconds
         if event is None:
-            self._show_found()
+            self._show_way_down()
         return cut
 
     def _next_task(self, level: _Level) -> _Finding | None:
@@ -258,7 +258,7 @@ class StageSearch(Run):
         self.solve_seconds += receipt.solve_seconds
         self.note_memory(receipt)
 
-    def _show_found(self) -> None:
+    def _show_way_down(self) -> None:
         self.show(Progress(
             len(self.shards), 0, self.met, 0, self.seconds, finding=f"level {self.at_level}",
         ))  # fmt: skip
@@ -266,7 +266,7 @@ class StageSearch(Run):
     def progress(self) -> Progress:
         return Progress(
             self.swept, len(self.solves), self.done_rows, self.met,
-            self.seconds - self.seconds_finding, of="shards", before=self.done_before,
+            self.seconds - self.seconds_finding, unit="shards", before=self.done_before,
         )  # fmt: skip
 
     # --- up ----------------------------------------------------------------------------------
@@ -274,8 +274,8 @@ class StageSearch(Run):
     def _up(self) -> None:
         """List the shards to solve, children first, and the shards that each reads."""
         in_order = [sorted(shards, key=lambda shard: shard.path) for shards in self.levels]
-        self.found = [self.shards[_name(shard)] for shards in in_order for shard in shards]
-        self.solves = [shard_found for shard_found in self.found[::-1] if shard_found.rows]
+        self.found_shards = [self.shards[_name(shard)] for shards in in_order for shard in shards]
+        self.solves = [shard_found for shard_found in self.found_shards[::-1] if shard_found.rows]
         self.boxes = [
             (shard_found.shard.stages, shard_found.shard.box) for shard_found in self.solves
         ]

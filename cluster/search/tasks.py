@@ -156,27 +156,27 @@ class Find(_StageJob):
             stages, numbers[0] >> 32, lists, box, expected=self.shard.likely, most=self.most
         )
         parts = search.run(stop, self.max_states)
-        found, asks = FoundShard(self.shard, 0, 0, 0.0), list[Ask]()
+        shard, asks = FoundShard(self.shard, 0, 0, 0.0), list[Ask]()
         if not parts:
             search.number()
-            found = replace(found, rows=search.count, edges=search.edges)
+            shard = replace(shard, rows=search.count, edges=search.edges)
             asks = [
                 files.ask_of(stages, number, runs, None if number in numbers else self.sparse)
                 for number, runs, _ in search.requests
             ]
-        yield FoundAsks(self.number, found.rows, asks, tuple(parts))  # other tasks can continue
-        if found.rows:
+        yield FoundAsks(self.number, shard.rows, asks, tuple(parts))  # other tasks can continue
+        if shard.rows:
             place = placed(f"{SHARDS}{self.name}.arrow", self.location.writer)
             with self.location.stage_file(place) as path:
                 files.write_stage(path, search.stage())
                 with path.open("rb") as file:
                     sha256 = hashlib.file_digest(file, "sha256").hexdigest()
                 self.location.keep(place, path)
-            found = replace(found, place=place, sha256=sha256)
+            shard = replace(shard, place=place, sha256=sha256)
         seconds = time.perf_counter() - started
         receipt = FindReceipt(
-            shard=self.number, solve_seconds=seconds, stage_file=found.place,
-            found=replace(found, seconds=seconds),
+            shard=self.number, solve_seconds=seconds, stage_file=shard.place,
+            found=replace(shard, seconds=seconds),
             used_asks=[] if parts else np.unique(of_ask[members != 0]).tolist(),
         )  # fmt: skip
         yield receipt, None
@@ -265,13 +265,13 @@ class Sweep(_StageJob):
         """Fill `rows`. Return the rows for the table, without terminal states."""
         stages = stages_of(self.board, self.level)
         game = stages.game
-        of: dict[int, list[tuple[Box, Floats]]] = {}
+        below: dict[int, list[tuple[Box, Floats]]] = {}
         for (numbers, box), rows_below in zip(self.below, tables, strict=True):
             for number in numbers:
-                of.setdefault(number, []).append((box, rows_below[1:]))
+                below.setdefault(number, []).append((box, rows_below[1:]))
         sweeping = Sweeping(game, stage)
         for request, (number, _, numbered) in enumerate(stage.requests):
-            if _fill(stages, sweeping, request, of.get(number, ())) != len(numbered):
+            if _fill(stages, sweeping, request, below.get(number, ())) != len(numbered):
                 raise CorruptTableError(f"{self.file}: payoffs that it needs are missing")
         done = sweeping.solve(game.tie_tolerance, stop)
         rows[1:], rows[0] = done.values, 0.0

@@ -55,7 +55,7 @@ class Progress(Result):
     """True before the solve begins; everything else is then 0."""
     finding: OrNull[str] = ""
     """The current place of a search that is finding its states."""
-    of: PythonOnly[str] = "tiers"
+    unit: PythonOnly[str] = "tiers"
     """The name of shards in messages."""
     before: PythonOnly[int] = 0
     """Rows that existed when it started."""
@@ -79,7 +79,7 @@ class Progress(Result):
     @property
     def seconds_left(self) -> float | None:
         """Estimated seconds until the end; None if unknown."""
-        seconds = self.left() if self.rows_total else None
+        seconds = self.estimate() if self.rows_total else None
         return None if seconds is None else round(seconds, 1)
 
     @property
@@ -93,13 +93,13 @@ class Progress(Result):
         """The speed, and the number of finished shards, as text."""
         rate = f"{sentences.count(self.rate)} states/s"
         if self.finding:
-            return f"{found_so_far(self.rows, self.finding)}, {rate}"
+            return f"{finding_text(self.rows, self.finding)}, {rate}"
         if not self.shards_total:
             return rate
-        what = self.of if self.rows_total else "shards"
+        what = self.unit if self.rows_total else "shards"
         return f"{rate}, {self.shards} of {many(self.shards_total, what.removesuffix('s'))}"
 
-    def left(self, compiled: float = 0.0) -> float | None:
+    def estimate(self, compiled: float = 0.0) -> float | None:
         """Estimate the remaining seconds at the pace so far; None before the pace is known.
 
         compiled: seconds spent compiling, which do not count.
@@ -111,7 +111,7 @@ class Progress(Result):
         return working * max(0, total - done) / new
 
 
-def found_so_far(states: int, finding: str) -> str:
+def finding_text(states: int, finding: str) -> str:
     """Return the number of states that a search has found, and its current place."""
     return f"{sentences.counted(states, 'state')} found, {finding}"
 

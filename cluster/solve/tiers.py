@@ -75,8 +75,8 @@ class TierRun(Run):
 
     def solve(self) -> Solved:
         plan, slots = self.plan, self.options.slots
-        left = max(0, self.memory - min(self.memory, plan.shard_memory * slots))
-        with self.open(left, min(left, round(1.1 * plan.kept_bytes) + slots * self.largest)):
+        spare = max(0, self.memory - min(self.memory, plan.shard_memory * slots))
+        with self.open(spare, min(spare, round(1.1 * plan.kept_bytes) + slots * self.largest)):
             self.workers.check_memory(plan.shard_memory, self.layout.smaller)
             self.solve_shards()
         return self.done(
@@ -207,9 +207,9 @@ class SolveTier(TierJob):
         layout.threads = self.threads
         inputs = dict(zip(self.reads, payoffs, strict=True))
         below: dict[Any, Any] = {
-            tiers[i]: payoffs_of(layout, tiers[i], of) for i, of in inputs.items() if i >= 0
+            tiers[i]: payoffs_of(layout, tiers[i], rows) for i, rows in inputs.items() if i >= 0
         }
-        boundaries = {tiers[~i]: writable(of) for i, of in inputs.items() if i < 0}
+        boundaries = {tiers[~i]: writable(rows) for i, rows in inputs.items() if i < 0}
         array = buffer("payoffs", part_shape(layout, tier, self.part)) if out is None else out
         best = None
         if self.names:
@@ -217,8 +217,8 @@ class SolveTier(TierJob):
             best.fill(-1)
         if boundaries:
             self.layout.layout.threads = self.threads
-            whole = next(iter(below.values()), None)
-            error = self.layout.solve_tier(tier, array, whole, boundaries, stop, best)
+            complete = next(iter(below.values()), None)
+            error = self.layout.solve_tier(tier, array, complete, boundaries, stop, best)
         else:
             error = layout.solve_tier(tier, array, below.__getitem__, stop, self.part, best)
         seconds = time.perf_counter() - started
@@ -274,10 +274,10 @@ def payoffs_of(layout: FullTable[Any], tier: Any, read: Floats | Mapping[int, Fl
     """
     if not isinstance(read, Mapping):
         return writable(read).reshape(layout.shape(tier))
-    whole, ranges = np.empty(layout.shape(tier)), layout.parts(tier)
+    payoffs, ranges = np.empty(layout.shape(tier)), layout.parts(tier)
     for part, rows in read.items():
-        whole[slice(*ranges[part])] = rows
-    return whole
+        payoffs[slice(*ranges[part])] = rows
+    return payoffs
 
 
 def part_shape(layout: FullTable[Any], tier: Any, part: int) -> tuple[int, ...]:
@@ -289,15 +289,15 @@ def part_shape(layout: FullTable[Any], tier: Any, part: int) -> tuple[int, ...]:
     return stop - start, *shape[1:]
 
 
-_own = threading.local()
+_thread_buffers = threading.local()
 
 
 def buffer(name: str, shape: tuple[int, ...], kind: Any = np.float64) -> NDArray[Any]:
     """Return this worker's buffer, because touching fresh memory costs more than the kernel."""
     needed, name = math.prod(shape), f"{name} {np.dtype(kind)}"
-    buffer: NDArray[Any] | None = getattr(_own, name, None)
+    buffer: NDArray[Any] | None = getattr(_thread_buffers, name, None)
     if buffer is None or buffer.size < needed:
-        setattr(_own, name, None)  # free the old one first
+        setattr(_thread_buffers, name, None)  # free the old one first
         buffer = np.empty(needed, kind)
-        setattr(_own, name, buffer)
+        setattr(_thread_buffers, name, buffer)
     return buffer[:needed].reshape(shape)

@@ -143,12 +143,12 @@ class Query(dict[str, Any]):
             raise OptionError(f"{name}: '{shorten(text, 30)}' is not 1 or 0")
         return text in ("1", "true")
 
-    def whole(self, name: str, low: int, high: int, default: int) -> int:
+    def integer(self, name: str, low: int, high: int, default: int) -> int:
         """Return an integer from `low` to `high`. Raises OptionError."""
-        return whole(name, self.get(name, str(default)), low, high)
+        return integer(name, self.get(name, str(default)), low, high)
 
 
-def whole(name: str, text: str, low: int, high: int) -> int:
+def integer(name: str, text: str, low: int, high: int) -> int:
     """Return an integer from `low` to `high`. Raises OptionError."""
     if not re.fullmatch(r"[+-]?[0-9]{1,15}", text) or not low <= int(text) <= high:
         raise OptionError(

@@ -60,7 +60,7 @@ def arrows(text: str) -> str:
     return text.replace(" -> ", " → ")
 
 
-def told(line: str) -> str:
+def log_line(line: str) -> str:
     """Return a line of a game's log in words, without the fields of states."""
     line = re.sub(r" \([^()]*->[^()]*\)$", "", line.strip())
     line = re.sub(r"^(the game is over|.* (?:is|are) up|.* choose at once): .*=.*$", r"\1", line)
@@ -94,10 +94,11 @@ def differences(first: Mapping[str, Any], second: Mapping[str, Any]) -> tuple[st
     names = [name for name in named if first_options.get(name) != second_options.get(name)]
     if first["board"] != second["board"] or not names:
         return board_title(first), board_title(second)
-    parts = [
-        {name: of[name] for name in names if name in of} for of in (first_options, second_options)
-    ]
-    return sentences.fields(parts[0], ", "), sentences.fields(parts[1], ", ")
+
+    def differing(options: Mapping[str, Any]) -> str:
+        return sentences.fields({name: options[name] for name in names if name in options}, ", ")
+
+    return differing(first_options), differing(second_options)
 
 
 def pairs(view: Mapping[str, Any]) -> list[list[tuple[float | None, str | None]]]:
@@ -193,7 +194,8 @@ environment = Environment(
 environment.filters |= {
     "bound": sentences.bound, "capital": sentences.capital,
     "count": sentences.count, "duration": sentences.duration, "fields": sentences.fields,
-    "percent": sentences.percent, "size": sentences.size, "spoken": sentences.spoken, "told": told,
+    "log_line": log_line, "percent": sentences.percent, "size": sentences.size,
+    "spoken": sentences.spoken,
 }  # fmt: skip
 environment.globals |= {
     "address_of": address_of, "around": around, "board_title": board_title,
@@ -256,7 +258,7 @@ def _context(view: View, view_request: ViewRequest, depth: int) -> Context:
     """Return the values of a template before its answer. depth: of the address below the home
     page."""
     context: Context = {
-        "root": "../" * depth or "./", "at": "../" * (depth - 2), "said": view_request.query,
+        "root": "../" * depth or "./", "at": "../" * (depth - 2), "given": view_request.query,
         "path": view_request.path, "here": view.template[:-5], "info": None, "added": {},
         "refusal": None, "view": None, "result": None, "nearest": [],
     }  # fmt: skip
@@ -272,7 +274,7 @@ def _state_address(context: Context) -> str:
     view = context["view"]
     if context["here"] != "compare":
         return str(view["query"])
-    return f"second={quote(context['said']['second'])}&{view['first']['query']}"
+    return f"second={quote(context['given']['second'])}&{view['first']['query']}"
 
 
 def _nearest(view_request: ViewRequest) -> list[tuple[str, str]]:
@@ -333,7 +335,7 @@ def names(view_request: ViewRequest, context: Context) -> Context:
     """Return names that distinguish the tables of a comparison."""
     if context["view"] is None:
         return {"second": None, "names": ("", "")}
-    second = tables.info(view_request, view_request.open(context["said"]["second"])).as_json()
+    second = tables.info(view_request, view_request.open(context["given"]["second"])).as_json()
     return {"second": second, "names": differences(context["info"], second)}
 
 

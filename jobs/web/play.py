@@ -61,7 +61,7 @@ class GameView(Result):
     seed: int
     seat: int
     seats: list[str]
-    said: list[str]
+    log: list[str]
     lines: int
     state: dict[str, Any]
     text: str
@@ -90,9 +90,9 @@ def game_view(request: ViewRequest) -> GameView:
     game, moves = table.game, query.get("move", [])
     if len(moves) > MAX_MOVES:
         raise OptionError(f"move: {len(moves):,} are too many; expected at most {MAX_MOVES:,}")
-    how = PlayOptions(seed=query.whole("seed", 0, MAX_SEED, new_seed()))
+    how = PlayOptions(seed=query.integer("seed", 0, MAX_SEED, new_seed()))
     if "seat" in query:
-        how["seat"] = query.whole("seat", 1, game.players, 1)
+        how["seat"] = query.integer("seat", 1, game.players, 1)
     if "against" in query:
         _check_opponents(table, query["against"])
         how["against"] = query["against"]
@@ -105,7 +105,7 @@ def game_view(request: ViewRequest) -> GameView:
         play = play_on(table, first, **how)
     _check_priced(table, play)
     log, asks = play.replay(moves)
-    shown = query.whole("at", 0, len(log), len(log))
+    shown = query.integer("at", 0, len(log), len(log))
     last, lines = shown == len(log), [line for line, _ in log[:shown]]
     state = play.state if last else log[shown - 1][1] if shown else play.root
     hints = play.offers() if asks and last and query.flag("hints") else None
@@ -115,7 +115,7 @@ def game_view(request: ViewRequest) -> GameView:
     scene = scene_of(play.game, typed(seen))
     return GameView(
         seed=how["seed"], seat=play.person + 1, seats=[seat.name for seat in play.seats],
-        said=lines, lines=len(log), state=seen, text=sentences.fields(seen),
+        log=lines, lines=len(log), state=seen, text=sentences.fields(seen),
         query=address(game.describe(bare[0])),
         drawing=svg(scene), scene=scene, value=value[0].tolist() if priced[0] else None,
         ask=Choice(play.names, hints) if asks and last else None, over=play.over and last,
@@ -167,7 +167,7 @@ def train_view(request: ViewRequest) -> TrainView:
     """Return a decision of a difficulty, the same for the same seed; or the decision at a given
     state. Raises MissingTableError if there is none."""
     table, query, game = request.table, request.query, request.table.game
-    difficulty, seed = query.get("difficulty", "any"), query.whole("seed", 0, MAX_SEED, 0)
+    difficulty, seed = query.get("difficulty", "any"), query.integer("seed", 0, MAX_SEED, 0)
     if difficulty not in DIFFICULTIES:
         hint = nearest(difficulty, DIFFICULTIES)
         raise OptionError(f"difficulty: '{difficulty[:30]}' is unknown; {hint}")

@@ -87,7 +87,7 @@ class TablePool:
         self.remembered = min(REMEMBERED_BYTES, memory_limit() // (3 * open_tables))
         self._lock = threading.Lock()
         self._listed: dict[str, TableEntry] = {}
-        self._made = float("-inf")
+        self._listed_at = float("-inf")
         self._idle: list[OpenTable] = []
         """Open tables that nobody uses, the last used at the end."""
         self._summaries: dict[str, tuple[object, float, TableSummary]] = {}
@@ -106,17 +106,17 @@ class TablePool:
 
     def find(self, id: str) -> TableEntry:
         """Return the table with an id. Raises MissingTableError."""
-        found = self._listed.get(id)
-        if found is None or not _is_there(found.path):
+        entry = self._listed.get(id)
+        if entry is None or not _is_there(entry.path):
             with self._lock:
                 self._list_again()
-                found = self._listed.get(id)
-        if found is None or not _is_there(found.path):
+                entry = self._listed.get(id)
+        if entry is None or not _is_there(entry.path):
             raise MissingTableError(f"unknown table '{id[:60]}'; GET /tables lists all")
-        return found
+        return entry
 
     def _list_again(self) -> None:
-        if time.monotonic() - self._made < LIST_SECONDS:
+        if time.monotonic() - self._listed_at < LIST_SECONDS:
             return
         paths = dict.fromkeys(path for finder in self.finders for path in finder())
         known = {each.path: each.id for each in self._listed.values()}
@@ -129,7 +129,7 @@ class TablePool:
                 again += 1
                 id = f"{name}~{again}"
             listed[id] = TableEntry(id, path)
-        self._listed, self._made = listed, time.monotonic()
+        self._listed, self._listed_at = listed, time.monotonic()
 
     def without_paths(self, sentence: str) -> str:
         """Return a message without local paths: folders of tables are given as in commands, and
@@ -203,7 +203,7 @@ class TablePool:
         table.parts[:] = paid
         if type(table.game.board).grid and not is_uri(entry.path):
             paths = self._on_grids(entry, table)  # the table again only with its other parts
-            table.others = [
+            table.other_grids = [
                 partial(self._read, path) for path in paths if path != entry.path or not complete
             ]
         goals = table.manifest.goals[::-1]

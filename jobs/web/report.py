@@ -66,7 +66,7 @@ class Report:
         return f'<iframe srcdoc="{escape(self.html)}" width="100%" height="700"></iframe>'
 
 
-def report_on(of: Table, sample: int | None = 10_000, *, verify: bool = True) -> Report:
+def report_on(table: Table, sample: int | None = 10_000, *, verify: bool = True) -> Report:
     """Return the report on an open table. sample: rows that are verified, None for all.
 
     Raises CorruptTableError if a part of the table cannot be read, OptionError if jinja2 or
@@ -75,25 +75,25 @@ def report_on(of: Table, sample: int | None = 10_000, *, verify: bool = True) ->
     need("a page", "jinja2", "vl_convert", extra="report")
     from luckbase.jobs.web.pages import STATIC, render
 
-    verdict = of.verify(sample) if verify else None
-    charts, why_none = _charts(of)
+    verdict = table.verify(sample) if verify else None
+    charts, why_none = _charts(table)
     style = "".join(path.read_text("utf-8") for path in (pictures.STYLE, STATIC / "style.css"))
     digest = base64.b64encode(hashlib.sha256(style.strip().encode()).digest()).decode()
-    manifest = of.manifest if of.in_files else None
-    state, where = _drawn_state(of)
+    manifest = table.manifest if table.in_files else None
+    state, where = _drawn_state(table)
     html = render(
-        "report.html", table=of, game=of.game, manifest=manifest, verdict=verdict,
-        charts=charts, why_none=why_none, commands=_commands(of, sample), style=style.strip(),
+        "report.html", table=table, game=table.game, manifest=manifest, verdict=verdict,
+        charts=charts, why_none=why_none, commands=_commands(table, sample), style=style.strip(),
         policy=f"default-src 'none'; img-src data:; style-src 'sha256-{digest}'; "
                "base-uri 'none'; form-action 'none'",
-        title=find.title_of(manifest) if manifest else of.game.board.title,
+        title=find.title_of(manifest) if manifest else table.game.board.title,
         left=sum(not manifest.is_done(goal) for goal in manifest.goals) if manifest else 0,
-        questions=find.opening_answers(of), starts=_starts(of), where=where,
-        players=["", *(f"player {i + 1}" for i in range(of.game.players))],
-        scene=None if state is None else scene_of(of.game, state),
-        file=board_file(canonical(of.game.board)), format=FORMAT, version=solver_version(),
+        questions=find.opening_answers(table), starts=_starts(table), where=where,
+        players=["", *(f"player {i + 1}" for i in range(table.game.players))],
+        scene=None if state is None else scene_of(table.game, state),
+        file=board_file(canonical(table.game.board)), format=FORMAT, version=solver_version(),
         date=f"{datetime.now(UTC):%Y-%m-%d}",
-        which="all" if sample is None or sample >= of.rows else "drawn evenly from all",
+        which="all" if sample is None or sample >= table.rows else "drawn evenly from all",
     )  # fmt: skip
     return Report(html, verdict, tuple(each["name"] for each in charts))
 
@@ -101,25 +101,25 @@ def report_on(of: Table, sample: int | None = 10_000, *, verify: bool = True) ->
 # --- what the page shows -------------------------------------------------------------------------
 
 
-def _starts(of: Table) -> list[list[str]]:
+def _starts(table: Table) -> list[list[str]]:
     """Return the payoffs of the likeliest starts, if the table has them."""
-    starts, rows = of.game.starts(), []
+    starts, rows = table.game.starts(), []
     with suppress(LuckbaseError):
         for chance, start in starts[:5]:
-            state = of.game.describe(start)
+            state = table.game.describe(start)
             odds = f"a start, {100 * chance:.3g} %: {sentences.fields(state)}"
-            values = map(of.game.payoffs.text, of.ask(state).value)
+            values = map(table.game.payoffs.text, table.ask(state).value)
             rows.append(["the start" if len(starts) == 1 else odds, *values])
     return rows
 
 
-def _drawn_state(of: Table) -> tuple[Mapping[str, Any] | None, str]:
+def _drawn_state(table: Table) -> tuple[Mapping[str, Any] | None, str]:
     """Return a state to draw, and its description."""
-    starts, roots = of.game.starts(), find.roots_in(of)
+    starts, roots = table.game.starts(), find.roots_in(table)
     if starts:
-        state = of.game.describe(starts[0][1])
+        state = table.game.describe(starts[0][1])
         what = "the start" if len(starts) == 1 else "the likeliest start"
-    elif questions := find.opening_answers(of):
+    elif questions := find.opening_answers(table):
         state, what = dict(questions[0].state), questions[0].title
     elif roots:
         state, what = roots[0], "solved below this"
@@ -128,33 +128,33 @@ def _drawn_state(of: Table) -> tuple[Mapping[str, Any] | None, str]:
     return state, f"{sentences.capital(what)}: {sentences.fields(state)}"
 
 
-def _commands(of: Table, sample: int | None) -> list[str]:
+def _commands(table: Table, sample: int | None) -> list[str]:
     """Return the commands that make the same table, verify it and write this page."""
     name, solved = "BOARD", ["luckbase solve BOARD"]
-    if of.manifest.origin is not None:
-        origin = of.manifest.origin
-        name = board_command(file_of(origin), origin.settings, of.game.board.game, words="")
-        solved = [solve_command(each, of.game, words="luckbase solve", file=file_of(each))
-                  for each in of.manifest.goals]  # fmt: skip
+    if table.manifest.origin is not None:
+        origin = table.manifest.origin
+        name = board_command(file_of(origin), origin.settings, table.game.board.game, words="")
+        solved = [solve_command(each, table.game, words="luckbase solve", file=file_of(each))
+                  for each in table.manifest.goals]  # fmt: skip
     rows = "--all" if sample is None else f"--sample {sample}"
     return [*dict.fromkeys(solved), f"luckbase verify {name} {rows}",
             f"luckbase publish {name} page.html"]  # fmt: skip
 
 
-def _charts(of: Table) -> tuple[list[dict[str, Any]], str]:
+def _charts(table: Table) -> tuple[list[dict[str, Any]], str]:
     """Return the game's charts of the table, pictures first, and why one is left out."""
     try:
-        kinds = of.game.need(Charts).kinds
+        kinds = table.game.need(Charts).kinds
     except OptionError as error:
         return [], str(error)
     charts, why = list[dict[str, Any]](), ""
     for kind in sorted(kinds, key=lambda kind: not kind.picture):
         try:
-            of.check_chart(kind)
-            made = of.chart(kind.name)
+            table.check_chart(kind)
+            chart = table.chart(kind.name)
         except (OptionError, MissingTableError) as error:
             why = why or str(error)
             continue
-        picture = "" if isinstance(made, Listing) else for_page(made, f"chart-{len(charts)}")
-        charts.append({"name": kind.name, "shows": kind.shows, "chart": made, "picture": picture})
+        picture = "" if isinstance(chart, Listing) else for_page(chart, f"chart-{len(charts)}")
+        charts.append({"name": kind.name, "shows": kind.shows, "chart": chart, "picture": picture})
     return charts, why

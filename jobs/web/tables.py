@@ -14,7 +14,7 @@ from luckbase.cluster.answers.examples import (
 )
 from luckbase.cluster.answers.moves import Moves
 from luckbase.jobs.web.facts import TableFacts, TableSummary
-from luckbase.jobs.web.http import ViewRequest, whole
+from luckbase.jobs.web.http import ViewRequest, integer
 from luckbase.solver.charts import Chart
 from luckbase.solver.errors import MissingTableError, OptionError
 from luckbase.solver.result import Flat, Result
@@ -103,8 +103,8 @@ def chart_view(request: ViewRequest) -> ChartView:
     """Return a chart of the game. Its parameters are fields; an empty one has its default."""
     name = request.path["name"]
     given = {field: value for field, value in request.query.state.items() if value}
-    made = request.table.chart(name, given)
-    return ChartView(name, type(made).__name__.lower(), made)
+    chart = request.table.chart(name, given)
+    return ChartView(name, type(chart).__name__.lower(), chart)
 
 
 def grid_view(request: ViewRequest) -> ChartView:
@@ -124,9 +124,9 @@ def grid_view(request: ViewRequest) -> ChartView:
 def search_view(request: ViewRequest) -> FoundRows:
     """Return the first rows, at most `most`, that a ready search finds. Raises OptionError for an
     unknown one."""
-    table, most = request.table, request.query.whole("most", 1, MAX_SHOWN, 50)
+    table, most = request.table, request.query.integer("most", 1, MAX_SHOWN, 50)
     ready = request.opened.facts.searches
     if not ready:
         raise OptionError(f"search: a table of {table.game.board.game} has none")
-    number = whole("search", request.path["number"], 1, len(ready))
+    number = integer("search", request.path["number"], 1, len(ready))
     return first_rows(table, ready[number - 1], most, SECONDS)

@@ -24,9 +24,7 @@ from tests.places import ROOT
 
 README = ROOT / "README.md"
 PAGES = sorted([README, *(ROOT / "docs").rglob("*.md")])
-PART = re.compile(
-    r"(<!-- generated: (\w+) of (\S+) -->\n).*?(<!-- end -->)", re.DOTALL
-)
+PART = re.compile(r"(<!-- generated: (\w+) of (\S+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
 def commands():

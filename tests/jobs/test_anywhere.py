@@ -344,7 +344,7 @@ def test_a_published_table_has_the_same_bytes(uri, table):
 
 def test_clean_takes_what_was_published_away(site, tmp_path):
     (spare,) = luckbase.clean(str(site / "t"), results=tmp_path, yes=True)
-    assert (spare.state, spare.left) == ("removed", ())
+    assert (spare.state, spare.foreign) == ("removed", ())
     assert not (site / "t").exists()
 
 

@@ -279,14 +279,14 @@ def looks(monkeypatch):
 
 def test_the_time_left_is_at_the_pace_of_work_alone():
     now = Progress(5, 20, 250, 1000, 40.0)
-    assert now.left(0.0) == pytest.approx(120)
-    assert now.left(30.0) == pytest.approx(30)
-    assert now.left(40.0) is None
-    assert Progress(1, 400, 1, 10**6, 5.0).left() is None  # no pace yet
+    assert now.estimate(0.0) == pytest.approx(120)
+    assert now.estimate(30.0) == pytest.approx(30)
+    assert now.estimate(40.0) is None
+    assert Progress(1, 400, 1, 10**6, 5.0).estimate() is None  # no pace yet
     gone_on = Progress(9, 20, 750, 1000, 40.0, before=500)
-    assert gone_on.left(0.0) == pytest.approx(40)
-    assert Progress(1, 4, 0, 0, 5.0).left() == pytest.approx(15)
-    assert Progress(0, 0, 0, 0, 0.0, compiling=True).left() is None
+    assert gone_on.estimate(0.0) == pytest.approx(40)
+    assert Progress(1, 4, 0, 0, 5.0).estimate() == pytest.approx(15)
+    assert Progress(0, 0, 0, 0, 0.0, compiling=True).estimate() is None
     said = gone_on.as_json()
     assert (said["states_a_second"], said["seconds_left"]) == (6, 40.0)
 

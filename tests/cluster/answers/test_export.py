@@ -180,14 +180,14 @@ def test_payoffs_are_compared_with_whole_numbers_that_float32_has_not(folder):
     st.integers(-5, 5), st.integers(-(2**62), 2**63 - 1), st.floats(-4, 4), st.just(255.5),
     st.sampled_from([-128, 127, 128, 255, 256, -129, 1e18])))  # fmt: skip
 def test_whole_numbers_are_compared_with_any_number(op, value):
-    from luckbase.cluster.answers.columns import _whole
+    from luckbase.cluster.answers.columns import _integer_condition
 
     for kind, numbers in (
         (pa.int8(), [-128, -1, 0, 1, 2, 127]), (pa.uint8(), [0, 1, 2, 255]),
         (pa.int32(), [-(2**31), 0, 2, 3, 2**31 - 1]), (pa.uint64(), [0, 2, 2**53 + 1, 2**64 - 1]),
     ):  # fmt: skip
         table = pa.table({"x": pa.array(numbers, kind)})
-        found = table.filter(_whole("x", op, value, kind).expression())["x"].to_pylist()
+        found = table.filter(_integer_condition("x", op, value, kind).expression())["x"].to_pylist()
         assert found == [x for x in numbers if PLAIN[op](x, value)]
 
 
@@ -220,7 +220,7 @@ def test_states_with_an_offer_are_asked_about_as_no_row_is_one():
 
 
 def left_out(full, parts, where):
-    export._check_left_out(cast("Table", SimpleNamespace(full=full, parts=parts)), where)
+    export._check_stored(cast("Table", SimpleNamespace(full=full, parts=parts)), where)
 
 
 def test_a_value_of_several_words_needs_no_quotes_within(folder):

@@ -42,7 +42,8 @@ if sys.argv[1] != "shared":
 after = memory_used()
 restart_memory_peak()
 anew = memory_used()
-print((after.own - before.own) >> 20, after.shared >> 20, (anew.own - before.own) >> 20)
+sizes = after.private - before.private, after.shared, anew.private - before.private
+print(*(size >> 20 for size in sizes))
 sys.stdout.flush()
 os._exit(0)
 """

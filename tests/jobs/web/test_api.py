@@ -113,7 +113,7 @@ def test_costs_are_what_the_one_who_decides_loses(client):
 def test_a_state_above_the_frontier_is_searched(client):
     id = id_of(client, "press-your-luck")
     text = state_of(client, id, scores="0,1000,500", earned="1,1,1")
-    assert (text["source"], text["held"]) == ("search", False)
+    assert (text["source"], text["in_table"]) == ("search", False)
     with luckbase.open(BOARDS / "press-your-luck/tiny.toml", in_memory=True, frontier=3) as higher:
         known = higher.ask({"scores": (0, 1000, 500), "earned": (1, 1, 1)})
     assert text["value"] == pytest.approx(known.value, abs=2e-7)
@@ -186,14 +186,14 @@ def test_a_game_costs_what_the_same_game_in_python_costs(game, seat, client, web
         assert [hint["action"] for hint in hints] == text["ask"]["actions"]
         assert any(hint["cost"] == 0 for hint in hints)
         moves.append(text["ask"]["actions"][0])
-    assert text["over"] and text["result"] == text["said"][-1]
+    assert text["over"] and text["result"] == text["log"][-1]
     taken = iter(moves)
     with (
         luckbase.open(path_of(web_results, id)) as table,
         table.play(seat=seat, against="random", seed=5) as play,
     ):
         lines = play.through(lambda play: next(taken))
-    assert [line for line in lines if not line.endswith("? ")] == text["said"]
+    assert [line for line in lines if not line.endswith("? ")] == text["log"]
     assert [each.cost for each in play.decisions] == [each["cost"] for each in text["decisions"]]
     assert text["cost"] == pytest.approx(sum(each.cost for each in play.decisions))
 
@@ -266,7 +266,7 @@ def test_a_game_of_press_your_luck_begins_at_a_start_that_is_drawn(client):
     labels = [each["label"] for each in about["examples"]]
     assert labels[0].startswith("a start, one in 7: earned=")
     assert about["start"] == about["examples"][0]["state"]
-    text = [client.get(f"{index}/play?seed={seed}").json()["said"] for seed in range(6)]
+    text = [client.get(f"{index}/play?seed={seed}").json()["log"] for seed in range(6)]
     begun = {re.search(r"earned=(\S+)", lines[0])[1] for lines in text}
     assert len(begun) > 1 and all("scores=0,500,1000" in lines[0] for lines in text)
 

@@ -23,7 +23,7 @@ def test_rows_are_those_of_an_export_with_their_answers(game, client, web_result
             text = client.get(f"/tables/{id}/search/{number}?most=3").json()
             right = table.to_arrow(search["where"], actions=True).read_all()
             assert text["label"] == search["label"] and text["count"] == len(right)
-            assert text["complete"] and text["looked_at"] == text["of"] == table.rows
+            assert text["complete"] and text["looked_at"] == text["total"] == table.rows
             for row, other in zip(text["rows"], right.slice(0, 3).to_pylist(), strict=True):
                 fields = dict(pair.split("=") for pair in row["query"].split("&"))
                 answer = table.ask(fields)
@@ -36,4 +36,4 @@ def test_rows_are_those_of_an_export_with_their_answers(game, client, web_result
 def test_a_search_stops_when_its_time_is_over(client, monkeypatch):
     monkeypatch.setattr(tables, "SECONDS", -1.0)  # no option
     text = client.get(f"/tables/{id_of(client, 'pig')}/search/1").json()
-    assert not text["complete"] and text["looked_at"] == text["count"] == 0 < text["of"]
+    assert not text["complete"] and text["looked_at"] == text["count"] == 0 < text["total"]
