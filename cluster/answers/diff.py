@@ -174,7 +174,7 @@ def _pairs(tables: tuple[Lookup, Lookup], swapped: bool, sample: int | None) -> 
 
 
 def _matched(small: Lookup, large: Lookup, rows: Rows) -> tuple[Rows, Rows]:
-    """Return those of the rows of one table whose states another table holds, and its rows."""
+    """Return the rows of the small table whose states the large table has, and their rows there."""
     states = rows.states(np.arange(len(rows.best)))
     there, both = large.game.known_states(small.game.fields.values(states))
     stored = large.holds(there) if len(there) else np.zeros(0, bool)

@@ -190,7 +190,7 @@ def find_table(name: str, results: Path, settings: dict[str, str]) -> TableMatch
 
 
 def open_for(name: str, results: Path, settings: dict[str, str]) -> Table:
-    """Open the first of `find_tables`. Its `Table.for_state` finds the one that has a state.
+    """Open the first of `find_tables`. Its `Table.for_state` finds the table that has a state.
     Raises as `find_tables` does."""
     first, *rest = find_tables(name, results, settings)
     table = open_table(first.path, named_by_board=first.by_board)

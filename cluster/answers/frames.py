@@ -70,8 +70,8 @@ def all_answers(table: Lookup, frame: Any) -> Iterator[Answer]:
 
 
 def _actions(table: Lookup, states: Ints, inputs: Ints) -> EveryAction:
-    """Return the answers to canonical states (n, fields). Raises StateError for one that has
-    none."""
+    """Return the answers to canonical states (n, fields). Raises StateError for a state without an
+    answer."""
     actions, known = every_action(table, states, inputs)
     _check_known(table, states, known)
     return actions

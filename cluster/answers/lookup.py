@@ -124,7 +124,7 @@ class Lookup:
 
     @property
     def identity(self) -> str:
-        """The identity of the rules under which it was solved (`solver.board.model`)."""
+        """The identity of its rules (`solver.board.model`)."""
         return self.origin.solve_id
 
     @property

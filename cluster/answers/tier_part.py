@@ -1,4 +1,4 @@
-"""The part of the full table: keys say where rows are, up to the frontier and beyond it."""
+"""The full table as a part: a key gives the position of a row, up to the frontier and beyond."""
 
 from __future__ import annotations
 
