@@ -140,11 +140,22 @@ def address_of(listener: socket.socket) -> str:
     return f"http://{f'[{host}]' if ':' in host else host}:{port}/"
 
 
+def hosts_of(host: str, listener: socket.socket) -> tuple[str, ...] | None:
+    """Return the accepted host names: the given host and the names of this machine; None for any,
+    if the server listens on all addresses."""
+    from luckbase.jobs.web.server import LOCAL
+
+    address = str(listener.getsockname()[0])
+    if ip_address(address.partition("%")[0]).is_unspecified:
+        return None
+    return tuple(dict.fromkeys([host.lower(), address.lower(), *LOCAL]))
+
+
 def run(pool: TablePool, listener: socket.socket, host: str, page: str | None) -> None:
     """Serve until Ctrl+C. page: a URL to open in the browser."""
     import uvicorn
 
-    from luckbase.jobs.web.server import hosts_of, make_app
+    from luckbase.jobs.web.server import make_app
 
     app = make_app(pool, hosts_of(host, listener), warm=True)
     server = uvicorn.Server(config_of(app))

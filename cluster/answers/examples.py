@@ -23,6 +23,7 @@ from luckbase.cluster.answers.find import opening_answers
 from luckbase.cluster.answers.frames import all_answers
 from luckbase.cluster.answers.moves import Addressed
 from luckbase.cluster.answers.table import Table
+from luckbase.cluster.answers.why import often
 from luckbase.solver.charts import Search
 from luckbase.solver.errors import MissingTableError, OptionError
 from luckbase.solver.game.arrays import Floats, Ints
@@ -76,7 +77,7 @@ def examples(table: Table) -> list[Example]:
                 for name, value in state.items()
                 if any(value != others[name] for _, others in shown)
             }
-            odds = f"a start, one in {1 / chance:,.0f}: {fields(different)}"
+            odds = f"a start, {often(chance)}: {fields(different)}"
             add("the start" if len(starts) == 1 else odds, state)
     for each in opening_answers(table)[:QUESTIONS]:
         if not (by_state and each.title == "the start"):

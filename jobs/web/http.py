@@ -10,7 +10,6 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
-from zlib import crc32
 
 from pydantic_core import PydanticSerializationError, to_json
 from starlette.datastructures import MutableHeaders
@@ -125,36 +124,14 @@ class Query(dict[str, Any]):
         """The fields of a state: the parameters that the view does not name."""
         return {name: value for name, value in self.items() if name not in self.names}
 
-    @property
-    def random_seed(self) -> int | None:
-        """What ``random=TEXT`` gives as a seed; None without it."""
-        return crc32(self["random"].encode()) if "random" in self else None
-
-    def need(self, name: str, example: str) -> str:
-        """Return a required parameter. Raises OptionError."""
-        if name not in self:
-            raise OptionError(f"{name}: is missing; write {name}={example}")
-        return str(self[name])
-
-    def flag(self, name: str, default: bool = False) -> bool:
-        """Return True for 1 or true. Raises OptionError."""
-        text = self.get(name, "1" if default else "0")
-        if text not in ("0", "1", "false", "true"):
-            raise OptionError(f"{name}: '{shorten(text, 30)}' is not 1 or 0")
-        return text in ("1", "true")
-
     def integer(self, name: str, low: int, high: int, default: int) -> int:
         """Return an integer from `low` to `high`. Raises OptionError."""
-        return integer(name, self.get(name, str(default)), low, high)
-
-
-def integer(name: str, text: str, low: int, high: int) -> int:
-    """Return an integer from `low` to `high`. Raises OptionError."""
-    if not re.fullmatch(r"[+-]?[0-9]{1,15}", text) or not low <= int(text) <= high:
-        raise OptionError(
-            f"{name}: '{shorten(text, 30)}' is not a whole number from {low} to {high}"
-        )
-    return int(text)
+        text = self.get(name, str(default))
+        if not re.fullmatch(r"[+-]?[0-9]{1,15}", text) or not low <= int(text) <= high:
+            raise OptionError(
+                f"{name}: '{shorten(text, 30)}' is not a whole number from {low} to {high}"
+            )
+        return int(text)
 
 
 class LongAnswer(Exception):
@@ -180,13 +157,8 @@ class ViewRequest:
         self._opened.__exit__(*error)
 
     def open(self, id: str) -> OpenTable:
-        """Open a table. Raises MissingTableError, CorruptTableError; StaleTableError if the query
-        is strict and the board has changed since the table was solved."""
-        opened = self._opened.enter_context(self.pool.open(id))
-        if self.query.flag("strict") and opened.table.origin.stale:
-            why = "; ".join(opened.table.origin.stale[:3])
-            raise errors.StaleTableError(f"{id}: this table is stale: {why}")
-        return opened
+        """Open a table. Raises MissingTableError, CorruptTableError."""
+        return self._opened.enter_context(self.pool.open(id))
 
     @cached_property
     def opened(self) -> OpenTable:
@@ -215,20 +187,18 @@ Context = dict[str, Any]
 
 @dataclass(frozen=True)
 class View:
-    """An address that returns JSON, or a page if it has a template.
+    """An address that returns a page, made by a template, or JSON.
 
     params: the names of its parameters.
     takes_state: other parameters are fields of a state.
     long: an answer may take long.
-    prepare: adds omitted parameters before the page's answer.
     more: returns further values for the template, from its context.
     """
 
     path: str
     answer: Callable[[ViewRequest], Result]
+    template: str
     params: tuple[str, ...] = ()
-    template: str = ""
     takes_state: bool = False
     long: bool = False
-    prepare: Callable[[ViewRequest, Context], None] | None = None
     more: Callable[[ViewRequest, Context], Context] | None = None

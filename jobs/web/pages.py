@@ -22,12 +22,11 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from luckbase.cluster.answers.charts import cell_state, for_page
 from luckbase.cluster.answers.examples import nearest_known
 from luckbase.cluster.answers.pictures import around, svg
-from luckbase.cluster.play.game import new_seed
 from luckbase.jobs.web import tables
 from luckbase.jobs.web.http import Context, Query, Refusal, View, ViewRequest
-from luckbase.jobs.web.states import StateView, state_answer
+from luckbase.jobs.web.states import StateView, rivals, state_answer
 from luckbase.solver import sentences
-from luckbase.solver.charts import Curves, Heatmap, Listing
+from luckbase.solver.charts import Heatmap, Listing
 from luckbase.solver.errors import CorruptTableError, LuckbaseError
 from luckbase.solver.game.capabilities import Follow
 from luckbase.solver.scene import listed
@@ -42,6 +41,8 @@ WIDTHS = {"desktop": 560, "phone": 300}
 """Widths of a chart's panel, for desktops and phones."""
 OF_A_PAGE = ("was", "take", "done", "right", "lost")
 """Parameters that only the page uses, not the answer."""
+UNNAMED = re.compile("a |another |the start|below ")
+"""Begins the labels of examples that are not questions."""
 
 
 # --- numbers and words ---------------------------------------------------------------------------
@@ -176,11 +177,6 @@ def form(info: Mapping[str, Any], given: Context, wrong: str | None) -> list[dic
 # --- templates -----------------------------------------------------------------------------------
 
 
-def pictures(chart: Heatmap | Curves) -> dict[str, str]:
-    """Return a picture as SVG for each of `WIDTHS`."""
-    return {name: for_page(chart, f"chart-{name}", width) for name, width in WIDTHS.items()}
-
-
 def address_of(given: Mapping[str, object], **more: object) -> str:
     """Return parameters as a URL query, without those that are None or empty."""
     there = {n: v for n, v in {**given, **more}.items() if v not in (None, "", [])}
@@ -228,8 +224,6 @@ def respond(view: View, view_request: ViewRequest, request: Request) -> Response
     of_page = {name: value for name, value in pairs if name in OF_A_PAGE and value}
     query = view_request.query = Query([pair for pair in pairs if pair[0] not in OF_A_PAGE], view)
     context = _context(view, view_request, _depth(request)) | {"of_page": of_page}
-    if view.prepare is not None:
-        view.prepare(view_request, context)
 
     def answer() -> None:
         result = view.answer(view_request)
@@ -241,14 +235,14 @@ def respond(view: View, view_request: ViewRequest, request: Request) -> Response
         raise
     except LuckbaseError as error:
         context["refusal"] = view_request.refusal(error)
-        if view.template == "state.html" and query.state:
-            context["nearest"] = _nearest(view_request) if context["refusal"].status == 404 else []
+        if view.template == "state.html" and query.state and context["refusal"].status == 404:
+            context["nearest"] = _nearest(view_request)
         if "was" in of_page:
             view_request.query = Query(parse_qsl(of_page["was"], keep_blank_values=True), view)
             answer()
     refusal: Refusal | None = context["refusal"]
-    if refusal is None and not {"was", "random", "sentence"}.isdisjoint({*of_page, *query}):
-        return RedirectResponse(f"{context['here']}?{_state_address(context)}", 303)
+    if refusal is None and not {"was", "sentence"}.isdisjoint({*of_page, *query}):
+        return RedirectResponse(f"{context['here']}?{context['view']['query']}", 303)
     if view.more is not None:
         context |= view.more(view_request, context)
     return HTMLResponse(render(view.template, **context), refusal.status if refusal else 200)
@@ -259,7 +253,7 @@ def _context(view: View, view_request: ViewRequest, depth: int) -> Context:
     page."""
     context: Context = {
         "root": "../" * depth or "./", "at": "../" * (depth - 2), "given": view_request.query,
-        "path": view_request.path, "here": view.template[:-5], "info": None, "added": {},
+        "path": view_request.path, "here": view.template[:-5], "info": None,
         "refusal": None, "view": None, "result": None, "nearest": [],
     }  # fmt: skip
     if id := view_request.path.get("id"):
@@ -269,57 +263,16 @@ def _context(view: View, view_request: ViewRequest, depth: int) -> Context:
     return context
 
 
-def _state_address(context: Context) -> str:
-    """Return the full address of the state that a page shows."""
-    view = context["view"]
-    if context["here"] != "compare":
-        return str(view["query"])
-    return f"second={quote(context['given']['second'])}&{view['first']['query']}"
-
-
 def _nearest(view_request: ViewRequest) -> list[tuple[str, str]]:
     """Return the states of a table nearest to one above it: what differs, and its address."""
-    nearest = []
-    for name, state in nearest_known(view_request.table, view_request.query.state):
-        nearest.append((f"{name.replace('_', ' ')} {state[name]}", urlencode(state, safe=",")))
-    return nearest
+    states = nearest_known(view_request.table, view_request.query.state)
+    return [
+        (f"{name.replace('_', ' ')} {state[name]}", urlencode(state, safe=","))
+        for name, state in states
+    ]
 
 
 # --- single pages --------------------------------------------------------------------------------
-
-
-def complete(view_request: ViewRequest, context: Context) -> None:
-    """Complete a partial state with the values of the table's first state."""
-    query, start = view_request.query, view_request.opened.facts.start
-    names = {re.sub(r"_\d+$", "", name) for name in query.state}
-    fields = {each.name: each for each in view_request.table.game.fields}
-    for name, value in start.items() if start and not names.isdisjoint(fields) else ():
-        if fields[name].default is None and name not in names:
-            context["added"][name] = query[name] = value
-
-
-def with_seed(view_request: ViewRequest, context: Context) -> None:
-    """Draw a new decision each time."""
-    view_request.query.setdefault("seed", str(new_seed()))
-
-
-def with_axes(view_request: ViewRequest, context: Context) -> None:
-    """Use the first two columns as axes by default."""
-    for axis, column in zip("xy", view_request.opened.facts.axes, strict=False):
-        view_request.query.setdefault(axis, column)
-
-
-def with_second(view_request: ViewRequest, context: Context) -> None:
-    """Compare with the most similar table of the same game by default."""
-    info = context["info"]
-    others = [view_request.pool.summary(each).as_json() for each in view_request.pool.listed()]
-    context["rivals"] = rivals = sorted(
-        (each for each in others if each["game"] == info["game"] and each["id"] != info["id"]
-         and each["state"] not in ("damaged", "refused")),
-        key=lambda each: (each["board"] != info["board"],
-                          len({*each["options"].items()} ^ {*info["options"].items()})),
-    )  # fmt: skip
-    view_request.query.setdefault("second", rivals[0]["id"] if rivals else info["id"])
 
 
 def draw(view_request: ViewRequest, context: Context) -> Context:
@@ -328,14 +281,17 @@ def draw(view_request: ViewRequest, context: Context) -> Context:
     if chart is None or isinstance(chart, Listing):
         return {"svgs": {}, "cells": None}
     cells = cell_state(view_request.table.game, chart) if isinstance(chart, Heatmap) else None
-    return {"svgs": pictures(chart), "cells": cells}
+    svgs = {name: for_page(chart, f"chart-{name}", width) for name, width in WIDTHS.items()}
+    return {"svgs": svgs, "cells": cells}
 
 
 def names(view_request: ViewRequest, context: Context) -> Context:
-    """Return names that distinguish the tables of a comparison."""
+    """Return the tables to compare with, and names that distinguish the two tables."""
+    context["rivals"] = [each.as_json() for each in rivals(view_request)]
     if context["view"] is None:
-        return {"second": None, "names": ("", "")}
-    second = tables.info(view_request, view_request.open(context["given"]["second"])).as_json()
+        return context
+    opened = view_request.open(context["view"]["second_id"])
+    second = tables.info(view_request, opened).as_json()
     return {"second": second, "names": differences(context["info"], second)}
 
 
@@ -359,19 +315,15 @@ def home(view_request: ViewRequest, context: Context) -> Context:
 
 def question(view_request: ViewRequest, opened: OpenTable) -> Context:
     """Return a decision of a board in words, with its drawing, and the board's other questions."""
-    drawn = re.compile("a |another |the start|below ")
-    examples = opened.facts.examples
-    drawn_examples = [each for each in examples if not drawn.match(each.label)]
-    for each in [
-        *drawn_examples,
-        *(example for example in examples if example not in drawn_examples),
-    ]:
+    examples = sorted(opened.facts.examples, key=lambda each: bool(UNNAMED.match(each.label)))
+    for each in examples:
         with suppress(LuckbaseError):
             table = opened.table.for_state(each.state)
             view = state_answer(table, each.state)
             answer = view.moves.answer
             if answer.to_act and len(answer.actions) > 1 and not answer.toss_up:
-                others = [example.as_json() for example in drawn_examples if example is not each]
+                others = [other.as_json() for other in examples
+                          if other is not each and not UNNAMED.match(other.label)]  # fmt: skip
                 question = {"view": view.as_json(), "scene": view.scene, "others": others,
                             "words": words(table, view)}  # fmt: skip
                 return {"question": question, "info": tables.info(view_request, opened).as_json()}
@@ -382,7 +334,7 @@ def words(table: Any, view: StateView) -> str:
     """Return a state as a question: ``You have $8,000, 2 spins, against $0 and $3,000.``"""
     follow, up = table.game.get(Follow), (view.moves.answer.to_act or 1) - 1
     if follow is None:
-        return "" if view.scene is None else view.scene.about
+        return view.scene.about
     players = [f"player {i + 1}" for i in range(table.game.players)]
     position = follow.place(players, view.moves.numbers)
     desks = [follow.desk(position, i) for i in range(table.game.players)]

@@ -16,7 +16,6 @@ import numpy as np
 
 from luckbase.cluster.answers.examples import DIFFICULTIES, decisions, difficulty_of, margins
 from luckbase.cluster.answers.moves import address
-from luckbase.cluster.answers.pictures import svg
 from luckbase.cluster.play.game import (
     Decision,
     Offer,
@@ -25,7 +24,6 @@ from luckbase.cluster.play.game import (
     new_seed,
     play_on,
 )
-from luckbase.jobs.web import tables
 from luckbase.jobs.web.facts import opponents
 from luckbase.jobs.web.states import StateView, state_answer
 from luckbase.solver import sentences
@@ -33,7 +31,7 @@ from luckbase.solver.errors import LuckbaseError, MissingTableError, OptionError
 from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.capabilities import Agents, agents_of, scene_of, simplify
 from luckbase.solver.game.fields import typed
-from luckbase.solver.result import Flat, Number, PythonOnly, Result
+from luckbase.solver.result import Flat, PythonOnly, Result
 from luckbase.solver.scene import Scene
 from luckbase.solver.sentences import nearest
 
@@ -46,17 +44,13 @@ MAX_SEED = 2**32 - 1
 
 
 @dataclass(frozen=True)
-class Choice(Result):
-    """The question to you."""
-
-    actions: list[str]
-    hints: list[Offer] | None
-
-
-@dataclass(frozen=True)
 class GameView(Result):
-    """A game so far: the log, the state, and the next question (null if the game is over or an
-    earlier line is shown). lines: number of lines in the whole log."""
+    """A game so far.
+
+    lines: number of lines in the log; a page may show fewer.
+    actions: your next choices; null if the game is over or an earlier line is shown.
+    hints: the payoff of each choice, if requested.
+    """
 
     seed: int
     seat: int
@@ -64,15 +58,12 @@ class GameView(Result):
     log: list[str]
     lines: int
     state: dict[str, Any]
-    text: str
     query: str
-    drawing: str
     value: list[float] | None
-    ask: Choice | None
+    actions: list[str] | None
+    hints: list[Offer] | None
     over: bool
-    result: str | None
     decisions: list[Decision]
-    cost: Number
     scene: PythonOnly[Scene]
 
 
@@ -108,19 +99,16 @@ def game_view(request: ViewRequest) -> GameView:
     shown = query.integer("at", 0, len(log), len(log))
     last, lines = shown == len(log), [line for line, _ in log[:shown]]
     state = play.state if last else log[shown - 1][1] if shown else play.root
-    hints = play.offers() if asks and last and query.flag("hints") else None
+    asks = asks and last
     seen = play.game.describe(play.game.own(Agents).as_seen_by(play.person, state))
     bare = simplify(game, state.reshape(1, -1))
     value, priced = table.backup(bare)
-    scene = scene_of(play.game, typed(seen))
     return GameView(
         seed=how["seed"], seat=play.person + 1, seats=[seat.name for seat in play.seats],
-        log=lines, lines=len(log), state=seen, text=sentences.fields(seen),
-        query=address(game.describe(bare[0])),
-        drawing=svg(scene), scene=scene, value=value[0].tolist() if priced[0] else None,
-        ask=Choice(play.names, hints) if asks and last else None, over=play.over and last,
-        result=lines[-1] if play.over and last else None, decisions=play.decisions,
-        cost=sum(each.cost for each in play.decisions),
+        log=lines, lines=len(log), state=seen, query=address(game.describe(bare[0])),
+        value=value[0].tolist() if priced[0] else None, actions=play.names if asks else None,
+        hints=play.offers() if asks and query.integer("hints", 0, 1, 0) else None,
+        over=play.over and last, decisions=play.decisions, scene=scene_of(play.game, typed(seen)),
     )  # fmt: skip
 
 
@@ -138,7 +126,10 @@ def _check_priced(table: Table, play: Play) -> None:
     states = np.concatenate([play.state.reshape(1, -1), play.edges.children])
     priced = table.backup(simplify(table.game, states))[1]
     if not priced[1:].all():
-        raise MissingTableError(f"state: {sentences.fields(play.shown)} {tables.UNPRICED}")
+        raise MissingTableError(
+            f"state: {sentences.fields(play.shown)} cannot be played from: the table does not have "
+            "the payoffs of what can happen there"
+        )
 
 
 # --- a decision to train with --------------------------------------------------------------------
@@ -167,7 +158,8 @@ def train_view(request: ViewRequest) -> TrainView:
     """Return a decision of a difficulty, the same for the same seed; or the decision at a given
     state. Raises MissingTableError if there is none."""
     table, query, game = request.table, request.query, request.table.game
-    difficulty, seed = query.get("difficulty", "any"), query.integer("seed", 0, MAX_SEED, 0)
+    seed = query.integer("seed", 0, MAX_SEED, new_seed())
+    difficulty = query.get("difficulty", "any")
     if difficulty not in DIFFICULTIES:
         hint = nearest(difficulty, DIFFICULTIES)
         raise OptionError(f"difficulty: '{difficulty[:30]}' is unknown; {hint}")

@@ -10,8 +10,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import os
-from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from html import escape
@@ -19,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from luckbase.cluster.answers import find, pictures
 from luckbase.cluster.answers.charts import for_page
+from luckbase.cluster.answers.examples import examples
 from luckbase.cluster.store import FORMAT
 from luckbase.cluster.store.manifest import solver_version
 from luckbase.cluster.store.provenance import (
@@ -28,10 +27,9 @@ from luckbase.cluster.store.provenance import (
     solve_command,
 )
 from luckbase.jobs.terminal import write_file
-from luckbase.solver import sentences
 from luckbase.solver.board.model import canonical
 from luckbase.solver.charts import Listing
-from luckbase.solver.errors import LuckbaseError, MissingTableError, OptionError, need
+from luckbase.solver.errors import MissingTableError, OptionError, need
 from luckbase.solver.game.capabilities import Charts, scene_of
 
 if TYPE_CHECKING:
@@ -80,7 +78,9 @@ def report_on(table: Table, sample: int | None = 10_000, *, verify: bool = True)
     style = "".join(path.read_text("utf-8") for path in (pictures.STYLE, STATIC / "style.css"))
     digest = base64.b64encode(hashlib.sha256(style.strip().encode()).digest()).decode()
     manifest = table.manifest if table.in_files else None
-    state, where = _drawn_state(table)
+    questions = [
+        find.Question(each.label, each.state, table.ask(each.state)) for each in examples(table)
+    ]
     html = render(
         "report.html", table=table, game=table.game, manifest=manifest, verdict=verdict,
         charts=charts, why_none=why_none, commands=_commands(table, sample), style=style.strip(),
@@ -88,9 +88,7 @@ def report_on(table: Table, sample: int | None = 10_000, *, verify: bool = True)
                "base-uri 'none'; form-action 'none'",
         title=find.title_of(manifest) if manifest else table.game.board.title,
         left=sum(not manifest.is_done(goal) for goal in manifest.goals) if manifest else 0,
-        questions=find.opening_answers(table), starts=_starts(table), where=where,
-        players=["", *(f"player {i + 1}" for i in range(table.game.players))],
-        scene=None if state is None else scene_of(table.game, state),
+        questions=questions, scene=scene_of(table.game, questions[0].state) if questions else None,
         file=board_file(canonical(table.game.board)), format=FORMAT, version=solver_version(),
         date=f"{datetime.now(UTC):%Y-%m-%d}",
         which="all" if sample is None or sample >= table.rows else "drawn evenly from all",
@@ -99,33 +97,6 @@ def report_on(table: Table, sample: int | None = 10_000, *, verify: bool = True)
 
 
 # --- what the page shows -------------------------------------------------------------------------
-
-
-def _starts(table: Table) -> list[list[str]]:
-    """Return the payoffs of the likeliest starts, if the table has them."""
-    starts, rows = table.game.starts(), []
-    with suppress(LuckbaseError):
-        for chance, start in starts[:5]:
-            state = table.game.describe(start)
-            odds = f"a start, {100 * chance:.3g} %: {sentences.fields(state)}"
-            values = map(table.game.payoffs.text, table.ask(state).value)
-            rows.append(["the start" if len(starts) == 1 else odds, *values])
-    return rows
-
-
-def _drawn_state(table: Table) -> tuple[Mapping[str, Any] | None, str]:
-    """Return a state to draw, and its description."""
-    starts, roots = table.game.starts(), find.roots_in(table)
-    if starts:
-        state = table.game.describe(starts[0][1])
-        what = "the start" if len(starts) == 1 else "the likeliest start"
-    elif questions := find.opening_answers(table):
-        state, what = dict(questions[0].state), questions[0].title
-    elif roots:
-        state, what = roots[0], "solved below this"
-    else:
-        return None, ""
-    return state, f"{sentences.capital(what)}: {sentences.fields(state)}"
 
 
 def _commands(table: Table, sample: int | None) -> list[str]:

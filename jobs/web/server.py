@@ -1,19 +1,17 @@
-"""The web server: its addresses, and the number of concurrent queries.
+"""The web server: its addresses, and the limits of concurrent queries.
 
-Views only read tables. A query runs in one of a few threads, with exclusive use of an open table.
-It first waits until few enough queries of the same table are running. Long queries have their own
-threads, one query for each table. So neither many queries of one table nor long queries delay the
-others.
+Views only read tables. A query runs in a thread, with exclusive use of an open table. It first
+waits until few enough queries of the same table are running. Long queries have their own threads,
+and each table answers its long queries in turn. So neither many queries of the same table nor long
+queries delay the others.
 """
 
 from __future__ import annotations
 
 import asyncio
 import gc
-import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
-from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
 
 from anyio import CapacityLimiter
@@ -36,9 +34,9 @@ if TYPE_CHECKING:
     from luckbase.jobs.web.pool import TablePool
 
 THREADS, LONG_THREADS = 4, 2
-"""Number of queries answered at once, and of long queries in addition."""
+"""Threads for short queries, and for long queries."""
 OF_ONE_TABLE = 2
-"""Number of queries of one table answered at once; only one long query."""
+"""Maximum of short queries of the same table at once. Long queries of a table follow each other."""
 ZIPPED_BYTES, ZIP_LEVEL = 1000, 1
 """Minimum bytes of a compressed answer, and gzip's level: JSON shrinks to a fifth."""
 LOCAL = ("127.0.0.1", "localhost", "::1")
@@ -47,23 +45,20 @@ LOCAL = ("127.0.0.1", "localhost", "::1")
 
 AT = "/tables/{id}"
 VIEWS = (
-    View("/", tables.list_view, template="home.html", more=pages.home),
-    View("/tables", tables.list_view, template="home.html", more=pages.home),
-    View(AT, tables.table_view, ("strict",), "table.html"),
-    View(f"{AT}/state", states.state_view, ("strict", "random", "sentence", "drawing"),
-         "state.html", takes_state=True, prepare=pages.complete),
-    View(f"{AT}/chart/{{name}}", tables.chart_view, ("strict",), "chart.html", takes_state=True,
+    View("/", tables.list_view, "home.html", more=pages.home),
+    View("/tables", tables.list_view, "home.html", more=pages.home),
+    View(AT, tables.table_view, "table.html"),
+    View(f"{AT}/state", states.state_view, "state.html", ("sentence",), takes_state=True),
+    View(f"{AT}/chart/{{name}}", tables.chart_view, "chart.html", takes_state=True,
          more=pages.draw),
-    View(f"{AT}/grid", tables.grid_view, ("strict", "random", "x", "y", "colour"), "chart.html",
-         takes_state=True, prepare=pages.with_axes, more=pages.draw),
-    View(f"{AT}/search/{{number}}", tables.search_view, ("strict", "most"), "search.html",
-         long=True),
-    View(f"{AT}/train", play.train_view, ("strict", "difficulty", "seed"), "train.html",
-         takes_state=True, prepare=pages.with_seed),
-    View(f"{AT}/play", play.game_view, ("strict", "seed", "seat", "against", "move", "hints", "at"),
-         "play.html", takes_state=True),
-    View(f"{AT}/compare", states.compare_view, ("strict", "second"), "compare.html",
-         takes_state=True, prepare=pages.with_second, more=pages.names),
+    View(f"{AT}/grid", tables.grid_view, "chart.html", ("x", "y", "colour"), takes_state=True,
+         more=pages.draw),
+    View(f"{AT}/search/{{number:int}}", tables.search_view, "search.html", ("most",), long=True),
+    View(f"{AT}/train", play.train_view, "train.html", ("difficulty", "seed"), takes_state=True),
+    View(f"{AT}/play", play.game_view, "play.html",
+         ("seed", "seat", "against", "move", "hints", "at"), takes_state=True),
+    View(f"{AT}/compare", states.compare_view, "compare.html", ("second",), takes_state=True,
+         more=pages.names),
 )  # fmt: skip
 
 
@@ -71,7 +66,7 @@ VIEWS = (
 
 
 class Explorer:
-    """The views of one server: its tables, and the limits of threads that read them."""
+    """The views of a server: its tables, and the limits of threads that read them."""
 
     def __init__(self, tables: TablePool) -> None:
         self.tables = tables
@@ -101,16 +96,15 @@ class Explorer:
             )
 
     def _answer_now(self, view: View, request: Request, long: bool) -> Response:
-        is_page = view.template and wants_page(request)
-        asked = ViewRequest(self.tables, request.path_params, long)
+        view_request = ViewRequest(self.tables, request.path_params, long)
         try:
-            with asked:
-                if is_page:
-                    return pages.respond(view, asked, request)
-                asked.query = Query(request.query_params.multi_items(), view)
-                return http.reply(view.answer(asked).as_json())
+            with view_request:
+                if wants_page(request):
+                    return pages.respond(view, view_request, request)
+                view_request.query = Query(request.query_params.multi_items(), view)
+                return http.reply(view.answer(view_request).as_json())
         except LuckbaseError as error:
-            return refused(request, asked.refusal(error))
+            return refused(request, view_request.refusal(error))
 
     async def warm_up(self) -> None:
         """Load the compiled code of each game before the first query needs it."""
@@ -174,13 +168,3 @@ def make_app(
         routes=routes, middleware=middleware, exception_handlers={HTTPException: on_error},
         lifespan=lifespan,
     )  # fmt: skip
-
-
-def hosts_of(host: str, listener: socket.socket) -> tuple[str, ...] | None:
-    """Return the accepted host names: the given host and the names of this machine; None for any,
-    if the server listens on all addresses."""
-    address = str(listener.getsockname()[0])
-    if ip_address(address.partition("%")[0]).is_unspecified:
-        return None
-    names = {host.lower(): None, address.lower(): None, **dict.fromkeys(LOCAL)}
-    return tuple(names)

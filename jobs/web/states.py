@@ -6,18 +6,23 @@ import shlex
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from luckbase.cluster.answers.grids import grid_notes
-from luckbase.cluster.answers.moves import Moves, moves
-from luckbase.cluster.answers.pictures import svg
+from luckbase.cluster.answers.moves import Moves, address, moves
 from luckbase.cluster.answers.why import why
 from luckbase.jobs.web import tables
+from luckbase.jobs.web.facts import TableSummary
 from luckbase.jobs.web.http import LongAnswer, ViewRequest
 from luckbase.solver import errors, sentences
-from luckbase.solver.errors import LuckbaseError
+from luckbase.solver.errors import LuckbaseError, MissingTableError
+from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.capabilities import Follow, scene_at, state_of
 from luckbase.solver.game.fields import typed
+from luckbase.solver.game.game import Game
 from luckbase.solver.result import Flat, IfAny, PythonOnly, Result
 from luckbase.solver.scene import Scene
 
@@ -35,49 +40,48 @@ class StateView(Result):
     outcomes: for chance and simultaneous moves.
     defaults: omitted fields and their values.
     why: sentences about the best action.
-    playable: True if a game can begin there.
-    why_not_playable: the reason if not.
-    drawing: SVG.
+    playable: True if a game can begin there: payoffs of all outcomes are known.
     grid: how far the answer is from the board's own, if the table rounds scores.
-    scene: the subject of the drawing, if there is one.
+    inputs: the state as given, in users' units.
     """
 
     moves: Flat[Moves]
     defaults: dict[str, Any]
     why: list[str]
     playable: bool
-    why_not_playable: str | None
-    drawing: str | None
     grid: IfAny[str]
-    scene: PythonOnly[Scene | None]
+    game: PythonOnly[Game]
+    inputs: PythonOnly[Ints]
+
+    @cached_property
+    def scene(self) -> Scene:
+        """The drawing of the state."""
+        return scene_at(self.game, self.inputs)
 
 
 def state_view(request: ViewRequest) -> StateView:
-    """Return the answer to a state, its moves and its drawing, from the finest table of the board
-    that has it if this one does not. The state is given by its fields or as a sentence, is drawn by
-    a seed, or is the page's first. Raises StateError."""
+    """Return the answer to a state and its moves, from the finest table of the board that has it if
+    this one does not. The state is given by its fields or as a sentence, or is the page's first.
+    Raises StateError."""
     query, table = request.query, request.table
     state: Mapping[str, str] = query.state
     if "sentence" in query:
         table.game.need(Follow)
         on_grid = table.for_state(query["sentence"]).game
         state = typed(on_grid.describe(state_of(on_grid, query["sentence"])))
-    state = state or tables.need_state(request.opened, query.random_seed)
-    drawing = query.flag("drawing", True)
-    return state_answer(table.for_state(state), state, drawing, long=request.long)
+    state = state or tables.start_of(request.opened)
+    return state_answer(table.for_state(state), state, long=request.long)
 
 
-def state_answer(
-    table: Table, state: Mapping[str, str], drawing: bool = True, *, long: bool = True
-) -> StateView:
-    """Return the answer to a state, its moves, and its drawing if requested. long: search if the
-    table does not have the state; otherwise raise LongAnswer."""
+def state_answer(table: Table, state: Mapping[str, str], *, long: bool = True) -> StateView:
+    """Return the answer to a state and its moves. long: search if the table does not have the
+    state; otherwise raise LongAnswer."""
     there, fields = _moves(table, state, long), table.game.fields
-    scene = scene_at(table.game, fields.read(state)) if drawing else None
-    reasons, why_not = list(map(str, why(table, there))), tables.why_not(there)
+    outcomes = chain(there.outcomes, *(move.outcomes for move in there.moves))
+    priced = there.answer.source == "table" and all(each.value for each in outcomes)
     return StateView(
-        there, fields.left_out(state), reasons, why_not is None, why_not,
-        None if scene is None else svg(scene), grid_notes(table)(there.numbers) or None, scene,
+        there, fields.left_out(state), list(map(str, why(table, there))), priced and not there.over,
+        grid_notes(table)(there.numbers) or None, table.game, fields.read(state),
     )  # fmt: skip
 
 
@@ -85,7 +89,7 @@ def _moves(table: Table, state: Mapping[str, str], long: bool) -> Moves:
     """Return the moves at a state, with a search above the table if a page can wait for it."""
     try:
         return moves(table, state, tables.SEARCH_STATES if long else 0)
-    except errors.MissingTableError:
+    except MissingTableError:
         if long:
             raise
         raise LongAnswer from None
@@ -109,31 +113,56 @@ def warm_up(pool: TablePool, id: str) -> None:
 
 @dataclass(frozen=True)
 class CompareView(Result):
-    """Two answers to one state. change: the second's payoffs minus the first's; null if the numbers
-    of players differ."""
+    """Two answers to one state.
 
+    second_id: the id of the second table.
+    query: the address of both answers.
+    change: the second's payoffs minus the first's; null if the numbers of players differ.
+    """
+
+    second_id: str
+    query: str
     first: StateView
     second: StateView
     change: list[float] | None
-    same_best: bool
+
+
+def rivals(request: ViewRequest) -> list[TableSummary]:
+    """Return the other tables of the same game, the most similar first."""
+    first = request.pool.summary(request.opened.entry)
+
+    def distance(table: TableSummary) -> tuple[bool, int]:
+        options = {*table.status.options.items()} ^ {*first.status.options.items()}
+        return table.board != first.board, len(options)
+
+    tables = map(request.pool.summary, request.pool.listed())
+    usable = (each for each in tables if each.status.state not in ("damaged", "refused"))
+    return sorted(
+        (each for each in usable if each.game == first.game and each.id != first.id), key=distance
+    )
 
 
 def compare_view(request: ViewRequest) -> CompareView:
-    """Return the answers of two tables to a state; by default, the first example in both."""
-    second = request.open(request.query.need("second", "ID")).table
-    examples = [each.state for each in request.opened.facts.examples]
-    states = [request.query.state] if request.query.state else examples
-    if not states:
-        raise errors.MissingTableError(f"{request.path['id']}: holds no state yet; solve it first")
-    for state in states:
-        try:
-            views = [state_answer(table, state, long=request.long)
-                     for table in (request.table, second)]  # fmt: skip
-            break
-        except LuckbaseError:
-            if state is states[-1]:
-                raise
-    one, two = (view.moves.answer for view in views)
-    same = len(one.value) == len(two.value)
-    change = [b - a for a, b in zip(one.value, two.value, strict=True)] if same else None
-    return CompareView(views[0], views[1], change, one.best == two.best)
+    """Return the answers of two tables to a state: by default of the most similar table, and to the
+    first example in both. Raises MissingTableError if there is none."""
+    id = request.query.get("second") or next((each.id for each in rivals(request)), None)
+    if id is None:
+        raise MissingTableError("this is the only table of its game here; solve another one")
+    second = request.open(id).table
+    if request.query.state:
+        return _compared(request, id, second, request.query.state)
+    for each in request.opened.facts.examples:
+        with suppress(LuckbaseError):
+            return _compared(request, id, second, each.state)
+    raise MissingTableError(f"{request.path['id']}: has no example in both tables; give a state")
+
+
+def _compared(
+    request: ViewRequest, id: str, second: Table, state: Mapping[str, str]
+) -> CompareView:
+    views = [state_answer(table, state, long=request.long) for table in (request.table, second)]
+    values = [view.moves.answer.value for view in views]
+    same = len(values[0]) == len(values[1])
+    change = [b - a for a, b in zip(*values, strict=True)] if same else None
+    query = f"second={quote(id)}&{address(views[0].moves.answer.state)}"
+    return CompareView(id, query, views[0], views[1], change)

@@ -3,22 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import chain
 from typing import TYPE_CHECKING
 
 from luckbase.cluster.answers.charts import grid
-from luckbase.cluster.answers.examples import (
-    FoundRows,
-    drawn_state,
-    first_rows,
-)
-from luckbase.cluster.answers.moves import Moves
+from luckbase.cluster.answers.examples import FoundRows, first_rows
 from luckbase.jobs.web.facts import TableFacts, TableSummary
-from luckbase.jobs.web.http import ViewRequest, integer
+from luckbase.jobs.web.http import ViewRequest
 from luckbase.solver.charts import Chart
 from luckbase.solver.errors import MissingTableError, OptionError
 from luckbase.solver.result import Flat, Result
-from luckbase.solver.sentences import fields
 
 if TYPE_CHECKING:
     from luckbase.jobs.web.pool import OpenTable
@@ -60,27 +53,11 @@ def info(request: ViewRequest, opened: OpenTable) -> TableInfo:
     return TableInfo(request.pool.summary(opened.entry), opened.facts)
 
 
-def need_state(opened: OpenTable, seed: int | None) -> dict[str, str]:
-    """Return a state drawn by a seed, or the page's first. Raises MissingTableError for an empty
-    table."""
-    table = opened.table
-    found = opened.facts.start if seed is None else drawn_state(table, seed)
-    if found is None:
-        raise MissingTableError(f"{table.origin}: holds no state yet; solve it first")
-    return found
-
-
-UNPRICED = "cannot be played from: the table does not have the payoffs of what can happen there"
-
-
-def why_not(there: Moves) -> str | None:
-    """Return why a game cannot begin at a state; None if it can."""
-    if there.over:
-        return "the game is over there"
-    outcomes = chain(there.outcomes, *(move.outcomes for move in there.moves))
-    if there.answer.source == "table" and None not in [each.value for each in outcomes]:
-        return None
-    return f"{fields(there.answer.state)} {UNPRICED}"
+def start_of(opened: OpenTable) -> dict[str, str]:
+    """Return the state with which a page begins. Raises MissingTableError for an empty table."""
+    if opened.facts.start is None:
+        raise MissingTableError(f"{opened.table.origin}: holds no state yet; solve it first")
+    return opened.facts.start
 
 
 # --- charts and rows -----------------------------------------------------------------------------
@@ -108,25 +85,25 @@ def chart_view(request: ViewRequest) -> ChartView:
 
 
 def grid_view(request: ViewRequest) -> ChartView:
-    """Return a heat map over two columns, x and y. The cells share the other fields of the state.
-    Raises OptionError, StateError."""
+    """Return a heat map over two columns, x and y, by default the table's first two. The cells
+    share the other fields of the state. Raises OptionError, StateError."""
     query, table = request.query, request.table
-    x, y = query.need("x", "COLUMN"), query.need("y", "COLUMN")
+    across, up, *_ = [*request.opened.facts.axes, "", ""]
+    x, y = query.get("x", across), query.get("y", up)
     shared = query.state
     for field in table.game.fields if shared else ():
         # A column of an axis may be left out, but a state needs a value there.
         for name in {x, y} & {*field.columns} if field.name not in shared else ():
             shared.setdefault(name, str(field.low))
-    base = shared or need_state(request.opened, query.random_seed)
+    base = shared or start_of(request.opened)
     return ChartView("grid", "heatmap", grid(table, (x, y), base, query.get("colour", "")))
 
 
 def search_view(request: ViewRequest) -> FoundRows:
     """Return the first rows, at most `most`, that a ready search finds. Raises OptionError for an
-    unknown one."""
+    unknown search."""
     table, most = request.table, request.query.integer("most", 1, MAX_SHOWN, 50)
-    ready = request.opened.facts.searches
-    if not ready:
-        raise OptionError(f"search: a table of {table.game.board.game} has none")
-    number = integer("search", request.path["number"], 1, len(ready))
+    ready, number = request.opened.facts.searches, int(request.path["number"])
+    if not 1 <= number <= len(ready):
+        raise OptionError(f"search: {number} is unknown; this table has {len(ready)} of them")
     return first_rows(table, ready[number - 1], most, SECONDS)

@@ -92,7 +92,7 @@ def test_another_loopback_address_answers_at_the_address_that_it_says(pig):
     ],
 )
 def test_only_all_addresses_at_once_may_be_called_by_any_name(host, address, hosts):
-    from luckbase.jobs.web.server import hosts_of
+    from luckbase.jobs.serve import hosts_of
 
     assert hosts_of(host, SimpleNamespace(getsockname=lambda: (address, 80))) == hosts
 

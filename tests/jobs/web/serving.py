@@ -9,6 +9,7 @@ from functools import partial
 
 from starlette.testclient import TestClient
 
+from luckbase.cluster.answers.examples import drawn_state
 from luckbase.cluster.answers.find import tables_below
 from luckbase.jobs.serve import config_of
 from luckbase.jobs.web.pool import TablePool
@@ -34,9 +35,15 @@ def id_of(client, game):
 
 def state_of(client, id, **query):
     """A good answer to a state."""
-    reply = client.get(f"/tables/{id}/state", params={"drawing": "0", **query})
+    reply = client.get(f"/tables/{id}/state", params=query)
     assert reply.status_code == 200, reply.text
     return reply.json()
+
+
+def drawn(client, id, seed):
+    """The fields of a state that a seed draws from the rows of a table."""
+    with client.pool.open(id) as opened:
+        return drawn_state(opened.table, seed)
 
 
 def words_of(state):

@@ -7,7 +7,16 @@ import numpy as np
 import pytest
 
 import luckbase
-from tests.jobs.web.serving import GAMES, asking, id_of, outcomes_of, query_json, state_of, words_of
+from tests.jobs.web.serving import (
+    GAMES,
+    asking,
+    drawn,
+    id_of,
+    outcomes_of,
+    query_json,
+    state_of,
+    words_of,
+)
 from tests.places import BOARDS
 
 SEEDS = range(12)
@@ -24,7 +33,7 @@ def path_of(results, id):
 def test_an_answer_is_what_query_says(game, client, web_results, capsys):
     id = id_of(client, game)
     for seed in SEEDS:
-        text = state_of(client, id, random=str(seed))
+        text = state_of(client, id, **drawn(client, id, seed))
         printed = query_json(capsys, str(path_of(web_results, id)), *words_of(text["state"]))
         for mine, theirs in zip(text["actions"], printed.pop("actions"), strict=True):
             assert {name: mine[name] for name in theirs} == theirs
@@ -47,7 +56,7 @@ def test_the_outcomes_of_an_action_come_to_its_payoffs(game, client):
     """Each value is another row of the table, the chances are the rules'."""
     id = id_of(client, game)
     for seed in SEEDS:
-        text = state_of(client, id, random=str(seed))
+        text = state_of(client, id, **drawn(client, id, seed))
         if "strategies" in text:
             continue
         for value, outcomes in outcomes_of(text):
@@ -67,12 +76,11 @@ def test_the_outcomes_of_an_action_come_to_its_payoffs(game, client):
 def test_the_address_of_an_outcome_leads_to_what_was_said(game, client):
     id = id_of(client, game)
     for seed in SEEDS[:4]:
-        for _, outcomes in outcomes_of(state_of(client, id, random=str(seed))):
+        for _, outcomes in outcomes_of(state_of(client, id, **drawn(client, id, seed))):
             for each in outcomes[:3]:
                 there = client.get(f"/tables/{id}/state?{each['query']}").json()
                 assert there["value"] == pytest.approx(each["value"], abs=1e-15)
                 assert (there["query"], there["over"]) == (each["query"], each["over"])
-                assert there["drawing"].startswith("<svg")
 
 
 def test_both_choosing_at_once_gives_strategies_and_every_pair(client):
@@ -145,7 +153,7 @@ def test_two_tables_side_by_side(client):
     there = state_of(client, second, mine="3", yours="10", turn="4")
     assert text["change"] == [b - a for a, b in zip(here["value"], there["value"], strict=True)]
     assert (text["first"]["value"], text["second"]["value"]) == (here["value"], there["value"])
-    assert text["same_best"] == (here["best"] == there["best"])
+    assert text["second_id"] == second
 
 
 def test_two_tables_open_at_a_state_that_both_have(web_results, tmp_path):
@@ -180,13 +188,12 @@ def test_a_game_costs_what_the_same_game_in_python_costs(game, seat, client, web
     for _ in range(200):
         game_so_far = {"seed": 5, "seat": seat, "against": "random", "move": moves, "hints": 1}
         text = client.get(f"/tables/{id}/play", params=game_so_far).json()
-        if text["ask"] is None:
+        if text["actions"] is None:
             break
-        hints = text["ask"]["hints"]
-        assert [hint["action"] for hint in hints] == text["ask"]["actions"]
-        assert any(hint["cost"] == 0 for hint in hints)
-        moves.append(text["ask"]["actions"][0])
-    assert text["over"] and text["result"] == text["log"][-1]
+        assert [hint["action"] for hint in text["hints"]] == text["actions"]
+        assert any(hint["cost"] == 0 for hint in text["hints"])
+        moves.append(text["actions"][0])
+    assert text["over"]
     taken = iter(moves)
     with (
         luckbase.open(path_of(web_results, id)) as table,
@@ -195,7 +202,6 @@ def test_a_game_costs_what_the_same_game_in_python_costs(game, seat, client, web
         lines = play.through(lambda play: next(taken))
     assert [line for line in lines if not line.endswith("? ")] == text["log"]
     assert [each.cost for each in play.decisions] == [each["cost"] for each in text["decisions"]]
-    assert text["cost"] == pytest.approx(sum(each.cost for each in play.decisions))
 
 
 @pytest.mark.parametrize("game", [game for game in GAMES if game != "jackpot"])
@@ -207,9 +213,9 @@ def test_every_opponent_that_is_offered_can_be_played(game, client):
         for _ in range(4):
             reply = client.get(f"{at}/play", params={"seed": 5, "against": agent, "move": moves})
             assert reply.status_code == 200, (agent, reply.text)
-            if (ask := reply.json()["ask"]) is None:
+            if (actions := reply.json()["actions"]) is None:
                 break
-            moves.append(ask["actions"][-1])
+            moves.append(actions[-1])
 
 
 def test_an_opponent_that_this_board_can_not_have_is_not_offered(client):
@@ -242,21 +248,21 @@ def test_what_can_not_be_played_from_says_so(client):
     at = f"/tables/{id_of(client, 'press-your-luck')}"
     above, below = "scores=0,1000,500&earned=1,1,1", "scores=0,1000,500&earned=0,1,1"
     text = client.get(f"{at}/state?{above}").json()
-    assert not text["playable"] and "cannot be played from" in text["why_not_playable"]
+    assert not text["playable"]
     reply = client.get(f"{at}/play?{above}")
     assert reply.status_code == 404 and "cannot be played from" in reply.json()["error"]
     assert "--" not in reply.json()["error"]
     text = client.get(f"{at}/state?{below}").json()
-    assert (text["playable"], text["why_not_playable"]) == (True, None)
+    assert text["playable"]
     assert client.get(f"{at}/play?{below}").status_code == 200
 
 
 @pytest.mark.parametrize("game", GAMES)
 def test_a_game_begins_where_a_state_says_that_it_can(game, client):
-    at = f"/tables/{id_of(client, game)}"
+    id = id_of(client, game)
     for seed in SEEDS:
-        text = client.get(f"{at}/state?random={seed}&drawing=0").json()
-        reply = client.get(f"{at}/play?{text['query']}")
+        text = state_of(client, id, **drawn(client, id, seed))
+        reply = client.get(f"/tables/{id}/play?{text['query']}")
         assert (reply.status_code == 200) == text["playable"], (text["query"], reply.text)
 
 
@@ -264,7 +270,7 @@ def test_a_game_of_press_your_luck_begins_at_a_start_that_is_drawn(client):
     index = f"/tables/{id_of(client, 'press-your-luck')}"
     about = client.get(index).json()
     labels = [each["label"] for each in about["examples"]]
-    assert labels[0].startswith("a start, one in 7: earned=")
+    assert labels[0].startswith("a start, one in seven: earned=")
     assert about["start"] == about["examples"][0]["state"]
     text = [client.get(f"{index}/play?seed={seed}").json()["log"] for seed in range(6)]
     begun = {re.search(r"earned=(\S+)", lines[0])[1] for lines in text}

@@ -177,13 +177,6 @@ def test_the_box_that_has_the_keyboard_keeps_it_and_what_is_typed(visitor, addre
     expect(turn).to_have_value("6")
 
 
-def test_half_a_state_is_completed_and_says_so(visitor, tables, address):
-    page = visitor.go(address("pig", query="turn=3"))
-    expect(page.locator(".verdict .note")).to_contain_text("mine=0, yours=0")
-    text = queried(tables["pig"], {"mine": "0", "yours": "0", "turn": "3"})
-    assert numbers(page.locator(".verdict .shares")) == text["value"]
-
-
 # --- charts, searches -----------------------------------------------------------------------------
 
 

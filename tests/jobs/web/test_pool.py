@@ -4,7 +4,7 @@ import os
 import shutil
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 from urllib.request import urlopen
 
 import pytest
@@ -14,7 +14,7 @@ from luckbase.cluster.answers.find import tables_below
 from luckbase.jobs.web import pool, server
 from luckbase.jobs.web.pool import TablePool
 from luckbase.solver.errors import MissingTableError
-from tests.jobs.web.serving import GAMES, asking, id_of, listening, state_of
+from tests.jobs.web.serving import GAMES, asking, drawn, id_of, listening, state_of
 from tests.places import BOARDS
 from tests.shared import rewrite
 
@@ -95,7 +95,7 @@ def test_a_table_in_the_place_of_another_is_opened_anew(copied, client):
     assert state_of(client, id, mine="1", yours="1")["source"] == "table"
 
 
-def test_a_stale_table_says_so_and_strict_refuses_it(results, tmp_path):
+def test_a_stale_table_says_so(results, tmp_path):
     board = tmp_path / "mine.toml"
     board.write_text('game = "pig"\n[rules]\ngoal = 10\n')
     luckbase.solve(board, results=results)
@@ -107,8 +107,6 @@ def test_a_stale_table_says_so_and_strict_refuses_it(results, tmp_path):
         (listed,) = client.get("/tables").json()["tables"]
         assert listed["state"] == "stale" and "goal" in listed["why"][0]
         assert "goal" in state_of(client, id)["stale"][0]
-        reply = client.get(f"/tables/{id}/state?strict=1")
-        assert reply.status_code == 409 and "is stale" in reply.json()["error"]
 
 
 def test_what_is_being_solved_is_listed_without_states(results, client):
@@ -141,7 +139,12 @@ def test_many_readers_at_once_get_the_same_answers(web_results):
         import json
 
         ids = [table["id"] for table in json.loads(get("/tables"))["tables"]]
-        paths = [f"/tables/{id}/state?random={seed}" for seed in range(6) for id in ids]
+        with asking(web_results) as client:
+            paths = [
+                f"/tables/{id}/state?{urlencode(drawn(client, id, seed))}"
+                for seed in range(6)
+                for id in ids
+            ]
         press = next(id for id in ids if id.startswith("press"))
         paths += [f"/tables/{press}/state?scores=0,1000,{c}00&earned=1,1,1" for c in (0, 5)]
         one_by_one = [get(path) for path in paths]
@@ -189,13 +192,15 @@ def test_a_table_is_waited_for_and_not_opened_for_each_question(web_results, mon
     monkeypatch.setattr(pool, "open_table", lambda path: opened.append(path) or real(path))
     with asking(web_results) as client:
         id = id_of(client, "pig")
+        queries = [urlencode(drawn(client, id, seed)) for seed in range(24)]
+    opened.clear()
     with listening(web_results) as address, ThreadPoolExecutor(8) as threads:
 
-        def get(seed):
-            with urlopen(f"{address}/tables/{id}/state?random={seed}", timeout=300) as reply:
+        def get(query):
+            with urlopen(f"{address}/tables/{id}/state?{query}", timeout=300) as reply:
                 return int(reply.status)
 
-        assert list(threads.map(get, range(24))) == [200] * 24
+        assert list(threads.map(get, queries)) == [200] * 24
     assert len(opened) == 1
 
 
@@ -238,8 +243,8 @@ def test_folders_of_this_machine_are_never_named(results, tmp_path, web_results)
     with asking(results) as client:
         id, press = id_of(client, "pig"), id_of(client, "press-your-luck")
         far = f"/tables/{press}/state?scores=0,0,0&earned=7,7,6"
-        sent = [client.get(far), client.get(f"/tables/{id}/state?strict=1")]
-        assert [reply.status_code for reply in sent] == [404, 409]
+        sent = [client.get(far), client.get(f"/tables/{id}/state?drawing=1")]
+        assert [reply.status_code for reply in sent] == [404, 400]
         place = "/".join(("results", *press.split("~")))
         assert f"luckbase query {place} scores=0,0,0" in sent[0].text
         sent += [client.get("/tables"), client.get(f"/tables/{id}/state")]
