@@ -453,17 +453,23 @@ def test_a_page_is_small_and_asks_no_other_server(visitor, address):
 def test_every_view_works_below_a_path(windows, below_a_path, tables):
     """A proxy takes a path away before it asks the server."""
     page, id = windows(), id_of(tables["press-your-luck"])
+    views = page.locator("nav[aria-label=Views]")
+
+    def follow(link):
+        with page.expect_navigation():  # until its styles are there, too
+            link.click()
+
     page.goto(f"{below_a_path}/some/where/")
-    page.locator(f".tables a[href*='{id}']").first.click()
+    follow(page.locator(f".tables a[href*='{id}']").first)
     for view in ("Explore", "Charts", "Train", "Play", "What if"):
-        page.locator("nav[aria-label=Views]").get_by_text(view).click()
+        follow(views.get_by_text(view))
         expect(page.locator("h1").first).to_be_visible()
         assert page.url.startswith(f"{below_a_path}/some/where/tables/{id}/")
         assert page.evaluate("document.styleSheets.length") == 2
         assert page.locator("[role=alert]").count() == 0
-    page.locator("nav[aria-label=Views]").get_by_text("Explore").click()
-    page.locator("table.outcomes a").first.click()
+    follow(views.get_by_text("Explore"))
+    follow(page.locator("table.outcomes a").first)
     expect(page.locator(".verdict h1")).to_be_visible()
-    page.get_by_role("link", name="luckbase", exact=True).click()
+    follow(page.get_by_role("link", name="luckbase", exact=True))
     expect(page).to_have_url(f"{below_a_path}/some/where/")
     page.close()
