@@ -1,6 +1,6 @@
 """Queries of many states: pandas, polars and Arrow tables, and lists of mappings.
 
-A state's columns are those of the table (``scores_1``, …) or one column for each field; cells are
+A state's columns are the table's columns (``scores_1``, …) or one column for each field; cells are
 read by `solver.game.fields.Field.read`. The result has the input's columns, then one payoff for
 each player, then, if requested, ``best``, ``margin``, ``toss_up`` and ``solve_id`` (which table
 answered), or with every action the columns of `cluster.answers.columns`. An input column with one

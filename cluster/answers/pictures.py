@@ -1,8 +1,8 @@
 """Scenes of states (`solver.scene.Scene`) as SVG.
 
-An element has no style, script or id, so many can be on one page under the strictest policy. Lines
-and text use the page's colour, so they are readable on any background and in grey; classes
-(``s-card``, ``s-up``, …) are for tints (`STYLE`).
+An element has no style, script or id, so a page can have any number of them under the strictest
+policy. Lines and text use the page's colour, so they are readable on any background and in grey;
+classes (``s-card``, ``s-up``, …) are for tints (`STYLE`).
 """
 
 from __future__ import annotations

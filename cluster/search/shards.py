@@ -243,7 +243,7 @@ class Demand:
             if size > SHARD_STATES
         ]
 
-    def of(self, shard: LevelShard) -> list[Request]:
+    def requests_for(self, shard: LevelShard) -> list[Request]:
         """Return the requests that may concern a shard, from the highest level down."""
         asks = list[Request]()
         for stage in shard.stages:

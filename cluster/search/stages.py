@@ -224,7 +224,7 @@ class StageSearch(Run):
         if i is None:
             return None
         shard = level.order.shards[i]
-        requests, number, likely = self.asks.of(shard), next(self.tasks), shard.likely
+        requests, number, likely = self.asks.requests_for(shard), next(self.tasks), shard.likely
         keys = [self.roots_of[stage] for stage in shard.stages if stage in self.roots_of]
         job = Find(
             board=self.game.board, location=self.location, level=self.level, number=number,

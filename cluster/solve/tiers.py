@@ -117,10 +117,12 @@ class TierRun(Run):
         self.again_seconds += seconds * (solved - new)
 
     def drop(self, shards: list[int]) -> None:
-        for place in {*map(self._place, shards)} - {*map(self._place, self.schedule.kept)}:
-            self.workers.drop(place)  # a tier in parts is dropped with its last part
+        for name in {*map(self._payoffs_name, shards)} - {
+            *map(self._payoffs_name, self.schedule.kept)
+        }:
+            self.workers.drop(name)  # a tier in parts is dropped with its last part
 
-    def _place(self, shard: int) -> int:
+    def _payoffs_name(self, shard: int) -> int:
         """Return the workers' name for a shard's payoffs: its tier; ~tier for a boundary."""
         tier, part = self.plan.shards[shard].work
         return ~tier if part == BOUNDARY else tier
@@ -131,7 +133,7 @@ class TierRun(Run):
         layout, tier = self.layout, self.tiers[index]
         ranges = layout.parts(tier)
         stored = [files[name] for name in shard.files if step.shard in self.schedule.stored]
-        reads = () if stored else tuple(dict.fromkeys(map(self._place, shard.children)))
+        reads = () if stored else tuple(dict.fromkeys(map(self._payoffs_name, shard.children)))
         cores = min(step.cores, self.workers.widest)
         names = [name for name in shard.files if step.commit and name not in files]
         job = SolveTier(

@@ -113,7 +113,7 @@ def _commands(table: Table, sample: int | None) -> list[str]:
 
 
 def _charts(table: Table) -> tuple[list[dict[str, Any]], str]:
-    """Return the game's charts of the table, pictures first, and why one is left out."""
+    """Return the game's charts of the table, pictures first, and why a chart is missing."""
     try:
         kinds = table.game.need(Charts).kinds
     except OptionError as error:

@@ -54,9 +54,13 @@ def test_every_key_that_is_asked_for_is_of_one_shard_which_is_told_of_it(
                 inside = np.array([stages.boxes_of(wanted, [each.box]) >= 0 for each in of])
                 assert (inside.sum(axis=0) == 1).all()
                 for each, here in zip(of, inside, strict=True):
-                    orders = [request.order for request in query.of(each)]
+                    orders = [request.order for request in query.requests_for(each)]
                     assert orders == sorted(orders)
-                    shown = [each.ask.keys for each in query.of(each) if each.ask.stage == stage]
+                    shown = [
+                        each.ask.keys
+                        for each in query.requests_for(each)
+                        if each.ask.stage == stage
+                    ]
                     runs, _ = requested_runs(shown, stages)
                     assert np.isin(wanted[here], runs.all_keys()).all()
             before = []
