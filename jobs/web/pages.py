@@ -231,9 +231,9 @@ def respond(view: View, view_request: ViewRequest, request: Request) -> Response
 
     try:
         answer()
-    except CorruptTableError:
-        raise
     except LuckbaseError as error:
+        if isinstance(error, CorruptTableError) or not view.takes_state:
+            raise
         context["refusal"] = view_request.refusal(error)
         if view.template == "state.html" and query.state and context["refusal"].status == 404:
             context["nearest"] = _nearest(view_request)

@@ -2,14 +2,13 @@
 // opens the state there. Every page works without this file.
 const SOON = 350; // milliseconds after the last key before a form is sent
 const AGAIN = 1500; // changes that follow each other faster are one step of the browser's history
-const STATES = { push: "pushState", replace: "replaceState" };
 let asked = 0;
 let waiting = 0;
 let changedAt = 0;
 
 document.documentElement.classList.add("js");
 
-/** Fetch a page and show it here. keep: "push" or "replace" its address, or neither; "wait": leave
+/** Fetch a page and show it here. keep: "pushState" or "replaceState" with its address; "wait": leave
  * the page as it is if the server does not answer. */
 async function show(url, keep) {
   const mine = ++asked;
@@ -24,7 +23,7 @@ async function show(url, keep) {
   }
   if (mine !== asked) return;
   swap(new DOMParser().parseFromString(text, "text/html"));
-  if (keep in STATES && reply.ok) history[STATES[keep]](null, "", reply.url);
+  if (keep?.endsWith("State") && reply.ok) history[keep](null, "", reply.url);
 }
 
 /** Put another page's header and main part in place of ours; the box that has the keyboard stays. */
@@ -51,7 +50,7 @@ function send(form) {
   waiting = 0;
   const query = new URLSearchParams(new FormData(form));
   const now = Date.now();
-  const keep = now - changedAt < AGAIN ? "replace" : "push";
+  const keep = now - changedAt < AGAIN ? "replaceState" : "pushState";
   changedAt = now;
   show(`${form.action.split("?")[0]}?${query}`, keep);
 }
@@ -92,17 +91,13 @@ function cellAt(event) {
   return i in xs && j in ys ? { figure, x: xs[i], y: ys[j] } : null;
 }
 
-document.addEventListener("pointermove", (event) => {
-  const cell = cellAt(event);
-  if (!cell) return;
-  const label = (name) => name.replaceAll("_", " ");
-  const { x, y } = cell.figure.dataset;
-  cell.figure.querySelector("figcaption").textContent = `${label(x)} ${Number(cell.x).toLocaleString("en")}, ${label(y)} ${Number(cell.y).toLocaleString("en")}: click to open this state`;
-});
-
-document.addEventListener("click", (event) => {
-  const cell = cellAt(event);
-  if (!cell) return;
-  const { cells, x, y, state } = cell.figure.dataset;
-  location.assign(`${state}?${cells}${cells && "&"}${x}=${cell.x}&${y}=${cell.y}`);
-});
+for (const kind of ["pointermove", "click"]) {
+  document.addEventListener(kind, (event) => {
+    const cell = cellAt(event);
+    if (!cell) return;
+    const { cells, x, y, state } = cell.figure.dataset;
+    const named = (name, value) => `${name.replaceAll("_", " ")} ${Number(value).toLocaleString("en")}`;
+    if (kind === "click") location.assign(`${state}?${cells}${cells && "&"}${x}=${cell.x}&${y}=${cell.y}`);
+    else cell.figure.querySelector("figcaption").textContent = `${named(x, cell.x)}, ${named(y, cell.y)}: click to open this state`;
+  });
+}

@@ -32,7 +32,7 @@
   const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
   while (walk.nextNode()) {
     const [one, text] = [walk.currentNode.parentElement, walk.currentNode.data.trim()];
-    const apart = one.closest(".scene, svg.plot, .unseen, [disabled]");
+    const apart = one.closest(".scene, svg.plot, [disabled]");
     if (!text || apart || !shown(one)) continue;
     if (contrast(one) < 4.5) faint.push(`${text.slice(0, 30)}: ${contrast(one).toFixed(2)}`);
   }
