@@ -236,7 +236,10 @@ def respond(view: View, view_request: ViewRequest, request: Request) -> Response
             raise
         context["refusal"] = view_request.refusal(error)
         if view.template == "state.html" and query.state and context["refusal"].status == 404:
-            context["nearest"] = _nearest(view_request)
+            context["nearest"] = [
+                (f"{name.replace('_', ' ')} {state[name]}", urlencode(state, safe=","))
+                for name, state in nearest_known(view_request.table, query.state)
+            ]
         if "was" in of_page:
             view_request.query = Query(parse_qsl(of_page["was"], keep_blank_values=True), view)
             answer()
@@ -261,15 +264,6 @@ def _context(view: View, view_request: ViewRequest, depth: int) -> Context:
         context["payoffs"] = view_request.table.game.payoffs
         context["at"] = context["at"] or ("" if depth == 2 else f"{id}/")
     return context
-
-
-def _nearest(view_request: ViewRequest) -> list[tuple[str, str]]:
-    """Return the states of a table nearest to one above it: what differs, and its address."""
-    states = nearest_known(view_request.table, view_request.query.state)
-    return [
-        (f"{name.replace('_', ' ')} {state[name]}", urlencode(state, safe=","))
-        for name, state in states
-    ]
 
 
 # --- single pages --------------------------------------------------------------------------------

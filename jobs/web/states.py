@@ -147,9 +147,7 @@ def compare_view(request: ViewRequest) -> CompareView:
     first example in both. Raises MissingTableError if there is none."""
     id = request.query.get("second") or next((each.id for each in rivals(request)), None)
     if id is None:
-        raise MissingTableError(
-            "this is the only table of its game; solve another board to compare"
-        )
+        raise MissingTableError("this is the only table of its game; solve another board first")
     second = request.open(id).table
     if request.query.state:
         return _compared(request, id, second, request.query.state)
