@@ -6,19 +6,14 @@ its tests are skipped. The fixtures (`visitor`, `address`, …) are in `conftest
 
 import io
 import json
-import os
-import re
 import shutil
-import subprocess
-import sys
-from contextlib import contextmanager, redirect_stdout, suppress
+from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
 from luckbase.jobs.app import run
-from tests.places import ROOT
 
 playwright = pytest.importorskip(
     "playwright.sync_api", reason="playwright is not installed; pip install playwright drives it"
@@ -42,30 +37,6 @@ STATES = {
     "skunk": "mine=3&yours=8&turn=4",
 }
 """A state of each in which somebody has a choice."""
-
-
-@contextmanager
-def serving(*tables):
-    """The address of a server of these tables, as a person starts it."""
-    served = subprocess.Popen(
-        [sys.executable, "-m", "luckbase", "serve", "--no-open", "--port", "0",
-         *map(str, tables)],
-        stderr=subprocess.PIPE, text=True, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)},
-    )  # fmt: skip
-    text = ""
-    for line in served.stderr:
-        text += line
-        if result := re.search(r"http://\S+", line):
-            break
-    else:
-        raise AssertionError(text)
-    try:
-        yield result[0]
-    finally:
-        served.terminate()
-        with suppress(subprocess.TimeoutExpired):
-            served.wait(10)
-        served.kill()
 
 
 @contextmanager

@@ -21,9 +21,9 @@ def tables(web_results, table_of):
 @pytest.fixture(scope="session")
 def site(tables):
     """The address of a server of these tables."""
-    from tests.jobs.web import browsing
+    from tests.jobs.web import serving
 
-    with browsing.serving(*tables.values()) as address:
+    with serving.started(*tables.values()) as address:
         yield address
 
 

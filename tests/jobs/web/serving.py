@@ -1,10 +1,14 @@
 """Tables that the tests of the server ask, and a client that asks them without a network."""
 
 import json
+import os
+import re
 import socket
+import subprocess
+import sys
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 
 from starlette.testclient import TestClient
@@ -14,6 +18,7 @@ from luckbase.cluster.answers.find import tables_below
 from luckbase.jobs.serve import config_of
 from luckbase.jobs.web.pool import TablePool
 from luckbase.jobs.web.server import make_app
+from tests.places import ROOT
 
 GAMES = ("press-your-luck", "goofspiel", "skunk", "pig", "jackpot")
 
@@ -61,6 +66,30 @@ def outcomes_of(answer):
         return
     for action in answer["actions"]:
         yield action["value"], [action["next"]] if "next" in action else action["outcomes"]
+
+
+@contextmanager
+def started(*tables):
+    """The address of a server of these tables, as a person starts it."""
+    served = subprocess.Popen(
+        [sys.executable, "-m", "luckbase", "serve", "--no-open", "--port", "0",
+         *map(str, tables)],
+        stderr=subprocess.PIPE, text=True, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    text = ""
+    for line in served.stderr:
+        text += line
+        if result := re.search(r"http://\S+", line):
+            break
+    else:
+        raise AssertionError(text)
+    try:
+        yield result[0]
+    finally:
+        served.terminate()
+        with suppress(subprocess.TimeoutExpired):
+            served.wait(10)
+        served.kill()
 
 
 @contextmanager

@@ -10,9 +10,8 @@ import pytest
 
 import luckbase
 from luckbase.cluster.solve import progress
-from tests.jobs.web import browsing
 from tests.jobs.web.browsing import STATES, expect, faults, id_of, numbers, only_refusals, queried
-from tests.jobs.web.serving import GAMES
+from tests.jobs.web.serving import GAMES, started
 from tests.places import BOARDS
 
 EDITS = {
@@ -281,7 +280,7 @@ def test_a_running_solve_shows_its_progress_and_the_page_refreshes_itself(
     solving = threading.Thread(target=luckbase.solve, args=(board,), kwargs=how)
     solving.start()
     assert going.wait(60)
-    with browsing.serving(tmp_path) as visitor.site:
+    with started(tmp_path) as visitor.site:
         page = visitor.go("")
         bar = page.locator("progress")
         expect(bar).to_be_visible()
