@@ -141,7 +141,7 @@ def test_a_state_far_above_the_table_is_not_called_wrong(visitor, address):
 
 def test_a_sentence_says_who_has_what(visitor, tables, address):
     page = visitor.go("")
-    box = page.get_by_label("Or tell who has what")
+    box = page.get_by_label("Or type a situation")
     box.fill("Ed 500; Peter 1000, 2 spins; Michael 500")
     box.press("Enter")
     expect(page).to_have_url(re.compile("scores=500,1000,500&earned=0,2,0"))
