@@ -270,7 +270,7 @@ def test_a_game_of_press_your_luck_begins_at_a_start_that_is_drawn(client):
     index = f"/tables/{id_of(client, 'press-your-luck')}"
     about = client.get(index).json()
     labels = [each["label"] for each in about["examples"]]
-    assert labels[0].startswith("a start, one in seven: earned=")
+    assert labels[0].startswith("a start, 14.1%: earned=")
     assert about["start"] == about["examples"][0]["state"]
     text = [client.get(f"{index}/play?seed={seed}").json()["log"] for seed in range(6)]
     begun = {re.search(r"earned=(\S+)", lines[0])[1] for lines in text}
