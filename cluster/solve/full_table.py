@@ -146,7 +146,7 @@ class ChainRun(TierRun):
         self.solved: dict[int, int] = {}
         """The number of tiers of each chain that are solved: up to the last one needed."""
 
-    def _place(self, shard: int) -> int:
+    def _payoffs_name(self, shard: int) -> int:
         return shard
 
     def task(self, step: Solve) -> Task:

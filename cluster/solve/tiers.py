@@ -117,9 +117,8 @@ class TierRun(Run):
         self.again_seconds += seconds * (solved - new)
 
     def drop(self, shards: list[int]) -> None:
-        for name in {*map(self._payoffs_name, shards)} - {
-            *map(self._payoffs_name, self.schedule.kept)
-        }:
+        kept = {*map(self._payoffs_name, self.schedule.kept)}
+        for name in {*map(self._payoffs_name, shards)} - kept:
             self.workers.drop(name)  # a tier in parts is dropped with its last part
 
     def _payoffs_name(self, shard: int) -> int:
