@@ -20,10 +20,10 @@ from luckbase.cluster.answers.frames import roots_of
 from luckbase.cluster.solve.options import Options, SolveOptions
 from luckbase.cluster.solve.progress import Progress
 from luckbase.jobs.app import run
-from luckbase.solver import load_game
 from luckbase.solver.errors import OptionError
 from tests.places import BOARDS
 from tests.shared import python
+from tests.solving import load_game
 
 TINY, PIG = BOARDS / "press-your-luck/tiny.toml", BOARDS / "pig/tiny.toml"
 JACKPOT, POINTS = BOARDS / "jackpot/tiny.toml", BOARDS / "goofspiel/points.toml"

@@ -15,10 +15,10 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
 import luckbase
-from luckbase import cluster
 from luckbase.cluster.answers.files import rows_in
 from luckbase.cluster.store.manifest import NAME
 from luckbase.solver.errors import LuckbaseError
+from tests import solving
 from tests.cluster.store import hostile
 from tests.places import BOARDS
 
@@ -42,8 +42,8 @@ def tables(tmp_path_factory):
     jackpot = luckbase.load_board(BOARDS / "jackpot/tiny.toml")
     return [
         luckbase.solve(board, results=folder / "full").table,
-        cluster.solve_below(jackpot, results=folder / "piece", one_piece=1000).table,
-        cluster.solve_below(jackpot, results=folder / "stages", one_piece=0).table,
+        solving.solve_below(jackpot, results=folder / "piece", one_piece=1000).table,
+        solving.solve_below(jackpot, results=folder / "stages", one_piece=0).table,
     ]
 
 
@@ -166,7 +166,7 @@ def _half(copy):
     hostile.half(copy)
     board = luckbase.open(copy).game.board
     if board.game == "jackpot":
-        cluster.solve_below(board, results=copy.parents[2], one_piece=0)
+        solving.solve_below(board, results=copy.parents[2], one_piece=0)
     else:
         luckbase.solve(board, results=copy.parents[2])
 

@@ -28,11 +28,10 @@ def test_a_solve_in_a_folder_with_a_foreign_solver_and_cluster_and_jobs(notebook
     """Workers of a Ray cluster do not import from the driver's folder, not even a `luckbase`."""
     (notebook / "luckbase.py").write_text("raise RuntimeError('a foreign module was imported')")
     script = f"""
-import sys
-from luckbase import cluster, solver
-board = solver.load_board({str(TINY)!r}, frontier=1)
-solved = cluster.solve_board(board, workers=2, address={ray_cluster!r})
-with cluster.open_table(solved.table) as table:
+import luckbase
+board = luckbase.load_board({str(TINY)!r}, frontier=1)
+solved = luckbase.solve(board, workers=2, address={ray_cluster!r})
+with luckbase.open(solved.table) as table:
     print(table.ask({{"scores": "0,1000,500", "earned": "0,1,0"}}).best, solved.ray)
 """
     done = python("-P", "-c", script, cwd=notebook, check=False)

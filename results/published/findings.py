@@ -15,7 +15,9 @@ import numpy as np
 
 import luckbase
 from luckbase.cluster.answers.memory import search_in_memory
-from luckbase.solver import dense, load_game, load_layout
+from luckbase.solver import dense
+from luckbase.solver.game.capabilities import FullTable
+from luckbase.solver.game.game import load_game
 from luckbase.solver.games.press_your_luck.outcomes import Start
 from luckbase.solver.search.expand import expand
 
@@ -153,7 +155,7 @@ def choosing(boards=("1985-02", "1985-02-double", "1984-06", "1984-06-double"), 
         for choices in ("random", "best"):
             settings = {"score_unit": 500, "frontier": 2, **options, "choices": choices}
             read = luckbase.load_board(f"press-your-luck/{name}", **settings)
-            tables.append(dense.InMemory(load_layout(read)))
+            tables.append(dense.InMemory(load_game(read).need(FullTable)))
         layout = tables[0].layout
         for spins in sorted({tier.spins for tier in layout.tiers()}):
             here = [tier for tier in layout.tiers() if tier.spins == spins]

@@ -85,9 +85,9 @@ def main(words=None):
 
 
 def _layout(board, **settings):
-    from luckbase import solver
+    from tests import solving
 
-    return solver.load_layout(solver.load_board(board, **settings))
+    return solving.load_layout(solving.load_board(board, **settings))
 
 
 def _largest(layout):

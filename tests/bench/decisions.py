@@ -9,13 +9,13 @@ import sys
 
 import pyarrow as pa
 
-from luckbase import solver
 from luckbase.cluster.store.format import write_decisions
 from luckbase.cluster.store.storage import Folder
 from luckbase.jobs import terminal
 from luckbase.solver import sentences
 from luckbase.solver.dense import decisions_in_order
 from luckbase.solver.game.capabilities import DecisionLayout
+from tests import solving
 
 FRONTIERS = (4, 8, 12)
 SETTINGS = {"score_unit": 500}
@@ -42,7 +42,7 @@ def _tables(board, results, frontier):
     """Of a frontier a row of each kind of table that fits; each is removed again."""
     settings = SETTINGS | {"frontier": frontier}
     wide = SETTINGS | {"frontier": 1, "decisions": frontier}
-    layout = solver.load_layout(solver.load_board(board, **settings))
+    layout = solving.load_layout(solving.load_board(board, **settings))
     states = sum(map(layout.rows, layout.tiers()))
     rows = []
     for kind in ("payoffs", "decisions")[states > PAID :]:
@@ -66,7 +66,7 @@ def _tables(board, results, frontier):
 
 def _encodings(board, results):
     """The largest tier's name, its states, and bytes in each encoding."""
-    game = solver.load_game(solver.load_board(board, **SETTINGS, frontier=1, decisions=ENCODED))
+    game = solving.load_game(solving.load_board(board, **SETTINGS, frontier=1, decisions=ENCODED))
     layout = game.need(DecisionLayout)
     dense, storage = layout.layout, Folder(results / "encoded")
     tier = max(dense.tiers(), key=dense.rows)

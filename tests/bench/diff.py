@@ -16,11 +16,11 @@ MANY = {"third_place_spins": False}
 
 def diff_suite(board, results):
     """Print how long comparing takes, and what of it is pricing."""
-    from luckbase import cluster, solver
+    from tests import solving
 
     def solved(folder, file=board, **changed):
-        read = solver.load_board(file, **REACH, **changed)
-        return cluster.solve_board(read, results=results / folder).table
+        read = solving.load_board(file, **REACH, **changed)
+        return solving.solve_board(read, results=results / folder).table
 
     first = solved("diff")
     others = [

@@ -29,14 +29,14 @@ def probe_suite(board, results):
 def _lookups(board, results):
     import numpy as np
 
-    from luckbase import cluster, solver
     from luckbase.solver.game.capabilities import FullTable
+    from tests import solving
 
-    solved = cluster.solve_board(
-        solver.load_board(board, score_unit=500, frontier=2), results=results
+    solved = solving.solve_board(
+        solving.load_board(board, score_unit=500, frontier=2), results=results
     )
     rng = np.random.default_rng(0)
-    with cluster.open_table(solved.table) as table:
+    with solving.open_table(solved.table) as table:
         states = _random_states(table, rng, 1_000_000)
         ordered = states[np.lexsort(table.game.need(FullTable).locate(states)[::-1])]
         one = states[:200]
@@ -82,13 +82,13 @@ def _dataset_filter_seconds(table, state):
 def _batches(board, results):
     import numpy as np
 
-    from luckbase import cluster, solver
+    from tests import solving
 
-    solved = cluster.solve_board(
-        solver.load_board(board, score_unit=500, frontier=2), results=results
+    solved = solving.solve_board(
+        solving.load_board(board, score_unit=500, frontier=2), results=results
     )
     rng = np.random.default_rng(0)
-    with cluster.open_table(solved.table) as table:
+    with solving.open_table(solved.table) as table:
         states = np.concatenate(list(table.draw(MANY, 0)))
         states = states[rng.permutation(len(states))]
         columns = table.game.state_columns(states)

@@ -10,13 +10,13 @@ import sys
 from collections import deque
 from dataclasses import dataclass
 
-from luckbase import solver
 from luckbase.cluster.solve.plan import BOUNDARY, SHARD_SECONDS, WRITE_NS, make_plan
 from luckbase.cluster.solve.schedule import Commit, Schedule, Solve
 from luckbase.cluster.solve.tiers import AHEAD
 from luckbase.jobs import terminal
 from luckbase.solver import sentences
 from luckbase.solver.games.press_your_luck.full_table import Planes, diagonals
+from tests import solving
 
 CORES = (16, 128, 1024)
 CASES = (
@@ -136,10 +136,10 @@ def longest_chain(shards, weights):
 
 def replay_suite(board, results):
     """Print the times of the board's tables on clusters of several sizes."""
-    known = solver.load_board(board).options()
+    known = solving.load_board(board).options()
     rows = []
     for settings in [case for case in CASES if case.keys() <= known.keys()] or [{}]:
-        layout = solver.load_layout(solver.load_board(board, **settings))
+        layout = solving.load_layout(solving.load_board(board, **settings))
         plan = make_plan(layout, boundaries=True)
         title = " ".join(f"{name}={value}" for name, value in settings.items())
         for cores in CORES:

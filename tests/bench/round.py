@@ -19,7 +19,6 @@ import time
 
 import numpy as np
 
-from luckbase import solver
 from luckbase.cluster.answers.find import open_table, tables_on_grids
 from luckbase.cluster.answers.grids import draw_at, levels_of, unit_of, with_choice
 from luckbase.cluster.answers.memory import search_in_memory
@@ -27,6 +26,7 @@ from luckbase.cluster.answers.moves import play_games
 from luckbase.jobs import terminal
 from luckbase.solver.errors import SearchLimitError
 from luckbase.solver.game.capabilities import position_of
+from tests import solving
 
 STATES, POSITIONS, GAMES = 10, 30, 1_000
 MOST, MOST_EXACT, EXACT = 1_000_000, 5_000_000, 50
@@ -38,7 +38,7 @@ LARGE = 3.0
 
 def round_suite(board, results):
     """Print the three tables."""
-    read = solver.load_board(board)
+    read = solving.load_board(board)
     paths = tables_on_grids(read, results, {})
     tables = [open_table(path, named_by_board=True) for path in paths]
     _decisions(tables)
@@ -90,7 +90,7 @@ def _judged(table, state):
 
 
 def _positions(board, results):
-    exact = solver.load_game(solver.load_board(board, score_unit=EXACT))
+    exact = solving.load_game(solving.load_board(board, score_unit=EXACT))
     rng, rows, costs, errors = np.random.default_rng(2), [], [], []
     for number in range(POSITIONS):
         sentence = _sentence(rng, 3 + number % 4, exact.board.solve.score_cap)

@@ -19,16 +19,16 @@ QUESTIONS = (
 
 def search_suite(board, results):
     """Print both tables."""
-    from luckbase import cluster, solver
+    from tests import solving
 
     rows = []
     for i, (title, unit, tied, words) in enumerate(QUESTIONS):
-        game = solver.load_game(solver.load_board(board, score_unit=unit, tied_pass=tied))
+        game = solving.load_game(solving.load_board(board, score_unit=unit, tied_pass=tied))
         root = game.parse(words).reshape(1, -1)
         result = [_search(game, root, results / f"search-{i}-{k}", workers=1, one_piece=1 << 40)
                  for k in range(2)]  # fmt: skip
         best = min(result, key=lambda each: each.solve_seconds)
-        with cluster.open_table(best.table) as table:
+        with solving.open_table(best.table) as table:
             answer = answers_of(table, root)[0]
         assert answer.to_act is not None
         worth = [f"{a.name} {a.value[answer.to_act - 1]:.6f}" for a in answer.actions]
@@ -67,10 +67,10 @@ WAYS = (
 
 def large_search(board, results, what=LARGE, **how):
     """A large search by stages, on one thread unless told otherwise."""
-    from luckbase import solver
+    from tests import solving
 
     _, unit, tied, words = what
-    game = solver.load_game(solver.load_board(board, score_unit=unit, tied_pass=tied))
+    game = solving.load_game(solving.load_board(board, score_unit=unit, tied_pass=tied))
     root = game.parse(words).reshape(1, -1)
     return _search(game, root, results, **({"workers": 1, "one_piece": 0} | how))
 
@@ -101,18 +101,18 @@ def _stages(board, results, what, ways):
 
 
 def _search(game, root, results, **how):
-    from luckbase import cluster
+    from tests import solving
 
-    return cluster.solve_below(game.board, root, results=results, force=True, **how)
+    return solving.solve_below(game.board, root, results=results, force=True, **how)
 
 
 def table_states(path):
     """Up to 50,000 states of a table, drawn evenly."""
     import numpy as np
 
-    from luckbase import cluster
+    from tests import solving
 
-    with cluster.open_table(path) as table:
+    with solving.open_table(path) as table:
         return np.concatenate(list(table.draw(50_000, 0)))
 
 

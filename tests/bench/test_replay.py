@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from luckbase import solver
 from luckbase.cluster.solve.plan import make_plan
+from tests import solving
 from tests.bench.replay import Costs, longest_chain, planned_seconds, replay, speed_up
 from tests.places import ROOT
 
@@ -17,7 +17,7 @@ BOARDS = {"press-your-luck/tiny": {"frontier": 2}, "goofspiel/points": {"cards":
 
 @cache
 def case(name, boundaries=False, **settings):
-    layout = solver.load_layout(solver.load_board(ROOT / f"boards/{name}.toml", **settings))
+    layout = solving.load_layout(solving.load_board(ROOT / f"boards/{name}.toml", **settings))
     return layout, make_plan(layout, boundaries=boundaries)
 
 

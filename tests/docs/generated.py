@@ -14,12 +14,12 @@ import re
 import typer.main
 
 import luckbase
-from luckbase import solver
 from luckbase.cluster.answers.pictures import STYLE, svg
 from luckbase.solver import sentences
 from luckbase.solver.board.file import as_words, path_of, read_boards
 from luckbase.solver.board.model import options_of, values_of
 from luckbase.solver.game.capabilities import Charts, scene_of
+from tests import solving
 from tests.places import ROOT
 
 README = ROOT / "README.md"
@@ -64,12 +64,12 @@ def table(head, rows):
 
 def board_of(name):
     """A board of ours: ``pig/race``."""
-    return solver.load_board(ROOT / f"boards/{name}.toml")
+    return solving.load_board(ROOT / f"boards/{name}.toml")
 
 
 def fields(name):
     """The fields of a board's states."""
-    result = solver.load_game(board_of(name)).fields
+    result = solving.load_game(board_of(name)).fields
     rows = ((f"`{f.name}`", f.help, left_out(f)) for f in result)
     return table("| field | meaning | if left out |", rows)
 
@@ -83,7 +83,7 @@ def left_out(field):
 
 def charts(name):
     """The charts of a board."""
-    result = solver.load_game(board_of(name)).need(Charts).kinds
+    result = solving.load_game(board_of(name)).need(Charts).kinds
     rows = ((f"`{kind.name}`", kind.shows, kind.reading) for kind in result)
     return table("| `--what` | shows | how to read it |", rows)
 
@@ -167,7 +167,7 @@ def pictures():
     """The files of the drawn states, on a ground that every page can show."""
     style, result = STYLE.read_text(encoding="utf-8"), {}
     for game, (name, state) in STATES.items():
-        drawn = svg(scene_of(solver.load_game(board_of(name)), dict(pairs(state))))
+        drawn = svg(scene_of(solving.load_game(board_of(name)), dict(pairs(state))))
         ground = f'><style>{style}</style><rect width="100%" height="100%" fill="#fff"/><title>'
         result[ROOT / f"docs/pictures/{game}-state.svg"] = (
             drawn.replace("><title>", ground, 1) + "\n"

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from luckbase import solver
 from luckbase.solver.board import registry
 from luckbase.solver.board.model import options_of
 from luckbase.solver.errors import LuckbaseError
 from luckbase.solver.game.capabilities import Charts
 from luckbase.solver.games.press_your_luck.outcomes import read_slide
+from tests import solving
 from tests.docs.generated import PAGES, PART, STATES, pictures, with_parts
 from tests.places import ROOT
 
@@ -29,7 +29,7 @@ def options(game):
 
 
 GENERATED = [page for page in PAGES if PART.search(page.read_text(encoding="utf-8"))]
-BOARDS = [solver.load_board(path) for path in sorted((ROOT / "boards").glob("*/*.toml"))]
+BOARDS = [solving.load_board(path) for path in sorted((ROOT / "boards").glob("*/*.toml"))]
 PICTURES = pictures()
 MODELS = {board.game: type(board) for board in BOARDS}
 
@@ -72,7 +72,7 @@ def games():
         for other in others:
             try:
                 result[board.game].append(
-                    solver.load_game(solver.load_board(board.source.file, **other))
+                    solving.load_game(solving.load_board(board.source.file, **other))
                 )
             except LuckbaseError:
                 assert board.name.endswith("-double"), board.name

@@ -8,9 +8,9 @@ from collections import deque
 
 import pytest
 
-from luckbase import solver
 from luckbase.jobs.app import run
 from luckbase.solver.games.goofspiel import full_table as layout
+from tests import solving
 from tests.docs.reader import (
     Reader,
     RefusedError,
@@ -185,7 +185,7 @@ def test_the_pages_table_of_games_is_the_games_own(tables, name):
     board = name if name != "a_search" else "goofspiel/win"
     settings = {k: v for k, v in reader.head["rules"].get("rules", {}).items()}
     settings |= reader.head["rules"].get("solve", {})
-    game = solver.load_game(solver.load_board(ROOT / "boards" / f"{board}.toml", **settings))
+    game = solving.load_game(solving.load_board(ROOT / "boards" / f"{board}.toml", **settings))
     assert [room - 1 for _, room in key_fields(reader.head)] == game.fields.most.tolist()
     table = PAGE.read_text(encoding="utf-8").split("## The games of this repository")[1]
     line = next(line for line in table.splitlines() if f"`{board.split('/')[0]}`" in line)

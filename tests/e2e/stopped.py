@@ -4,8 +4,8 @@ from contextlib import contextmanager
 
 import pytest
 
-from luckbase import cluster
 from luckbase.cluster.store.writer import Writer
+from tests import solving
 
 
 def solve_until(board, results, shards, *, workers=1):
@@ -16,7 +16,7 @@ def solve_until(board, results, shards, *, workers=1):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        cluster.solve_board(board, results=results, workers=workers, on_progress=stop)
+        solving.solve_board(board, results=results, workers=workers, on_progress=stop)
 
 
 @contextmanager

@@ -8,7 +8,6 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from luckbase import cluster, solver
 from luckbase.cluster.answers.verify import check_files
 from luckbase.cluster.solve import tiers, worker
 from luckbase.cluster.solve.plan import make_plan
@@ -16,6 +15,7 @@ from luckbase.cluster.store.storage import Folder
 from luckbase.cluster.store.writer import read_manifest
 from luckbase.jobs.app import run
 from luckbase.solver.errors import RequestError
+from tests import solving
 from tests.e2e.stopped import solve_until
 from tests.shared import files_of as files
 from tests.shared import plain
@@ -26,7 +26,7 @@ POINTS = ROOT / "boards/goofspiel/points.toml"
 
 
 def board(frontier, **settings):
-    return solver.load_board(TINY, frontier=frontier, **settings)
+    return solving.load_board(TINY, frontier=frontier, **settings)
 
 
 def read(table):
@@ -35,7 +35,7 @@ def read(table):
 
 @pytest.fixture(scope="module")
 def at_once(tmp_path_factory):
-    created = cluster.solve_board(board(3, score_cap=1500), results=tmp_path_factory.mktemp("once"))
+    created = solving.solve_board(board(3, score_cap=1500), results=tmp_path_factory.mktemp("once"))
     return created.table
 
 
@@ -43,7 +43,7 @@ def test_a_raised_frontier_extends_the_table_and_writes_nothing_again(at_once, t
     before = {}
     rows = 0
     for frontier in (1, 2, 3):
-        solved = cluster.solve_board(board(frontier, score_cap=1500), results=tmp_path)
+        solved = solving.solve_board(board(frontier, score_cap=1500), results=tmp_path)
         assert (solved.kept, solved.kept + solved.states) == (rows, solved.manifest.rows)
         assert all(p.stat().st_mtime_ns == then for p, then in before.items())
         if frontier > 1:
@@ -52,9 +52,9 @@ def test_a_raised_frontier_extends_the_table_and_writes_nothing_again(at_once, t
         before = {p: p.stat().st_mtime_ns for p in solved.table.rglob("*.parquet")}
     assert [p.name for p in tmp_path.glob("*/*/*")] == [at_once.name]
     assert files(solved.table) == files(at_once)
-    again = cluster.solve_board(board(1, score_cap=1500), results=tmp_path)
+    again = solving.solve_board(board(1, score_cap=1500), results=tmp_path)
     assert (again.states, again.again, again.shards) == (0, 0, 0)
-    with cluster.open_table(solved.table) as table:
+    with solving.open_table(solved.table) as table:
         assert check_files(table) == []
         assert table.ask({"scores": "0,1000,500", "earned": "1,1,1"}).source == "table"
 
@@ -68,13 +68,13 @@ def test_the_summary_counts_what_was_kept_solved_again_and_is_new(tmp_path, caps
 
 
 def test_stored_float64_is_read_back_and_not_solved_again(tmp_path):
-    points = solver.load_board(POINTS, cards=6)
+    points = solving.load_board(POINTS, cards=6)
     solve_until(points, tmp_path, 4)
-    solved = cluster.solve_board(points, results=tmp_path, workers=1)
+    solved = solving.solve_board(points, results=tmp_path, workers=1)
     assert solved.kept > 0
     assert solved.again == 0
     assert 0 < solved.read < solved.kept  # the last layer that is there, and no other
-    full = cluster.solve_board(points, results=tmp_path / "fresh", workers=1)
+    full = solving.solve_board(points, results=tmp_path / "fresh", workers=1)
     assert files(solved.table) == files(full.table)
 
 
@@ -86,21 +86,21 @@ ROOTS = (
 
 
 def below(results, *which, **how):
-    game = solver.load_game(board(1))
+    game = solving.load_game(board(1))
     roots = np.stack([game.parse(ROOTS[i]) for i in which])
-    return cluster.solve_below(board(1), roots, results=results, workers=1, **how)
+    return solving.solve_below(board(1), roots, results=results, workers=1, **how)
 
 
 def test_one_folder_holds_tiers_and_searches_and_tiers_answer_first(tmp_path):
     result = below(tmp_path, 0)
-    with cluster.open_table(result.table) as table:
+    with solving.open_table(result.table) as table:
         assert table.full is None
         words = {"scores": "0,1000,500", "earned": "0,1,0"}
         exact = table.ask(words)
         assert exact.error < 1e-11
-    solved = cluster.solve_board(board(1), results=tmp_path)
+    solved = solving.solve_board(board(1), results=tmp_path)
     assert solved.table == result.table
-    with cluster.open_table(solved.table) as table:
+    with solving.open_table(solved.table) as table:
         assert table.ask(words).error == pytest.approx(3e-8, rel=0.1)  # float32: the full table
         assert table.ask(ROOTS[0]).error < 1e-11  # three spins: the search has it
         with pytest.raises(RequestError, match="the table covers 1"):
@@ -112,7 +112,7 @@ def test_one_folder_holds_tiers_and_searches_and_tiers_answer_first(tmp_path):
 
 def test_two_attempts_at_one_shard_leave_the_same_bytes(at_once, tmp_path):
     """They write at the same time, and whichever is in its place first stays."""
-    layout = solver.load_layout(board(1, score_cap=1500))
+    layout = solving.load_layout(board(1, score_cap=1500))
     plan = make_plan(layout)
     for which in range(3):
         table = tmp_path / str(which)

@@ -20,9 +20,8 @@ from pathlib import Path
 
 import pytest
 
-from luckbase import cluster as solving
-from luckbase import solver
 from luckbase.cluster.store import RUNNING
+from tests import solving
 from tests.e2e.hosts import ROOT, SHORTER, cluster, missing
 from tests.shared import plain
 
@@ -64,7 +63,7 @@ def clean(table_of, tmp_path_factory):
         path = ROOT / f"boards/{board[0]}.toml"
         if not root:
             return digests(table_of(path, **board[1]))
-        game = solver.load_game(solver.load_board(path, **board[1]))
+        game = solving.load_game(solving.load_board(path, **board[1]))
         words = dict(word.split("=") for word in root.split())
         results = tmp_path_factory.mktemp("clean")
         created = solving.solve_below(
@@ -162,7 +161,7 @@ class Solve:
 
 SEARCH_BY_STAGES = """
 import sys, time; from pathlib import Path
-from luckbase import cluster, solver
+from tests import solving
 from luckbase.cluster.search import shards; from luckbase.cluster.search.stages import StageSearch
 shards.SHARD_STATES, commit, keep, begun = 200, StageSearch.commit, StageSearch._keep, []
 def slowly(search, *found):
@@ -175,9 +174,9 @@ def waits(search, receipt):
         begun.append(1); search.writer.commit(); print("way up", flush=True)
         while not Path(sys.argv[4]).exists(): time.sleep(0.1)
 StageSearch.commit, StageSearch._keep = waits, slowly
-game = solver.load_game(solver.load_board(Path(sys.argv[1])))
+game = solving.load_game(solving.load_board(Path(sys.argv[1])))
 root = game.parse(dict(word.split("=") for word in sys.argv[5].split()))[None]
-solved = cluster.solve_below(
+solved = solving.solve_below(
     game.board, root, results=sys.argv[2], address=sys.argv[3] or None, one_piece=0, on_note=print)
 print(f"{solved.shards} shards", flush=True)
 """

@@ -7,13 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from luckbase import cluster, solver
 from luckbase.cluster.answers.find import table_of
 from luckbase.cluster.answers.verify import check_files
 from luckbase.cluster.store.storage import Folder
 from luckbase.cluster.store.writer import read_manifest
 from luckbase.jobs.app import run
 from luckbase.solver.errors import CorruptTableError
+from tests import solving
 from tests.shared import commit_at_once, files_of
 
 ROOT = Path(__file__).parents[2]
@@ -22,16 +22,16 @@ A = {"scores": "0,1000,500", "earned": "0,1,1"}
 
 
 def below(results, *words, **how):
-    board = solver.load_board(TINY)
-    game = solver.load_game(board)
+    board = solving.load_board(TINY)
+    game = solving.load_game(board)
     roots = np.stack([game.parse(each) for each in words])
-    return cluster.solve_below(board, roots, results=results, workers=1, **how)
+    return solving.solve_below(board, roots, results=results, workers=1, **how)
 
 
 def test_force_of_a_nearer_frontier_keeps_what_lies_beyond(tmp_path):
-    far = cluster.solve_board(solver.load_board(TINY, frontier=2), results=tmp_path)
+    far = solving.solve_board(solving.load_board(TINY, frontier=2), results=tmp_path)
     before = files_of(far.table)
-    near = cluster.solve_board(solver.load_board(TINY, frontier=1), results=tmp_path, force=True)
+    near = solving.solve_board(solving.load_board(TINY, frontier=1), results=tmp_path, force=True)
     assert (near.states, near.manifest.rows) == (18_816, far.manifest.rows)
     assert before == files_of(far.table)
     assert read_manifest(Folder(far.table), far.table).complete
@@ -39,8 +39,8 @@ def test_force_of_a_nearer_frontier_keeps_what_lies_beyond(tmp_path):
 
 def test_a_table_answers_until_force_is_done_and_the_same_command_resumes(tmp_path, monkeypatch):
     """`kill -9` and a full disk in between; the old files go last."""
-    board = solver.load_board(TINY, frontier=1)
-    first = cluster.solve_board(board, results=tmp_path, workers=1)
+    board = solving.load_board(TINY, frontier=1)
+    first = solving.solve_board(board, results=tmp_path, workers=1)
     before, sound = read_manifest(Folder(first.table), first.table), files_of(first.table)
     old = {path: path.read_bytes() for path in first.table.rglob("*.parquet")}
     commit_at_once(monkeypatch)
@@ -49,7 +49,7 @@ def test_a_table_answers_until_force_is_done_and_the_same_command_resumes(tmp_pa
         def stop(now):
             now_stored = read_manifest(Folder(first.table), first.table)
             assert now_stored.files == before.files
-            with cluster.open_table(first.table) as table:
+            with solving.open_table(first.table) as table:
                 assert table.ask({"scores": "0,1000,500", "earned": "0,1,0"}).source == "table"
             if now.shards >= after:
                 raise error
@@ -58,14 +58,14 @@ def test_a_table_answers_until_force_is_done_and_the_same_command_resumes(tmp_pa
 
     for after, error in ((3, KeyboardInterrupt()), (4, OSError(28, "No space left on device"))):
         with pytest.raises(type(error)):
-            cluster.solve_board(
+            solving.solve_board(
                 board, results=tmp_path, workers=1, force=True, on_progress=stops(after, error)
             )
         assert all(path.read_bytes() == content for path, content in old.items())
     halfway = read_manifest(Folder(first.table), first.table)
     assert halfway.complete and len(halfway.next.files) >= 7
-    assert cluster.solve_board(board, results=tmp_path).states == 0  # it is complete
-    again = cluster.solve_board(board, results=tmp_path, workers=1, force=True)
+    assert solving.solve_board(board, results=tmp_path).states == 0  # it is complete
+    again = solving.solve_board(board, results=tmp_path, workers=1, force=True)
     assert again.kept == sum(entry.rows for entry in halfway.next.files) > 0
     assert files_of(first.table) == sound and not {*first.table.rglob("*.parquet")} & {*old}
     assert read_manifest(Folder(first.table), first.table).next is None
@@ -98,9 +98,9 @@ def test_a_refused_search_leaves_no_goal(tmp_path, capsys):
 def test_a_folder_that_holds_other_rules_than_its_name_says_neither_answers_nor_is_solved(
     tmp_path, capsys
 ):
-    plain, other = (solver.load_board(TINY, frontier=1, max_whammies=m) for m in (4, 3))
-    there = cluster.solve_board(other, results=tmp_path).table
-    right = cluster.solve_board(plain, results=tmp_path).table
+    plain, other = (solving.load_board(TINY, frontier=1, max_whammies=m) for m in (4, 3))
+    there = solving.solve_board(other, results=tmp_path).table
+    right = solving.solve_board(plain, results=tmp_path).table
     shutil.rmtree(right)
     shutil.copytree(there, right)
     before = {path: path.read_bytes() for path in right.rglob("*.parquet")}
@@ -138,11 +138,11 @@ def test_a_reader_sees_no_fault_in_what_a_running_solve_has_just_added(tmp_path,
             (table,) = tmp_path.glob("*/*/*")
             if opened:
                 seen.append(check_files(opened[0]))
-            opened.append(cluster.open_table(table))
+            opened.append(solving.open_table(table))
 
     opened = []
-    cluster.solve_board(
-        solver.load_board(TINY, frontier=2, score_cap=1500),
+    solving.solve_board(
+        solving.load_board(TINY, frontier=2, score_cap=1500),
         results=tmp_path,
         workers=1,
         on_progress=look,

@@ -18,9 +18,9 @@ from itertools import product
 import numpy as np
 import pytest
 
-from luckbase import cluster, solver
 from luckbase.cluster.answers.find import status_of
 from luckbase.cluster.answers.verify import check_files
+from tests import solving
 from tests.places import BOARDS
 from tests.shared import plain
 
@@ -154,7 +154,7 @@ def goes_on(disk, killed, results, solve):
         text = status_of(head.parent)
         assert text.state in ("complete", "partial"), text.why
         if text.states:
-            with cluster.open_table(head.parent) as table:
+            with solving.open_table(head.parent) as table:
                 faults = [
                     each for each in check_files(table) if "is not in the manifest" not in each
                 ]
@@ -185,18 +185,18 @@ def cut_at_every_step(solve, folder, most):
 
 
 def full(results):
-    board = solver.load_board(BOARDS / "pig/rounds.toml", rounds=1, cut=10)
-    return cluster.solve_board(board, results=results, workers=1)
+    board = solving.load_board(BOARDS / "pig/rounds.toml", rounds=1, cut=10)
+    return solving.solve_board(board, results=results, workers=1)
 
 
 def in_one_piece(results):
-    board = solver.load_board(BOARDS / "jackpot/tiny.toml")
-    return cluster.solve_below(board, results=results, workers=1)
+    board = solving.load_board(BOARDS / "jackpot/tiny.toml")
+    return solving.solve_below(board, results=results, workers=1)
 
 
 def by_stages(results):
-    board = solver.load_board(BOARDS / "jackpot/tiny.toml")
-    return cluster.solve_below(board, results=results, workers=1, one_piece=0)
+    board = solving.load_board(BOARDS / "jackpot/tiny.toml")
+    return solving.solve_below(board, results=results, workers=1, one_piece=0)
 
 
 @pytest.mark.parametrize("most", [40, pytest.param(2000, marks=pytest.mark.slow)])

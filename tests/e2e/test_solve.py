@@ -12,19 +12,19 @@ from pathlib import Path
 
 import pytest
 
-from luckbase import cluster, solver
 from luckbase.cluster.solve import tiers
 from luckbase.cluster.store.storage import Folder
 from luckbase.cluster.store.writer import read_manifest
 from luckbase.solver.errors import MemoryLimitError
+from tests import solving
 from tests.e2e.stopped import solve_until
 from tests.shared import files_of as files
 from tests.shared import lines_of
 
 ROOT = Path(__file__).parents[2]
 TINY = ROOT / "boards/press-your-luck/tiny.toml"
-BOARD = solver.load_board(TINY, frontier=2)
-ONE_SPIN = solver.load_board(TINY, frontier=1)
+BOARD = solving.load_board(TINY, frontier=2)
+ONE_SPIN = solving.load_board(TINY, frontier=1)
 
 
 def leftovers(table):
@@ -60,7 +60,7 @@ def undisturbed(table_of, tmp_path_factory):
 
 @pytest.mark.parametrize("workers", [2, 5])
 def test_any_number_of_workers_gives_the_same_bytes(workers, undisturbed, tmp_path):
-    table = cluster.solve_board(BOARD, results=tmp_path, workers=workers).table
+    table = solving.solve_board(BOARD, results=tmp_path, workers=workers).table
     assert files(table) == files(undisturbed)
     assert manifest(table) == manifest(undisturbed)
     assert not leftovers(table)
@@ -68,7 +68,7 @@ def test_any_number_of_workers_gives_the_same_bytes(workers, undisturbed, tmp_pa
 
 def test_a_complete_table_is_left_alone(undisturbed):
     before = {p: p.stat().st_mtime_ns for p in undisturbed.rglob("*") if p.is_file()}
-    again = cluster.solve_board(BOARD, results=undisturbed.parents[2])
+    again = solving.solve_board(BOARD, results=undisturbed.parents[2])
     assert (again.shards, again.states, again.table) == (0, 0, undisturbed)
     assert before == {p: p.stat().st_mtime_ns for p in undisturbed.rglob("*") if p.is_file()}
 
@@ -88,7 +88,7 @@ def test_what_a_stopped_run_left_is_never_trusted(undisturbed, tmp_path):
     for path in others:
         path.parent.mkdir(exist_ok=True)
         path.write_bytes(b"text")
-    solved = cluster.solve_board(BOARD, results=tmp_path, workers=1)
+    solved = solving.solve_board(BOARD, results=tmp_path, workers=1)
     assert solved.again > 0
     assert all(p.stat().st_mtime_ns == then for p, then in before.items())
     assert files(table) == files(undisturbed)
@@ -101,14 +101,14 @@ def test_what_a_stopped_run_left_is_never_trusted(undisturbed, tmp_path):
 
 def test_what_does_not_fit_is_refused_before_anything_is_made_or_unmade(undisturbed, tmp_path):
     with pytest.raises(MemoryLimitError, match="memory: the largest tier needs"):
-        cluster.solve_board(BOARD, results=tmp_path, memory=1000)
+        solving.solve_board(BOARD, results=tmp_path, memory=1000)
     assert not list(tmp_path.iterdir())
     before = files(undisturbed)
     with pytest.raises(MemoryLimitError):
-        cluster.solve_board(BOARD, results=undisturbed.parents[2], memory=1000, force=True)
+        solving.solve_board(BOARD, results=undisturbed.parents[2], memory=1000, force=True)
     assert files(undisturbed) == before
     # A complete table asks for nothing.
-    assert cluster.solve_board(BOARD, results=undisturbed.parents[2], memory=1000).shards == 0
+    assert solving.solve_board(BOARD, results=undisturbed.parents[2], memory=1000).shards == 0
 
 
 @pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="no /proc/net here")
@@ -159,7 +159,7 @@ def look_at_ray(results):
                 )
 
     tiers.TierRun.commit = commit_and_kill
-    solved = cluster.solve_board(
+    solved = solving.solve_board(
         BOARD, results=results, workers=2, address="local", on_progress=look
     )
     import ray

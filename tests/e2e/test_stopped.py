@@ -8,12 +8,12 @@ from functools import partial
 import numpy as np
 import pytest
 
-from luckbase import cluster, solver
 from luckbase.cluster.answers.find import tables_in
 from luckbase.cluster.store.storage import place_of, storage_at
 from luckbase.cluster.store.writer import read_manifest
 from luckbase.solver.errors import LuckbaseError
 from luckbase.solver.games.goofspiel import full_table as layout
+from tests import solving
 from tests.cluster.search.searches import WIDE, cut_small, tiny
 from tests.e2e.stopped import stopped_after
 from tests.places import BOARDS
@@ -24,21 +24,21 @@ MOST = 5
 
 
 def full(results):
-    return cluster.solve_board(solver.load_board(TINY, frontier=1), results=results, workers=1)
+    return solving.solve_board(solving.load_board(TINY, frontier=1), results=results, workers=1)
 
 
 def with_decisions(results):
-    board = solver.load_board(TINY, frontier=1, decisions=2)
-    return cluster.solve_board(board, results=results, workers=1)
+    board = solving.load_board(TINY, frontier=1, decisions=2)
+    return solving.solve_board(board, results=results, workers=1)
 
 
 def in_parts(results):
-    board = solver.load_board(BOARDS / "goofspiel/points.toml", cards=6)
-    return cluster.solve_board(board, results=results, workers=1)
+    board = solving.load_board(BOARDS / "goofspiel/points.toml", cards=6)
+    return solving.solve_board(board, results=results, workers=1)
 
 
 def search(results, **how):
-    return cluster.solve_below(
+    return solving.solve_below(
         tiny().board, tiny().parse(WIDE)[None], results=results, workers=1, **how
     )
 

@@ -13,17 +13,17 @@ from pathlib import Path
 
 import pytest
 
-from luckbase import cluster, solver
 from luckbase.cluster.store import remote
 from luckbase.cluster.store.storage import storage_at
 from luckbase.cluster.store.writer import read_manifest
 from luckbase.jobs.app import run
 from luckbase.solver.errors import RequestError
+from tests import solving
 from tests.places import BOARDS, ROOT
 from tests.stores import Seaweed
 
 TINY = BOARDS / "press-your-luck/tiny.toml"
-BOARD = solver.load_board(TINY, frontier=1)
+BOARD = solving.load_board(TINY, frontier=1)
 
 
 def digests(table):
@@ -36,7 +36,7 @@ def digests(table):
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory):
     return digests(
-        cluster.solve_board(BOARD, results=tmp_path_factory.mktemp("folder"), workers=1).table
+        solving.solve_board(BOARD, results=tmp_path_factory.mktemp("folder"), workers=1).table
     )
 
 
@@ -63,9 +63,9 @@ def once(happens):
 
 
 def test_files_in_a_store_are_those_in_a_folder(bucket, undisturbed):
-    solved = cluster.solve_board(BOARD, results=bucket)
+    solved = solving.solve_board(BOARD, results=bucket)
     assert digests(solved.table) == undisturbed
-    assert cluster.solve_board(BOARD, results=bucket).states == 0
+    assert solving.solve_board(BOARD, results=bucket).states == 0
 
 
 @pytest.mark.parametrize("seconds", [1.0, pytest.param(10.0, marks=pytest.mark.slow)])
@@ -74,7 +74,7 @@ def test_a_server_that_stops_for_a_while_is_waited_for(seaweed, bucket, undistur
         seaweed.pause()
         threading.Timer(seconds, seaweed.pause, [False]).start()
 
-    solved = cluster.solve_board(BOARD, results=bucket, workers=1, on_progress=once(stops))
+    solved = solving.solve_board(BOARD, results=bucket, workers=1, on_progress=once(stops))
     assert digests(solved.table) == undisturbed
 
 
@@ -91,7 +91,7 @@ def test_a_server_that_is_killed_and_started_again_is_waited_for(own, undisturbe
         own.kill()
         threading.Thread(target=start_again, daemon=True).start()
 
-    solved = cluster.solve_board(BOARD, results="s3://tests/r", workers=1, on_progress=once(dies))
+    solved = solving.solve_board(BOARD, results="s3://tests/r", workers=1, on_progress=once(dies))
     assert digests(solved.table) == undisturbed
     over.set()
 
@@ -141,7 +141,7 @@ def test_a_store_whose_disk_is_full_is_a_sentence_and_the_same_goes_on(
     server.kill()  # where its own database met the end of the disk, it takes nothing until it ends
     resize(disk, 100 << 20)
     server.start()
-    solved = cluster.solve_board(BOARD, results="s3://tests/r", workers=1)
+    solved = solving.solve_board(BOARD, results="s3://tests/r", workers=1)
     assert solved.kept and digests(solved.table) == undisturbed
 
 
@@ -167,13 +167,13 @@ def test_a_clock_that_jumps_by_an_hour_in_mid_solve_is_a_sentence_with_both_time
     if not library:
         pytest.skip("a clock of its own takes libfaketime, of PyPI or of the system")
     script = (
-        "import sys; from pathlib import Path; from luckbase import cluster, solver\n"
+        "import sys, luckbase; from pathlib import Path; from tests import solving\n"
         "def jumps(now):\n"
         "    if now.shards: Path(sys.argv[3]).write_text('-3600')\n"
-        "try: cluster.solve_board(solver.load_board(sys.argv[1], frontier=1),\n"
+        "try: solving.solve_board(solving.load_board(sys.argv[1], frontier=1),\n"
         "                   results=sys.argv[2],\n"
         "                   workers=1, on_progress=jumps)\n"
-        "except solver.errors.StoreError as error: print(error)\n"
+        "except luckbase.errors.StoreError as error: print(error)\n"
     )
     clock = tmp_path / "clock"
     clock.write_text("+0")
@@ -190,7 +190,7 @@ def test_a_clock_that_jumps_by_an_hour_in_mid_solve_is_a_sentence_with_both_time
     assert times, result
     ours, theirs = map(datetime.fromisoformat, times.groups())
     assert 59 <= (theirs - ours).total_seconds() / 60 <= 61
-    assert digests(cluster.solve_board(BOARD, results=bucket, workers=1).table) == undisturbed
+    assert digests(solving.solve_board(BOARD, results=bucket, workers=1).table) == undisturbed
 
 
 def test_of_two_solves_one_works_and_the_other_says_who(bucket, undisturbed):
@@ -198,10 +198,10 @@ def test_of_two_solves_one_works_and_the_other_says_who(bucket, undisturbed):
 
     def another():
         with pytest.raises(RequestError) as error:
-            cluster.solve_board(BOARD, results=bucket)
+            solving.solve_board(BOARD, results=bucket)
         text.append(str(error.value))
 
-    solved = cluster.solve_board(BOARD, results=bucket, workers=1, on_progress=once(another))
+    solved = solving.solve_board(BOARD, results=bucket, workers=1, on_progress=once(another))
     assert f"another solve of this table is running: process {os.getpid()} on " in text[0]
     assert digests(solved.table) == undisturbed
 
@@ -213,11 +213,11 @@ def test_of_two_solves_one_works_and_the_other_says_who(bucket, undisturbed):
 def test_where_the_machine_that_solves_is_lost_another_goes_on_at_the_store(bucket, undisturbed):
     """One with its own processes and name, which nobody here can look at: its lease runs out."""
     script = (
-        "import sys, time; from luckbase import cluster, solver\n"
+        "import sys, time; from tests import solving\n"
         "def slowly(now):\n"
         "    if now.shards >= 3: print('some', flush=True); time.sleep(600)\n"
-        "board = solver.load_board(sys.argv[1], frontier=1)\n"
-        "cluster.solve_board(board, results=sys.argv[2], workers=1, on_progress=slowly)\n"
+        "board = solving.load_board(sys.argv[1], frontier=1)\n"
+        "solving.solve_board(board, results=sys.argv[2], workers=1, on_progress=slowly)\n"
     )
     lost = subprocess.Popen(
         ["unshare", "--pid", "--uts", "--fork", "--kill-child", "--mount-proc", "sh", "-c",
@@ -227,11 +227,11 @@ def test_where_the_machine_that_solves_is_lost_another_goes_on_at_the_store(buck
     )  # fmt: skip
     assert lost.stdout is not None and lost.stdout.readline() == "some\n"
     with pytest.raises(RequestError, match="is running: process 1 on lost since"):
-        cluster.solve_board(BOARD, results=bucket)
+        solving.solve_board(BOARD, results=bucket)
     lost.kill()
     lost.wait()
     lost.stdout.close()
     notes = list[str]()
-    solved = cluster.solve_board(BOARD, results=bucket, on_note=notes.append)
+    solved = solving.solve_board(BOARD, results=bucket, on_note=notes.append)
     assert "process 1 on lost" in notes[0] and solved.kept
     assert digests(solved.table) == undisturbed

@@ -93,7 +93,7 @@ def test_a_search_by_stages_loses_a_host_and_no_stage_file_lies_in_the_store(hos
 
 
 SOLVE = """
-import sys, time; from pathlib import Path; from luckbase import cluster, solver
+import sys, time, luckbase; from pathlib import Path; from tests import solving
 from luckbase.cluster.store import writer
 writer.LEASE_SECONDS, writer.BEAT_SECONDS = float(sys.argv[2]), float(sys.argv[2]) / 3
 writer.COMMIT_SECONDS, writer.SHARE = 0.0, float("inf")
@@ -102,9 +102,9 @@ def wait(now):
         Path("some").touch()
         while not Path("cut").exists(): time.sleep(0.05)
 wait = wait if sys.argv[3:] else lambda now: None
-board = solver.load_board(sys.argv[1], frontier=1)
-try: cluster.solve_board(board, results="s3://tests/r", workers=1, on_progress=wait, on_note=print)
-except solver.errors.LuckbaseError as error: print(error); sys.exit(2)
+board = solving.load_board(sys.argv[1], frontier=1)
+try: solving.solve_board(board, results="s3://tests/r", workers=1, on_progress=wait, on_note=print)
+except luckbase.errors.LuckbaseError as error: print(error); sys.exit(2)
 """
 
 

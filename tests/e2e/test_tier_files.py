@@ -8,7 +8,6 @@ import pyarrow.parquet as pq
 import pytest
 
 import luckbase
-from luckbase import cluster, solver
 from luckbase.cluster.answers.memory import tiers_in_memory
 from luckbase.cluster.answers.verify import verify
 from luckbase.cluster.solve import full_table, tiers, worker
@@ -22,6 +21,7 @@ from luckbase.cluster.store.storage import Folder
 from luckbase.cluster.store.writer import read_manifest
 from luckbase.jobs.app import run
 from luckbase.solver.errors import WorkerError
+from tests import solving
 from tests.e2e.stopped import solve_until
 from tests.e2e.test_solve import files
 from tests.places import ROOT
@@ -33,7 +33,7 @@ ROWS = 900
 
 
 def board(frontier=1, **settings):
-    return solver.load_board(TINY, frontier=frontier, **settings)
+    return solving.load_board(TINY, frontier=frontier, **settings)
 
 
 def cut(monkeypatch, rows):
@@ -44,7 +44,7 @@ def cut(monkeypatch, rows):
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
     """Each tier in one file."""
-    return cluster.solve_board(board(), results=tmp_path_factory.mktemp("whole"), workers=1).table
+    return solving.solve_board(board(), results=tmp_path_factory.mktemp("whole"), workers=1).table
 
 
 @pytest.fixture
@@ -59,7 +59,7 @@ def in_files(tmp_path_factory):
     """The same table, its tiers in several files."""
     with pytest.MonkeyPatch.context() as patch:
         cut(patch, ROWS)
-        return cluster.solve_board(board(), results=tmp_path_factory.mktemp("cut"), workers=1).table
+        return solving.solve_board(board(), results=tmp_path_factory.mktemp("cut"), workers=1).table
 
 
 @pytest.fixture
@@ -77,7 +77,7 @@ def rows_of(table):
 
 
 def test_a_tier_above_the_bound_is_cut_on_blocks_and_one_below_is_not(monkeypatch):
-    layout = solver.load_layout(board())
+    layout = solving.load_layout(board())
     for bound in (1, 41, 43, 900, 2057, 2058, 1 << 24):
         monkeypatch.setattr(table_format, "FILE_ROWS", bound)
         for tier in layout.tiers():
@@ -99,14 +99,14 @@ def test_rows_do_not_depend_on_the_cut(whole, in_files):
 def test_bytes_do_not_depend_on_workers_or_stops(in_files, small, tmp_path):
     for workers in (1, 3):
         solve_until(board(), tmp_path / str(workers), 7, workers=workers)
-        again = cluster.solve_board(board(), results=tmp_path / str(workers), workers=workers)
+        again = solving.solve_board(board(), results=tmp_path / str(workers), workers=workers)
         assert again.kept > 0
         assert files(again.table) == files(in_files)
 
 
 def test_threads_write_the_files_of_a_tier_at_once(in_files, small, tmp_path):
     """As a worker of a cluster does, which does not see the folder and sends all bytes."""
-    layout = solver.load_layout(board())
+    layout = solving.load_layout(board())
     plan = make_plan(layout)
     shard = next(shard for shard in plan.shards if len(shard.files) > 2)
     location = worker.TableLocation(tmp_path / "nowhere", "no-such-file", writer="0123abcd")
@@ -126,7 +126,7 @@ def test_threads_write_the_files_of_a_tier_at_once(in_files, small, tmp_path):
 
 
 def test_what_a_tier_took_is_shared_by_its_files(small, seconds, tmp_path):
-    solved = cluster.solve_board(board(), results=tmp_path, workers=1)
+    solved = solving.solve_board(board(), results=tmp_path, workers=1)
     assert all({*e.seconds} == {"solve", "write"} for e in solved.manifest.files.values())
     assert all(plain(e.place) == e.name for e in solved.manifest.files.values())
     assert _spent(solved) == pytest.approx(solved.solve_seconds, abs=0.1)
@@ -137,12 +137,12 @@ def _spent(solved):
 
 
 def test_one_file_that_is_lost_is_the_only_one_written_again(in_files, small, tmp_path):
-    table = cluster.solve_board(board(), results=tmp_path, workers=1).table
+    table = solving.solve_board(board(), results=tmp_path, workers=1).table
     lost = sorted((table / TIERS).glob("*.001.*.parquet"))[3]
     before = {p: p.stat().st_mtime_ns for p in table.rglob("*.parquet") if p != lost}
     lost.unlink()
     assert run(["status", str(table)]) == 1
-    again = cluster.solve_board(board(), results=tmp_path, workers=1)
+    again = solving.solve_board(board(), results=tmp_path, workers=1)
     assert again.shards == 1 and len(again.damaged) == 1
     assert all(p.stat().st_mtime_ns == then for p, then in before.items())
     assert files(again.table) == files(in_files)
@@ -150,10 +150,10 @@ def test_one_file_that_is_lost_is_the_only_one_written_again(in_files, small, tm
 
 def test_float64_is_read_back_from_all_files(small, tmp_path):
     exact = board(1, payoffs="float64")
-    solved = cluster.solve_board(exact, results=tmp_path, workers=1)
-    grown = cluster.solve_board(board(2, payoffs="float64"), results=tmp_path, workers=2)
+    solved = solving.solve_board(exact, results=tmp_path, workers=1)
+    grown = solving.solve_board(board(2, payoffs="float64"), results=tmp_path, workers=2)
     assert (grown.read, grown.again) == (solved.states, 0)
-    at_once = cluster.solve_board(board(2, payoffs="float64"), results=tmp_path / "once", workers=1)
+    at_once = solving.solve_board(board(2, payoffs="float64"), results=tmp_path / "once", workers=1)
     assert files(grown.table) == files(at_once.table)
 
 
@@ -167,14 +167,14 @@ def test_a_question_an_export_and_a_copy_read_all_files(whole, in_files, tmp_pat
         said.append((out.read_bytes(), capsys.readouterr().out))
     assert said[0] == said[1] and len(said[0][0]) > 10_000
     assert run(["publish", str(in_files), str(tmp_path / "copy")]) == 0
-    with cluster.open_table(tmp_path / "copy") as copy:
+    with solving.open_table(tmp_path / "copy") as copy:
         verdict = verify(copy, 200)
         assert verdict.ok and verdict.files == len(files(in_files))
     assert run(["diff", str(whole), str(in_files)]) == 0
 
 
 def test_verify_names_a_file_that_the_manifest_has_lost(in_files, small):
-    with cluster.open_table(in_files) as table:
+    with solving.open_table(in_files) as table:
         assert table.manifest is not None
         name = sorted(table.manifest.files)[5]
         del table.manifest.files[name]
@@ -190,20 +190,20 @@ def test_decisions_stand_beside_tiers_in_several_files(small, seconds, tmp_path)
     names = [entry.name for entry in solved.manifest.of_part(TIERS)]
     assert any(".001." in name for name in names)
     assert not any(".001." in entry.name for entry in solved.manifest.of_part(DECISIONS))
-    assert verify(cluster.open_table(solved.table), 20).ok
+    assert verify(solving.open_table(solved.table), 20).ok
 
 
 def test_in_memory_it_is_the_same(whole, small):
-    layout = solver.load_layout(board())
+    layout = solving.load_layout(board())
     memory = tiers_in_memory(layout)
     states = np.concatenate([layout.states_at(t, np.arange(0, layout.rows(t), 13))
                              for t in layout.tiers()])  # fmt: skip
-    with cluster.open_table(whole) as table:
+    with solving.open_table(whole) as table:
         assert np.array_equal(table.full.get_many(states)[0], memory.full.get_many(states)[0])
 
 
 def test_a_batch_says_how_many_files_are_missing(in_files, small, tmp_path, capsys):
-    solved = cluster.solve_board(board(), results=tmp_path, workers=1)
+    solved = solving.solve_board(board(), results=tmp_path, workers=1)
     sorted((solved.table / TIERS).glob("*.002.*.parquet"))[0].unlink()
     words = ["--set", "frontier=1", "--results", str(tmp_path)]
     assert run(["solve", str(TINY), *words, "--dry-run"]) == 0
@@ -215,10 +215,10 @@ def test_a_batch_says_how_many_files_are_missing(in_files, small, tmp_path, caps
 def test_tiers_from_boundaries_have_the_same_bytes_also_after_a_stop(tmp_path, workers, payoffs):
     """As the nodes of a cluster solve them, which are handed no whole tiers of other whammies; in
     float64 what is there already is read back, and a boundary has no file to be read from."""
-    layout = solver.load_layout(board(2, payoffs=payoffs))
+    layout = solving.load_layout(board(2, payoffs=payoffs))
     plans = make_plans(layout, workers, boundaries=True)
     assert BOUNDARY in {shard.work[1] for shard in plans[0].shards}
-    whole = cluster.solve_board(layout.game.board, results=tmp_path / "whole", workers=1).table
+    whole = solving.solve_board(layout.game.board, results=tmp_path / "whole", workers=1).table
 
     def solve(**more):
         options = Options(results=tmp_path, workers=workers, **more)

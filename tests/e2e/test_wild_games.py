@@ -15,12 +15,12 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import luckbase
-from luckbase import cluster, solver
 from luckbase.cluster.search import shards
 from luckbase.game import load_game_file
 from luckbase.solver.board import registry
 from luckbase.solver.game.fields import typed
 from luckbase.solver.game.rules import CHANCE, DECISION, JOINT, TERMINAL, room_for
+from tests import solving
 from tests.places import ROOT
 from tests.reference.matrix_game import solve as solve_matrix
 
@@ -123,7 +123,7 @@ def asked_in_every_way(folder, options, by_stages, draw):
     text = (f"{name} = {str(value).lower()}" for name, value in options.items())
     path.write_text("\n".join(['game = "wild"', "[rules]", *text]))
     board = luckbase.load_board(path)
-    game = solver.load_game(board)
+    game = solving.load_game(board)
     root = game.parse({})
     nodes, ends = graph_of(game, tuple(root.tolist()))
     if not nodes or len(nodes) >= 2_000:
@@ -140,7 +140,7 @@ def asked_in_every_way(folder, options, by_stages, draw):
         return
     with patch.object(shards, "SHARD_STATES", 50):
         how = {"one_piece": 0, "workers": 1} if by_stages else {"one_piece": 1 << 40}
-        cluster.solve_below(board, root[None], results=folder, **how)
+        solving.solve_below(board, root[None], results=folder, **how)
     with luckbase.open(board, results=folder) as table:
         hold(game, table, nodes, values, draw)
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from luckbase import cluster, solver
 from luckbase.game import load_game_file
 from luckbase.jobs.app import run
 from luckbase.solver.errors import BoardError
+from tests import solving
 
 HERE = Path(__file__).parent
 CLIMB = HERE / "climb.py"
@@ -83,8 +83,8 @@ def test_a_made_up_game_goes_through_every_command(board, tmp_path, capsys, monk
 
 def test_every_stored_state_is_right(board, tmp_path):
     load_game_file(CLIMB)
-    solved = cluster.solve_below(solver.load_board(board), results=tmp_path)
-    with cluster.open_table(solved.table) as table:
+    solved = solving.solve_below(solving.load_board(board), results=tmp_path)
+    with solving.open_table(solved.table) as table:
         states = np.concatenate(list(table.draw(table.rows, 0)))
         assert len(states) == solved.states > 200
         wanted = [win(*map(int, state)) for state in states]
@@ -96,7 +96,7 @@ def test_a_board_of_it_is_checked_like_any_other(tmp_path):
     path = tmp_path / "hill.toml"
     path.write_text(BOARD.replace("rounds", "round"))
     with pytest.raises(BoardError, match="unknown key 'round'; did you mean 'rounds'"):
-        solver.load_board(path)
+        solving.load_board(path)
     path.write_text(BOARD.replace("10", '"10"'))
     with pytest.raises(BoardError, match="summit: '10' is not a whole number"):
-        solver.load_board(path)
+        solving.load_board(path)

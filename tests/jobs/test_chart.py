@@ -10,16 +10,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from luckbase.cluster import open_table
 from luckbase.cluster.answers.charts import for_page, specification
 from luckbase.cluster.store.storage import Folder
 from luckbase.cluster.store.writer import read_manifest
-from luckbase.solver import load_board, load_game
 from luckbase.solver.charts import ChartRequest, Heatmap
 from luckbase.solver.game.capabilities import Charts
 from luckbase.solver.games.skunk.charts import all_or_nothing_from
 from tests.places import ROOT
 from tests.shared import rewrite
+from tests.solving import load_board, load_game, open_table
 
 BOARDS, PUBLISHED = ROOT / "boards", ROOT / "results" / "published"
 SEED, TINY = str(BOARDS / "skunk/seed.toml"), str(BOARDS / "skunk/tiny.toml")

@@ -7,12 +7,12 @@ import re
 
 import pytest
 
-from luckbase import cluster
 from luckbase.cluster.answers import charts
 from luckbase.jobs.app import run
-from luckbase.solver import load_game
+from tests import solving
 from tests.places import BOARDS
 from tests.solver.search.written_out import board_of, chance, decides, over
+from tests.solving import load_game
 
 BOARD = str(BOARDS / "skunk/tiny.toml")
 
@@ -90,7 +90,7 @@ def tables(tmp_path):
         created = board_of(*board(best), name=name)
         for size, root in (("large", 0), ("small", 1)):
             roots = load_game(created).parse({"at": str(root)}).reshape(1, -1)
-            solved = cluster.solve_below(created, roots, results=tmp_path / size, workers=1)
+            solved = solving.solve_below(created, roots, results=tmp_path / size, workers=1)
             result[f"{size} {name}"] = str(solved.table)
     return result
 

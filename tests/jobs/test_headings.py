@@ -7,10 +7,10 @@ from typing import Literal
 import pytest
 
 from luckbase.jobs.app import run
-from luckbase.solver import load_board, load_game
 from luckbase.solver.board.registry import register
 from tests.games import climb
 from tests.places import BOARDS
+from tests.solving import load_board, load_game
 
 
 class PrizeBoard(climb.Hill):

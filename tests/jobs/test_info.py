@@ -11,11 +11,11 @@ import pytest
 import luckbase
 from luckbase.game import Board, Field, Rules, Section, option, register, set_field
 from luckbase.jobs.app import run
-from luckbase.solver import load_board
 from luckbase.solver.board.file import packaged
 from luckbase.solver.board.model import canonical
 from luckbase.solver.errors import BoardError, OptionError
 from tests.games.climb import climb
+from tests.solving import load_board
 
 TINY = [name for name in packaged() if name.endswith("tiny")]
 

@@ -3,8 +3,8 @@
 import pytest
 
 from luckbase.jobs import terminal
-from luckbase.solver import load_board, load_game
 from luckbase.solver.game.capabilities import Charts
+from tests.solving import load_board, load_game
 
 WIDTH = 80
 STATES = {

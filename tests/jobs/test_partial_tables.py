@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from luckbase import cluster, solver
 from luckbase.cluster.store.storage import Folder
 from luckbase.cluster.store.writer import read_manifest
 from luckbase.jobs.app import run
+from tests import solving
 from tests.e2e.stopped import solve_until
 from tests.places import ROOT
 from tests.shared import rewrite
@@ -22,19 +22,19 @@ def tables(tmp_path_factory):
     """The table of a board with a frontier of 2 whole, and stopped; and one of a frontier of 1."""
     result = {}
     for name, frontier in (("whole", 2), ("partial", 2), ("near", 1)):
-        board = solver.load_board(TINY, frontier=frontier, **SIZE)
+        board = solving.load_board(TINY, frontier=frontier, **SIZE)
         results = tmp_path_factory.mktemp(name)
         if name == "partial":
             solve_until(board, results, 3)
         else:
-            cluster.solve_board(board, results=results, workers=1)
+            solving.solve_board(board, results=results, workers=1)
         (head,) = results.rglob("manifest.json")
         result[name] = str(head.parent)
     return result
 
 
 def rows_and_words(table):
-    with cluster.open_table(table) as opened:
+    with solving.open_table(table) as opened:
         return opened.rows, "".join(opened.unfinished())
 
 

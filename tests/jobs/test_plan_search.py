@@ -6,7 +6,6 @@ from collections import namedtuple
 import pytest
 
 import luckbase
-from luckbase import cluster, solver
 from luckbase.cluster import machine
 from luckbase.cluster.search import plan as planning
 from luckbase.cluster.search.plan import goes_in_circles, planned_search
@@ -16,6 +15,7 @@ from luckbase.solver.game.game import Stopped
 from luckbase.solver.search import explore as counting
 from luckbase.solver.search.expand import root_keys
 from luckbase.solver.search.explore import Count, count_below
+from tests import solving
 from tests.places import BOARDS
 
 PRESS = str(BOARDS / "press-your-luck/1985-02.toml")
@@ -95,8 +95,8 @@ def test_games_that_go_in_circles_or_in_which_both_choose_at_once_take_longer(
         return result[-1]
 
     monkeypatch.setattr(planning, "count_below", noted)
-    board = solver.load_board(BOARDS / f"{name}.toml", **settings)
-    game = solver.load_game(board)
+    board = solving.load_board(BOARDS / f"{name}.toml", **settings)
+    game = solving.load_game(board)
     words = {"scores": "0,1000,500", "earned": "1,1,1"}
     roots = game.parse(words)[None] if game.board.game == "press-your-luck" else None
     plan = planned_search(game, root_keys(game, roots), tmp_path, 1)
@@ -108,8 +108,8 @@ def test_stage_files_are_as_large_as_planned_where_states_are_not_found_in_runs(
     tmp_path, monkeypatch
 ):
     monkeypatch.setattr(planning, "ONE_PIECE", 10)  # a plan has no option for it
-    board = solver.load_board(BOARDS / "goofspiel/points.toml", cards=7)
-    game = solver.load_game(board)
+    board = solving.load_board(BOARDS / "goofspiel/points.toml", cards=7)
+    game = solving.load_game(board)
     planned = planned_search(game, root_keys(game, None), tmp_path, 1)
     sizes = list[int]()
 
@@ -120,5 +120,5 @@ def test_stage_files_are_as_large_as_planned_where_states_are_not_found_in_runs(
 
     monkeypatch.setattr(StageSearch, "_up", noted)
     with pytest.raises(Stopped):
-        cluster.solve_below(board, results=tmp_path, one_piece=0, workers=1)
+        solving.solve_below(board, results=tmp_path, one_piece=0, workers=1)
     assert 0.7 < planned.kept_bytes / sizes[0] < 1.5

@@ -11,7 +11,6 @@ import pytest
 
 import luckbase
 import tests.games.climb  # registers the game
-from luckbase import solver
 from luckbase.cluster.answers.moves import changed
 from luckbase.cluster.answers.table import Table
 from luckbase.cluster.inputs import search_below, table_for_play
@@ -22,6 +21,7 @@ from luckbase.solver.errors import MissingTableError
 from luckbase.solver.policies.evaluate import evaluate_profile
 from luckbase.solver.search.bellman import choose
 from luckbase.solver.search.expand import expand
+from tests import solving
 from tests.places import BOARDS
 
 JACKPOT, PIG = str(BOARDS / "jackpot/tiny.toml"), str(BOARDS / "pig/tiny.toml")
@@ -106,7 +106,7 @@ def test_the_costs_of_all_plays_add_up_to_what_the_script_loses(tmp_path, text, 
     """Against optimal opponents: exact payoff of the best play minus that of the script."""
     file = tmp_path / "small.toml"
     file.write_text(text)
-    game = solver.load_game(solver.load_board(file))
+    game = solving.load_game(solving.load_board(file))
     root, answer = game.start(), the_last if takes == "last" else the_first
     values, seats = worth_of(game, root), seats_of(game, person)
     chance, cost, paid = 0.0, 0.0, np.zeros(game.players)
@@ -132,7 +132,7 @@ def test_the_costs_of_all_plays_add_up_to_what_the_script_loses(tmp_path, text, 
 @pytest.mark.parametrize("file", [JACKPOT, PIG, SKUNK])
 @pytest.mark.parametrize("seed", range(5))
 def test_optimal_play_costs_nothing(file, seed):
-    game = solver.load_game(solver.load_board(file))
+    game = solving.load_game(solving.load_board(file))
     root = game.start()
     person = seed % game.players
     play = Play(game, root, worth_of(game, root), seats_of(game, person), person, seeded(seed))
@@ -150,7 +150,7 @@ def test_in_one_round_to_stick_at_once_costs_the_whole_game(played):
 
 
 def test_tiers_and_search_say_the_same():
-    game = solver.load_game(solver.load_board(ROUNDS, rounds=2, cut=40))
+    game = solving.load_game(solving.load_board(ROUNDS, rounds=2, cut=40))
     root = game.start()
     tiers, search = worth_of(game, root), search_below(game, root, 1_000_000)
     assert game.cut_error > 0.1  # which both make: numbers above 40 count as 40
@@ -174,7 +174,7 @@ def test_a_table_of_this_very_board_is_asked_and_no_other(tmp_path, monkeypatch)
         ({"frontier": 2}, "0,1,1"), ({"frontier": 2}, "0,2,1"), ({"frontier": 1}, "0,1,0"),
         ({"frontier": 2, "tied_pass": "next"}, "0,1,1"),
     ):  # fmt: skip
-        game = solver.load_game(solver.load_board(TINY, **options))
+        game = solving.load_game(solving.load_board(TINY, **options))
         root = game.parse({"scores": "0,1000,500", "earned": spins})
         with table_for_play(game, root, tmp_path, 1_000_000) as table:
             found.append(table.error > 1e-12)
@@ -314,7 +314,7 @@ def test_an_answer_is_a_name_in_any_letters_its_beginning_or_its_number(names, a
 
 
 def test_changes_are_told_as_the_one_who_moved_sees_them():
-    pig, jackpot = (solver.load_game(solver.load_board(file)) for file in (PIG, JACKPOT))
+    pig, jackpot = (solving.load_game(solving.load_board(file)) for file in (PIG, JACKPOT))
     before = {"mine": 5, "yours": 9, "turn": 12, "player": 1}
     held = {"mine": 9, "yours": 17, "turn": 0, "player": 2}
     assert changed(pig, before, held) == "mine 5 -> 17, turn 12 -> 0"
@@ -337,7 +337,7 @@ def test_a_board_that_begins_too_high_names_some_states_to_copy(played):
     code, _, err = played(BIG, "--max-states", "1000")
     said = re.findall(r"(scores=\S+ earned=\S+) \(", err)
     assert code == 2 and len(said) == 2
-    game = solver.load_game(solver.load_board(BIG))
+    game = solving.load_game(solving.load_board(BIG))
     for words in said:
         game.parse(dict(word.split("=") for word in words.split()))
     assert f"as --from {said[0]} (ahead, one spin left); or " in err

@@ -6,12 +6,12 @@ from contextlib import suppress
 import numpy as np
 import pytest
 
-from luckbase import solver
 from luckbase.cluster.inputs import search_below, table_for_play
 from luckbase.cluster.play.game import Play, Question, matrix_game_of
 from luckbase.jobs.app import run
 from luckbase.solver.game.capabilities import Agents, detailed, plain, simplify
 from luckbase.solver.search import bellman
+from tests import solving
 from tests.jobs.test_play import every_play, every_way, seats_of, seeded, worth_of
 from tests.places import BOARDS
 from tests.reference import goofspiel, matrix_game
@@ -22,8 +22,8 @@ STATE = ["mine=1,3,5", "theirs=2,3,4", "deck=1,4,5", "upcard=4"]
 
 
 def the_game(cards, objective="points"):
-    board = solver.load_board(POINTS, cards=cards, objective=objective)
-    return detailed(solver.load_game(board))
+    board = solving.load_board(POINTS, cards=cards, objective=objective)
+    return detailed(solving.load_game(board))
 
 
 def every_talk(start):

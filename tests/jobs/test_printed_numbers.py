@@ -10,15 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tests.games.climb  # noqa: F401  (registers the game)
-from luckbase import cluster
 from luckbase.cluster.play.evaluate import gain_of
 from luckbase.cluster.play.game import seeded as _draw
 from luckbase.jobs.app import run
 from luckbase.jobs.solve import say_solved
-from luckbase.solver import load_game
 from luckbase.solver.sentences import count, duration, figures, size
+from tests import solving
 from tests.places import BOARDS
 from tests.solver.search.written_out import board_of, chance, over
+from tests.solving import load_game
 
 JACKPOT, PIG = str(BOARDS / "jackpot/seed.toml"), str(BOARDS / "pig/tiny.toml")
 
@@ -175,6 +175,6 @@ def test_sizes_and_counts_are_right_to_three_digits_and_without_an_exponent(numb
 def test_a_search_of_one_state_says_how_many_edges_it_has(capsys, tmp_path):
     board = board_of(chance((0.5, 1), (0.5, 2)), over(0.25, 0.75), over(0.75, 0.25))
     roots = load_game(board).parse({"at": "0"}).reshape(1, -1)
-    solved = cluster.solve_below(board, roots, results=tmp_path, workers=1)
+    solved = solving.solve_below(board, roots, results=tmp_path, workers=1)
     say_solved(solved, Path("written.toml"), [])
     assert "2.0 edges a state" in capsys.readouterr().err

@@ -13,7 +13,6 @@ from pathlib import Path
 
 import pytest
 
-from luckbase import cluster, solver
 from luckbase.cluster.answers import files
 from luckbase.cluster.solve.progress import Progress
 from luckbase.cluster.store.storage import Folder
@@ -21,6 +20,7 @@ from luckbase.cluster.store.writer import read_manifest
 from luckbase.jobs import terminal
 from luckbase.jobs.app import run
 from luckbase.solver.compiled import njit, types
+from tests import solving
 from tests.jobs.conftest import begun_solve
 from tests.places import ROOT
 from tests.shared import first_solves, python
@@ -294,11 +294,11 @@ def test_the_time_left_is_at_the_pace_of_work_alone():
 @pytest.mark.parametrize("board", ["press-your-luck/tiny", "jackpot/tiny"])
 def test_a_solve_and_a_search_say_when_they_compile(board, tmp_path):
     seen = []
-    made = solver.load_board(ROOT / f"boards/{board}.toml")
+    made = solving.load_board(ROOT / f"boards/{board}.toml")
     if board.startswith("jackpot"):
-        cluster.solve_below(made, results=tmp_path, workers=1, on_progress=seen.append)
+        solving.solve_below(made, results=tmp_path, workers=1, on_progress=seen.append)
     else:
-        cluster.solve_board(made, results=tmp_path, workers=1, on_progress=seen.append)
+        solving.solve_board(made, results=tmp_path, workers=1, on_progress=seen.append)
     assert [now.compiling for now in seen[:2]] == [True, False]
     assert not any(now.compiling for now in seen[1:])
 

@@ -9,11 +9,11 @@ import pandas
 import pytest
 
 import luckbase
-from luckbase import cluster, solver
 from luckbase.jobs import terminal
 from luckbase.jobs.app import run
 from luckbase.solver.errors import StateError
 from luckbase.solver.search.expand import expand
+from tests import solving
 from tests.places import BOARDS
 
 TINY = str(BOARDS / "press-your-luck/tiny.toml")
@@ -37,7 +37,7 @@ STATES = {
 )
 @pytest.mark.parametrize("row", [1, 3])
 def test_the_first_row_that_is_no_state_is_named(board, wrong, row):
-    game = solver.load_game(solver.load_board(BOARDS / f"{board}.toml"))
+    game = solving.load_game(solving.load_board(BOARDS / f"{board}.toml"))
     right = STATES[board][0]
     assert len(game.canonical_states(np.array([right] * 3))) == 3
     rows = [right] * (row - 1) + [wrong, right, wrong]
@@ -124,11 +124,11 @@ def test_a_batch_answers_what_a_query_answers_between_rows_too(
 
 
 def test_a_batch_says_the_best_action_one_step_above_a_search(tmp_path, capsys):
-    board = solver.load_board(TINY)
-    game = solver.load_game(board)
+    board = solving.load_board(TINY)
+    game = solving.load_game(board)
     row = {"scores": "0,500,500", "earned": "0,2,0"}
     roots = expand(game, game.parse(row)[None]).children
-    table = cluster.solve_below(board, roots, results=tmp_path, workers=1).table
+    table = solving.solve_below(board, roots, results=tmp_path, workers=1).table
     below = {"scores": "0,0,500", "earned": "0,1,0"}
     result = assert_as_a_query(table, [below, row, below], tmp_path / "in.csv", capsys)
     assert result["best"][1] in ("play", "pass to 3")

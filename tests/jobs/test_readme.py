@@ -9,9 +9,9 @@ import subprocess
 import tomllib
 
 import luckbase
-from luckbase import solver
 from luckbase.jobs.app import run
 from luckbase.solver.board.model import rules_identity
+from tests import solving
 from tests.docs.generated import README, commands
 from tests.docs.test_blocks import PAGES, blocks_of
 from tests.shared import python
@@ -90,7 +90,7 @@ def asked_tables(words):
     if board is None:
         return None
     settings = dict(words[i + 1].split("=") for i, w in enumerate(words) if w == "--set")
-    return board, rules_identity(solver.load_game(luckbase.load_board(board, **settings)))
+    return board, rules_identity(solving.load_game(luckbase.load_board(board, **settings)))
 
 
 def test_every_question_in_the_readme_is_of_a_table_that_it_solves_before():

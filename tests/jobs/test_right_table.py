@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from luckbase import cluster, solver
 from luckbase.jobs.app import run
 from luckbase.solver.board.model import rules_identity
+from tests import solving
 from tests.places import ROOT
 
 TINY = str(ROOT / "boards/press-your-luck/tiny.toml")
@@ -97,8 +97,8 @@ def test_a_board_of_equal_content_under_another_name_may_answer(both, tmp_path, 
 
 
 def test_text_and_batch_and_verify_say_what_answered(both, tmp_path, command):
-    identity = cluster.solve_board(
-        solver.load_board(TINY, frontier=1), results=both
+    identity = solving.solve_board(
+        solving.load_board(TINY, frontier=1), results=both
     ).manifest.head.identity  # fmt: skip
     text = f"tiny score_cap=3000 score_unit=500, solve {identity}"
     _, out, _ = command("query", TINY, *STATE, "--results", str(both))
@@ -151,7 +151,7 @@ def test_a_table_named_by_its_path_says_that_its_board_has_changed(tmp_path, com
     board = tmp_path / "mine.toml"
     board.write_text(Path(TINY).read_text())
     results = tmp_path / "results"
-    table = str(cluster.solve_board(solver.load_board(board, frontier=1), results=results).table)
+    table = str(solving.solve_board(solving.load_board(board, frontier=1), results=results).table)
     code, out, err = command("query", table, *STATE, "--json", "--strict")
     assert (code, err, json.loads(out)["stale"]) == (0, "", [])
     board.write_text(board.read_text().replace("score_cap = 3000", "score_cap = 2500"))
@@ -162,7 +162,7 @@ def test_a_table_named_by_its_path_says_that_its_board_has_changed(tmp_path, com
     code, out, err = command("query", table, *STATE, "--json", "--strict")
     assert (code, out) == (1, "")
     assert "score_cap: was 3000, now 2500" in err
-    with cluster.open_table(table) as opened:
+    with solving.open_table(table) as opened:
         words = dict(word.split("=") for word in STATE)
         assert opened.ask(words).origin.stale == ("score_cap: was 3000, now 2500",)
 
@@ -183,7 +183,7 @@ def test_an_agent_that_is_a_table_of_another_game_is_refused(name, tmp_path, com
 
 def test_evaluate_says_under_which_rules(command):
     small = [RACE, "--set", "goal=20", "--agents", "hold-at-5"]
-    identity = rules_identity(solver.load_game(solver.load_board(RACE, goal=20)))
+    identity = rules_identity(solving.load_game(solving.load_board(RACE, goal=20)))
     matrix = ["evaluate", *small, "--matrix"]
     for words in (["evaluate", *small], matrix, ["evaluate", *small, "--games", "100"]):
         code, out, _ = command(*words, "--json")
@@ -219,8 +219,8 @@ def test_status_of_a_board_with_options_is_of_that_table_alone(both, command):
 
 def test_a_board_made_in_memory_claims_no_file(tmp_path, command):
     """What stands in the file is another board."""
-    read = solver.load_board(TINY, frontier=1)
+    read = solving.load_board(TINY, frontier=1)
     rules = read.rules.model_copy(update={"max_whammies": 2})
-    cluster.solve_board(read.model_copy(update={"rules": rules}), results=tmp_path)
+    solving.solve_board(read.model_copy(update={"rules": rules}), results=tmp_path)
     code, out, _ = command("status", "--results", str(tmp_path))
     assert (code, "max_whammies=2" in out) == (0, True)

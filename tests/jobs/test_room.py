@@ -8,7 +8,6 @@ from collections import namedtuple
 import numpy as np
 import pytest
 
-from luckbase import solver
 from luckbase.cluster import machine
 from luckbase.cluster.solve import tiers, worker
 from luckbase.cluster.solve.plan import check_room, make_plan
@@ -16,6 +15,7 @@ from luckbase.cluster.store import storage
 from luckbase.cluster.store.writer import read_manifest
 from luckbase.jobs.app import run
 from luckbase.solver.errors import DiskLimitError, MemoryLimitError
+from tests import solving
 from tests.places import BOARDS
 from tests.shared import commit_at_once
 
@@ -30,7 +30,7 @@ SMALLER = {
 
 
 def load(name):
-    return solver.load_layout(solver.load_board(BOARDS / f"{name}.toml"))
+    return solving.load_layout(solving.load_board(BOARDS / f"{name}.toml"))
 
 
 @pytest.mark.parametrize("name", list(SMALLER))

@@ -4,11 +4,11 @@ it is told which, with the state."""
 import numpy as np
 import pytest
 
-from luckbase import solver
 from luckbase.cluster.solve.plan import make_plan
 from luckbase.game import Field, FullTable, check_game
 from luckbase.solver.check import _levels
 from luckbase.solver.errors import GameError
+from tests import solving
 from tests.games.purse import game
 from tests.places import BOARDS
 from tests.solver.search import written_out
@@ -32,7 +32,7 @@ STATE = ({"scores": (500, 1000, 1500), "earned": (0, 2, 1)},)
     ],
 )
 def test_every_game_here_keeps_the_contract(board, options, states):
-    created = solver.load_board(BOARDS / f"{board}.toml", **options)
+    created = solving.load_board(BOARDS / f"{board}.toml", **options)
     assert check_game(created, states, most=400, rows=30_000) > 20
 
 
@@ -214,7 +214,7 @@ def test_a_kernel_is_held_to_its_own_bound(off, bound, fine):
 
 
 def test_a_part_of_a_wide_level_has_no_state_twice():
-    game = solver.load_game(solver.load_board(BOARDS / "jackpot/seed.toml"))
+    game = solving.load_game(solving.load_board(BOARDS / "jackpot/seed.toml"))
     root = game.needed_start().reshape(1, -1)
     levels = list(_levels(game, root, 10_000, 40, np.random.default_rng(1)))
     assert max(map(len, levels)) == 40

@@ -184,8 +184,8 @@ def test_a_solve_compiles_its_kernel_and_neither_search_nor_rules(run_folder):
 SEARCHES = """
 import tempfile
 import numba
-from luckbase.cluster import solve_below
-from luckbase.solver import load_board, load_game
+from tests.solving import solve_below
+from tests.solving import load_board, load_game
 from tests.places import BOARDS
 
 assert numba.config.BOUNDSCHECK == 1

@@ -5,7 +5,6 @@ import re
 import pytest
 
 from luckbase.game import check_game, load_game_file
-from luckbase.solver import load_board, load_game
 from luckbase.solver.game.capabilities import Drawing, scene_of
 from luckbase.solver.scene import (
     BAD,
@@ -23,6 +22,7 @@ from luckbase.solver.scene import (
 )
 from luckbase.solver.search.expand import expand
 from tests.places import BOARDS, ROOT
+from tests.solving import load_board, load_game
 
 LUCK = {"scores": "0,8000,3000", "earned": "0,2,0", "passed": "0,1,0", "whammies": "1,0,3"}
 STARTS = [

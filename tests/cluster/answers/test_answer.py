@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 import luckbase
 import tests.games.wild  # noqa: F401  (registers the game)
-from luckbase import solver
 from luckbase.cluster.answers.actions import answer_at, every_action, joined
 from luckbase.cluster.answers.columns import ActionNames, in_order, names_of, word_of
 from luckbase.cluster.store.format import payoff_columns
@@ -16,6 +15,7 @@ from luckbase.solver.errors import OptionError, StateError
 from luckbase.solver.game.rules import SIMULTANEOUS
 from luckbase.solver.matrix_games import simplex
 from luckbase.solver.search.expand import expand
+from tests import solving
 from tests.cluster.answers.many_tables import BOARDS, KINDS, TINY, kept
 from tests.shared import answers_of
 
@@ -240,7 +240,7 @@ def test_an_actions_name_becomes_a_word_that_needs_no_quotes():
 
 @given(st.lists(st.text(min_size=1, max_size=6), unique=True, max_size=12))
 def test_no_two_actions_share_a_column(names):
-    made_of = ActionNames(solver.load_game(solver.load_board(TINY)), tuple(names))
+    made_of = ActionNames(solving.load_game(solving.load_board(TINY)), tuple(names))
     assert len(set(made_of.columns)) == len(made_of.columns) == 3 * len(names)
 
 

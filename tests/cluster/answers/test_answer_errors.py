@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from luckbase import cluster
 from luckbase.cluster.answers.find import table_at
 from luckbase.cluster.answers.moves import moves
 from luckbase.solver.search.bellman import (
@@ -19,6 +18,7 @@ from luckbase.solver.search.bellman import (
     undecided,
 )
 from luckbase.solver.search.expand import expand
+from tests import solving
 from tests.shared import answers_of
 from tests.solver.search.written_out import board_of, decides, over, written
 
@@ -108,7 +108,7 @@ def test_one_step_above_what_is_held_a_decision_may_not_be_told(apart, further, 
         decides(0, [(1.0, 5)]), decides(0, [(1.0, 6)]),
         over(0.5, 0.25), over(0.5 + apart, 0.75), tolerance=TIE,
     )  # fmt: skip
-    result = cluster.solve_below(board, np.array([[A], [B]]), results=tmp_path, workers=1)
+    result = solving.solve_below(board, np.array([[A], [B]]), results=tmp_path, workers=1)
     with roughly(result, result.goal.part) as table:
         query = {"at": "1"}
         (answer,) = answers_of(table, np.array([[1]]))
@@ -128,7 +128,7 @@ def test_a_decision_that_hangs_on_one_that_was_not_told_is_a_toss_up(tmp_path):
         *[decides(0, [(1.0, 3 + state)]) for state in (a, c, d)],
         over(0.9, 0.4), over(0.0, 0.25), over(2 * ERROR, 0.75), tolerance=TIE,
     )  # fmt: skip
-    result = cluster.solve_below(board, np.array([[a], [c], [d]]), results=tmp_path, workers=1)
+    result = solving.solve_below(board, np.array([[a], [c], [d]]), results=tmp_path, workers=1)
     with roughly(result, result.goal.part) as table:
         (answer,) = answers_of(table, np.array([[0]]))
         for each in (table.ask({"at": "0"}), answer, moves(table, {"at": "0"}).answer):
@@ -146,8 +146,8 @@ def test_where_one_part_is_exact_what_another_does_not_tell_counts(tmp_path):
         decides(0, [(1.0, 5)]), decides(0, [(1.0, 6)]), decides(0, [(1.0, 5)]),
         over(0.5, 0.25), over(0.5 + apart, 0.75), tolerance=TIE,
     )  # fmt: skip
-    cluster.solve_below(board, np.array([[2], [3]]), results=tmp_path, workers=1)
-    rough = cluster.solve_below(board, np.array([[4]]), results=tmp_path, workers=1)
+    solving.solve_below(board, np.array([[2], [3]]), results=tmp_path, workers=1)
+    rough = solving.solve_below(board, np.array([[4]]), results=tmp_path, workers=1)
     with roughly(rough, rough.goal.part) as table:
         assert {part.error == ERROR for part in table.parts} == {True, False}
         assert table.errors(np.array([[1]]))[0] == pytest.approx(0.5)

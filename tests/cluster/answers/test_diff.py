@@ -16,7 +16,6 @@ import pyarrow.parquet as pq
 import pytest
 
 import luckbase
-from luckbase import cluster, solver
 from luckbase.cluster.answers import actions, diff
 from luckbase.cluster.answers.comparison import (
     NEVER,
@@ -27,6 +26,7 @@ from luckbase.cluster.answers.memory import search_in_memory
 from luckbase.cluster.store import format as table_format
 from luckbase.solver.errors import OptionError, StateError
 from luckbase.solver.game.groups import Threshold
+from tests import solving
 from tests.cluster.answers.test_export import through
 from tests.shared import answers_of
 from tests.solver.search.written_out import chance, decides, over, written
@@ -303,8 +303,8 @@ def stored(tmp_path_factory):
     try:
         found = {}
         for name, file in (("one", PYL), ("two", CHANGED)):
-            board = solver.load_board(board_file(file), **SMALL)
-            found[name] = cluster.solve_board(board, results=folder).table
+            board = solving.load_board(board_file(file), **SMALL)
+            found[name] = solving.solve_board(board, results=folder).table
         return found
     finally:
         table_format.ROW_GROUP = before
@@ -336,10 +336,10 @@ def test_the_same_whatever_the_pieces(stored, monkeypatch, tmp_path):
 def test_searches_are_compared(tmp_path):
     found, by_hand = [], []
     for k, name in enumerate((PYL, CHANGED)):
-        board = solver.load_board(board_file(name), **SMALL)
-        game = solver.load_game(board)
+        board = solving.load_board(board_file(name), **SMALL)
+        game = solving.load_game(board)
         root = game.parse({"scores": (0, 1000, 500), "earned": (1, 1, 0)})[None]
-        solved = cluster.solve_below(board, root, results=tmp_path / str(k), workers=1)
+        solved = solving.solve_below(board, root, results=tmp_path / str(k), workers=1)
         found.append(luckbase.open(solved.table))
         by_hand.append(search_in_memory(game, root))
     with found[0] as one, found[1] as two:

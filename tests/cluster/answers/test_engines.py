@@ -10,8 +10,8 @@ import pandas
 import polars
 import pytest
 
-from luckbase import cluster, solver
 from luckbase.solver.game.capabilities import FullTable
+from tests import solving
 
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs/how-to/store.md").read_text(encoding="utf-8")
@@ -25,11 +25,11 @@ def folder(tmp_path_factory):
     """A folder with results/ as the page's first command makes it, of one spin, and more."""
     folder = tmp_path_factory.mktemp("engines")
     results = folder / "results"
-    board = solver.load_board(FEBRUARY, score_unit=500, frontier=1)
-    cluster.solve_board(board, results=results)
-    cluster.solve_board(solver.load_board(FEBRUARY, score_unit=1000, frontier=1), results=results)
-    root = solver.load_game(board).parse({"scores": "0,19000,19500", "earned": "0,1,1"})
-    cluster.solve_below(board, root[None], results=results, workers=1)
+    board = solving.load_board(FEBRUARY, score_unit=500, frontier=1)
+    solving.solve_board(board, results=results)
+    solving.solve_board(solving.load_board(FEBRUARY, score_unit=1000, frontier=1), results=results)
+    root = solving.load_game(board).parse({"scores": "0,19000,19500", "earned": "0,1,1"})
+    solving.solve_below(board, root[None], results=results, workers=1)
     return folder
 
 
@@ -44,7 +44,7 @@ def test_the_pages_sql_runs_on_one_table(folder, monkeypatch):
     exec(compile(code, "store.md", "exec"), result)
     rows = result["close"]
     assert len(rows) == 10
-    with cluster.open_table(next((folder / "results").glob("*/*/ab2edb73e281"))) as table:
+    with solving.open_table(next((folder / "results").glob("*/*/ab2edb73e281"))) as table:
         for first, second, three, payoff, best in rows:
             answer = table.ask({"scores": f"{first},{second},{three}", "earned": "0,1,0"})
             assert (answer.value[1], answer.best) == (payoff, best)
@@ -84,11 +84,11 @@ def test_a_search_is_read_alike(folder):
 
 
 def test_cards_are_words_that_a_person_can_ask_for(tmp_path):
-    solved = cluster.solve_board(solver.load_board(POINTS, cards=5), results=tmp_path)
+    solved = solving.solve_board(solving.load_board(POINTS, cards=5), results=tmp_path)
     tiers = f"{solved.table}/tiers/*.parquet"
     message = "mine = '1 2' and theirs = '1 3' and deck = '4 5'"
     rows = duckdb.sql(f"select payoff_1, best, to_act from '{tiers}' where {message}").fetchall()
-    with cluster.open_table(solved.table) as table:
+    with solving.open_table(solved.table) as table:
         game = table.game
         state = game.parse({"mine": "1,2", "theirs": "1,3", "deck": "4,5"})
         exact = float(table.probe(state[None])[0, 0])
@@ -106,10 +106,10 @@ def test_cards_are_words_that_a_person_can_ask_for(tmp_path):
 
 def test_the_lead_in_a_search_is_in_points_as_in_a_query(tmp_path):
     """Of the start it is 0; and a row's columns, read as a query's fields, are its state."""
-    board = solver.load_board(WIN, cards=3)
-    game = solver.load_game(board)
+    board = solving.load_board(WIN, cards=3)
+    game = solving.load_game(board)
     start = game.needed_start()
-    solved = cluster.solve_below(board, start[None], results=tmp_path, workers=1)
+    solved = solving.solve_below(board, start[None], results=tmp_path, workers=1)
     (search,) = solved.table.glob("search-*")
     rows = pandas.read_parquet(search)
     first = rows[(rows["mine"] == "1 2 3") & (rows["upcard"] == 0)]
@@ -118,7 +118,7 @@ def test_the_lead_in_a_search_is_in_points_as_in_a_query(tmp_path):
     query = {name: rows[name].to_numpy() for name in game.columns}
     states = game.canonical_states(game.fields.read_columns(query, len(rows)))
     assert len(np.unique(states, axis=0)) == len(rows) == solved.states
-    with cluster.open_table(solved.table) as table:
+    with solving.open_table(solved.table) as table:
         result = np.concatenate(list(table.draw(table.rows, 0)))
         assert {tuple(state) for state in result.tolist()} == {tuple(s) for s in states.tolist()}
         assert np.array_equal(table.probe(states)[:, 0], rows["payoff_1"])
@@ -130,7 +130,7 @@ def test_the_lead_in_a_search_is_in_points_as_in_a_query(tmp_path):
 def test_a_batch_takes_the_columns_of_a_table_as_they_are(tmp_path, capsys):
     from luckbase.jobs.app import run
 
-    solved = cluster.solve_board(solver.load_board(POINTS, cards=4), results=tmp_path)
+    solved = solving.solve_board(solving.load_board(POINTS, cards=4), results=tmp_path)
     file = sorted((solved.table / "tiers").iterdir())[2]
     query = pandas.read_parquet(file).sample(20, random_state=1)
     names = ["mine", "theirs", "deck"]

@@ -28,12 +28,12 @@ from luckbase.cluster.answers import export
 from luckbase.cluster.answers.columns import parse_where
 from luckbase.cluster.answers.files import Counted, encode
 from luckbase.jobs.app import run
-from luckbase.solver import load_game
 from luckbase.solver.errors import CorruptTableError, OptionError
 from luckbase.solver.game.capabilities import FullTable
 from tests.cluster.answers.many_tables import KINDS, TINY, kept, made
 from tests.cluster.answers.test_answer import assert_row_says, is_of_an_action
 from tests.places import ROOT
+from tests.solving import load_game
 
 if TYPE_CHECKING:
     from luckbase.cluster.answers.table import Table

@@ -5,10 +5,10 @@ import pandas
 import pyarrow.parquet as pq
 import pytest
 
-from luckbase import cluster, solver
 from luckbase.solver.board.model import rules_identity
 from luckbase.solver.errors import OptionError
 from luckbase.solver.game.arrays import FLOAT64_ERROR
+from tests import solving
 from tests.places import ROOT
 
 TINY = ROOT / "boards/press-your-luck/tiny.toml"
@@ -16,8 +16,8 @@ PAYOFFS = [f"payoff_{i}" for i in (1, 2, 3)]
 
 
 def solved(folder, payoffs, frontier):
-    board = solver.load_board(TINY, payoffs=payoffs, frontier=frontier)
-    return cluster.solve_board(board, results=folder)
+    board = solving.load_board(TINY, payoffs=payoffs, frontier=frontier)
+    return solving.solve_board(board, results=folder)
 
 
 def rows_of(search):
@@ -28,15 +28,15 @@ def rows_of(search):
 
 
 def test_a_board_that_says_float32_is_the_one_that_says_nothing():
-    text, left_out = solver.load_board(TINY, payoffs="float32"), solver.load_board(TINY)
-    wide = solver.load_board(TINY, payoffs="float64")
-    names = [rules_identity(solver.load_game(board)) for board in (text, left_out, wide)]
+    text, left_out = solving.load_board(TINY, payoffs="float32"), solving.load_board(TINY)
+    wide = solving.load_board(TINY, payoffs="float64")
+    names = [rules_identity(solving.load_game(board)) for board in (text, left_out, wide)]
     assert names[0] == names[1] != names[2]
 
 
 def test_another_type_is_refused():
     with pytest.raises(OptionError, match="payoffs: 'half' is not allowed"):
-        solver.load_board(TINY, payoffs="half")
+        solving.load_board(TINY, payoffs="half")
 
 
 @pytest.fixture(scope="module")
@@ -57,5 +57,5 @@ def test_it_holds_what_a_table_in_float32_rounds(wide, tmp_path):
             assert np.array_equal(first[column].to_numpy(), rounded)
         assert first.drop(PAYOFFS) == second.drop(PAYOFFS)
     assert wide.manifest.error() == FLOAT64_ERROR
-    with cluster.open_table(wide.table) as table:
+    with solving.open_table(wide.table) as table:
         assert table.verify(None).residuals.worst < 1e-14

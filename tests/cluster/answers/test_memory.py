@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import luckbase
-from luckbase import cluster, solver
 from luckbase.cluster import inputs
 from luckbase.cluster.answers import memory as tables
 from luckbase.cluster.answers.memory import tiers_in_memory
@@ -19,6 +18,7 @@ from luckbase.solver.errors import StateError
 from luckbase.solver.game.capabilities import Charts
 from luckbase.solver.search.expand import expand
 from luckbase.solver.search.game_graph import Graph
+from tests import solving
 from tests.bench import with_descendants
 from tests.shared import answers_of
 
@@ -27,7 +27,7 @@ GOOFSPIEL = [BOARDS / "goofspiel/points.toml", BOARDS / "goofspiel/win.toml"]
 
 
 def game_of(board):
-    return solver.load_game(solver.load_board(board, cards=4))
+    return solving.load_game(solving.load_board(board, cards=4))
 
 
 def graph_of(game):
@@ -45,7 +45,7 @@ def test_every_state_of_goofspiel_is_worth_what_the_search_says_to_either_seat(
     game = game_of(board)
     graph = graph_of(game)
     if source == "table":
-        cluster.solve_board(solver.load_board(board, cards=4), results=tmp_path)
+        solving.solve_board(solving.load_board(board, cards=4), results=tmp_path)
     if source != "tiers":
         monkeypatch.setattr(
             tables, "tiers_in_memory", lambda game: pytest.fail("tiers were solved")
@@ -62,7 +62,7 @@ def test_the_rows_that_hold_the_swapped_players_are_looked_up_swapped(board):
     """One side has the better cards in each; a row that were not swapped would be far off."""
     game = game_of(board)
     pairs = [([0b1100, 0b0011], 0b1001), ([0b0110, 0b0101], 0b0011), ([0b1010, 0b0101], 0b1100)]
-    found = tiers_in_memory(solver.load_layout(game.board))
+    found = tiers_in_memory(solving.load_layout(game.board))
     more = [0] * (game.field_count - 3)
     for hands, deck in pairs:
         one, two = game.canonical_states(
@@ -77,7 +77,7 @@ def test_the_rows_that_hold_the_swapped_players_are_looked_up_swapped(board):
 @pytest.mark.parametrize("board", GOOFSPIEL)
 def test_the_actions_at_a_turned_card_are_priced(board):
     game = game_of(board)
-    graph, found = graph_of(game), tiers_in_memory(solver.load_layout(game.board))
+    graph, found = graph_of(game), tiers_in_memory(solving.load_layout(game.board))
     edges = expand(game, expand(game, game.needed_start()[None]).children[:1])
     q = found.action_values(edges)
     below = expand(game, edges.children)
@@ -137,7 +137,7 @@ def test_what_a_search_in_memory_does_not_hold_is_said(tmp_path):
 
 
 def test_a_part_of_the_tiers_answers_for_itself():
-    layout = solver.load_layout(solver.load_board(GOOFSPIEL[0], cards=4))
+    layout = solving.load_layout(solving.load_board(GOOFSPIEL[0], cards=4))
     game = layout.game
     low = InMemory(layout, layout.tiers()[:2])
     below = game.parse({"mine": "1,2", "theirs": "1,3", "deck": "2,4"})

@@ -13,7 +13,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import luckbase
-from luckbase import cluster, solver
 from luckbase.cluster.answers.parts import drawn_rows
 from luckbase.cluster.answers.verify import check_residuals
 from luckbase.cluster.store.storage import Folder
@@ -21,6 +20,7 @@ from luckbase.cluster.store.writer import read_manifest
 from luckbase.jobs.app import run
 from luckbase.solver import sentences
 from luckbase.solver.search.bellman import most_residual
+from tests import solving
 from tests.cluster.answers.test_tie_slack import Held
 from tests.places import BOARDS
 from tests.shared import rewrite, write_rows
@@ -105,15 +105,15 @@ def sound(request, folder):
     """A table of a small board, solved one way or the other. Not to be changed."""
     case, how = request.param
     name, settings, start = CASES[case]
-    board, results = solver.load_board(BOARDS / f"{name}.toml", **settings), folder / case / how
+    board, results = solving.load_board(BOARDS / f"{name}.toml", **settings), folder / case / how
     found = list(results.glob("*/*/*"))
     if found:
         return found[0]
     if how == "dense":
-        return cluster.solve_board(board, results=results, workers=1).table
-    roots = None if start is None else solver.load_game(board).parse(start)[None]
+        return solving.solve_board(board, results=results, workers=1).table
+    roots = None if start is None else solving.load_game(board).parse(start)[None]
     small = 0 if how == "by stages" else 1 << 20
-    return cluster.solve_below(board, roots, results=results, workers=1, one_piece=small).table
+    return solving.solve_below(board, roots, results=results, workers=1, one_piece=small).table
 
 
 def promised(table, entry):
@@ -129,7 +129,7 @@ def disturbed(sound, shares, to):
     promises, in files as luckbase writes them."""
     shutil.rmtree(to, ignore_errors=True)
     shutil.copytree(sound, to)
-    with cluster.open_table(sound) as table:
+    with solving.open_table(sound) as table:
         manifest = table.manifest
         for name, old in manifest.files.items():
             rows = pq.ParquetFile(to / old.place).read()
@@ -142,7 +142,7 @@ def disturbed(sound, shares, to):
 
 
 def verdict(path):
-    with cluster.open_table(path) as table:
+    with solving.open_table(path) as table:
         return table.verify(None)
 
 
@@ -182,9 +182,9 @@ def test_a_table_of_which_one_row_is_off_by_ten_errors_is_refused(sound, number,
 
 def test_each_row_is_held_to_the_error_of_its_own_file(tmp_path):
     """The layers of Goofspiel have errors of their own, and so have the files of a search."""
-    board = solver.load_board(BOARDS / "goofspiel/points.toml", cards=4)
-    dense = cluster.solve_board(board, results=tmp_path / "dense", workers=1)
-    searched = cluster.solve_below(board, results=tmp_path / "below", workers=1, one_piece=0)
+    board = solving.load_board(BOARDS / "goofspiel/points.toml", cards=4)
+    dense = solving.solve_board(board, results=tmp_path / "dense", workers=1)
+    searched = solving.solve_below(board, results=tmp_path / "below", workers=1, one_piece=0)
     manifest = read_manifest(Folder(searched.table), searched.table)
     largest = max(manifest.files.values(), key=lambda entry: entry.rows)
     manifest.files[largest.name] = replace(largest, error=1e-9)
@@ -192,7 +192,7 @@ def test_each_row_is_held_to_the_error_of_its_own_file(tmp_path):
     low = min(entry.error for entry in manifest.files.values())
     assert 1e-12 <= low < 1.1e-12
     for path, least, most in ((dense.table, 0.0, 3e-11), (searched.table, low, 1e-9)):
-        with cluster.open_table(path) as table:
+        with solving.open_table(path) as table:
             (part,) = table.parts
             for states in part.draw(part.rows, 0):
                 found = most_residual(table.game, part.errors_of(states))
@@ -227,7 +227,7 @@ def test_a_sample_is_drawn_evenly():
 @pytest.mark.parametrize("board", ["pig", "skunk"])
 def test_a_sample_as_large_as_the_table_checks_every_row_once(board, table_of, capsys):
     path = table_of(BOARDS / board / "tiny.toml")
-    with cluster.open_table(path) as table:
+    with solving.open_table(path) as table:
         every, rows = check_residuals(table, None), table.rows
         for sample in (rows, 10 * rows):
             assert check_residuals(table, sample) == every

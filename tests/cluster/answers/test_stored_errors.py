@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from luckbase import cluster, solver
 from luckbase.solver.game.arrays import FLOAT64_ERROR
 from luckbase.solver.games.goofspiel.full_table import Layers
 from luckbase.solver.matrix_games import simplex as matrix_game
 from luckbase.solver.search.game_graph import Graph
+from tests import solving
 from tests.games.reported import Dimes
 from tests.solver.search.written_out import board_of, decides, over, written
 
@@ -35,21 +35,21 @@ def test_every_step_adds_to_the_error():
 def test_the_error_of_a_table_grows_with_the_length_of_the_game(tmp_path):
     """Ten cents a round: float64 is 3e-7 off after 100,000 rounds, and the table says so."""
     board = Dimes(game="dimes", name="dimes", rules=Dimes.Options(rounds=100_000))
-    result = cluster.solve_below(board, results=tmp_path, workers=1)
-    with cluster.open_table(result.table) as table:
+    result = solving.solve_below(board, results=tmp_path, workers=1)
+    with solving.open_table(result.table) as table:
         created = abs(Fraction(float(table.probe(np.array([[100_000]]))[0, 0])) - 10_000)
         assert 1e-8 < created <= table.error < 1e-4
 
 
 def test_what_float64_sums_lose_is_in_a_search_tables_error(tmp_path):
     board = board_of(decides(0, [(0.5, 1), (0.5, 2)]), over(1.0), over(0.0), players=1)
-    result = cluster.solve_below(board, results=tmp_path, workers=1)
+    result = solving.solve_below(board, results=tmp_path, workers=1)
     assert result.manifest.error() == FLOAT64_ERROR > 0
 
 
 def test_no_payoff_is_said_to_be_off_by_more_than_the_game_allows(tmp_path, monkeypatch):
     monkeypatch.setattr(Graph, "error", 5.0)
-    result = cluster.solve_below(board_of(*LADDER, players=1), results=tmp_path, workers=1)
+    result = solving.solve_below(board_of(*LADDER, players=1), results=tmp_path, workers=1)
     assert result.manifest.error() == 1.0
 
 
@@ -58,7 +58,7 @@ def test_no_payoff_is_said_to_be_off_by_more_than_the_game_allows(tmp_path, monk
 
 def solved(board):
     """A board of five cards in memory: the payoffs of each layer."""
-    layers = solver.load_layout(solver.load_board(BOARDS / f"goofspiel/{board}.toml", cards=5))
+    layers = solving.load_layout(solving.load_board(BOARDS / f"goofspiel/{board}.toml", cards=5))
     assert isinstance(layers, Layers)
     payoffs = {}
     for tier in layers.tiers():
@@ -83,8 +83,8 @@ def test_a_layers_error_holds_what_the_layers_below_may_be_off_by(board, tier):
 
 
 def test_a_matrix_games_gap_is_in_an_answers_error(tmp_path, monkeypatch):
-    board = solver.load_board(BOARDS / "goofspiel/points.toml", cards=3)
-    table = cluster.solve_board(board, results=tmp_path).table
+    board = solving.load_board(BOARDS / "goofspiel/points.toml", cards=3)
+    table = solving.solve_board(board, results=tmp_path).table
     solve = matrix_game.solve
 
     def with_a_gap(games):
@@ -93,6 +93,6 @@ def test_a_matrix_games_gap_is_in_an_answers_error(tmp_path, monkeypatch):
         return result
 
     monkeypatch.setattr(matrix_game, "solve", with_a_gap)
-    with cluster.open_table(table) as opened:
+    with solving.open_table(table) as opened:
         words = {"mine": "1,2,3", "theirs": "1,2,3", "deck": "1,2,3", "upcard": "2"}
         assert opened.ask(words).error == opened.error + 0.25

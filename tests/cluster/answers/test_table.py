@@ -11,7 +11,6 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from luckbase import cluster, solver
 from luckbase.cluster.answers.actions import every_action
 from luckbase.cluster.answers.find import why_stale
 from luckbase.cluster.answers.verify import check_files, check_residuals
@@ -26,7 +25,7 @@ from luckbase.solver.errors import CorruptTableError, MissingTableError, StateEr
 from luckbase.solver.game.capabilities import FullTable
 from luckbase.solver.search.bellman import choose, evaluate
 from luckbase.solver.search.expand import expand
-from tests import shared
+from tests import shared, solving
 from tests.solver.games.press_your_luck import InMemory
 
 ROOT = Path(__file__).parents[3]
@@ -51,7 +50,7 @@ def all_states(table):
 
 
 def test_every_stored_payoff_and_every_best_action_is_that_of_the_float64_solve(path):
-    with cluster.open_table(path) as table:
+    with solving.open_table(path) as table:
         exact = InMemory(table.game.need(FullTable))
         states = all_states(table)
         stored, wanted = table.probe(states), exact.look_up(states)
@@ -67,18 +66,18 @@ def test_every_stored_payoff_and_every_best_action_is_that_of_the_float64_solve(
 
 
 def test_many_states_read_through_threads_give_the_same(path, monkeypatch):
-    with cluster.open_table(path) as table:
+    with solving.open_table(path) as table:
         states = all_states(table)
         few = table.probe(states)
     monkeypatch.setattr("luckbase.cluster.store.parquet.CACHED_BYTES", 0)
     monkeypatch.setattr("luckbase.cluster.store.parquet.GROUPS_A_JOB", 3)
-    with cluster.open_table(path) as table:
+    with solving.open_table(path) as table:
         mixed = np.random.default_rng(1).permutation(len(states))
         assert (table.probe(states[mixed]) == few[mixed]).all()
 
 
 def test_probe_and_get_of_what_is_not_there(path):
-    with cluster.open_table(path) as table:
+    with solving.open_table(path) as table:
         above = table.game.parse({"scores": "0,0,0", "earned": "3,0,0"})
         with pytest.raises(MissingTableError, match="frontier"):
             table.probe(above[None])
@@ -95,7 +94,7 @@ def test_a_closed_table_lets_go_of_its_files(path, monkeypatch):
         made(file, *how, **more)
 
     monkeypatch.setattr(TableFile, "__init__", init)
-    with cluster.open_table(path) as table:
+    with solving.open_table(path) as table:
         table.probe(all_states(table)[::500])
         assert opened
     if opened:  # in a circle; to look for these takes seconds in a process that has run many tests
@@ -104,7 +103,7 @@ def test_a_closed_table_lets_go_of_its_files(path, monkeypatch):
 
 
 def test_a_toss_up_is_said_where_and_only_where_float64_finds_no_difference(path):
-    with cluster.open_table(path) as table:
+    with solving.open_table(path) as table:
         exact = InMemory(table.game.need(FullTable))
         states = all_states(table)[::3]
         edges = expand(table.game, states)
@@ -120,13 +119,13 @@ def test_a_toss_up_is_said_where_and_only_where_float64_finds_no_difference(path
 
 
 def test_a_game_that_is_over_needs_no_table(path):
-    with cluster.open_table(path) as table:
+    with solving.open_table(path) as table:
         over = table.ask({"scores": "500,500,0"})
         assert (over.to_act, over.actions, over.value) == (None, (), (0.5, 0.5, 0.0))
 
 
 def test_a_file_is_plain_parquet_with_the_documented_columns(path):
-    with cluster.open_table(path) as table:
+    with solving.open_table(path) as table:
         layout = table.game.need(FullTable)
         tier = layout.tiers()[-1]
         name = tier_files(layout, tier)[0].name
@@ -154,7 +153,7 @@ def test_a_file_is_plain_parquet_with_the_documented_columns(path):
 def test_the_plan_has_the_known_numbers_of_states(unit, counts):
     """docs/numbers.md#numbers-of-this-project: states of the full
     table (three in, plus two in), February 1985."""
-    layout = solver.load_layout(solver.load_board(FEBRUARY, score_unit=unit, frontier=5))
+    layout = solving.load_layout(solving.load_board(FEBRUARY, score_unit=unit, frontier=5))
     plan = make_plan(layout)
     for spins, wanted in counts.items():
         tiers = zip(plan.shards, layout.tiers(), strict=True)
@@ -164,7 +163,7 @@ def test_the_plan_has_the_known_numbers_of_states(unit, counts):
 
 def test_verify_says_how_far_it_is_with_bytes_then_with_rows(path):
     told = []
-    with cluster.open_table(path) as table:
+    with solving.open_table(path) as table:
         files = len(table.manifest.files)
         table.verify(500, on_rows=lambda done, total: told.append((done, total)))
         read, computed = told[: files + 1], told[files + 1 :]
@@ -187,7 +186,7 @@ def test_files_that_wait_are_not_read_after_an_interrupt(path, monkeypatch):
 
     monkeypatch.setattr(Folder, "read", slowly)
     monkeypatch.setattr("luckbase.cluster.machine.cores", lambda: 4)
-    with cluster.open_table(path) as table:
+    with solving.open_table(path) as table:
         with pytest.raises(KeyboardInterrupt):
             check_bytes(Folder(path), path, table.manifest, interrupt)
         assert 1 <= len(begun) <= 9 < len(table.manifest.files)
@@ -199,7 +198,7 @@ def test_a_missing_a_truncated_and_an_extra_file_are_each_named(copy):
     short.write_bytes(short.read_bytes()[:-100])
     extra = copy / "tiers" / "extra.parquet"
     extra.write_bytes(b"x")
-    with cluster.open_table(copy) as table:
+    with solving.open_table(copy) as table:
         faults = "\n".join(check_files(table))
         entry = next(e for e in table.manifest.files.values() if copy / e.place == short)
     ends = f"it ends at byte {entry.bytes - 100} and should have {entry.bytes}"
@@ -231,7 +230,7 @@ def rewrite(table, entry, whole, name, column):
 
 
 def test_a_wrong_best_action_in_such_a_file_is_found_too(copy):
-    with cluster.open_table(copy) as table:
+    with solving.open_table(copy) as table:
         states = all_states(table)
         margin = every_action(table, states)[0].margins
         x = int(np.nanargmax(margin))
@@ -243,7 +242,7 @@ def test_a_wrong_best_action_in_such_a_file_is_found_too(copy):
     best = whole["best"].to_pylist()
     best[row] = "play" if best[row] != "play" else "pass to 3"
     rewrite(copy, entry, whole, "best", best)
-    with cluster.open_table(copy) as table:
+    with solving.open_table(copy) as table:
         try:
             found = check_residuals(table, None)
             assert found.faults >= 1

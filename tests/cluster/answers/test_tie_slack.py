@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from luckbase import cluster
 from luckbase.cluster.answers.actions import from_rules
 from luckbase.cluster.answers.find import table_at
 from luckbase.cluster.answers.parts import backup
@@ -20,6 +19,7 @@ from luckbase.cluster.store.manifest import Head, Manifest
 from luckbase.cluster.store.provenance import Origin
 from luckbase.solver.search.bellman import evaluate
 from luckbase.solver.search.expand import expand
+from tests import solving
 from tests.shared import answer_by_search
 from tests.solver.search.written_out import board_of, decides, over, written
 
@@ -136,7 +136,7 @@ def test_a_search_table_says_toss_up_within_its_slack_and_not_beyond(apart, tied
         decides(0, [(1.0, 1)], [(1.0, 2)]), over(0.5, 0.0), over(0.5 + apart, 0.0),
         tolerance=TOLERANCE,
     )  # fmt: skip
-    found = cluster.solve_below(board, results=tmp_path, workers=1)
+    found = solving.solve_below(board, results=tmp_path, workers=1)
     rough = {name: replace(entry, error=ERROR) for name, entry in found.manifest.files.items()}
     found.manifest.files = rough
     with table_at(found.table, found.manifest) as table:

@@ -4,9 +4,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from luckbase import cluster, solver
 from luckbase.cluster.search import files as stage_file
 from luckbase.cluster.search import shards as level_shards
+from tests import solving
 from tests.places import ROOT
 from tests.shared import files_of  # noqa: F401  (for those who import it from here)
 
@@ -28,14 +28,14 @@ def cut_small(patch, states=SMALL):
 
 
 def tiny(**options):
-    return solver.load_game(solver.load_board(TINY, **options))
+    return solving.load_game(solving.load_board(TINY, **options))
 
 
 def search(results, roots=None, **how):
     """A search, below START if nothing is said."""
     game = tiny()
     start = game.parse(START)[None] if roots is None else roots
-    return cluster.solve_below(game.board, start, results=results, **how)
+    return solving.solve_below(game.board, start, results=results, **how)
 
 
 def by(results, roots=None, **how):

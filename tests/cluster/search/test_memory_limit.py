@@ -15,15 +15,15 @@ MORE = 110_000_000
 they all stayed in memory; one piece takes 369 million."""
 SCRIPT = """
 import resource, sys, tempfile
-from luckbase import cluster, solver
+from tests import solving
 
-board = solver.load_board(sys.argv[1], tied_pass="next")
-game = solver.load_game(board)
+board = solving.load_board(sys.argv[1], tied_pass="next")
+game = solving.load_game(board)
 
 def search(one_piece, **words):
     how = {"workers": 1, "one_piece": one_piece, "memory": int(sys.argv[2])}
     with tempfile.TemporaryDirectory() as folder:
-        return cluster.solve_below(board, game.parse(words)[None], results=folder, **how).states
+        return solving.solve_below(board, game.parse(words)[None], results=folder, **how).states
 
 for one_piece in (0, 1 << 40):
     search(one_piece, scores="0,10000,7000", earned="0,2,1")

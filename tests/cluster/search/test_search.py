@@ -8,7 +8,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from luckbase import cluster, solver
 from luckbase.cluster.answers.diff import compare
 from luckbase.cluster.answers.verify import check_files, check_residuals
 from luckbase.cluster.store.payoff_table import solved_rows
@@ -18,6 +17,7 @@ from luckbase.solver.errors import (
     StateError,
 )
 from luckbase.solver.search.game_graph import Graph
+from tests import solving
 from tests.cluster.search.searches import (
     START,
     TINY,
@@ -91,7 +91,7 @@ def test_several_roots_are_one_table_and_their_order_and_repeats_do_not_matter(s
     assert rows_of(one.table) == rows_of(whole.table)
     assert one.goal.roots is not None and len(one.goal.roots.start) == 3
     reference = reference_of(game)
-    with cluster.open_table(one.table) as table:
+    with solving.open_table(one.table) as table:
         for root in roots:
             scores, earned, passed, whammies = (tuple(map(int, p)) for p in root.reshape(4, 3))
             wanted = reference.value(scores, earned, passed, whammies)
@@ -129,7 +129,7 @@ def test_searches_from_other_roots_add_files_of_their_own_in_any_order_and_way(
         alone = search(tmp_path / f"alone-{i}", roots[i : i + 1], one_piece=one_piece)
         assert files_of(alone.table).items() == now.items() - before.items()
         before = now
-    with cluster.open_table(solved.table) as table:
+    with solving.open_table(solved.table) as table:
         assert table.holds(roots).all() and check_files(table) == []
         assert check_residuals(table, None).faults == 0
     again = by(tmp_path / "grown", roots[order[0]][None])
@@ -168,7 +168,7 @@ def full(table_of):
 
 
 def test_search_and_table_agree_on_every_state_they_share(once, full):
-    with cluster.open_table(once.table) as searched, cluster.open_table(full) as table:
+    with solving.open_table(once.table) as searched, solving.open_table(full) as table:
         found = compare(searched, table)
         assert found.states > 1500 and not found.differs
         assert found.largest < 3e-8
@@ -177,7 +177,7 @@ def test_search_and_table_agree_on_every_state_they_share(once, full):
 @settings(max_examples=25, suppress_health_check=list(HealthCheck))
 @given(st.data())
 def test_search_and_kernel_agree_from_random_roots(full, data):
-    with cluster.open_table(full) as table:
+    with solving.open_table(full) as table:
         states = np.concatenate(list(table.draw(5, data.draw(st.integers(0, 10**6)))))
         graph = Graph(tiny())
         at = graph.solve(states)
@@ -186,8 +186,8 @@ def test_search_and_kernel_agree_from_random_roots(full, data):
 
 def test_a_question_above_the_frontier_equals_a_table_solved_one_higher(full, tmp_path):
     game = tiny(frontier=3)
-    higher = cluster.solve_board(game.board, results=tmp_path).table
-    with cluster.open_table(full) as low, cluster.open_table(higher) as high:
+    higher = solving.solve_board(game.board, results=tmp_path).table
+    with solving.open_table(full) as low, solving.open_table(higher) as high:
         for words in (
             START,
             {"scores": "0,0,500", "earned": "0,3,0"},
@@ -206,7 +206,7 @@ def test_a_question_above_the_frontier_equals_a_table_solved_one_higher(full, tm
 
 
 def test_what_is_not_below_the_roots_is_said_so(once):
-    with cluster.open_table(once.table) as table:
+    with solving.open_table(once.table) as table:
         state = tiny().parse({"scores": "0,0,0", "earned": "3,3,3"})
         assert table.get(state, None) is None
         with pytest.raises(StateError, match="is not below this table's roots"):
@@ -215,7 +215,7 @@ def test_what_is_not_below_the_roots_is_said_so(once):
 
 def test_a_game_without_a_start_asks_for_one(tmp_path):
     with pytest.raises(OptionError, match="say where to start, as start="):
-        cluster.solve_below(tiny(players=2).board, results=tmp_path)  # [start] is of three
+        solving.solve_below(tiny(players=2).board, results=tmp_path)  # [start] is of three
 
 
 def test_the_limit_on_states_holds_for_a_worker_and_nothing_is_committed(tmp_path):
@@ -226,9 +226,9 @@ def test_the_limit_on_states_holds_for_a_worker_and_nothing_is_committed(tmp_pat
 
 @pytest.mark.slow
 def test_hundreds_of_random_roots_at_500_agree_with_the_full_table(tmp_path):
-    board = solver.load_board(FEBRUARY, score_unit=500, frontier=3)
-    full = cluster.solve_board(board, results=tmp_path).table
-    with cluster.open_table(full) as table:
+    board = solving.load_board(FEBRUARY, score_unit=500, frontier=3)
+    full = solving.solve_board(board, results=tmp_path).table
+    with solving.open_table(full) as table:
         states = np.concatenate(list(table.draw(300, 1)))
         graph = Graph(table.game)
         started = time.perf_counter()

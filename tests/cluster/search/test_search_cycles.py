@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from luckbase import cluster, solver
 from luckbase.cluster.answers.keyed import KeyPart
 from luckbase.cluster.answers.verify import check_files, check_residuals
 from luckbase.solver.game.capabilities import plain, simplify
 from luckbase.solver.policies.evaluate import evaluate_profile
 from luckbase.solver.search.game_graph import Graph
+from tests import solving
 from tests.cluster.search.searches import files_of
 from tests.games import climb  # noqa: F401  (registers the game)
 
@@ -30,15 +30,15 @@ BOARDS = Path(__file__).parents[3] / "boards"
 )
 def test_search_gives_the_fractions_of_small_goals(board, goal, exact, tmp_path):
     """docs/numbers.md#numbers-of-this-project."""
-    read = solver.load_board(BOARDS / f"{board}.toml", goal=goal)
+    read = solving.load_board(BOARDS / f"{board}.toml", goal=goal)
     digests = set()
     for workers, one_piece in ((1, 10**6), (2, 0), (3, 10)):
         results = tmp_path / f"{workers}"
-        solved = cluster.solve_below(read, results=results, workers=workers, one_piece=one_piece)
+        solved = solving.solve_below(read, results=results, workers=workers, one_piece=one_piece)
         (file,) = solved.table.rglob("*.parquet")
         digests.add(hashlib.sha256(file.read_bytes()).hexdigest())
     assert len(digests) == 1
-    with cluster.open_table(solved.table) as table:
+    with solving.open_table(solved.table) as table:
         assert [type(part) for part in table.parts] == [KeyPart]
         start = table.game.start()
         assert start is not None
@@ -49,7 +49,7 @@ def test_search_gives_the_fractions_of_small_goals(board, goal, exact, tmp_path)
 
 
 def test_bounds_of_a_cycle_enclose_the_kernels_values_at_every_state(tmp_path):
-    layout = solver.load_layout(solver.load_board(BOARDS / "skunk/seed.toml", goal=15))
+    layout = solving.load_layout(solving.load_board(BOARDS / "skunk/seed.toml", goal=15))
     payoffs = np.empty(layout.shape(0))
     bound = layout.solve_tier(0, payoffs, lambda tier: np.empty(0), lambda: False)
     graph = Graph(layout.game)
@@ -66,7 +66,7 @@ def test_bounds_of_a_cycle_enclose_the_kernels_values_at_every_state(tmp_path):
 
 
 def test_cycles_under_fixed_agents_are_solved_too():
-    game = solver.load_game(solver.load_board(BOARDS / "pig/race.toml", goal=20))
+    game = solving.load_game(solving.load_board(BOARDS / "pig/race.toml", goal=20))
     start = game.start()
     assert start is not None
     both = evaluate_profile(game, start, ["hold-at-8", "hold-at-8"]).value
@@ -80,8 +80,8 @@ def test_two_who_may_pass_for_ever_and_should_not_are_solved():
     """To roll is better than to pass at once, so the payoff is the one where they must."""
     result = []
     for must in (True, False):
-        board = solver.load_board(BOARDS / "skunk/seed.toml", goal=10, must_roll=must)
-        graph, start = Graph(solver.load_game(board)), solver.load_game(board).start()
+        board = solving.load_board(BOARDS / "skunk/seed.toml", goal=10, must_roll=must)
+        graph, start = Graph(solving.load_game(board)), solving.load_game(board).start()
         assert start is not None
         graph.solve(start[None])
         [index] = np.flatnonzero((graph.states(np.arange(graph.count)) == start).all(axis=1))
@@ -101,15 +101,15 @@ def test_choices_on_a_cycle_of_three_players_are_solved_where_they_settle():
 
 def test_a_game_whose_states_all_come_back_is_one_piece_whatever_is_asked_for(tmp_path):
     """It has no level, and nothing of it could be solved before the rest."""
-    board = solver.load_board(BOARDS / "skunk/seed.toml", goal=12, count_rolls=True)
-    alone = cluster.solve_below(board, results=tmp_path / "a", workers=2)
-    query = cluster.solve_below(board, results=tmp_path / "b", workers=2, one_piece=0)
+    board = solving.load_board(BOARDS / "skunk/seed.toml", goal=12, count_rolls=True)
+    alone = solving.solve_below(board, results=tmp_path / "a", workers=2)
+    query = solving.solve_below(board, results=tmp_path / "b", workers=2, one_piece=0)
     for solved in (alone, query):
         assert (solved.shards, solved.levels) == (1, 0)
     assert files_of(alone.table) == files_of(query.table)
-    uncounted = solver.load_board(BOARDS / "skunk/seed.toml", goal=12)
-    kernel = cluster.solve_board(uncounted, results=tmp_path / "c")
-    with cluster.open_table(alone.table) as first, cluster.open_table(kernel.table) as second:
+    uncounted = solving.load_board(BOARDS / "skunk/seed.toml", goal=12)
+    kernel = solving.solve_board(uncounted, results=tmp_path / "c")
+    with solving.open_table(alone.table) as first, solving.open_table(kernel.table) as second:
         start = first.game.start()
         assert start is not None
         exact = second.probe(simplify(plain(first.game), start[None]))

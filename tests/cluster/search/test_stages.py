@@ -14,7 +14,6 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from luckbase import cluster, solver
 from luckbase.cluster.answers.diff import compare
 from luckbase.cluster.answers.verify import check_files, check_residuals
 from luckbase.cluster.search import shards as level_shards
@@ -32,10 +31,16 @@ from luckbase.cluster.store.parquet import RowGroups
 from luckbase.cluster.store.storage import Folder
 from luckbase.cluster.store.writer import read_manifest
 from luckbase.solver import check
-from luckbase.solver.errors import CorruptTableError, StateError
+from luckbase.solver.errors import (
+    CorruptTableError,
+    MemoryLimitError,
+    SearchLimitError,
+    StateError,
+)
 from luckbase.solver.game.game import Game, Stopped
 from luckbase.solver.game.rules import Level
 from luckbase.solver.search import find_stages
+from tests import solving
 from tests.cluster.search.searches import (
     WIDE,
     by,
@@ -59,13 +64,13 @@ def hill(tmp_path, **rules):
     path = tmp_path / "hill.toml"
     text = "".join(f"{name} = {value}\n" for name, value in rules.items())
     path.write_text(f'game = "climb"\n\n[rules]\n{text}')
-    return solver.load_board(path)
+    return solving.load_board(path)
 
 
 def both(board, results, **how):
     """A search in one piece and by stages."""
-    first = cluster.solve_below(board, results=results / "one", workers=2)
-    other = cluster.solve_below(
+    first = solving.solve_below(board, results=results / "one", workers=2)
+    other = solving.solve_below(
         board,
         results=results / "other",
         workers=2,
@@ -96,13 +101,13 @@ GAMES = [
 
 @pytest.mark.parametrize(("path", "options", "levels"), GAMES, ids=[each[0] for each in GAMES])
 def test_every_game_by_stages_has_the_rows_of_one_piece(path, options, levels, tmp_path):
-    board = solver.load_board(BOARDS / f"{path}.toml", **options)
+    board = solving.load_board(BOARDS / f"{path}.toml", **options)
     each, other = both(board, tmp_path)
     assert rows_of(other.table) == rows_of(each.table)
     assert (other.states, other.edges) == (each.states, each.edges)
     assert (other.levels > 1) == (other.stages > 1) == levels
     assert bool(other.manifest.levels) == levels
-    with cluster.open_table(other.table) as table:
+    with solving.open_table(other.table) as table:
         assert table.error >= each.manifest.error() * (1 - 1e-12)
         assert check_files(table) == []
         assert check_residuals(table, None).faults == 0
@@ -117,7 +122,7 @@ def test_press_your_luck_has_loops_in_its_stages(tied_pass, tmp_path):
         {"scores": "0,3000,3000", "passed": "2,0,0", "whammies": "3,0,0"},
     )])  # fmt: skip
     created = [
-        cluster.solve_below(game.board, roots, results=tmp_path / str(i), one_piece=i)
+        solving.solve_below(game.board, roots, results=tmp_path / str(i), one_piece=i)
         for i in (0, 10**6)
     ]
     assert rows_of(created[0].table) == rows_of(created[1].table)
@@ -140,10 +145,10 @@ def test_a_level_of_ones_own_game_is_kept(tmp_path):
 def test_a_search_whose_game_has_another_level_by_now_starts_over(level, tmp_path, monkeypatch):
     board = hill(tmp_path, summit=6, rounds=3)
     with pytest.raises(Stopped), stopped_after(1, Stopped):
-        cluster.solve_below(board, results=tmp_path / "half", one_piece=0, workers=1)
+        solving.solve_below(board, results=tmp_path / "half", one_piece=0, workers=1)
     monkeypatch.setattr(Game, "level", level)
-    full = cluster.solve_below(board, results=tmp_path / "whole", one_piece=0)
-    solved = cluster.solve_below(board, results=tmp_path / "half", one_piece=0)
+    full = solving.solve_below(board, results=tmp_path / "whole", one_piece=0)
+    solved = solving.solve_below(board, results=tmp_path / "half", one_piece=0)
     assert files_of(solved.table) == files_of(full.table) and solved.levels == full.levels
 
 
@@ -154,7 +159,7 @@ def test_a_declared_level_that_does_not_hold_is_an_error_that_names_the_states(
     monkeypatch.setattr(Game, "level", Level({"steps_1": -1}))
     monkeypatch.setattr(check, "check_sample", lambda game, roots: None)  # it would find it first
     with pytest.raises(StateError) as caught:
-        cluster.solve_below(board, results=tmp_path, one_piece=0)
+        solving.solve_below(board, results=tmp_path, one_piece=0)
     text = str(caught.value)
     assert text.startswith("level -steps_1: is not one of climb: an edge leads from steps=")
     assert text.count("turns=") == 2
@@ -168,13 +173,13 @@ def test_a_game_without_levels_is_one_piece_up_to_its_limit(tmp_path, monkeypatc
     first, other = both(board, tmp_path, on_note=notes.append)
     assert files_of(other.table) == files_of(first.table)
     assert (other.shards, other.levels, notes) == (1, 0, [])
-    again = cluster.solve_below(board, results=tmp_path / "third", one_piece=10)
+    again = solving.solve_below(board, results=tmp_path / "third", one_piece=10)
     assert files_of(again.table) == files_of(first.table)
-    with pytest.raises(solver.errors.SearchLimitError, match="the limit is 50"):
-        cluster.solve_below(board, results=tmp_path / "fourth", one_piece=10, max_states=50)
+    with pytest.raises(SearchLimitError, match="the limit is 50"):
+        solving.solve_below(board, results=tmp_path / "fourth", one_piece=10, max_states=50)
     text = r"memory: the search has found .* hold no more of a game without a level; allow more"
-    with pytest.raises(solver.errors.MemoryLimitError, match=text):
-        cluster.solve_below(board, results=tmp_path / "fifth", memory=7_500)
+    with pytest.raises(MemoryLimitError, match=text):
+        solving.solve_below(board, results=tmp_path / "fifth", memory=7_500)
 
 
 def test_a_search_larger_than_one_piece_goes_by_stages(tmp_path):
@@ -191,7 +196,7 @@ def test_a_search_larger_than_one_piece_goes_by_stages(tmp_path):
 
 def test_the_limit_of_a_search_by_stages_is_a_sentence_and_it_goes_on_with_a_higher_one(tmp_path):
     text = r"has found [\d,]+ states in [1-4] levels and is not finished; the limit is 2,000"
-    with pytest.raises(solver.errors.SearchLimitError, match=text) as caught:
+    with pytest.raises(SearchLimitError, match=text) as caught:
         by(tmp_path, max_states=2000)
     assert caught.value.exit_code == 2
     assert not list(tmp_path.rglob("*.parquet"))
@@ -213,7 +218,7 @@ def tables(tmp_path_factory):
 
 
 def test_every_state_is_answered_as_by_a_table_of_one_file(tables):
-    with cluster.open_table(tables[0]) as first, cluster.open_table(tables[1]) as other:
+    with solving.open_table(tables[0]) as first, solving.open_table(tables[1]) as other:
         assert len(other.manifest.files) > 15
         count = 0
         for states in first.draw(first.rows, 0):
@@ -245,11 +250,11 @@ def counted(monkeypatch):
 
 
 def test_a_probe_opens_one_file_only(tables, monkeypatch):
-    with cluster.open_table(tables[0]) as first:
+    with solving.open_table(tables[0]) as first:
         states = np.concatenate([states[::311] for states in first.draw(first.rows, 0)])
     seen = set()
     for state in states:
-        with monkeypatch.context() as patch, cluster.open_table(tables[1]) as table:
+        with monkeypatch.context() as patch, solving.open_table(tables[1]) as table:
             opened = counted(patch)
             table.probe(state[None])
             assert len(opened) == 1
@@ -258,7 +263,7 @@ def test_a_probe_opens_one_file_only(tables, monkeypatch):
 
 
 def test_a_state_that_is_nowhere_opens_one_file_at_most(tables, monkeypatch):
-    with cluster.open_table(tables[1]) as table:
+    with solving.open_table(tables[1]) as table:
         opened = counted(monkeypatch)
         assert table.get(tiny().parse({"scores": "0,0,0", "earned": "3,3,3"}), None) is None
         assert len(opened) <= 1
@@ -280,7 +285,7 @@ def test_a_stage_in_many_boxes_has_a_file_of_each(tmp_path, monkeypatch):
     assert sum(len(entry.boxes) == 1 for entry in entries) > 20
     assert all({*entry.seconds} == {"solve", "write"} for entry in entries)
     assert {entry.seconds["solve"] for entry in entries} == {2.0}, "one to find it, one to solve it"
-    with cluster.open_table(solved.table) as table:
+    with solving.open_table(solved.table) as table:
         assert check_files(table) == [] and check_residuals(table, None).faults == 0
     with pytest.raises(Stopped), stopped_after(len(entries), Stopped):
         by(tmp_path / "stopped", root, workers=2)

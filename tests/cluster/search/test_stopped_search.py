@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from luckbase import cluster
 from luckbase.cluster.answers.verify import check_files, check_residuals
 from luckbase.cluster.search import shards as level_shards
 from luckbase.cluster.search.shards import Demand, Growth, number_of
@@ -27,6 +26,7 @@ from luckbase.solver.errors import CorruptTableError, MissingTableError, SearchL
 from luckbase.solver.game.game import Stopped
 from luckbase.solver.search import find_stages
 from luckbase.solver.search.find_stages import BoxSearch
+from tests import solving
 from tests.cluster.search.searches import (
     OTHER,
     WIDE,
@@ -114,7 +114,7 @@ def test_a_search_killed_on_its_way_down_finds_its_states_again(staged, small, w
     assert not left.complete and not left.files and left.levels
     assert list(table.glob("shards/*"))
     with pytest.raises(MissingTableError, match="solve again to go on"):
-        cluster.open_table(table).probe(tiny().parse(WIDE)[None])
+        solving.open_table(table).probe(tiny().parse(WIDE)[None])
     solved = by(tmp_path, workers=2)
     assert files_of(solved.table) == files_of(staged.table)
     assert len(watched.found) == solved.shards == staged.shards
@@ -287,7 +287,7 @@ def test_states_that_two_searches_hold_have_one_answer(small, tmp_path):
     """They are rows of both, the same to the bit."""
     roots = [tiny().parse(words)[None] for words in (OTHER, WIDE)]
     made = [by(tmp_path / "grown", root) for root in roots]
-    with cluster.open_table(made[1].table) as table:
+    with solving.open_table(made[1].table) as table:
         drawn = [np.concatenate(list(part.draw(part.rows, 0))) for part in table.parts]
         first = {state.tobytes() for state in drawn[0]}
         shared = np.array([state for state in drawn[1] if state.tobytes() in first])

@@ -5,12 +5,12 @@ import socket
 
 import pytest
 
-from luckbase import cluster
 from luckbase.cluster.solve import ray
-from luckbase.solver import load_board
 from luckbase.solver.errors import OptionError
+from tests import solving
 from tests.places import BOARDS
 from tests.shared import python
+from tests.solving import load_board
 
 TINY = BOARDS / "press-your-luck/tiny.toml"
 
@@ -45,7 +45,7 @@ def test_a_node_with_another_version_is_named_before_anything_is_solved(
     created = ray.nodes.versions()
     monkeypatch.setattr(ray.nodes, "versions", lambda: {**created, "numba": "0.1"})
     with pytest.raises(OptionError, match=r"address: node \S+ \(\S+\) has numba \S+, not 0.1$"):
-        cluster.solve_board(load_board(TINY), results=tmp_path, address=ray_cluster)
+        solving.solve_board(load_board(TINY), results=tmp_path, address=ray_cluster)
     assert not list(tmp_path.rglob("*.parquet"))
 
 

@@ -24,7 +24,6 @@ from luckbase.cluster.solve.ray import RayWorkers
 from luckbase.cluster.store.format import write_decisions
 from luckbase.cluster.store.manifest import DECISIONS, TIERS
 from luckbase.cluster.store.storage import Folder
-from luckbase.solver import load_layout
 from luckbase.solver.charts import Curves, Heatmap
 from luckbase.solver.errors import (
     CorruptTableError,
@@ -38,6 +37,7 @@ from luckbase.solver.game.arrays import no_decisions
 from luckbase.solver.game.game import Stopped
 from luckbase.solver.search.expand import expand
 from tests.places import BOARDS
+from tests.solving import load_layout
 
 FEBRUARY = BOARDS / "press-your-luck" / "1985-02.toml"
 TAKES_AWAY = BOARDS / "press-your-luck" / "1985-02-double.toml"

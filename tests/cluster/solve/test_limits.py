@@ -9,7 +9,6 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from luckbase import cluster, solver
 from luckbase.cluster.machine import DISK_RESERVE, PROCESS_BYTES, disk_of
 from luckbase.cluster.solve.plan import Plan, check_room
 from luckbase.cluster.solve.ray import RayWorkers
@@ -19,6 +18,7 @@ from luckbase.solver.errors import DiskLimitError, MemoryLimitError, SearchLimit
 from luckbase.solver.policies.evaluate import evaluate_profile
 from luckbase.solver.search.explore import explore
 from luckbase.solver.search.game_graph import Graph
+from tests import solving
 from tests.cluster.answers.test_tie_slack import Held
 from tests.places import BOARDS
 from tests.shared import answer_by_search
@@ -144,8 +144,8 @@ def test_as_many_states_as_are_allowed_may_be_met_and_not_one_more(meets):
 def test_a_search_may_meet_as_many_states_as_it_is_allowed_and_not_one_more(tmp_path):
     board = board_of(*LINE, players=1)
     with pytest.raises(SearchLimitError, match="the limit is 94"):
-        cluster.solve_below(board, results=tmp_path, workers=1, max_states=94)
-    cluster.solve_below(board, results=tmp_path, workers=1, max_states=100)
+        solving.solve_below(board, results=tmp_path, workers=1, max_states=94)
+    solving.solve_below(board, results=tmp_path, workers=1, max_states=100)
 
 
 def test_a_question_above_the_frontier_may_meet_as_many_states_as_it_is_allowed():
@@ -156,14 +156,14 @@ def test_a_question_above_the_frontier_may_meet_as_many_states_as_it_is_allowed(
 
 
 def test_a_search_by_stages_may_meet_as_many_states_as_it_is_allowed(tmp_path):
-    board = solver.load_board(BOARDS / "jackpot/tiny.toml")
-    game = solver.load_game(board)
+    board = solving.load_board(BOARDS / "jackpot/tiny.toml")
+    game = solving.load_game(board)
     graph = Graph(game)
     graph.solve(game.needed_start()[None])
     how = {"results": tmp_path, "workers": 1, "one_piece": 0}
     with pytest.raises(SearchLimitError, match=f"the limit is {graph.count - 1}"):
-        cluster.solve_below(board, max_states=graph.count - 1, **how)
-    cluster.solve_below(board, max_states=graph.count, **how)
+        solving.solve_below(board, max_states=graph.count - 1, **how)
+    solving.solve_below(board, max_states=graph.count, **how)
 
 
 @pytest.mark.parametrize(("memory", "begun"), [(2 * GB, 2), (2 * GB - 1, 1)])

@@ -122,10 +122,10 @@ def test_the_files_that_are_sent_are_the_package(tmp_path):
 
 def test_a_host_compiles_once_however_many_of_its_processes_come(tmp_path):
     code = (
-        "from luckbase import solver; from luckbase.cluster.solve import nodes\n"
-        f"board = solver.load_board({str(PACKAGE.parent / 'boards/skunk/tiny.toml')!r})\n"
+        "from luckbase.cluster.solve import nodes; from tests import solving\n"
+        f"board = solving.load_board({str(PACKAGE.parent / 'boards/skunk/tiny.toml')!r})\n"
         "with nodes.one_at_a_time():\n"
-        "    solver.load_layout(board).compile()\n"
+        "    solving.load_layout(board).compile()\n"
         "from luckbase.solver.games.skunk.kernel import sweep\n"
         "print(*sweep.made.stats.cache_misses.values())\n"
     )

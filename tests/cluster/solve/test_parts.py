@@ -6,11 +6,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from luckbase import cluster, solver
 from luckbase.cluster.answers.tier_part import TierPart
 from luckbase.cluster.answers.verify import check_files, check_residuals
 from luckbase.cluster.solve import tiers
 from luckbase.solver.games.goofspiel import full_table as layout
+from tests import solving
 
 POINTS = Path(__file__).parents[3] / "boards/goofspiel/points.toml"
 WIN = Path(__file__).parents[3] / "boards/goofspiel/win.toml"
@@ -27,26 +27,26 @@ def small_parts(monkeypatch):
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
-    board = solver.load_board(POINTS, cards=7)
-    return cluster.solve_board(board, results=tmp_path_factory.mktemp("whole")).table
+    board = solving.load_board(POINTS, cards=7)
+    return solving.solve_board(board, results=tmp_path_factory.mktemp("whole")).table
 
 
 def payoffs(path):
-    with cluster.open_table(path) as table:
+    with solving.open_table(path) as table:
         states = np.concatenate(list(table.draw(table.rows, 0)))
         return states, table.probe(states)
 
 
 @pytest.mark.parametrize("workers", [1, 3])
 def test_parts_give_the_same_rows_as_whole_tiers(whole, tmp_path, small_parts, workers):
-    board = solver.load_board(POINTS, cards=7)
-    table = cluster.solve_board(board, results=tmp_path, workers=workers).table
+    board = solving.load_board(POINTS, cards=7)
+    table = solving.solve_board(board, results=tmp_path, workers=workers).table
     assert len(list(table.rglob("*.parquet"))) > 12
     states, values = payoffs(table)
     wanted, exact = payoffs(whole)
     assert (states == wanted).all()
     assert values.tobytes() == exact.tobytes()
-    with cluster.open_table(table) as opened:
+    with solving.open_table(table) as opened:
         assert isinstance(opened.full, TierPart)
         assert check_files(opened) == []
         assert check_residuals(opened, 500).worst < 1e-12
@@ -57,7 +57,7 @@ def test_parts_give_the_same_rows_as_whole_tiers(whole, tmp_path, small_parts, w
 def test_parts_are_put_together_to_the_bits_of_a_whole_tier(board, small_parts, monkeypatch):
     """The parts may come in any order."""
     monkeypatch.setattr(layout, "GAMES_A_PART", 300)
-    layers = solver.load_layout(solver.load_board(board, cards=6))
+    layers = solving.load_layout(solving.load_board(board, cards=6))
     random = np.random.default_rng(1)
     below = random.random(layers.shape(4))
     ranges = layers.parts(4)
@@ -70,7 +70,7 @@ def test_parts_are_put_together_to_the_bits_of_a_whole_tier(board, small_parts, 
 def test_a_table_plays_both_sides_of_a_turned_card(whole):
     from luckbase.solver.policies.evaluate import evaluate_profile
 
-    with cluster.open_table(whole) as table:
+    with solving.open_table(whole) as table:
         agent = table.agent()
         remaining = "1,2,3,4,5"  # the last five turns
         start = table.game.parse({"mine": remaining, "theirs": remaining, "deck": remaining})

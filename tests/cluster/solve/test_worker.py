@@ -4,9 +4,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from luckbase import cluster, solver
 from luckbase.cluster.solve.plan import make_plan
 from luckbase.cluster.solve.worker import Pool, writable
+from tests import solving
 from tests.e2e.test_solve import files
 from tests.places import ROOT
 
@@ -47,10 +47,10 @@ def test_memory_is_used_again_and_what_is_beyond_lies_in_a_file(tmp_path):
 
 
 def test_a_solve_whose_payoffs_do_not_fit_writes_the_same_bytes(tmp_path):
-    board = solver.load_board(TINY, frontier=2)
-    usual = cluster.solve_board(board, results=tmp_path / "usual", workers=2)
-    least = make_plan(solver.load_layout(board)).shard_memory
-    tight = cluster.solve_board(board, results=tmp_path / "tight", workers=2, memory=least)
+    board = solving.load_board(TINY, frontier=2)
+    usual = solving.solve_board(board, results=tmp_path / "usual", workers=2)
+    least = make_plan(solving.load_layout(board)).shard_memory
+    tight = solving.solve_board(board, results=tmp_path / "tight", workers=2, memory=least)
     assert files(tight.table) == files(usual.table)
     assert not (tight.table / "spill").exists()
 

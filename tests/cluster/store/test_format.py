@@ -75,17 +75,17 @@ def test_pandas_is_not_imported_to_solve_or_to_answer(tmp_path):
     script = f"""
 import sys
 from pathlib import Path
-from luckbase import cluster, solver
-board = solver.load_board("boards/press-your-luck/tiny.toml", frontier=1, score_cap=1500)
-game = solver.load_game(board)
+from tests import solving
+board = solving.load_board("boards/press-your-luck/tiny.toml", frontier=1, score_cap=1500)
+game = solving.load_game(board)
 root = game.parse({{"scores": "0,1000,500", "earned": "1,1,1"}}).reshape(1, -1)
 results = Path({str(tmp_path)!r})
-full = cluster.solve_board(board, results=results / "full")
+full = solving.solve_board(board, results=results / "full")
 below = [
-    cluster.solve_below(board, root, results=results / str(i), one_piece=i) for i in (0, 1 << 30)
+    solving.solve_below(board, root, results=results / str(i), one_piece=i) for i in (0, 1 << 30)
 ]
 for made in (full, *below):
-    with cluster.open_table(made.table) as opened:
+    with solving.open_table(made.table) as opened:
         state = root[0] if made in below else game.parse({{"scores": "0,0,0", "earned": "0,1,0"}})
         assert opened.ask(game.describe(state)).actions
         assert opened.verify(50).ok

@@ -18,12 +18,12 @@ import pyarrow as pa
 import pytest
 
 import luckbase
-from luckbase import cluster
 from luckbase.cluster.store import RUNNING, writer
 from luckbase.cluster.store.manifest import NAME
 from luckbase.solver.board.model import identity_of
 from luckbase.solver.errors import LuckbaseError
 from luckbase.solver.game.game import load_game
+from tests import solving
 from tests.cluster.store import hostile
 from tests.cluster.store.hostile import (
     edited,
@@ -258,7 +258,7 @@ def solve(kind, results, force=False):
     roots = game.parse({"open": [1, 2]})[None] if kind == BELOW else None
     one_piece = 0 if kind in (STAGES, HALF_OF[STAGES]) else 1000
     how = {"results": results, "one_piece": one_piece, "force": force}
-    return cluster.solve_below(board, roots, **how).table
+    return solving.solve_below(board, roots, **how).table
 
 
 @pytest.mark.parametrize("halves", [False, True])

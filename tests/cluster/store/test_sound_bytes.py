@@ -1,6 +1,6 @@
 """A byte that changed is refused, not answered: single bytes anywhere, files swapped, old files.
 
-Every way of asking goes through `cluster.open_table`, so what is asked here is what `query`,
+Every way of asking goes through `solving.open_table`, so what is asked here is what `query`,
 batches, `chart`, `play`, `diff` and agents ask; the command line itself is tried on a few.
 """
 
@@ -12,12 +12,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from luckbase import cluster, solver
 from luckbase.cluster.answers.diff import compare
 from luckbase.cluster.store.storage import Folder
 from luckbase.cluster.store.writer import read_manifest
 from luckbase.jobs.app import run
 from luckbase.solver.errors import CorruptTableError
+from tests import solving
 from tests.e2e.stopped import solve_until
 from tests.shared import answers_of, files_of, plain
 
@@ -28,14 +28,14 @@ ROOTS = [{"scores": "0,1000,500", "earned": "0,2,0"}, {"scores": "500,0,0", "ear
 
 
 def full(folder):
-    return cluster.solve_board(solver.load_board(TINY, frontier=1), results=folder).table
+    return solving.solve_board(solving.load_board(TINY, frontier=1), results=folder).table
 
 
 def search(folder):
-    board = solver.load_board(TINY)
-    game = solver.load_game(board)
+    board = solving.load_board(TINY)
+    game = solving.load_game(board)
     for words in ROOTS:
-        result = cluster.solve_below(board, game.parse(words)[None], results=folder, workers=1)
+        result = solving.solve_below(board, game.parse(words)[None], results=folder, workers=1)
     return result.table
 
 
@@ -71,7 +71,7 @@ def part_of(file, at, size, footer):
 
 def flips(sound, copy, count, seed):
     """Change `count` bytes, one at a time, and ask everything. Counts (where, what came of it)."""
-    with cluster.open_table(sound) as table:
+    with solving.open_table(sound) as table:
         right = list(everything(table))
         footers = {entry.place: entry.footer for part in table.parts for entry in part.entries}
     skipped = {"manifest.json.lock", "log"}  # no part of the table
@@ -88,7 +88,7 @@ def flips(sound, copy, count, seed):
         )
         where = part_of(file, index, len(complete), footers.get(str(file.relative_to(copy)), 0))
         try:
-            with cluster.open_table(copy) as table:
+            with solving.open_table(copy) as table:
                 same = list(everything(table)) == right
             tally[where, "right" if same else "WRONG"] += 1
         except CorruptTableError as error:
@@ -131,7 +131,7 @@ def test_two_files_that_changed_places_are_refused(copy):
     size = max(len(first), len(second))
     one.write_bytes(second.ljust(size, b"\0")[: len(first)])
     two.write_bytes(first.ljust(size, b"\0")[: len(second)])
-    with cluster.open_table(copy) as table, pytest.raises(CorruptTableError):
+    with solving.open_table(copy) as table, pytest.raises(CorruptTableError):
         list(everything(table))
 
 
@@ -141,15 +141,15 @@ def test_an_old_file_under_a_new_manifest_is_refused(tmp_path):
     swapped = TINY.read_text().replace("1/2", "@").replace("1/3", "1/2").replace("@", "1/3")
     other.write_text(swapped)
     assert other.read_text() != TINY.read_text()
-    board = solver.load_board(other, frontier=1)
-    old = files_of(cluster.solve_board(board, results=tmp_path / "old").table)
+    board = solving.load_board(other, frontier=1)
+    old = files_of(solving.solve_board(board, results=tmp_path / "old").table)
     new = full(tmp_path / "new")
     pairs = [(file, old[plain(file.relative_to(new))]) for file in sorted(new.rglob("*.parquet"))]
     differ = [(file, was) for file, was in pairs if file.read_bytes() != was]
     file, was = min(differ, key=lambda p: abs(p[0].stat().st_size - len(p[1])))
     size = file.stat().st_size
     file.write_bytes(was.ljust(size, b"\0")[:size])
-    with cluster.open_table(new) as table, pytest.raises(CorruptTableError) as result:
+    with solving.open_table(new) as table, pytest.raises(CorruptTableError) as result:
         list(everything(table))
     assert str(file) in str(result.value)
 
@@ -159,7 +159,7 @@ def test_two_row_groups_that_changed_places_are_refused(tmp_path, monkeypatch):
     table = full(tmp_path)
     entries = read_manifest(Folder(table), table).files.values()
     entry = max(entries, key=lambda entry: entry.rows)
-    with cluster.open_table(table) as opened:
+    with solving.open_table(table) as opened:
         part = opened.full
         assert part is not None
         file = part.groups.file(part.entries.index(entry))
@@ -175,7 +175,7 @@ def test_two_row_groups_that_changed_places_are_refused(tmp_path, monkeypatch):
     else:
         pytest.fail("no two row groups of one size in this table")
     (table / entry.place).write_bytes(complete)
-    with cluster.open_table(table) as opened, pytest.raises(CorruptTableError, match="row group"):
+    with solving.open_table(table) as opened, pytest.raises(CorruptTableError, match="row group"):
         list(everything(opened))
 
 
@@ -225,7 +225,7 @@ def test_every_command_refuses_a_changed_byte_in_one_sentence(way, tmp_path, cap
 
 def test_a_solve_that_goes_on_from_a_changed_file_refuses_it(tmp_path, capsys):
     """Goofspiel's payoffs are stored as they were solved, and read back by a later run."""
-    board = solver.load_board(POINTS, cards=4)
+    board = solving.load_board(POINTS, cards=4)
     solve_until(board, tmp_path, 3)
     (table,) = tmp_path.glob("*/*/*")
     sound = shutil.copytree(table, tmp_path / "sound")
@@ -233,12 +233,12 @@ def test_a_solve_that_goes_on_from_a_changed_file_refuses_it(tmp_path, capsys):
     file = table / max(entry.place for entry in files)  # others may lie there that nothing names
     changed_byte(table, file.name)
     with pytest.raises(CorruptTableError, match="is not as luckbase wrote it"):
-        cluster.solve_board(board, results=tmp_path, workers=1)
+        solving.solve_board(board, results=tmp_path, workers=1)
     file.unlink()
-    solved = cluster.solve_board(board, results=tmp_path, workers=1)
+    solved = solving.solve_board(board, results=tmp_path, workers=1)
     assert [file.name in text for text in solved.damaged] == [True]
     assert files_of(solved.table).items() >= files_of(sound).items()
-    complete = cluster.solve_board(board, results=tmp_path / "fresh", workers=1)
-    with cluster.open_table(solved.table) as first, cluster.open_table(complete.table) as second:
+    complete = solving.solve_board(board, results=tmp_path / "fresh", workers=1)
+    with solving.open_table(solved.table) as first, solving.open_table(complete.table) as second:
         result = compare(first, second)
         assert not result.differs and result.largest == 0

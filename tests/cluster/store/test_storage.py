@@ -7,9 +7,9 @@ from functools import partial
 
 import pytest
 
-from luckbase import cluster, solver
 from luckbase.cluster.store.storage import Folder, Memory, attempt, place_of, storage_at
 from luckbase.solver.errors import CorruptTableError
+from tests import solving
 from tests.places import ROOT
 
 TINY = ROOT / "boards/press-your-luck/tiny.toml"
@@ -193,7 +193,7 @@ def test_files_of_a_table_leave_the_memory_of_the_system(on_disk, monkeypatch):
         advise(handle, *words)
 
     monkeypatch.setattr(os, "posix_fadvise", noted)
-    solved = cluster.solve_board(solver.load_board(TINY, frontier=1), results=on_disk, workers=1)
+    solved = solving.solve_board(solving.load_board(TINY, frontier=1), results=on_disk, workers=1)
     files = list(solved.table.glob("tiers/*.parquet"))
     assert len(files) > 1
     # the system was asked once each file was whole; it may keep the odd one, which is its right

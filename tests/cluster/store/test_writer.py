@@ -22,7 +22,6 @@ from luckbase.cluster.store.format import Written, new_entry, put_file
 from luckbase.cluster.store.manifest import NAME, decoded, new_head, seal
 from luckbase.cluster.store.storage import Folder, Memory, place_of, storage_at, tag_of
 from luckbase.cluster.store.writer import Writer, read_manifest
-from luckbase.solver import load_board, load_game
 from luckbase.solver.errors import (
     CorruptTableError,
     FencedError,
@@ -31,6 +30,7 @@ from luckbase.solver.errors import (
     StoreError,
 )
 from tests.places import BOARDS, ROOT
+from tests.solving import load_board, load_game
 
 DRIVERS = 2
 DONE, LOST, LANDED, LATE = "done", "lost", "landed", "late"

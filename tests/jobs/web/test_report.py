@@ -17,12 +17,13 @@ from luckbase.cluster.answers.charts import for_page
 from luckbase.cluster.store.provenance import board_file
 from luckbase.jobs.app import run
 from luckbase.jobs.web.pages import environment
-from luckbase.solver import load_board, load_game, sentences
+from luckbase.solver import sentences
 from luckbase.solver.board.model import rules_identity
 from luckbase.solver.charts import Band, Curve, Curves, Heatmap, Line, Listing, Words
 from tests.e2e.stopped import solve_until
 from tests.games import climb
 from tests.places import BOARDS, ROOT
+from tests.solving import load_board, load_game
 
 SKUNK, LUCK = BOARDS / "skunk/tiny.toml", BOARDS / "press-your-luck/tiny.toml"
 GOOFSPIEL = BOARDS / "goofspiel/tiny.toml"

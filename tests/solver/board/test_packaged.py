@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from luckbase import solver
 from luckbase.cluster.answers.find import find_table
 from luckbase.cluster.batch.requests import requests_for
 from luckbase.jobs.app import run
 from luckbase.solver.board.file import packaged
 from luckbase.solver.board.model import canonical
+from tests import solving
 from tests.places import BOARDS
 
 
@@ -26,18 +26,18 @@ def test_every_board_has_a_name():
 
 @pytest.mark.parametrize("name", packaged())
 def test_a_name_is_the_board(name):
-    board, file = solver.load_board(name), solver.load_board(BOARDS / f"{name}.toml")
+    board, file = solving.load_board(name), solving.load_board(BOARDS / f"{name}.toml")
     assert (board.name, board.title, canonical(board)) == (file.name, file.title, canonical(file))
 
 
 def test_options_are_taken_with_a_name():
-    assert solver.load_board("pig/race", goal=50).name == "race"
+    assert solving.load_board("pig/race", goal=50).name == "race"
 
 
 def test_a_file_of_that_path_goes_before_it():
     Path("pig").mkdir()
     Path("pig/race").write_text('game = "pig"\nrules.goal = 7\n')
-    assert canonical(solver.load_board("pig/race"))["rules"]["goal"] == 7
+    assert canonical(solving.load_board("pig/race"))["rules"]["goal"] == 7
 
 
 def test_a_folder_of_that_path_is_the_table_that_was_meant():

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import luckbase
-from luckbase import cluster, solver
 from luckbase.cluster.answers.verify import verify
 from luckbase.game import (
     Field,
@@ -27,6 +26,7 @@ from luckbase.solver.errors import GameError
 from luckbase.solver.game.game import fault_in
 from luckbase.solver.search.explore import count_below, explore
 from luckbase.solver.search.game_graph import Graph
+from tests import solving
 from tests.games.purse import START, Purse, rules
 
 VARIANTS = {
@@ -75,7 +75,7 @@ def board(own_games, monkeypatch, tmp_path):
 def _table_of_the_right_game(board, folder):
     variant = broken_now[0]
     break_rules(0)
-    table = cluster.solve_below(board, results=folder).table
+    table = solving.solve_below(board, results=folder).table
     break_rules(variant)
     return luckbase.open(table)
 
@@ -106,8 +106,8 @@ def _graph(board, folder):
 
 
 ENGINES = {
-    "solve in one piece": lambda board, at: cluster.solve_below(board, results=at),
-    "solve by stages": lambda board, at: cluster.solve_below(board, results=at, one_piece=0),
+    "solve in one piece": lambda board, at: solving.solve_below(board, results=at),
+    "solve by stages": lambda board, at: solving.solve_below(board, results=at, one_piece=0),
     "verify": _verify,
     "query": _query,
     "graph": _graph,
@@ -177,7 +177,7 @@ def test_a_sample_is_looked_at_before_a_solve(wrong, sentence, board, tmp_path, 
     monkeypatch.setattr(check, "check_sample", check_sample)
     register("purse", Purse, made(**dict([wrong])))
     with pytest.raises(GameError, match=sentence):
-        cluster.solve_below(board, results=tmp_path / "results")
+        solving.solve_below(board, results=tmp_path / "results")
     assert not (tmp_path / "results").exists()
 
 
@@ -194,7 +194,7 @@ def test_a_sample_is_looked_at_before_a_solve(wrong, sentence, board, tmp_path, 
 def test_a_start_or_canonical_states_of_another_kind_are_one_sentence(wrong, sentence, board):
     register("purse", Purse, made(**dict([wrong])))
     with pytest.raises(GameError, match=sentence):
-        solver.load_game(board).start()
+        solving.load_game(board).start()
 
 
 @transition
@@ -210,7 +210,7 @@ def test_a_board_of_fewer_numbers_than_the_transition_reads_is_one_sentence(boar
         r"numbers than there are: `numbers` has 1 whole number \(board.ints\), and a state 2 n"
     )
     with pytest.raises(GameError, match=text):
-        cluster.solve_below(board, results=tmp_path)
+        solving.solve_below(board, results=tmp_path)
 
 
 def test_what_python_suggests_of_itself_is_not_said_twice():

@@ -5,16 +5,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from luckbase import solver
 from luckbase.solver.game.arrays import no_decisions
 from luckbase.solver.games.press_your_luck.tiers import Tier
+from tests import solving
 from tests.places import BOARDS
 from tests.solver.game.deciding import Decided, what_the_rules_say
 from tests.solver.games.test_press_your_luck import OPTIONS, boards, planes_of
 
 
 def load(path, **options):
-    return solver.load_layout(solver.load_board(BOARDS / f"{path}.toml", **options))
+    return solving.load_layout(solving.load_board(BOARDS / f"{path}.toml", **options))
 
 
 def all_rows(layout, tier, most=1 << 30):

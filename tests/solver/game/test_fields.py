@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from luckbase import solver
 from luckbase.solver.errors import StateError
 from luckbase.solver.game.arrays import Coded
 from luckbase.solver.game.capabilities import FullTable
 from luckbase.solver.game.fields import Field, Fields, Names, Refuse, members, set_field
 from luckbase.solver.search.expand import expand
 from luckbase.solver.search.keys import fits
+from tests import solving
 from tests.places import BOARDS
 
 GAMES = {
@@ -44,7 +44,7 @@ GAMES = {
 
 @cache
 def load(name):
-    return solver.load_game(solver.load_board(BOARDS / f"{name.split()[0]}.toml", **GAMES[name]))
+    return solving.load_game(solving.load_board(BOARDS / f"{name.split()[0]}.toml", **GAMES[name]))
 
 
 @st.composite

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 import luckbase
-from luckbase.solver import load_board, load_game
 from luckbase.solver.game.groups import Groups, by_columns, groups_of
 from luckbase.solver.game.rules import DECISION, SIMULTANEOUS
 from luckbase.solver.search.expand import classify, expand
 from tests.places import BOARDS
+from tests.solving import load_board, load_game
 
 SMALL = {
     "press-your-luck/tiny": {"frontier": 2, "score_cap": 1500},

@@ -6,12 +6,13 @@ import pickle
 import numpy as np
 import pytest
 
-from luckbase import cluster, evaluate, solver
+from luckbase import evaluate
 from luckbase.game import load_game, load_game_file
 from luckbase.jobs.app import run
 from luckbase.solver.board import registry
 from luckbase.solver.board.file import read_board
 from luckbase.solver.errors import BoardError, OptionError
+from tests import solving
 from tests.places import ROOT
 from tests.shared import python
 
@@ -57,16 +58,16 @@ def test_the_version_of_its_rules_is_that_of_its_code_and_not_of_its_comments(bo
 
 def test_a_table_that_an_older_text_has_solved_answers_nothing(board, tmp_path):
     load_game_file(file(tmp_path / "a"))
-    before = cluster.solve_below(read_board(board), results=tmp_path / "results").table
+    before = solving.solve_below(read_board(board), results=tmp_path / "results").table
     load_game_file(file(tmp_path / "b", CLIMB.replace("k > 1", "k > 2")))
-    after = cluster.solve_below(read_board(board), results=tmp_path / "results").table
+    after = solving.solve_below(read_board(board), results=tmp_path / "results").table
     assert before.parent == after.parent and before != after
-    with cluster.open_table(before) as old:  # named by its path it answers, and says which it is
+    with solving.open_table(before) as old:  # named by its path it answers, and says which it is
         assert old.stale == ("climb.py has changed",)
         assert old.ask({}).origin.solve_id == old.identity == before.name
         with pytest.raises(OptionError, match=r"is a table of hill.*, not of this board"):
             evaluate(read_board(board), [old, old])
-    with cluster.open_table(after) as table:
+    with solving.open_table(after) as table:
         edges = table.game.parse({}).reshape(1, -1)
         assert table.probe(edges)[0, 0] != pytest.approx(0.5, abs=1e-6)
 
@@ -93,12 +94,12 @@ def test_a_process_that_has_not_seen_the_file_gets_it_with_the_board(there, boar
 def test_ray_workers_solve_it(board, tmp_path, ray_cluster):
     load_game_file(file(tmp_path / "own"))
     created = read_board(board, {"rounds": "3"})
-    alone = cluster.solve_below(created, results=tmp_path / "one", workers=1)
-    by_ray = cluster.solve_below(
+    alone = solving.solve_below(created, results=tmp_path / "one", workers=1)
+    by_ray = solving.solve_below(
         created, results=tmp_path / "ray", workers=2, address=ray_cluster, one_piece=0
     )
     assert by_ray.ray and by_ray.levels > 1
-    with cluster.open_table(alone.table) as first, cluster.open_table(by_ray.table) as second:
+    with solving.open_table(alone.table) as first, solving.open_table(by_ray.table) as second:
         states = np.concatenate(list(first.draw(first.rows, 0)))
         assert (first.probe(states) == second.probe(states)).all()
 
@@ -137,7 +138,7 @@ def test_an_installed_package_brings_its_game_by_an_entry_point(board, tmp_path)
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: climb-game\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text("[luckbase.games]\nclimb = climb_game\n")
     script = (
-        "import sys; from luckbase.solver import load_board, load_game\n"
+        "import sys; from tests.solving import load_board, load_game\n"
         "assert 'climb_game' not in sys.modules\n"
         "print(load_game(load_board(sys.argv[1])).columns, 'climb_game' in sys.modules)\n"
     )
@@ -156,7 +157,7 @@ def test_the_games_of_this_package_are_found_without_numba():
     assert done.stdout.split() == [
         "goofspiel", "jackpot", "pig", "pig-rounds", "press-your-luck", "skunk"
     ], done.stderr  # fmt: skip
-    assert solver.load_board(ROOT / "boards/skunk/tiny.toml").game == "skunk"
+    assert solving.load_board(ROOT / "boards/skunk/tiny.toml").game == "skunk"
 
 
 def test_an_edit_of_the_file_is_one_line_however_many_tables_there_are(board, tmp_path, capsys):

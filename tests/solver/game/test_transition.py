@@ -9,7 +9,6 @@ import time
 import numpy as np
 import pytest
 
-from luckbase.solver import load_board
 from luckbase.solver.errors import GameError
 from luckbase.solver.game.game import load_game
 from luckbase.solver.game.rules import (
@@ -33,6 +32,7 @@ from luckbase.solver.search.game_graph import Graph
 from tests.places import BOARDS, ROOT
 from tests.shared import python
 from tests.solver.search.three_in_a_ring import ring
+from tests.solving import load_board
 
 BOARD = Numbers(np.array([7]), np.array([0.25]))
 

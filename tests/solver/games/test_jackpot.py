@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from luckbase import solver
 from luckbase.solver.check import check_game
 from luckbase.solver.game.rules import DECISION
 from luckbase.solver.games.jackpot.agents import AGENTS
@@ -17,6 +16,7 @@ from luckbase.solver.games.jackpot.rules import choices, options_of, positions
 from luckbase.solver.policies.evaluate import evaluate_profile
 from luckbase.solver.search.bellman import choose, evaluate
 from luckbase.solver.search.expand import expand
+from tests import solving
 from tests.reference import jackpot as reference
 from tests.solver.search.solved import solve_graph
 
@@ -54,7 +54,7 @@ every_variant = pytest.mark.parametrize(("path", "settings"), VARIANTS, ids=NAME
 
 @cache
 def jackpot(path, settings=()):
-    return solver.load_game(solver.load_board(path, **dict(settings)))
+    return solving.load_game(solving.load_board(path, **dict(settings)))
 
 
 @cache

@@ -2,8 +2,8 @@
 
 import pytest
 
-from luckbase import solver
 from luckbase.solver.game.capabilities import FullTable
+from tests import solving
 from tests.places import ROOT
 
 RACES = {
@@ -20,7 +20,7 @@ RACES = {
 
 
 def test_skunk():
-    layout = solver.load_game(solver.load_board(ROOT / "boards/skunk/seed.toml")).need(FullTable)
+    layout = solving.load_game(solving.load_board(ROOT / "boards/skunk/seed.toml")).need(FullTable)
     query = dict(layout.opening_questions())
     assert set(query) == set(RACES)
     for title, state in query.items():
@@ -47,7 +47,7 @@ SHOWS = {
 def test_press_your_luck(frontier):
     """Only those that the table reaches; "the same" has the scores of the one before."""
     board = ROOT / "boards/press-your-luck/1985-02.toml"
-    game = solver.load_game(solver.load_board(board, score_unit=250, frontier=frontier))
+    game = solving.load_game(solving.load_board(board, score_unit=250, frontier=frontier))
     query = dict(game.need(FullTable).opening_questions())
     assert len(query) == {1: 2, 3: len(SHOWS)}[frontier]
     for title, state in query.items():
@@ -61,6 +61,6 @@ def test_press_your_luck(frontier):
 def test_where_scores_are_few_no_state_is_proposed_twice():
     board = ROOT / "boards/press-your-luck/1985-02.toml"
     few = {"score_unit": 1000, "score_cap": 4000, "frontier": 1}
-    game = solver.load_game(solver.load_board(board, **few))
+    game = solving.load_game(solving.load_board(board, **few))
     (query,) = game.need(FullTable).opening_questions()
     assert query == ("ahead, one spin left", {"scores": [0, 2000, 1000], "earned": (0, 1, 0)})

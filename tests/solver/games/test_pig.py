@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import luckbase
-from luckbase import solver
 from luckbase.solver.check import check_game
 from luckbase.solver.dense import InMemory
 from luckbase.solver.errors import OptionError
@@ -21,6 +20,7 @@ from luckbase.solver.games.pig import kernel
 from luckbase.solver.games.pig.rules import chance_to_gain
 from luckbase.solver.games.skunk.agents import Computer, HoldAt, check_rolls
 from luckbase.solver.search.expand import expand
+from tests import solving
 from tests.reference.pig import Reference
 from tests.reference.pig import turn_points as reference_turn
 from tests.reference.skunk import Reference as RaceReference
@@ -37,7 +37,7 @@ SMALL = (("cut", 30), ("rounds", 2))
 
 @cache
 def pig(path, options=()):
-    return solver.load_game(solver.load_board(path, **dict(options)))
+    return solving.load_game(solving.load_board(path, **dict(options)))
 
 
 @cache
@@ -357,7 +357,7 @@ def test_states_in_words():
 
 def test_two_dice_pig_is_skunk():
     options = (("goal", 20), ("dice", 2), ("all_ones", "score"))
-    skunk = solver.load_layout(solver.load_board(BOARDS.parent / "skunk" / "tiny.toml"))
+    skunk = solving.load_layout(solving.load_board(BOARDS.parent / "skunk" / "tiny.toml"))
     out = np.empty(skunk.shape(0))
     skunk.solve_tier(0, out, lambda child: out, lambda: False)
     assert np.array_equal(solved(RACE, options).payoffs[0], out)
@@ -365,7 +365,7 @@ def test_two_dice_pig_is_skunk():
 
 def test_what_the_cut_leaves_out_counts_in_a_search_as_in_the_full_table(tmp_path):
     """A cut of 30 can change a chance by .3: neither kind of table may say 1e-12."""
-    board = solver.load_board(ROUNDS, **dict(SMALL))
+    board = solving.load_board(ROUNDS, **dict(SMALL))
     full = luckbase.solve(board, results=tmp_path / "full").table
     state = {"mine": 0, "yours": 0}
     searches = [
@@ -383,8 +383,8 @@ def test_what_the_cut_leaves_out_counts_in_a_search_as_in_the_full_table(tmp_pat
 
 
 def test_nobody_sticks_behind_in_the_mended_last_turn_however_far():
-    board = solver.load_board(BOARDS / "rounds.toml", rounds=1, cut=12)
-    layout = solver.load_game(board).need(FullTable)
+    board = solving.load_board(BOARDS / "rounds.toml", rounds=1, cut=12)
+    layout = solving.load_game(board).need(FullTable)
     plain = rounds_agents._policy(layout, "hold-at-4", "hold-at-4")[0]
     mended = rounds_agents._policy(layout, rounds_agents.NOT_BEHIND, "hold-at-4")
     assert plain[4] == 1

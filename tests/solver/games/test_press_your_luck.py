@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from luckbase import solver
 from luckbase.solver.board.file import board_from_canonical
 from luckbase.solver.game.arrays import Runs
 from luckbase.solver.games.press_your_luck import full_table as press_your_luck_layout
@@ -17,6 +16,7 @@ from luckbase.solver.games.press_your_luck.rules import TIE_TOLERANCE
 from luckbase.solver.games.press_your_luck.tiers import Tier, moves_of
 from luckbase.solver.search.bellman import choose, evaluate
 from luckbase.solver.search.expand import expand
+from tests import solving
 from tests.places import BOARDS
 from tests.solver.games.press_your_luck import InMemory, reference_of
 
@@ -33,7 +33,7 @@ def planes_of(outcomes, cap, frontier, options):
         "rules": {"third_place_spins": third, "tied_pass": tied, "max_whammies": most},
         "solve": {"score_unit": 1, "score_cap": cap, "frontier": frontier},
     }
-    return solver.load_layout(board_from_canonical("drawn", form))
+    return solving.load_layout(board_from_canonical("drawn", form))
 
 
 @st.composite
@@ -187,8 +187,8 @@ def test_a_tie_is_not_decided_by_the_last_bit():
 def test_any_number_of_threads_fills_a_tier_with_the_same_bits(threads, edge_rows, monkeypatch):
     """In blocks of a row, of some, of all; the decisions too."""
     monkeypatch.setattr(press_your_luck_layout, "BLOCK_ROWS", edge_rows)  # no option
-    board = solver.load_board(TINY, frontier=3)
-    layout = solver.load_layout(board)
+    board = solving.load_board(TINY, frontier=3)
+    layout = solving.load_layout(board)
     alone = {}
     for tier in layout.tiers():
         found = []

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, event, given, settings
 
-from luckbase.solver import dense, load_game, load_layout
+from luckbase.solver import dense
 from luckbase.solver.board.file import board_from_canonical
 from luckbase.solver.board.model import canonical
 from luckbase.solver.check import check_game
@@ -29,6 +29,7 @@ from tests.reference.press_your_luck_slides import Unsettled
 from tests.solver.board.board_files import BOARDS, FEBRUARY, press_your_luck
 from tests.solver.games.press_your_luck import InMemory
 from tests.solver.games.test_press_your_luck_slides import UNIT, boards
+from tests.solving import load_game, load_layout
 
 
 def planes_of(name, players):

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from luckbase import load_board
-from luckbase.solver import load_game, load_layout
 from luckbase.solver.dense import InMemory
 from luckbase.solver.errors import OptionError
 from luckbase.solver.game.arrays import no_decisions
@@ -14,6 +13,7 @@ from luckbase.solver.games.press_your_luck.decisions import PlaneDecisions
 from tests.places import BOARDS
 from tests.solver.game.deciding import what_the_rules_say
 from tests.solver.games.press_your_luck import InMemory as Payoffs
+from tests.solving import load_game, load_layout
 
 TINY = BOARDS / "press-your-luck" / "tiny.toml"
 FEBRUARY = BOARDS / "press-your-luck" / "1985-02.toml"

@@ -6,12 +6,12 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from luckbase.solver import load_game
 from luckbase.solver.errors import StateError
 from luckbase.solver.game.capabilities import Follow
 from luckbase.solver.search.expand import expand
 from tests.solver.board.board_files import FEBRUARY, press_your_luck, read
 from tests.solver.games.test_press_your_luck_slides import UNIT, boards
+from tests.solving import load_game
 
 NAMES = ("Ed", "Big Peter", "Michael")
 SLIDES = """

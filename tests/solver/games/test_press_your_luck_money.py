@@ -6,13 +6,13 @@ from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
 import luckbase
-from luckbase.solver import load_game
 from luckbase.solver.board.file import board_from_canonical
 from luckbase.solver.board.model import canonical
 from luckbase.solver.errors import OptionError, StateError
 from luckbase.solver.game.capabilities import FullTable, scene_of
 from tests.reference.press_your_luck_slides import Unsettled
 from tests.solver.games.test_press_your_luck_slides import boards, searched
+from tests.solving import load_game
 
 NOBODY = {"scores": (0, 0, 0), "whammies": (1, 1, 1)}
 

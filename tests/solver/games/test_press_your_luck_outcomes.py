@@ -12,7 +12,6 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from luckbase.solver import load_game
 from luckbase.solver.board.file import board_from_canonical
 from luckbase.solver.errors import LuckbaseError
 from luckbase.solver.games.press_your_luck.board import outcome_distribution
@@ -31,6 +30,7 @@ from tests.solver.board.board_files import (
     press_your_luck,
     read,
 )
+from tests.solving import load_game
 
 
 def board(form, **solve):

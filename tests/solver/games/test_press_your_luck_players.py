@@ -9,7 +9,6 @@ import pytest
 
 import luckbase
 from luckbase.cluster.answers.memory import search_in_memory
-from luckbase.solver import load_game
 from luckbase.solver.board.file import board_from_canonical
 from luckbase.solver.errors import LuckbaseError, OptionError
 from luckbase.solver.game.capabilities import Charts, Drawing, FullTable
@@ -17,6 +16,7 @@ from luckbase.solver.scene import Box
 from luckbase.solver.search.expand import expand
 from tests.reference.press_your_luck import State
 from tests.reference.press_your_luck_money import Money, plays
+from tests.solving import load_game
 
 
 def game_of(players, cap=3000, unit=500):

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 import luckbase
 from luckbase.cluster.inputs import starts_of
-from luckbase.solver import load_board, load_game
 from luckbase.solver.board.model import canonical, rules_identity
 from luckbase.solver.errors import (
     GameError,
@@ -24,6 +23,7 @@ from luckbase.solver.policies.evaluate import evaluate_profile
 from tests.reference.quiz import courses
 from tests.solver.board.board_files import FEBRUARY, SMALL, TINY, press_your_luck, read
 from tests.solver.games.press_your_luck import reference_of
+from tests.solving import load_board, load_game
 
 chances = st.fractions(0, 1, max_denominator=5)
 

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from luckbase import solver
 from luckbase.solver.check import check_game
 from luckbase.solver.errors import StateError
 from luckbase.solver.game.arrays import NO_BEST
@@ -19,6 +18,7 @@ from luckbase.solver.games.skunk import kernel
 from luckbase.solver.games.skunk.charts import Strategy, hold_points
 from luckbase.solver.search.bellman import evaluate, final_payoffs
 from luckbase.solver.search.expand import expand
+from tests import solving
 from tests.reference.skunk import Reference
 from tests.solver.board.board_files import assert_one_sentence
 
@@ -46,7 +46,7 @@ every_variant = pytest.mark.parametrize(
 
 @cache
 def skunk(path=TINY, options=()):
-    return solver.load_game(solver.load_board(path, **dict(options)))
+    return solving.load_game(solving.load_board(path, **dict(options)))
 
 
 @cache

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 import luckbase
-from luckbase import solver
 from luckbase.solver.errors import OptionError
 from luckbase.solver.game.capabilities import agents_of
 from luckbase.solver.policies import evaluate as module
 from luckbase.solver.policies.evaluate import evaluate_profile, fixed_deciders, simulate
 from luckbase.solver.search.expand import expand
 from luckbase.solver.search.game_graph import Graph
+from tests import solving
 from tests.places import BOARDS
 
 PERCENT = {  # jackpot-mike-french.txt, "CALCULATED" and "MONTE CARLO (100000)"
@@ -25,12 +25,12 @@ PERCENT = {  # jackpot-mike-french.txt, "CALCULATED" and "MONTE CARLO (100000)"
 
 @cache
 def jackpot(name="seed"):
-    return solver.load_game(solver.load_board(BOARDS / "jackpot" / f"{name}.toml"))
+    return solving.load_game(solving.load_board(BOARDS / "jackpot" / f"{name}.toml"))
 
 
 @cache
 def tiny():
-    return solver.load_game(solver.load_board(BOARDS / "press-your-luck/tiny.toml"))
+    return solving.load_game(solving.load_board(BOARDS / "press-your-luck/tiny.toml"))
 
 
 @cache

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from luckbase import solver
 from luckbase.solver.search.find_stages import CACHED, BoxSearch
 from luckbase.solver.search.keys import NO_KEYS, pack_all
 from luckbase.solver.search.stages import WHOLE, Stage, Stages
+from tests import solving
 from tests.places import BOARDS
 
 
@@ -28,7 +28,7 @@ def find_boxes(stages, level, requested, *, most=CACHED):
 
 def tiny(start):
     """The stages of the tiny board, and the key of a state."""
-    game = solver.load_game(solver.load_board(BOARDS / "press-your-luck/tiny.toml"))
+    game = solving.load_game(solving.load_board(BOARDS / "press-your-luck/tiny.toml"))
     level = game.level
     return Stages(game, level), pack_all(game.strides, game.parse(start).reshape(1, -1))
 

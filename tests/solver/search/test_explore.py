@@ -3,18 +3,18 @@
 import numpy as np
 import pytest
 
-from luckbase import solver
 from luckbase.cluster.inputs import roots_of
 from luckbase.solver.errors import SearchLimitError
 from luckbase.solver.search import explore as module
 from luckbase.solver.search.explore import count_below, explore
+from tests import solving
 from tests.places import BOARDS
 
 TINY = {"scores": "0,1000,500", "earned": "1,1,1"}
 
 
 def load(start):
-    game = solver.load_game(solver.load_board(BOARDS / "press-your-luck/tiny.toml"))
+    game = solving.load_game(solving.load_board(BOARDS / "press-your-luck/tiny.toml"))
     roots = roots_of(game, start)
     return game, roots
 

@@ -5,12 +5,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from luckbase import solver
 from luckbase.solver.errors import StateError
 from luckbase.solver.game.fields import Field, Fields
 from luckbase.solver.search import keys
 from luckbase.solver.search.bellman import OVER, evaluate, payoffs_of
 from luckbase.solver.search.expand import expand
+from tests import solving
 from tests.places import BOARDS
 from tests.solver.games.press_your_luck import reference_of
 from tests.solver.search.solved import solve_graph
@@ -19,7 +19,7 @@ TINY = BOARDS / "press-your-luck/tiny.toml"
 
 
 def tiny(**settings):
-    return solver.load_game(solver.load_board(TINY, **settings))
+    return solving.load_game(solving.load_board(TINY, **settings))
 
 
 def by_reference(reference, state):
@@ -91,7 +91,7 @@ def test_a_key_gives_its_numbers_back(numbers):
 def test_what_every_action_is_worth_has_the_bits_of_the_search():
     """One Bellman step: from the children's payoffs it gives the payoffs that are stored, though a
     roll has so many edges that numpy would add them in another order."""
-    game = solver.load_game(solver.load_board(BOARDS / "jackpot/seed.toml"))
+    game = solving.load_game(solving.load_board(BOARDS / "jackpot/seed.toml"))
     graph = solve_graph(game, game.needed_start()[None])
     inner = np.flatnonzero(graph.best != OVER)
     edges = expand(game, graph.states(inner))

@@ -5,7 +5,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from luckbase import solver
 from luckbase.solver.games.press_your_luck.tiers import Tier
 from luckbase.solver.matrix_games import simplex as matrix_game
 from luckbase.solver.policies.chain import explore_profile
@@ -14,6 +13,7 @@ from luckbase.solver.search.bellman import MIXED, NEW, OVER, evaluate, strategie
 from luckbase.solver.search.expand import expand
 from luckbase.solver.search.game_graph import Graph
 from luckbase.solver.search.keys import pack_all
+from tests import solving
 from tests.places import BOARDS
 from tests.solver.game.deciding import assert_same, what_the_rules_say
 from tests.solver.games.test_press_your_luck import boards, planes_of
@@ -21,7 +21,7 @@ from tests.solver.search.written_out import decides, over, written
 
 
 def load(path, **options):
-    return solver.load_game(solver.load_board(BOARDS / f"{path}.toml", **options))
+    return solving.load_game(solving.load_board(BOARDS / f"{path}.toml", **options))
 
 
 def payoffs(graph, states):
@@ -157,7 +157,7 @@ def test_an_error_below_adds_up_and_opens_close_decisions():
 @pytest.mark.parametrize("seat", [0, 1])
 def test_each_sides_strategy_keeps_what_its_side_can_be_sure_of(seat):
     """Where the hands differ, and each side has to mix."""
-    game = solver.load_game(solver.load_board(BOARDS / "goofspiel/points.toml", cards=5))
+    game = solving.load_game(solving.load_board(BOARDS / "goofspiel/points.toml", cards=5))
     words = {"mine": "1,2,3", "theirs": "1,2,4", "deck": "1,2,3", "upcard": "1"}
     edges = expand(game, game.parse(words).reshape(1, -1))
     graph = Graph(game)
