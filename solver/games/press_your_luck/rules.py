@@ -350,7 +350,7 @@ def press_your_luck(board: PressYourLuckBoard) -> Rules:
         level=None if grows else level_of(players),
         capabilities={
             FullTable: Unavailable(refused) if refused else f"{HERE}.full_table:Planes",
-            DecisionLayout: f"{HERE}.decisions:PlaneDecisions" if by_face else Unavailable(WHOLE),
+            DecisionLayout: f"{HERE}.full_table:PlaneDecisions" if by_face else Unavailable(WHOLE),
             Agents: partial(agents, limit, unit),
             Charts: f"{HERE}.charts:LuckCharts",
             Drawing: f"{HERE}.drawing:drawing",

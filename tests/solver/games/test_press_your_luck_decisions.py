@@ -9,7 +9,7 @@ from luckbase.solver.errors import OptionError
 from luckbase.solver.game.arrays import no_decisions
 from luckbase.solver.game.capabilities import DecisionLayout
 from luckbase.solver.games.press_your_luck import tiers
-from luckbase.solver.games.press_your_luck.decisions import PlaneDecisions
+from luckbase.solver.games.press_your_luck.full_table import PlaneDecisions
 from tests.places import BOARDS
 from tests.solver.game.deciding import what_the_rules_say
 from tests.solver.games.press_your_luck import InMemory as Payoffs
