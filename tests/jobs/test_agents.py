@@ -48,15 +48,6 @@ def test_plain_fields_are_not_left_out_where_the_game_has_a_start(command):
     assert result[1] < result[0] < result[2]
 
 
-def test_a_board_without_a_full_table_is_searched(command, results):
-    """count_rolls changes no value: who goes first wins with 20155392/33433085 at goal 20."""
-    board = str(BOARDS / "skunk/tiny.toml")
-    code, out, err = command("solve", board, "--set", "count_rolls=true", *results)
-    assert code == 0 and "searching all that its rules lead to" in err
-    code, out, _ = command("query", out.strip(), "mine=0", "yours=0", "--json", *results)
-    assert json.loads(out)["value"][0] == pytest.approx(20155392 / 33433085, abs=1e-12)
-
-
 def test_graph_draws_the_seeds_two_variants(command, tmp_path):
     """jackpot-mike-french.txt: layer boxes; edges with moves and counts; layers 1, 9, 36, …"""
     path = tmp_path / "hilo.dot"
@@ -111,23 +102,6 @@ def test_with_graphviz_there_is_a_picture(command, tmp_path):
     path = tmp_path / "x.svg"
     assert command("graph", SMALL, "--out", str(path))[0] == 0
     assert "<svg" in path.read_text()
-
-
-def test_solve_from_a_state_query_verify_and_status(command, results):
-    words = ["scores=0,1000,500", "earned=1,1,0"]
-    code, out, err = command("solve", TINY, "--from", *words, *results)
-    assert code == 0 and "686 states below one state" in err
-    assert "bytes a state while solving" in err
-    assert re.search(r"speed +[1-9]\S*( million)? states/s a worker", err)
-    table = out.strip()
-    code, out, _ = command("query", table, *words, "--json")
-    text = json.loads(out)
-    assert code == 0 and text["source"] == "table" and text["to_act"] == 1
-    assert command("verify", table, "--all")[0] == 0
-    code, out, _ = command("status", table)
-    assert code == 0 and "complete" in out
-    code, out, err = command("solve", TINY, "--from", *words, *results)
-    assert code == 0 and "nothing to do" in err
 
 
 def test_solve_from_a_file_of_roots(command, results, tmp_path):

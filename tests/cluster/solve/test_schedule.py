@@ -112,12 +112,6 @@ def test_the_earliest_ready_shard_goes_first_and_memory_bounds_the_rest():
     assert [s.shard for s in after if isinstance(s, Solve)] == [2]
 
 
-def test_a_shard_larger_than_the_memory_runs_alone():
-    shards = [Shard(0, "0", (), 1, 100), Shard(1, "1", (), 1, 1)]
-    schedule = Schedule(shards, workers=2, memory=10)
-    assert [s.shard for s in schedule.start() if isinstance(s, Solve)] == [0]
-
-
 def test_payoffs_are_read_while_their_file_is_written_and_dropped_once_it_is():
     shards = [Shard(0, "0", (), 1, 1), Shard(1, "1", (0,), 1, 1)]
     schedule = Schedule(shards, workers=2, memory=10)
@@ -126,15 +120,6 @@ def test_payoffs_are_read_while_their_file_is_written_and_dropped_once_it_is():
     assert schedule.payoffs_ready(0) == []
     assert schedule.solved(1) == [Commit(1, True, False)]  # 0 is written from what 1 has read
     assert schedule.solved(0) == [Commit(0, True, True), Drop(0)]
-    assert schedule.finished
-
-
-def test_payoffs_nobody_reads_are_not_kept():
-    shards = [Shard(0, "0", (), 1, 1), Shard(1, "1", (0,), 1, 1)]
-    schedule = Schedule(shards, workers=1, memory=10)
-    assert schedule.start() == [Solve(0, commit=True, keep=True)]
-    assert schedule.solved(0) == [Commit(0, True, True), Solve(1, commit=True, keep=False)]
-    assert schedule.solved(1) == [Commit(1, True, False), Drop(0)]
     assert schedule.finished
 
 

@@ -576,41 +576,6 @@ def solved(storage, names):
     return read_manifest(storage, WHERE)
 
 
-def test_a_table_answers_while_it_is_solved_again_and_the_same_solve_resumes():
-    storage = Memory()
-    before = solved(storage, NAMES)
-
-    def again(names, error=None):
-        with Writer(storage, WHERE, HEAD).take() as writer:
-            writer.sweep()
-            writer.replace("goal", lambda manifest: manifest.take_out([A, B]))
-            kept = [*writer.manifest.files]
-            for name in names:
-                entry = file(name).placed(writer.place(name))
-                storage.put(entry.place, b"1")
-                writer.commit(entry)
-                assert read_manifest(storage, WHERE).files == before.files
-            if error:
-                raise error
-            writer.finish()
-        return kept
-
-    with pytest.raises(KeyboardInterrupt):
-        again([A], KeyboardInterrupt())
-    halfway = read_manifest(storage, WHERE)
-    assert halfway.files == before.files
-    assert [entry.name for entry in halfway.next.files] == [A]
-    solved(storage, ["tiers/c.parquet"])  # another solve in between leaves both
-    before = read_manifest(storage, WHERE)
-    assert before.next == halfway.next
-    assert set(again([B])) == {A, "tiers/c.parquet"}
-    after = read_manifest(storage, WHERE)
-    assert after.next is None and after.files.keys() == before.files.keys()
-    assert after.files[A] == halfway.next.files[0] != before.files[A]
-    there = {name for name in storage.list() if name.startswith("tiers/")}
-    assert there == {entry.place for entry in after.files.values()}
-
-
 def test_what_a_solve_again_of_something_else_has_is_not_taken():
     storage = Memory()
     solved(storage, NAMES)

@@ -377,6 +377,3 @@ def test_a_state_before_the_roll_has_no_dice():
 def test_the_fields_have_as_many_dice_as_the_board():
     assert jackpot(TINY).columns == ("open", "dice")
     assert jackpot(SEED, (("dice", 3), ("sides", 4))).columns[1:] == ("dice_1", "dice_2", "dice_3")
-
-
-# Refusals
