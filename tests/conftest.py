@@ -27,9 +27,12 @@ from tests.stores import BUCKET, Seaweed
 
 DRAWN = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
 settings.register_profile(
-    "luckbase", deadline=None, derandomize=True, database=None, suppress_health_check=DRAWN
+    "luckbase", max_examples=50, deadline=None, derandomize=True, database=None,
+    suppress_health_check=DRAWN,
+)  # fmt: skip
+settings.register_profile(
+    "random", settings.get_profile("luckbase"), max_examples=100, derandomize=False
 )
-settings.register_profile("random", settings.get_profile("luckbase"), derandomize=False)
 settings.load_profile("luckbase")
 
 LOUD = (

@@ -19,7 +19,7 @@ from tests.e2e.stopped import stopped_after
 from tests.places import BOARDS
 
 TINY = BOARDS / "press-your-luck/tiny.toml"
-MOST = 5
+MOST = 3
 """Places at which each kind of solve is stopped, drawn from all."""
 
 

@@ -43,15 +43,14 @@ def once(tmp_path_factory):
 # --- the same bits ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("workers", [1, 2, 3])
-def test_one_piece_has_the_same_bytes_for_any_workers(once, tmp_path, workers):
-    solved = search(tmp_path, workers=workers)
+def test_one_piece_has_the_same_bytes_for_any_workers(once, tmp_path):
+    solved = search(tmp_path, workers=3)
     assert files_of(solved.table) == files_of(once.table)
     assert (solved.table.name, solved.stages, solved.levels) == (once.table.name, 0, 0)
     assert solved.shards == 1
 
 
-@pytest.mark.parametrize("workers", [2, 3])
+@pytest.mark.parametrize("workers", [2, 5])
 def test_stages_have_the_rows_of_one_piece_and_the_same_bytes_for_any_workers(
     whole, staged, small, tmp_path, workers
 ):
@@ -111,7 +110,6 @@ GROWN = (
     ("order", "pieces"),
     [
         ((0, 1, 2), (0, 0, 0)),
-        ((2, 1, 0), (0, 0, 0)),
         ((1, 0, 2), (0, 10**6, 0)),
         ((2, 0, 1), (10**6, 0, 10**6)),
     ],

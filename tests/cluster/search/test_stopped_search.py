@@ -131,15 +131,14 @@ def test_force_solves_all_of_a_stopped_search_anew(staged, small, watched, tmp_p
     assert len(watched.solved) == len(staged.manifest.files) and solved.kept == 0
 
 
-@pytest.mark.parametrize("workers", [3])
 def test_a_search_killed_on_its_way_up_goes_on_from_what_it_solved(
-    staged, small, watched, tmp_path, workers
+    staged, small, watched, tmp_path
 ):
     left = killed(tmp_path, "files", 10)
     (table,) = tmp_path.glob("*/*/*")
     assert 10 <= len(left.files) < len(staged.manifest.files)
     before = {path: path.stat().st_mtime_ns for path in table.rglob("*.parquet")}
-    solved = by(tmp_path, workers=workers)
+    solved = by(tmp_path, workers=3)
     assert files_of(solved.table) == files_of(staged.table)
     assert len(watched.found) == staged.shards
     assert not set(watched.solved) & set(left.files)
@@ -326,8 +325,7 @@ def jobs(tmp_path_factory):
     return found
 
 
-@pytest.mark.parametrize("stops", [False, True])
-@pytest.mark.parametrize("level", [False, True])
+@pytest.mark.parametrize(("stops", "level"), [(False, True), (True, False)])
 def test_who_waits_for_a_shard_goes_on_while_that_writes_its_file(
     staged, small, jobs, tmp_path, monkeypatch, stops, level
 ):
