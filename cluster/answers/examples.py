@@ -39,6 +39,8 @@ TRIES = 20
 """Number of rows drawn to find one solved state: some rows of a partial search are not solved."""
 STARTS, QUESTIONS = 5, 8
 """Maximum numbers of starts and of questions among the examples."""
+LIKELY = 0.01
+"""Minimum chance of a start among the examples."""
 MAX_STEPS = 400
 """Maximum number of states tried for each field near one above the table."""
 DIFFICULTIES = {"any": (0.0, np.inf), "easy": (5.0, np.inf), "medium": (1.0, 5.0),
@@ -70,6 +72,7 @@ def examples(table: Table) -> list[Example]:
     if starts:
         states = np.array([state for _, state in starts])
         known = table.backup(states)[1] & ~expand(game, states).terminal
+        known &= np.array([chance for chance, _ in starts]) >= LIKELY
         shown = [(starts[x][0], game.describe(states[x])) for x in np.flatnonzero(known)[:STARTS]]
         for chance, state in shown:
             different = {

@@ -9,7 +9,7 @@ input and links to the nearest allowed values.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,7 +20,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from luckbase.cluster.answers.charts import cell_state, for_page
-from luckbase.cluster.answers.examples import nearest_known
+from luckbase.cluster.answers.examples import Example, nearest_known
 from luckbase.cluster.answers.pictures import around, svg
 from luckbase.jobs.web import tables
 from luckbase.jobs.web.http import Context, Query, Refusal, View, ViewRequest
@@ -294,22 +294,24 @@ def home(view_request: ViewRequest, context: Context) -> Context:
     listed = context["view"]["tables"]
     games: dict[str, list[dict[str, Any]]] = {}
     for each in listed:
+        same = [other["options"] for other in listed if other["title"] == each["title"]]
+        own = each["options"].items()
+        each["apart"] = {n: v for n, v in own if any(other.get(n) != v for other in same)}
         games.setdefault(each["game"], []).append(each)
     usable = [each for each in listed if each["state"] == "complete" and each["states"]]
     context_found: Context = {"question": None}
     for each in sorted(usable, key=lambda each: -each["states"]):
         with suppress(LuckbaseError):
             largest = view_request.open(each["id"])
-            context_found = question(
-                view_request, view_request.open(view_request.pool.finest(largest))
-            )
+            finest = view_request.open(view_request.pool.finest(largest))
+            context_found = question(view_request, finest, largest.facts.examples)
             break
     return {**context_found, "games": games, "running": any(each["running"] for each in listed)}
 
 
-def question(view_request: ViewRequest, opened: OpenTable) -> Context:
+def question(view_request: ViewRequest, opened: OpenTable, examples: Sequence[Example]) -> Context:
     """Return a decision of a board in words, with its drawing, and the board's other questions."""
-    examples = sorted(opened.facts.examples, key=lambda each: bool(UNNAMED.match(each.label)))
+    examples = sorted(examples, key=lambda each: bool(UNNAMED.match(each.label)))
     for each in examples:
         with suppress(LuckbaseError):
             table = opened.table.for_state(each.state)
