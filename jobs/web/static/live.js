@@ -47,7 +47,6 @@ function swap(page) {
 
 function send(form) {
   clearTimeout(waiting);
-  waiting = 0;
   const query = new URLSearchParams(new FormData(form));
   const now = Date.now();
   const keep = now - changedAt < AGAIN ? "replaceState" : "pushState";
