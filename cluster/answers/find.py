@@ -1,4 +1,5 @@
-"""Find tables in folders: by name, by board, or all; and read their status.
+"""Find tables in folders: by name, by board, or all; open them, read their status, and answer their
+opening questions.
 
 A board file with its options determines exactly one rules identity; options that only change the
 reach do not matter. The table may be stored under the name of another board with the same rules.
@@ -534,7 +535,7 @@ def _state(
         return "complete", []
     game = load_game(manifest.board({}))
     if damaged:
-        parts = {manifest.files[name].part for name in damaged}
+        parts = {manifest.files[name].goal_part for name in damaged}
         again = [solve_command(g, game, results) for g in manifest.goals if g.part in parts]
         commands = [f"made again by: {each}" for each in dict.fromkeys(again)]
         return "damaged", [*sentences.some(5, list(damaged.values())), *commands]

@@ -161,6 +161,11 @@ class FileEntry:
         return self.at or self.name
 
     @property
+    def goal_part(self) -> str:
+        """The part of the goals that need it; goals of the full table also need decisions."""
+        return TIERS if self.part == DECISIONS else self.part
+
+    @property
     def first_row(self) -> int:
         """For a file of the full table, the row of its tier with which it begins."""
         return self.first_key - (self.tier << KEY_SHIFT)
@@ -288,10 +293,10 @@ class Manifest:
             self.files.setdefault(line.name, line)
 
     def take_out(self, names: Iterable[str], *parts: str) -> list[FileEntry]:
-        """Remove files and return them. Goals of a part that loses a file, and of `parts`, no
-        longer count as done."""
+        """Remove files and return their entries. Their goals, and the goals of `parts`, are no
+        longer done."""
         entries = [self.files.pop(name) for name in names]
-        lost = {*parts, *(entry.part for entry in entries)}
+        lost = {*parts, *(entry.goal_part for entry in entries)}
         for goal in self.goals:
             if goal.part in lost:
                 self.done.pop(goal.ask, None)
@@ -419,7 +424,10 @@ class Manifest:
 @lru_cache(maxsize=16)
 def _board(text: str) -> Board:
     name, form, reach = json.loads(text)
-    options = registry.find(form["game"]).model().options() if reach else {}
+    board = board_from_canonical(name, form)  # raises an error if the form is not a board
+    if not reach:
+        return board
+    options = type(board).options()
     for option, value in reach.items():
         *sections, key = map(str, options[option])
         inner = form

@@ -111,6 +111,13 @@ def test_each_option_may_be_overridden_and_the_table_grows_by_both(solved, tmp_p
     assert (status.state, status.stores) == ("complete", "payoffs and decisions")
     assert status.tiers == status.tiers_in_all
     assert luckbase.solve(coarse(2, 3), results=tmp_path).shards == 0
+    lost = next(e for e in files if "spins-3" in e.name)
+    (then.table / lost.place).unlink()
+    (status,) = luckbase.status(str(then.table))
+    assert status.state == "damaged" and any("decisions=3" in each for each in status.why)
+    luckbase.solve(coarse(1, 2), results=tmp_path)
+    (status,) = luckbase.status(str(then.table))
+    assert (status.state, status.tiers) == ("partial", status.tiers_in_all - 1)
 
 
 @pytest.mark.slow
@@ -177,6 +184,7 @@ def test_a_question_is_answered_at_once_and_its_payoffs_by_following(solved, ful
         assert (answer.best, answer.to_act) == (right.best, right.to_act)
         assert solved.stores_best_alone(words) == (not answer.value)
         assert not (answer.decision_only and answer.value)  # nor where there is no choice
+        assert ("must" in answer.standing) == (len(right.actions) == 1)
         if answer.value:
             assert answer.value == pytest.approx(right.value, abs=1e-7)
             assert len(answer.actions) == len(right.actions)
@@ -464,6 +472,7 @@ def test_writing_a_tier_stops_between_row_groups(solved, tmp_path):
     )
     with pytest.raises(Stopped):
         write_decisions(Folder(tmp_path), decided.plan, tier, codes, lambda: True)
+    assert not [path for path in tmp_path.rglob("*") if path.is_file()]
 
 
 def test_its_plan_says_rows_and_memory_and_refuses_what_does_not_fit():

@@ -57,12 +57,16 @@ def keys(make):
     return rows(with_column("key", make), dictionary=("best",))
 
 
-def identity_too(table):
+def rules(**change):
     """A board that is none, whose identity is that of its rules."""
-    form = hostile.form_of(table)
-    form["rules"]["solve"]["score_unit"] = 0
-    form["identity"] = identity_of(form["rules"], form["rules_version"])
-    hostile.sealed(table, form)
+
+    def changed(table):
+        form = hostile.form_of(table)
+        form["rules"] |= change
+        form["identity"] = identity_of(form["rules"], form["rules_version"])
+        hostile.sealed(table, form)
+
+    return changed
 
 
 def running(text):
@@ -161,7 +165,11 @@ CASES = [
     ("a writer above", FULL, value("writer.id", "../../x"), r"writer\.id is not what"),
     ("a process that is no number", FULL, value("writer.process", "x"), "writer.process is not"),
     ("states below 0", FULL, value("done.0.states", -1), "done.0.states is not"),
-    ("rules that are none", FULL, identity_too, "is not one that this luckbase knows"),
+    ("rules that are none", FULL, rules(solve={"score_unit": 0}), "is not one that this luckbase"),
+    *((f"rules whose section is {to}", FULL, rules(solve=to), "is not one that this luckbase")
+      for to in (0, None, "x", [], True)),
+    *((f"rules of the game {to}", FULL, rules(game=to), "is not one that this luckbase")
+      for to in (None, 0, [], {})),
     ("a level that is none", FULL, value("levels", [{"part": "x", "level": {}}]), "levels.0.part"),
     ("brackets", FULL, brackets, "manifest.json"),
     ("null", FULL, raw(b"null"), "its check does not match"),
