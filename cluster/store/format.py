@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
 from itertools import pairwise
@@ -198,7 +199,8 @@ def write_file(
     metadata: its own. columns(start, stop): of these rows. split: columns of floats that are
     byte-stream-split. pruned: columns with statistics.
 
-    Raises Stopped soon after `stop()` returns True.
+    Raises Stopped soon after `stop()` returns True. After an error the file is deleted, because the
+    next solve checks the room on the disk before it deletes leftovers.
     """
     rows, group = entry.rows, entry.row_group_rows
     started, path = time.perf_counter(), storage.temporary(entry.name)
@@ -208,13 +210,18 @@ def write_file(
     options = _options(schema, split, pruned)
     if entry.part == DECISIONS:
         options |= {"compression": "zstd", "compression_level": 3}
-    with Writer(path, schema, metadata, **options) as writer:
-        for start in range(0, max(1, rows), group):
-            if stop():
-                raise Stopped
-            if start:
-                arrays = arrow_columns(columns(start, min(start + group, rows)))
-            writer.write(pa.Table.from_arrays([*arrays.values()], schema=schema))
+    try:
+        with Writer(path, schema, metadata, **options) as writer:
+            for start in range(0, max(1, rows), group):
+                if stop():
+                    raise Stopped
+                if start:
+                    arrays = arrow_columns(columns(start, min(start + group, rows)))
+                writer.write(pa.Table.from_arrays([*arrays.values()], schema=schema))
+    except BaseException:
+        with suppress(OSError):  # a file in memory has no name
+            path.unlink()
+        raise
     seconds = {"write": round(time.perf_counter() - started, 3)}
     return Written(replace(entry, seconds=seconds, **writer.sums), path)
 
