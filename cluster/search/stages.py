@@ -1,5 +1,8 @@
 """A search by stages: it solves every state once, on any number of workers, and may exceed memory.
 
+A *level* is a number of each state that no move raises; a *stage* is a part of a level that no cycle
+leaves; a *shard* is the work of one worker: some stages, or a part of one.
+
 1. **Down**, highest level first. A level is cut into shards (`cluster.search.shards`); workers cut
    its large stages (`tasks.CutStage`). A worker finds each shard (`tasks.Find`): it first returns
    the shard's requests to other shards, then writes a stage file on its own disk. The next level
@@ -11,7 +14,7 @@
 
 Every solved shard is in the manifest. After an interruption, or if a machine is lost with its stage
 files, the same call finds all states again and solves the shards that have no file yet. Shards,
-their names and their rows depend on the game and the roots, not on the workers.
+their names and their rows depend on the game, the roots and this version, not on the workers.
 """
 
 from __future__ import annotations
@@ -109,8 +112,6 @@ class StageSearch(Run):
         """Run both passes. Raises as `find_stages.BoxSearch` and `sweep.Sweeping` do."""
         with self.open(self.memory // 2, min(self.memory // 4, STORE_BYTES)):
             self.solve_shards()
-            self.workers.delete([shard.place for shard in self.solves])
-            self.workers.delete()
         stages = {stage for shard in self.found_shards for stage in shard.shard.stages}
         return self.done(
             states=self.solved, shards=len(self.found_shards), edges=self._edges(),
@@ -279,7 +280,6 @@ class StageSearch(Run):
         self.boxes = [
             (shard_found.shard.stages, shard_found.shard.box) for shard_found in self.solves
         ]
-        self.empty: set[int] = set()
         self.reads: list[list[int]] = [[] for _ in self.solves]
         place = {_name(shard_found.shard): i for i, shard_found in enumerate(self.solves)}
         for i, shard_found in enumerate(self.solves):
@@ -292,6 +292,13 @@ class StageSearch(Run):
         self.seconds_finding = self.seconds
         self._up()
         solves = self.solves
+        cuts = {self._file(shard): shard.shard.cut for shard in solves}
+        if others := [
+            entry.name
+            for entry in self.manifest.of_part(self.part)
+            if cuts.get(entry.name) != (entry.stages, entry.boxes)
+        ]:  # of a version that cut levels into other shards
+            self.writer.drop(others)
         stored = {i for i, f in enumerate(solves) if self._file(f) in self.manifest.files}
         shards = tuple(
             Shard(i, self._file(shard), tuple(self.reads[i]), shard.rows, _sweep_bytes(shard))
@@ -301,7 +308,7 @@ class StageSearch(Run):
         self.done_before = self.done_rows
         return Schedule(
             shards, workers=self.workers.slots, memory=self.memory,
-            committed=stored | self.empty, stored=stored,
+            committed=stored, stored=stored,
         )  # fmt: skip
 
     def count(self, receipt: Receipt) -> None:
@@ -339,8 +346,6 @@ class StageSearch(Run):
     def commit(self, receipt: Receipt) -> None:
         shard = self.solves[receipt.shard]
         self.committed += shard.rows
-        if not receipt.files:
-            self.empty.add(receipt.shard)
         for file in receipt.files.values():
             self.solved += file.rows
             self.writer.add(file.solved_in(shard.seconds + receipt.solve_seconds))

@@ -252,8 +252,7 @@ class Sweep(_StageJob):
         if not self.commit or table is None or not len(table):
             yield receipt, None
             return
-        stages, box = list(self.found.shard.stages), self.found.shard.box
-        boxes = [] if box.whole else [[box.low, box.high]]
+        stages, boxes = self.found.shard.cut
         with self.location.storage() as storage:
             file = write_states(storage, self.file, game, table, error, stages=stages, boxes=boxes)
             done = receipt.with_files(storage, self.location.writer, [file])

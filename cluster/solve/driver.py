@@ -1,9 +1,10 @@
-"""The driver: a pipeline for every solve, and a loop that hands out shards.
+"""The driver: a fixed order of steps for every solve, and a loop that hands out shards.
 
+A `Work` is the request: a full table (`full_table`) or a search (`cluster.search.solve`).
 `solve_table` reads the existing table, refuses impossible requests, becomes the table's writer, and
-runs its `Work`: a full table (`tiers`) or a search (`cluster.search.solve`).
+runs the work.
 
-`Run` hands the shards of a schedule to workers. The Parquet file of a finished shard is in place
+A `Run` is one pass over the workers. It hands them the shards of a schedule. The Parquet file of a finished shard is in place
 before the manifest names it, so after a crash the same call continues from the last commit. Workers
 keep payoffs until no shard reads them any more.
 """
@@ -39,6 +40,7 @@ from luckbase.cluster.solve.worker import (
 )
 from luckbase.cluster.store import RUNNING
 from luckbase.cluster.store.manifest import (
+    SHARDS,
     Goal,
     Manifest,
     Roots,
@@ -48,8 +50,8 @@ from luckbase.cluster.store.manifest import (
     table_directory,
 )
 from luckbase.cluster.store.provenance import origin_of
-from luckbase.cluster.store.storage import attempt, storage_at
-from luckbase.cluster.store.writer import Writer, damaged_files, read_manifest
+from luckbase.cluster.store.storage import Folder, attempt, storage_at
+from luckbase.cluster.store.writer import Writer, damaged_files, read_manifest, writer_of
 from luckbase.solver.board.file import read_board
 from luckbase.solver.board.model import rules_form, rules_identity
 from luckbase.solver.errors import GameError, LuckbaseError, StateError, TableError
@@ -73,7 +75,7 @@ class Work(ABC):
     roots: Roots | None = None
     """The roots, for a search."""
     files: int = 1
-    """Number of files of the goal."""
+    """Number of files of a full table; 1 for a search, which may have more."""
 
     def __init__(self, game: Game, options: Options) -> None:
         self.game, self.options = game, options
@@ -265,7 +267,11 @@ def shown_by_a_file(table: Path, joins: bool, writer: Writer) -> Iterator[TableL
         if not storage.anywhere:
             storage.delete(location.probe_file)
         shutil.rmtree(location.spill, ignore_errors=True)
+        stage_files = Folder(location.scratch).list(SHARDS)
+        location.delete(name for name in stage_files if writer_of(name) == writer.id)
         if location.apart:
+            with suppress(OSError):
+                (location.scratch / SHARDS).rmdir()
             with suppress(OSError):
                 location.scratch.rmdir()
 
@@ -296,6 +302,8 @@ class Run(ABC):
     schedule: Schedule
     kind: Any = np.float64
     """Number type of kept payoffs."""
+    threads = 1
+    """Number of threads of each worker in this process."""
 
     def __init__(self, work: Work, report: Solved, memory: int) -> None:
         self.game, self.options, self.writer = work.game, work.options, work.writer
@@ -360,10 +368,12 @@ class Run(ABC):
 
     def done(self, **counts: Any) -> Solved:
         """Return the report, with these counts."""
+        ray = self.options.address is not None
+        workers = self.options.slots * self.threads
         return replace(
             self.before, seconds=self.seconds, solve_seconds=self.solve_seconds,
-            peak_memory=peak_memory(self.processes), workers=self.cores or self.options.slots,
-            ray=self.options.address is not None, **counts,
+            peak_memory=peak_memory(self.processes), ray=ray,
+            workers=self.cores or workers if ray else workers, **counts,
         )  # fmt: skip
 
     def solve_shards(self) -> None:

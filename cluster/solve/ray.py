@@ -224,7 +224,7 @@ def _reason(text: str) -> str:
 # --- to connect ----------------------------------------------------------------------------------
 
 CONNECT_SECONDS, LEAVE_SECONDS = 60.0, 10.0
-UNLIMITED = 10**14
+ENOUGH_MEMORY = 10**14
 """Bytes of memory that a Ray on this machine may give to tasks: the schedule limits them."""
 LEAST_STORE = 100 << 20
 """Minimum bytes of an object store."""
@@ -398,7 +398,7 @@ def _ray_here(workers: int, spill: Path, store: int) -> Iterator[tuple[str, dict
     command = [
         sys.executable, "-P", "-m", "ray.scripts.scripts", "start", "--head", "--block",
         "--node-ip-address=127.0.0.1", f"--port={port}", f"--num-cpus={workers}",
-        f"--memory={UNLIMITED}", f"--object-store-memory={max(LEAST_STORE, store)}",
+        f"--memory={ENOUGH_MEMORY}", f"--object-store-memory={max(LEAST_STORE, store)}",
         f"--object-spilling-directory={spill}", f"--temp-dir={folder}/ray", "--no-monitor",
         "--include-dashboard=false", "--include-log-monitor=false", "--disable-usage-stats",
     ]  # fmt: skip

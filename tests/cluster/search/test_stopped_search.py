@@ -125,6 +125,7 @@ def test_a_search_killed_on_its_way_down_finds_its_states_again(staged, small, w
 def test_force_solves_all_of_a_stopped_search_anew(staged, small, watched, tmp_path):
     with pytest.raises(Stopped), stopped_after(5, Stopped):
         by(tmp_path, workers=1)
+    assert not [*tmp_path.glob("*/*/*/shards/*")]
     watched.solved.clear()
     solved = by(tmp_path, workers=1, force=True)
     assert files_of(solved.table) == files_of(staged.table)
