@@ -151,7 +151,8 @@ class Answer(Result):
             return f"An optimal strategy of each{more}"
         if self.to_act is None or self.best is None:
             return ""
-        if len(self.actions) == 1 and self.source != "interpolation":
+        only_one = len(self.actions) == 1 and not self.decision_only
+        if only_one and self.source != "interpolation":
             return f"Player {self.to_act} must {spoken(self.best)}"
         better = ""
         if self.toss_up:

@@ -72,7 +72,7 @@ class Lookup:
     stale: tuple[str, ...] = ()
     """Why its board file now describes another table, if it does."""
     other_grids: Sequence[Callable[[], Self]] = ()
-    """Open the board's tables on other grids, finest first."""
+    """Open the board's tables on other grids: finished tables first, then the finest."""
     _on_grids: list[Any]
     """This table and the opened tables on other grids."""
 
@@ -347,7 +347,8 @@ class Lookup:
         on_level: OnLevel | None = None, **fields: Any,
     ) -> Answer:  # fmt: skip
         """Return the answer to a state, with a search of at most `max_states` states if the table
-        does not have it. Of a board with several grids, the finest table that has it answers.
+        does not have it. Of a board with several grids, the first table that has it answers
+        (`other_grids`).
 
         >>> t.ask(mine=0, yours=87) == t.ask("mine=0 yours=87") == t.ask({"mine": 0, "yours": 87})
         True

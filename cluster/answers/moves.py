@@ -396,6 +396,9 @@ def play_games(table: Lookup, state: State, games: int, seed: int) -> Answer:
     edges = expand(game, game.parse(state).reshape(1, -1))
     if edges.terminal[0]:
         return stored
+    if stored.to_act is None:
+        raise StateError(f"{game.say(game.parse(state))}: no single player decides here; "
+                         "expected a state in which one does")  # fmt: skip
     deciders, by_name, error = [table.agent().decide] * game.players, dict[str, Action](), 0.0
     starts = [*action_starts(edges)[1].tolist(), len(edges.actions)]
     for a, b in pairwise(starts):
