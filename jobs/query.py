@@ -322,7 +322,7 @@ def _check_batch(fields: list[str] | None, **of_one: Any) -> None:
     if fields:
         raise OptionError("--batch: has the states; leave FIELD=VALUE out")
     for name, value in of_one.items():
-        if value not in (None, False):
+        if value is not None:
             raise OptionError(
                 f"--{name}: is of one state; leave it out, or give a state for --batch"
             )

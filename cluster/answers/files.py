@@ -162,14 +162,14 @@ def write_lines(lines: Iterable[str], out: str) -> None:
 
 
 class Counted(io.RawIOBase):
-    """An open pipe with a position, which pyarrow requires."""
+    """An open file with a position, which pyarrow requires also of a pipe."""
 
     def __init__(self, file: IO[bytes]) -> None:
-        self._file, self._position = file, 0
+        self.file, self._position = file, 0
 
     def write(self, content: Any) -> int:
         data = memoryview(content).cast("B")
-        self._file.write(data)
+        self.file.write(data)
         self._position += len(data)
         return len(data)
 
@@ -177,8 +177,8 @@ class Counted(io.RawIOBase):
         return self._position
 
     def flush(self) -> None:
-        if not self._file.closed:
-            self._file.flush()
+        if not self.file.closed:
+            self.file.flush()
 
     def writable(self) -> bool:
         return True
@@ -256,8 +256,9 @@ def _parquet(file: Any, schema: pa.Schema) -> Iterator[Write]:
     waiting: list[pa.RecordBatch] = []
     floats = [f.name for f in schema if pa.types.is_floating(f.type)]
     others = [f.name for f in schema if f.name not in floats]
+    sink = Counted(file)
     writer = pq.ParquetWriter(
-        pa.PythonFile(file, "w"), schema, compression="zstd", compression_level=1,
+        pa.PythonFile(sink, "w"), schema, compression="zstd", compression_level=1,
         use_dictionary=others or False, use_byte_stream_split=floats,
     )  # fmt: skip
 
@@ -268,9 +269,14 @@ def _parquet(file: Any, schema: pa.Schema) -> Iterator[Write]:
             writer.write_table(rows.replace_schema_metadata(schema.metadata), 1 << 30)
             waiting.clear()
 
-    yield write
-    write(None)
-    writer.close()
+    try:
+        yield write
+        write(None)
+    except BaseException:
+        sink.file = io.BytesIO()  # without its footer, nobody takes the file for a complete one
+        raise
+    finally:
+        writer.close()
 
 
 @contextmanager

@@ -214,7 +214,7 @@ def test_decisions_are_searched_from_above_and_followed_from_one_state(tmp_path,
         assert "from games by the stored decisions" in out
         (play,) = re.findall(r"Play: about ([\d.]+)% \(± ([\d.]+)\); pass", out)
         assert 0 < float(play[1]) < 60 / games**0.5
-    for more in (["--games", "9"], ["--digits", "7"]):
+    for more in (["--games", "9"], ["--digits", "7"], ["--digits", "0"]):
         assert run(["query", TINY, "--batch", "states.csv", *more, *where]) == 2
         assert f"{more[0]}: is of one state" in capsys.readouterr().err
 
