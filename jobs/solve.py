@@ -118,7 +118,7 @@ def _dry_run(call: _Call) -> int:
     alone = not is_many(call.names, call.settings, call.start)
     if call.as_json:
         for due in planned:
-            terminal.print_json(due)
+            terminal.print_json({"event": "planned"}, due)
     elif alone:
         _print_one_due(planned[0])
     else:

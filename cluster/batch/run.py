@@ -14,9 +14,9 @@ import errno
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Any, cast
 
 from pydantic import PlainSerializer
 
@@ -73,7 +73,6 @@ class Due(Result):
     solved: the result of the solve.
     """
 
-    event: Literal["planned"] = field(init=False, default="planned")
     request: Flat[Annotated[BoardRequest, PlainSerializer(_request_json)]]
     state: Condition
     why: tuple[str, ...] = ()

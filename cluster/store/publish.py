@@ -85,6 +85,8 @@ def publish(table: Path, to: Path, on_rows: OnRows = notebook.on_rows) -> Publis
             if writer.seconds == 0:
                 writer.commit()
         writer.add(*manifest.done.values())
+        writer.commit()
+        writer.sweep()  # files of an older copy
         writer.finish()
     return Published(str(table), str(to), manifest.rows, len(files), manifest.bytes, copied)
 

@@ -250,8 +250,9 @@ class Folder(Storage):
                         if path.startswith(prefix) or prefix.startswith(path)]  # fmt: skip
             for name in (*names, *links):  # links are not followed
                 if f"{relative}{name}".startswith(prefix):
-                    with suppress(OSError):  # a running solve has just moved it, or a bad link
-                        stat = os.stat(f"{folder}/{name}")
+                    path = f"{folder}/{name}"
+                    with suppress(OSError):  # a running solve has just moved it
+                        stat = os.stat(path) if os.path.exists(path) else os.lstat(path)
                         details[f"{relative}{name}"] = Stored(stat.st_size, stat.st_mtime)
         return dict(sorted(details.items()))
 

@@ -368,6 +368,7 @@ def test_a_copy_that_was_stopped_goes_on(table, local, tmp_path, monkeypatch):
     damaged.write_bytes(b"x" * damaged.stat().st_size)
     done = local.publish(to)
     assert done.copied == done.files - len(there.files) + 1
+    assert len([*to.rglob("*.parquet")]) == done.files  # the damaged one is replaced
     assert local.publish(to).copied == 0
     with open_table(to) as found:
         assert found.verify(100).ok

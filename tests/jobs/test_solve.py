@@ -124,6 +124,7 @@ def test_a_dry_run_prints_what_why_how_long_and_how_much(command):
     code, out, _ = command("solve", "b", "--dry-run", "--json")
     lines = [json.loads(line) for line in out.splitlines()]
     assert [line["state"] for line in lines] == ["stale", "missing", "refused"]
+    assert {line["event"] for line in lines} == {"planned"}
     assert all(line["states"] > 0 and line["bytes"] > 0 for line in lines[:2])
     assert not list(Path("results").glob("pig/*"))
 

@@ -225,11 +225,14 @@ def test_somebodys_own_files_and_links_stay(folder):
     put(old / "search/deep/x.parquet", "mine")
     elsewhere = put(folder / "elsewhere/big.parquet", "mine")
     (old / "shards").symlink_to(folder / "elsewhere")
+    (old / "tiers/gone").symlink_to(folder / "nowhere")
     (only,) = luckbase.clean(results=folder / "results", yes=True)
     assert only.state == "removed"
-    assert only.left == ("notes.txt", "search/deep/x.parquet", "shards", "tiers/notes.md")
+    assert only.left == (
+        "notes.txt", "search/deep/x.parquet", "shards", "tiers/gone", "tiers/notes.md",
+    )  # fmt: skip
     remaining = {str(path.relative_to(old)) for path in old.rglob("*") if not path.is_dir()}
-    assert remaining == {"notes.txt", "search/deep/x.parquet", "tiers/notes.md"}
+    assert remaining == {"notes.txt", "search/deep/x.parquet", "tiers/gone", "tiers/notes.md"}
     assert (old / "shards").is_symlink() and Path(elsewhere).read_text() == "mine"
     assert clean(folder) == {}  # no table is there any more
 
