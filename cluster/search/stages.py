@@ -1,7 +1,7 @@
 """A search by stages: it solves every state once, on any number of workers, and may exceed memory.
 
-A *level* is a number of each state that no move raises; a *stage* is a part of a level that no cycle
-leaves; a *shard* is the work of one worker: some stages, or a part of one.
+A *level* is a number of each state that no move raises; a *stage* is a part of a level that no
+cycle leaves; a *shard* is the work of one worker: some stages, or a part of one.
 
 1. **Down**, highest level first. A level is cut into shards (`cluster.search.shards`); workers cut
    its large stages (`tasks.CutStage`). A worker finds each shard (`tasks.Find`): it first returns

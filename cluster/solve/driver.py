@@ -4,9 +4,9 @@ A `Work` is the request: a full table (`full_table`) or a search (`cluster.searc
 `solve_table` reads the existing table, refuses impossible requests, becomes the table's writer, and
 runs the work.
 
-A `Run` is one pass over the workers. It hands them the shards of a schedule. The Parquet file of a finished shard is in place
-before the manifest names it, so after a crash the same call continues from the last commit. Workers
-keep payoffs until no shard reads them any more.
+A `Run` is one pass over the workers. It hands them the shards of a schedule. The Parquet file of a
+finished shard is in place before the manifest names it, so after a crash the same call continues
+from the last commit. Workers keep payoffs until no shard reads them any more.
 """
 
 from __future__ import annotations

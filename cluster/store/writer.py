@@ -1,11 +1,11 @@
 """The right to change a table: one process at a time, which replaces the manifest by
 compare-and-swap. This module also reads the manifest and checks the files that it names.
 
-**The swap is the fence**: it keeps out a process that has lost the right. Every commit replaces ``manifest.json`` only if it is still what this
-process wrote last (`Storage.swap`: an ETag condition in a store, `flock` in a folder). If another
-process has taken over, the next commit fails with an error. Each swap has its own number
-(`Manifest.revision`), so an old manifest never reappears, and a request that arrives late has no
-effect.
+**The swap is the fence**: it keeps out a process that has lost the right. Every commit replaces
+``manifest.json`` only if it is still what this process wrote last (`Storage.swap`: an ETag
+condition in a store, `flock` in a folder). If another process has taken over, the next commit fails
+with an error. Each swap has its own number (`Manifest.revision`), so an old manifest never
+reappears, and a request that arrives late has no effect.
 
 **Data files** contain the writer's id and a hash of their content in their names. The manifest
 records the id before the first of them is written, and no other process uses it. So files that a
