@@ -228,7 +228,7 @@ def test_somebodys_own_files_and_links_stay(folder):
     (old / "tiers/gone").symlink_to(folder / "nowhere")
     (only,) = luckbase.clean(results=folder / "results", yes=True)
     assert only.state == "removed"
-    assert only.left == (
+    assert only.foreign == (
         "notes.txt", "search/deep/x.parquet", "shards", "tiers/gone", "tiers/notes.md",
     )  # fmt: skip
     remaining = {str(path.relative_to(old)) for path in old.rglob("*") if not path.is_dir()}
@@ -321,7 +321,7 @@ def test_in_a_store_goes_what_nobody_needs_and_nothing_else(stored):
     assert (only.table, only.state, only.why) == (old, "unneeded", ("goal: was 9, now 10",))
     assert only.bytes == sum(objects(old).values()) - 4
     (only,) = luckbase.clean(results=results, yes=True)
-    assert (only.state, only.left) == ("removed", ("notes.txt",))
+    assert (only.state, only.foreign) == ("removed", ("notes.txt",))
     assert objects(old) == {"notes.txt": 4}
     assert objects(needed) == before and luckbase.clean(results=results, yes=True) == []
     (only,) = luckbase.clean(str(needed), results=results, yes=True)
