@@ -46,11 +46,6 @@ def by_hand(table, state):
     return {name: list(value) for name, value in worth.items()}
 
 
-def test_where_chance_acts_no_games_of_each_action_are_played(folder):
-    with pytest.raises(StateError, match="no single player decides here; expected a state in"):
-        kept("jackpot", folder).simulate({"open": (1, 2, 3)}, 10)
-
-
 @pytest.mark.parametrize("kind", KINDS[:10])
 def test_every_actions_payoff_is_the_mean_over_what_the_table_holds_below(kind, folder):
     table = kept(kind, folder)
