@@ -21,6 +21,7 @@ from luckbase.cluster.answers.why import (
 from luckbase.game import load_game_file
 from luckbase.solver.errors import StateError
 from luckbase.solver.game.fields import typed
+from luckbase.solver.game.groups import Groups
 from luckbase.solver.game.rules import SIMULTANEOUS
 from luckbase.solver.search.expand import expand
 from tests.places import BOARDS, ROOT
@@ -243,6 +244,13 @@ def test_a_spin_in_words(made):
     for action in answer.actions:
         if action.name == "pass to 3":
             assert f"player 2 wins {100 * action.value[1]:.1f}%" in said
+
+
+def test_a_threshold_at_one_number_names_it_once(made):
+    turning = made("press-your-luck/tiny").game.get(Groups).turning
+    assert str(Turn(-500, -500, -500, -1000, 1000, turning)) == (
+        "Passing is best only at $500 behind; here it is $500 behind."
+    )
 
 
 def test_nothing_is_said_of_a_game_that_is_over(made):
