@@ -9,7 +9,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
-from itertools import islice
+from itertools import chain, count, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +27,7 @@ from luckbase.cluster.store.provenance import board_command
 from luckbase.cluster.store.storage import is_uri, place_of
 from luckbase.solver import sentences
 from luckbase.solver.board.file import as_words, path_of, read_board, read_boards, read_toml
-from luckbase.solver.board.model import Board
+from luckbase.solver.board.model import Board, options_of
 from luckbase.solver.compiled import compile_on
 from luckbase.solver.errors import (
     BoardError,
@@ -280,11 +280,14 @@ def allow_more() -> str:
 
 def table_that_answers(boards: Iterable[Board], file: str, state: State, results: Path) -> str:
     """Return a clause with the command, and its time, of the first board whose table would have a
-    state; "" if there is none. file: of the boards, as the user typed it."""
+    state: a table as deep as a solve makes it here, or else the last board's with more decisions.
+    Return "" if there is none. file: of the boards, as the user typed it."""
     from luckbase.cluster.solve.options import Options
-    from luckbase.cluster.solve.plan import decided_layout, plan_table
+    from luckbase.cluster.solve.plan import decided_layout, fitting, plan_table
 
-    for board in boards:
+    options = Options(results=results)
+    solved = [fitting(board, options) for board in boards]
+    for board in chain(solved, *map(_deeper, solved[-1:])):
         game = load_game(board)
         if not game.has(FullTable):
             continue
@@ -296,10 +299,24 @@ def table_that_answers(boards: Iterable[Board], file: str, state: State, results
         layout = game.need(FullTable) if decided is None else decided.layout
         if layout.why_outside(at) is None:
             words = {} if board.source is None else board.source.settings
-            seconds = plan_table(game, Options(results=results)).seconds
+            plan = plan_table(game, options)
             command = board_command(file, words, board.game, results)
-            return f"in about {sentences.duration(seconds)} this makes a table with it: {command}"
+            time = sentences.duration(plan.seconds)
+            memory = f" with {sentences.size(plan.plan.shard_memory)} of memory"
+            memory *= plan.plan.shard_memory > plan.budget
+            return f"in about {time}{memory} this makes a table with it: {command}"
     return ""
+
+
+def _deeper(board: Board) -> Iterator[Board]:
+    """Yield a board from a file with more and more decisions, if it has any."""
+    grid, source = type(board).grid, board.source
+    if not grid or source is None:
+        return
+    depth, _ = options_of(board)[grid[-1]]
+    with suppress(OptionError):
+        for more in count(1 + (depth or 0)):
+            yield read_board(Path(source.file), {**source.settings, grid[-1]: str(more)})
 
 
 def following(

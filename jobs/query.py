@@ -351,7 +351,7 @@ def _opened(
 
 
 def _answered(
-    table: Table, name: str, given: GivenState | None, instead: Callable[[State], str],
+    table: Table, name: str, given: GivenState | None, instead: Callable[[GivenState], str],
     games: int | None, max_states: int, as_json: bool,
 ) -> tuple[Answer, list[str], Position | None, Mapping[str, Any]]:  # fmt: skip
     """Return the answer to a state or to the start, with reasons, the position as given, and the
@@ -364,10 +364,10 @@ def _answered(
     from luckbase.solver.game.capabilities import position_of
 
     game, position = table.game, None
-    if isinstance(given, str):
-        position = position_of(game, given)
-        given = game.describe(game.parse(given) if position is None else position.state)
     state = _start_of(table, name) if given is None else given
+    if isinstance(state, str):
+        position = position_of(game, state)
+        state = game.describe(game.parse(state) if position is None else position.state)
     if given is not None:
         _check_over(game, state)
     if table.stores_best_alone(state):
@@ -379,7 +379,7 @@ def _answered(
         try:
             result, claims = explain(table, state, max_states, progress)
         except SearchLimitError as error:
-            clause = instead(state)
+            clause = instead(state if position is None else given)  # in dollars, for any grid
             raise SearchLimitError(f"{error}; {clause}" if clause else str(error)) from None
         answer, reasons = result.answer, list(map(str, claims))
         if position is not None:
@@ -432,7 +432,7 @@ def _check_over(game: Game, state: Mapping[str, Any]) -> None:
                     return
                 default = sentences.fields({field.name: left_out[field.name]})
                 raise StateError(
-                    f"the game is over with {default}, which was left out; write, for example, "
+                    f"nobody can act with {default}, which was left out; write, for example, "
                     f"{sentences.fields(example)}"
                 )
 
