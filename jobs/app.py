@@ -573,7 +573,9 @@ def read_start(start: Sequence[str] | None, more: Sequence[str] | None = None) -
 
 # --- others --------------------------------------------------------------------------------------
 
-Memory = Annotated[str | None, Help("Maximum memory of all shards together, in GB.", "GB")]
+Memory = Annotated[
+    str | None, Help("Maximum memory of all shards, in GB; Python takes 0.3 more.", "GB")
+]
 
 
 def read_memory(text: str | None) -> int | None:

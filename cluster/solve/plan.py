@@ -410,6 +410,8 @@ def plan_table(game: Game, options: Options) -> Planned:
         ]  # fmt: skip
         tier_count += len(beyond)
         pieces += beyond
+    # What the budget does not hold spills to disk.
+    peak = min(peak, max(budget, total.shard_memory) + PROCESS_BYTES)
     groups: dict[Any, list[int]] = {}
     for dense, tier, rows, memory in pieces:
         none = (dense.tier_name(tier), "")
