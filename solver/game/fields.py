@@ -200,13 +200,13 @@ class Field:
             return [self._bits(parts)]
         if not parts and self.blank is None and self.default is not None:
             return [self.default] * self.length
-        short = self.length - len(parts)
+        short, numbers = self.length - len(parts), list(map(self._number, parts))
         if short < 0 or (short and self.blank is None):
             why = f"is empty; expected {many(self.length, 'value')}"
             if parts:
-                why = f"'{_shown(said)}' has {many(len(parts), 'value')}, not {self.length}"
-            raise StateError(f"{self.name}: {why}; write {self.example}")
-        return [self._number(part) for part in parts] + [self.blank or 0] * short
+                why = f"'{_shown(said)}' has {many(len(parts), 'value')}; expected {self.length}"
+            raise StateError(f"{self.name}: {why}, as in {self.example}")
+        return numbers + [self.blank or 0] * short
 
     def _parts(self, said: object) -> list[object]:
         if is_gap(said):

@@ -181,7 +181,10 @@ class LuckWords(Follow):
             notes.append(f"not given, so taken as 0: {', '.join(position.assumed)}")
         if over:
             named = " and ".join(over)
-            notes.append(f"{named}: more than ${cap:,} counts as that, the board's score_cap")
+            notes.append(
+                f"{named}: more than ${cap:,} counts as that, the board's score_cap, at which a "
+                "player passes if they may"
+            )
         return "; ".join(notes)
 
     def neighbors(self, position: Position) -> tuple[Floats, Ints, str]:

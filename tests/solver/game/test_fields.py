@@ -316,10 +316,10 @@ def test_a_column_of_numbers_says_names_where_these_are_numbers():
 @pytest.mark.parametrize(
     ("field", "said", "sentence"),
     [
-        (SCORES, "0,250", "scores: '0,250' has 2 values, not 3; write scores=0,0,0"),
+        (SCORES, "0,250", "scores: '0,250' has 2 values; expected 3, as in scores=0,0,0"),
         (SCORES, 250, "scores: '250' has 1 value, not 3; write scores=0,0,0"),
-        (SCORES, None, "scores: is empty; expected 3 values; write scores=0,0,0"),
-        (SCORES, "", "scores: is empty; expected 3 values; write scores=0,0,0"),
+        (SCORES, None, "scores: is empty; expected 3 values, as in scores=0,0,0"),
+        (SCORES, "", "scores: is empty; expected 3 values, as in scores=0,0,0"),
         (SCORES, "0,x,0", "scores: 'x' is not a whole number of at most 9 digits"),
         (SCORES, "0,,0", "scores: '' is not a whole number of at most 9 digits"),
         (SCORES, [0, 1.5, 0], "scores: '1.5' is not a whole number of at most 9 digits"),
@@ -342,7 +342,7 @@ def test_a_column_of_numbers_says_names_where_these_are_numbers():
         ),
         (LEAD, True, "lead: 'True' is not a whole number of at most 9 digits"),
         (LEAD, "9" * 10, "lead: '9999999999' is not a whole number of at most 9 digits"),
-        (DICE, "1,2,3", "dice: '1,2,3' has 3 values, not 2; write dice=1,1"),
+        (DICE, "1,2,3", "dice: '1,2,3' has 3 values; expected 2, as in dice=1,1"),
         (MINE, "1,6", "mine: 6 is not a number from 1 to 5"),
         (MINE, "0", "mine: 0 is not a number from 1 to 5"),
         (MINE, "2 2", "mine: 2 is there twice"),
@@ -413,7 +413,7 @@ def test_a_field_that_must_be_said_or_that_is_none_is_named(words, sentence):
 @pytest.mark.parametrize(
     ("cells", "sentence"),
     [
-        ({"scores": ["0,0,0", "0,0"], "open": [1, 1]}, "row 2: scores: '0,0' has 2 values, not 3"),
+        ({"scores": ["0,0,0", "0,0"], "open": [1, 1]}, "row 2: scores: '0,0' has 2 values; expected 3"),
         ({"scores": ["0,0,0"] * 2, "open": ["1", "6"]}, "row 2: open: 6 is not a number from"),
         ({"scores": ["0,x,0"] * 2, "open": [1, 1]}, "row 1: scores: 'x' is not a whole number"),
         ({"scores_1": [0, 0], "scores_2": [0, 0.5], "scores_3": [0, 0], "open": [1, 1]},
