@@ -379,7 +379,8 @@ def _answered(
         try:
             result, claims = explain(table, state, max_states, progress)
         except SearchLimitError as error:
-            clause = instead(state if position is None else given)  # in dollars, for any grid
+            in_dollars = given if isinstance(given, str) else state  # for any grid
+            clause = instead(in_dollars)
             raise SearchLimitError(f"{error}; {clause}" if clause else str(error)) from None
         answer, reasons = result.answer, list(map(str, claims))
         if position is not None:

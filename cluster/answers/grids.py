@@ -3,13 +3,15 @@ board.
 
 `measure_grids` draws states from the coarser table, equally many at each level (the first field of
 the table's tiers, such as the spins left), and looks each up in the finest table that reaches as
-far. The result is ``grid.json`` in the folder of the coarser table. The file names the compared
-tables and is valid only for these.
+far. Payoffs are compared with the finest table that stores them at that level. If there is none,
+both tables' decisions are followed from some of the states. The result is ``grid.json`` in the
+folder of the coarser table. The file names the compared tables and is valid only for these.
 """
 
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,13 +20,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from pydantic import ValidationError
 
+from luckbase.cluster.answers.moves import follow
 from luckbase.cluster.answers.tier_part import TierPart
 from luckbase.cluster.store import GRID
 from luckbase.cluster.store.manifest import adapter
 from luckbase.cluster.store.storage import storage_at
 from luckbase.solver.board.model import Board, options_of
 from luckbase.solver.errors import LuckbaseError
-from luckbase.solver.game.arrays import Ints
+from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.result import Result
 from luckbase.solver.search.bellman import action_starts
 from luckbase.solver.search.expand import expand
@@ -35,6 +38,29 @@ if TYPE_CHECKING:
 
 SAMPLE = 4_000
 """Number of states drawn at each level."""
+FOLLOWED, AT_ONCE = 1_000, 25
+"""Number of states from which decisions are followed at each level, and at a time."""
+MAX_STATES = 500_000
+"""Number of states through which a table's decisions are followed at each level before it stops."""
+
+
+@dataclass(frozen=True)
+class PayoffError(Result):
+    """The effect of a grid on payoffs, in a sample of states.
+
+    finer: the unit of the finer grid.
+    states: number of compared states.
+    mean, largest: differences, of the player with the largest.
+    stderr: standard error of `mean`.
+    followed: True if decisions were followed to stored payoffs, False if the payoffs are stored.
+    """
+
+    finer: int
+    states: int
+    mean: float
+    largest: float
+    stderr: float
+    followed: bool
 
 
 @dataclass(frozen=True)
@@ -45,15 +71,14 @@ class LevelError(Result):
     finer: the unit of the finer grid.
     decisions: number of compared decisions.
     differ: share of these that differ.
-    mean, largest: differences of payoffs; None if a table does not store them.
+    payoffs: None if no state could be compared.
     """
 
     level: int
     finer: int
     decisions: int
     differ: float
-    mean: float | None
-    largest: float | None
+    payoffs: PayoffError | None
 
 
 def measure_grids(tables: Sequence[Table]) -> None:
@@ -63,8 +88,9 @@ def measure_grids(tables: Sequence[Table]) -> None:
     for table in tables:
         if not table.manifest.complete or table.full is None:
             continue
-        compared = [_stamp(each) for each in (table, *finer)]
-        if finer and _stored(table.where).get("tables") != compared:
+        compared, known = [_stamp(each) for each in (table, *finer)], _stored(table.where)
+        is_new = known.get("tables") == compared and grid_errors(table.where, table.identity)
+        if finer and not is_new:
             levels = [each.as_json() for each in _compared(table, finer)]
             content = {"tables": compared, "sample": SAMPLE, "levels": levels}
             storage_at(table.where).put(GRID, json.dumps(content).encode())
@@ -117,11 +143,54 @@ def _compared(coarse: Table, finer: list[Table]) -> list[LevelError]:
     rng, errors = np.random.default_rng(0), list[LevelError]()
     levels = [levels_of(table) for table in finer]
     for level, files in sorted(levels_of(coarse).items()):
-        fine = next((t for t, has in zip(finer, levels, strict=True) if level in has), None)
-        if fine is not None:
-            states = with_choice(coarse, draw_at(files, rng))
-            errors.append(_level_error(coarse, fine, level, states))
+        having = [(t, has[level]) for t, has in zip(finer, levels, strict=True) if level in has]
+        if not having:
+            continue
+        states, (fine, _) = with_choice(coarse, draw_at(files, rng)), having[0]
+        paid = next((t for t, has in having if _paid(has) and _paid(files)), None)
+        ours, others = _shared(coarse, fine, states)
+        pairs = zip(coarse.stored_best(ours), fine.stored_best(others), strict=True)
+        both = [(one, other) for one, other in pairs if one is not None and other is not None]
+        differ = sum(one != other for one, other in both) / max(len(both), 1)
+        payoffs = _payoff_error(coarse, paid or fine, states, rng, followed=paid is None)
+        errors.append(LevelError(level, unit_of(fine.game.board)[1], len(both), differ, payoffs))
     return errors
+
+
+def _paid(files: list[tuple[TierPart, int]]) -> bool:
+    return any(part.paid for part, _ in files)
+
+
+def _shared(coarse: Table, fine: Table, states: Ints) -> tuple[Ints, Ints]:
+    """Return the states (n, fields) of the coarser table that the finer one has too, as states of
+    each."""
+    others, shared = fine.game.known_states(coarse.game.fields.values(states))
+    return states[shared], others
+
+
+def _payoff_error(
+    coarse: Table, fine: Table, states: Ints, rng: np.random.Generator, followed: bool
+) -> PayoffError | None:
+    """Return how the payoffs of two tables differ at states (n, fields) of the coarser one. If
+    `followed`, decisions of both are followed, from `FOLLOWED` of the states or fewer."""
+    ours, others = _shared(coarse, fine, states)
+    apart = list[Floats]()
+    if not followed:
+        (first, known), (second, known_too) = coarse.get_many(ours), fine.get_many(others)
+        apart = [(first - second)[known & known_too]]
+    else:
+        drawn, met = rng.permutation(len(ours))[:FOLLOWED], np.zeros(2)
+        for at in np.split(drawn, range(AT_ONCE, len(drawn), AT_ONCE)):
+            if met.max() < MAX_STATES:
+                (first, one), (second, other) = follow(coarse, ours[at]), follow(fine, others[at])
+                met += len(one.chain.keys), len(other.chain.keys)
+                apart.append(first - second)
+    off = np.abs(np.concatenate([np.empty((0, coarse.game.players)), *apart])).max(axis=1)
+    if len(off) < 2:
+        return None
+    mean, largest, error = float(off.mean()), float(off.max()), off.std(ddof=1)
+    error = float(error) / math.sqrt(len(off))
+    return PayoffError(unit_of(fine.game.board)[1], len(off), mean, largest, error, followed)
 
 
 def draw_at(files: list[tuple[TierPart, int]], rng: np.random.Generator) -> Ints:
@@ -143,30 +212,19 @@ def with_choice(table: Table, states: Ints) -> Ints:
     return chosen
 
 
-def _level_error(coarse: Table, fine: Table, level: int, states: Ints) -> LevelError:
-    """Return how two tables differ at states (n, fields) of the coarser one."""
-    finer_states, shared = fine.game.known_states(coarse.game.fields.values(states))
-    states = states[shared]
-    pairs = zip(coarse.stored_best(states), fine.stored_best(finer_states), strict=True)
-    both = [pair for pair in pairs if None not in pair]
-    differ = sum(mine != finer for mine, finer in both) / max(len(both), 1)
-    (first, known), (second, known_too) = coarse.get_many(states), fine.get_many(finer_states)
-    apart = np.abs(first - second).max(axis=1)[known & known_too]
-    _, unit = unit_of(fine.game.board)
-    mean, largest = (float(apart.mean()), float(apart.max())) if len(apart) else (None, None)
-    return LevelError(level, unit, len(both), differ, mean, largest)
-
-
 # --- in words ------------------------------------------------------------------------------------
 
 
-def level_text(error: LevelError, unit: str) -> str:
-    """Return a grid's effect at a level: ``9.1% of decisions with 1 spin left``. unit: the
-    level's name in the plural."""
+def level_text(error: LevelError, unit: str, option: str) -> str:
+    """Return a grid's effect at a level: ``9.1% of decisions with 1 spin left (of 1,331), payoffs
+    by 0.015 …``. unit: the level's name in the plural. option: it sets the grid."""
     left = many(error.level, unit.removesuffix("s"))
-    text = f"{100 * error.differ:.1f}% of decisions with {left} left"
-    if error.mean is not None and error.largest is not None:
-        text += f", payoffs by {error.mean:.2g} on average and {error.largest:.2g} at most"
+    text = f"{100 * error.differ:.1f}% of decisions with {left} left (of {error.decisions:,})"
+    if (by := error.payoffs) is not None:
+        how = f"by following decisions from {by.states:,} states" if by.followed else "as stored"
+        against = f" against {option}={by.finer}" * (by.finer != error.finer)
+        text += f", payoffs{against} by {by.mean:.2g} (± {by.stderr:.1g}) on average "
+        text += f"and {by.largest:.2g} at most ({how})"
     return text
 
 
@@ -180,7 +238,7 @@ def grid_lines(path: Path, identity: str, board: Board) -> list[str]:
     if not errors:
         return [f"{unit}={value}: grid error not measured"]
     return [
-        f"{unit}={value} against {unit}={each.finer}: it changes {level_text(each, 'spins')}"
+        f"{unit}={value} against {unit}={each.finer}: it changes {level_text(each, 'spins', unit)}"
         for each in errors
     ]
 
@@ -203,7 +261,7 @@ def grid_notes(table: Table) -> Callable[[Ints], str]:
         if tier is not None:
             name, level = next(iter(layout.tier_fields(tier).items()))
             if (error := errors.get(level)) is not None:
-                changes = level_text(error, name)
+                changes = level_text(error, name, unit)
                 return f"{rounded}; against {unit}={error.finer} this grid changes {changes}"
         return f"{rounded}; grid error not measured"
 

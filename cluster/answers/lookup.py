@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from luckbase.cluster.answers.actions import answer_at, every_action, policy_of, stepped
 from luckbase.cluster.answers.answer import Answer, interpolated, otherwise
-from luckbase.cluster.answers.parts import PIECE, Part, backup
+from luckbase.cluster.answers.parts import PIECE, Part, backup, named
 from luckbase.cluster.store.manifest import TIERS, Manifest
 from luckbase.cluster.store.provenance import Origin, origin_of
 from luckbase.solver import sentences
@@ -292,13 +292,19 @@ class Lookup:
 
     def stored_best(self, states: Ints) -> list[str | None]:
         """Return the stored best actions of canonical states; None if not stored."""
-        owners = self.owners(states)
-        names = np.full(len(states), None, object)
+        return named(*self.best_codes(states))
+
+    def best_codes(self, states: Ints) -> tuple[NDArray[np.int16], list[str]]:
+        """Return the stored best actions of canonical states as indices (n,) into names, -1 if not
+        stored; and the names."""
+        owners, names = self.owners(states), list[str]()
+        best = np.full(len(states), -1, np.int16)
         for i, part in enumerate(self.parts):
             at = np.flatnonzero(owners == i)
-            names[at] = part.stored_best(states[at])
-        best: list[str | None] = names.tolist()
-        return best
+            codes, labels = part.best_codes(states[at]) if len(at) else (best[at], ())
+            best[at] = np.where(codes < 0, -1, codes + len(names))
+            names += labels
+        return best, names
 
     def stores_best_alone(self, state: State) -> bool:
         """True if the table has the best action of a state but not its payoffs. Raises StateError

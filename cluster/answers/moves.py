@@ -19,9 +19,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import pairwise
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +29,7 @@ from pydantic import Field, PlainSerializer
 
 from luckbase.cluster.answers.actions import answer_at, stepped
 from luckbase.cluster.answers.answer import Action, Answer
-from luckbase.cluster.answers.lookup import Lookup, OnLevel
+from luckbase.cluster.answers.lookup import MAX_SEARCHED, Lookup, OnLevel
 from luckbase.cluster.machine import free_memory
 from luckbase.solver import sentences
 from luckbase.solver.compiled import compile_on
@@ -43,6 +43,9 @@ from luckbase.solver.result import Flat, IfAny, Number, PythonOnly, Result
 from luckbase.solver.search.bellman import action_starts, evaluate
 from luckbase.solver.search.expand import Expanded, expand, who_acts
 from luckbase.solver.sentences import option
+
+if TYPE_CHECKING:
+    from luckbase.solver.policies.chain import SolvedChain, Stored
 
 MAX_CASES = 1296
 """Maximum number of equally likely cases for writing probabilities as counts: four dice."""
@@ -334,13 +337,23 @@ BYTES_AN_EDGE = 130
 """Bytes of memory while decisions are followed: 71 for each edge, and as much temporarily."""
 
 
-def follow_decisions(
-    table: Lookup, states: Ints, max_states: int, on_states: Callable[[int], None]
-) -> list[Answer]:
-    """Compute the exact payoffs of every action at stored canonical states (k, fields) if all
-    players follow the stored decisions afterwards.
+def stored(table: Lookup, states: Ints) -> Stored:
+    """Return the stored payoffs of canonical states (n, fields), and the stored best actions of
+    the others."""
+    from luckbase.solver.policies.chain import Stored
 
-    on_states: called with the number of states before they are solved.
+    payoffs, paid = table.get_many(states)
+    best, names = np.full(len(states), -1, np.int16), list[str]()
+    best[~paid], names = table.best_codes(states[~paid])
+    return Stored(payoffs, paid, best, names)
+
+
+def follow(
+    table: Lookup, states: Ints, max_states: int = MAX_SEARCHED
+) -> tuple[Floats, SolvedChain]:
+    """Return the payoffs (k, players) of canonical states (k, fields) if all players follow the
+    stored decisions down to stored payoffs or the end of the game; and the chain of all states on
+    the way, solved.
 
     Raises SearchLimitError for more than `max_states` states, or more than fit in memory.
     """
@@ -348,20 +361,34 @@ def follow_decisions(
 
     compile_on()
     game = table.game
-    edges = expand(game, states)
-    roots, at = np.unique(edges.children, axis=0, return_inverse=True)
+    roots, at = np.unique(states, axis=0, return_inverse=True)
     most = min(max_states, free_memory() // (BYTES_AN_EDGE * game.max_edges))
-    deciders = [table.agent().decide] * game.players
+    deciders = [table.agent().decide] * game.players  # where no best action is stored
     try:
-        chain = explore_profile(game, roots, deciders, most, table.get_many)
+        chain = explore_profile(game, roots, deciders, most, partial(stored, table))
     except SearchLimitError:
         raise SearchLimitError(
             f"the stored decisions lead to more than {sentences.many(most, 'state')}; write "
             f"{option('games')} with how many games to play instead"
         ) from None
-    on_states(len(chain.keys))
     solved = chain.solve()
-    q = evaluate(edges, solved.values[at.reshape(-1)])
+    return solved.values[at.reshape(-1)], solved
+
+
+def follow_decisions(
+    table: Lookup, states: Ints, max_states: int, on_states: Callable[[int], None]
+) -> list[Answer]:
+    """Compute the exact payoffs of every action at stored canonical states (k, fields) if all
+    players follow the stored decisions afterwards.
+
+    on_states: called with the number of states.
+
+    Raises SearchLimitError as `follow` does.
+    """
+    game, edges = table.game, expand(table.game, states)
+    values, solved = follow(table, edges.children, max_states)
+    on_states(len(solved.chain.keys))
+    q = evaluate(edges, values)
     error = solved.error + max(table.error, game.float64_error + game.cut_error)
     off, inputs = np.full(len(edges.children), error), game.fields.values(states)
     actions = stepped(game, edges, q, (game.tie_tolerance, 0.0), off, inputs)
@@ -392,28 +419,30 @@ def play_games(table: Lookup, state: State, games: int, seed: int) -> Answer:
     from luckbase.solver.policies.evaluate import Starts, simulate
 
     compile_on()
-    game, stored = table.game, table.ask(state)
+    game, answer = table.game, table.ask(state)
     edges = expand(game, game.parse(state).reshape(1, -1))
     if edges.terminal[0]:
-        return stored
-    if stored.to_act is None:
+        return answer
+    if answer.to_act is None:
         raise StateError(f"{game.say(game.parse(state))}: no single player decides here; "
                          "expected a state in which one does")  # fmt: skip
-    deciders, by_name, error = [table.agent().decide] * game.players, dict[str, Action](), 0.0
-    starts = [*action_starts(edges)[1].tolist(), len(edges.actions)]
-    for a, b in pairwise(starts):
-        below, at = np.unique(edges.children[a:b], axis=0, return_inverse=True)
-        weights = edges.weights[a:b]
-        chances = np.bincount(at.reshape(-1), weights).astype(np.float64)
-        each = simulate(game, Starts(below, chances), deciders, games, seed, table.get_many)
+    starts, by_name, error = action_starts(edges)[1].tolist(), dict[str, Action](), 0.0
+    spans, below = list(pairwise([*starts, len(edges.actions)])), list[Starts]()
+    for a, b in spans:
+        states, at = np.unique(edges.children[a:b], axis=0, return_inverse=True)
+        chances = np.bincount(at.reshape(-1), edges.weights[a:b]).astype(np.float64)
+        below.append(Starts(states, chances))
+    deciders = [table.agent().decide] * game.players  # where no best action is stored
+    played = simulate(game, below, deciders, games, seed, partial(stored, table))
+    for (a, b), each in zip(spans, played, strict=True):
         name = game.action_name(int(edges.actions[a]))
-        value = each.mean + weights @ edges.rewards[a:b]
+        value = each.mean + edges.weights[a:b] @ edges.rewards[a:b]
         by_name[name], error = Action(name, tuple(value.tolist())), max(error, each.error.max())
-    best = by_name.pop(str(stored.best), None)
+    best = by_name.pop(str(answer.best), None)
     if best is None:
         raise StateError(table.missing(game.parse(state)))
-    actor = (stored.to_act or 1) - 1
+    actor = (answer.to_act or 1) - 1
     others = sorted(by_name.values(), key=lambda action: -action.value[actor])
     return replace(
-        stored, value=best.value, actions=(best, *others), error=float(error), source="games"
+        answer, value=best.value, actions=(best, *others), error=float(error), source="games"
     )

@@ -158,7 +158,12 @@ class Part(ABC):
 
     def stored_best(self, states: Ints) -> list[str | None]:
         """Return the best actions of stored canonical states; None if no player decides."""
-        return self.stored(states).best_names
+        return named(*self.best_codes(states))
+
+    def best_codes(self, states: Ints) -> tuple[NDArray[np.int16], Sequence[str]]:
+        """Return the same as indices (n,) into names, -1 if no player decides; and the names."""
+        rows = self.stored(states)
+        return rows.best, rows.labels
 
     @abstractmethod
     def keys(self, states: Ints) -> NDArray[Any]:

@@ -19,7 +19,6 @@ from luckbase.cluster.answers.parts import (
     Part,
     Rows,
     by_group,
-    named,
 )
 from luckbase.cluster.store.format import (
     as_table,
@@ -152,8 +151,8 @@ class TierPart(Part):
         values[~known] = np.nan
         return Rows(states.__getitem__, values, self._best(states), self.action_names)
 
-    def stored_best(self, states: Ints) -> list[str | None]:
-        return named(self._best(states), self.action_names)
+    def best_codes(self, states: Ints) -> tuple[NDArray[np.int16], Sequence[str]]:
+        return self._best(states), self.action_names
 
     def has_same_states(self, entry: FileEntry, other: TierPart) -> bool:
         """True if the rows of a file are the same states, in users' units, as the rows with the

@@ -228,7 +228,7 @@ def _simulated(
             "solve a table and name its folder as the agent"
         ) from None
     started = time.perf_counter()
-    played = simulate(game, root, deciders, games, options.seed)
+    (played,) = simulate(game, [root], deciders, games, options.seed)
     return Evaluated(
         origin_of(game), tuple(map(name_of, seats)), tuple(played.mean.tolist()), games=games,
         stderr=tuple(played.error.tolist()), counts=played.counts or None, starts=share,

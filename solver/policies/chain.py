@@ -11,12 +11,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from luckbase.solver.compiled import types
-from luckbase.solver.errors import SearchLimitError
+from luckbase.solver.errors import CorruptTableError, SearchLimitError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.rules import CHANCE, DECISION, JOINT, SIMULTANEOUS
@@ -126,25 +127,44 @@ class SolvedChain:
         return np.argsort(self.chain.keys)
 
 
-Known = Callable[[Ints], tuple[Floats, NDArray[np.bool_]]]
-"""known(states (n, fields)) -> their payoffs (n, players), and a mask (n,) of those that exist."""
+class Stored(NamedTuple):
+    """The stored payoffs and best actions of n states.
+
+    payoffs: (n, players). paid: (n,), True where they exist.
+    best: (n,), indices into `names`, the names of actions; -1 for none.
+    """
+
+    payoffs: Floats
+    paid: NDArray[np.bool_]
+    best: NDArray[np.int16]
+    names: Sequence[str]
+
+    def part(self, at: slice) -> Stored:
+        """Return the same of some of the states."""
+        return Stored(self.payoffs[at], self.paid[at], self.best[at], self.names)
+
+
+LookUp = Callable[[Ints], Stored]
+"""look_up(states (n, fields)) -> what is stored of them."""
 
 
 def expand_profile(
     game: Game, keys: Keys, deciders: Sequence[Decider | None], numbering: Numbering,
-    known: Known | None = None,
+    stored: Stored | None = None,
 ) -> Chain:  # fmt: skip
     """Expand the states with these keys for a profile; children are entered in `numbering`.
 
-    States whose payoffs are `known` have no edges, like terminal ones.
+    stored: of these states. States with payoffs have no edges, like terminal ones; at a stored best
+        action nobody else decides.
+
+    Raises CorruptTableError for a stored action that its state does not have.
     """
     states = unpack_all(game.strides, keys)
     edges = expand(game, states)
     over, payoffs = edges.terminal, np.zeros((len(states), game.players))
     payoffs[over] = edges.rewards[edges.first[:-1][over]]
-    if known is not None:
-        paid, is_known = known(states)
-        payoffs[is_known], over = paid[is_known], over | is_known
+    if stored is not None:
+        payoffs[stored.paid], over = stored.payoffs[stored.paid], over | stored.paid
     owner, starts = action_starts(edges)
     bounds = np.searchsorted(owner[starts], np.arange(len(states) + 1))
     several = (np.diff(bounds) > 1) & ~over
@@ -152,6 +172,10 @@ def expand_profile(
     takers = np.where(jointly, JOINTLY, np.where(edges.kinds == DECISION, edges.actors, -1))
     actors = np.where(several, takers, -1)
     chosen, choices = np.ones(len(starts)), edges.actions[starts]
+    if stored is not None:
+        decided = several & (stored.best >= 0)
+        _take_stored(game, states, decided, stored, owner[starts], chosen, choices)
+        several &= ~decided
     for player, decide in enumerate(deciders):
         deciding = np.flatnonzero(several & (takers == player))
         if decide is None or not len(deciding):
@@ -177,6 +201,23 @@ def expand_profile(
         game, keys, first, children, weights[kept], actions[kept], edges.rewards[kept],
         choices[group][kept], payoffs, actors, takers,
     )  # fmt: skip
+
+
+def _take_stored(
+    game: Game, states: Ints, decided: NDArray[np.bool_], stored: Stored, owners: Ints,
+    chosen: Floats, choices: Ints,
+) -> None:  # fmt: skip
+    """Write the chances of the actions of `decided` states, 1 of the stored ones, and their
+    choices. owners: the state of each action. Raises CorruptTableError."""
+    named = {game.action_name(action): action for action in set(choices.tolist()) if action >= 0}
+    best = np.array([*(named.get(name, -2) for name in stored.names), -2])[stored.best]
+    at = np.flatnonzero(decided[owners])
+    chosen[at] = choices[at] == best[owners[at]]
+    choices[at] = MIXED
+    taken = np.bincount(owners[at], chosen[at], len(states))
+    if (wrong := np.flatnonzero(decided & (taken == 0))).size:
+        state = game.say(states[wrong[0]])
+        raise CorruptTableError(f"the stored best action at {state} is not allowed there")
 
 
 def _fix_jointly(
@@ -212,11 +253,13 @@ def _fix_jointly(
 
 def explore_profile(
     game: Game, roots: Ints, deciders: Sequence[Decider | None], max_states: int = MAX_STATES,
-    known: Known | None = None,
+    look_up: LookUp | None = None,
 ) -> Chain:  # fmt: skip
     """Return the chain of a profile from a root (fields,) or several (k, fields), its first states.
 
-    deciders: None for a player who maximises. known: as in `expand_profile`.
+    deciders: None for a player who maximises.
+    look_up: see `expand_profile`. It is called once for all states at the same distance from the
+        roots.
 
     Raises SearchLimitError, and OptionError as `asking` does.
     """
@@ -224,14 +267,20 @@ def explore_profile(
     roots = np.ascontiguousarray(roots).reshape(-1, game.field_count)
     numbering.enter(pack_all(game.strides, roots))
     while done < numbering.count:
-        if numbering.count > max_states:
-            raise SearchLimitError(
-                f"these agents can come to more than {max_states:,} states; allow more with "
-                f"{option('max_states')}, or give a state nearer the end"
-            )
-        keys = numbering.keys_at(np.arange(done, min(done + PIECE, numbering.count)))
-        done += len(keys)
-        pieces.append(expand_profile(game, keys, deciders, numbering, known))
+        stop = numbering.count
+        keys, stored = numbering.keys_at(np.arange(done, stop)), None
+        if look_up is not None:
+            stored = look_up(unpack_all(game.strides, keys))
+        for first in range(0, stop - done, PIECE):
+            if numbering.count > max_states:
+                raise SearchLimitError(
+                    f"these agents can come to more than {max_states:,} states; allow more with "
+                    f"{option('max_states')}, or give a state nearer the end"
+                )
+            at = slice(first, first + PIECE)
+            here = None if stored is None else stored.part(at)
+            pieces.append(expand_profile(game, keys[at], deciders, numbering, here))
+        done = stop
     columns = {
         field.name: np.concatenate([getattr(piece, field.name) for piece in pieces])
         for field in fields(Chain)[1:]

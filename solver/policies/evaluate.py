@@ -46,7 +46,7 @@ from luckbase.solver.policies.chain import (
     MAX_STATES,
     PIECE,
     Chain,
-    Known,
+    LookUp,
     SolvedChain,
     expand_profile,
     explore_profile,
@@ -358,9 +358,10 @@ class _Expanded:
     """
 
     def __init__(
-        self, game: Game, deciders: Sequence[Decider], counters: _Counters, known: Known | None
-    ) -> None:
-        self.game, self.deciders, self.known = game, deciders, known
+        self, game: Game, deciders: Sequence[Decider | None], counters: _Counters,
+        look_up: LookUp | None,
+    ) -> None:  # fmt: skip
+        self.game, self.deciders, self.look_up = game, deciders, look_up
         self.counters, self.numbering, self.count = counters, Numbering(), 0
         no, none = np.empty(0, np.int64), np.empty(0, np.int32)
         events = len(counters.names) - counters.of_ends
@@ -385,7 +386,8 @@ class _Expanded:
     def expand(self, numbers: Ints) -> None:
         """Expand states that are not expanded yet."""
         keys = self.numbering.keys_at(numbers)
-        piece = expand_profile(self.game, keys, self.deciders, self.numbering, self.known)
+        stored = self.look_up and self.look_up(unpack_all(self.game.strides, keys))
+        piece = expand_profile(self.game, keys, self.deciders, self.numbering, stored)
         new = slice(self.count, self.count + len(piece.children))
         self.count = new.stop
         self._make_room()
@@ -402,41 +404,53 @@ class _Expanded:
 
 
 def simulate(
-    game: Game, root: Ints | Starts, deciders: Sequence[Decider], games: int, seed: int = 0,
-    known: Known | None = None,
-) -> Simulation:  # fmt: skip
-    """Play `games` games from `root` (fields,) or from starts, and count the numbers of the game.
+    game: Game, roots: Sequence[Ints | Starts], deciders: Sequence[Decider | None], games: int,
+    seed: int = 0, look_up: LookUp | None = None,
+) -> list[Simulation]:  # fmt: skip
+    """Play `games` games from each of some roots (fields,) or starts, and count the numbers of the
+    game. Game number i has the same random numbers from every root.
 
-    States are expanded when games reach them. If `known` is given, games end at known payoffs
-    without counts.
+    States are expanded when games reach them, all games at once. With `look_up` (see
+    `expand_profile`), games end at stored payoffs without counts.
 
     Raises StateError if a game does not end.
     """
-    counted_by = game.own(Agents) if known is None else Agents()
-    counters, players, begins = _Counters(game, counted_by), game.players, starts_at(root)
-    home: Keys = pack_all(game.strides, np.ascontiguousarray(begins.states))
-    visited = _Expanded(game, deciders, counters, known)
+    counters = _Counters(game, game.own(Agents) if look_up is None else Agents())
+    players, begins = game.players, [starts_at(root) for root in roots]
+    homes: list[Keys] = [
+        pack_all(game.strides, np.ascontiguousarray(each.states)) for each in begins
+    ]
+    visited = _Expanded(game, deciders, counters, look_up)
     width = players + len(counters.names)
-    total, first = np.zeros((3, width)), np.zeros(width)
+    totals, firsts = np.zeros((len(begins), 3, width)), np.zeros((len(begins), width))
     for begin in range(0, games, BATCH):
         stop = min(begin + BATCH, games)
-        plays = _Plays(players, visited.edges, seed, begin, stop, visited.enter(home),
-                       begins.chances)  # fmt: skip
+        entered = list(map(visited.enter, homes))
+        sides = [_Plays(players, visited.edges, seed, begin, stop, home, each.chances)
+                 for home, each in zip(entered, begins, strict=True)]  # fmt: skip
         while True:
-            plays.advance(visited.edges)
-            new = np.unique(plays.states)
+            for plays in sides:
+                plays.advance(visited.edges)
+            new = np.unique([plays.states for plays in sides])
             new = new[visited.edges.size[new] < 0]
             if not len(new):
                 break
             if visited.count > MAX_EDGES:  # begin again from the current states
-                keys = visited.numbering.keys_at(plays.states)
-                visited = _Expanded(game, deciders, counters, known)
-                plays.states = visited.enter(keys)
-                new = np.unique(plays.states)
+                now = [visited.numbering.keys_at(plays.states) for plays in sides]
+                visited = _Expanded(game, deciders, counters, look_up)
+                for plays, keys in zip(sides, now, strict=True):
+                    plays.states = visited.enter(keys)
+                new = np.unique([plays.states for plays in sides])
             visited.expand(new)
-        totals = plays.totals(visited.payoffs)
-        first = first if begin else totals[0]
-        total += _sums(totals, first)
+        for total, first, plays in zip(totals, firsts, sides, strict=True):
+            returns = plays.totals(visited.payoffs)
+            first[:] = first if begin else returns[0]
+            total += _sums(returns, first)
+    return [_simulation(counters, players, games, total) for total in totals]
+
+
+def _simulation(counters: _Counters, players: int, games: int, total: Floats) -> Simulation:
+    """Return the means and standard errors of games with these sums (`_sums`)."""
     mean, above, squares = total[0] / games, total[1], total[2]
     variance = np.maximum(squares - above * above / games, 0.0) / max(games - 1, 1)
     error = np.sqrt(variance / games)

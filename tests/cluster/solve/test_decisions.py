@@ -18,6 +18,7 @@ from luckbase.cluster.answers.memory import tiers_in_memory
 from luckbase.cluster.answers.table import Table
 from luckbase.cluster.answers.verify import _check_entry
 from luckbase.cluster.inputs import search_below
+from luckbase.cluster.machine import PROCESS_BYTES
 from luckbase.cluster.play.advise import in_words
 from luckbase.cluster.solve import full_table
 from luckbase.cluster.solve.ray import RayWorkers
@@ -212,6 +213,42 @@ def test_following_ends_where_payoffs_are_stored_and_says_how_far_it_goes(solved
     assert met[0] < met[1]
     assert answer.value == pytest.approx(whole.value, abs=2e-7)
     assert answer.source == "decisions"
+
+
+def test_following_and_games_read_each_row_group_once_a_step(solved, monkeypatch):
+    words, steps = {"scores": (1000, 2000, 0), "earned": (0, 1, 1)}, [[]]
+    get_many = Table.get_many
+
+    def step(table, states):
+        steps.append([])
+        return get_many(table, states)
+
+    monkeypatch.setattr(Table, "get_many", step)
+    with luckbase.open(solved.where) as table:
+        for part in table.parts:
+
+            def note(groups, kind, use, name=part.name, each=part.groups.each):
+                steps[-1] += [(name, *group, kind) for group in groups]
+                each(groups, kind, use)
+
+            part.groups.each = note
+        for payoffs in table.simulate(words, 400), table.follow(words):
+            assert len(payoffs.actions) == 2
+    assert sum(map(len, steps)) > 10
+    assert all(len(step) == len({*step}) for step in steps)
+
+
+def test_a_stored_action_that_its_state_does_not_have_is_refused(solved, monkeypatch):
+    words = {"scores": (1000, 2000, 0), "earned": (0, 1, 1)}
+    best_codes = Table.best_codes
+
+    def wrong(table, states):
+        codes, names = best_codes(table, states)
+        return np.where(codes >= 0, len(names), codes), [*names, "pass to 9"]
+
+    monkeypatch.setattr(Table, "best_codes", wrong)
+    with pytest.raises(CorruptTableError, match=r"the stored best action at scores=.* not allowed"):
+        solved.follow(words)
 
 
 def test_payoffs_come_from_games_too_with_their_error(solved):
@@ -534,7 +571,9 @@ def test_payoffs_of_float32_take_half_the_memory_and_the_table_says_how_close(tm
     wide = luckbase.load_board(FEBRUARY, score_unit=250, decisions=8)
     plan = luckbase.plan(board, memory=19_000_000_000)
     assert plan.peak_memory < 13e9
-    assert luckbase.plan(wide, memory=19_000_000_000).peak_memory > 23e9
+    assert luckbase.plan(wide, memory=40_000_000_000).peak_memory > 23e9
+    little = luckbase.plan(wide, memory=19_000_000_000)
+    assert 19e9 < little.peak_memory == 19e9 + PROCESS_BYTES  # the rest spills to disk
     done = luckbase.solve(coarse(tied_pass="next"), results=tmp_path)
     with luckbase.open(done.table) as table:
         assert 1e-6 < table.decided.error < 3e-6

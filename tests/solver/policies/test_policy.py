@@ -41,7 +41,7 @@ def played(name):
 
 def simulated(game, agent, games, seed):
     deciders = fixed_deciders(game, [agent], game.start()[None])
-    return simulate(game, game.start(), deciders, games, seed)
+    return simulate(game, [game.start()], deciders, games, seed)[0]
 
 
 def start(**words):
@@ -161,7 +161,7 @@ def test_a_simulated_best_response_is_worth_what_it_is_exactly():
     agents = ["never-pass", "best-response", "random"]
     right = evaluate_profile(tiny(), start(), agents).value
     deciders = fixed_deciders(tiny(), agents, start()[None])
-    played = simulate(tiny(), start(), deciders, 20_000)
+    (played,) = simulate(tiny(), [start()], deciders, 20_000)
     assert (np.abs(played.mean - right) < 4 * played.error).all()
 
 
