@@ -179,12 +179,15 @@ def check_turn(table, state, claim):
         return max(first - claim.here, claim.here - last, 0)
 
     assert claim.first is not None and claim.last is not None
+    assert far(claim.first, claim.last) == min(far(span[0], span[-1]) for span in spans)
     say, text = claim.turning.say, str(claim)
     inner = claim.first > claim.low, claim.last < claim.high
+    assert (f"only at {say(claim.first)};" in text) == (claim.first == claim.last)
+    if claim.first == claim.last:
+        return
     assert f"from {say(claim.first)}" in text if inner[0] or not any(inner) else "from" not in text
     assert ("up to" in text) == (inner == (False, True))
     assert say(claim.last) in text or not inner[1]
-    assert far(claim.first, claim.last) == min(far(span[0], span[-1]) for span in spans)
 
 
 def test_what_a_pair_of_choices_pays_is_the_mean_of_what_chance_brings_after_it(tmp_path):
