@@ -1,11 +1,14 @@
 """Tables of one board on several grids: solved together, asked together, and compared."""
 
 import json
+import re
+import shlex
 
+import numpy as np
 import pytest
 
 import luckbase
-from luckbase.cluster.answers.grids import grid_errors
+from luckbase.cluster.answers.grids import grid_errors, with_choice
 from luckbase.cluster.inputs import is_many
 from luckbase.solver.errors import ClosedTableError, StateError
 from tests.cluster.batch.boards import GRIDS, grid_text, put
@@ -158,6 +161,58 @@ def test_the_grid_of_a_table_is_compared_with_the_finer_one(solved, command):
     assert grid_errors(table.where, table.identity) == []
     luckbase.solve_all(solved / "a.toml", results=solved / "results")
     assert stored.read_bytes() == before
+
+
+def test_payoffs_beyond_the_finer_frontier_are_compared_by_following_decisions(tmp_path):
+    """Against the payoffs of tables that store them, on grids of $250, $500 and $1,000."""
+    grids = GRIDS.replace("frontier = 3", "frontier = 2").replace("500", "250")
+    grids += "[[grid]]\nscore_unit = 500\nfrontier = 2\n"
+    text = grid_text(grids).replace('"1000 + spin"', '"1500 + spin"').replace('"1000"', '"750"')
+    text = text.replace("score_cap = 4000", "score_cap = 3000")
+    text = text.replace("max_whammies = 4", "max_whammies = 2")
+    file = put(tmp_path / "a.toml", text)
+    luckbase.solve_all(file, results=tmp_path / "results")
+    _, middle, coarse = (
+        luckbase.open(file, results=tmp_path / "results", score_unit=unit)
+        for unit in (250, 500, 1000)
+    )
+    with middle, coarse, luckbase.open(file, in_memory=True, score_unit=250, frontier=2) as right:
+        for table, finer, level in (
+            (middle, right, grid_errors(middle.where, middle.identity)[1]),
+            (coarse, middle, grid_errors(coarse.where, coarse.identity)[1]),
+        ):
+            states = np.concatenate([*table.draw(table.rows, 0)])
+            states = with_choice(table, states[states[:, 3:9].sum(axis=1) == 2])
+            others, shared = finer.game.known_states(table.game.fields.values(states))
+            apart = np.abs(table.probe(states[shared]) - finer.probe(others)).max(axis=1)
+            found = level.payoffs
+            assert (level.level, level.finer, found.followed) == (2, 250, finer is right)
+            assert found.finer == (250 if finer is right else 500)
+            assert 0.001 < found.stderr < found.mean < found.largest <= apart.max() + 1e-6
+            assert found.mean == pytest.approx(apart.mean(), abs=4 * found.stderr)
+        (_, line) = luckbase.status(coarse.where)[0].grid
+    assert re.search(
+        r"score_unit=1000 against score_unit=250: it changes [\d.]+% of decisions with 2 spins "
+        r"left \(of [\d,]+\), payoffs against score_unit=500 by 0.\d+ \(± 0.\d+\) on average and "
+        r"0.\d+ at most \(as stored\)", line
+    )  # fmt: skip
+    (_, line) = luckbase.status(middle.where)[0].grid
+    assert line.endswith("at most (by following decisions from 1,000 states)")
+
+
+def test_the_command_for_a_state_above_the_table_makes_a_table_with_it(tmp_path, command):
+    """Of a board whose file names no table that is deep enough."""
+    file, results = put(tmp_path / "a.toml", grid_text()), tmp_path / "results"
+    luckbase.solve_all(file, results=results)
+    ask = ["query", file, "Ed 1500, 4 spins; Peter 0; Michael 0", "--results", results]
+    code, _, err = command(*ask, "--max-states", "5")
+    assert code == 2
+    found = re.search(r"in about [\d.]+ s this makes a table with it: luckbase (solve .*)", err)
+    words = shlex.split(found[1])
+    assert words[2:6] == ["--set", "score_unit=1000", "--set", "decisions=4"]
+    assert command(*words)[0] == 0
+    code, out, _ = command(*ask, "--max-states", "5")
+    assert code == 0 and "score_unit=1000, solve" in out
 
 
 def test_tables_of_grids_that_a_board_no_longer_names_are_not_needed(tmp_path):
