@@ -179,12 +179,12 @@ class Turn:
             return f"{does} is best nowhere {span}{at}."
         if (self.first, self.last) == (self.low, self.high):
             return f"{does} is best everywhere {span}{at}."
-        if self.first == self.last:
-            span = f"only at {say(self.first)}"
-        elif self.first == self.low:
+        if self.first == self.low:
             span = f"up to {say(self.last)}"
         elif self.last == self.high:
             span = f"from {say(self.first)}"
+        elif self.first == self.last:
+            span = f"only at {say(self.first)}"
         else:
             span = f"from {say(self.first)} to {say(self.last)}"
         return f"{does} is best {span}{at}; here it is {say(self.here)}."

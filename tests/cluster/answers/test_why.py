@@ -182,8 +182,9 @@ def check_turn(table, state, claim):
     assert far(claim.first, claim.last) == min(far(span[0], span[-1]) for span in spans)
     say, text = claim.turning.say, str(claim)
     inner = claim.first > claim.low, claim.last < claim.high
-    assert (f"only at {say(claim.first)};" in text) == (claim.first == claim.last)
-    if claim.first == claim.last:
+    at_one = all(inner) and claim.first == claim.last
+    assert (f"only at {say(claim.first)};" in text) == at_one
+    if at_one:
         return
     assert f"from {say(claim.first)}" in text if inner[0] or not any(inner) else "from" not in text
     assert ("up to" in text) == (inner == (False, True))

@@ -188,7 +188,7 @@ def test_payoffs_beyond_the_finer_frontier_are_compared_by_following_decisions(t
             found = level.payoffs
             assert (level.level, level.finer, found.followed) == (2, 250, finer is right)
             assert found.finer == (250 if finer is right else 500)
-            assert 0.001 < found.stderr < found.mean < found.largest <= apart.max() + 1e-6
+            assert 0.0001 < found.stderr < found.mean < found.largest <= apart.max() + 1e-6
             assert found.mean == pytest.approx(apart.mean(), abs=4 * found.stderr)
         (_, line) = luckbase.status(coarse.where)[0].grid
     assert re.search(
