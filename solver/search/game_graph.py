@@ -9,10 +9,10 @@ children. One depth-first search finds and solves it (`search`):
    of all children begin before any is finished, so their cache misses overlap.
 2. Descend into the first unvisited child.
 3. If there is no such child, the state is the root of a strongly connected component or part of a
-   larger one (Tarjan's low-link). A component of one state without an edge to itself is solved at
-   once by the Bellman equation (`solver.search.bellman`): its edges are still in the frame, so no
-   edge is kept and none is expanded twice. The edges of larger components are expanded once more,
-   for `solver.search.cycles`.
+   larger one (Tarjan's low-link). A part is solved later, with its root.
+4. Solve the component of a root. The Bellman equation (`solver.search.bellman`) solves one state
+   without an edge to itself; its edges are still in the frame. The edges of a larger component are
+   expanded once more, for `solver.search.cycles`. So no edges are kept.
 
 Sums are taken in the order of the edges, and the members of a component in the order of their keys.
 So the bits of a state's payoffs depend on the game alone, not on the roots or on states solved
@@ -30,7 +30,8 @@ together before the first is visited, because they share most of their own child
 If a game names the fields of a turn (`Rules.within_turn`), states inside a turn need not be kept.
 When a state between turns is solved, all states met since its visit are solved too, and the path
 leads only to states between turns: `forget_turn` drops the others. States between turns are not
-expanded ahead, so that few states of other turns are met before.
+expanded ahead, so that few states of other turns are met before. If all turns are alike
+(`Rules.turns_alike`), `solver.search.turns` searches the states between turns instead.
 
 Source: Tarjan, Depth-first search and linear graph algorithms (1972).
 """
@@ -720,7 +721,8 @@ class Graph:
         game, task, inside = self.game, self._task, self.game.within_turn(roots)
         numbers = self._enter(keys_of_roots(game, roots[~inside]))
         if inside.any():
-            numbers = np.append(numbers, self._enter(turns.ends_of(game, roots[inside])))
+            below = turns.ends_of(game, roots[inside], self.max_states)
+            numbers = np.append(numbers, self._enter(below))
         begins = self.states(numbers[np.isnan(self.values[numbers, 0])])
         begins = begins[who_acts(game, begins)[0] != TERMINAL]
         if not len(begins):
@@ -745,9 +747,7 @@ class Graph:
                 if code in (turns.CIRCULAR, turns.UNLIKE):
                     raise turns.refusal(game, begin, task.room.at, code)
                 if code == GROW:
-                    self._make_room(game.max_edges)
-                    ends = turns.room_for_turn(turn, 2 * len(ends.edges.weights))
-                    stack = grown(stack, len(stack) + len(ends.edges.weights))
+                    ends, stack = self._grow_turn(turn, ends, stack)
         except LuckbaseError as error:
             self._fault = error
             raise
@@ -834,7 +834,20 @@ class Graph:
         if self._at[DEPTH] + 1 == len(self._path.frames):
             self._path = self._path._replace(frames=np.tile(self._path.frames, 2))
 
-    def _make_room(self, more: int) -> None:
+    def _grow_turn(self, turn: Any, ends: Any, stack: Any) -> tuple[Any, Any]:
+        """Make room for more states; if there is enough, for more states on the stack; if there is
+        enough of both, for more edges in `ends`."""
+        from luckbase.solver.search import turns
+
+        edges = len(ends.edges.weights)
+        if not self._make_room(self.game.max_edges):
+            if self._at[HEIGHT] + edges <= len(stack):
+                ends = turns.room_for_turn(turn, 2 * edges)
+            stack = grown(stack, int(self._at[HEIGHT]) + edges)
+        return ends, stack
+
+    def _make_room(self, more: int) -> bool:
+        """Make room for more states. Return False if there is enough."""
         numbering, old = self._numbering, self._store
         numbering.count = self.count
         numbering.reserve(numbering.count + more)
@@ -846,3 +859,4 @@ class Graph:
                 grown(old.errors, room),
             )  # fmt: skip
             self._path = self._path._replace(stack=grown(self._path.stack, room))
+        return room > len(old.best)

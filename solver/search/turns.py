@@ -96,9 +96,10 @@ def room_for_turn(turn: Turn, edges: int) -> Turn:
     return Turn(turn.offsets, np.zeros(steps + 1, np.int64), np.empty(steps, np.int64), lotteries)
 
 
-def ends_of(game: Game, states: Ints) -> Keys:
-    """Return the keys (n,) of the states in which turns end, from states (m, fields) inside."""
-    met = explore(game, states, known=lambda each: ~game.within_turn(each))
+def ends_of(game: Game, states: Ints, max_states: int) -> Keys:
+    """Return the keys (n,) of the states in which turns end, from states (m, fields) inside. Raises
+    SearchLimitError beyond `max_states`."""
+    met = explore(game, states, known=lambda each: ~game.within_turn(each), max_states=max_states)
     return np.ascontiguousarray(met.keys[met.kinds == BETWEEN])
 
 
@@ -224,10 +225,10 @@ def search_turns(  # noqa: C901, PLR0913, PLR0915  # one piece, as `game_graph.s
         if keys[x, 1] < REACHED:
             height -= 1
             continue
-        budget -= size
-        if budget < 0:
+        if budget < 0:  # never before the first state: a turn may be larger than the budget
             code = PAUSE
             break
+        budget -= size
         begin, m, over = keys[x, 0], 0, False
         for i in range(-2, steps):  # two states that are compared, then the last steps
             same = i if i >= 0 else size - 1 if i == -2 else steps + x % (size - steps)

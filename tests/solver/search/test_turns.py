@@ -1,6 +1,7 @@
 """The states inside a turn are forgotten, and those between turns keep their payoffs to the bit."""
 
 from dataclasses import replace
+from itertools import count
 
 import numpy as np
 import pytest
@@ -19,7 +20,8 @@ from luckbase.game import (
     set_field,
     transition,
 )
-from luckbase.solver.errors import StateError
+from luckbase.solver.errors import SearchLimitError, StateError
+from luckbase.solver.search import game_graph, turns
 from luckbase.solver.search.game_graph import Graph
 from tests.games import dice_races, yahtzee
 
@@ -157,6 +159,35 @@ def test_a_root_inside_a_turn_is_solved_too():
     full, lean = Graph(game), Graph(game, keeps_turns=False)
     at = full.solve(inside), lean.solve(inside)
     assert full.values[at[0]] == lean.values[at[1]] == pytest.approx(50 / 6)
+
+
+def test_a_turn_may_have_more_states_than_are_solved_without_a_pause(monkeypatch):
+    root, pauses = with_open(6, 12), count()
+    graph = Graph(yahtzee_game(), keeps_turns=False)
+    at = graph.solve(root)
+    monkeypatch.setattr(game_graph, "BUDGET", 1)
+    slow = Graph(yahtzee_game(), keeps_turns=False, stop=lambda: next(pauses) > 999)
+    again = slow.solve(root)
+    assert slow.values[again[0]] == graph.values[at[0]]
+
+
+def test_room_for_more_states_is_no_room_for_more_edges(monkeypatch):
+    rooms, room_for_turn = [], turns.room_for_turn
+    monkeypatch.setattr(
+        turns,
+        "room_for_turn",
+        lambda turn, edges: rooms.append(edges) or room_for_turn(turn, edges),
+    )
+    graph = Graph(yahtzee_game(), keeps_turns=False)
+    graph.solve(with_open(*range(4, 14)))
+    needed = 252 * 10 + 252  # each roll in each open box, and the most edges of a state
+    assert needed <= rooms[-1] < 2 * needed
+
+
+def test_a_search_for_the_ends_of_a_turn_has_the_limit_of_the_whole_search():
+    game = game_of_rounds(0)
+    with pytest.raises(SearchLimitError, match="is not finished; the limit is 1 "):
+        Graph(game, keeps_turns=False, max_states=1).solve(game.parse({"left": 2, "die": 3})[None])
 
 
 @pytest.mark.parametrize("alike", [True, False])
