@@ -99,7 +99,7 @@ def test_a_state_above_is_searched_where_that_is_allowed(made):
     with pytest.raises(MissingTableError, match="earned"):
         table.moves(state, 0)
     there = table.moves(state)
-    assert (there.held, there.answer.source) == (False, "search")
+    assert (there.in_table, there.answer.source) == (False, "search")
     for move in there.moves:
         mean = sum(each.chance * np.array(each.value) for each in move.outcomes)
         assert mean == pytest.approx(move.action.value, abs=1e-12)
