@@ -294,8 +294,8 @@ def test_every_public_method_is_among_those_that_say_so():
     inner = {
         "action_values", "answer_position", "answers", "as_given", "backup", "best_codes",
         "check_chart", "check_open", "decided", "draw", "errors", "follow", "for_state",
-        "get_many", "holds", "known_answers", "missing", "owners", "pays", "read", "require", "search", "stored_best",
-        "stores_best_alone", "why_outside",
+        "get_many", "holds", "known_answers", "missing", "owners", "pays", "read", "require",
+        "search", "stored_best", "stores_best_alone", "why_outside",
     }  # fmt: skip
     said = {
         "close", "fields", "full", "game", "identity", "in_files", "manifest", "origin",
