@@ -169,7 +169,7 @@ def test_a_pictures_numbers_are_csv(command, solved):
 # --- what is published ---------------------------------------------------------------------------
 
 COMMANDS = re.findall(
-    r"`luckbase (chart skunk/seed.*? --out .*?)`", (PUBLISHED / "README.md").read_text()
+    r"^luckbase (chart skunk/seed.* --out .*)$", (PUBLISHED / "README.md").read_text(), re.MULTILINE
 )
 BIDS = re.compile(r"goofspiel-(points|win)-([0-9]+)\.csv")
 
