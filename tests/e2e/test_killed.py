@@ -42,6 +42,13 @@ def manifest_of(results):
     return read_manifest(storage, tables[0]), storage
 
 
+def decoded(column):
+    """The bytes of a column; of names, those of their numbers and the names themselves."""
+    if pa.types.is_dictionary(column.type):
+        return decoded(column.indices) + repr(column.dictionary.to_pylist()).encode()
+    return column.to_numpy(zero_copy_only=False).tobytes()
+
+
 def content(results):
     """The SHA-256 of each file's decoded columns, by name."""
     manifest, storage = manifest_of(results)
@@ -49,8 +56,8 @@ def content(results):
     sums = {}
     for name, entry in manifest.files.items():
         rows = pa.parquet.read_table(pa.BufferReader(storage.read(entry.place)))
-        columns = [c.combine_chunks().to_numpy(zero_copy_only=False) for c in rows.columns]
-        sums[name] = hashlib.sha256(b"".join(c.tobytes() for c in columns)).hexdigest()
+        columns = [column.combine_chunks() for column in rows.columns]
+        sums[name] = hashlib.sha256(b"".join(map(decoded, columns))).hexdigest()
     return sums
 
 
