@@ -44,9 +44,13 @@ def manifest_of(results):
 
 def decoded(column):
     """The bytes of a column; of names, those of their numbers and the names themselves."""
+    if pa.types.is_string(column.type):
+        column = column.dictionary_encode()
     if pa.types.is_dictionary(column.type):
         return decoded(column.indices) + repr(column.dictionary.to_pylist()).encode()
-    return column.to_numpy(zero_copy_only=False).tobytes()
+    result = column.to_numpy(zero_copy_only=False)
+    assert result.dtype != object, column.type
+    return result.tobytes()
 
 
 def content(results):
