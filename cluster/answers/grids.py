@@ -89,8 +89,8 @@ def measure_grids(tables: Sequence[Table]) -> None:
         if not table.manifest.complete or table.full is None:
             continue
         compared, known = [_stamp(each) for each in (table, *finer)], _stored(table.where)
-        is_new = known.get("tables") == compared and grid_errors(table.where, table.identity)
-        if finer and not is_new:
+        is_measured = known.get("tables") == compared and grid_errors(table.where, table.identity)
+        if finer and not is_measured:
             levels = [each.as_json() for each in _compared(table, finer)]
             content = {"tables": compared, "sample": SAMPLE, "levels": levels}
             storage_at(table.where).put(GRID, json.dumps(content).encode())

@@ -343,7 +343,7 @@ def stored(table: Lookup, states: Ints) -> Stored:
     from luckbase.solver.policies.chain import Stored
 
     payoffs, paid = table.get_many(states)
-    best, names = np.full(len(states), -1, np.int16), list[str]()
+    best = np.full(len(states), -1, np.int16)
     best[~paid], names = table.best_codes(states[~paid])
     return Stored(payoffs, paid, best, names)
 
@@ -441,7 +441,7 @@ def play_games(table: Lookup, state: State, games: int, seed: int) -> Answer:
     best = by_name.pop(str(answer.best), None)
     if best is None:
         raise StateError(table.missing(game.parse(state)))
-    actor = (answer.to_act or 1) - 1
+    actor = answer.to_act - 1
     others = sorted(by_name.values(), key=lambda action: -action.value[actor])
     return replace(
         answer, value=best.value, actions=(best, *others), error=float(error), source="games"

@@ -370,10 +370,12 @@ class Run(ABC):
         """Return the report, with these counts."""
         ray = self.options.address is not None
         workers = self.options.slots * self.threads
+        if ray:  # the cores that its nodes had
+            workers = self.cores or workers
         return replace(
             self.before, seconds=self.seconds, solve_seconds=self.solve_seconds,
             peak_memory=peak_memory(self.processes), ray=ray,
-            workers=self.cores or workers if ray else workers, **counts,
+            workers=workers, **counts,
         )  # fmt: skip
 
     def solve_shards(self) -> None:
