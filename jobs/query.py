@@ -377,12 +377,12 @@ def _answered(
     else:
         progress = terminal.search_progress(max_states)
         try:
-            result, claims = explain(table, state, max_states, progress)
+            result, reasons = explain(table, state, max_states, progress)
         except SearchLimitError as error:
             in_dollars = given if isinstance(given, str) else state  # for any grid
             clause = instead(in_dollars)
             raise SearchLimitError(f"{error}; {clause}" if clause else str(error)) from None
-        answer, reasons = result.answer, list(map(str, claims))
+        answer = result.answer
         if position is not None:
             answer = table.answer_position(position, answer)
     return answer, reasons, position, state

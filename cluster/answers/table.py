@@ -124,7 +124,7 @@ class Table(Lookup):
         does."""
         from luckbase.cluster.answers.why import explain
 
-        return list(map(str, explain(self.for_state(state), state, max_states)[1]))
+        return explain(self.for_state(state), state, max_states)[1]
 
     def follow(
         self, state: State, max_states: int = MAX_SEARCHED,

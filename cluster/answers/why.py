@@ -1,10 +1,10 @@
 """Why an action is best, in words: the effect of chance, the payoff of a sure action, and
 thresholds.
 
-A claim is a dataclass of numbers; its `str` is a sentence. The numbers come from the moves at the
-state (`cluster.answers.moves`) and from a limited lookup along a field that the game declares, so
-every sentence is supported by the table. Changes are relative to the payoff of the state for the
-player who decides. Changes that the table cannot distinguish from 0 are 0.
+The numbers come from the moves at the state (`cluster.answers.moves`) and from a limited lookup
+along a field that the game declares, so every sentence is supported by the table. Changes are
+relative to the payoff of the state for the player who decides. Changes that the table cannot
+distinguish from 0 are 0.
 
 >>> with luckbase.open("boards/pig/tiny.toml") as table:
 ...     print(*table.why({"mine": 0, "yours": 10, "turn": 4}), sep="\\n")
@@ -15,8 +15,7 @@ point to 19 points in this turn.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
@@ -56,160 +55,21 @@ def about(answer: Answer) -> str:
     return capital("; ".join(worth))
 
 
-@dataclass(frozen=True)
-class Effect:
-    """Outcomes with similar effects.
-
-    name: of the outcome, if there is only one.
-    count: number of outcomes.
-    low, high: smallest and largest change, with the same sign.
-    """
-
-    name: str | None
-    count: int
-    chance: float
-    low: float
-    high: float
-
-    def text(self, payoffs: Payoffs, subject: str, several: bool) -> str:
-        """Return a clause: ``everything else gains 0.8 to 17 points``."""
-        if self.low == self.high == 0:
-            return f"{subject} {'change' if several else 'changes'} nothing"
-        verb, ends = (
-            ("gain", (self.low, self.high)) if self.high > 0 else ("cost", (self.high, self.low))
-        )
-        return f"{subject} {verb}{'' if several else 's'} {payoffs.span(*map(abs, ends))}"
-
-
-@dataclass(frozen=True)
-class Luck:
-    """The chance outcomes of an action.
-
-    action: None if no player acts.
-    losses: the most important loss, then all others together.
-    rest: all outcomes that cost nothing.
-    cost: average cost of the action; 0 for the best.
-    """
-
-    action: str | None
-    player: int
-    losses: tuple[Effect, ...]
-    rest: Effect | None
-    cost: float
-    payoffs: Payoffs
-
-    def __str__(self) -> str:
-        parts = [
-            effect.text(self.payoffs, self.subject(i, effect), effect.count > 1)
-            for i, effect in enumerate(self.losses)
-        ]
-        if self.rest is not None:
-            others = "everything else" if self.losses else "every outcome"
-            parts.append(self.rest.text(self.payoffs, others, several=False))
-        if self.cost:
-            parts.append(f"on average {self.payoffs.change(self.cost)} less")
-        head = f"for player {self.player}" if self.action is None else gerund(self.action)
-        return f"{capital(head)}: {'; '.join(parts)}."
-
-    def subject(self, i: int, effect: Effect) -> str:
-        """Return the outcomes of the i-th loss: ``a whammy, one in six,``."""
-        who = f"{effect.count} {'other ' * (i > 0)}outcomes"
-        return f"{who if effect.name is None else noun(effect.name)}, {often(effect.chance)},"
-
-
-@dataclass(frozen=True)
-class Sure:
-    """An action that leads to one state.
-
-    brings: what happens, if it has a name.
-    up: the player who acts next, with their payoff, if that is not the player who decides.
-    own: payoff of the player who decides.
-    cost: 0 for the best action.
-    than: the best action.
-    """
-
-    action: str
-    player: int
-    brings: str | None
-    up: tuple[int, float] | None
-    own: float
-    cost: float
-    than: str | None
-    payoffs: Payoffs
-
-    def __str__(self) -> str:
-        parts = [self.brings] if self.brings else []
-        if self.up is not None:
-            wins = self.payoffs.of(who := f"player {self.up[0]}", self.up[1])
-            if self.brings and self.brings.startswith(who):
-                parts = [f"{self.brings} and {wins.removeprefix(who).strip()}"]
-            else:
-                parts.append(wins if wins.startswith(who) else f"{who}'s {wins}")
-        payoff = self.payoffs.of(who := f"player {self.player}", self.own)
-        if self.up is not None and not payoff.startswith(who):
-            payoff = f"{who}'s {payoff}"
-        if self.than is not None and self.cost:
-            payoff += f", {self.payoffs.change(self.cost)} less than by {gerund(self.than)}"
-        elif self.than is not None:
-            payoff += f", as much as by {gerund(self.than)}"
-        return f"{capital(gerund(self.action))}: {'; '.join([*parts, payoff])}."
-
-
-@dataclass(frozen=True)
-class Turn:
-    """The threshold of a decision along a field of the state.
-
-    here: the number at the state.
-    first, last: the nearest range of numbers at which `turning.doing` is best; None if there is
-        none.
-    low, high: the range of numbers with a choice.
-    """
-
-    here: int
-    first: int | None
-    last: int | None
-    low: int
-    high: int
-    turning: TurningPoint
-
-    def __str__(self) -> str:
-        say, does, at = self.turning.say, capital(self.turning.doing), self.turning.at
-        span = f"from {say(self.low)} to {say(self.high)}"
-        if self.first is None or self.last is None:
-            return f"{does} is best nowhere {span}{at}."
-        if (self.first, self.last) == (self.low, self.high):
-            return f"{does} is best everywhere {span}{at}."
-        if self.first == self.low:
-            span = f"up to {say(self.last)}"
-        elif self.last == self.high:
-            span = f"from {say(self.first)}"
-        elif self.first == self.last:
-            span = f"only at {say(self.first)}"
-        else:
-            span = f"from {say(self.first)} to {say(self.last)}"
-        return f"{does} is best {span}{at}; here it is {say(self.here)}."
-
-
-Claim = Luck | Sure | Turn
-
-
-def why(table: Lookup, at: Moves) -> tuple[Claim, ...]:
+def why(table: Lookup, at: Moves) -> list[str]:
     """Return the reasons for the best action: claims about it, the next best and the threshold."""
     answer = at.answer
     if answer.to_act is None:
         chance = () if answer.strategies is not None else at.outcomes
-        return tuple(_luck(table, chance, None, 0, answer.value, 0.0))
-    claims: list[Claim] = []
-    for move in at.moves[:2]:
-        claims += _of_action(table, at, move)
-    if len(at.moves) > 1 and (turn := _turn(table, at)) is not None:
+        return _luck(table, chance, None, 0, answer.value, 0.0)
+    claims = [claim for move in at.moves[:2] for claim in _of_action(table, at, move)]
+    if len(at.moves) > 1 and (turn := _turn(table, at)):
         claims.append(turn)
-    return tuple(claims)
+    return claims
 
 
 def explain(
     table: Lookup, state: State, max_states: int = 0, on_level: OnLevel | None = None
-) -> tuple[Moves, tuple[Claim, ...]]:
+) -> tuple[Moves, list[str]]:
     """Return the moves at a state and the reasons for the best action. Raises as `moves` does. From
     an object store, everything needed is read at once."""
     far = [part for part in table.parts if part.groups.storage.anywhere]
@@ -231,41 +91,118 @@ def reason(table: Lookup, at: Moves) -> str:
     >>> reason(table, table.moves({"mine": 0, "yours": 10, "turn": 4}))
     'a 1 (the turn is lost), one in six, costs 35 points; holding gives away 33 points'
     """
-    if at.answer.decision_only:  # without payoffs, only the threshold is known
-        turn = _turn(table, at)
-        return "" if turn is None else str(turn).rstrip(".")
-    if at.answer.to_act is None or len(at.moves) < 2:
+    answer = at.answer
+    if answer.decision_only:  # without payoffs, only the threshold is known
+        return _turn(table, at).rstrip(".")
+    if answer.to_act is None or len(at.moves) < 2:
         return ""
     best, second = at.moves[:2]
-    payoffs, clause = table.game.payoffs, f"{gerund(second.action.name)} is as good"
+    clause = f"{gerund(second.action.name)} is as good"
     if second.cost:
-        clause = f"{gerund(second.action.name)} gives away {payoffs.change(second.cost)}"
-    lucky = next((move for move in (best, second) if len(move.outcomes) > 1), None)
-    for claim in () if lucky is None else _of_action(table, at, lucky):
-        if isinstance(claim, Luck) and claim.losses:
-            loss = claim.losses[0]
-            costs = loss.text(payoffs, claim.subject(0, loss), loss.count > 1)
-            return f"{costs}; {clause}" if lucky is best else f"{clause} on average: {costs}"
+        clause = f"{gerund(second.action.name)} gives away {table.game.payoffs.change(second.cost)}"
+    for move in (best, second):
+        if len(move.outcomes) > 1:
+            losses, _ = _effects(table, move.outcomes, answer.to_act - 1, answer.value)
+            if losses and move is best:
+                return f"{losses[0]}; {clause}"
+            return f"{clause} on average: {losses[0]}" if losses else clause
     return clause
 
 
-def _of_action(table: Lookup, at: Moves, move: Move) -> Iterator[Luck | Sure]:
+def _of_action(table: Lookup, at: Moves, move: Move) -> list[str]:
     answer, cost = at.answer, move.cost or 0.0
     assert answer.to_act is not None
     actor = answer.to_act - 1
     if len(move.outcomes) != 1:
-        yield from _luck(table, move.outcomes, move.action.name, actor, answer.value, cost)
-        return
+        return _luck(table, move.outcomes, move.action.name, actor, answer.value, cost)
+    if len(at.moves) < 2 or move.outcomes[0].value is None:
+        return []
+    return [_sure(table.game, answer, move, actor, cost)]
+
+
+# --- the effect of chance ------------------------------------------------------------------------
+
+
+def _luck(
+    table: Lookup, outcomes: Sequence[Outcome], action: str | None, actor: int,
+    value: Sequence[float], cost: float,
+) -> list[str]:  # fmt: skip
+    """Return the sentence for the outcomes of an action, or of chance alone (None); empty if
+    nothing is known to change. cost: average cost of the action; 0 for the best."""
+    losses, rest = _effects(table, outcomes, actor, value)
+    parts = [*losses, *rest]
+    if not parts:
+        return []
+    if cost:
+        parts.append(f"on average {table.game.payoffs.change(cost)} less")
+    head = f"for player {actor + 1}" if action is None else gerund(action)
+    return [f"{capital(head)}: {'; '.join(parts)}."]
+
+
+def _effects(
+    table: Lookup, outcomes: Sequence[Outcome], actor: int, value: Sequence[float]
+) -> tuple[list[str], list[str]]:
+    """Return clauses for the changes from `value` by outcomes: the most important loss and all
+    other losses together; all outcomes that cost nothing. Both are empty if a payoff is unknown or
+    nothing changes."""
+    changes = [
+        each.value[actor] + each.reward[actor] - value[actor]
+        for each in outcomes
+        if value and each.value is not None
+    ]
+    changes = [0.0 if abs(change) <= table.tolerance else change for change in changes]
+    if len(changes) < len(outcomes) or not any(changes):
+        return [], []
+    weights = [each.chance * change for each, change in zip(outcomes, changes, strict=True)]
+    losing = sorted((k for k, x in enumerate(changes) if x < 0), key=weights.__getitem__)
+    # A loss of at least a third of the total is named; the others are summarized.
+    first = 1 if losing and weights[losing[0]] <= sum(weights[k] for k in losing) / 3 else 0
+    losses, payoffs = list[str](), table.game.payoffs
+    for at in filter(None, (losing[:first], losing[first:])):
+        who = f"{len(at)} {'other ' * bool(losses)}outcomes"
+        who = noun(outcomes[at[0]].name) if len(at) == 1 else who
+        subject = f"{who}, {often(sum(outcomes[k].chance for k in at))},"
+        losses.append(_clause(payoffs, subject, [changes[k] for k in at], "s" * (len(at) == 1)))
+    rest = [change for change in changes if change >= 0]
+    others = "everything else" if losses else "every outcome"
+    return losses, [_clause(payoffs, others, rest, "s")] if rest else []
+
+
+def _clause(payoffs: Payoffs, subject: str, changes: Sequence[float], ending: str) -> str:
+    """Return a clause for changes of the same sign: ``everything else gains 0.8 to 17 points``.
+    ending: of the verb."""
+    low, high = min(changes), max(changes)
+    if low == high == 0:
+        return f"{subject} change{ending} nothing"
+    if high > 0:
+        return f"{subject} gain{ending} {payoffs.span(low, high)}"
+    return f"{subject} cost{ending} {payoffs.span(-high, -low)}"
+
+
+# --- a sure action -------------------------------------------------------------------------------
+
+
+def _sure(game: Game, answer: Answer, move: Move, actor: int, cost: float) -> str:
+    """Return the sentence for an action that leads to one state: what happens, if it has a name;
+    the payoff of another player who acts next; the payoff of the player who decides. cost: 0 for
+    the best action."""
     (then,) = move.outcomes
-    if len(at.moves) < 2 or then.value is None:
-        return
-    up = None
-    if table.game.players > 2 and then.actor not in (-1, actor):
-        up = then.actor + 1, then.value[then.actor] + then.reward[then.actor]
-    yield Sure(
-        move.action.name, actor + 1, _brings(table.game, answer.state, then), up,
-        move.action.value[actor], cost, None if move.best else answer.best, table.game.payoffs,
-    )  # fmt: skip
+    assert then.value is not None
+    payoffs, brings = game.payoffs, _brings(game, answer.state, then)
+    parts = [brings] if brings else []
+    who, own = f"player {then.actor + 1}", f"player {actor + 1}"
+    payoff = payoffs.of(own, move.action.value[actor])
+    if game.players > 2 and then.actor not in (-1, actor):
+        wins = payoffs.of(who, then.value[then.actor] + then.reward[then.actor])
+        if brings and brings.startswith(who):
+            parts = [f"{brings} and {wins.removeprefix(who).strip()}"]
+        else:
+            parts.append(wins if wins.startswith(who) else f"{who}'s {wins}")
+        payoff = payoff if payoff.startswith(own) else f"{own}'s {payoff}"
+    if not move.best and answer.best is not None:
+        less = f"{payoffs.change(cost)} less than" if cost else "as much as"
+        payoff += f", {less} by {gerund(answer.best)}"
+    return f"{capital(gerund(move.action.name))}: {'; '.join([*parts, payoff])}."
 
 
 def _brings(game: Game, before: Mapping[str, Any], then: Outcome) -> str | None:
@@ -278,37 +215,6 @@ def _brings(game: Game, before: Mapping[str, Any], then: Outcome) -> str | None:
         if len(new) < len(old) and set(new) < set(old):
             remains.append(f"leaves {name} {', '.join(map(str, new)) or 'none'}")
     return "; ".join(remains) or (None if "->" in then.name else then.name)
-
-
-def _luck(
-    table: Lookup, outcomes: Sequence[Outcome], action: str | None, actor: int,
-    value: Sequence[float], cost: float,
-) -> Iterator[Luck]:  # fmt: skip
-    """Yield the changes from `value` by outcomes; none if a payoff is unknown or nothing
-    changes."""
-    changes = [
-        each.value[actor] + each.reward[actor] - value[actor]
-        for each in outcomes
-        if value and each.value is not None
-    ]
-    changes = [0.0 if abs(change) <= table.tolerance else change for change in changes]
-    if len(changes) < len(outcomes) or not any(changes):
-        return
-    weights = [each.chance * change for each, change in zip(outcomes, changes, strict=True)]
-    losing = sorted((k for k, x in enumerate(changes) if x < 0), key=weights.__getitem__)
-    # A loss of at least a third of the total is named; the others are summarized.
-    first = 1 if losing and weights[losing[0]] <= sum(weights[k] for k in losing) / 3 else 0
-    groups = [each for each in (losing[:first], losing[first:]) if each]
-
-    def effect(at: Sequence[int]) -> Effect:
-        name, values = outcomes[at[0]].name if len(at) == 1 else None, [changes[k] for k in at]
-        return Effect(name, len(at), sum(outcomes[k].chance for k in at), min(values), max(values))
-
-    rest = [k for k, change in enumerate(changes) if change >= 0]
-    yield Luck(
-        action, actor + 1, tuple(map(effect, groups)), effect(rest) if rest else None,
-        cost, table.game.payoffs,
-    )  # fmt: skip
 
 
 # --- where it turns ------------------------------------------------------------------------------
@@ -332,18 +238,18 @@ def _line(game: Game, state: Ints, actor: int) -> tuple[Ints, int] | None:
     return reached[reached[:, column] == numbers[sound]], column
 
 
-def _turn(table: Lookup, at: Moves) -> Turn | None:
-    """Return the threshold of the decision at a state: the best actions on the `_line` through it,
-    as far as the same player has a stored choice there without gaps. Return None if one player does
-    not decide, or the best action is unknown."""
+def _turn(table: Lookup, at: Moves) -> str:
+    """Return the sentence for the threshold of the decision at a state: the best actions on the
+    `_line` through it, as far as the same player has a stored choice there without gaps. Return ""
+    if one player does not decide, or the best action is unknown."""
     game, answer = table.game, at.answer
     groups, actor = game.get(Groups), (answer.to_act or 0) - 1
     line = None if answer.best is None else _line(game, at.numbers, actor)
     if line is None or groups is None or groups.turning is None:
-        return None
+        return ""
     (states, column), turning = line, groups.turning
     if not (answer.decision_only or any(turning.takes(move.action.name) for move in at.moves)):
-        return None
+        return ""
     best = table.stored_best(np.ascontiguousarray(states))
     # A user's game need not accept states that the table does not hold.
     stored = np.flatnonzero([name is not None for name in best])
@@ -353,16 +259,41 @@ def _turn(table: Lookup, at: Moves) -> Turn | None:
     here = at.numbers[column]
     run = next((run for run in runs if (states[run, column] == here).any()), kept[:0])
     if len(run) < 2:
-        return None
+        return ""
     numbers = turning.number(np.concatenate([states[run], at.numbers[None]]), actor)
     numbers, now = numbers[:-1], int(numbers[-1])
     takes = np.array([0, *(turning.takes(str(best[k])) for k in run.tolist()), 0], np.int8)
     edges = np.flatnonzero(takes[1:] != takes[:-1])
     spans = list(zip(numbers[edges[::2]].tolist(), numbers[edges[1::2] - 1].tolist(), strict=True))
-    first, last = min(
-        spans, key=lambda span: max(span[0] - now, now - span[1], 0), default=(None, None)
-    )
-    return Turn(now, first, last, int(numbers[0]), int(numbers[-1]), turning)
+    low, high = int(numbers[0]), int(numbers[-1])
+    return _turning_text(turning, now, spans, low, high)
+
+
+def _turning_text(
+    turning: TurningPoint, here: int, spans: Sequence[tuple[int, int]], low: int, high: int
+) -> str:
+    """Return the sentence for a threshold.
+
+    here: the number at the state.
+    spans: the ranges of numbers at which `turning.doing` is best; the nearest is named.
+    low, high: the range of numbers with a choice.
+    """
+    say, does, at = turning.say, capital(turning.doing), turning.at
+    whole = f"from {say(low)} to {say(high)}"
+    if not spans:
+        return f"{does} is best nowhere {whole}{at}."
+    first, last = min(spans, key=lambda span: max(span[0] - here, here - span[1], 0))
+    if (first, last) == (low, high):
+        return f"{does} is best everywhere {whole}{at}."
+    if first == low:
+        span = f"up to {say(last)}"
+    elif last == high:
+        span = f"from {say(first)}"
+    elif first == last:
+        span = f"only at {say(first)}"
+    else:
+        span = f"from {say(first)} to {say(last)}"
+    return f"{does} is best {span}{at}; here it is {say(here)}."
 
 
 # --- words ---------------------------------------------------------------------------------------

@@ -80,7 +80,7 @@ def state_answer(table: Table, state: Mapping[str, str], *, long: bool = True) -
     outcomes = chain(there.outcomes, *(move.outcomes for move in there.moves))
     priced = there.answer.source == "table" and all(each.value for each in outcomes)
     return StateView(
-        there, fields.left_out(state), list(map(str, why(table, there))), priced and not there.over,
+        there, fields.left_out(state), why(table, there), priced and not there.over,
         grid_notes(table)(there.numbers) or None, table.game, fields.read(state),
     )  # fmt: skip
 
