@@ -257,7 +257,7 @@ def why_stale(manifest: Manifest, *, absent_is_stale: bool = True) -> list[str]:
     """Return the changes in the board since the table was solved, as sentences.
 
     The board is read from the file it was last read from, with the same options. Empty if nothing
-    has changed or the origin is unknown.
+    has changed or the file is unknown. absent_is_stale: whether a deleted file counts as a change.
     """
     goal = next((goal for goal in reversed(manifest.goals) if goal.board_file), None)
     if goal is None:
@@ -310,8 +310,8 @@ def changed_since(board: Board, results: Path) -> list[str]:
 
 
 def table_used(name: str | os.PathLike[str], board: Board, results: Path) -> Path:
-    """Return the table that plays on a board: a folder, or the table of a board file; of several,
-    the one with the board's rules. Raises MissingTableError."""
+    """Return the folder of the table by which an agent plays on a board. name: of a folder or of a
+    board file; of its tables, the one with the board's rules. Raises MissingTableError."""
     path, source = place_of(name), board.source
     absolute = name_of(path.absolute())
     same_board = source is not None and not path.is_dir() and absolute == name_of(source.file)

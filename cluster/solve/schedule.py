@@ -97,8 +97,13 @@ class Schedule:
         stored: Collection[int] = (),
         ahead: int = 1,
     ) -> None:
-        """ahead: how many times the number of workers to hand out. More than 1 if some shards wait
-        for the machine that has the payoffs they read."""
+        """
+        memory: bytes that the running shards may need together.
+        committed: shards that an earlier run committed.
+        stored: shards whose payoffs can be read back from their files.
+        ahead: how many times the number of workers to hand out. More than 1 if some shards wait for
+            the machine that has the payoffs they read.
+        """
         self.shards = tuple(shards)
         self.workers, self.memory, self.ahead = workers, memory, ahead
         self.committed, self.kept = set(committed), set[int]()

@@ -88,7 +88,13 @@ class Roots:
 
 @dataclass(frozen=True)
 class Goal:
-    """The goal of a solve. number: counted from 1 in order of arrival."""
+    """The goal of a solve: a part of the table, and how far it must reach.
+
+    reach: options such as ``frontier``; empty for a search, which has roots instead.
+    files: number of files of a full table that reaches it.
+    board_file, settings: the solved board's file, and the options given with ``--set``.
+    number: counted from 1 in order of arrival.
+    """
 
     part: Part
     reach: dict[str, Whole | None]
@@ -130,8 +136,8 @@ class FileEntry:
     bytes, footer: size of the file and of its footer.
     footer_sha256, sha256: of the footer and of the whole file, in hexadecimal.
     error: error bound of payoffs.
-    seconds: core seconds.
-    stages: stages of its search's level with states in the file; empty if solved in one piece.
+    seconds: core seconds by kind of work, such as ``solve``.
+    stages: values of its search's level with states in the file; empty if solved in one piece.
     boxes: the parts of these stages in the file (`solver.search.stages.Box`); empty for whole
         stages.
     at: its path in the table, if different from its name.
@@ -219,7 +225,8 @@ class Next:
 class WriterRecord:
     """The process that may replace the manifest, or that replaced it last.
 
-    started: when it started, by its host's clock.
+    started: when the process started, by its host's clock.
+    since: when it became the writer.
     ended: True if other processes may write.
     """
 
@@ -261,6 +268,7 @@ class _Form(Head):
 class Manifest:
     """The manifest of a table.
 
+    done, levels, files: by `Goal.ask`, by part, by name.
     next: progress of solving a goal again.
     writer: the process that replaced the manifest last.
     writers: the ids of all writers so far.

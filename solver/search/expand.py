@@ -1,7 +1,8 @@
-"""Expand states and check them against the rules. Engines call this, never the transition itself.
+"""Expand states and check them against the rules. All solvers call this, never the transition.
 
-`expand_one` expands one state in compiled code, `expand` many into flat arrays; `classify` returns
-only the groups of states. No code here depends on the game.
+`expand_one` expands one state in compiled code, `expand` many into flat arrays. `classify` assigns
+states to groups: the cells and thresholds of a picture (`solver.game.groups`). No code here depends
+on the game.
 
 The games of this package are checked by tests. For a user's game, each expanded state is checked
 against `solver.game.rules` before its edges are used: their number, chances, who acts, rewards, and
@@ -52,7 +53,7 @@ class Room(NamedTuple):
     """Room for a state's edges, and the limits that they are checked against if `checked`.
 
     bounds: int64 (2, fields), the least and the greatest value of each number.
-    span: float64 (2,), of payoffs.
+    span: float64 (2,), the least and the greatest payoff.
     kinds: int64 (3,): the number of named actions; whether edges may pay; whether players may
         choose at once.
     at: int64 (fields,), written: the state whose edges break the rules, or, if `checked`, the last

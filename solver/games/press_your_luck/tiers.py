@@ -319,9 +319,11 @@ def make_taps(outcomes: Outcomes, cap: int) -> Taps:
 
 
 class Caps(NamedTuple):
-    """How to sweep scores with a stuck slot, mostly at the cap; all int64.
+    """How to sweep scores with a stuck slot; all int64.
 
-    The first index is the mask of the slots that are stuck (A 1, B 2, C 4).
+    A slot is stuck if plus a spin does not raise its score: at the cap, and on some boards at 0
+    (`choosing`). States of stuck slots depend on each other in loops; a pivot is the state at which
+    a loop is opened (`kernel`). The first index is the mask of the stuck slots (A 1, B 2, C 4).
     """
 
     orders: Ints
