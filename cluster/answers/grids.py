@@ -132,8 +132,7 @@ def levels_of(table: Table) -> dict[int, list[tuple[TierPart, int]]]:
     by_level: dict[int, list[tuple[TierPart, int]]] = {}
     for part in filter(None, (table.full, table.decided)):
         for i, entry in enumerate(part.entries):
-            ((level, _), *_) = part.constants(entry).values()
-            by_level.setdefault(level, []).append((part, i))
+            by_level.setdefault(part.level_of(entry), []).append((part, i))
     return by_level
 
 

@@ -46,6 +46,7 @@ from luckbase.solver.sentences import option
 
 if TYPE_CHECKING:
     from luckbase.solver.policies.chain import SolvedChain, Stored
+    from luckbase.solver.policies.evaluate import Simulation
 
 MAX_CASES = 1296
 """Maximum number of equally likely cases for writing probabilities as counts: four dice."""
@@ -330,9 +331,11 @@ def equal_cases(weights: Sequence[float]) -> int | None:
 GAMES = 2_500
 """Default number of games of each action: standard errors of at most one point of a chance."""
 FOLLOWED = 20_000
-"""Maximum number of states through which decisions are followed before games are played instead.
-Far from the end 100,000 states took 19 s of processor time, and 2,500 games of two actions 14 s,
-because their row groups must be decoded."""
+"""Maximum number of states through which decisions are followed before games are played instead."""
+NEAR, SMALL = 3, 10**8
+"""In tables of more than `SMALL` rows, decisions are followed up to `NEAR` levels beyond the
+frontier. Farther from the end the states lie in so many row groups that decoding them takes longer
+than playing games."""
 BYTES_AN_EDGE = 130
 """Bytes of memory while decisions are followed: 71 for each edge, and as much temporarily."""
 
@@ -402,47 +405,74 @@ def chances(
 ) -> list[Answer]:  # fmt: skip
     """Compute the payoffs of every action at canonical states (k, fields) of which only the best
     action is stored: exactly, if the stored decisions lead to at most `max_states` and `FOLLOWED`
-    states, otherwise from `GAMES` games of each action, shared by the states in proportion to
-    `weights`; or from `games` games."""
-    if games is None:
+    states and these are not spread over too many row groups, otherwise from `GAMES` games of each
+    action, shared by the states in proportion to `weights`; or from `games` games."""
+    if games is None and _near(table, states):
         with suppress(SearchLimitError):
             return follow_decisions(table, states, min(max_states, FOLLOWED), on_states)
     shares = [max(2, round((games or GAMES) * weight)) for weight in weights]
-    described = map(table.game.describe, states)
-    return [play_games(table, *each, seed=0) for each in zip(described, shares, strict=True)]
+    return play_games(table, list(map(table.game.describe, states)), shares, seed=0)
 
 
-def play_games(table: Lookup, state: State, games: int, seed: int) -> Answer:
-    """Estimate the payoffs of every action by `games` simulated games each, in which all players
-    follow the stored decisions. `error` is the largest standard error. The best action is the
-    stored one. Game number i has the same random numbers after every action."""
+def _near(table: Lookup, states: Ints) -> bool:
+    """True if all states are `NEAR` the frontier, or the table is `SMALL`."""
+    if table.full is None or table.decided is None or table.decided.rows <= SMALL:
+        return True
+    frontier = max(map(table.full.level_of, table.full.entries), default=0)
+    entries = [table.decided.entries[i] for i in table.decided.files_of(states) if i >= 0]
+    return max(map(table.decided.level_of, entries), default=0) <= frontier + NEAR
+
+
+def play_games(
+    table: Lookup, states: Sequence[State], games: Sequence[int], seed: int
+) -> list[Answer]:
+    """Estimate the payoffs of every action at each state by so many simulated games of each action,
+    in which all players follow the stored decisions. `error` is the largest standard error. The
+    best action is the stored one. Game number i has the same random numbers after every action. All
+    games advance together, so that each row group is read once a step."""
     from luckbase.solver.policies.evaluate import Starts, simulate
 
     compile_on()
-    game, answer = table.game, table.ask(state)
-    edges = expand(game, game.parse(state).reshape(1, -1))
-    if edges.terminal[0]:
-        return answer
-    if answer.to_act is None:
-        raise StateError(f"{game.say(game.parse(state))}: no single player decides here; "
-                         "expected a state in which one does")  # fmt: skip
-    starts, by_name, error = action_starts(edges)[1].tolist(), dict[str, Action](), 0.0
-    spans, below = list(pairwise([*starts, len(edges.actions)])), list[Starts]()
-    for a, b in spans:
-        states, at = np.unique(edges.children[a:b], axis=0, return_inverse=True)
-        chances = np.bincount(at.reshape(-1), edges.weights[a:b]).astype(np.float64)
-        below.append(Starts(states, chances))
+    game, starts, counts = table.game, list[Starts](), list[int]()
+    answers = [table.ask(state) for state in states]
+    expanded = [expand(game, game.parse(state).reshape(1, -1)) for state in states]
+    spans = list[list[tuple[int, int]]]()
+    for state, answer, edges, count in zip(states, answers, expanded, games, strict=True):
+        spans.append([])
+        if edges.terminal[0]:
+            continue
+        if answer.to_act is None:
+            raise StateError(f"{game.say(game.parse(state))}: no single player decides here; "
+                             "expected a state in which one does")  # fmt: skip
+        spans[-1] += pairwise([*action_starts(edges)[1].tolist(), len(edges.actions)])
+        for a, b in spans[-1]:
+            children, at = np.unique(edges.children[a:b], axis=0, return_inverse=True)
+            chances = np.bincount(at.reshape(-1), edges.weights[a:b]).astype(np.float64)
+            starts.append(Starts(children, chances))
+            counts.append(count)
     deciders = [table.agent().decide] * game.players  # where no best action is stored
-    played = simulate(game, below, deciders, games, seed, partial(stored, table))
-    for (a, b), each in zip(spans, played, strict=True):
+    played = iter(simulate(game, starts, deciders, counts, seed, partial(stored, table)))
+    return [
+        _estimated(table, state, answer, edges, [(a, b, next(played)) for a, b in each])
+        if each else answer
+        for state, answer, edges, each in zip(states, answers, expanded, spans, strict=True)
+    ]  # fmt: skip
+
+
+def _estimated(
+    table: Lookup, state: State, answer: Answer, edges: Expanded,
+    played: Sequence[tuple[int, int, Simulation]],
+) -> Answer:  # fmt: skip
+    """Return an answer with the mean returns of games after each action, of edges a .. b - 1."""
+    game, by_name = table.game, dict[str, Action]()
+    for a, b, games in played:
         name = game.action_name(int(edges.actions[a]))
-        value = each.mean + edges.weights[a:b] @ edges.rewards[a:b]
-        by_name[name], error = Action(name, tuple(value.tolist())), max(error, each.error.max())
+        value = games.mean + edges.weights[a:b] @ edges.rewards[a:b]
+        by_name[name] = Action(name, tuple(value.tolist()))
     best = by_name.pop(str(answer.best), None)
-    if best is None:
+    if best is None or answer.to_act is None:
         raise StateError(table.missing(game.parse(state)))
     actor = answer.to_act - 1
     others = sorted(by_name.values(), key=lambda action: -action.value[actor])
-    return replace(
-        answer, value=best.value, actions=(best, *others), error=float(error), source="games"
-    )
+    error = max(float(games.error.max()) for _, _, games in played)
+    return replace(answer, value=best.value, actions=(best, *others), error=error, source="games")

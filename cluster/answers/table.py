@@ -147,7 +147,7 @@ class Table(Lookup):
         (`cluster.answers.moves.play_games`). Raises StateError."""
         from luckbase.cluster.answers.moves import play_games
 
-        return play_games(self.for_state(state), state, games, seed)
+        return play_games(self.for_state(state), [state], [games], seed)[0]
 
     def values(
         self, frame: Any, *, best: bool = False, margin: bool = False, toss_up: bool = False,

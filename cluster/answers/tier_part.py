@@ -87,6 +87,10 @@ class TierPart(Part):
         fields = self.layout.tier_fields(self.tier_of_number[entry.tier])
         return {name: (value, value) for name, value in fields.items()}
 
+    def level_of(self, entry: FileEntry) -> Any:
+        """Return the level of a file's tier, such as the number of spins left."""
+        return next(iter(self.layout.tier_fields(self.tier_of_number[entry.tier]).values()))
+
     def keys(self, states: Ints) -> Ints:
         """As `Part.keys`; OVER for a terminal state, smaller if the state has no row. The last
         result for few states is cached, because `holds` is called before the lookup."""

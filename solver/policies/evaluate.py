@@ -404,11 +404,12 @@ class _Expanded:
 
 
 def simulate(
-    game: Game, roots: Sequence[Ints | Starts], deciders: Sequence[Decider | None], games: int,
-    seed: int = 0, look_up: LookUp | None = None,
+    game: Game, roots: Sequence[Ints | Starts], deciders: Sequence[Decider | None],
+    games: int | Sequence[int], seed: int = 0, look_up: LookUp | None = None,
 ) -> list[Simulation]:  # fmt: skip
-    """Play `games` games from each of some roots (fields,) or starts, and count the numbers of the
-    game. Game number i has the same random numbers from every root.
+    """Play `games` games from each of some roots (fields,) or starts, or as many from each as
+    `games` says, and count the numbers of the game. Game number i has the same random numbers from
+    every root.
 
     States are expanded when games reach them, all games at once. With `look_up` (see
     `expand_profile`), games end at stored payoffs without counts.
@@ -423,15 +424,18 @@ def simulate(
     visited = _Expanded(game, deciders, counters, look_up)
     width = players + len(counters.names)
     totals, firsts = np.zeros((len(begins), 3, width)), np.zeros((len(begins), width))
-    for begin in range(0, games, BATCH):
-        stop = min(begin + BATCH, games)
-        entered = list(map(visited.enter, homes))
-        sides = [_Plays(players, visited.edges, seed, begin, stop, home, each.chances)
-                 for home, each in zip(entered, begins, strict=True)]  # fmt: skip
+    counts = np.broadcast_to(games, len(begins)).tolist()
+    for begin in range(0, max(counts), BATCH):
+        playing = [k for k, count in enumerate(counts) if begin < count]
+        sides = [
+            _Plays(players, visited.edges, seed, begin, min(begin + BATCH, counts[k]),
+                   visited.enter(homes[k]), begins[k].chances)
+            for k in playing
+        ]  # fmt: skip
         while True:
             for plays in sides:
                 plays.advance(visited.edges)
-            new = np.unique([plays.states for plays in sides])
+            new = np.unique(np.concatenate([plays.states for plays in sides]))
             new = new[visited.edges.size[new] < 0]
             if not len(new):
                 break
@@ -440,13 +444,13 @@ def simulate(
                 visited = _Expanded(game, deciders, counters, look_up)
                 for plays, keys in zip(sides, now, strict=True):
                     plays.states = visited.enter(keys)
-                new = np.unique([plays.states for plays in sides])
+                new = np.unique(np.concatenate([plays.states for plays in sides]))
             visited.expand(new)
-        for total, first, plays in zip(totals, firsts, sides, strict=True):
+        for k, plays in zip(playing, sides, strict=True):
             returns = plays.totals(visited.payoffs)
-            first[:] = first if begin else returns[0]
-            total += _sums(returns, first)
-    return [_simulation(counters, players, games, total) for total in totals]
+            firsts[k] = firsts[k] if begin else returns[0]
+            totals[k] += _sums(returns, firsts[k])
+    return [_simulation(counters, players, *each) for each in zip(counts, totals, strict=True)]
 
 
 def _simulation(counters: _Counters, players: int, games: int, total: Floats) -> Simulation:

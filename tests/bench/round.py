@@ -82,7 +82,7 @@ def _judged(table, state):
     try:
         answer = search_in_memory(table.game, state, MOST).ask(fields)
     except SearchLimitError:
-        answer = play_games(table, fields, GAMES, seed=1)
+        (answer,) = play_games(table, [fields], [GAMES], seed=1)
         first, *others = (each.value[answer.to_act - 1] for each in answer.actions)
         return "games", (max(others) - first) / (math.sqrt(2) * answer.error)
     worth = {each.name: each.value[answer.to_act - 1] for each in answer.actions}
