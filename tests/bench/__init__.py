@@ -16,8 +16,6 @@ with its own peers.
 * ``diff``: two tables of 42.9 million states each, a slide's amount changed between them, and two
   eras: the scan, the prices, nanoseconds each.
 * ``compile``: the first solve of each game with nothing compiled, and the one after it.
-* ``round``: a board's tables on all grids, which must be solved: random decisions against searches
-  and games, positions off the grid against a search with steps of $50, the time of chances.
 * ``peers``: other programs at our work, and we, in turns; ``--python`` names that of their
   environment.
 
@@ -41,18 +39,17 @@ from tests.bench.diff import diff_suite
 from tests.bench.peers import peers_suite
 from tests.bench.probe import probe_suite
 from tests.bench.replay import replay_suite
-from tests.bench.round import round_suite
 from tests.bench.search import search_suite
 from tests.bench.timing import best_of
 from tests.places import BOARDS
 
 SUITES = (
     "kernel", "solve", "store", "probe", "decisions", "search", "replay", "diff", "compile",
-    "peers", "round",
+    "peers",
 )  # fmt: skip
 ABOUT = "Time the kernel, whole solves, the store and the probe, side by side with peers."
 BOARD = BOARDS / "press-your-luck/1985-02.toml"
-LONG = ("decisions", "peers", "round")
+LONG = ("decisions", "peers")
 USUAL = tuple(suite for suite in SUITES if suite not in LONG)  # a quarter of an hour, 13 GB of disk
 KERNELS = (500, 3), (500, 5), (250, 3), (250, 4)
 """The score unit and the frontier of the boards whose largest tier `kernel` solves."""
@@ -76,7 +73,7 @@ def main(words=None):
     run = {
         "kernel": _kernel, "solve": _solve, "store": _store, "probe": probe_suite,
         "decisions": decisions_suite, "search": search_suite, "replay": replay_suite,
-        "diff": diff_suite, "compile": compile_suite, "round": round_suite,
+        "diff": diff_suite, "compile": compile_suite,
         "peers": partial(peers_suite, python=asked.python),
     }  # fmt: skip
     with tempfile.TemporaryDirectory(prefix="luckbase-") as folder:

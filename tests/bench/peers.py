@@ -11,7 +11,7 @@ import statistics
 import subprocess
 import sys
 import time
-from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -29,32 +29,11 @@ SINGLE, BATCH = 20, 10_000
 HEADS = ("work", "program", "ours", "theirs", "x, least", "x, median", "answers")
 
 
-@dataclass
-class Line:
-    """One program at one work. ours, theirs: seconds of each turn. note: how the answers compare,
-    or why there are none."""
-
-    work: str
-    who: str
-    ours: list[float] = field(default_factory=list)
-    theirs: list[float] = field(default_factory=list)
-    note: str = ""
-
-    def cells(self):
-        if not self.theirs:
-            return self.work, self.who, "", "", "", "", self.note
-        ratios = [theirs / ours for ours, theirs in zip(self.ours, self.theirs, strict=False)]
-        return (
-            self.work, self.who, f"{min(self.ours):.3g} s", f"{min(self.theirs):.3g} s",
-            f"{min(ratios):.3g}", f"{statistics.median(ratios):.3g}", self.note,
-        )  # fmt: skip
-
-
 def peers_suite(board, results, python=None):
     """Print a line for each work and program. python: of the environment of the programs."""
     results.mkdir(parents=True, exist_ok=True)
-    lines = [*_queries(board, results), *(_programs(python, results) if python else ())]
-    terminal.print_table("x: their time over ours", HEADS, [x.cells() for x in lines], sys.stdout)
+    rows = [*_queries(board, results), *(_programs(python, results) if python else ())]
+    terminal.print_table("x: their time over ours", HEADS, rows, sys.stdout)
     if not python:
         print("OpenSpiel and solvers of matrix games: name their Python with --python")
 
@@ -63,10 +42,13 @@ def _programs(python, results):
     for game, sizes in (("pig", PIG), ("goofspiel", GOOFSPIEL)):
         for size in sizes:
             words = {"game": game, "size": size}
-            line = Line(f"{game} {size}", "OpenSpiel")
-            yield _in_turns(line, python, ("game", words), ("open_spiel", words), _values)
+            ours, theirs = (
+                partial(_run, None, "game", words),
+                partial(_run, python, "open_spiel", words),
+            )
+            yield _in_turns(f"{game} {size}", "OpenSpiel", ours, theirs, _values)
     for side in SIDES:
-        path, out = results / f"games-{side}.npy", results / "strategies.npy"
+        path, out = str(results / f"games-{side}.npy"), str(results / "strategies.npy")
         batch = np.random.default_rng(side).standard_normal((GAMES, side, side))
         np.save(path, batch)
 
@@ -75,31 +57,36 @@ def _programs(python, results):
             return f"worst gap {gap:.1e}, ours {ours['gap']:.1e}, of {theirs['games']:,} games"
 
         for who in MATRIX:
-            words = {"program": who, "games": str(path), "out": str(out), "most": SECONDS}
-            line = Line(f"matrix games, {side} × {side}", who)
-            ours = ("matrix", {"games": str(path)})
-            yield _in_turns(line, python, ours, ("matrix_games", words), gaps)
+            ours = partial(_run, None, "matrix", {"games": path})
+            words = {"program": who, "games": path, "out": out, "most": SECONDS}
+            theirs = partial(_run, python, "matrix_games", words)
+            yield _in_turns(f"matrix games, {side} × {side}", who, ours, theirs, gaps)
 
 
-def _in_turns(line, python, ours, theirs, compared):
-    """Fill a line in by turns. ours, theirs: (task, its arguments)."""
+def _in_turns(work, who, ours, theirs, compared):
+    """The row of a program at a work. ours, theirs: a turn; return seconds and an answer."""
+    turns, note = [], ""
     for _ in range(TURNS):
-        own = _run(None, *ours)
+        seconds, answer = ours()
         try:
-            other = _run(python, *theirs)
+            their_seconds, their_answer = theirs()
         except (RuntimeError, subprocess.TimeoutExpired) as error:
-            line.note = str(error)[:100]
+            note = str(error)[:100]
             break
-        line.ours.append(own["seconds"])
-        line.theirs.append(other["seconds"])
-        line.note = compared(own["answer"], other["answer"])
-        if other["seconds"] > LIMIT / 10:
+        turns.append((seconds, their_seconds))
+        note = compared(answer, their_answer)
+        if their_seconds > LIMIT / 10:
             break
-    return line
+    if not turns:
+        return work, who, "", "", "", "", note
+    ratios = [their_seconds / seconds for seconds, their_seconds in turns]
+    least = [f"{min(column):.3g} s" for column in zip(*turns, strict=True)]
+    return (work, who, *least, f"{min(ratios):.3g}", f"{statistics.median(ratios):.3g}", note)
 
 
 def _run(python, task, words):
-    """Run a task in a process: of `peer_programs` by their Python, else of this module."""
+    """Run a task in a process: of `peer_programs` by their Python, else of this module. Seconds and
+    the answer."""
     module = [str(python), str(Path(__file__).with_name("peer_programs.py"))]
     command = module if python else [sys.executable, "-m", "tests.bench.peers"]
     done = subprocess.run(
@@ -107,7 +94,8 @@ def _run(python, task, words):
     )
     if done.returncode:
         raise RuntimeError(done.stderr.strip().splitlines()[-1])
-    return json.loads(done.stdout.splitlines()[-1])  # banners come first
+    text = json.loads(done.stdout.splitlines()[-1])  # banners come first
+    return text["seconds"], text["answer"]
 
 
 def _values(ours, theirs):
@@ -137,19 +125,20 @@ def _queries(board, results):
             (f"{SINGLE} states of {table.rows:,}", np.split(np.arange(SINGLE), SINGLE)),
             (f"{len(drawn):,} states at once", [np.arange(len(drawn))]),
         ):
-            yield _queried(Line(work, "DuckDB"), table, solved.table, drawn, frame, pieces)
+            some = [{name: column[at] for name, column in frame.items()} for at in pieces]
+            asked = [drawn[at] for at in pieces]
+            ours = partial(_each, lambda states: table.probe(states)[:, 0], asked)
+            theirs = partial(_each, partial(_duckdb, solved.table), some)
+            yield _in_turns(work, "DuckDB", ours, theirs, _apart)
 
 
-def _queried(line, table, path, drawn, frame, pieces):
-    for _ in range(TURNS):
-        seconds, ours = _timed(lambda: [table.probe(drawn[at])[:, 0] for at in pieces])
-        line.ours.append(seconds)
-        some = [{name: column[at] for name, column in frame.items()} for at in pieces]
-        seconds, theirs = _timed(lambda some=some: [_duckdb(path, each) for each in some])
-        line.theirs.append(seconds)
-        apart = np.sort(np.concatenate(ours)) - np.sort(np.concatenate(theirs))
-        line.note = f"{np.abs(apart).max():.0e} apart"
-    return line
+def _each(work, pieces):
+    return _timed(lambda: [work(piece) for piece in pieces])
+
+
+def _apart(ours, theirs):
+    apart = np.sort(np.concatenate(ours)) - np.sort(np.concatenate(theirs))
+    return f"{np.abs(apart).max():.0e} apart"
 
 
 SPINS = ("earned", "passed")

@@ -18,7 +18,6 @@ from luckbase.solver.errors import RequestError
 from tests import solving
 from tests.e2e.stopped import solve_until
 from tests.shared import files_of as files
-from tests.shared import plain
 
 ROOT = Path(__file__).parents[2]
 TINY = ROOT / "boards/press-your-luck/tiny.toml"
@@ -158,21 +157,4 @@ def test_a_damaged_table_is_said_so_and_exactly_that_is_solved_again(tmp_path, c
     assert len(text["damaged"]) == 3
     assert text["solved_now"] == rows
     assert files(table) == sound
-    assert run(["status", "--results", str(tmp_path)]) == 0
-
-
-def test_a_damaged_manifest_is_named_and_the_table_is_solved_again(tmp_path, capsys):
-    words = [str(TINY), "--set", "frontier=1", "--results", str(tmp_path)]
-    assert run(["solve", *words]) == 0
-    table = next(tmp_path.glob("*/*/*"))
-    file, sound = table / "manifest.json", files(table)
-    file.write_bytes(file.read_bytes().replace(b'"rows":', b'"rowS":', 1))
-    capsys.readouterr()
-    assert run(["status", "--results", str(tmp_path)]) == 1
-    assert "was changed after luckbase wrote it" in capsys.readouterr().out
-    assert run(["solve", *words, "--json"]) == 0
-    text = json.loads(capsys.readouterr().out)
-    assert any(f"{file}: " in fault for fault in text["damaged"])
-    named = {entry.place for entry in read(table).files.values()}
-    assert {plain(name): (table / name).read_bytes() for name in named} == sound
     assert run(["status", "--results", str(tmp_path)]) == 0

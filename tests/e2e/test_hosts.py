@@ -8,7 +8,6 @@ place of the results folder unless a test says that they share it. The short one
 import hashlib
 import json
 import os
-import random
 import shutil
 import signal
 import subprocess
@@ -31,7 +30,6 @@ DENSE = ("press-your-luck/1985-02", {"score_unit": 500, "frontier": 2})
 """Some ten seconds on three cores."""
 MIDDLE = ("press-your-luck/1985-02", {"score_unit": 1000, "frontier": 2})
 """As many shards, an eighth of the states."""
-LAYERS = ("goofspiel/points", {"cards": 9})
 LONG_PARTS = ("goofspiel/points", {"cards": 12})
 SMALL = ("press-your-luck/tiny", {"frontier": 2})
 SEARCHED = ("press-your-luck/tiny", {})
@@ -284,40 +282,6 @@ def search_by_stages(hosts, results, lost, table):
 # --- slow ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
-def test_disks_of_their_own_a_killed_host_and_one_that_joins(tmp_path, clean):
-    """All have; boards of two games, and a search. `test_a_host_is_lost_…` is its small twin."""
-    with cluster(tmp_path, private=True, env=SHORTER, compiled=True) as hosts:
-        solve = Solve(hosts, MIDDLE, slowly=True)
-        solve.until(1)
-        hosts.add("node3", compiled=True)
-        running = next(hosts.disk("head").rglob(RUNNING))
-        while len((seen := json.loads(running.read_text()))["nodes"]) < 4:
-            time.sleep(0.1)  # until the file goes: the solve is over, and nobody has joined
-        assert seen["shards_total"] == 74 and solve.files < 74
-        hosts.kill("node1")
-        solve.hurry()
-        solve.end()
-        assert digests(hosts.disk("head")) == clean(MIDDLE)
-        text = notes(hosts)
-        assert "node test-node3 (10.78.0.4) has joined" in text
-        assert not list(hosts.disk("node2").rglob("*.parquet"))
-        solve.clear()
-        searched = Solve(hosts, SEARCHED, "--from", *ROOT_STATE.split())
-        searched.end()
-        assert digests(hosts.disk("head")) == clean(SEARCHED, ROOT_STATE)
-        searched.clear()
-        solve = Solve(hosts, LAYERS, slowly=True)
-        solve.until(5)
-        solve.kill()
-        there = len(digests(hosts.disk("head")))
-        text = json.loads(Solve(hosts, LAYERS, "--json").end().splitlines()[-1])
-        assert digests(hosts.disk("head")) == clean(LAYERS)
-        # What others still need is read back, on hosts that do not see the folder as well.
-        assert there < len(clean(LAYERS)) and text["read_back"] > 0 and text["solved_again"] == 0
-        assert not list(hosts.disk("head").rglob("*.arrow"))
-
-
 @pytest.fixture(scope="module")
 def defaults():
     """Hosts that were started with Ray's defaults."""
@@ -343,14 +307,6 @@ def back(hosts, name):
     if hosts.inits[name].poll() is None:
         hosts.kill(name)
     hosts.add(name, compiled=True)
-
-
-@pytest.mark.slow
-def test_a_search_by_stages_loses_a_host_with_its_disk(tmp_path):
-    """tests/cluster/search/test_own_disks.py is its small twin."""
-    with cluster(tmp_path, private=True, env=SHORTER, compiled=True) as hosts:
-        search_by_stages(hosts, str(hosts.shared), "node2", tmp_path / "alone")
-        assert digests(hosts.disk("head")) == digests(tmp_path / "alone")
 
 
 FAULTS = {
@@ -388,20 +344,6 @@ def test_what_happens_to_a_host_delays_the_solve_and_changes_no_byte(
     print(f"{fault}, {settings}, {board[0]}: usual {usual:.1f} s, {late:.1f} s after the fault")
     assert digests(hosts.disk("head")) == clean(board)
     assert late < 3 * usual + (90 if settings == "defaults" else 30)
-
-
-@pytest.mark.slow
-def test_a_driver_killed_at_ten_moments_goes_on(defaults, clean):
-    clear(defaults)
-    rng = random.Random(11)
-    for _ in range(10):
-        solve = Solve(defaults)
-        time.sleep(rng.uniform(2, 9))
-        solve.kill()
-    solve = Solve(defaults)
-    solve.end()
-    assert digests(defaults.disk("head")) == clean(DENSE)
-    solve.clear()
 
 
 @pytest.mark.slow

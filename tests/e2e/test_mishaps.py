@@ -84,14 +84,6 @@ def test_a_lost_file_of_a_search_is_not_said_to_be_solved_by_another_solve(tmp_p
     assert run(["status", "--results", str(tmp_path)]) == 0
 
 
-def test_a_refused_search_leaves_no_goal(tmp_path, capsys):
-    below(tmp_path, A)
-    words = ["--from", "scores=0,1000,500", "earned=2,2,2", "--max-states", "5"]
-    assert run(["solve", str(TINY), *words, "--results", str(tmp_path)]) == 2
-    capsys.readouterr()
-    assert run(["status", "--results", str(tmp_path)]) == 0
-
-
 # --- other mishaps -------------------------------------------------------------------------------
 
 
@@ -112,21 +104,6 @@ def test_a_folder_that_holds_other_rules_than_its_name_says_neither_answers_nor_
         out, err = capsys.readouterr()
         assert out == "" and err.count("\n") == 1 and "holds a table of other rules" in err
     assert before == {path: path.read_bytes() for path in right.rglob("*.parquet")}
-
-
-@pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
-def test_answers_of_a_batch_given_back_as_a_batch_are_not_overwritten(ending, tmp_path, capsys):
-    table = below(tmp_path, A).table
-    path = tmp_path / "in.jsonl"
-    path.write_text('{"scores": [0, 1000, 500], "earned": [0, 1, 1], "day": "2026-11-22"}\n')
-    out = tmp_path / f"out.{ending}"
-    words = ["query", str(table), "--best", "--out", str(out), "--batch"]
-    assert run([*words, str(path)]) == 0
-    before = out.read_bytes()
-    assert run([*words, str(out)]) == 2
-    assert "column payoff_1: is a column of the answers too" in capsys.readouterr().err
-    assert out.read_bytes() == before
-    assert not list(tmp_path.glob("*.part"))
 
 
 def test_a_reader_sees_no_fault_in_what_a_running_solve_has_just_added(tmp_path, monkeypatch):

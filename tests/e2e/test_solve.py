@@ -58,9 +58,8 @@ def undisturbed(table_of, tmp_path_factory):
     return Path(shutil.copytree(there, copy))
 
 
-@pytest.mark.parametrize("workers", [2, 5])
-def test_any_number_of_workers_gives_the_same_bytes(workers, undisturbed, tmp_path):
-    table = solving.solve_board(BOARD, results=tmp_path, workers=workers).table
+def test_any_number_of_workers_gives_the_same_bytes(undisturbed, tmp_path):
+    table = solving.solve_board(BOARD, results=tmp_path, workers=3).table
     assert files(table) == files(undisturbed)
     assert manifest(table) == manifest(undisturbed)
     assert not leftovers(table)

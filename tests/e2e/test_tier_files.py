@@ -3,12 +3,10 @@
 from itertools import count, pairwise
 from types import SimpleNamespace
 
-import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
 import luckbase
-from luckbase.cluster.answers.memory import tiers_in_memory
 from luckbase.cluster.answers.verify import verify
 from luckbase.cluster.solve import full_table, tiers, worker
 from luckbase.cluster.solve.driver import solve_table
@@ -191,24 +189,6 @@ def test_decisions_stand_beside_tiers_in_several_files(small, seconds, tmp_path)
     assert any(".001." in name for name in names)
     assert not any(".001." in entry.name for entry in solved.manifest.of_part(DECISIONS))
     assert verify(solving.open_table(solved.table), 20).ok
-
-
-def test_in_memory_it_is_the_same(whole, small):
-    layout = solving.load_layout(board())
-    memory = tiers_in_memory(layout)
-    states = np.concatenate([layout.states_at(t, np.arange(0, layout.rows(t), 13))
-                             for t in layout.tiers()])  # fmt: skip
-    with solving.open_table(whole) as table:
-        assert np.array_equal(table.full.get_many(states)[0], memory.full.get_many(states)[0])
-
-
-def test_a_batch_says_how_many_files_are_missing(in_files, small, tmp_path, capsys):
-    solved = solving.solve_board(board(), results=tmp_path, workers=1)
-    sorted((solved.table / TIERS).glob("*.002.*.parquet"))[0].unlink()
-    words = ["--set", "frontier=1", "--results", str(tmp_path)]
-    assert run(["solve", str(TINY), *words, "--dry-run"]) == 0
-    said = capsys.readouterr()
-    assert "is missing" in said.out + said.err and "2,058 states" in said.out + said.err
 
 
 @pytest.mark.parametrize(("workers", "payoffs"), [(1, "float32"), (3, "float32"), (2, "float64")])

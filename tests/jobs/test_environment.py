@@ -23,6 +23,16 @@ def test_every_option_of_these_names_has_its_variable():
             assert each.envvar == VARIABLES.get(each.name), (name, each.name)
 
 
+def test_results_that_are_no_folder_are_refused_by_every_command_that_takes_them(command):
+    Path("file").write_text("x")
+    more = {"query": ["open=1,2"], "diff": ["jackpot/tiny"], "publish": ["to"]}
+    said = "luckbase: --results: file is a file; write a folder, such as results\n"
+    for name, each in commands().items():
+        if any("--results" in param.opts for param in each.params):
+            words = [name, "jackpot/tiny", *more.get(name, []), "--results", "file"]
+            assert command(*words) == (2, "", said)
+
+
 def test_tables_are_where_the_variable_says(command, folder, monkeypatch):
     monkeypatch.setenv("LUCKBASE_RESULTS", str(folder / "mine"))
     code, out, _ = command("solve", "jackpot/tiny")
@@ -30,10 +40,6 @@ def test_tables_are_where_the_variable_says(command, folder, monkeypatch):
     assert command("query", "jackpot/tiny", "open=1,2")[0] == 0
     assert command("status")[1].startswith("complete")
     assert not Path("results").exists()
-
-
-def test_an_option_comes_before_its_variable(command, folder, monkeypatch):
-    monkeypatch.setenv("LUCKBASE_RESULTS", str(folder / "mine"))
     assert command("solve", "jackpot/tiny", "--results", "other")[1].startswith("other/")
     monkeypatch.setenv("LUCKBASE_RESULTS", "")  # an empty variable is none
     assert "no tables under results" in command("status")[1]

@@ -28,12 +28,7 @@ def test_the_help_has_a_line_a_command_in_its_group(command):
         assert f"\n{group}:\n" + "\n".join(lines) + "\n" in out
     begin = re.findall(r"^    luckbase (.+)$", out, re.MULTILINE)
     assert begin and begin[0].split()[0] in COMMANDS and "docs/tutorial.md" in out
-
-
-@pytest.mark.parametrize("name", ["", *COMMANDS])
-def test_no_line_of_the_help_is_wider_than_a_terminal(command, name):
-    code, out, _ = command(*filter(None, [name, "--help"]))
-    assert code == 0 and max(map(len, out.splitlines())) <= 80
+    assert max(map(len, out.splitlines())) <= 80
 
 
 def test_a_word_that_may_be_left_out_is_in_brackets():
@@ -54,7 +49,7 @@ def test_the_commands_that_are_said_to_ask_a_store_take_a_table():
 def test_a_help_ends_with_two_examples_that_the_command_takes(command, name):
     _, out, _ = command(name, "--help")
     written = PARSED[name].examples
-    assert len(written) == 2
+    assert len(written) == 2 and max(map(len, out.splitlines())) <= 80
     assert out.rstrip().endswith("Examples:\n" + "\n".join(f"  {line}" for line in written))
     for words in examples(name):
         parsed = PARSED[name].make_context(name, words[1:])

@@ -13,7 +13,7 @@ from luckbase.game import Board, Field, Rules, Section, option, register, set_fi
 from luckbase.jobs.app import run
 from luckbase.solver.board.file import packaged
 from luckbase.solver.board.model import canonical
-from luckbase.solver.errors import BoardError, OptionError
+from luckbase.solver.errors import OptionError
 from tests.games.climb import climb
 from tests.solving import load_board
 
@@ -176,16 +176,10 @@ def test_a_copy_is_the_board_and_nothing_is_overwritten(capsys):
     assert run(["info", "pig/tiny", "--copy"]) == 2
     assert "--out: tiny.toml is there already; name another" in capsys.readouterr().err
     assert Path("tiny.toml").read_text() == "mine"
+    (board,) = (each for each in luckbase.boards() if each.name == "pig/tiny")
+    with pytest.raises(OptionError, match=r"^out: tiny.toml is there already"):
+        board.copy("tiny.toml")
     assert run(["info", "pig/tiny", "--copy", "--out", "other.toml", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["file"] == "other.toml"
     assert run(["info", "pig/tiny", "--copy", "--out", "my own.toml"]) == 0
     assert "then: luckbase solve 'my own.toml'\n" in capsys.readouterr().err
-
-
-def test_in_python():
-    (board,) = (each for each in luckbase.boards() if each.name == "skunk/tiny")
-    assert load_board(board.copy("mine.toml")).title == board.title
-    with pytest.raises(OptionError, match=r"^out: mine.toml is there already"):
-        board.copy("mine.toml")
-    with pytest.raises(BoardError):
-        luckbase.info("nope")

@@ -2,7 +2,6 @@
 
 import io
 import re
-import subprocess
 import sys
 from pathlib import Path
 
@@ -11,7 +10,6 @@ import pytest
 
 import luckbase
 import tests.games.climb  # registers the game
-from luckbase.cluster.answers.moves import changed
 from luckbase.cluster.answers.table import Table
 from luckbase.cluster.inputs import search_below, table_for_play
 from luckbase.cluster.play.agents import opponents
@@ -130,7 +128,7 @@ def test_the_costs_of_all_plays_add_up_to_what_the_script_loses(tmp_path, text, 
 
 
 @pytest.mark.parametrize("file", [JACKPOT, PIG, SKUNK])
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(2))
 def test_optimal_play_costs_nothing(file, seed):
     game = solving.load_game(solving.load_board(file))
     root = game.start()
@@ -216,33 +214,29 @@ def test_a_table_of_other_states_is_left_aside(tmp_path, capsys, played):
 # --- the talk ----------------------------------------------------------------------------------
 
 
-def test_a_scripted_game_of_pig_from_a_pipe():
-    """The whole program, as a person runs it."""
-    words = [sys.executable, "-m", "luckbase", "play", PIG, "--against", "hold-at-5", "--seed", "3"]
-    done = subprocess.run(
-        words, input="what\n?\nr\n" + "hold\n" * 30, cwd=BOARDS.parent, text=True,
-        capture_output=True, check=True,
-    )  # fmt: skip
-    lines = done.stdout.splitlines()
+def test_a_scripted_game_of_pig(played):
+    lines = ["what", "?", "r", *["hold"] * 30]
+    code, out, err = played(PIG, "--against", "hold-at-5", "--seed", "3", lines=lines)
+    assert (code, err) == (0, "")
+    lines = out.splitlines()
     assert lines[0] == (
         "Pig, one die, first to 20, seed 3: you are player 1 against player 2 (hold-at-5)"
     )
-    assert "'what' is not one of these; write a name" in done.stdout
-    assert re.search(r"^    hold  \d+\.\d%  costs [\d.]+ points$", done.stdout, re.MULTILINE)
-    assert re.search(r"^    roll  \d+\.\d%  best$", done.stdout, re.MULTILINE)
-    assert "player 2 (hold-at-5) is up: mine=0 yours=" in done.stdout
-    assert re.search(r"^  hold: mine \d+ -> \d+, turn \d+ -> 0$", done.stdout, re.MULTILINE)
+    assert "'what' is not one of these; write a name" in out
+    assert re.search(r"^    hold  \d+\.\d%  costs [\d.]+ points$", out, re.MULTILINE)
+    assert re.search(r"^    roll  \d+\.\d%  best$", out, re.MULTILINE)
+    assert "player 2 (hold-at-5) is up: mine=0 yours=" in out
+    assert re.search(r"^  hold: mine \d+ -> \d+, turn \d+ -> 0$", out, re.MULTILINE)
     counts = r"\d+ decisions, \d+ not the best; they cost [\d.]+ points in all"
     assert re.search(counts, lines[-1])
 
 
-@pytest.mark.parametrize("file", [JACKPOT, PIG, SKUNK])
-def test_the_same_seed_gives_the_same_game(played, file):
+def test_the_same_seed_gives_the_same_game(played):
     answers = ["2", "1"] * 40
-    first = played(file, "--seed", "8", lines=answers)
-    assert first == played(file, "--seed", "8", lines=answers)
+    first = played(SKUNK, "--seed", "8", lines=answers)
+    assert first == played(SKUNK, "--seed", "8", lines=answers)
     assert first[0] == 0 and "the game is over: " in first[1]
-    assert any(played(file, "--seed", str(s), lines=answers)[1:] != first[1:] for s in (9, 10))
+    assert any(played(SKUNK, "--seed", str(s), lines=answers)[1:] != first[1:] for s in (9, 10))
 
 
 def test_mixed_agents_draw_from_the_same_seed(played):
@@ -253,8 +247,6 @@ def test_mixed_agents_draw_from_the_same_seed(played):
     assert code == 0 and "player 2 (computer) is up" in out and "rolls 0 -> 1" in out
     assert played(*words, "--seed", "2", lines=answers)[1] == out
     assert "chance to win, at mine=0" in out  # without asking
-    code, _, err = played(PIG, "--against", "computer", "--seed", "2", lines=answers)
-    assert code == 2 and "--set count_rolls=true" in err
 
 
 def test_three_players_and_where_the_person_sits(played):
@@ -313,26 +305,6 @@ def test_an_answer_is_a_name_in_any_letters_its_beginning_or_its_number(names, a
     assert found == answers
 
 
-def test_changes_are_told_as_the_one_who_moved_sees_them():
-    pig, jackpot = (solving.load_game(solving.load_board(file)) for file in (PIG, JACKPOT))
-    before = {"mine": 5, "yours": 9, "turn": 12, "player": 1}
-    held = {"mine": 9, "yours": 17, "turn": 0, "player": 2}
-    assert changed(pig, before, held) == "mine 5 -> 17, turn 12 -> 0"
-    rolled = {"open": [1, 2], "dice": [3, 4]}
-    assert changed(jackpot, {"open": [1, 2]}, rolled) == "dice 3,4"
-    assert changed(jackpot, rolled, {"open": [1]}) == "open without 2"
-    assert changed(pig, before, before) == ""
-
-
-def test_what_chance_brings_is_said_in_the_words_of_the_show(played):
-    spins = [TINY, "scores=0,1000,500", "earned=0,3,0"]
-    told = "".join(played(*spins, "--seed", str(n), lines=["play"] * 9)[1] for n in range(6))
-    assert re.search(r"^  play: whammy! \(player 2: scores 1000 -> 0, earned", told, re.MULTILINE)
-    assert re.search(r"^  play: \$500 \(player 2: scores 1000 -> 1500, earned", told, re.MULTILINE)
-    assert "you are player 2 against player 1 (optimal) and player 3" in told  # who is up first
-    assert " -> 0,0" not in told
-
-
 def test_a_board_that_begins_too_high_names_some_states_to_copy(played):
     code, _, err = played(BIG, "--max-states", "1000")
     said = re.findall(r"(scores=\S+ earned=\S+) \(", err)
@@ -342,7 +314,6 @@ def test_a_board_that_begins_too_high_names_some_states_to_copy(played):
         game.parse(dict(word.split("=") for word in words.split()))
     assert f"as --from {said[0]} (ahead, one spin left); or " in err
     assert re.search(rf", or solve a table first: luckbase solve {BIG} --from scores=\S+ earn", err)
-    assert run(["evaluate", BIG, "--agents", "never-pass", "--max-states", "1000"]) == 2
     code, out, _ = played(
         BIG, *said[0].split(), "--max-states", "100000", "--seed", "1", lines=["1"] * 9
     )

@@ -8,17 +8,21 @@ import pytest
 
 from luckbase.cluster.inputs import search_below, table_for_play
 from luckbase.cluster.play.game import Play, Question, matrix_game_of
-from luckbase.jobs.app import run
 from luckbase.solver.game.capabilities import Agents, detailed, plain, simplify
 from luckbase.solver.search import bellman
 from tests import solving
-from tests.jobs.test_play import every_play, every_way, seats_of, seeded, worth_of
+from tests.jobs.test_play import every_way, seats_of, worth_of
 from tests.places import BOARDS
 from tests.reference import goofspiel, matrix_game
 
 POINTS = str(BOARDS / "goofspiel/points.toml")
 SMALL = [POINTS, "--set", "cards=5"]
 STATE = ["mine=1,3,5", "theirs=2,3,4", "deck=1,4,5", "upcard=4"]
+
+
+@pytest.fixture
+def stored(table_of):
+    return table_of(POINTS, cards=5)
 
 
 def the_game(cards, objective="points"):
@@ -84,47 +88,7 @@ def _edges(game, state):
     return bellman.expand(game, state.reshape(1, -1))
 
 
-@pytest.mark.parametrize(("objective", "cards"), [("points", 4), ("win", 3)])
-@pytest.mark.parametrize("person", [0, 1])
-def test_the_costs_of_always_bidding_the_highest_add_up_to_what_it_loses(objective, cards, person):
-    """Against the equilibrium: value 0 (points) or 1/2 less what the script is paid on average."""
-    game = the_game(cards, objective)
-    root = game.start()
-    values, seats = worth_of(game, root), seats_of(game, person)
-    chance = cost = paid = 0.0
-
-    def highest(play):
-        return f"bid {play.shown['mine'][-1]}"
-
-    for weight, play in every_play(
-        lambda draw: Play(game, root, values, seats, person, draw), highest
-    ):
-        chance += weight
-        paid += weight * play.returns[person]
-        cost += weight * sum(decision.cost for decision in play.decisions)
-    assert chance == pytest.approx(1, abs=1e-9)
-    assert cost == pytest.approx((0.5 if objective == "win" else 0.0) - paid, abs=1e-9)
-    assert cost > 0.01
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_bids_of_the_equilibrium_cost_nothing(seed):
-    game = the_game(5, ("points", "win")[seed % 2])
-    root, person = game.start(), seed // 2
-    worth = worth_of(game, root)
-
-    def likeliest(play):
-        at = matrix_game_of(game, play.state, play.edges, play.table)
-        return at.names[person][int(np.argmax(at.lotteries[person]))]
-
-    play = Play(game, root, worth, seats_of(game, person), person, seeded(seed))
-    play.through(likeliest)
-    assert play.over and play.decisions
-    assert all(d.cost == 0 and d.action == d.best for d in play.decisions)
-
-
-def test_a_table_tiers_and_a_search_say_the_same(tmp_path, capsys):
-    assert run(["solve", *SMALL, "--results", str(tmp_path)]) == 0
+def test_a_table_tiers_and_a_search_say_the_same(stored):
     game = the_game(5)
     for words in (
         {"mine": "1,3,5", "theirs": "2,3,4", "deck": "1,4,5", "upcard": "4"},
@@ -132,7 +96,7 @@ def test_a_table_tiers_and_a_search_say_the_same(tmp_path, capsys):
     ):
         root = game.parse(words)
         edges = _edges(game, root)
-        with table_for_play(game, root, tmp_path, 1_000) as table:
+        with table_for_play(game, root, stored.parents[2], 1_000) as table:
             assert table.in_files
             found = [table.action_values(edges).values]
         bare = plain(game)
@@ -173,20 +137,14 @@ def test_as_player_2_the_fields_and_the_lead_are_his_own(played):
     assert "you get" not in out  # the lead says it
 
 
-@pytest.mark.parametrize("agent", ["match", "high", "random", "points-optimal"])
-def test_named_agents_bid_too(played, agent):
+@pytest.mark.parametrize(
+    ("agent", "bid"), [("match", "bid 4; you lose 4"), ("points-optimal", "bid "), ("TABLE", "bid")]
+)
+def test_named_agents_and_tables_bid_too(played, stored, agent, bid):
     """`match` looks at the cards of their hand, which a play keeps."""
-    code, out, _ = played(*SMALL, *STATE, "--against", agent, "--seed", "1", lines="135")
-    assert code == 0 and f"player 2 ({agent}): bid " in out
-    if agent in ("match", "high"):
-        assert f"you: bid 1, player 2 ({agent}): bid 4; you lose 4" in out
-
-
-def test_a_table_as_the_opponent(played, tmp_path):
-    assert run(["solve", *SMALL, "--results", str(tmp_path)]) == 0
-    (table,) = (path.parent for path in tmp_path.glob("*/*/*/manifest.json"))
-    code, out, _ = played(*SMALL, *STATE, "--against", str(table), "--seed", "1", lines=["1"] * 3)
-    assert code == 0 and ": bid " in out
+    against = str(stored) if agent == "TABLE" else agent
+    code, out, _ = played(*SMALL, *STATE, "--against", against, "--seed", "1", lines="111")
+    assert code == 0 and f"you: bid 1, player 2 ({against}): {bid}" in out
 
 
 def test_a_play_on_a_kept_board_is_that_of_the_board(played):

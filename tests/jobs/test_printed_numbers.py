@@ -1,7 +1,6 @@
 """Numbers that a person reads: what a best response gains, how
 the dice fall, how long, how large and how many."""
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -9,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import luckbase
 import tests.games.climb  # noqa: F401  (registers the game)
 from luckbase.cluster.play.evaluate import gain_of
 from luckbase.cluster.play.game import seeded as _draw
-from luckbase.jobs.app import run
 from luckbase.jobs.solve import say_solved
 from luckbase.solver.sentences import count, duration, figures, size
 from tests import solving
@@ -26,35 +25,21 @@ JACKPOT, PIG = str(BOARDS / "jackpot/seed.toml"), str(BOARDS / "pig/tiny.toml")
 # What a best response gains
 
 
-@pytest.fixture
-def gains(capsys):
-    def call(*words):
-        assert run(["evaluate", *words, "--gain", "--json"]) == 0
-        return json.loads(capsys.readouterr().out)["gain"]
-
-    return call
+COIN = 'game = "climb"\n[rules]\nsummit = 2\nrounds = 1\nsides = 2\n'
 
 
-def test_a_gain_is_what_the_best_response_gets_more(gains, tmp_path):
+@pytest.mark.parametrize(("board", "agents", "gain"), [
+    ("coin", "random", [5 / 32, 3 / 32]),
+    (JACKPOT, "hilo", [14103327415 / 176319369216 - 660001525 / 8264970432]),  # README
+    (JACKPOT, "optimal", [0.0]), (PIG, "optimal", [0.0, 0.0]),
+])  # fmt: skip
+def test_a_gain_is_what_the_best_response_gets_more(board, agents, gain, tmp_path):
     """Climb to step 2 by a coin, once each, both at random. Player 2 at 0 to 0 gets 1/2 by resting,
     3/4 by rolling. So player 1 gets 3/8 by resting, 1/2 + 3/16 by rolling: 17/32, and might have
     22/32; player 2 gets 15/32, and with rolling always 18/32."""
-    board = tmp_path / "coin.toml"
-    board.write_text('game = "climb"\n[rules]\nsummit = 2\nrounds = 1\nsides = 2\n')
-    assert gains(str(board), "--agents", "random") == pytest.approx([5 / 32, 3 / 32], abs=1e-15)
-
-
-def test_a_gain_of_one_player_is_that_of_the_fractions(gains):
-    """README: the best play less hilo."""
-    gain = 14103327415 / 176319369216 - 660001525 / 8264970432
-    assert gains(JACKPOT, "--agents", "hilo") == pytest.approx([gain], abs=1e-15)
-
-
-@pytest.mark.parametrize("board", [JACKPOT, PIG])
-def test_against_optimal_play_nobody_gains(gains, board):
-    assert gains(board, "--agents", "optimal") == pytest.approx(
-        [0.0, 0.0][: 1 + (board == PIG)], abs=1e-12
-    )
+    (tmp_path / "coin.toml").write_text(COIN)
+    file = tmp_path / "coin.toml" if board == "coin" else board
+    assert luckbase.evaluate(file, agents, gain=True).gain == pytest.approx(gain, abs=1e-12)
 
 
 def test_a_loss_by_a_best_response_is_said_beyond_what_the_numbers_can_be_off():
@@ -100,14 +85,6 @@ def test_a_number_falls_into_the_edge_that_holds_it(number, taken, monkeypatch):
     assert _draw(0)(np.array([0.0, 0.25, 0.0, 0.5, 0.25, 0.0])) == taken
 
 
-def test_a_seed_gives_the_same_dice_and_another_seed_others():
-    def twenty(seed):
-        draw = _draw(seed)
-        return [draw(np.full(6, 1 / 6)) for _ in range(20)]
-
-    assert twenty(1) == twenty(1) != twenty(2)
-
-
 # How long, how large, how many
 
 
@@ -150,15 +127,6 @@ def test_a_duration_is_right_to_half_of_its_last_unit(seconds):
     assert all(
         number < 60 for number, unit in zip(numbers, words[1::2], strict=True) if unit != "h"
     )
-
-
-def test_a_million_dollars_is_written_out(capsys):
-    board = [f"{BOARDS}/press-your-luck/tiny.toml", "--set", "objective=win+money"]
-    assert run(["info", *board, "--set", "win_value=1000000"]) == 0
-    assert "from 0 to 1,003,000." in capsys.readouterr().out
-    state = ["scores=0,1500,1000", "earned=0,1,0"]
-    assert run(["graph", *board, "--set", "win_value=1000000", *state]) == 0
-    assert ", worth 0, 778,962, 223,006" in capsys.readouterr().out
 
 
 @given(st.integers(0, 10**14))

@@ -35,19 +35,12 @@ STATES = {
 @pytest.mark.parametrize(
     ("board", "wrong"), [(board, wrong) for board, (_, many) in STATES.items() for wrong in many]
 )
-@pytest.mark.parametrize("row", [1, 3])
-def test_the_first_row_that_is_no_state_is_named(board, wrong, row):
+def test_the_first_row_that_is_no_state_is_named(board, wrong):
     game = solving.load_game(solving.load_board(BOARDS / f"{board}.toml"))
     right = STATES[board][0]
     assert len(game.canonical_states(np.array([right] * 3))) == 3
-    rows = [right] * (row - 1) + [wrong, right, wrong]
-    with pytest.raises(StateError, match=rf"^row {row}: "):
-        game.canonical_states(np.array(rows))
-
-
-def test_every_board_that_takes_a_batch_is_asked():
-    games = {name.partition("/")[0] for name in STATES}
-    assert games == {path.parent.name for path in BOARDS.glob("*/*.toml")}
+    with pytest.raises(StateError, match=r"^row 3: "):
+        game.canonical_states(np.array([right, right, wrong, right, wrong]))
 
 
 @pytest.fixture(scope="module")
@@ -55,11 +48,8 @@ def results(table_of):
     return table_of(Path(TINY), frontier=1).parents[2]
 
 
-@pytest.mark.parametrize("before", [2, 10_500])
-def test_a_row_outside_the_table_is_named_in_small_and_large_batches(
-    command, results, tmp_path, before
-):
-    path = tmp_path / "in.csv"
+def test_a_row_outside_the_table_is_named_in_a_large_batch(command, results, tmp_path):
+    path, before = tmp_path / "in.csv", 10_500
     path.write_text("scores,earned\n" + '"0,500,0","0,1,0"\n' * before + '"0,500,0","0,7,0"\n' * 2)
     code, out, err = command("query", TINY, "--batch", path, "--results", results)
     assert (code, out) == (2, "")
@@ -134,12 +124,6 @@ def test_a_batch_says_the_best_action_one_step_above_a_search(tmp_path, capsys):
     assert result["best"][1] in ("play", "pass to 3")
 
 
-@pytest.mark.parametrize("text", ["0.5", "1e3", " 8 "])
-def test_a_memory_that_is_a_size_is_taken(text, tmp_path, capsys):
-    words = ["solve", TINY, "--dry-run", "--set", "frontier=1", f"--memory={text}"]
-    assert run([*words, "--results", str(tmp_path)]) == 0
-
-
 def test_what_was_left_out_is_said_with_the_details(results, tmp_path, capsys):
     where = ["--results", str(results), "--set", "frontier=1"]
     assert run(["query", TINY, "scores=0,1000,500", *where]) == 2
@@ -182,12 +166,6 @@ def test_the_verdict_comes_first_in_bold_and_the_details_last_and_dim(results, c
     assert plain[-1] == "of the board as rounded, score_unit=500; grid error not measured"
     assert run([*words, "--digits", "7"]) == 0
     assert f"{best['value'][1]:.7f}" in capsys.readouterr().out
-    for more, why in (
-        (["--digits", "7", "--json"], "--digits 7: --json has every digit"),
-        (["--digits", "18"], "--digits 18: expected 0 to 17"),
-    ):
-        assert run([*words, *more]) == 2
-        assert why in capsys.readouterr().err
     monkeypatch.setenv("TERM", "xterm-256color")
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
     terminal.print_to_fit("the verdict", "bold")
@@ -214,9 +192,6 @@ def test_decisions_are_searched_from_above_and_followed_from_one_state(tmp_path,
         assert "from games by the stored decisions" in out
         (play,) = re.findall(r"Play: about ([\d.]+)% \(± ([\d.]+)\); pass", out)
         assert 0 < float(play[1]) < 60 / games**0.5
-    for more in (["--games", "9"], ["--digits", "7"], ["--digits", "0"]):
-        assert run(["query", TINY, "--batch", "states.csv", *more, *where]) == 2
-        assert f"{more[0]}: is of one state" in capsys.readouterr().err
 
 
 def test_a_sentence_is_answered_with_its_names_and_between_grid_states(table_of, command):
@@ -235,13 +210,6 @@ def test_a_sentence_is_answered_with_its_names_and_between_grid_states(table_of,
     code, out, _ = command("query", where, "Ed $625, 2 spins;", "Peter 1000; Michael 500")
     assert code == 0 and "Ed between $500 and $1,000" in out and "Ed is up; better by " in out
     assert "player 1" not in out and "pass to 2" not in out
-    code, out, err = command("query", where, "Ed 500; Peter 1000; Michael 500")
-    assert (code, out) == (2, "") and "who has spins? for example Ed 5000, 2 spins" in err
-    code, out, err = command("query", where, "banana")
-    assert (
-        code == 2
-        and "'banana' is not FIELD=VALUE, as scores=0,0,0, and does not say who has what" in err
-    )
 
 
 @pytest.mark.parametrize(

@@ -9,12 +9,10 @@ import subprocess
 import tomllib
 
 import luckbase
-from luckbase.jobs.app import run
 from luckbase.solver.board.model import rules_identity
 from tests import solving
 from tests.docs.generated import README, commands
-from tests.docs.test_blocks import PAGES, blocks_of
-from tests.shared import python
+from tests.docs.test_blocks import PAGES
 
 ROOT = README.parent
 TEXT = README.read_text(encoding="utf-8")
@@ -59,18 +57,6 @@ def test_the_readme_is_read_in_two_minutes():
     assert len(TEXT.splitlines()) <= 155
 
 
-def test_the_first_question_is_answered_as_the_readme_says(tmp_path, capsys):
-    program = r"\.venv/bin/luckbase"
-    found = re.search(rf"&& ({program} solve .*)\n({program} query .*)", TEXT)
-    assert found
-    for line in found.groups():
-        assert run([*shlex.split(line)[1:], "--results", str(tmp_path)]) == 0
-    printed = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
-    (sample,) = re.findall(r"```text\n(Play: .*?)```", TEXT, re.DOTALL)
-    for line in sample.splitlines():
-        assert " ".join(line.split()) in printed
-
-
 def test_ci_runs_the_readmes_test_command_word_for_word():
     script = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
     awk = re.search(r"command=\$\((awk .*?README\.md)\)", script, re.DOTALL)
@@ -106,10 +92,3 @@ def test_every_question_in_the_readme_is_of_a_table_that_it_solves_before():
                 assert result is None or result["--set" in words] in solved, line
                 query += result is not None
     assert query >= 2
-
-
-def test_after_the_readmes_python_status_finds_nothing_wrong(tmp_path, capsys):
-    (example,) = (block.text for block in blocks_of(README) if block.kind == "python")
-    python("-c", example, cwd=tmp_path)
-    assert run(["status", "--results", str(tmp_path / "results")]) == 0
-    assert capsys.readouterr().out.startswith("complete")

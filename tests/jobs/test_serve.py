@@ -61,34 +61,15 @@ def test_another_address_is_warned_of_and_answers_by_any_name(pig):
             assert line.recv(100).startswith(b"HTTP/1.1 200")
 
 
-def status_of(port, called, at="127.0.0.1"):
-    """The status of an answer to a request that calls the server by a name."""
-    with socket.create_connection((at, port), timeout=300) as line:
-        line.sendall(f"GET /tables HTTP/1.1\r\nHost: {called}\r\n\r\n".encode())
-        return int(line.recv(100).split(b" ")[1])
-
-
-def test_another_loopback_address_answers_at_the_address_that_it_says(pig):
-    with served(str(pig), "--port", "0", "--host", "127.0.0.2") as (_, text):
-        result = re.search(r"http://127\.0\.0\.2:([0-9]+)/", text)
-        assert result, text
-        with urlopen(f"{result[0]}tables", timeout=300) as reply:
-            assert reply.status == 200
-        port = int(result[1])
-        assert status_of(port, f"localhost:{port}", "127.0.0.2") == 200
-        assert status_of(port, "evil.example", "127.0.0.2") == 400
-
-
 @pytest.mark.parametrize(
     "host, address, hosts",
     [
         ("127.0.0.1", "127.0.0.1", ("127.0.0.1", "localhost", "::1")),
         ("MyBox.example", "192.0.2.7", ("mybox.example", "192.0.2.7", *LOCAL)),
-        ("192.0.2.7", "192.0.2.7", ("192.0.2.7", *LOCAL)),
+        ("127.0.0.2", "127.0.0.2", ("127.0.0.2", *LOCAL)),
         ("fe80::1%eth0", "fe80::1%eth0", ("fe80::1%eth0", *LOCAL)),
         ("0.0.0.0", "0.0.0.0", None),
         ("::", "::", None),
-        ("0", "0.0.0.0", None),
     ],
 )
 def test_only_all_addresses_at_once_may_be_called_by_any_name(host, address, hosts):

@@ -12,7 +12,7 @@ import pytest
 import luckbase
 from luckbase.solver.board.file import read_toml
 from tests.cluster.batch.boards import BOARDS, JACKPOT, pig, press, put
-from tests.shared import python, taken
+from tests.shared import python
 
 
 @pytest.fixture(autouse=True)
@@ -57,6 +57,8 @@ def test_one_board_alone_is_as_it_was(command):
     assert err.splitlines()[0] == "a: 900 states in 1 files" or "states in" in err.splitlines()[0]
     assert "failed" not in err and "[1/1]" not in err
     assert re.search(r"speed +[1-9]\S*( million)? states/s end to end, [1-9]", err)
+    code, again, err = command("solve", "a.toml")
+    assert (code, again) == (0, out) and "nothing to do" in err
     put(Path("bad.toml"), "game")
     code, out, err = command("solve", "bad.toml")
     assert (code, out, err.count("\n")) == (2, "", 1) and err.startswith("luckbase: bad.toml: ")
@@ -96,7 +98,7 @@ def test_a_dry_run_warns_where_all_boards_together_do_not_fit_on_the_disk(comman
     assert command("solve", "b")[0] == 0  # board by board, as long as there is room
 
 
-@pytest.mark.parametrize("more", [(), ("--dry-run",), ("--json",)])
+@pytest.mark.parametrize("more", [(), ("--dry-run",)])
 def test_the_only_board_of_a_folder_or_a_job_is_one_of_many(command, more):
     """2 is for what was named alone, and is itself wrong."""
     put(Path("b/1.toml"), "game")
@@ -168,9 +170,11 @@ def test_a_job_file_says_where_and_the_command_comes_before_it(command):
     assert code == 0 and out.count("complete") == 2
     code, out, _ = command("solve", "jobs/night.toml", "--results", "results", "--set", "tiles=2")
     assert code == 0 and len(out.splitlines()) == 1 and out.startswith("results/")
-    put(Path("jobs/night.toml"), text + "[[boards]]\n")
-    code, _, err = command("solve", "jobs/night.toml")
-    assert code == 2 and "unknown key 'boards'; did you mean 'board'?" in err
+    code, out, _ = command("status", "jobs/night.toml", "--results", "other")
+    assert code == 1 and out.startswith("missing")
+    advice = out.split("solved by: luckbase ")[1].split("\n")[0].split()
+    assert advice[-2:] == ["--results", "other"] and command(*advice)[0] == 0
+    assert command("status", "jobs/night.toml", "--results", "other")[0] == 1  # tiles = 3
 
 
 def test_status_of_a_folder_says_which_boards_have_no_table(command):
@@ -190,28 +194,9 @@ def test_status_of_a_folder_says_which_boards_have_no_table(command):
     assert command("status", "results")[1] == command("status")[1]
 
 
-def test_status_of_a_job_looks_where_the_command_says_and_its_advice_leads_there(command):
-    put(Path("x/a.toml"), pig())
-    put(Path("night.toml"), 'results = "mine"\n[[board]]\nfile = "x"\n')
-    assert command("solve", "night.toml")[0] == 0
-    assert command("status", "night.toml")[0] == 0
-    code, out, _ = command("status", "night.toml", "--results", "other")
-    assert code == 1 and out.startswith("missing")
-    advice = out.split("solved by: luckbase ")[1].split()
-    assert advice == ["solve", "x/a.toml", "--results", "other"]
-    assert command(*advice)[0] == 0
-    assert command("status", "night.toml", "--results", "other")[0] == 0
-    code, out, _ = command("status", "night.toml", "--results", "results")
-    assert code == 1 and out.splitlines()[-1].endswith("solved by: luckbase solve x/a.toml")
-    put(Path("x/a.toml"), pig(9))
-    code, out, _ = command("status", "night.toml")
-    assert code == 1 and "stale" in out
-
-
-@pytest.mark.parametrize("name", ["verify", "status"])
-def test_what_would_be_right_is_solved_where_it_is_looked_for(command, name):
+def test_what_would_be_right_is_solved_where_it_is_looked_for(command):
     put(Path("a.toml"), pig())
-    query = [name, "a.toml"]
+    query = ["status", "a.toml"]
     code, _, err = command(*query, "--results", "my r")
     assert code == 1 and err.rstrip().endswith("luckbase solve a.toml --results 'my r'")
     assert command("solve", "a.toml", "--results", "my r")[0] == 0
@@ -278,11 +263,6 @@ def test_clean_lists_and_with_yes_removes(command):
     assert "nothing to remove: every table under results" in command("clean", "--yes")[2]
     code, out, _ = command("clean", new, "--yes")
     assert code == 1 and "needs it" in out and Path(new).is_dir()
-    with taken(Path(named)):
-        code, out, _ = command("clean", named, "--yes")
-    assert code == 1 and "another solve of this table is running" in out
-    code, out, _ = command("clean", named, "--yes")
-    assert code == 0 and not Path(named).exists()
 
 
 @pytest.mark.parametrize(
