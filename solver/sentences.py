@@ -304,14 +304,15 @@ class Payoffs:
         return f"{f'{least} to' if low else 'up to'} {most}"
 
     def text(self, value: float) -> str:
-        """Return a payoff: ``66.1%``, ``0.31``, ``-$1,132``."""
+        """Return a payoff: ``66.1%``, ``0.31``, ``254.6``, ``-$1,132``."""
         if self.digits is not None:
             return f"{value:z.{self.digits}f}"
         if self.dollars:
             return f"{'-' if value <= -0.0005 else ''}{self.size(value)}"
         if self.chance:
             return percent(value)
-        return figures(value if abs(value) > 1e-9 else 0.0, 3)  # smaller ones are noise
+        # Payoffs below 1e-9 are noise; of those above 100, tenths distinguish actions.
+        return figures(value if abs(value) > 1e-9 else 0.0, 3 if abs(value) < 100 else 4)
 
     def of(self, player: str, value: float) -> str:
         """``player 2 wins 66.1%``, ``expected points ahead 0.31``, ``player 2 expects -$1,132``."""

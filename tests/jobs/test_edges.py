@@ -218,6 +218,8 @@ def test_one_of_anything_is_not_many_and_no_zero_is_negative():
     ):  # fmt: skip
         answer = Answer(Origin("", payoffs=payoffs), {}, 1, (-1e-12, 0.5), ())
         assert answer.table()[1] == [["this state", *texts]]
+    hundreds = [99.94, 99.97, -254.5896, 1003.2]
+    assert list(map(Payoffs("points").text, hundreds)) == ["99.9", "100", "-254.6", "1,003"]
 
 
 @pytest.mark.parametrize(
