@@ -209,7 +209,7 @@ def info(
         if manifest is not None and manifest.head.identity != rules_identity(load_game(board)):
             board = board_in(manifest)  # of another grid
     else:
-        path = find_table(os.fspath(named), results, as_words(options)).path
+        path = find_table(os.fspath(named), results, as_words(options))
         if not is_table(path):
             raise MissingTableError(f"{path}: is not a table; name one, or a board file")
         manifest = read_manifest(storage_at(path), path)

@@ -93,7 +93,7 @@ def pool_of(names: Sequence[str], results: Path, settings: Mapping[str, str]) ->
             raise OptionError(f"{name}: no such table, board file or folder{suggestion(path)}")
         elif settings:
             location = find_table(name, results, dict(settings))
-            finders.append(partial(tables_below, location.path))
+            finders.append(partial(tables_below, location))
         else:
             finders.append(partial(tables_of, read_board(path), results))
     for name, finder in zip(names, finders, strict=True):

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from luckbase.cluster.answers.answer import Action, Answer, Bid, Source, is_sure
-from luckbase.cluster.answers.parts import Part, Rows, once
+from luckbase.cluster.answers.parts import Part, named, once
 from luckbase.cluster.store.provenance import Origin
 from luckbase.solver.errors import CorruptTableError, MissingTableError
 from luckbase.solver.game.arrays import Floats, Ints
@@ -95,10 +95,9 @@ class EveryAction:
 
     def best_names(self) -> list[str | None]:
         """Return the best action of each state; None if there is none."""
-        names, codes = [*self.names, None], np.full(len(self), -1)
-        decided = np.flatnonzero(self.best >= 0)
+        codes, decided = np.full(len(self), -1), np.flatnonzero(self.best >= 0)
         codes[decided] = self.named[self.first[decided] + self.best[decided]]
-        return [names[code] for code in codes.tolist()]
+        return named(codes, self.names)
 
 
 def joined(pieces: Sequence[tuple[Ints, EveryAction]]) -> EveryAction:
@@ -380,7 +379,7 @@ def actions_at(
     the children are stored."""
     edges = expand(table.game, states) if edges is None else edges
     if part.paid:
-        result = actions_of_part(part, states, edges, payoffs=payoffs)
+        result = actions_of_part(part, states, edges, payoffs)
         better = np.flatnonzero(edges.kinds == SIMULTANEOUS)
     else:
         rows = part.stored(states)
@@ -397,20 +396,16 @@ def actions_at(
 
 
 def actions_of_part(
-    part: Part, states: Ints, edges: Expanded | None = None, rows: Rows | None = None,
-    payoffs: Floats | None = None,
-) -> EveryAction:  # fmt: skip
+    part: Part, states: Ints, edges: Expanded, payoffs: Floats | None
+) -> EveryAction:
     """Compute the answers of a part for stored or terminal canonical states (n, fields). For
-    simultaneous moves, only payoffs.
-
-    edges, rows, payoffs: of the states and of their children, if already computed.
+    simultaneous moves, only payoffs. payoffs: of the children, if already computed.
 
     Raises CorruptTableError.
     """
-    edges = expand(part.game, states) if edges is None else edges
     if payoffs is None:
         part.fetch(np.concatenate([states, edges.children]))
-    rows = part.stored(states) if rows is None else rows
+    rows = part.stored(states)
     q = evaluate(edges, part.children(edges) if payoffs is None else payoffs)
     values = np.asarray(rows.values, np.float64)
     chosen_rows = part.taken(rows, q, edges.actors, states)

@@ -72,23 +72,6 @@ class ActionMoves(Result):
     """Mean cost."""
 
 
-@dataclass(frozen=True)
-class Case(Result):
-    """A row of the small table.
-
-    case: the kind of decisions.
-    before, now: what is best in the first and in the second table, in words.
-    share: share of these decisions that moved.
-    cost: mean cost.
-    """
-
-    case: str
-    before: str
-    now: str
-    share: float
-    cost: Cost
-
-
 @dataclass(frozen=True, eq=False)
 class Moved:
     """Moved decisions by cell (x, y) of a picture.
@@ -234,24 +217,6 @@ class Comparison(Result):
         return moved[:MAX_CASES]
 
     @property
-    def cases(self) -> list[Case]:
-        """The rows of the small table: moved thresholds, frequent moves, and the total."""
-        total = max(self.decisions, 1)
-        rows = [
-            Case(
-                f"{each.who} {each.does}", each.before, each.now,
-                each.changed / max(each.decisions, 1), each.mean,
-            )
-            for each in self._turned()
-        ]  # fmt: skip
-        rows += [
-            Case("any decision", str(each.first), str(each.second), each.decisions / total,
-                 each.mean)
-            for each in self.moves[:MAX_MOVES]
-        ]  # fmt: skip
-        return [*rows, Case("all decisions", "", "", self.actions / total, self.mean)]
-
-    @property
     def notes(self) -> list[str]:
         """Sentences for facts that are not in the small table."""
         counts = [] if self.actions else [self._count()]
@@ -264,11 +229,20 @@ class Comparison(Result):
         return sentences.Payoffs(self.payoff_name, self.chance).change(difference)
 
     def case_rows(self) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-        """Return the headings and the cells of the small table."""
-        heads = ("case", "before", "now", "moved", "cost")
-        return heads, [
-            (each.case, each.before, each.now, _percent(each.share), self.amount(each.cost))
-            for each in self.cases
+        """Return the headings and the cells of the small table: moved thresholds, frequent moves,
+        and the total, each with the share of its decisions that moved and their mean cost."""
+        total = max(self.decisions, 1)
+        rows = [
+            (f"{each.who} {each.does}", each.before, each.now,
+             each.changed / max(each.decisions, 1), each.mean)
+            for each in self._turned()
+        ] + [
+            ("any decision", str(each.first), str(each.second), each.decisions / total, each.mean)
+            for each in self.moves[:MAX_MOVES]
+        ]  # fmt: skip
+        rows.append(("all decisions", "", "", self.actions / total, self.mean))
+        return ("case", "before", "now", "moved", "cost"), [
+            (*words, _percent(share), self.amount(cost)) for *words, share, cost in rows
         ]
 
     @property

@@ -1,12 +1,11 @@
 """Compare two tables of the same game: which decisions moved, and the cost of keeping the old ones.
 
-Both tables are read once, a row group at a time. The states of the smaller table are looked up in
-the other one; files whose rows are the same states in the same order are read side by side. Payoffs
-and best actions are compared, decisions are counted by cells of a picture and by thresholds
-(`solver.search.expand.classify`), and the cost of every moved decision is computed. Sums are taken
-state by state at the end, so they do not depend on the row groups. Memory holds 22 bytes for each
-moved decision, and 26 for each state on a threshold's line in the current tier (without tiers: of
-all).
+The smaller table is read once, a row group at a time, and its states are looked up in the other
+one. Payoffs and best actions are compared, decisions are counted by cells of a picture and by
+thresholds (`solver.search.expand.classify`), and the cost of every moved decision is computed. Sums
+are taken state by state at the end, so they do not depend on the row groups. Memory holds 22 bytes
+for each moved decision, and 26 for each state on a threshold's line in the current tier (without
+tiers: of all).
 
 At a state x whose best action is a in the first table and b in the second, with the payoffs q of
 the second to the player who decides::
@@ -24,7 +23,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -55,7 +54,7 @@ from luckbase.cluster.store.format import as_table, nullable
 from luckbase.solver.errors import OptionError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.game import Game
-from luckbase.solver.game.groups import Groups, Threshold, groups_of
+from luckbase.solver.game.groups import Groups, groups_of
 from luckbase.solver.search.expand import classify
 from luckbase.solver.sentences import option
 
@@ -92,7 +91,7 @@ def compare(first: Lookup, second: Lookup, **options: Unpack[DiffOptions]) -> Co
         write = None if out is None else files.enter_context(changes_file(out, game))
         tally = _Tally(tables, options.get("worst", 10), write, complete, slack)
         for pair in _pairs(tables, swapped, sample):
-            tally.take(pair)
+            tally.take(*pair)
             tell(tally.states + tally.missing, min(rows) if sample is None else sample)
     # In the larger table: all states that were not found from the smaller one.
     unmatched = max(0, max(rows) - tally.states) if complete else None
@@ -121,17 +120,10 @@ def _check_comparable(first: Game, second: Game) -> None:
 # --- the states of both --------------------------------------------------------------------------
 
 
-class Pair(NamedTuple):
-    """States that both tables hold.
-
-    rows: number of states of the smaller table that were looked at.
-    sides: the rows of each table.
-    tier: the number of their tier; all pairs of a tier follow each other. None without tiers.
-    """
-
-    rows: int
-    sides: tuple[Rows, Rows]
-    tier: int | None = None
+Pair = tuple[int, Rows, Rows, int | None]
+"""Number of states of the smaller table that were looked at; the rows, in the first and the second
+table, of those that both have; the number of their tier, or None without tiers. All pairs of a tier
+follow each other."""
 
 
 def parts_of(table: Lookup) -> list[Part]:
@@ -145,32 +137,19 @@ def _pairs(tables: tuple[Lookup, Lookup], swapped: bool, sample: int | None) -> 
     """Yield every state of the smaller table, or a sample, always the same. swapped: the second is
     smaller."""
     small, large = tables[::-1] if swapped else tables
-    full = large.full
-    entries = [] if full is None else full.entries
-    alike = {(e.tier, e.first_key, e.rows, e.row_group_rows): e for e in entries}
 
     def looked_up(rows: Rows, tier: int | None = None) -> Pair:
         kept, matches = _matched(small, large, rows)
-        return Pair(len(rows.best), (matches, kept) if swapped else (kept, matches), tier)
+        return len(rows.best), *((matches, kept) if swapped else (kept, matches)), tier
 
     if sample is not None:
         for states in small.draw(sample, 0):
             yield looked_up(_rows(small, states))
         return
     for part in parts_of(small):
-        if not isinstance(part, TierPart):
-            yield from map(looked_up, part.scan())
-            continue
         for entry in part.entries:
-            key = entry.tier, entry.first_key, entry.rows, entry.row_group_rows
-            same = alike.get(key) if part.paid else None
-            if same is not None and full is not None and part.has_same_states(entry, full):
-                for rows, others in zip(part.scan([entry]), full.scan([same]), strict=True):
-                    sides = (others, rows) if swapped else (rows, others)
-                    yield Pair(len(rows.best), sides, entry.tier)
-            else:
-                for rows in part.scan([entry]):
-                    yield looked_up(rows, entry.tier)
+            tier = entry.tier if isinstance(part, TierPart) else None
+            yield from (looked_up(rows, tier) for rows in part.scan([entry]))
 
 
 def _matched(small: Lookup, large: Lookup, rows: Rows) -> tuple[Rows, Rows]:
@@ -188,11 +167,7 @@ def _rows(table: Lookup, states: Ints) -> Rows:
     """Return the rows of canonical states (n, fields) of a table; NaN for payoffs it lacks."""
     values, paid = table.get_many(states)
     values[~paid] = np.nan
-    best = table.stored_best(states) if len(states) else []
-    codes: dict[str | None, int] = {None: -1}
-    numbers = [codes.setdefault(name, len(codes) - 1) for name in best]
-    labels = [name for name in codes if name is not None]
-    return Rows(states.__getitem__, values, np.array(numbers, np.int16), labels)
+    return Rows(states.__getitem__, values, *table.best_codes(states))
 
 
 # --- what a decision costs -----------------------------------------------------------------------
@@ -203,69 +178,58 @@ in one table only, or whose old action the second table does not allow."""
 
 
 class Changed(NamedTuple):
-    """n states whose best actions differ.
+    """n states whose best actions differ, priced by the payoffs of the second table.
 
-    first, second: int64 (n, fields), the state in each game.
+    states: int64 (n, fields), in the second game.
     best: int64 (n, 2), numbers of the best actions in each table, -1 for none.
-    apart: float64 (n,), the difference of their payoffs.
-    """
-
-    first: Ints
-    second: Ints
-    best: Ints
-    apart: Floats
-
-
-class Priced(NamedTuple):
-    """The costs of n decisions.
-
+    apart: float64 (n,), the difference of the tables' payoffs.
     kind: int8 (n,), `MOVED` and so on.
     to_act: int64 (n,), the player who decides in the second table, from 1; 0 for none.
-    old, new: float64 (n,), payoffs to that player, in the second table, of the best actions of the
-        first and of the second table; NaN if unknown.
-    cost: float64 (n,), new - old, at least 0.
+    old, new: float64 (n,), payoffs to that player of the two best actions; NaN if unknown.
     """
 
+    states: Ints
+    best: Ints
+    apart: Floats
     kind: NDArray[np.int8]
     to_act: Ints
     old: Floats
     new: Floats
-    cost: Floats
+
+    @property
+    def cost(self) -> Floats:
+        """The costs (n,) of the first table's decisions; NaN if unknown."""
+        return np.maximum(self.new - self.old, 0.0)
 
 
-class Names:
-    """The names of actions, numbered from 0 in the order of their first use."""
-
-    def __init__(self) -> None:
-        self.numbers: dict[str, int] = {}
-
-    def codes(self, names: Iterable[str]) -> Ints:
-        """Return the numbers of names; new names are added."""
-        numbers = self.numbers
-        return np.array([numbers.setdefault(name, len(numbers)) for name in names], np.int64)
-
-    def pair(self, codes: Ints) -> tuple[str | None, str | None]:
-        """Return two actions by their numbers; None for -1."""
-        names = [*self.numbers, None]
-        return names[codes[0]], names[codes[1]]
+Names = dict[str, int]
+"""The names of actions, numbered from 0 in the order of their first use."""
 
 
-def priced(tables: tuple[Lookup, Lookup], changed: Changed, names: Names) -> Priced:
-    """Return the costs of the first table's decisions by the payoffs of the second."""
-    second = _Actions(tables[1], changed.second, names)
-    old, new = (second.payoffs(changed.best[:, i]) for i in (0, 1))
+def _codes(numbers: Names, names: Iterable[str]) -> Ints:
+    """Return the numbers of names; new names are added."""
+    return np.array([numbers.setdefault(name, len(numbers)) for name in names], np.int64)
+
+
+def priced(
+    tables: tuple[Lookup, Lookup], states: tuple[Ints, Ints], best: Ints, apart: Floats,
+    names: Names,
+) -> Changed:  # fmt: skip
+    """Price the first table's decisions. states: in each game; best, apart: as in `Changed`."""
+    second = _Actions(tables[1], states[1], names)
+    old, new = (second.payoffs(best[:, i]) for i in (0, 1))
     good = second.pairs(np.arange(len(old)))[second.good]
     kind = np.full(len(old), MOVED, np.int8)
-    kind[np.isin(_with_action(np.arange(len(old)), changed.best[:, 0]), good)] = TOSS_UP
+    kind[np.isin(_with_action(np.arange(len(old)), best[:, 0]), good)] = TOSS_UP
     unsure = np.flatnonzero(kind == MOVED)
     if len(unsure):
-        first = _Actions(tables[0], changed.first[unsure], names)
+        first = _Actions(tables[0], states[0][unsure], names)
         both = first.good & np.isin(first.pairs(unsure), good)
         kind[unsure[first.owner[both]]] = TOSS_UP
     beyond = np.isnan(second.values)  # only the best action is stored
-    kind[(changed.best < 0).any(axis=1) | (np.isnan(old) & ~beyond)] = ONE_SIDED
+    kind[(best < 0).any(axis=1) | (np.isnan(old) & ~beyond)] = ONE_SIDED
     old[beyond | (kind == ONE_SIDED)] = np.nan
-    return Priced(kind, second.to_act, old, new, np.maximum(new - old, 0.0))
+    return Changed(states[1], best, apart, kind, second.to_act, old, new)
 
 
 def _with_action(states: Ints, actions: Ints) -> Ints:
@@ -289,7 +253,7 @@ class _Actions:
         actions, _ = every_action(table, states)
         self.values, self.to_act = actions.values[:, 0], actions.to_act
         self.owner = np.repeat(np.arange(len(states)), np.diff(actions.first))
-        self.named = names.codes(actions.names)[actions.named]
+        self.named = _codes(names, actions.names)[actions.named]
         seats = np.maximum(actions.to_act - 1, 0)[self.owner]
         self.to_actor = actions.q[np.arange(len(seats)), seats]
         top = np.full(len(states), -np.inf)
@@ -326,12 +290,13 @@ class _Tally:
         self.tables, self.write, self.complete, self.slack = tables, write, complete, slack
         self.game = tables[1].game
         self.groups: Groups = groups_of(self.game)
-        self.names = Names()
+        self.names: Names = {}
         self.states = self.missing = self.payoffs = self.decisions = 0
         self.largest, self.quiet = 0.0, Quiet()
         self.cells = np.zeros(self.groups.cells, np.int64)
         self.on_lines = np.zeros(len(self.groups.thresholds), np.int64)
-        self.thresholds = Thresholds(self.groups.thresholds)
+        self.waiting = list[tuple[NDArray[Any], ...]]()
+        self.lines: Counter[tuple[int, int, int]] = Counter()
         # Of each decision that differs: kind; cell and threshold, -1 for none; best; cost.
         self.differing: list[tuple[NDArray[Any], ...]] = [(
             np.empty(0, np.int8), np.empty(0, np.int32), np.empty(0, np.int16),
@@ -340,16 +305,15 @@ class _Tally:
         self.worst, self._max_worst = list[Difference](), worst
         self._tier: int | None = None
 
-    def take(self, pair: Pair) -> None:
-        """Compare the rows of a pair."""
-        if pair.tier is not None and pair.tier != self._tier:
-            self.thresholds.close()
-            self._tier = pair.tier
-        first, second = pair.sides
+    def take(self, rows: int, first: Rows, second: Rows, tier: int | None) -> None:
+        """Compare the rows of a `Pair`."""
+        if tier is not None and tier != self._tier:
+            self._close_lines()
+            self._tier = tier
         n = len(first.best)
         self.states += n
-        self.missing += pair.rows - n
-        codes = [np.append(self.names.codes(side.labels), -1)[side.best] for side in pair.sides]
+        self.missing += rows - n
+        codes = [np.append(_codes(self.names, s.labels), -1)[s.best] for s in (first, second)]
         best, gap = np.stack(codes, axis=1), np.zeros(n)
         for values in zip(first.values.T, second.values.T, strict=True):
             np.fmax(gap, np.abs(np.subtract(*values, dtype=np.float64)), out=gap)
@@ -358,9 +322,9 @@ class _Tally:
         self.largest = max(self.largest, float(gap.max(initial=0.0)))
         self._take_quiet(second, np.where(beyond & ~moved, gap, -1.0))
         stand = classify(self.game, second.states(np.arange(n)), self.groups)
-        columns, rows = (axis.cells for axis in self.groups.axes)
-        inside = (stand.x >= 0) & (stand.y >= 0) & (stand.x < columns) & (stand.y < rows)
-        cells = np.where(inside, stand.x * rows + stand.y, -1)
+        width, height = (axis.cells for axis in self.groups.axes)
+        inside = (stand.x >= 0) & (stand.y >= 0) & (stand.x < width) & (stand.y < height)
+        cells = np.where(inside, stand.x * height + stand.y, -1)
         decided = stand.groups >= 0
         self.decisions += int(decided.sum())
         self.cells += np.bincount(cells[decided] + 1, minlength=self.groups.cells + 1)[1:]
@@ -368,7 +332,8 @@ class _Tally:
             self._take_lines(stand, best)
         at = np.flatnonzero(moved)
         if len(at):
-            changed = Changed(first.states(at), second.states(at), best[at], gap[at])
+            states = first.states(at), second.states(at)
+            changed = priced(self.tables, states, best[at], gap[at], self.names)
             self._take_changed(changed, cells[at], stand.thresholds[at])
 
     def _take_quiet(self, rows: Rows, gap: Floats) -> None:
@@ -381,34 +346,63 @@ class _Tally:
         self.quiet = replace(worst, states=self.quiet.states + count)
 
     def _take_lines(self, stand: Any, best: Ints) -> None:
+        """Collect the states on lines of thresholds: threshold, number, line, and whether the best
+        action is of the threshold's kind, in each table."""
         on = np.flatnonzero(stand.thresholds >= 0)
         which, takes = stand.thresholds[on], np.zeros((len(on), 2), bool)
         self.on_lines += np.bincount(which, minlength=len(self.on_lines))
         for t in np.unique(which).tolist():
-            kinds = np.array([*map(self.groups.thresholds[t].takes, self.names.numbers), False])
+            kinds = np.array([*map(self.groups.thresholds[t].takes, self.names), False])
             takes[which == t] = kinds[best[on[which == t]]]
-        self.thresholds.take(which, stand.at[on], stand.lines[on], takes)
+        if len(on):
+            self.waiting.append((which, stand.at[on], stand.lines[on], takes))
+
+    def _close_lines(self) -> None:
+        """Count the collected lines, which are complete, by their thresholds in each table.
+
+        A *line* is the set of a threshold's states (`solver.game.groups`) that differ in only one
+        number. Its threshold is the smallest number from which the best action is always of the
+        threshold's kind; "never" if it is not so at the largest number.
+        """
+        if not self.waiting:
+            return
+        columns = [np.concatenate(column) for column in zip(*self.waiting, strict=True)]
+        self.waiting = []
+        order = np.lexsort((columns[1], columns[2], columns[0]))
+        which, at, lines, takes = (column[order] for column in columns)
+        new = np.ones(len(at), bool)
+        new[1:] = (lines[1:] != lines[:-1]) | (which[1:] != which[:-1])
+        starts = np.flatnonzero(new)
+        each = [which[starts], *(_least(at, takes[:, i], starts) for i in (0, 1))]
+        rows, counts = np.unique(np.stack(each, axis=1), axis=0, return_counts=True)
+        for row, count in zip(map(tuple, rows.tolist()), counts.tolist(), strict=True):
+            self.lines[row] += count
 
     def _take_changed(self, changed: Changed, cells: Ints, thresholds: Ints) -> None:
-        costs = priced(self.tables, changed, self.names)
+        cost = changed.cost
         if self.write is not None:
-            self.write(changed, costs, self.names)
+            self.write(changed, self.names)
         self.differing.append((
-            costs.kind, cells.astype(np.int32), thresholds.astype(np.int16),
-            changed.best.astype(np.int16), costs.cost,
+            changed.kind, cells.astype(np.int32), thresholds.astype(np.int16),
+            changed.best.astype(np.int16), cost,
         ))  # fmt: skip
-        at = np.flatnonzero(costs.kind == MOVED)
-        at = at[np.argsort(-costs.cost[at], kind="stable")][: self._max_worst]
+        at = np.flatnonzero(changed.kind == MOVED)
+        at = at[np.argsort(-cost[at], kind="stable")][: self._max_worst]
         self.worst += [
             Difference(
-                self.game.describe(changed.second[x]), float(changed.apart[x]),
-                self.names.pair(changed.best[x]), float(costs.cost[x]), int(costs.to_act[x]),
+                self.game.describe(changed.states[x]), float(changed.apart[x]),
+                self._pair(changed.best[x]), float(cost[x]), int(changed.to_act[x]),
             )
             for x in at.tolist()
         ]  # fmt: skip
         # Of equal ones the earliest; those without a cost last.
         self.worst.sort(key=lambda each: (each.cost != each.cost, -each.cost))
         del self.worst[self._max_worst :]
+
+    def _pair(self, codes: Ints) -> tuple[str | None, str | None]:
+        """Return two actions by their numbers; None for -1."""
+        names = [*self.names, None]
+        return names[codes[0]], names[codes[1]]
 
     def comparison(self) -> dict[str, Any]:
         """Return the fields of `Comparison` that come from pairs."""
@@ -422,7 +416,16 @@ class _Tally:
         moves = []
         for pair in np.unique(best, axis=0):
             same = cost[(best == pair).all(axis=1)]
-            moves.append(ActionMoves(*self.names.pair(pair), len(same), _known(np.mean, same)))
+            moves.append(ActionMoves(*self._pair(pair), len(same), _known(np.mean, same)))
+        self._close_lines()
+        thresholds = list[ThresholdDifference]()
+        for k in sorted({which for which, *_ in self.lines}):
+            counts = {row[1:]: n for row, n in self.lines.items() if row[0] == k}
+            costs = cost[threshold == k]
+            thresholds.append(replace(
+                threshold_difference(self.groups.thresholds[k], counts), changed=len(costs),
+                decisions=int(self.on_lines[k]), mean=_known(np.mean, costs),
+            ))  # fmt: skip
         return {
             "payoffs": self.payoffs, "largest": self.largest, "actions": len(cost),
             "decisions": self.decisions, "toss_ups": len(tied),
@@ -431,11 +434,7 @@ class _Tally:
             "quiet": self.quiet, "mean": _known(np.mean, cost),
             "worst_cost": _known(np.max, cost), "worst": self.worst,
             "moves": sorted(moves, key=lambda m: (-m.decisions, str((m.first, m.second)))),
-            "thresholds": [
-                replace(each, decisions=int(self.on_lines[k]), changed=int((threshold == k).sum()),
-                        mean=_known(np.mean, cost[threshold == k]))
-                for k, each in self.thresholds.differences()
-            ],
+            "thresholds": thresholds,
             "thresholds_left_out": bool(self.groups.thresholds) and not self.complete,
             "picture": Moved(
                 self.groups.axes, self.cells.reshape(shape), count.reshape(shape),
@@ -448,59 +447,6 @@ def _known(aggregate: Callable[[Floats], Any], costs: Floats) -> float:
     """Return an aggregate of the known costs: NaN if none is known, 0 if there are none."""
     known = costs[~np.isnan(costs)]
     return float(aggregate(known)) if len(known) else np.nan if len(costs) else 0.0
-
-
-class Thresholds:
-    """Thresholds of decisions, computed line by line from data.
-
-    A *line* is the set of a threshold's states (`solver.game.groups`) that differ in only one
-    number. Its threshold is the smallest number from which the best action is always of the
-    threshold's kind; "never" if it is not so at the largest number. States are collected, 26 bytes
-    each, until their lines are complete.
-    """
-
-    def __init__(self, thresholds: Sequence[Threshold]) -> None:
-        self.thresholds = thresholds
-        self._waiting: list[tuple[NDArray[Any], ...]] = []
-        self._counts: Counter[tuple[int, int, int]] = Counter()
-
-    def take(
-        self, which: Ints, at: Ints, lines: NDArray[np.uint64], takes: NDArray[np.bool_]
-    ) -> None:
-        """Add n states; the states of a line may come in any order.
-
-        which: the index of the threshold.
-        at: the number that varies on the line.
-        lines: the line.
-        takes: (n, 2), whether the best action is of the threshold's kind, in each table.
-        """
-        if len(at):
-            self._waiting.append((which, at, lines, takes))
-
-    def close(self) -> None:
-        """Process the collected states: all their lines are complete."""
-        if not self._waiting:
-            return
-        columns = [np.concatenate(column) for column in zip(*self._waiting, strict=True)]
-        self._waiting = []
-        order = np.lexsort((columns[1], columns[2], columns[0]))
-        which, at, lines, takes = (column[order] for column in columns)
-        new = np.ones(len(at), bool)
-        new[1:] = (lines[1:] != lines[:-1]) | (which[1:] != which[:-1])
-        starts = np.flatnonzero(new)
-        each = [_least(at, takes[:, i], starts) for i in (0, 1)]
-        rows, counts = np.unique(
-            np.stack([which[starts], *each], axis=1), axis=0, return_counts=True
-        )
-        for row, count in zip(map(tuple, rows.tolist()), counts.tolist(), strict=True):
-            self._counts[row] += count
-
-    def differences(self) -> Iterator[tuple[int, ThresholdDifference]]:
-        """Yield (index of the threshold, its difference), in the game's order."""
-        self.close()
-        for which in sorted({row[0] for row in self._counts}):
-            counts = {row[1:]: n for row, n in self._counts.items() if row[0] == which}
-            yield which, threshold_difference(self.thresholds[which], counts)
 
 
 def _least(at: Ints, takes: NDArray[np.bool_], starts: Ints) -> Ints:
@@ -516,8 +462,8 @@ def _least(at: Ints, takes: NDArray[np.bool_], starts: Ints) -> Ints:
 
 # --- the decisions that moved, in a file ---------------------------------------------------------
 
-Write = Callable[[Changed, Priced, Names], None]
-"""write(changed, priced, names of actions): writes more decisions."""
+Write = Callable[[Changed, Names], None]
+"""write(changed, names of actions): writes more decisions."""
 ENDINGS = (".csv", ".parquet")
 
 
@@ -536,21 +482,22 @@ def changes_file(out: str | os.PathLike[str], game: Game) -> Iterator[Write]:
     ending = Path(out).suffix.lower()
     if ending not in ENDINGS:
         raise OptionError(f"{option('out')}: {out}: end it in {' or '.join(ENDINGS)}")
-    states, no = np.empty((0, game.field_count), np.int64), np.empty(0)
-    nothing = Changed(states, states, np.empty((0, 2), np.int64), no)
-    costs = Priced(np.empty(0, np.int8), np.empty(0, np.int64), no, no, no)
-    schema = _change_rows(game, nothing, costs, Names()).schema
+    none, no = np.empty(0), np.empty(0, np.int64)
+    nothing = Changed(
+        no.reshape(0, game.field_count), no.reshape(0, 2), none, no.astype(np.int8), no, none, none
+    )
+    schema = _change_rows(game, nothing, {}).schema
     with whole_file(os.fspath(out)) as file, WRITERS[ending[1:]](file, schema) as write:
 
-        def write_rows(*rows: Any) -> None:
-            for batch in _change_rows(game, *rows).to_batches():
+        def write_rows(changed: Changed, names: Names) -> None:
+            for batch in _change_rows(game, changed, names).to_batches():
                 write(batch)
 
         yield write_rows
 
 
-def _change_rows(game: Game, changed: Changed, costs: Priced, names: Names) -> pa.Table:
-    state, labels = as_table(dict(game.table_columns(changed.second))), [*names.numbers, None]
+def _change_rows(game: Game, changed: Changed, names: Names) -> pa.Table:
+    state, labels = as_table(dict(game.table_columns(changed.states))), [*names, None]
     columns = {
         name: column.cast(pa.string()) if pa.types.is_dictionary(column.type) else column
         for name, column in zip(state.column_names, state.columns, strict=True)
@@ -559,8 +506,8 @@ def _change_rows(game: Game, changed: Changed, costs: Priced, names: Names) -> p
         pa.array([labels[code] for code in codes], pa.string()) for codes in changed.best.T.tolist()
     )
     return pa.table(columns | {
-        "to_act": pa.array(costs.to_act.astype(np.int8)),
-        "best_first": best_first, "best_second": best_second,
-        "old": nullable(costs.old), "new": nullable(costs.new), "cost": nullable(costs.cost),
-        "toss_up": pa.array(costs.kind == TOSS_UP), "payoffs_apart": pa.array(changed.apart),
+        "to_act": pa.array(changed.to_act.astype(np.int8)),
+        "best_first": best_first, "best_second": best_second, "old": nullable(changed.old),
+        "new": nullable(changed.new), "cost": nullable(changed.cost),
+        "toss_up": pa.array(changed.kind == TOSS_UP), "payoffs_apart": pa.array(changed.apart),
     })  # fmt: skip

@@ -15,21 +15,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 import numpy as np
 import pyarrow as pa
 
 from luckbase.cluster import notebook
-from luckbase.cluster.answers.actions import (
-    EveryAction,
-    actions_at,
-    actions_of_part,
-    joined,
-    nothing_known,
-    states_at_once,
-)
+from luckbase.cluster.answers.actions import actions_at, states_at_once
 from luckbase.cluster.answers.columns import (
     DECISION_COLUMNS,
     ActionNames,
@@ -159,8 +152,6 @@ class _Rows:
         done, total = 0, sum(part.rows for part in self.table.parts)
         for part in self.table.parts:
             columns = {*self.read_columns, "best", "to_act"}
-            if self.computed and part.paid:
-                columns |= {*part.columns, "best"}
             groups = part.groups
             before, groups.max_bytes = groups.max_bytes, min(groups.max_bytes, REMEMBERED)
             try:
@@ -183,7 +174,9 @@ class _Rows:
             selected = at[start : start + size]
             rows = batch.rows.take(selected)
             if computed and self.names is not None:
-                actions = actions_of(self.table, part, batch, selected)
+                states = np.ascontiguousarray(batch.states(selected))
+                inputs = self.table.game.fields.values(states)
+                actions = actions_at(self.table, part, states, inputs)
                 for name, column in self.names.arrays_of(actions, computed).items():
                     if name in rows.column_names:
                         rows = rows.drop_columns([name])
@@ -224,23 +217,6 @@ def _check_best(table: Lookup, where: Where, stored: pa.Schema, names: ActionNam
                 f"where: best: '{value[:40]}' is not an action of this table; "
                 f"{nearest(value, possible)}"
             )
-
-
-def actions_of(table: Lookup, part: Part, batch: Batch, at: Ints) -> EveryAction:
-    """Compute the actions at rows `at` of a batch, as `ask` does. In a full table, rows where
-    no player acts are skipped."""
-    if not part.dense:
-        states = np.ascontiguousarray(batch.states(at))
-        return actions_at(table, part, states, table.game.fields.values(states))
-    acts = np.flatnonzero(numbers_of(batch.rows.column("to_act"))[at] != 0)
-    others = np.setdiff1d(np.arange(len(at)), acts)
-    pieces = [(others, nothing_known(len(others), table.game.players))]
-    if len(acts):
-        rows, selected = part.rows_of(batch), at[acts]
-        rows = replace(rows, values=rows.values[selected], best=rows.best[selected])
-        states = np.ascontiguousarray(batch.states(selected))
-        pieces.append((acts, actions_of_part(part, states, rows=rows)))
-    return joined(pieces)
 
 
 def _matching(part: Part, batch: Batch, where: Where, stored: pa.Schema) -> Ints:

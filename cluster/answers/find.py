@@ -17,7 +17,7 @@ from datetime import datetime
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from luckbase.cluster.machine import process_ended
 from luckbase.cluster.store import RUNNING, Condition
@@ -73,13 +73,6 @@ SILENT_SECONDS = 60.0
 """A solve on another machine that has been silent for this long counts as killed."""
 MAX_ROOTS = 6
 """Maximum number of roots of searches shown with their answers."""
-
-
-class TableMatch(NamedTuple):
-    """A table's folder. by_board: True if it was found by a board's rules, False if by its path."""
-
-    path: Path
-    by_board: bool
 
 
 def tables_in(results: Path) -> list[Path]:
@@ -158,7 +151,7 @@ def tables_on_grids(board: Board, results: Path, settings: Mapping[str, object])
     return sorted(order, key=lambda path: order[path])
 
 
-def find_tables(name: str, results: Path, settings: dict[str, str]) -> list[TableMatch]:
+def find_tables(name: str, results: Path, settings: dict[str, str]) -> list[Path]:
     """Return the tables that a user names, best first: the folder itself, or the tables of a board
     file with `settings`, in the order of `tables_on_grids`.
 
@@ -174,7 +167,7 @@ def find_tables(name: str, results: Path, settings: dict[str, str]) -> list[Tabl
         if len(below) > 1:
             names = ", ".join(map(str, below[:5]))
             raise OptionError(f"{name} has several tables; name one of them: {names}")
-        return [TableMatch(each, by_board=False) for each in below or [path]]
+        return below or [path]
     if not path.exists():
         first = on_command_line("; name a board first; luckbase info lists them")
         raise OptionError(f"{name}: no such table or board file{suggestion(path) or first}")
@@ -182,10 +175,10 @@ def find_tables(name: str, results: Path, settings: dict[str, str]) -> list[Tabl
     tables = tables_on_grids(board, results, settings)
     if not tables:
         raise MissingTableError(_none_of(name, board, results, settings))
-    return [TableMatch(table, by_board=True) for table in tables]
+    return tables
 
 
-def find_table(name: str, results: Path, settings: dict[str, str]) -> TableMatch:
+def find_table(name: str, results: Path, settings: dict[str, str]) -> Path:
     """Return the first of `find_tables`. Raises as `find_tables` does."""
     return find_tables(name, results, settings)[0]
 
@@ -193,9 +186,10 @@ def find_table(name: str, results: Path, settings: dict[str, str]) -> TableMatch
 def open_for(name: str, results: Path, settings: dict[str, str]) -> Table:
     """Open the first of `find_tables`. Its `Table.for_state` finds the table that has a state.
     Raises as `find_tables` does."""
+    named_by_board = not place_of(name).is_dir()
     first, *rest = find_tables(name, results, settings)
-    table = open_table(first.path, named_by_board=first.by_board)
-    table.other_grids = [partial(open_table, each.path, named_by_board=True) for each in rest]
+    table = open_table(first, named_by_board=named_by_board)
+    table.other_grids = [partial(open_table, each, named_by_board=True) for each in rest]
     return table
 
 
@@ -318,7 +312,7 @@ def table_used(name: str | os.PathLike[str], board: Board, results: Path) -> Pat
     table = table_of(board, results) if same_board else None
     if table is not None:
         return table
-    paths = [match.path for match in find_tables(str(name), results, {})]
+    paths = find_tables(str(name), results, {})
     identity = rules_identity(load_game(board))
     return next((path for path in paths if path.name == identity), paths[0])
 
@@ -327,17 +321,10 @@ def table_used(name: str | os.PathLike[str], board: Board, results: Path) -> Pat
 
 
 def _part_kind(name: str) -> type[Part]:
-    from luckbase.cluster.answers.tier_part import TierPart
-
-    if name == TIERS:
-        return TierPart
-    if name == DECISIONS:
-        from luckbase.cluster.answers.tier_part import DecisionPart
-
-        return DecisionPart
     from luckbase.cluster.answers.keyed import KeyPart
+    from luckbase.cluster.answers.tier_part import DecisionPart, TierPart
 
-    return KeyPart
+    return {TIERS: TierPart, DECISIONS: DecisionPart}.get(name, KeyPart)
 
 
 def table_at(path: Path, manifest: Manifest, *, named_by_board: bool = False) -> Table:
@@ -423,7 +410,7 @@ def statuses_of(name: str, results: Path, settings: dict[str, str]) -> list[Stat
     if path.is_dir():
         return [status_of(path)]
     of_board = tables_of(read_board(path), results) if path.exists() and not settings else []
-    return [status_of(each) for each in of_board or [find_table(name, results, settings).path]]
+    return [status_of(each) for each in of_board or [find_table(name, results, settings)]]
 
 
 def status_of(path: Path) -> Status:
@@ -601,14 +588,9 @@ def _questions(table: Table) -> Iterator[tuple[str, Mapping[str, Any]]]:
         yield "below this all is solved", state
 
 
-def roots_in(table: Table) -> list[dict[str, Any]]:
-    goals = table.manifest.goals
-    roots = [state for goal in goals if goal.roots is not None for state in goal.roots.start]
-    return [in_order(state, table.game) for state in roots]
-
-
 def stored_roots(table: Table) -> Iterator[dict[str, Any]]:
-    """Yield the roots that have a row."""
-    for state in roots_in(table):
+    """Yield the roots of searches that have a row."""
+    roots = [root for goal in table.manifest.goals if goal.roots for root in goal.roots.start]
+    for state in (in_order(root, table.game) for root in roots):
         if table.holds(table.game.parse(state).reshape(1, -1))[0]:
             yield state

@@ -16,10 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from luckbase.cluster.answers.parts import GroupRows, Part, Rows, by_group
-from luckbase.cluster.store.format import (
-    numbers_of,
-    stored_payoffs,
-)
+from luckbase.cluster.store.format import numbers_of, stored_payoffs
 from luckbase.cluster.store.manifest import FileEntry
 from luckbase.cluster.store.parquet import TableFile
 from luckbase.solver.compiled import compile_on

@@ -25,12 +25,7 @@ from luckbase.solver import sentences
 from luckbase.solver.compiled import compile_on
 from luckbase.solver.errors import ClosedTableError, MissingTableError, StateError
 from luckbase.solver.game.arrays import Floats, Ints
-from luckbase.solver.game.capabilities import (
-    Follow,
-    Position,
-    position_of,
-    simplify,
-)
+from luckbase.solver.game.capabilities import Follow, Position, position_of, simplify
 from luckbase.solver.game.fields import State
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.rules import DECISION, SIMULTANEOUS

@@ -62,11 +62,6 @@ class Rows:
     margins: Floats | None = None
     """float64 (n,), NaN without a choice; None if they must be computed."""
 
-    @property
-    def best_names(self) -> list[str | None]:
-        """The names of the best actions; None for -1."""
-        return named(self.best, self.labels)
-
 
 def distance(numbers: Floats, others: Floats) -> Floats:
     """Return the differences (n,) of numbers: 0 if both are NaN, infinite if one is."""
@@ -75,7 +70,7 @@ def distance(numbers: Floats, others: Floats) -> Floats:
     return np.where(same, 0.0, np.where(np.isnan(distances), np.inf, distances))
 
 
-def named(codes: NDArray[np.int16], labels: Sequence[str]) -> list[str | None]:
+def named(codes: NDArray[Any], labels: Sequence[str]) -> list[str | None]:
     """Return the labels of codes (n,); None for -1."""
     names = [*labels, None]
     return [names[code] for code in codes.tolist()]
@@ -156,12 +151,9 @@ class Part(ABC):
     def stored(self, states: Ints) -> Rows:
         """Return the rows of stored or terminal canonical states (n, fields)."""
 
-    def stored_best(self, states: Ints) -> list[str | None]:
-        """Return the best actions of stored canonical states; None if no player decides."""
-        return named(*self.best_codes(states))
-
     def best_codes(self, states: Ints) -> tuple[NDArray[np.int16], Sequence[str]]:
-        """Return the same as indices (n,) into names, -1 if no player decides; and the names."""
+        """Return the best actions of stored canonical states as indices (n,) into names, -1 if no
+        player decides; and the names."""
         rows = self.stored(states)
         return rows.best, rows.labels
 

@@ -26,12 +26,7 @@ from luckbase.cluster.store.storage import place_of, results_of
 from luckbase.solver import sentences
 from luckbase.solver.errors import MissingTableError, OptionError
 from luckbase.solver.game.arrays import Floats, Ints
-from luckbase.solver.game.capabilities import (
-    Charts,
-    FullTable,
-    choose_chart,
-    scene_of,
-)
+from luckbase.solver.game.capabilities import Charts, FullTable, choose_chart, scene_of
 from luckbase.solver.game.fields import Fields, State, typed
 from luckbase.solver.sentences import html_facts
 

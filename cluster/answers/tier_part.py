@@ -20,25 +20,13 @@ from luckbase.cluster.answers.parts import (
     Rows,
     by_group,
 )
-from luckbase.cluster.store.format import (
-    as_table,
-    row_group_rows,
-    stored_payoffs,
-    tier_columns,
-)
-from luckbase.cluster.store.manifest import (
-    KEY_SHIFT,
-    TIERS,
-    FileEntry,
-    row_spans,
-)
+from luckbase.cluster.store.format import as_table, row_group_rows, stored_payoffs, tier_columns
+from luckbase.cluster.store.manifest import KEY_SHIFT, TIERS, FileEntry, row_spans
 from luckbase.cluster.store.parquet import TableFile
 from luckbase.solver.errors import CorruptTableError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import DecisionLayout, FullTable
-from luckbase.solver.search.bellman import (
-    final_payoffs,
-)
+from luckbase.solver.search.bellman import final_payoffs
 
 
 class TierPart(Part):
@@ -157,21 +145,6 @@ class TierPart(Part):
 
     def best_codes(self, states: Ints) -> tuple[NDArray[np.int16], Sequence[str]]:
         return self._best(states), self.action_names
-
-    def has_same_states(self, entry: FileEntry, other: TierPart) -> bool:
-        """True if the rows of a file are the same states, in users' units, as the rows with the
-        same numbers in another full table."""
-        pairs = [(part.layout, part.tier_of_number[entry.tier]) for part in (self, other)]
-        constant, other_constant = (layout.tier_fields(tier) for layout, tier in pairs)
-        if constant != other_constant:
-            return False
-        last = entry.first_row + entry.rows
-        for start in range(entry.first_row, last, entry.row_group_rows):
-            stop = min(start + entry.row_group_rows, last)
-            rows = [as_table(dict(layout.state_rows(tier, start, stop))) for layout, tier in pairs]
-            if not rows[0].equals(rows[1]):
-                return False
-        return True
 
 
 class DecisionPart(TierPart):

@@ -17,11 +17,7 @@ import pytest
 
 import luckbase
 from luckbase.cluster.answers import actions, diff
-from luckbase.cluster.answers.comparison import (
-    NEVER,
-    _span,
-    threshold_difference,
-)
+from luckbase.cluster.answers.comparison import NEVER, _span, threshold_difference
 from luckbase.cluster.answers.memory import search_in_memory
 from luckbase.cluster.store import format as table_format
 from luckbase.solver.errors import OptionError, StateError
@@ -452,19 +448,20 @@ def test_the_small_table_is_counted_from_the_decisions(tmp_path):
     """A row's share and cost are those of the decisions that a file of them has."""
     first, second = table_in_memory("skunk/tiny"), table_in_memory("skunk/tiny", sides=4)
     found = first.diff(second, out=tmp_path / "moved.csv")
-    rows = found.cases
-    assert rows[-1].case == "all decisions" and rows[-1].cost == found.mean
-    assert rows[-1].share == found.actions / found.decisions
-    moved = [row for row in rows if row.case == "any decision"]
-    assert sum(row.share * found.decisions for row in moved) == pytest.approx(found.actions)
-    assert sum(row.share * row.cost for row in moved) == pytest.approx(
-        found.mean * found.actions / found.decisions
+    heads, cells = found.case_rows()
+    assert heads == ("case", "before", "now", "moved", "cost")
+    share = f"{float(f'{100 * found.actions / found.decisions:.2g}'):g} %"
+    assert cells[-1] == ("all decisions", "", "", share, found.amount(found.mean))
+    moved = [row for row in cells if row[0] == "any decision"]
+    assert [row[1:3] for row in moved] == [(m.first, m.second) for m in found.moves[:3]]
+    assert [row[4] for row in moved] == [found.amount(m.mean) for m in found.moves[:3]]
+    assert sum(move.decisions for move in found.moves) == found.actions
+    assert sum(move.decisions * move.mean for move in found.moves) == pytest.approx(
+        found.mean * found.actions
     )
     thresholds = [each for each in found.thresholds if each.changed]
     assert thresholds and all(each.changed <= each.decisions for each in thresholds)
     assert sum(each.changed for each in found.thresholds) <= found.actions
-    heads, cells = found.case_rows()
-    assert heads == ("case", "before", "now", "moved", "cost") and len(cells) == len(rows)
     assert all(cell[-1].endswith(" points") for cell in cells)
     for share, said in ((1, "100 %"), (0.996, "100 %"), (0.9949, "99 %"), (0.00081, "0.081 %")):
         every = replace(found, actions=round(share * 100_000), decisions=100_000)

@@ -89,7 +89,7 @@ def test_only_the_columns_asked_for_are_worked_out(folder, monkeypatch):
     whole = table.to_arrow("spins=1 scores_1=0", actions=True).read_all()
     assert found.column_names == asked and found.equals(whole.select(asked))
     monkeypatch.setattr(
-        "luckbase.cluster.answers.export.actions_of", lambda *_: pytest.fail("worked")
+        "luckbase.cluster.answers.export.actions_at", lambda *_: pytest.fail("worked")
     )
     stored = table.to_arrow("spins=1", columns=["scores_2", "best"], actions=True).read_all()
     assert stored.num_rows > 100

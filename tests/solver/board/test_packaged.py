@@ -42,7 +42,7 @@ def test_a_file_of_that_path_goes_before_it():
 
 def test_a_folder_of_that_path_is_the_table_that_was_meant():
     Path("pig/race").mkdir(parents=True)
-    assert find_table("pig/race", Path("results"), {}).path == Path("pig/race")
+    assert find_table("pig/race", Path("results"), {}) == Path("pig/race")
 
 
 def test_a_job_may_list_names():
