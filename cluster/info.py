@@ -347,11 +347,6 @@ def _game_agents(game: Game, seconds: float = math.inf) -> Iterator[str]:
                 yield name
 
 
-def label(name: str) -> str:
-    """Return a column's name in words: ``scores 1`` for ``scores_1``."""
-    return name.replace("_", " ")
-
-
 def sample(item: Field) -> str:
     """Return a field's example value as a person would write it."""
     return item.sample or item.example.partition("=")[2]
@@ -378,9 +373,8 @@ def field_info(game: Game, item: Field) -> FieldInfo:
     if item.is_text and item.default is not None:
         default = item.text(item.default).replace(" ", ",")  # names are single words
     return FieldInfo(
-        name=item.name, label=label(item.name), help=item.help, example=sample(item), kind=kind,
-        players=players, length=item.length, min=item.low, max=upper, step=item.unit,
-        choices=choices,
-        default=default,
+        name=item.name, label=item.name.replace("_", " "), help=item.help, example=sample(item),
+        kind=kind, players=players, length=item.length, min=item.low, max=upper, step=item.unit,
+        choices=choices, default=default,
         optional=item.default is not None or item.blank is not None, blank=item.blank is not None,
     )  # fmt: skip

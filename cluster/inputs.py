@@ -23,6 +23,7 @@ from luckbase.cluster.answers.find import (
     tables_of,
     tables_on_grids,
 )
+from luckbase.cluster.solve.options import Options, SolveOptions
 from luckbase.cluster.store.provenance import board_command
 from luckbase.cluster.store.storage import is_uri, place_of
 from luckbase.solver import sentences
@@ -49,6 +50,8 @@ from luckbase.solver.game.capabilities import (
 )
 from luckbase.solver.game.fields import State
 from luckbase.solver.game.game import Game, load_game
+from luckbase.solver.policies.agents import OPTIMAL
+from luckbase.solver.search.expand import expand, root_keys
 from luckbase.solver.sentences import many, option
 
 if TYPE_CHECKING:
@@ -57,7 +60,6 @@ if TYPE_CHECKING:
     from luckbase.cluster.play.advise import Following
     from luckbase.cluster.play.agents import Opener
     from luckbase.cluster.play.game import Play, PlayOptions
-    from luckbase.cluster.solve.options import Options, SolveOptions
     from luckbase.cluster.solve.plan import Planned
     from luckbase.cluster.solve.progress import Solved
     from luckbase.solver.policies.evaluate import Starts
@@ -168,15 +170,12 @@ def solves_full_table(game: Game, start: Any, options: Options) -> bool:
 
 def plan_board(board: Board, start: Any, options: SolveOptions) -> Planned:
     """Plan what `solve_board` does with the same arguments. Raises as `luckbase.plan` does."""
-    from luckbase.cluster.solve.options import Options
-
     opts, game = Options.read(options), load_game(board)
     if solves_full_table(game, start, opts):
         from luckbase.cluster.solve.plan import fitting, plan_table
 
         return plan_table(load_game(fitting(board, opts)), opts)
     from luckbase.cluster.search.plan import planned_search
-    from luckbase.solver.search.expand import root_keys
 
     return planned_search(game, root_keys(game, roots_of(game, start)), opts.folder, opts.workers)
 
@@ -187,8 +186,6 @@ def solve_board(board: Board, start: Any, options: SolveOptions) -> Solved:
     It is a search if the board has no full table, or if `start` or `options` require a search.
     Raises as `luckbase.solve` does.
     """
-    from luckbase.cluster.solve.options import Options
-
     opts, game = Options.read(options), load_game(board)
     if solves_full_table(game, start, opts):
         from luckbase.cluster.solve.full_table import solve
@@ -233,7 +230,7 @@ def open_by_name(board_or_path: Any, results: Path, options: Mapping[str, object
 def in_memory(board_or_path: Any, start: Any, options: Mapping[str, object]) -> Table:
     """Solve a board in memory: its full table, or all states below `start`. Return the table.
     Raises MemoryLimitError or SearchLimitError if that is too large."""
-    from luckbase.cluster.answers.memory import search_in_memory, tiers_in_memory
+    from luckbase.cluster.answers.table import search_in_memory, tiers_in_memory
 
     game = plain(game_of(board_or_path, **options))
     if start is None and has_full_table(game):
@@ -255,7 +252,7 @@ def searched_for(
     """Solve all states below a state in memory, for a board without a table; None if it has tables
     with other options. Raises SearchLimitError, with a command whose table would answer the
     state."""
-    from luckbase.cluster.answers.memory import search_in_memory
+    from luckbase.cluster.answers.table import search_in_memory
 
     game = game_of(name, **settings)
     if tables_of(game.board, results):
@@ -282,7 +279,6 @@ def table_that_answers(boards: Iterable[Board], file: str, state: State, results
     """Return a clause with the command, and its time, of the first board whose table would have a
     state: a table as deep as a solve makes it here, or else the last board's with more decisions.
     Return "" if there is none. file: of the boards, as the user typed it."""
-    from luckbase.cluster.solve.options import Options
     from luckbase.cluster.solve.plan import decided_layout, fitting, plan_table
 
     options = Options(results=results)
@@ -366,9 +362,8 @@ def playing(
 ) -> Iterator[tuple[Game, Starts, Opener]]:  # fmt: skip
     """Yield the game of a board, the starts of plays, and an opener of the agents' tables. Raises
     OptionError for an unknown agent, and as `start_of` does."""
-    from luckbase.cluster.answers.memory import tiers_in_memory
+    from luckbase.cluster.answers.table import tiers_in_memory
     from luckbase.cluster.play.agents import check
-    from luckbase.solver.policies.agents import OPTIMAL
 
     game = game_of(board)
     with tables_by_name(game.board, place_of(results)) as by_name, ExitStack() as tables:
@@ -391,7 +386,6 @@ def new_play(game: Game, start: Any, results: Path, max_states: int, how: PlayOp
     """Begin a person's game, with payoffs from the fastest source. The play closes the tables that
     it opened. Raises as `table_for_play` and `cluster.play.game.begin` do."""
     from luckbase.cluster.play.game import begin
-    from luckbase.solver.search.expand import expand
 
     named, on_note = how.get("named", "BOARD"), how.get("on_note", lambda text: None)
     with ExitStack() as tables:
@@ -433,7 +427,7 @@ def table_for_play(
     Raises SearchLimitError, before any long work if the game can predict it, if there is neither a
     table nor enough memory.
     """
-    from luckbase.cluster.answers.memory import tiers_in_memory
+    from luckbase.cluster.answers.table import tiers_in_memory
 
     bare = plain(game)
     root = simplify(bare, root.reshape(1, -1))[0]
@@ -474,8 +468,6 @@ def _stored(game: Game, roots: Ints, results: Path) -> Table | None:
 
 def _inside(layout: FullTable[Any], root: Ints) -> bool:
     """True if the full table contains the root or all its children."""
-    from luckbase.solver.search.expand import expand
-
     if layout.why_outside(root) is None:
         return True
     children = expand(layout.game, root.reshape(1, -1)).children
@@ -484,7 +476,7 @@ def _inside(layout: FullTable[Any], root: Ints) -> bool:
 
 def search_below(game: Game, root: Ints, max_states: int, file: str = "BOARD") -> Table:
     """Search all states below a state (fields,) in memory. Raises SearchLimitError."""
-    from luckbase.cluster.answers.memory import search_in_memory
+    from luckbase.cluster.answers.table import search_in_memory
 
     layout = game.get(FullTable)
     tiered = layout if layout is not None and _inside(layout, root) else None

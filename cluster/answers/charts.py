@@ -164,19 +164,15 @@ def _with_ids(svg: str, name: str) -> str:
     return svg
 
 
-def as_csv(chart: Chart) -> bytes:
-    """Return the numbers of a chart as CSV; a gap is an empty cell."""
-    lines = io.StringIO()
-    writer = csv.writer(lines, lineterminator="\n")
-    writer.writerow(chart.columns)
-    writer.writerows([["" if cell != cell else cell for cell in row] for row in chart.rows])
-    return lines.getvalue().encode()
-
-
 def as_file(chart: Chart, suffix: str) -> bytes:
-    """Return the bytes of a file of a chart: .csv, .txt of a list, or one of `PICTURES`."""
+    """Return the bytes of a file of a chart: .csv, in which a gap is an empty cell; .txt of a list;
+    or one of `PICTURES`."""
     if suffix == ".csv":
-        return as_csv(chart)
+        lines = io.StringIO()
+        writer = csv.writer(lines, lineterminator="\n")
+        writer.writerow(chart.columns)
+        writer.writerows([["" if cell != cell else cell for cell in row] for row in chart.rows])
+        return lines.getvalue().encode()
     if isinstance(chart, Listing):
         return "".join(f"{line}\n" for line in chart.lines).encode()
     return draw(chart, suffix)

@@ -27,7 +27,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple, TypedDict, Unpack
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -59,29 +59,15 @@ from luckbase.solver.search.expand import classify
 from luckbase.solver.sentences import option
 
 
-class DiffOptions(TypedDict, total=False):
-    """Options of a comparison.
-
-    worst: number of the most expensive decisions to list (10).
-    sample: compare only this many states, drawn uniformly with a fixed seed.
-    out: a .csv or .parquet file for all moved decisions.
-    on_rows: called with the number of rows compared and the total.
-    """
-
-    worst: int
-    sample: int | None
-    out: str | os.PathLike[str] | None
-    on_rows: OnRows
-
-
-def compare(first: Lookup, second: Lookup, **options: Unpack[DiffOptions]) -> Comparison:
-    """Compare two tables. Payoffs are equal if they differ by less than the sum of both tables'
-    errors.
+def compare(
+    first: Lookup, second: Lookup, worst: int = 10, sample: int | None = None,
+    out: str | os.PathLike[str] | None = None, on_rows: OnRows = notebook.on_rows,
+) -> Comparison:  # fmt: skip
+    """Compare two tables (`cluster.answers.table.Table.diff`). Payoffs are equal if they differ by
+    less than the sum of both tables' errors.
 
     Raises OptionError for tables of different games or fields, CorruptTableError.
     """
-    sample, out = options.get("sample"), options.get("out")
-    tell = options.get("on_rows", notebook.on_rows)
     tables, game = (first, second), second.game
     _check_comparable(first.game, game)
     rows = [sum(part.rows for part in parts_of(table)) for table in tables]
@@ -89,10 +75,10 @@ def compare(first: Lookup, second: Lookup, **options: Unpack[DiffOptions]) -> Co
     slack = first.error + second.error + 1e-9
     with ExitStack() as files:
         write = None if out is None else files.enter_context(changes_file(out, game))
-        tally = _Tally(tables, options.get("worst", 10), write, complete, slack)
+        tally = _Tally(tables, worst, write, complete, slack)
         for pair in _pairs(tables, swapped, sample):
             tally.take(*pair)
-            tell(tally.states + tally.missing, min(rows) if sample is None else sample)
+            on_rows(tally.states + tally.missing, min(rows) if sample is None else sample)
     # In the larger table: all states that were not found from the smaller one.
     unmatched = max(0, max(rows) - tally.states) if complete else None
     unfinished = [

@@ -16,13 +16,19 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
 from luckbase.cluster import notebook
-from luckbase.cluster.answers.actions import actions_at, states_at_once
+from luckbase.cluster.answers.actions import (
+    EveryAction,
+    actions_at,
+    joined,
+    nothing_known,
+    states_at_once,
+)
 from luckbase.cluster.answers.columns import (
     DECISION_COLUMNS,
     ActionNames,
@@ -174,9 +180,7 @@ class _Rows:
             selected = at[start : start + size]
             rows = batch.rows.take(selected)
             if computed and self.names is not None:
-                states = np.ascontiguousarray(batch.states(selected))
-                inputs = self.table.game.fields.values(states)
-                actions = actions_at(self.table, part, states, inputs)
+                actions = actions_of(self.table, part, batch, selected)
                 for name, column in self.names.arrays_of(actions, computed).items():
                     if name in rows.column_names:
                         rows = rows.drop_columns([name])
@@ -217,6 +221,21 @@ def _check_best(table: Lookup, where: Where, stored: pa.Schema, names: ActionNam
                 f"where: best: '{value[:40]}' is not an action of this table; "
                 f"{nearest(value, possible)}"
             )
+
+
+def actions_of(table: Lookup, part: Part, batch: Batch, at: Ints) -> EveryAction:
+    """Compute the actions at rows `at` of a batch, as `ask` does. In a full table, rows where no
+    player acts are skipped."""
+    acts = np.ones(len(at), bool)
+    if part.dense:
+        acts = numbers_of(batch.rows.column("to_act"))[at] != 0
+    (acting,), (others,) = np.nonzero(acts), np.nonzero(~acts)
+    pieces = [(others, nothing_known(len(others), table.game.players))]
+    if len(acting):
+        states = np.ascontiguousarray(batch.states(at[acting]))
+        inputs = table.game.fields.values(states)
+        pieces.append((acting, actions_at(table, part, states, inputs)))
+    return joined(pieces)
 
 
 def _matching(part: Part, batch: Batch, where: Where, stored: pa.Schema) -> Ints:
@@ -294,19 +313,6 @@ def data_frame(table: Lookup, where: Any, columns: Sequence[str] | None, actions
 # --- into a file ---------------------------------------------------------------------------------
 
 
-class ExportOptions(TypedDict, total=False):
-    """Options of an export.
-
-    columns: only these, in this order.
-    format: one of `WRITERS`; by default the suffix of the file.
-    on_rows: called with the number of rows done and the total.
-    """
-
-    columns: Sequence[str] | None
-    format: str | None
-    on_rows: OnRows
-
-
 @dataclass(frozen=True)
 class Exported(Result):
     """The result of an export. bytes: 0 for a pipe."""
@@ -318,14 +324,13 @@ class Exported(Result):
 
 
 def export(
-    table: Lookup, out: str, where: Any = None, **options: Unpack[ExportOptions]
-) -> Exported:
+    table: Lookup, out: str, where: Any, columns: Sequence[str] | None, format: str | None,
+    on_rows: OnRows,
+) -> Exported:  # fmt: skip
     """Write rows to a file, or to stdout for ``-`` (`cluster.answers.table.Table.export`)."""
-    kind = _format_of(out, options.get("format"))
-    rows = reader(
-        table, where, options.get("columns"), actions=True,
-        on_rows=options.get("on_rows", notebook.on_rows), says_part=len(table.parts) != 1,
-    )  # fmt: skip
+    kind = _format_of(out, format)
+    says_part = len(table.parts) != 1
+    rows = reader(table, where, columns, actions=True, on_rows=on_rows, says_part=says_part)
     notes = table.origin.as_json() | {"unfinished": table.unfinished()}
     notes |= {"error": table.error, "game": table.game.board.game}
     schema = rows.schema.with_metadata({f"luckbase.{k}": json.dumps(v) for k, v in notes.items()})

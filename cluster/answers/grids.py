@@ -88,7 +88,8 @@ def measure_grids(tables: Sequence[Table]) -> None:
     for table in tables:
         if not table.manifest.complete or table.full is None:
             continue
-        compared, known = [_stamp(each) for each in (table, *finer)], _stored(table.where)
+        known = _stored(table.where)
+        compared = [[each.identity, each.manifest.rows] for each in (table, *finer)]
         is_measured = known.get("tables") == compared and grid_errors(table.where, table.identity)
         if finer and not is_measured:
             levels = [each.as_json() for each in _compared(table, finer)]
@@ -114,11 +115,6 @@ def _stored(path: Path) -> dict[str, Any]:
     except (OSError, ValueError, RecursionError, LuckbaseError):
         return {}
     return content if isinstance(content, dict) else {}
-
-
-def _stamp(table: Table) -> list[Any]:
-    """Return a value that changes when a table changes."""
-    return [table.identity, table.manifest.rows]
 
 
 def unit_of(board: Board) -> tuple[str, int]:

@@ -1,5 +1,4 @@
-"""The part of a search: states below some roots, found by key; and the results that a search
-writes.
+"""The part of a search: states below some roots, found by key.
 
 A key is in at most one file of a part. Files of a search by stages list the stages of its level
 (`rules.Level`) that they contain, which determines the file of a key. The first keys of row groups,
@@ -228,6 +227,3 @@ class KeyPart(Part):
         return Rows(
             states.__getitem__, values, columns["best"], self.action_names, columns["margin"],
         )  # fmt: skip
-
-
-# --- what a search has solved ---

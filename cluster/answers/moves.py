@@ -207,8 +207,7 @@ class _Children:
         known: NDArray[np.bool_],
     ) -> None:  # fmt: skip
         self.game, self.answer, self.numbers, self.edges = table.game, answer, numbers, edges
-        raw, width = np.ascontiguousarray(edges.children).tobytes(), numbers.nbytes
-        self.states = [raw[at : at + width] for at in range(0, len(raw), width)]
+        self.states = [child.tobytes() for child in edges.children]
         self.weights = edges.weights.tolist()
         self.rewards = [tuple(reward) for reward in edges.rewards.tolist()]
         self.values = [

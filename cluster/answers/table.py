@@ -4,7 +4,9 @@
 ...     table[{"scores": (0, 10000, 7000), "earned": (0, 1, 0)}].best
 'pass to 3'
 
-`find.open_table` opens a table in a folder, and `cluster.answers.memory` solves a board in memory.
+`find.open_table` opens a table in a folder; `tiers_in_memory` and `search_in_memory` solve a board
+on one core, without files on disk. A table in memory has the same files that `cluster.solve.driver`
+would write, so its answers are identical to the last bit.
 """
 
 from __future__ import annotations
@@ -13,27 +15,34 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 
+import numpy as np
+
 from luckbase.cluster import notebook
 from luckbase.cluster.answers.answer import Answer
+from luckbase.cluster.answers.keyed import KeyPart
 from luckbase.cluster.answers.lookup import MAX_SEARCHED, Lookup
-from luckbase.cluster.store import OnRows
-from luckbase.cluster.store.manifest import TIERS, Goal
+from luckbase.cluster.answers.parts import Part
+from luckbase.cluster.answers.tier_part import TierPart
+from luckbase.cluster.store import FORMAT, OnRows
+from luckbase.cluster.store.format import Written, tier_files, write_tier
+from luckbase.cluster.store.manifest import SEARCH, TIERS, Goal, Head, Manifest
 from luckbase.cluster.store.provenance import solve_command
-from luckbase.cluster.store.storage import place_of, results_of
+from luckbase.cluster.store.storage import Memory, place_of, results_of
 from luckbase.solver import sentences
 from luckbase.solver.errors import MissingTableError, OptionError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import Charts, FullTable, choose_chart, scene_of
 from luckbase.solver.game.fields import Fields, State, typed
+from luckbase.solver.game.game import Game
 from luckbase.solver.sentences import html_facts
 
 if TYPE_CHECKING:
     from luckbase.cluster.answers.comparison import Comparison
-    from luckbase.cluster.answers.diff import DiffOptions
-    from luckbase.cluster.answers.export import Exported, ExportOptions
+    from luckbase.cluster.answers.export import Exported
     from luckbase.cluster.answers.moves import Moves
     from luckbase.cluster.answers.verify import Verdict
     from luckbase.cluster.play.game import Play, PlayOptions
@@ -41,6 +50,10 @@ if TYPE_CHECKING:
     from luckbase.solver.charts import Chart, Kind
     from luckbase.solver.scene import Scene
 
+MEMORY = Path("memory")
+"""The location of tables in memory."""
+MAX_STATES = 20_000_000
+"""Default limit of states of a search in memory."""
 PUBLIC = (
     "agent", "ask", "ask_all", "chart", "charts", "close", "diff", "error", "export", "fields",
     "follow", "game", "get", "identity", "moves", "origin", "parquet", "play", "probe", "publish",
@@ -207,18 +220,21 @@ class Table(Lookup):
         return data_frame(self, where, columns, actions)
 
     def export(
-        self, out: str | os.PathLike[str], where: Any = None, **how: Unpack[ExportOptions]
-    ) -> Exported:
-        """Write the rows of `to_arrow` to a CSV, JSON-lines or Parquet file, by its suffix. The
-        file is complete or does not appear. Rows include every action if the table has payoffs.
+        self, out: str | os.PathLike[str], where: Any = None, *,
+        columns: Sequence[str] | None = None, format: str | None = None,
+        on_rows: OnRows = notebook.on_rows,
+    ) -> Exported:  # fmt: skip
+        """Write the rows of `to_arrow` to a CSV, JSON-lines or Parquet file. The file is complete
+        or does not appear. Rows include every action if the table has payoffs.
 
-        how: `cluster.answers.export.ExportOptions`.
+        out: a file, or ``-`` for stdout.
+        format: csv, jsonl or parquet; by default the suffix of the file, or csv for stdout.
 
         Raises as `to_arrow` does; OptionError for another suffix; OSError if the disk is full.
         """
         from luckbase.cluster.answers.export import export
 
-        return export(self, os.fspath(out), where, **how)
+        return export(self, os.fspath(out), where, columns, format, on_rows)
 
     def verify(
         self, sample: int | None = 10_000, seed: int = 0,
@@ -233,12 +249,21 @@ class Table(Lookup):
 
         return verify(self, sample, seed, on_rows)
 
-    def diff(self, other: Table, **how: Unpack[DiffOptions]) -> Comparison:
+    def diff(
+        self, other: Table, *, worst: int = 10, sample: int | None = None,
+        out: str | os.PathLike[str] | None = None, on_rows: OnRows = notebook.on_rows,
+    ) -> Comparison:  # fmt: skip
         """Compare with another table of the game: which decisions differ, and the cost of keeping
-        this table's (`cluster.answers.diff.compare`)."""
+        this table's (`cluster.answers.diff.compare`).
+
+        worst: number of the most expensive decisions to list.
+        sample: compare only this many states, drawn uniformly with a fixed seed.
+        out: a .csv or .parquet file for all moved decisions.
+        on_rows: called with the number of rows compared and the total.
+        """
         from luckbase.cluster.answers.diff import compare
 
-        return compare(self, other, **how)
+        return compare(self, other, worst, sample, out, on_rows)
 
     def chart(self, name: str | None = None, fields: State = {}) -> Chart:
         """Return one of the game's charts, by default its first: lines and rows, or a picture.
@@ -320,3 +345,64 @@ class Table(Lookup):
         if not self.in_files:
             raise OptionError("publish: this table is in memory; solve its board first")
         return publish(self.where, place_of(to), on_rows)
+
+
+# --- in memory -----------------------------------------------------------------------------------
+
+
+def _in_memory(
+    game: Game, kind: type[Part], name: str, source: str,
+    write: Callable[[Memory], Iterator[Written]],
+) -> Table:  # fmt: skip
+    """Return a table with a single part. write(storage) yields its files."""
+    storage = Memory()
+    head = Head(FORMAT, game.board.game, game.board.name, "", {}, game.rules_version)
+    manifest = Manifest(head)
+    for entry, path in write(storage):
+        storage.put(entry.name, path)
+        storage.close()
+        manifest.add(entry)
+    return Table(game, [kind(storage, MEMORY, manifest, name, game)], MEMORY, manifest, source)
+
+
+def tiers_in_memory(layout: FullTable[Any]) -> Table:
+    """Solve a full table in memory. It needs up to 8 bytes for each state and player while it is
+    solved, and the size of its files afterwards.
+
+    Raises OptionError if the board has no full table, GameError as `check_tiers` does.
+    """
+    from luckbase.solver.dense import InMemory, check_tiers
+
+    check_tiers(layout)
+    tiers = InMemory(layout, best=True)
+
+    def write(storage: Memory) -> Iterator[Written]:
+        for tier in list(tiers.payoffs):
+            payoffs, best = tiers.payoffs.pop(tier), tiers.best.pop(tier)
+            parts, error = layout.parts(tier), tiers.errors[tier]
+            for file in tier_files(layout, tier):
+                first, last = parts[file.part]
+                rows = payoffs if len(parts) == 1 else payoffs[first:last]
+                yield write_tier(storage, layout, tier, file, rows, best[first:last], error)
+
+    return _in_memory(layout.game, TierPart, TIERS, "all tiers, solved just now", write)
+
+
+def search_in_memory(game: Game, roots: Ints, max_states: int = MAX_STATES) -> Table:
+    """Solve all states below canonical roots (m, fields) in memory: 60 bytes a state. States inside
+    turns are not kept.
+
+    Raises SearchLimitError beyond `max_states`, StateError as `Graph.solve` does.
+    """
+    from luckbase.cluster.store.payoff_table import solved_rows, write_states
+    from luckbase.solver.search.game_graph import Graph
+
+    graph = Graph(game, max_states=max_states, keeps_turns=False)
+    graph.solve(np.ascontiguousarray(roots).reshape(-1, game.field_count))
+    rows = solved_rows(graph)
+    error = max(game.float64_error, graph.error) + game.cut_error
+
+    def write(storage: Memory) -> Iterator[Written]:
+        yield write_states(storage, f"{SEARCH}/all.parquet", game, rows, error)
+
+    return _in_memory(game, KeyPart, SEARCH, "a search of all that lies below", write)

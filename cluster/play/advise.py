@@ -124,7 +124,7 @@ class Prices:
 
         Raises SearchLimitError with the number of states and a suggestion.
         """
-        from luckbase.cluster.answers.memory import search_in_memory
+        from luckbase.cluster.answers.table import search_in_memory
 
         for table in [*self.tables, *self.searches]:
             snapped = self.on_grid(table, position)

@@ -14,7 +14,7 @@ from itertools import pairwise
 import numpy as np
 
 import luckbase
-from luckbase.cluster.answers.memory import search_in_memory
+from luckbase.cluster.answers.table import search_in_memory
 from luckbase.solver import dense
 from luckbase.solver.game.capabilities import FullTable
 from luckbase.solver.game.game import load_game

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import luckbase
 import tests.games.wild  # noqa: F401  (registers the game)
-from luckbase.cluster.answers.actions import answer_at, every_action, joined
+from luckbase.cluster.answers.actions import answer_at, every_action
 from luckbase.cluster.answers.columns import ActionNames, in_order, names_of, word_of
 from luckbase.cluster.store.format import payoff_columns
 from luckbase.solver.board.file import board_from_canonical
@@ -16,7 +16,7 @@ from luckbase.solver.game.rules import SIMULTANEOUS
 from luckbase.solver.matrix_games import simplex
 from luckbase.solver.search.expand import expand
 from tests import solving
-from tests.cluster.answers.many_tables import BOARDS, KINDS, TINY, kept
+from tests.cluster.answers.many_tables import KINDS, TINY, kept
 from tests.shared import answers_of
 
 
@@ -178,37 +178,7 @@ def test_ranges_of_many_games_are_those_of_each(r, c, n, seed):
         assert (simplex.all_ranges(games[k : k + 1])[0] == found[k]).all()
 
 
-# --- taken apart and put together --------------------------------------------------------------
-
-
-@given(st.data())
-@settings(max_examples=15)
-def test_pieces_of_any_kind_put_together_are_the_whole(data):
-    table = _turned_and_not()
-    states = _MIXED["states"]
-    told, _ = every_action(table, states)
-    n = len(states)
-    which = data.draw(st.lists(st.integers(0, 3), min_size=n, max_size=n))
-    shares = [np.flatnonzero(np.array(which) == k) for k in range(4)]
-    order = np.array(data.draw(st.permutations(range(n))))
-    again = joined([(at, told.only(at)) for at in shares])
-    shuffled = told.only(order)
-    for x in range(n):
-        right = answer_at(told, x, table.origin, {})
-        assert answer_at(again, x, table.origin, {}) == right
-        assert answer_at(shuffled, int(np.flatnonzero(order == x)[0]), table.origin, {}) == right
-    assert again.best_names() == told.best_names()
-
-
-_MIXED = {}
-
-
-def _turned_and_not():
-    if not _MIXED:
-        table = luckbase.open(BOARDS / "goofspiel/points.toml", in_memory=True, cards=4)
-        states = [table.game.parse(one) for one in turned(table.game, 8, 5)]
-        _MIXED.update(table=table, states=np.stack([*states, *drawn(table, 6)]))
-    return _MIXED["table"]
+# --- what has no actions -----------------------------------------------------------------------
 
 
 def test_a_state_that_can_not_be_answered_is_named_by_its_row(folder):

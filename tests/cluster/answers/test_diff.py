@@ -5,7 +5,6 @@ import json
 import math
 import shutil
 import tempfile
-from collections import Counter
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -17,13 +16,12 @@ import pytest
 
 import luckbase
 from luckbase.cluster.answers import actions, diff
-from luckbase.cluster.answers.comparison import NEVER, _span, threshold_difference
-from luckbase.cluster.answers.memory import search_in_memory
+from luckbase.cluster.answers.comparison import NEVER, threshold_difference
+from luckbase.cluster.answers.table import search_in_memory
 from luckbase.cluster.store import format as table_format
 from luckbase.solver.errors import OptionError, StateError
 from luckbase.solver.game.groups import Threshold
 from tests import solving
-from tests.cluster.answers.test_export import through
 from tests.shared import answers_of
 from tests.solver.search.written_out import chance, decides, over, written
 
@@ -157,18 +155,6 @@ def tables(which):
     return table_in_memory(name, **one), table_in_memory(second, **two)
 
 
-def test_a_cost_is_what_the_second_table_says_of_the_old_action():
-    first, second = table_in_memory("skunk/tiny"), table_in_memory("skunk/tiny", sides=4)
-    found = first.diff(second, worst=50)
-    assert len(found.worst) == 50
-    for one in found.worst:
-        asked = second.ask(one.state)
-        own = {a.name: a.value[asked.to_act - 1] for a in asked.actions}
-        assert (first.ask(one.state).best, asked.best) == one.best
-        assert one.to_act == asked.to_act
-        assert one.cost == pytest.approx(own[one.best[1]] - own[one.best[0]], abs=1e-15)
-
-
 # --- what counts as a toss-up --------------------------------------------------------------------
 
 
@@ -251,31 +237,6 @@ def test_thresholds_are_those_of_every_line_looked_at_alone():
             assert (span is None) == (not there)
             assert turn.never[i] == len(both) - len(there)
     assert moved
-
-
-def test_never_counts_in_the_middle(tmp_path):
-    """Where a third of all spins is a whammy, and on the usual board most leaders do not pass."""
-    text = (BOARDS / f"{PYL}.toml").read_text()
-    text = text.replace('"whammy" = "1/6"', '"whammy" = "1/3"')
-    (tmp_path / "tiny.toml").write_text(text.replace('"500" = "1/2"', '"500" = "1/3"'))
-    options = {"frontier": 2, "max_whammies": 1}
-    first = table_in_memory(PYL, **options)
-    second = luckbase.open(tmp_path / "tiny.toml", in_memory=True, **options)
-    who = "with two spins left, all theirs, the leader"
-    one, two = (
-        [turns_at(line) for at, line in leaders(table).items() if at[0] == 2]
-        for table in (first, second)
-    )
-    never = [sum(turn == math.inf for turn in each) for each in (one, two)]
-    assert never[0] > len(one) / 2 > never[1]
-    (said,) = [s for s in first.diff(second).sentences if s.startswith(who)]
-    middle = f"from ${sorted(two)[(len(two) - 1) // 2]:,} ahead"
-    assert said.startswith(f"{who} passes: now {middle}, before never; moved in ")
-    assert said.endswith(f" of {len(one):,} cases")
-    (back,) = [s for s in second.diff(first).sentences if s.startswith(who)]
-    assert back.startswith(f"{who} passes: now never, before {middle}; moved in ")
-    (same,) = [turn for turn in first.diff(first).thresholds if turn.who == who]
-    assert same.sentence == f"{who} passes: never, as before" and same.never == (never[0],) * 2
 
 
 def test_a_sample_does_not_say_where_decisions_turn():
@@ -368,25 +329,6 @@ def test_the_file_has_every_decision_that_moved(tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["moved.csv", "moved.parquet"]
 
 
-@pytest.mark.parametrize("ending", ["csv", "parquet"])
-def test_a_link_to_the_file_and_a_pipe_stay(ending, tmp_path):
-    one, two = (
-        table_in_memory("skunk/tiny", goal=10),
-        table_in_memory("skunk/tiny", goal=10, sides=2),
-    )
-    plain, link, pipe = (tmp_path / f"{name}.{ending}" for name in ("plain", "link", "pipe"))
-    link.symlink_to("file")
-    for out in (plain, link):
-        one.diff(two, out=out)
-    assert link.is_symlink() and (tmp_path / "file").read_bytes() == plain.read_bytes()
-    assert through(pipe, lambda: one.diff(two, out=pipe)) == plain.read_bytes()
-    (tmp_path / f"folder.{ending}").mkdir()
-    compared = []
-    with pytest.raises(OptionError, match=r"out: .*folder.*: Is a directory"):
-        one.diff(two, out=tmp_path / f"folder.{ending}", on_rows=lambda n, of: compared.append(n))
-    assert not compared
-
-
 def pa_like(rows, read):
     return read.cast(rows.schema)
 
@@ -397,6 +339,9 @@ def test_a_file_is_refused_before_anything_is_compared(tmp_path):
         table.diff(table, out=tmp_path / "x.txt")
     with pytest.raises(OptionError, match=r"out: .*No such file"):
         table.diff(table, out=tmp_path / "nowhere/x.csv")
+    (tmp_path / "folder.csv").mkdir()
+    with pytest.raises(OptionError, match=r"out: .*folder.*: Is a directory"):
+        table.diff(table, out=tmp_path / "folder.csv", on_rows=lambda *_: pytest.fail("compared"))
 
 
 def test_tables_of_other_fields_are_refused():
@@ -424,14 +369,6 @@ def test_the_plain_words_come_from_the_numbers():
     assert json.loads(json.dumps(found.as_json())) == found.as_json()
 
 
-@pytest.mark.parametrize(
-    ("counts", "median"), [({1: 1, 3: 1}, 1), ({1: 2, 3: 1, 5: 3}, 3), ({1: 1, 2: 1, 3: 1}, 2)]
-)
-def test_of_two_in_the_middle_the_lower_is_the_median(counts, median):
-    found = _span(Counter(counts))
-    assert found is not None and found[1] == median
-
-
 def test_where_a_decision_turns_is_said_of_the_middle_case():
     """Neither of the least nor of the greatest; where it did not move there, of the most frequent
     move."""
@@ -444,10 +381,9 @@ def test_where_a_decision_turns_is_said_of_the_middle_case():
     assert [threshold.say(number) for number in (0, 1, -1)] == ["0 points", "1 point", "1 point"]
 
 
-def test_the_small_table_is_counted_from_the_decisions(tmp_path):
-    """A row's share and cost are those of the decisions that a file of them has."""
+def test_the_small_table_is_counted_from_the_decisions():
     first, second = table_in_memory("skunk/tiny"), table_in_memory("skunk/tiny", sides=4)
-    found = first.diff(second, out=tmp_path / "moved.csv")
+    found = first.diff(second)
     heads, cells = found.case_rows()
     assert heads == ("case", "before", "now", "moved", "cost")
     share = f"{float(f'{100 * found.actions / found.decisions:.2g}'):g} %"

@@ -10,7 +10,6 @@ import pandas
 import polars
 import pytest
 
-from luckbase.solver.game.capabilities import FullTable
 from tests import solving
 
 ROOT = Path(__file__).parents[3]
@@ -33,29 +32,20 @@ def folder(tmp_path_factory):
     return folder
 
 
-def blocks(kind):
-    return re.findall(rf"```{kind}\n(.*?)```", PAGE, re.DOTALL)
-
-
-def test_the_pages_sql_runs_on_one_table(folder, monkeypatch):
+def test_the_pages_lines_run_in_duckdb_pandas_and_polars(folder, monkeypatch, capsys):
     monkeypatch.chdir(folder)
-    (code,) = (block for block in blocks("python") if "import duckdb" in block)
+    (code,) = (
+        block for block in re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+        if "import duckdb" in block
+    )  # fmt: skip
     result = {}
     exec(compile(code, "store.md", "exec"), result)
-    rows = result["close"]
+    rows, passed = result["close"], result["passed"]
     assert len(rows) == 10
     with solving.open_table(next((folder / "results").glob("*/*/ab2edb73e281"))) as table:
         for first, second, three, payoff, best in rows:
             answer = table.ask({"scores": f"{first},{second},{three}", "earned": "0,1,0"})
             assert (answer.value[1], answer.best) == (payoff, best)
-
-
-def test_the_pages_pandas_and_polars_lines_run(folder, monkeypatch, capsys):
-    monkeypatch.chdir(folder)
-    (code,) = (block for block in blocks("python") if "import duckdb" in block)
-    result = {}
-    exec(compile(code, "store.md", "exec"), result)
-    passed = result["passed"]
     assert isinstance(passed, pandas.DataFrame)
     assert len(passed) > 0 and set(passed["best"]) <= {"pass to 1", "pass to 2", "pass to 3"}
     assert "best" in capsys.readouterr().out
@@ -83,27 +73,6 @@ def test_a_search_is_read_alike(folder):
     assert len(decided) > 10
 
 
-def test_cards_are_words_that_a_person_can_ask_for(tmp_path):
-    solved = solving.solve_board(solving.load_board(POINTS, cards=5), results=tmp_path)
-    tiers = f"{solved.table}/tiers/*.parquet"
-    message = "mine = '1 2' and theirs = '1 3' and deck = '4 5'"
-    rows = duckdb.sql(f"select payoff_1, best, to_act from '{tiers}' where {message}").fetchall()
-    with solving.open_table(solved.table) as table:
-        game = table.game
-        state = game.parse({"mine": "1,2", "theirs": "1,3", "deck": "4,5"})
-        exact = float(table.probe(state[None])[0, 0])
-        swapped = bool(game.need(FullTable).swapped(state[None])[0])
-    if not rows:  # the row of this pair is the other way round
-        message = "mine = '1 3' and theirs = '1 2' and deck = '4 5'"
-        rows = duckdb.sql(
-            f"select payoff_1, best, to_act from '{tiers}' where {message}"
-        ).fetchall()
-        assert swapped
-    assert rows == [(pytest.approx(-exact if swapped else exact), None, 0)]
-    texts = duckdb.sql(f"select distinct mine, deck from '{tiers}'").fetchall()
-    assert all(re.fullmatch(r"[1-5]( [1-5])*", text) for pair in texts for text in pair)
-
-
 def test_the_lead_in_a_search_is_in_points_as_in_a_query(tmp_path):
     """Of the start it is 0; and a row's columns, read as a query's fields, are its state."""
     board = solving.load_board(WIN, cards=3)
@@ -125,23 +94,3 @@ def test_the_lead_in_a_search_is_in_points_as_in_a_query(tmp_path):
         for row in rows.sample(10, random_state=1).to_dict("records"):
             words = {name: row[name] for name in game.columns}
             assert table.ask(words).value[0] == pytest.approx(row["payoff_1"], abs=1e-12)
-
-
-def test_a_batch_takes_the_columns_of_a_table_as_they_are(tmp_path, capsys):
-    from luckbase.jobs.app import run
-
-    solved = solving.solve_board(solving.load_board(POINTS, cards=4), results=tmp_path)
-    file = sorted((solved.table / "tiers").iterdir())[2]
-    query = pandas.read_parquet(file).sample(20, random_state=1)
-    names = ["mine", "theirs", "deck"]
-    for ending, write in (
-        ("csv", lambda p: query[names].to_csv(p, index=False)),
-        ("jsonl", lambda p: query[names].to_json(p, orient="records", lines=True)),
-        ("parquet", lambda p: query[names].to_parquet(p, index=False)),
-    ):
-        path, out = tmp_path / f"in.{ending}", tmp_path / f"out-{ending}.parquet"
-        write(path)
-        words = ["query", str(solved.table), "--batch", str(path), "--out", str(out)]
-        assert run(words) == 0
-        answers = pandas.read_parquet(out)
-        assert np.array_equal(answers["payoff_1"], query["payoff_1"])

@@ -17,7 +17,6 @@ from threading import Thread
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, cast
 
-import duckdb
 import numpy as np
 import pandas
 import pyarrow as pa
@@ -89,7 +88,7 @@ def test_only_the_columns_asked_for_are_worked_out(folder, monkeypatch):
     whole = table.to_arrow("spins=1 scores_1=0", actions=True).read_all()
     assert found.column_names == asked and found.equals(whole.select(asked))
     monkeypatch.setattr(
-        "luckbase.cluster.answers.export.actions_at", lambda *_: pytest.fail("worked")
+        "luckbase.cluster.answers.export.actions_of", lambda *_: pytest.fail("worked")
     )
     stored = table.to_arrow("spins=1", columns=["scores_2", "best"], actions=True).read_all()
     assert stored.num_rows > 100
@@ -278,16 +277,6 @@ def test_a_file_holds_the_rows_whoever_reads_it(kind, ending, folder, tmp_path):
                 None if pandas.isna(x) or x == "" else x for x in other
             ]
     assert [each.name for each in tmp_path.iterdir()] == [path.name]
-
-
-def test_duckdb_reads_the_columns_without_quotes(folder, tmp_path):
-    kept("press-your-luck", folder).export(tmp_path / "all.parquet")
-    found = duckdb.sql(
-        f"select count(*), max(abs(margin - abs(pass_to_3_payoff_2 - play_payoff_2))) from "
-        f"'{tmp_path}/all.parquet' where to_act = 2 and pass_to_3_payoff_2 is not null "
-        "and play_payoff_2 is not null and pass_to_1_payoff_2 is null"
-    ).fetchall()
-    assert found[0][0] > 100 and found[0][1] < 1e-7
 
 
 def test_a_parquet_file_says_which_table_it_is_of(folder, tmp_path):

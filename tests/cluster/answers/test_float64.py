@@ -1,7 +1,6 @@
 """A table of Press Your Luck in float64: the kernel's own numbers, and what is solved above it."""
 
 import numpy as np
-import pandas
 import pyarrow.parquet as pq
 import pytest
 
@@ -18,13 +17,6 @@ PAYOFFS = [f"payoff_{i}" for i in (1, 2, 3)]
 def solved(folder, payoffs, frontier):
     board = solving.load_board(TINY, payoffs=payoffs, frontier=frontier)
     return solving.solve_board(board, results=folder)
-
-
-def rows_of(search):
-    """Its rows by key, as pandas has them."""
-    files = [e.place for e in search.manifest.of_part(search.goal.part)]
-    read = [pq.ParquetFile(search.table / name).read().to_pandas() for name in files]
-    return pandas.concat(read).set_index("key").sort_index()
 
 
 def test_a_board_that_says_float32_is_the_one_that_says_nothing():

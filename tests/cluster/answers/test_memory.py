@@ -9,14 +9,12 @@ import pytest
 
 import luckbase
 from luckbase.cluster import inputs
-from luckbase.cluster.answers import memory as tables
-from luckbase.cluster.answers.memory import tiers_in_memory
+from luckbase.cluster.answers import table as tables
 from luckbase.cluster.inputs import table_for_play
 from luckbase.solver.charts import Curves
 from luckbase.solver.dense import InMemory
 from luckbase.solver.errors import StateError
 from luckbase.solver.game.capabilities import Charts
-from luckbase.solver.search.expand import expand
 from luckbase.solver.search.game_graph import Graph
 from tests import solving
 from tests.bench import with_descendants
@@ -55,34 +53,6 @@ def test_every_state_of_goofspiel_is_worth_what_the_search_says_to_either_seat(
     states = graph.states(np.arange(graph.count))
     with table_for_play(game, game.needed_start(), tmp_path, 10**6) as found:
         assert found.backup(states)[0] == pytest.approx(graph.values, abs=1e-9)
-
-
-@pytest.mark.parametrize("board", GOOFSPIEL)
-def test_the_rows_that_hold_the_swapped_players_are_looked_up_swapped(board):
-    """One side has the better cards in each; a row that were not swapped would be far off."""
-    game = game_of(board)
-    pairs = [([0b1100, 0b0011], 0b1001), ([0b0110, 0b0101], 0b0011), ([0b1010, 0b0101], 0b1100)]
-    found = tiers_in_memory(solving.load_layout(game.board))
-    more = [0] * (game.field_count - 3)
-    for hands, deck in pairs:
-        one, two = game.canonical_states(
-            np.array([[*hands, deck, *more], [*hands[::-1], deck, *more]])
-        )
-        assert found.full is not None and found.full.layout.swapped(np.stack([one, two])).sum() == 1
-        values = found.probe(np.stack([one, two]))
-        assert values[0] == pytest.approx(values[1][::-1], abs=1e-12)
-        assert values[0, 0] > values[0, 1] + 0.1
-
-
-@pytest.mark.parametrize("board", GOOFSPIEL)
-def test_the_actions_at_a_turned_card_are_priced(board):
-    game = game_of(board)
-    graph, found = graph_of(game), tiers_in_memory(solving.load_layout(game.board))
-    edges = expand(game, expand(game, game.needed_start()[None]).children[:1])
-    q = found.action_values(edges)
-    below = expand(game, edges.children)
-    assert len(q.actions) == 16 and len(below.kinds) == 16
-    assert q.values.sum(axis=1) == pytest.approx(graph.values[0].sum())
 
 
 BOTH = [

@@ -14,8 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import luckbase
-from luckbase.cluster.answers.memory import tiers_in_memory
-from luckbase.cluster.answers.table import Table
+from luckbase.cluster.answers.table import Table, tiers_in_memory
 from luckbase.cluster.answers.verify import _check_entry
 from luckbase.cluster.inputs import search_below
 from luckbase.cluster.machine import PROCESS_BYTES

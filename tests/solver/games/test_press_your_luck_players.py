@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import luckbase
-from luckbase.cluster.answers.memory import search_in_memory
+from luckbase.cluster.answers.table import search_in_memory
 from luckbase.solver.board.file import board_from_canonical
 from luckbase.solver.errors import LuckbaseError, OptionError
 from luckbase.solver.game.capabilities import Charts, Drawing, FullTable

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, assume, event, given, settings
 from hypothesis import strategies as st
 
-from luckbase.cluster.answers.memory import search_in_memory
+from luckbase.cluster.answers.table import search_in_memory
 from luckbase.solver.board.file import board_from_canonical
 from luckbase.solver.errors import BoardError, StateError
 from luckbase.solver.game.game import Game
