@@ -134,7 +134,7 @@ def verify(
             faults = check_roots(table)
         if not faults and table.rows:
             residuals, faults = _check_values(table, sample, seed, on_rows)
-            faults += check_searches(table)
+            faults += check_searches(table, on_rows)
     except CorruptTableError as error:
         faults = [str(error)]
     return Verdict(faults, len(files), residuals)
@@ -372,7 +372,8 @@ def _plain(column: Any) -> Any:
 # --- searches ------------------------------------------------------------------------------------
 
 SOLVED_AGAIN = 1_000_000
-"""Maximum number of states of a search that is solved again: about a second."""
+"""Maximum number of states of a search that is solved again: about a second, or minutes if many
+states inside turns are not stored."""
 
 
 def check_roots(table: Lookup) -> list[str]:
@@ -396,15 +397,21 @@ def _roots_of(table: Lookup) -> dict[str, list[dict[str, Any]]]:
     return {goal.part: goal.roots.start for goal in goals if goal.roots is not None}
 
 
-def check_searches(table: Lookup) -> list[str]:
+def check_searches(table: Lookup, on_rows: OnRows = notebook.on_rows) -> list[str]:
     """Solve finished searches of at most `SOLVED_AGAIN` states again, in memory, and compare
     everything stored. Return a sentence for each file that differs."""
+
+    def show() -> bool:
+        on_rows(min(graph.count, part.rows), part.rows)
+        return False
+
     faults, game, roots_of = [], table.game, _roots_of(table)
     for part in table.parts:
         roots = roots_of.get(part.name)
         if roots is None or not isinstance(part, KeyPart) or part.rows > SOLVED_AGAIN:
             continue
-        graph = Graph(game, max_states=SOLVED_AGAIN, keeps_turns=False)
+        graph = Graph(game, max_states=SOLVED_AGAIN, stop=show, keeps_turns=False)
+        on_rows(0, part.rows)
         try:
             compile_on()
             graph.solve(np.array([game.parse(root) for root in roots]))
