@@ -27,7 +27,6 @@ from luckbase.cluster.solve.worker import (
     Out,
     PayoffsLostError,
     Receipt,
-    Sent,
     Steps,
     Stop,
     TableLocation,
@@ -88,7 +87,7 @@ class CutStage(_StageJob):
     number: int
     sample: StageSample
 
-    def run(self, payoffs: Sequence[Any], sent: Sent, out: Out, stop: Stop) -> Steps:
+    def run(self, payoffs: Sequence[Any], out: Out, stop: Stop) -> Steps:
         started = time.perf_counter()
         yield None
         cut = cut_stage(stages_of(self.board, self.level), self.sample)
@@ -146,7 +145,7 @@ class Find(_StageJob):
     most: int
     sparse: int
 
-    def run(self, payoffs: Sequence[Any], sent: Sent, out: Out, stop: Stop) -> Steps:
+    def run(self, payoffs: Sequence[Any], out: Out, stop: Stop) -> Steps:
         started = time.perf_counter()
         stages, numbers, box = stages_of(self.board, self.level), self.shard.stages, self.shard.box
         requested, of_ask = files.requested_runs(self.asks, stages)
@@ -167,12 +166,9 @@ class Find(_StageJob):
         yield FoundAsks(self.number, shard.rows, asks, tuple(parts))  # other tasks can continue
         if shard.rows:
             place = placed(f"{SHARDS}{self.name}.arrow", self.location.writer)
-            with self.location.stage_file(place) as path:
-                files.write_stage(path, search.stage())
-                with path.open("rb") as file:
-                    sha256 = hashlib.file_digest(file, "sha256").hexdigest()
-                self.location.keep(place, path)
-            shard = replace(shard, place=place, sha256=sha256)
+            content = files.packed_stage(search.stage())
+            self.location.keep(place, content)
+            shard = replace(shard, place=place, sha256=hashlib.sha256(content).hexdigest())
         seconds = time.perf_counter() - started
         receipt = FindReceipt(
             shard=self.number, solve_seconds=seconds, stage_file=shard.place,
@@ -226,12 +222,12 @@ class Sweep(_StageJob):
     commit: bool
     stored: FileEntry | None = None
 
-    def run(self, payoffs: Sequence[Any], sent: Sent, out: Out, stop: Stop) -> Steps:
+    def run(self, payoffs: Sequence[Any], out: Out, stop: Stop) -> Steps:
         started = time.perf_counter()
         game, name = load_game(self.board), self.found.place
         stored = [] if self.stored is None else [self.stored.place]
-        source = self.location.source(stored, sent)
-        content = sent[name] if name in sent else self.location.read(name)
+        source = self.location.source(stored)
+        content = self.location.read(name)
         if content is None:
             raise PayoffsLostError(f"{name} is on no disk any more; the solved parts are kept")
         if hashlib.sha256(content).hexdigest() != self.found.sha256:

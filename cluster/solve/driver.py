@@ -27,7 +27,7 @@ from luckbase.cluster import machine
 from luckbase.cluster.machine import MemoryUsed
 from luckbase.cluster.solve.options import Options
 from luckbase.cluster.solve.progress import Progress, Solved, Watch
-from luckbase.cluster.solve.schedule import Commit, Drop, Instruction, Schedule, Solve
+from luckbase.cluster.solve.schedule import Drop, Instruction, Schedule, Solve
 from luckbase.cluster.solve.worker import (
     PayoffsLostError,
     PayoffsReady,
@@ -400,19 +400,20 @@ class Run(ABC):
             if isinstance(event, PayoffsReady):
                 self._follow(schedule.payoffs_ready(event.shard))
             elif event is not None:
-                self._follow(schedule.solved(event.shard), event)
+                commits = event.shard in schedule.to_commit
+                self._follow(schedule.solved(event.shard), event, commits)
             if workers.slots != schedule.workers:
                 self._follow(schedule.resize(workers.slots))
             if self.writer.seconds == 0:
                 self.writer.commit()
             self.show(self.progress())
 
-    def _follow(self, steps: list[Instruction], receipt: Any = None) -> None:
+    def _follow(self, steps: list[Instruction], receipt: Any = None, commits: bool = False) -> None:
         # Submit new work first, so that workers continue while this process renames files.
         for step in steps:
             if isinstance(step, Solve):
                 self.workers.submit(self.task(step))
-        if any(isinstance(step, Commit) and step.commit for step in steps):
+        if commits:
             self.commit(receipt)
         if receipt is not None:
             self.note_memory(receipt)

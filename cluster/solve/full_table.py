@@ -40,7 +40,6 @@ from luckbase.cluster.solve.worker import (
     Out,
     PayoffPlace,
     Receipt,
-    Sent,
     Steps,
     Stop,
     Task,
@@ -196,7 +195,7 @@ class SolveChain(TierJob):
     def compile(self) -> None:
         self.layout.compile()
 
-    def run(self, payoffs: Sequence[Floats], sent: Sent, out: Out, stop: Stop) -> Steps:
+    def run(self, payoffs: Sequence[Floats], out: Out, stop: Stop) -> Steps:
         """Solve the tiers and write their files.
 
         payoffs: for each chain that is read, the pieces that it gives, concatenated.

@@ -171,9 +171,13 @@ def run(
     files = dict(zip(sent, rest, strict=False))
     payoffs = [dict(zip(numbers, rest, strict=False)) for numbers in parts]
     with tempfile.TemporaryDirectory(prefix="luckbase-") as folder:
+        for name, file in files.items():
+            path = Path(folder, name)
+            path.parent.mkdir(exist_ok=True)
+            path.write_bytes(file)
         job = replace(job, location=replace(job.location, apart=folder))
         steps = job.run(
-            [read if len(read) > 1 else read[0] for read in payoffs], files, None, _goes_on
+            [read if len(read) > 1 else read[0] for read in payoffs], None, lambda: False
         )
         result = next(steps)
         yield ray.get_runtime_context().get_node_id()
@@ -181,10 +185,6 @@ def run(
         receipt, content_of_files = next(steps)
         yield job.location.read(receipt.stage_file) if receipt.stage_file else None
         yield receipt, content_of_files
-
-
-def _goes_on() -> bool:
-    return False
 
 
 def _compiled_job(content: bytes) -> Any:

@@ -24,7 +24,7 @@ import numpy as np
 from luckbase.cluster.machine import PROCESS_BYTES, check_disk
 from luckbase.cluster.solve.driver import UNLIMITED, memory_budget, stored_manifest
 from luckbase.cluster.solve.options import Options
-from luckbase.cluster.solve.schedule import Commit, Drop, Schedule, Shard, Solve
+from luckbase.cluster.solve.schedule import Drop, Schedule, Shard, Solve
 from luckbase.cluster.store.format import decision_file, row_group_rows, tier_files
 from luckbase.cluster.store.manifest import Manifest, table_directory
 from luckbase.cluster.store.storage import is_uri
@@ -208,11 +208,11 @@ def peak_kept(shards: Sequence[Shard], kept_bytes: Sequence[int], workers: int) 
     running = [i.shard for i in schedule.start() if isinstance(i, Solve)]
     now = peak = 0
     while running:
-        for step in schedule.solved(running.pop(0)):
-            if isinstance(step, Commit):
-                now += kept_bytes[step.shard] if step.keep else 0
-                peak = max(peak, now)
-            elif isinstance(step, Drop):
+        shard = running.pop(0)
+        now += kept_bytes[shard] if schedule.readers[shard] else 0
+        peak = max(peak, now)
+        for step in schedule.solved(shard):
+            if isinstance(step, Drop):
                 now -= kept_bytes[step.shard]
             else:
                 running.append(step.shard)

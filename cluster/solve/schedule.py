@@ -66,22 +66,13 @@ class Solve:
 
 
 @dataclass(frozen=True)
-class Commit:
-    """Move the shard's files into place and add them to the manifest."""
-
-    shard: int
-    commit: bool
-    keep: bool
-
-
-@dataclass(frozen=True)
 class Drop:
     """Delete the shard's kept payoffs: no shard reads them any more."""
 
     shard: int
 
 
-Instruction = Solve | Commit | Drop
+Instruction = Solve | Drop
 
 
 class Schedule:
@@ -167,14 +158,13 @@ class Schedule:
                 heapq.heappush(self.ready, reader)
 
     def solved(self, shard: int) -> list[Instruction]:
-        """A worker has finished a shard; its files are written but not yet in place."""
+        """A worker has finished a shard. Its files were `to_commit`, or it has none."""
         self.busy -= self.running.pop(shard)
         self.in_use -= self.shards[shard].memory
         ready = shard in self.kept
         keep = bool(self.readers[shard]) or ready
-        commit = shard in self.to_commit
-        out: list[Instruction] = [Commit(shard, commit, keep)]
-        if commit:
+        out: list[Instruction] = []
+        if shard in self.to_commit:
             self.to_commit.remove(shard)
             self.committed.add(shard)
         if keep and not ready:

@@ -26,7 +26,6 @@ from luckbase.cluster.solve.worker import (
     Out,
     PayoffPlace,
     Receipt,
-    Sent,
     Steps,
     Stop,
     TableLocation,
@@ -190,7 +189,7 @@ class SolveTier(TierJob):
     """The committed files of its rows, if they store exact payoffs. These are then read back
     instead of being solved."""
 
-    def run(self, payoffs: Sequence[Any], sent: Sent, out: Out, stop: Stop) -> Steps:
+    def run(self, payoffs: Sequence[Any], out: Out, stop: Stop) -> Steps:
         """Solve the shard, or read it back."""
         layout, started = load_game(self.board).need(FullTable), time.perf_counter()
         tiers = layout.tiers()
@@ -202,7 +201,7 @@ class SolveTier(TierJob):
             return
         tier, (first, last) = tiers[self.tier], layout.parts(tiers[self.tier])[self.part]
         if self.stored:
-            yield self._read_back(layout, tier, sent, out)
+            yield self._read_back(layout, tier, out)
             yield Receipt(shard=self.shard, solve_seconds=time.perf_counter() - started), None
             return
         layout.threads = self.threads
@@ -240,11 +239,9 @@ class SolveTier(TierJob):
             done = receipt.with_files(storage, self.location.writer, written)
         yield done
 
-    def _read_back(
-        self, layout: FullTable[Any], tier: Any, sent: Sent, out: Floats | None
-    ) -> Floats:
+    def _read_back(self, layout: FullTable[Any], tier: Any, out: Floats | None) -> Floats:
         """Return the exact payoffs from committed files. Raises CorruptTableError."""
-        source = self.location.source([entry.place for entry in self.stored], sent)
+        source = self.location.source([entry.place for entry in self.stored])
         payoffs = np.empty(part_shape(layout, tier, self.part)) if out is None else out
         planes = layout.kernel_planes(tier)
         flat = payoffs.reshape(len(planes), -1)

@@ -22,7 +22,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -41,8 +41,6 @@ from luckbase.solver.game.arrays import Floats
 PUT_AT_ONCE = 4
 """Files of a task that are written at once, because an object store takes its time for each."""
 Stop = Callable[[], bool]
-Sent = Mapping[str, bytes]
-"""The table's files that were sent with a task, by name."""
 Out = Floats | None
 """The array for a job's own payoffs; None to create one."""
 Steps = Iterator[Any]
@@ -92,28 +90,22 @@ class TableLocation:
         """Return the folder for spilled payoffs of a writer."""
         return self.scratch / f"spill.{writer}"
 
-    @contextmanager
-    def stage_file(self, place: str) -> Iterator[Path]:
-        """Yield a temporary path for a stage file; delete the file at the end. Raises OSError that
-        names the full disk."""
+    def keep(self, place: str, content: bytes) -> None:
+        """Write a stage file to this machine's folder. It is not flushed: after a power failure its
+        states are found again. Raises OSError that names the full disk."""
         path = self.scratch / place
         try:
             if self.apart:
                 self.scratch.mkdir(mode=0o700, exist_ok=True)  # in a public folder
             path = Folder(self.scratch).temporary(place)
-            yield path
+            path.write_bytes(content)
+            os.replace(path, self.scratch / place)
         except OSError as error:
+            path.unlink(missing_ok=True)
             if not self.apart:
                 raise
             where = f"{path.parent} on {socket.gethostname()}"
             raise OSError(error.errno, error.strerror or str(error), where) from None
-        finally:
-            path.unlink(missing_ok=True)
-
-    def keep(self, name: str, path: Path) -> None:
-        """Move a stage file to this machine's folder. It is not flushed: after a power failure its
-        states are found again."""
-        os.replace(path, self.scratch / name)
 
     def read(self, name: str) -> bytes | None:
         """Return a stage file of this machine; None if it is not here."""
@@ -133,11 +125,11 @@ class TableLocation:
         """True if this machine can reach the table."""
         return is_uri(self.table) or (self.table / self.probe_file).exists()
 
-    def source(self, names: Sequence[str], sent: Sent) -> Storage:
-        """Return the storage to read these files from: the table, or the files that were sent.
-        Raises NotSeenError."""
-        if sent.keys() & set(names):
-            return Memory(sent)
+    def source(self, names: Sequence[str]) -> Storage:
+        """Return the storage to read these files from: the table, or this machine's folder if they
+        were sent with the task. Raises NotSeenError."""
+        if names and self.apart and (self.scratch / names[0]).exists():
+            return Folder(self.scratch)
         if names and not self.shared:
             raise NotSeenError(tuple(names))
         return storage_at(self.table)
@@ -148,11 +140,8 @@ class TableLocation:
         if self.shared:
             yield storage_at(self.table)
             return
-        memory = Memory()
-        try:
+        with closing(Memory()) as memory:
             yield memory
-        finally:
-            memory.close()
 
 
 class Job(Protocol):
@@ -161,7 +150,7 @@ class Job(Protocol):
     def compile(self) -> None:
         """Compile, or load, the functions that the job needs."""
 
-    def run(self, payoffs: Sequence[Any], sent: Sent, out: Out, stop: Stop) -> Steps:
+    def run(self, payoffs: Sequence[Any], out: Out, stop: Stop) -> Steps:
         """Do the work. payoffs: for each tier that it reads, an array, or arrays of its parts by
         number.
 
@@ -321,7 +310,7 @@ class Threads:
         future.add_done_callback(self._events.put)
 
     def _work(self, task: Task, payoffs: list[Floats], out: Floats | None) -> Any:
-        steps = task.job.run(payoffs, {}, out, self._stop.is_set)
+        steps = task.job.run(payoffs, out, self._stop.is_set)
         first = next(steps)
         if task.early or out is not None:
             self._events.put(first if task.early else PayoffsReady(task.shard))

@@ -349,22 +349,10 @@ def labelled(column: Any) -> tuple[NDArray[np.int16], tuple[str, ...]]:
 @lru_cache(maxsize=64)
 def texts_of(texts: tuple[str, ...]) -> pa.Array:
     """Return a column of texts, cached, because every row group needs the game's actions."""
-    return bytes_of([text.encode() for text in texts]).cast(pa.string())
-
-
-def bytes_of(contents: Sequence[bytes]) -> pa.Array:
-    ends = np.cumsum([0, *map(len, contents)], dtype=np.int64)
+    contents = [text.encode() for text in texts]
+    ends = np.cumsum([0, *map(len, contents)], dtype=np.int32)
     buffers = [None, pa.py_buffer(ends), pa.py_buffer(b"".join(contents))]
-    return pa.Array.from_buffers(pa.large_binary(), len(contents), buffers)
-
-
-def lists_of(arrays: Sequence[NDArray[Any]], kind: Any) -> pa.Array:
-    """Return a column of lists of numbers of this type."""
-    ends = np.cumsum([0, *map(len, arrays)], dtype=np.int64)
-    numbers = arrays[0] if len(arrays) == 1 else np.concatenate([np.empty(0, kind), *arrays])
-    return pa.LargeListArray.from_arrays(
-        column_of(ends), column_of(numbers.astype(kind, copy=False))
-    )
+    return pa.Array.from_buffers(pa.string(), len(contents), buffers)
 
 
 def constants(fields: Mapping[str, int], rows: int) -> dict[str, pa.Array]:

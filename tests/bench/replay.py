@@ -11,7 +11,7 @@ from collections import deque
 from dataclasses import dataclass
 
 from luckbase.cluster.solve.plan import BOUNDARY, SHARD_SECONDS, WRITE_NS, make_plan
-from luckbase.cluster.solve.schedule import Commit, Schedule, Solve
+from luckbase.cluster.solve.schedule import Schedule, Solve
 from luckbase.cluster.solve.tiers import AHEAD
 from luckbase.jobs import terminal
 from luckbase.solver import sentences
@@ -79,15 +79,13 @@ def replay(layout, plan, seconds, workers, costs=Costs()):
     schedule = Schedule(plan.shards, workers=workers, memory=1 << 62, ahead=AHEAD)
     free, now, busy, waiting, events = workers, 0.0, 0.0, deque(), []
 
-    def follow(steps):
+    def follow(steps, took=0.0):
         nonlocal now, busy
         for step in steps:
             if isinstance(step, Solve):
-                took = costs.task + costs.reference * len(plan.shards[step.shard].children)
+                took += costs.task + costs.reference * len(plan.shards[step.shard].children)
                 waiting.append((step.shard, max(1, min(step.cores, costs.cores, workers))))
-            else:
-                took = costs.receipt if isinstance(step, Commit) else 0.0
-            now, busy = now + took, busy + took
+        now, busy = now + took, busy + took
 
     def begin():
         nonlocal free
@@ -105,7 +103,10 @@ def replay(layout, plan, seconds, workers, costs=Costs()):
         at, shard, cores = heapq.heappop(events)
         now = max(now, at)
         free += cores
-        follow(schedule.solved(shard) if cores else schedule.payoffs_ready(shard))
+        if cores:
+            follow(schedule.solved(shard), costs.receipt)
+        else:
+            follow(schedule.payoffs_ready(shard))
         begin()
     gains = [speed_up(layout, plan, i, min(costs.cores, workers)) for i in range(len(seconds))]
     path = longest_chain(

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from luckbase.cluster.search import files
 from luckbase.cluster.search.stages import StageSearch
 from luckbase.cluster.solve.worker import TableLocation
 from luckbase.cluster.store.remote import Objects
@@ -124,16 +123,16 @@ def test_stage_files_that_are_lost_on_the_way_up_are_found_again(
 
 
 def test_a_full_disk_is_named_and_the_same_goes_on(staged, memory, disk, monkeypatch):
-    write, remaining = files.write_stage, [4]
+    write, remaining = Path.write_bytes, [4]
 
-    def full(path, *stage):
-        remaining[0] -= 1
-        write(path, *stage)
+    def full(path, content):
+        remaining[0] -= path.parent.name == "shards"
+        write(path, content)
         if remaining[0] < 0:
             raise OSError(errno.ENOSPC, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr(files, "write_stage", full)
+        patch.setattr(Path, "write_bytes", full)
         with pytest.raises(OSError, match="No space left") as error:
             by(memory, workers=1)
     assert error.value.filename.startswith(f"{disk}/luckbase-")
@@ -146,9 +145,7 @@ def test_each_machine_removes_its_own_stage_files_and_no_others(disk):
     mine, other = (TableLocation(Path(), "", f"luckbase-1-{name}") for name in "ab")
     for location in (mine, other):
         for name in ("one", "two"):
-            with location.stage_file(f"shards/{name}") as path:
-                path.write_bytes(name.encode())
-                location.keep(f"shards/{name}", path)
+            location.keep(f"shards/{name}", name.encode())
     mine.delete(["shards/two", "shards/gone"])
     assert mine.read("shards/one") == b"one" and mine.read("shards/two") is None
     mine.delete()

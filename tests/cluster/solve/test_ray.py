@@ -227,11 +227,9 @@ class Job:
     def compile(self):
         """Nothing."""
 
-    def run(self, payoffs, sent, out, stop):
-        yield payoffs, sent
-        with self.location.stage_file("shards/f") as path:
-            path.write_bytes(b"states")
-            self.location.keep("shards/f", path)
+    def run(self, payoffs, out, stop):
+        yield payoffs, self.location.read("f")
+        self.location.keep("shards/f", b"states")
         yield SimpleNamespace(stage_file="shards/f", scratch=self.location.scratch), {"file": b""}
 
 
@@ -249,7 +247,7 @@ def test_a_task_gets_files_and_parts_and_leaves_nothing_on_its_node(monkeypatch)
         *inputs,
     )
     node, own, stage_file, (receipt, content) = done
-    assert node == "a" and own == (["whole", {1: "second", 0: "first"}], {"f": b"file"})
+    assert node == "a" and own == (["whole", {1: "second", 0: "first"}], b"file")
     assert stage_file == b"states" and content == {"file": b""}
     assert not receipt.scratch.exists()
 

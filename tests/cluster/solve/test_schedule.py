@@ -4,7 +4,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from luckbase.cluster.solve.schedule import (
-    Commit,
     Drop,
     Schedule,
     Shard,
@@ -46,7 +45,7 @@ def plans(draw):
 
 
 @given(st.data())
-def test_every_shard_is_committed_once_after_its_children_within_the_bounds(  # noqa: C901  (one machine)
+def test_every_shard_is_committed_once_after_its_children_within_the_bounds(
     data,
 ):
     shards = data.draw(plans())
@@ -65,13 +64,7 @@ def test_every_shard_is_committed_once_after_its_children_within_the_bounds(  # 
 
     def follow(steps):
         for step in steps:
-            if isinstance(step, Commit):
-                running.discard(step.shard)
-                if step.commit:
-                    commits.append(step.shard)
-                if step.keep and step.shard not in available:
-                    available.add(step.shard)
-            elif isinstance(step, Drop):
+            if isinstance(step, Drop):
                 assert step.shard in available
                 assert step.shard not in running, "its file is still being written"
                 available.discard(step.shard)
@@ -94,6 +87,9 @@ def test_every_shard_is_committed_once_after_its_children_within_the_bounds(  # 
             available.add(shard)
             follow(schedule.payoffs_ready(shard))
         else:
+            running.discard(shard)
+            commits += [shard] * (shard in schedule.to_commit)
+            available.update([shard] * bool(schedule.readers[shard]))
             follow(schedule.solved(shard))
     assert sorted(commits) == sorted(set(everyone) - committed)
     assert len(set(solves)) == len(solves)
@@ -118,8 +114,8 @@ def test_payoffs_are_read_while_their_file_is_written_and_dropped_once_it_is():
     assert schedule.start() == [Solve(0, commit=True, keep=True)]
     assert schedule.payoffs_ready(0) == [Solve(1, commit=True, keep=False)]
     assert schedule.payoffs_ready(0) == []
-    assert schedule.solved(1) == [Commit(1, True, False)]  # 0 is written from what 1 has read
-    assert schedule.solved(0) == [Commit(0, True, True), Drop(0)]
+    assert schedule.solved(1) == []  # 0 is written from what 1 has read
+    assert schedule.solved(0) == [Drop(0)]
     assert schedule.finished
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import luckbase
-from luckbase.cluster.store.format import bytes_of, column_of, lists_of, numbers_of, texts_of
+from luckbase.cluster.store.format import column_of, numbers_of, texts_of
 from tests.places import BOARDS, ROOT
 
 KINDS = ("int8", "uint8", "int16", "int32", "int64", "uint64", "float32", "float64", "bool")
@@ -59,15 +59,9 @@ def test_numbers_are_not_copied():
     assert np.shares_memory(numbers_of(column_of(values)), values)
 
 
-@given(st.lists(st.text()), st.lists(st.binary()))
-def test_texts_bytes_and_lists(texts, contents):
+@given(st.lists(st.text()))
+def test_texts(texts):
     assert texts_of(tuple(texts)).equals(pa.array(texts, pa.string()))
-    assert bytes_of(contents).equals(pa.array(contents, pa.large_binary()))
-    arrays = [np.frombuffer(each, np.uint8) for each in contents]
-    mine = lists_of(arrays, np.uint64)
-    assert mine.to_pylist() == [list(each) for each in contents]
-    assert mine.type == pa.large_list(pa.uint64())
-    mine.validate(full=True)
 
 
 def test_pandas_is_not_imported_to_solve_or_to_answer(tmp_path):
