@@ -30,7 +30,6 @@ from pathlib import Path
 from luckbase.cluster.answers.find import is_table, running, tables_in, what_changed
 from luckbase.cluster.batch.requests import read_job, requests_for
 from luckbase.cluster.inputs import is_job
-from luckbase.cluster.solve.driver import PROBE
 from luckbase.cluster.solve.progress import LOG_NAME
 from luckbase.cluster.store import FORMAT, GRID, RUNNING, Condition
 from luckbase.cluster.store.manifest import NAME, Goal, Head, Manifest
@@ -48,7 +47,7 @@ from luckbase.solver.sentences import option, setting
 
 FILES = re.compile(
     rf"{re.escape(NAME)}(\.lock)?|{re.escape(GRID)}|{re.escape(RUNNING)}|\.{re.escape(RUNNING)}\.[0-9]+"
-    rf"|{re.escape(PROBE)}[^/]+-[0-9]+-[0-9a-f]{{8}}-[0-9]+|{LOG_NAME}"
+    rf"|{LOG_NAME}"
 )
 """Names of files in a table's folder that luckbase writes, in addition to those of writers."""
 

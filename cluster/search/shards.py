@@ -21,8 +21,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from luckbase.cluster.machine import cores
 from luckbase.cluster.search import files
 from luckbase.cluster.search.files import Ask
+from luckbase.cluster.store.storage import in_threads
 from luckbase.solver.search import find_stages, stages
 from luckbase.solver.search.keys import NO_KEYS, Keys, merged
 from luckbase.solver.search.stages import WHOLE, Box, Stages
@@ -137,12 +139,6 @@ class StageSample:
 
 Cut = list[tuple[Box, int]]
 """The boxes into which a stage is cut, each with its estimated number of states."""
-Cutting = Callable[[Sequence[StageSample]], Sequence[Cut]]
-
-
-def cut_stage(stages_of_game: Stages, sample: StageSample) -> Cut:
-    keys = stages.sample_below(stages_of_game, sample.stage, sample.sample)
-    return stages.cut(stages_of_game, keys, sample.boxes, sample.states)
 
 
 class Demand:
@@ -206,16 +202,14 @@ class Demand:
             for stage in [stage for stage in counts if stage >> 32 == level]:
                 del counts[stage]
 
-    def shards(self, level: int, above: Growth, cut: Cutting | None = None) -> list[LevelShard]:
-        """Return the shards of a level, assuming that it grows as the level above did.
-
-        cut: cuts the large stages; by default this process does so, one after another.
-        """
+    def shards(self, level: int, above: Growth) -> list[LevelShard]:
+        """Return the shards of a level, assuming that it grows as the level above did. Cut its
+        large stages in threads."""
         shards: list[LevelShard] = []
         together: list[int] = []
         states = burst = 0
         large = self._large_stages(level, above)
-        cuts = dict(zip([sample.stage for sample in large], (cut or self.cut)(large), strict=True))
+        cuts = dict(zip(large, in_threads(self._cut, large.values(), cores()), strict=True))
         for stage in self._stages(level):
             keys = self.requested_of(stage)
             size, boxes = round(keys * above.growth), cuts.get(stage, [])
@@ -231,22 +225,23 @@ class Demand:
             shards.append(_together(len(shards), together, states, burst))
         return shards
 
-    def cut(self, samples: Sequence[StageSample]) -> list[Cut]:
-        """Cut each stage in this process."""
-        return [cut_stage(self.stages, sample) for sample in samples]
+    def _cut(self, large: StageSample) -> Cut:
+        keys = stages.sample_below(self.stages, large.stage, large.sample)
+        return stages.cut(self.stages, keys, large.boxes, large.states)
 
-    def _large_stages(self, level: int, above: Growth) -> list[StageSample]:
+    def _large_stages(self, level: int, above: Growth) -> dict[int, StageSample]:
         """Return the stages of a level that are large if they grow as those above did."""
         if not self.stages.level.inside:
-            return []
+            return {}
         sizes = {
             stage: round(self.requested_of(stage) * above.growth) for stage in self._stages(level)
         }
-        return [
-            StageSample(stage, self._sample(stage), size, min(MAX_BOXES, -(-size // SHARD_STATES)))
-            for stage, size in sizes.items()
-            if size > SHARD_STATES
-        ]
+        return {
+            stage: StageSample(
+                stage, self._sample(stage), size, min(MAX_BOXES, -(-size // SHARD_STATES))
+            )
+            for stage, size in sizes.items() if size > SHARD_STATES
+        }  # fmt: skip
 
     def requests_for(self, shard: LevelShard) -> list[Request]:
         """Return the requests that may concern a shard, from the highest level down."""

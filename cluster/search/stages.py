@@ -3,11 +3,9 @@
 A *level* is a number of each state that no move raises; a *stage* is a part of a level that no
 cycle leaves; a *shard* is the work of one worker: some stages, or a part of one.
 
-1. **Down**, highest level first. A level is cut into shards (`cluster.search.shards`); workers cut
-   its large stages (`tasks.CutStage`). A worker finds each shard (`tasks.Find`): it first returns
-   the shard's requests to other shards, then writes a stage file on its own disk. The next level
-   begins once the requests of all shards of this level are known, even if some files are
-   unfinished.
+1. **Down**, highest level first. A level is cut into shards (`cluster.search.shards`). A worker
+   finds each shard (`tasks.Find`): it writes a stage file on its own disk, and returns the shard's
+   requests to other shards. The next level begins once all shards of this level are found.
 2. **Up**, children first, with the schedule of full tables. A shard is solved once the shards that
    it reads are solved (`tasks.Sweep`). The worker writes its file of the table and passes its
    payoffs to the shards that read them. A stage file is deleted when no task needs it any more.
@@ -21,8 +19,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import count
 from typing import NamedTuple
 
@@ -33,23 +31,14 @@ from luckbase.cluster.search import shards as level_shards
 from luckbase.cluster.search.shards import (
     LEAST_BYTES,
     Asker,
-    Cut,
     Demand,
     Growth,
     LevelShard,
     Order,
     Request,
-    StageSample,
     number_of,
 )
-from luckbase.cluster.search.tasks import (
-    CutStage,
-    Find,
-    FindReceipt,
-    FoundAsks,
-    FoundShard,
-    Sweep,
-)
+from luckbase.cluster.search.tasks import Find, FindReceipt, FoundShard, Sweep
 from luckbase.cluster.solve.driver import IDLE_SECONDS, Run, Work, memory_budget
 from luckbase.cluster.solve.progress import Progress, Solved
 from luckbase.cluster.solve.schedule import Schedule, Shard, Solve
@@ -67,32 +56,16 @@ STORE_BYTES = 4 << 30
 """Size of Ray's object store on this machine; the rest spills to disk."""
 
 
-@dataclass
-class _Level:
-    """A level that is being found.
-
-    states: number of states of each shard whose requests are known.
-    unknown: number of running tasks whose requests are not known yet.
-    """
-
-    number: int
-    order: Order
-    states: dict[int, int] = field(default_factory=dict)
-    unknown: int = 0
-
-
 class _Finding(NamedTuple):
     """A running task on the way down.
 
-    place: index of the shard in its level, or of the sample that is cut.
-    level: the level of a `Find`.
-    requests: the requests passed to a `Find`.
+    place: index of the shard in its level.
+    requests: the requests passed to the task.
     """
 
     task: Task
     place: int
-    level: _Level | None = None
-    requests: Sequence[Request] = ()
+    requests: Sequence[Request]
 
 
 class StageSearch(Run):
@@ -133,9 +106,7 @@ class StageSearch(Run):
         self.workers.delete()  # left by an interrupted run or a lost machine
         self.shards: dict[Asker, FoundShard] = {}
         self.levels: list[list[LevelShard]] = []
-        self.finding: dict[int, _Finding] = {}
-        """The running tasks, by number."""
-        self.finding_bytes = self.met = 0
+        self.met = 0
         stages = self.stages.of(self.roots)
         self.roots_of = {
             stage: np.ascontiguousarray(self.roots[stages == stage])
@@ -145,18 +116,13 @@ class StageSearch(Run):
         states, limit = 0, self.options.max_states or math.inf
         while (number := self.asks.highest()) is not None and states <= limit:
             self.at_level = number
-            level = _Level(number, Order(self.asks.shards(number, above, self._cut)))
-            self._find(level)
-            shards = level.order.shards
-            sizes = [level.states[i] for i in range(len(shards))]
+            order = Order(self.asks.shards(number, above))
+            sizes, shards = self._find(order), order.shards
             above = level_shards.growth_of(shards, sizes, self.asks.requested_of)
             self.asks.done(number)
             self.levels.append(shards)
             states += sum(sizes)
             self._show_way_down()
-        while self.finding:
-            self._wait()
-        self._show_way_down()
         if states > limit:
             raise SearchLimitError(
                 f"the search has found {many(states, 'state')} in "
@@ -164,72 +130,46 @@ class StageSearch(Run):
                 f"({option('max_states')})"
             )
 
-    def _cut(self, samples: Sequence[StageSample]) -> list[Cut]:
-        todo, cuts = list(enumerate(samples)), dict[int, Cut]()
-        while len(cuts) < len(samples):
-            while todo and self._room(LEAST_BYTES):
-                i, sample = todo.pop()
-                job = CutStage(
-                    board=self.game.board, location=self.location, level=self.level,
-                    number=next(self.tasks), sample=sample,
-                )  # fmt: skip
-                self._hand_out(_Finding(Task(job.number, job, LEAST_BYTES), i))
-            cut = self._wait()
-            if cut is not None:
-                cuts[cut[0]] = cut[1]
-        return [cuts[i] for i in range(len(samples))]
+    def _find(self, order: Order) -> list[int]:
+        """Find the shards of a level. Return the number of states of each."""
+        sizes, finding = dict[int, int](), dict[int, _Finding]()
+        waits = self._next_task(order)
+        while waits is not None or finding:
+            while waits is not None and self._has_room(finding, waits.task):
+                self.workers.submit(waits.task)
+                finding[waits.task.shard] = waits
+                waits = self._next_task(order)
+            receipt = self.workers.wait_one(IDLE_SECONDS)
+            if receipt is None:
+                self._show_way_down()
+                continue
+            _, i, requests = finding.pop(receipt.shard)
+            sizes[i] = receipt.found.rows
+            self._keep(receipt, {requests[k].asker for k in receipt.used_asks})
+            shard, first = order.shards[i], len(order.shards)
+            self.asks.add(_name(shard), receipt.asks)
+            waiting = [(box, level_shards.SHARD_STATES) for box in receipt.parts]
+            boxes = level_shards.boxes_in_order
+            order.done(i, boxes(self.stages, shard.stages, waiting, first, shard.path))
+            waits = self._next_task(order) if waits is None else waits
+        return [sizes[i] for i in range(len(order.shards))]
 
-    def _find(self, level: _Level) -> None:
-        """Find the shards of a level and return once the requests of each are known. Some stage
-        files may still be unfinished."""
-        waits = self._next_task(level)
-        while waits is not None or level.unknown:
-            while waits is not None and self._room(waits.task.memory):
-                self._hand_out(waits)
-                level.unknown += 1
-                waits = self._next_task(level)
-            self._wait()
-            waits = self._next_task(level) if waits is None else waits
-
-    def _room(self, memory: int) -> bool:
+    def _has_room(self, finding: Mapping[int, _Finding], task: Task) -> bool:
         """True if there is a free worker, and memory, for another task on the way down."""
-        fits = not self.finding or self.finding_bytes + memory <= self.memory
-        return fits and len(self.finding) < self.workers.slots
+        used = sum(each.task.memory for each in finding.values())
+        fits = not finding or used + task.memory <= self.memory
+        return fits and len(finding) < self.workers.slots
 
-    def _hand_out(self, finding: _Finding) -> None:
-        self.workers.submit(finding.task)
-        self.finding[finding.task.shard] = finding
-        self.finding_bytes += finding.task.memory
-
-    def _wait(self) -> tuple[int, Cut] | None:
-        """Wait briefly for a task of the way down and process its result. If a stage was cut,
-        return the index of its sample and the boxes."""
-        cut = None
-        event = self.workers.wait_one(IDLE_SECONDS)
-        if isinstance(event, FoundAsks):
-            self._take(event)
-        elif event is not None:
-            done = self.finding.pop(event.shard)
-            self.finding_bytes -= done.task.memory
-            if isinstance(event, FindReceipt):
-                self._keep(event, {done.requests[k].asker for k in event.used_asks})
-            else:
-                cut = done.place, event.cut
-                self.solve_seconds += event.solve_seconds
-        if event is None:
-            self._show_way_down()
-        return cut
-
-    def _next_task(self, level: _Level) -> _Finding | None:
-        i = level.order.pop()
+    def _next_task(self, order: Order) -> _Finding | None:
+        i = order.pop()
         if i is None:
             return None
-        shard = level.order.shards[i]
+        shard = order.shards[i]
         requests, number, likely = self.asks.requests_for(shard), next(self.tasks), shard.likely
         keys = [self.roots_of[stage] for stage in shard.stages if stage in self.roots_of]
         job = Find(
             board=self.game.board, location=self.location, level=self.level, number=number,
-            name=f"{level.number}-{number_of(shard.path)}", shard=shard,
+            name=f"{self.at_level}-{number_of(shard.path)}", shard=shard,
             roots=np.concatenate(keys) if keys else NO_KEYS,
             asks=tuple([request.ask.keys for request in requests]),
             max_states=level_shards.max_states(shard), sparse=files.SPARSE_BITS,
@@ -237,20 +177,7 @@ class StageSearch(Run):
         )  # fmt: skip
         box = min(likely, CACHED) if self.stages.level.inside else likely
         memory = max(LEAST_BYTES, level_shards.FIND_BYTES * box + ASK_BYTES * likely)
-        return _Finding(Task(number, job, memory, early=True), i, level, requests)
-
-    def _take(self, event: FoundAsks) -> None:
-        """Record the requests of a shard, for which other shards wait."""
-        _, i, level, _ = self.finding[event.shard]
-        if level is None or i in level.states:  # repeated after a machine was lost
-            return
-        shard, first = level.order.shards[i], len(level.order.shards)
-        level.unknown -= 1
-        level.states[i] = event.states
-        self.asks.add((level.number, shard.path), event.asks)
-        waiting = [(box, level_shards.SHARD_STATES) for box in event.parts]
-        boxes = level_shards.boxes_in_order
-        level.order.done(i, boxes(self.stages, shard.stages, waiting, first, shard.path))
+        return _Finding(Task(number, job, memory), i, requests)
 
     def _keep(self, receipt: FindReceipt, askers: set[Asker]) -> None:
         shard = replace(receipt.found, askers=tuple(sorted(askers)))

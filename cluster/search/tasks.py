@@ -2,7 +2,7 @@
 them.
 
 A shard is either some small stages of the same level, which are independent of each other, or a box
-of a large stage that `CutStage` cut before. `Find` takes the requests of other shards and leaves a
+of a large stage. `Find` takes the requests of other shards and leaves a
 stage file on its machine's disk. `Sweep` takes the payoff tables of the shards that it reads,
 returns its own, and writes the shard's file of the table. A payoff table has rows of a key and
 payoffs, ascending by key; an additional first row begins with the bound on their error.
@@ -22,7 +22,7 @@ import numpy as np
 
 from luckbase.cluster.search import files
 from luckbase.cluster.search.files import Ask, RequestedKeys
-from luckbase.cluster.search.shards import Asker, Cut, LevelShard, StageSample, cut_stage
+from luckbase.cluster.search.shards import Asker, LevelShard
 from luckbase.cluster.solve.worker import (
     Out,
     PayoffsLostError,
@@ -78,28 +78,6 @@ class _StageJob:
 
     def compile(self) -> None:
         warm_up_stages(load_game(self.board))
-
-
-@dataclass(frozen=True)
-class CutStage(_StageJob):
-    """Cut a stage. number: of the task."""
-
-    number: int
-    sample: StageSample
-
-    def run(self, payoffs: Sequence[Any], out: Out, stop: Stop) -> Steps:
-        started = time.perf_counter()
-        yield None
-        cut = cut_stage(stages_of(self.board, self.level), self.sample)
-        seconds = time.perf_counter() - started
-        yield StageCut(shard=self.number, solve_seconds=seconds, cut=cut), None
-
-
-@dataclass(frozen=True, kw_only=True)
-class StageCut(Receipt):
-    """The result of a `CutStage`."""
-
-    cut: Cut
 
 
 @dataclass(frozen=True)
@@ -163,7 +141,6 @@ class Find(_StageJob):
                 files.ask_of(stages, number, runs, None if number in numbers else self.sparse)
                 for number, runs, _ in search.requests
             ]
-        yield FoundAsks(self.number, shard.rows, asks, tuple(parts))  # other tasks can continue
         if shard.rows:
             place = placed(f"{SHARDS}{self.name}.arrow", self.location.writer)
             content = files.packed_stage(search.stage())
@@ -173,31 +150,26 @@ class Find(_StageJob):
         receipt = FindReceipt(
             shard=self.number, solve_seconds=seconds, stage_file=shard.place,
             found=replace(shard, seconds=seconds),
-            used_asks=[] if parts else np.unique(of_ask[members != 0]).tolist(),
+            used_asks=[] if parts else np.unique(of_ask[members != 0]).tolist(), asks=asks,
+            parts=tuple(parts),
         )  # fmt: skip
+        yield None
         yield receipt, None
-
-
-@dataclass(frozen=True)
-class FoundAsks:
-    """The requests of a `Find`, yielded before its stage file is written.
-
-    states: number of states found.
-    parts: boxes left to other tasks; together they are the whole shard.
-    """
-
-    shard: int
-    states: int
-    asks: list[Ask]
-    parts: tuple[Box, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
 class FindReceipt(Receipt):
-    """The result of a `Find`. used_asks: indices of the asks that concerned it."""
+    """The result of a `Find`.
+
+    used_asks: indices of the asks that concerned it.
+    asks: its own.
+    parts: boxes left to other tasks; together they are the whole shard.
+    """
 
     found: FoundShard
     used_asks: list[int]
+    asks: list[Ask]
+    parts: tuple[Box, ...]
 
 
 @dataclass(frozen=True)

@@ -50,7 +50,7 @@ from luckbase.cluster.store.manifest import (
     table_directory,
 )
 from luckbase.cluster.store.provenance import origin_of
-from luckbase.cluster.store.storage import Folder, attempt, storage_at
+from luckbase.cluster.store.storage import Folder, storage_at
 from luckbase.cluster.store.writer import Writer, damaged_files, read_manifest, writer_of
 from luckbase.solver.board.file import read_board
 from luckbase.solver.board.model import rules_form, rules_identity
@@ -58,7 +58,6 @@ from luckbase.solver.errors import GameError, LuckbaseError, StateError, TableEr
 from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.game import Game
 
-PROBE = ".here-"
 UNLIMITED = 1 << 62
 LOSSES_ALLOWED = 3
 IDLE_SECONDS = 0.5
@@ -236,36 +235,27 @@ def _clear(writer: Writer, parts: tuple[str, ...]) -> list[str]:
     if faults := damaged_files(storage, table, of_parts):
         writer.drop(faults)
     writer.sweep()
-    for name in (RUNNING, *storage.list(PROBE)):
-        storage.delete(name)
+    storage.delete(RUNNING)
     return [*damaged, *faults.values()]
 
 
-# --- workers that see the table ------------------------------------------------------------------
-
-
 @contextmanager
-def shown_by_a_file(table: Path, joins: bool, writer: Writer) -> Iterator[TableLocation]:
-    """Yield the table's location, with a file in its folder that shows other machines that they
-    share the folder; delete the file at the end.
+def table_location(table: Path, joins: bool, writer: Writer) -> Iterator[TableLocation]:
+    """Yield the table's location. Delete temporary data at the end.
 
     In an object store, or with a cluster, each machine keeps temporary data in its own folder. Its
     name depends only on the table, so a later driver on any host finds it.
     """
-    storage, apart = storage_at(table), ""
-    if joins or storage.anywhere:
+    apart = ""
+    if joins or storage_at(table).anywhere:
         sha256 = digest(f"{table} {writer.manifest.created}")
         apart = f"luckbase-{os.getuid()}-{sha256[:16]}"
-    location = TableLocation(table, f"{PROBE}{attempt()}", apart, writer.id)
+    location = TableLocation(table, writer.id, apart)
     for writer_id in writer.manifest.writers:  # of writers that were killed
         shutil.rmtree(location.spill_of(writer_id), ignore_errors=True)
-    if not storage.anywhere:
-        storage.put(location.probe_file, b"")
     try:
         yield location
     finally:
-        if not storage.anywhere:
-            storage.delete(location.probe_file)
         shutil.rmtree(location.spill, ignore_errors=True)
         stage_files = Folder(location.scratch).list(SHARDS)
         location.delete(name for name in stage_files if writer_of(name) == writer.id)
@@ -351,7 +341,7 @@ class Run(ABC):
         table, options = self.before.table, self.options
         with (
             Watch(table, options.on_progress, options.on_note) as self.watch,
-            shown_by_a_file(table, options.joins, self.writer) as self.location,
+            table_location(table, options.joins, self.writer) as self.location,
             self._workers(kept, store) as self.workers,
         ):
             yield

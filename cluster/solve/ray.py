@@ -160,7 +160,7 @@ class RayWorkers:
             if task.keep is not None:
                 self._kept.setdefault(task.keep.tier, {})[task.keep.part] = reference
                 return PayoffsReady(task.shard)
-            return self._get(reference) if task.early else None
+            return None
         if running.seen == 3:
             running.stage_file = reference
             return None

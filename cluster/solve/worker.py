@@ -3,7 +3,7 @@
 A **task** says where the payoffs are that it reads, and where to put its own. Its **job** does the
 work on any machine: it solves a tier or part of a tier (`tiers`), or does a step of a search by
 stages (`cluster.search.tasks`). If the worker's machine can reach the table (a URI, or a shared
-folder that contains a certain file), it writes its files there; otherwise it returns their bytes to
+folder), it writes its files there; otherwise it returns their bytes to
 the driver. Data needed only during the solve, such as stage files and spilled payoffs, is on each
 machine's own disk (`TableLocation.scratch`).
 
@@ -35,6 +35,7 @@ from luckbase.cluster.machine import MemoryUsed, memory_used, process_name
 from luckbase.cluster.store.format import Written, put_file
 from luckbase.cluster.store.manifest import FileEntry, placed
 from luckbase.cluster.store.storage import Folder, Memory, Storage, in_threads, is_uri, storage_at
+from luckbase.cluster.store.writer import BEATS
 from luckbase.solver.errors import WorkerError
 from luckbase.solver.game.arrays import Floats
 
@@ -65,16 +66,14 @@ class TableLocation:
     """The location of a table.
 
     table: its folder or URI.
-    probe_file: a file in the folder that shows whether a machine shares the folder.
+    writer: the id of the driver's writer (`cluster.store.writer`).
     apart: the folder, on each machine's own disk, for data needed only during the solve; "" if that
         is in the table's folder.
-    writer: the id of the driver's writer (`cluster.store.writer`).
     """
 
     table: Path
-    probe_file: str
+    writer: str
     apart: str = ""
-    writer: str = ""
 
     @property
     def scratch(self) -> Path:
@@ -122,8 +121,8 @@ class TableLocation:
 
     @property
     def shared(self) -> bool:
-        """True if this machine can reach the table."""
-        return is_uri(self.table) or (self.table / self.probe_file).exists()
+        """True if this machine can reach the table: it sees the file that the writer renews."""
+        return is_uri(self.table) or (self.table / f"{BEATS}{self.writer}").exists()
 
     def source(self, names: Sequence[str]) -> Storage:
         """Return the storage to read these files from: the table, or this machine's folder if they
@@ -184,7 +183,6 @@ class Task:
     keep: where its own payoffs are kept, if they are.
     stage_file: the stage file that it reads, if any.
     cores: number of cores to use.
-    early: True if its first result is for the driver.
     """
 
     shard: int
@@ -194,7 +192,6 @@ class Task:
     keep: PayoffPlace | None = None
     stage_file: str = ""
     cores: int = 1
-    early: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -264,8 +261,8 @@ class Workers(Protocol):
     def wait_one(self, seconds: float) -> Any:
         """Return the next event, or None if there is none in this time.
 
-        An event is `PayoffsReady` for a kept shard or the first result of an early task (possibly
-        several times), or a receipt. Raises the exception that a task raised.
+        An event is `PayoffsReady` for a kept shard (possibly several times), or a receipt. Raises
+        the exception that a task raised.
         """
 
     def drop(self, tier: int) -> None:
@@ -311,9 +308,9 @@ class Threads:
 
     def _work(self, task: Task, payoffs: list[Floats], out: Floats | None) -> Any:
         steps = task.job.run(payoffs, out, self._stop.is_set)
-        first = next(steps)
-        if task.early or out is not None:
-            self._events.put(first if task.early else PayoffsReady(task.shard))
+        next(steps)
+        if out is not None:
+            self._events.put(PayoffsReady(task.shard))
         receipt, _ = next(steps)
         return receipt
 

@@ -116,15 +116,15 @@ def test_two_attempts_at_one_shard_leave_the_same_bytes(at_once, tmp_path):
     for which in range(3):
         table = tmp_path / str(which)
         tier, part = plan.shards[3].work
-        location = worker.TableLocation(table, "mark", writer="0123abcd")
+        location = worker.TableLocation(table, "0123abcd")
         (table / "tiers").mkdir(parents=True)
-        (table / "mark").touch()
+        (table / ".writer-0123abcd").touch()
         job = tiers.SolveTier(
             board=layout.game.board, location=location, shard=3, tier=tier, part=part, reads=(),
             names=plan.shards[3].files, keep=True,
         )  # fmt: skip
         with ThreadPoolExecutor(2) as pool:
-            runs = [pool.submit(list, job.run((), {}, None, lambda: False)) for _ in range(2)]
+            runs = [pool.submit(list, job.run((), None, lambda: False)) for _ in range(2)]
             results = [run.result()[1] for run in runs]
         assert [content for _, content in results] == [None, None]
         receipts = [receipt for receipt, _ in results]

@@ -31,7 +31,6 @@ def leftovers(table):
     return [
         *table.rglob("*.part"),
         *table.glob("spill"),
-        *table.glob(".here-*"),
         *table.glob("running.json"),
     ]
 
@@ -81,7 +80,7 @@ def test_what_a_stopped_run_left_is_never_trusted(undisturbed, tmp_path):
     (writer,) = read(table).writers
     (table / f"spill.{writer}/ray").mkdir(parents=True)
     part = "tiers/shard-3.parquet.host-1-0123abcd-1.part"
-    for name in (f"spill.{writer}/ray/some", "running.json", ".here-gone-1", part):
+    for name in (f"spill.{writer}/ray/some", "running.json", part):
         (table / name).write_bytes(bytes(8))
     others = table / "tiers/thesis.part", table / "spill/thesis"  # of other people: they stay
     for path in others:

@@ -107,12 +107,12 @@ def test_threads_write_the_files_of_a_tier_at_once(in_files, small, tmp_path):
     layout = solving.load_layout(board())
     plan = make_plan(layout)
     shard = next(shard for shard in plan.shards if len(shard.files) > 2)
-    location = worker.TableLocation(tmp_path / "nowhere", "no-such-file", writer="0123abcd")
+    location = worker.TableLocation(tmp_path / "nowhere", "0123abcd")
     job = tiers.SolveTier(
         board=layout.game.board, location=location, shard=shard.index, tier=shard.work[0],
         part=0, reads=(), names=shard.files, keep=False, threads=3,
     )  # fmt: skip
-    _, (receipt, content) = job.run((), {}, None, lambda: False)
+    _, (receipt, content) = job.run((), None, lambda: False)
     assert receipt.sent and len(content) == len(shard.files)
     there = receipt.arrived(Folder(tmp_path / "here"), content)
     for name, file in there.files.items():

@@ -367,7 +367,7 @@ def test_no_earlier_solve_commits_to_a_table_that_is_removed(stored, monkeypatch
 FILES = ["tiers/all.0123abcd.parquet", "tiers/a.parquet.x-1-0123abcd-0.part",
          "decisions/x.0123abcd.0123456789ab.parquet", "search-00ff/x.0123abcd.parquet",
          "log/20261129T101010.123456-7.log", "spill.0123abcd/a/b", "shards/0-1-2.0123abcd.arrow",
-         "running.json", ".here-h-1-0123abcd-0", "manifest.json.h-1-0123abcd-0.part",
+         "running.json", "manifest.json.h-1-0123abcd-0.part",
          ".writer-0123abcd", "manifest.json.lock"]  # fmt: skip
 FOREIGN = ["readme.md", "tiers/x.csv", "tiers/a/b.parquet", "manifest.bak/x.jsonl",
            "searching/x.parquet", "log/x.txt", "log/1.log", "other/x.parquet", "table.json",

@@ -4,7 +4,6 @@ or none; and what is asked of a table of many files."""
 import itertools
 import os
 import tempfile
-import threading
 from collections import Counter
 from contextlib import contextmanager
 from dataclasses import replace
@@ -20,10 +19,8 @@ from luckbase.cluster.search import shards as level_shards
 from luckbase.cluster.search import tasks
 from luckbase.cluster.search.stages import StageSearch
 from luckbase.cluster.search.tasks import (
-    CutStage,
     Find,
     FindReceipt,
-    StageCut,
 )
 from luckbase.cluster.solve import driver
 from luckbase.cluster.solve.worker import TableLocation, Threads
@@ -314,14 +311,14 @@ def test_so_many_shards_are_found_at_once_as_there_are_workers_and_memory_for(
     running, at_once, submit, wait = set[int](), list[int](), Threads.submit, Threads.wait_one
 
     def submitted(workers, task):
-        if isinstance(task.job, Find | CutStage):
+        if isinstance(task.job, Find):
             running.add(task.shard)
             at_once.append(len(running))
         submit(workers, task)
 
     def waited(workers, seconds):
         receipt = wait(workers, seconds)
-        if isinstance(receipt, FindReceipt | StageCut):
+        if isinstance(receipt, FindReceipt):
             running.remove(receipt.shard)
         return receipt
 
@@ -329,26 +326,6 @@ def test_so_many_shards_are_found_at_once_as_there_are_workers_and_memory_for(
     monkeypatch.setattr(Threads, "wait_one", waited)
     solved = by(tmp_path, workers=workers, memory=least * level_shards.LEAST_BYTES)
     assert max(at_once) == 2 and at_once.count(2) > solved.levels
-
-
-def test_workers_cut_stages_as_the_driver_would(tmp_path, monkeypatch):
-    """In seconds that count."""
-    cutters, run = list[str](), CutStage.run
-
-    def noted(job, *given):
-        cutters.append(threading.current_thread().name)
-        for step in run(job, *given):
-            yield step and (replace(step[0], solve_seconds=100.0), None)
-
-    monkeypatch.setattr(CutStage, "run", noted)
-    created = by(tmp_path / "workers", workers=2)
-    assert len(cutters) > 3 and all(name.startswith("luckbase") for name in cutters)
-    assert 0 < created.solve_seconds - 100 * len(cutters) < 100
-    cutters.clear()
-    monkeypatch.setattr(StageSearch, "_cut", lambda search, samples: search.asks.cut(samples))
-    alone = by(tmp_path / "driver", workers=2)
-    assert not cutters and alone.shards == created.shards
-    assert files_of(created.table) == files_of(alone.table)
 
 
 def test_machines_that_do_not_share_the_folder_send_their_files_and_are_sent_what_they_need(
@@ -360,9 +337,9 @@ def test_machines_that_do_not_share_the_folder_send_their_files_and_are_sent_wha
     @contextmanager
     def nowhere(table, joins, writer):
         assert joins
-        yield TableLocation(table, ".no-machine-sees-this", apart, writer.id)
+        yield TableLocation(table, "0123abcd", apart)  # of a writer that it does not see
 
-    monkeypatch.setattr(driver, "shown_by_a_file", nowhere)
+    monkeypatch.setattr(driver, "table_location", nowhere)
     apart = f"luckbase-test-{os.urandom(4).hex()}"
     far = by(tmp_path / "far", workers=2, address=ray_cluster)
     assert far.ray and far.shards > 20

@@ -6,8 +6,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import threading
-from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -17,7 +15,7 @@ from luckbase.cluster.answers.verify import check_files, check_residuals
 from luckbase.cluster.search import shards as level_shards
 from luckbase.cluster.search.shards import Demand, Growth, number_of
 from luckbase.cluster.search.stages import StageSearch
-from luckbase.cluster.search.tasks import Find, FoundAsks
+from luckbase.cluster.search.tasks import FindReceipt
 from luckbase.cluster.solve import nodes
 from luckbase.cluster.solve.worker import PayoffsLostError, Threads
 from luckbase.cluster.store.storage import Folder, place_of, storage_at
@@ -25,7 +23,6 @@ from luckbase.cluster.store.writer import read_manifest
 from luckbase.solver.errors import CorruptTableError, MissingTableError, SearchLimitError
 from luckbase.solver.game.game import Stopped
 from luckbase.solver.search import find_stages
-from luckbase.solver.search.find_stages import BoxSearch
 from tests import solving
 from tests.cluster.search.searches import (
     OTHER,
@@ -307,84 +304,7 @@ def test_force_of_a_search_that_was_never_begun_leaves_others_as_they_are(small,
     assert manifest.done == solved.manifest.done and manifest.files == solved.manifest.files
 
 
-# --- what waits for what ---
-
-
-@pytest.fixture(scope="module")
-def jobs(tmp_path_factory):
-    """All tasks to find the shards of the search."""
-    run, found = Find.run, list[Find]()
-
-    def noted(job, *given):
-        found.append(job)
-        yield from run(job, *given)
-
-    with pytest.MonkeyPatch.context() as patch:
-        cut_small(patch)
-        patch.setattr(Find, "run", noted)
-        by(tmp_path_factory.mktemp("noted"), workers=1)
-    return found
-
-
-@pytest.mark.parametrize(("stops", "level"), [(False, True), (True, False)])
-def test_who_waits_for_a_shard_goes_on_while_that_writes_its_file(
-    staged, small, jobs, tmp_path, monkeypatch, stops, level
-):
-    """Shards of its level, and the next one. Also where it is stopped before that."""
-    run, keep = Find.run, StageSearch._keep
-    of = {(job.shard.stages[0] >> 32, job.shard.path): job for job in jobs}
-    waits = next(job for job in jobs if len(job.shard.after) == 1)
-    number = waits.shard.stages[0] >> 32
-    before = of[number, waits.shard.after]
-    if level:
-        waits = next(job for (lower, _), job in of.items() if lower < number)
-    found, here = threading.Event(), list[bool]()
-
-    order, ordered = BoxSearch.stage, list[int]()
-
-    def noting(box):
-        ordered.append(threading.get_ident())
-        return order(box)
-
-    def slow(job, *given):
-        steps, so_far = run(job, *given), ordered.count(threading.get_ident())
-        yield next(steps)
-        if job.name == before.name:
-            assert ordered.count(threading.get_ident()) == so_far  # its states are not in order yet
-            here.append(found.wait(30))
-            if stops:
-                raise Stopped
-        yield from steps
-
-    def kept(search, receipt, askers):
-        keep(search, receipt, askers)
-        if name_of(receipt.found) == waits.name:
-            found.set()
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Find, "run", slow)
-        patch.setattr(BoxSearch, "stage", noting)
-        patch.setattr(StageSearch, "_keep", kept)
-        with pytest.raises(Stopped) if stops else nullcontext():
-            by(tmp_path / "search", workers=2)
-    assert here == [True]
-    assert files_of(by(tmp_path / "search", workers=2).table) == files_of(staged.table)
-
-
-def test_what_a_shard_says_twice_counts_once(staged, small, tmp_path, monkeypatch):
-    """Ray does a task again whose machine was lost before its file was there."""
-    again, wait_one = list[FoundAsks](), Threads.wait_one
-
-    def twice(workers, seconds):
-        if again:
-            return again.pop()
-        event = wait_one(workers, seconds)
-        if isinstance(event, FoundAsks):
-            again.append(event)
-        return event
-
-    monkeypatch.setattr(Threads, "wait_one", twice)
-    assert files_of(by(tmp_path, workers=2).table) == files_of(staged.table)
+# --- lost machines ---
 
 
 def test_what_ran_when_a_machine_was_lost_is_not_waited_for(staged, small, tmp_path, monkeypatch):
@@ -393,7 +313,7 @@ def test_what_ran_when_a_machine_was_lost_is_not_waited_for(staged, small, tmp_p
     def loses(workers, seconds):
         assert workers._tasks or not workers._events.empty()  # else it would wait without end
         event = wait_one(workers, seconds)
-        if isinstance(event, FoundAsks) and not lost:
+        if isinstance(event, FindReceipt) and not lost:
             lost.append(event)
             raise PayoffsLostError("lost")
         return event
@@ -405,8 +325,7 @@ def test_what_ran_when_a_machine_was_lost_is_not_waited_for(staged, small, tmp_p
 def test_ray_workers_write_the_same_bytes_also_where_one_dies(
     staged, small, tmp_path, ray_cluster, monkeypatch
 ):
-    """A Ray worker kills itself in its first shard, once. Stages are cut here, where they are cut
-    small."""
+    """A Ray worker kills itself in its first shard, once."""
     died = tmp_path / "died"
 
     def deadly(*given):  # goes to the workers as it is written here
@@ -416,7 +335,6 @@ def test_ray_workers_write_the_same_bytes_also_where_one_dies(
         yield from nodes.run(*given)
 
     monkeypatch.setattr(nodes, "run", deadly)
-    monkeypatch.setattr(StageSearch, "_cut", lambda search, looks: search.asks.cut(looks))
     solved = by(tmp_path / "search", workers=2, address=ray_cluster)
     assert solved.ray and died.exists()
     assert files_of(solved.table) == files_of(staged.table)
