@@ -170,7 +170,7 @@ def _plan_full_table(
         plan=plan,
     )  # fmt: skip
     try:
-        plan.check_room(todo)
+        plan.check(todo)
     except (MemoryLimitError, DiskLimitError) as error:
         return replace(due, state="refused", error=error)
     return due

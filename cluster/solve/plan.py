@@ -349,26 +349,20 @@ class Planned(Result):
     """A change that would take less."""
     disk_bytes: PythonOnly[int] = 0
     """Bytes that a search needs on the disk."""
-    game: PythonOnly[Game | None] = None
-    """The game of a full table."""
     plan: PythonOnly[Plan] = Plan((), 0)
     """The shards of a full table."""
     groups: PythonOnly[tuple[Group, ...]] = ()
     budget: PythonOnly[int] = 0
     """Bytes that the shards of a full table may use."""
 
-    def check(self) -> None:
-        """Raise MemoryLimitError or DiskLimitError if the remaining work does not fit."""
-        if self.game is None:
+    def check(self, todo: Sequence[Shard] = ()) -> None:
+        """Raise MemoryLimitError or DiskLimitError if a search, or these shards of a full table, do
+        not fit."""
+        if self.plan.shards:
+            check_room(self.plan, self.budget, self.table, self.smaller, todo, self.workers)
+        else:
             here = Path(tempfile.gettempdir()) if is_uri(self.table) else self.table
             check_disk("search", self.disk_bytes, here, self.smaller)
-            return
-        manifest = stored_manifest(self.game, self.table)
-        self.check_room(self.plan.missing(manifest.files if manifest else ()))
-
-    def check_room(self, todo: Sequence[Shard]) -> None:
-        """Check that these shards of a full table fit. Raises as `check` does."""
-        check_room(self.plan, self.budget, self.table, self.smaller, todo, self.workers)
 
 
 def check_room(
@@ -425,7 +419,7 @@ def plan_table(game: Game, options: Options) -> Planned:
     return Planned(
         game.board.name, total.rows, True, tier_count, total.table_bytes, total.kept_bytes, peak,
         total.seconds / count, count, table_directory(options.folder, game), layout.smaller,
-        game=game, plan=total, groups=tuple(listed), budget=budget,
+        plan=total, groups=tuple(listed), budget=budget,
     )  # fmt: skip
 
 

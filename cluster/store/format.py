@@ -141,11 +141,11 @@ def write_tier(
 
     others = [name for name in layout.game.columns if name not in constant][:2]
     error += rounding(layout)
-    metadata = file_metadata(layout.game, ".".join(f"{k}-{v}" for k, v in constant.items()), error)
     number, rows = layout.tier_number(tier), file.stop - file.start
     size, keys = (rows, row_group_rows(layout, tier)), key_range(number, rows, file.start)
     entry = new_entry(file.name, number, size, keys, error)
-    return write_file(storage, entry, metadata, columns, names, others)
+    name_of_tier = ".".join(f"{k}-{v}" for k, v in constant.items())
+    return write_file(storage, layout.game, entry, columns, names, others, name_of_tier)
 
 
 def tier_columns(
@@ -185,19 +185,18 @@ def write_decisions(
 
     size, keys = (len(codes), DECISION_ROWS), key_range(number, len(codes))
     entry = new_entry(decision_file(dense, tier), number, size, keys, error)
-    metadata = file_metadata(dense.game, tier_stem(dense, tier), error)
-    return write_file(storage, entry, metadata, columns, [], [], stop)
+    return write_file(storage, dense.game, entry, columns, [], [], tier_stem(dense, tier), stop)
 
 
 def write_file(
-    storage: Storage, entry: FileEntry, metadata: dict[str, str],
-    columns: Callable[[int, int], dict[str, Any]], split: list[str], pruned: list[str],
-    stop: Callable[[], bool] = lambda: False,
+    storage: Storage, game: Game, entry: FileEntry, columns: Callable[[int, int], dict[str, Any]],
+    split: list[str], pruned: list[str], tier: str = "", stop: Callable[[], bool] = lambda: False,
 ) -> Written:  # fmt: skip
-    """Write the file of a `new_entry` and flush it to the disk.
+    """Write the file of a `new_entry` and flush it to the disk. Its metadata identify it if it is
+    found alone.
 
-    metadata: its own. columns(start, stop): of these rows. split: columns of floats that are
-    byte-stream-split. pruned: columns with statistics.
+    columns(start, stop): of these rows. split: columns of floats that are byte-stream-split.
+    pruned: columns with statistics. tier: its name, for a full table.
 
     Raises Stopped soon after `stop()` returns True. After an error the file is deleted, because the
     next solve checks the room on the disk before it deletes leftovers.
@@ -207,6 +206,10 @@ def write_file(
     arrays = arrow_columns(columns(0, min(group, rows)))
     nullable = () if entry.part == DECISIONS else NULLABLE
     schema = pa.schema([pa.field(name, a.type, name in nullable) for name, a in arrays.items()])
+    metadata = {
+        "luckbase.format": str(FORMAT), "luckbase.game": game.board.game, "luckbase.tier": tier,
+        "luckbase.payoff_error": repr(entry.error),
+    }  # fmt: skip
     options = _options(schema, split, pruned)
     if entry.part == DECISIONS:
         options |= {"compression": "zstd", "compression_level": 3}
@@ -238,16 +241,6 @@ def _options(schema: pa.Schema, split: list[str], pruned: list[str]) -> dict[str
         "write_statistics": [name for name in names if name in pruned],
         "data_page_size": 1 << 24,
         "write_batch_size": 1 << 16,
-    }
-
-
-def file_metadata(game: Game, tier: str, error: float) -> dict[str, str]:
-    """Return the key-value metadata of a Parquet file, which identifies it if it is found alone."""
-    return {
-        "luckbase.format": str(FORMAT),
-        "luckbase.game": game.board.game,
-        "luckbase.tier": tier,
-        "luckbase.payoff_error": repr(float(error)),
     }
 
 

@@ -15,9 +15,9 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from dataclasses import fields as fields_of
-from functools import cached_property, lru_cache, reduce
+from functools import lru_cache, reduce
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 from pydantic import Field, TypeAdapter, ValidationError
 
@@ -104,7 +104,7 @@ class Goal:
     settings: dict[str, str]
     number: Whole = 0
 
-    @cached_property
+    @property
     def ask(self) -> str:
         """An id of the goal: a hash of its part, reach and roots."""
         form = asdict(self)
@@ -243,16 +243,10 @@ class WriterRecord:
 
 
 @dataclass(frozen=True)
-class _Version:
-    """The format version, read first."""
-
-    format: int
-
-
-@dataclass(frozen=True)
 class _Form(Head):
     """The manifest as it is written."""
 
+    format: Literal[5]
     created: str
     revision: Whole
     writer: WriterRecord | None
@@ -324,19 +318,13 @@ class Manifest:
 
     def encoded(self) -> Raw:
         """Return the bytes of the manifest."""
-        after = self.next
-        return seal({
-            **vars(self.head), "created": self.created, "revision": self.revision,
-            "writer": self.writer and vars(self.writer), "writers": self.writers,
-            "goals": [_goal_form(goal) for goal in self.goals],
-            "done": [vars(self.done[ask]) for ask in sorted(self.done)],
-            "levels": [vars(self.levels[part]) for part in sorted(self.levels)],
-            "files": [vars(self.files[name]) for name in sorted(self.files)],
-            "next": after and {
-                "ask": after.ask, "files": [vars(entry) for entry in after.files],
-                "levels": [vars(level) for level in after.levels],
-            },
-        })  # fmt: skip
+        by_name = {
+            name: [getattr(self, name)[key] for key in sorted(getattr(self, name))]
+            for name in ("done", "levels", "files")
+        }
+        form = {**vars(self.head), **vars(self), **by_name}
+        del form["head"]
+        return seal(form)
 
     # --- what it says --------------------------------------------------------------------------
 
@@ -487,15 +475,10 @@ def digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:CHECK]
 
 
-def _goal_form(goal: Goal) -> dict[str, Any]:
-    return {each.name: getattr(goal, each.name) for each in fields_of(goal)} | {
-        "roots": goal.roots and vars(goal.roots)
-    }
-
-
 def seal(form: dict[str, Any]) -> Raw:
     """Return JSON of `form` with its hash as the last key."""
-    body = json.dumps(form, sort_keys=True, separators=(",", ":"), allow_nan=False)[:-1].encode()
+    style: dict[str, Any] = {"sort_keys": True, "separators": (",", ":"), "allow_nan": False}
+    body = json.dumps(form, default=vars, **style)[:-1].encode()
     return body + _check_of(body)
 
 
@@ -515,16 +498,16 @@ def decoded(content: Raw, where: Path) -> Manifest:
         raise CorruptTableError(_changed(path, "its check does not match"))
     body += b"}"
     try:
-        version = adapter(_Version).validate_json(body).format
-        if version != FORMAT:
-            raise ForeignTableError(
-                f"{path}: format {version}; expected {FORMAT}; a newer luckbase wrote it: update "
-                "this one"
-            )
         return _manifest_of(adapter(_Form).validate_json(body, strict=True))
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        location = ".".join(map(str, first["loc"]))
+        errors = error.errors(include_url=False)
+        for each in errors:
+            if each["loc"] == ("format",) and type(each["input"]) is int:
+                raise ForeignTableError(
+                    f"{path}: format {each['input']}; expected {FORMAT}; a newer luckbase wrote "
+                    "it: update this one"
+                ) from None
+        location = ".".join(map(str, errors[0]["loc"]))
         why = f"{location} is not what format {FORMAT} has there"
         raise CorruptTableError(_changed(path, why)) from None
     except (ValueError, KeyError, TypeError, RecursionError) as error:

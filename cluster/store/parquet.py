@@ -33,6 +33,8 @@ from luckbase.cluster.store.manifest import FileEntry, file_error, file_errors
 from luckbase.cluster.store.storage import PARALLEL, Storage, forget, in_threads
 from luckbase.solver.errors import CorruptTableError
 
+BUFFER = 4 << 20
+"""Bytes collected for a write: pyarrow writes a row group in about 70 pieces."""
 CHECKS = "luckbase.row_groups"
 """The key of a footer's metadata with the start and the CRC-32 of each row group."""
 AHEAD = 64
@@ -59,54 +61,12 @@ Span = tuple[int, int]
 # --- writing -------------------------------------------------------------------------------------
 
 
-class HashedFile(io.RawIOBase):
-    """A new file that is written in sections; the footer is the last. pyarrow writes a row group in
-    about 70 pieces, which are combined first."""
-
-    def __init__(self, path: Path) -> None:
-        self._file = path.open("wb", buffering=0)
-        self._pieces: list[bytes] = []
-        self.size, self.sha256 = 0, hashlib.sha256()
-
-    def writable(self) -> bool:
-        return True
-
-    def write(self, content: Any) -> int:
-        self._pieces.append(bytes(content))
-        self.size += len(self._pieces[-1])
-        return len(self._pieces[-1])
-
-    def end_section(self) -> bytes:
-        """Write the bytes since the last section ended, and return them."""
-        content = b"".join(self._pieces)
-        self._pieces.clear()
-        remaining = memoryview(content)
-        while remaining:
-            remaining = remaining[self._file.write(remaining) :]
-        self.sha256.update(content)
-        return content
-
-    def finish(self) -> dict[str, Any]:
-        """Write the footer and flush the file to the disk. Return the fields `bytes`, `footer`,
-        `footer_sha256` and `sha256` of the file's `FileEntry`."""
-        footer = self.end_section()
-        os.fsync(self._file.fileno())
-        return {
-            "bytes": self.size, "footer": len(footer), "sha256": self.sha256.hexdigest(),
-            "footer_sha256": hashlib.sha256(footer).hexdigest(),
-        }  # fmt: skip
-
-    def close(self) -> None:
-        self._file.close()
-        super().close()
-
-
 class Writer:
-    """One Parquet file; a context manager. `sums` exists after it closed without an error. Raises
-    OSError if the disk does."""
+    """One Parquet file; a context manager. Raises OSError if the disk does."""
 
     sums: dict[str, Any]
-    """As in `HashedFile.finish`."""
+    """The fields `bytes`, `footer`, `footer_sha256` and `sha256` of the file's `FileEntry`, once it
+    has closed without an error."""
 
     def __init__(
         self, path: Path, schema: pa.Schema, notes: Mapping[str, str], **options: Any
@@ -114,15 +74,24 @@ class Writer:
         """notes: key-value metadata. options: of `pyarrow.parquet.ParquetWriter`."""
         self._path, self._notes = path, dict(notes)
         self._checks: list[tuple[int, int]] = []
-        self._file = HashedFile(path)
+        self._sha256, self._end = hashlib.sha256(), 0
+        self._file = path.open("w+b", buffering=BUFFER)
         self._writer = pq.ParquetWriter(
             self._file, schema, store_schema=False, write_page_checksum=True, **options
         )
 
     def write(self, rows: pa.Table) -> None:
-        start = self._file.size if self._checks else 0
+        start = self._end
         self._writer.write_table(rows, row_group_size=max(1, len(rows)))
-        self._checks.append((start, zlib.crc32(self._file.end_section())))
+        self._checks.append((start, zlib.crc32(self._written())))
+
+    def _written(self) -> bytes:
+        """Return the bytes that were written since the last call."""
+        self._file.flush()
+        start, self._end = self._end, self._file.tell()
+        content = os.pread(self._file.fileno(), self._end - start, start)
+        self._sha256.update(content)
+        return content
 
     def __enter__(self) -> Self:
         return self
@@ -135,7 +104,12 @@ class Writer:
                 return
             self._writer.add_key_value_metadata({**self._notes, CHECKS: json.dumps(self._checks)})
             self._writer.close()
-            self.sums = self._file.finish()
+            footer = self._written()
+            os.fsync(self._file.fileno())
+            self.sums = {
+                "bytes": self._end, "footer": len(footer), "sha256": self._sha256.hexdigest(),
+                "footer_sha256": hashlib.sha256(footer).hexdigest(),
+            }  # fmt: skip
         forget(self._path)  # written far more often than read
 
 

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from luckbase.cluster.store.format import (
     ROW_GROUP,
     Written,
-    file_metadata,
     names_column,
     new_entry,
     nullable,
@@ -95,8 +94,7 @@ def write_states(
             "margin": nullable(rows.margin),
         }  # fmt: skip
 
-    metadata, split = file_metadata(game, "", error), [*names, "margin"]
     ends = (int(table.keys[0]), int(table.keys[-1])) if len(table) else (0, 0)
     size = len(table), ROW_GROUP
     entry = new_entry(name, 0, size, ends, error, **of_stages)
-    return write_file(storage, entry, metadata, columns, split, ["key"])
+    return write_file(storage, game, entry, columns, [*names, "margin"], ["key"])

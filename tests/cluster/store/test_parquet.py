@@ -1,6 +1,7 @@
 """Parquet files that pyarrow writes and that are read only as they were written."""
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import duckdb
 import numpy as np
@@ -16,6 +17,7 @@ from luckbase.solver.errors import CorruptTableError
 from luckbase.solver.game.arrays import Runs
 
 ROWS, GROUP = 2000, 100
+GAME = SimpleNamespace(board=SimpleNamespace(game="é"))
 
 
 def columns(start, stop):
@@ -33,7 +35,7 @@ def write(folder, rows=ROWS):
     """The entry of a file of `columns`, in its place."""
     entry = new_entry("tiers/a.parquet", 0, (rows, GROUP), (0, rows - 1), 0.0)
     entry, path = write_file(
-        Folder(folder), entry, {"luckbase": "é"}, columns, ["payoff_1", "payoff_2"], ["spins"]
+        Folder(folder), GAME, entry, columns, ["payoff_1", "payoff_2"], ["spins"]
     )
     path.replace(folder / "tiers/a.parquet")
     return entry
@@ -74,7 +76,7 @@ def test_other_readers_read_it(tmp_path):
         name: column for name, column in every.items() if name != "best"
     }
     assert duckdb.sql(f"select count(*) from '{path}' where spins = 3").fetchall() == [(0,)]
-    assert pq.read_metadata(path).metadata[b"luckbase"].decode() == "é"
+    assert pq.read_metadata(path).metadata[b"luckbase.game"].decode() == "é"
 
 
 def test_keys_are_stored_as_differences(tmp_path):
