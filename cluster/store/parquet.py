@@ -30,7 +30,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from luckbase.cluster.store.manifest import FileEntry, file_error, file_errors
-from luckbase.cluster.store.storage import PARALLEL, Storage, forget, in_threads
+from luckbase.cluster.store.storage import PARALLEL, Storage, in_threads
 from luckbase.solver.errors import CorruptTableError
 
 BUFFER = 4 << 20
@@ -72,7 +72,7 @@ class Writer:
         self, path: Path, schema: pa.Schema, notes: Mapping[str, str], **options: Any
     ) -> None:
         """notes: key-value metadata. options: of `pyarrow.parquet.ParquetWriter`."""
-        self._path, self._notes = path, dict(notes)
+        self._notes = dict(notes)
         self._checks: list[tuple[int, int]] = []
         self._sha256, self._end = hashlib.sha256(), 0
         self._file = path.open("w+b", buffering=BUFFER)
@@ -110,7 +110,6 @@ class Writer:
                 "bytes": self._end, "footer": len(footer), "sha256": self._sha256.hexdigest(),
                 "footer_sha256": hashlib.sha256(footer).hexdigest(),
             }  # fmt: skip
-        forget(self._path)  # written far more often than read
 
 
 # --- reading -------------------------------------------------------------------------------------

@@ -547,13 +547,6 @@ def is_special(out: str) -> bool:
         return False  # it does not exist
 
 
-def forget(path: Path) -> None:
-    """Tell the system to drop a flushed file from its page cache, if it can."""
-    if hasattr(os, "posix_fadvise"):
-        with path.open("rb") as file:
-            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
-
-
 def make_folder(folder: Path) -> None:
     """Create a folder and its parents if they do not exist, and flush their names to disk."""
     if folder.is_dir():  # a quick check, because every written file calls this

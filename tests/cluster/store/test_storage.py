@@ -9,10 +9,6 @@ import pytest
 
 from luckbase.cluster.store.storage import Folder, Memory, attempt, place_of, storage_at
 from luckbase.solver.errors import CorruptTableError
-from tests import solving
-from tests.places import ROOT
-
-TINY = ROOT / "boards/press-your-luck/tiny.toml"
 
 
 def put_number(storage, name, number):
@@ -159,45 +155,3 @@ class TestRealStore(StorageContract):
     @pytest.fixture
     def storage(self, bucket):
         return storage_at(place_of(bucket))
-
-
-def in_memory(path):
-    """Whether the system would not go to the disk for a file's first bytes."""
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        return os.preadv(handle, [bytearray(1)], 0, os.RWF_NOWAIT) == 1
-    except BlockingIOError:
-        return False
-    finally:
-        os.close(handle)
-
-
-@pytest.mark.skipif(not hasattr(os, "RWF_NOWAIT"), reason="the system does not say")
-def test_files_of_a_table_leave_the_memory_of_the_system(on_disk, monkeypatch):
-    control = [Folder(on_disk).written(f"control-{i}", b"1" * 10_000) for i in range(5)]
-    try:
-        if not all(map(in_memory, control)):
-            pytest.skip("this disk's files are never in memory")
-        for path in control:
-            with path.open("rb") as file:
-                os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
-        if all(map(in_memory, control)):
-            pytest.skip("this disk's files are always in memory")
-    except OSError:
-        pytest.skip("this disk does not say whether files are in memory")
-    sizes, advise = {}, os.posix_fadvise
-
-    def noted(handle, *words):
-        file = os.fstat(handle)
-        sizes[file.st_ino] = file.st_size
-        advise(handle, *words)
-
-    monkeypatch.setattr(os, "posix_fadvise", noted)
-    solved = solving.solve_board(solving.load_board(TINY, frontier=1), results=on_disk, workers=1)
-    files = list(solved.table.glob("tiers/*.parquet"))
-    assert len(files) > 1
-    # the system was asked once each file was whole; it may keep the odd one, which is its right
-    assert all(sizes.get(file.stat().st_ino) == file.stat().st_size for file in files)
-    assert sum(in_memory(file) for file in files) <= len(files) // 2
-    assert len(files[0].read_bytes()) > 1000
-    assert in_memory(files[0])
