@@ -36,15 +36,7 @@ from luckbase.cluster.solve.plan import (
 from luckbase.cluster.solve.progress import Solved
 from luckbase.cluster.solve.schedule import Solve
 from luckbase.cluster.solve.tiers import TierJob, TierRun, buffer
-from luckbase.cluster.solve.worker import (
-    Out,
-    PayoffPlace,
-    Receipt,
-    Steps,
-    Stop,
-    Task,
-    writable,
-)
+from luckbase.cluster.solve.worker import Out, PayoffPlace, Receipt, Steps, Stop, Task, writable
 from luckbase.cluster.store.format import Written, write_decisions
 from luckbase.cluster.store.manifest import DECISIONS, TIERS, Done, Manifest
 from luckbase.solver.board.model import Board

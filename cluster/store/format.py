@@ -34,13 +34,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from luckbase.cluster.store import FORMAT
-from luckbase.cluster.store.manifest import (
-    DECISIONS,
-    KEY_SHIFT,
-    TIERS,
-    FileEntry,
-    solver_version,
-)
+from luckbase.cluster.store.manifest import DECISIONS, KEY_SHIFT, TIERS, FileEntry, solver_version
 from luckbase.cluster.store.parquet import Writer
 from luckbase.cluster.store.storage import Storage
 from luckbase.solver.errors import CorruptTableError

@@ -11,23 +11,10 @@ from hypothesis import strategies as st
 from luckbase.cluster.answers.diff import compare
 from luckbase.cluster.answers.verify import check_files, check_residuals
 from luckbase.cluster.store.payoff_table import solved_rows
-from luckbase.solver.errors import (
-    OptionError,
-    SearchLimitError,
-    StateError,
-)
+from luckbase.solver.errors import OptionError, SearchLimitError, StateError
 from luckbase.solver.search.game_graph import Graph
 from tests import solving
-from tests.cluster.search.searches import (
-    START,
-    TINY,
-    WIDE,
-    by,
-    files_of,
-    rows_of,
-    search,
-    tiny,
-)
+from tests.cluster.search.searches import START, TINY, WIDE, by, files_of, rows_of, search, tiny
 from tests.places import ROOT
 from tests.shared import answer_by_search, answers_of
 from tests.solver.games.press_your_luck import reference_of

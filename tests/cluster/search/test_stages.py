@@ -18,35 +18,19 @@ from luckbase.cluster.answers.verify import check_files, check_residuals
 from luckbase.cluster.search import shards as level_shards
 from luckbase.cluster.search import tasks
 from luckbase.cluster.search.stages import StageSearch
-from luckbase.cluster.search.tasks import (
-    Find,
-    FindReceipt,
-)
+from luckbase.cluster.search.tasks import Find, FindReceipt
 from luckbase.cluster.solve import driver
 from luckbase.cluster.solve.worker import TableLocation, Threads
 from luckbase.cluster.store.parquet import RowGroups
 from luckbase.cluster.store.storage import Folder
 from luckbase.cluster.store.writer import read_manifest
 from luckbase.solver import check
-from luckbase.solver.errors import (
-    CorruptTableError,
-    MemoryLimitError,
-    SearchLimitError,
-    StateError,
-)
+from luckbase.solver.errors import CorruptTableError, MemoryLimitError, SearchLimitError, StateError
 from luckbase.solver.game.game import Game, Stopped
 from luckbase.solver.game.rules import Level
 from luckbase.solver.search import find_stages
 from tests import solving
-from tests.cluster.search.searches import (
-    WIDE,
-    by,
-    cut_small,
-    files_of,
-    rows_of,
-    search,
-    tiny,
-)
+from tests.cluster.search.searches import WIDE, by, cut_small, files_of, rows_of, search, tiny
 from tests.e2e.stopped import stopped_after
 from tests.games import climb  # noqa: F401  (registers the game)
 from tests.places import ROOT

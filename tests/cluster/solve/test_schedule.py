@@ -3,12 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from luckbase.cluster.solve.schedule import (
-    Drop,
-    Schedule,
-    Shard,
-    Solve,
-)
+from luckbase.cluster.solve.schedule import Drop, Schedule, Shard, Solve
 
 
 def check_invariants(schedule):
