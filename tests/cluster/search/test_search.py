@@ -95,11 +95,7 @@ GROWN = (
 
 @pytest.mark.parametrize(
     ("order", "pieces"),
-    [
-        ((0, 1, 2), (0, 0, 0)),
-        ((1, 0, 2), (0, 10**6, 0)),
-        ((2, 0, 1), (10**6, 0, 10**6)),
-    ],
+    [((0, 1, 2), (0, 0, 0)), ((1, 0, 2), (0, 10**6, 0)), ((2, 0, 1), (10**6, 0, 10**6))],
 )
 def test_searches_from_other_roots_add_files_of_their_own_in_any_order_and_way(
     order, pieces, small, tmp_path

@@ -51,13 +51,7 @@ def hill(tmp_path, **rules):
 def both(board, results, **how):
     """A search in one piece and by stages."""
     first = solving.solve_below(board, results=results / "one", workers=2)
-    other = solving.solve_below(
-        board,
-        results=results / "other",
-        workers=2,
-        one_piece=0,
-        **how,
-    )
+    other = solving.solve_below(board, results=results / "other", workers=2, one_piece=0, **how)
     return first, other
 
 

@@ -68,10 +68,6 @@ def test_kept_payoffs_are_in_memory_too():
     assert plan.peak_memory(1) == 10 * GB + PROCESS_BYTES
 
 
-def test_a_process_is_counted_with_what_python_numba_and_pyarrow_take():
-    assert 200 << 20 <= PROCESS_BYTES <= 500 << 20
-
-
 # Disk
 
 

@@ -40,9 +40,7 @@ def plans(draw):
 
 
 @given(st.data())
-def test_every_shard_is_committed_once_after_its_children_within_the_bounds(
-    data,
-):
+def test_every_shard_is_committed_once_after_its_children_within_the_bounds(data):
     shards = data.draw(plans())
     everyone = [shard.index for shard in shards]
     committed = data.draw(st.sets(st.sampled_from(everyone)))

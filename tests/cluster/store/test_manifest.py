@@ -155,10 +155,7 @@ def test_others_are_refused(name):
     """The first is of another part."""
     manifest = Manifest(HEAD)
     manifest.add(file(name))
-    with pytest.raises(
-        CorruptTableError,
-        match="names a file outside the table",
-    ):
+    with pytest.raises(CorruptTableError, match="names a file outside the table"):
         read(manifest)
 
 

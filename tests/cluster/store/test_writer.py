@@ -13,14 +13,14 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, Phase, settings
+from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
 
 from luckbase.cluster.store import writer as writers
 from luckbase.cluster.store.format import Written, new_entry, put_file
 from luckbase.cluster.store.manifest import NAME, decoded, new_head, seal
-from luckbase.cluster.store.storage import Folder, Memory, place_of, storage_at, tag_of
+from luckbase.cluster.store.storage import Folder, Memory, tag_of
 from luckbase.cluster.store.writer import Writer, read_manifest
 from luckbase.solver.errors import (
     CorruptTableError,
@@ -364,13 +364,6 @@ def test_without_any_of_its_ingredients_something_is_lost(mutant):
         runs(mutant, SCHEDULES[mutant])
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("mutant", SCHEDULES)
-def test_drivers_that_nobody_directs_find_that_too(mutant):
-    with pytest.raises(AssertionError):
-        run(mutant, 5000, steps=20, phases=[Phase.generate])
-
-
 # --- one writer at a time ------------------------------------------------------------------------
 
 
@@ -516,10 +509,7 @@ def test_a_table_of_other_rules_is_not_taken():
 
 def test_a_table_of_format_4_is_refused_with_the_command_that_solves_it_again():
     storage = Memory({"table.json": b'{"format": 4, "game": "pig", "board": "tiny"}'})
-    for use in (
-        lambda: read_manifest(storage, WHERE),
-        lambda: Writer(storage, WHERE, HEAD).take(),
-    ):
+    for use in (lambda: read_manifest(storage, WHERE), lambda: Writer(storage, WHERE, HEAD).take()):
         with pytest.raises(ForeignTableError, match=r"format 4; .* luckbase solve pig/tiny$"):
             use()
 
@@ -667,53 +657,6 @@ def test_a_mount_whose_locks_other_hosts_do_not_see_is_refused(
         return Folder(tmp_path / "t").check_writable()
     with pytest.raises(StoreError, match=f"is mounted with {local}, so other hosts"):
         Folder(tmp_path / "t").check_writable()
-
-
-RACER = """
-import sys, time
-from luckbase.cluster.store.storage import place_of, storage_at
-storage, races, who = storage_at(place_of(sys.argv[1])), int(sys.argv[2]), sys.argv[3]
-tag = None
-
-
-def meet(at):
-    storage.put(f"{at}-{who}", b"1")
-    while not {f"{at}-a", f"{at}-b"} <= storage.list(f"{at}-").keys():  # not temporary names
-        time.sleep(1e-4)
-
-
-for i in range(races):
-    meet(f"ready/{i}")
-    won = storage.swap("raced", f"{i} {who}".encode(), tag)
-    print(int(won is not None), flush=True)
-    meet(f"done/{i}")
-    tag = storage.read_tagged("raced")[1]
-"""
-
-
-def race(place, races):
-    """Two processes swap the same object, again and again: each time one of them does."""
-    racers = [
-        subprocess.Popen([sys.executable, "-c", RACER, place, str(races), who], cwd=ROOT, text=True,
-                         stdout=subprocess.PIPE) for who in "ab"
-    ]  # fmt: skip
-    won = [list(map(int, racer.communicate()[0].split())) for racer in racers]
-    assert [a + b for a, b in zip(*won, strict=True)] == [1] * races
-    last = f"{races - 1} {'a' if won[0][-1] else 'b'}".encode()
-    assert storage_at(place_of(place)).read("raced") == last
-
-
-RACES = [20, pytest.param(200, marks=pytest.mark.slow)]
-
-
-@pytest.mark.parametrize("races", RACES)
-def test_of_two_processes_one_swaps_an_object_of_a_folder(tmp_path, races):
-    race(str(tmp_path), races)
-
-
-@pytest.mark.parametrize("races", RACES)
-def test_of_two_processes_one_swaps_an_object_of_a_store(bucket, races):
-    race(f"{bucket}/races-{races}", races)
 
 
 def test_a_manifest_that_was_changed_is_replaced_by_a_solve_which_says_so():
