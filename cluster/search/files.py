@@ -95,20 +95,6 @@ def read_stage(content: bytes) -> Stage:
 
 
 @dataclass(frozen=True)
-class RequestedKeys:
-    """The keys of an `Ask`.
-
-    count: number of keys.
-    runs: number of runs.
-    packed: the runs' keys and members, compressed.
-    """
-
-    count: int
-    runs: int
-    packed: bytes
-
-
-@dataclass(frozen=True)
 class Ask:
     """A shard's request to a stage.
 
@@ -116,14 +102,17 @@ class Ask:
     box: contains all requested keys.
     sampled: number of keys in the sample.
     sample: the sampled keys, ascending and compressed.
-    keys: all requested keys.
+    count, runs: number of requested keys, and of their runs.
+    packed: the runs' keys and members, compressed.
     """
 
     stage: int
     box: Box
     sampled: int
     sample: bytes
-    keys: RequestedKeys
+    count: int
+    runs: int
+    packed: bytes
 
 
 def ask_of(stages: Stages, stage: int, runs: Runs, bits: int | None) -> Ask:
@@ -131,9 +120,8 @@ def ask_of(stages: Stages, stage: int, runs: Runs, bits: int | None) -> Ask:
     keys = runs.all_keys()
     in_sample = NO_KEYS if bits is None else sample_of(keys, bits)
     sample, packed = packed_keys(in_sample), packed_keys(runs.keys, runs.members)
-    requested = RequestedKeys(len(keys), len(runs.keys), packed)
     box = stages.around(keys if stages.run_is_set else runs.ends())
-    return Ask(stage, box, len(in_sample), sample, requested)
+    return Ask(stage, box, len(in_sample), sample, len(keys), len(runs.keys), packed)
 
 
 def packed_keys(*lists: Keys) -> bytes:
@@ -181,7 +169,7 @@ def unpacked(packed: Any, *counts: int) -> Keys:
     return keys
 
 
-def requested_runs(asks: Sequence[RequestedKeys], stages: Stages) -> tuple[Runs, Ints]:
+def requested_runs(asks: Sequence[Ask], stages: Stages) -> tuple[Runs, Ints]:
     """Return the runs (n,) of all requests, in order, and the index of each run's request (n,)."""
     counts = np.array([ask.runs for ask in asks], np.int64)
     rows = unpacked(b"".join(ask.packed for ask in asks), *(2 * counts).tolist())

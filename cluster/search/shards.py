@@ -14,7 +14,7 @@ import math
 from array import array
 from bisect import bisect
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
@@ -122,21 +122,6 @@ def growth_of(
     return Growth(min(MAX_GROWTH, growth), most, max(counts.values()))
 
 
-@dataclass(frozen=True)
-class StageSample:
-    """A large stage.
-
-    sample: some of its requested keys.
-    states: its estimated number of states.
-    boxes: number of boxes to cut it into.
-    """
-
-    stage: int
-    sample: Keys
-    states: int
-    boxes: int
-
-
 Cut = list[tuple[Box, int]]
 """The boxes into which a stage is cut, each with its estimated number of states."""
 
@@ -170,8 +155,8 @@ class Demand:
             others.insert(position, request)
             self._ends[ask.stage][2 * position : 2 * position] = ends
             if ask.stage >> 32 != asker[0]:
-                self._total[ask.stage] = self._total.get(ask.stage, 0) + ask.keys.count
-                most = max(self._max_count.get(ask.stage, 0), ask.keys.count)
+                self._total[ask.stage] = self._total.get(ask.stage, 0) + ask.count
+                most = max(self._max_count.get(ask.stage, 0), ask.count)
                 self._max_count[ask.stage] = most
 
     def highest(self) -> int | None:
@@ -208,12 +193,14 @@ class Demand:
         shards: list[LevelShard] = []
         together: list[int] = []
         states = burst = 0
-        large = self._large_stages(level, above)
-        cuts = dict(zip(large, in_threads(self._cut, large.values(), cores()), strict=True))
-        for stage in self._stages(level):
-            keys = self.requested_of(stage)
-            size, boxes = round(keys * above.growth), cuts.get(stage, [])
-            at_most = round(min(above.largest, keys * above.most))
+        requested = {stage: self.requested_of(stage) for stage in self._stages(level)}
+        sizes = {stage: round(keys * above.growth) for stage, keys in requested.items()}
+        large = self._large_stages(sizes)
+        cut = in_threads(lambda stage: self._cut(stage, sizes[stage]), large, cores())
+        cuts = dict(zip(large, cut, strict=True))
+        for stage, size in sizes.items():
+            boxes = cuts.get(stage, [])
+            at_most = round(min(above.largest, requested[stage] * above.most))
             if together and max(states + size, (burst + at_most) // BURST) > SHARD_STATES:
                 shards.append(_together(len(shards), together, states, burst))
                 together, states, burst = [], 0, 0
@@ -225,23 +212,16 @@ class Demand:
             shards.append(_together(len(shards), together, states, burst))
         return shards
 
-    def _cut(self, large: StageSample) -> Cut:
-        keys = stages.sample_below(self.stages, large.stage, large.sample)
-        return stages.cut(self.stages, keys, large.boxes, large.states)
+    def _cut(self, stage: int, states: int) -> Cut:
+        """Cut a large stage. states: its estimated number of states."""
+        boxes = min(MAX_BOXES, -(-states // SHARD_STATES))
+        keys = stages.sample_below(self.stages, stage, self._sample(stage))
+        return stages.cut(self.stages, keys, boxes, states)
 
-    def _large_stages(self, level: int, above: Growth) -> dict[int, StageSample]:
-        """Return the stages of a level that are large if they grow as those above did."""
-        if not self.stages.level.inside:
-            return {}
-        sizes = {
-            stage: round(self.requested_of(stage) * above.growth) for stage in self._stages(level)
-        }
-        return {
-            stage: StageSample(
-                stage, self._sample(stage), size, min(MAX_BOXES, -(-size // SHARD_STATES))
-            )
-            for stage, size in sizes.items() if size > SHARD_STATES
-        }  # fmt: skip
+    def _large_stages(self, sizes: Mapping[int, int]) -> list[int]:
+        """Return the stages to cut. sizes: estimated number of states of each stage."""
+        is_cut = bool(self.stages.level.inside)
+        return [stage for stage, size in sizes.items() if is_cut and size > SHARD_STATES]
 
     def requests_for(self, shard: LevelShard) -> list[Request]:
         """Return the requests that may concern a shard, from the highest level down."""

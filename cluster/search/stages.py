@@ -171,7 +171,7 @@ class StageSearch(Run):
             board=self.game.board, location=self.location, level=self.level, number=number,
             name=f"{self.at_level}-{number_of(shard.path)}", shard=shard,
             roots=np.concatenate(keys) if keys else NO_KEYS,
-            asks=tuple([request.ask.keys for request in requests]),
+            asks=tuple([request.ask for request in requests]),
             max_states=level_shards.max_states(shard), sparse=files.SPARSE_BITS,
             most=max(1, self.memory // level_shards.FIND_BYTES),
         )  # fmt: skip
@@ -204,9 +204,6 @@ class StageSearch(Run):
         in_order = [sorted(shards, key=lambda shard: shard.path) for shards in self.levels]
         self.found_shards = [self.shards[_name(shard)] for shards in in_order for shard in shards]
         self.solves = [shard_found for shard_found in self.found_shards[::-1] if shard_found.rows]
-        self.boxes = [
-            (shard_found.shard.stages, shard_found.shard.box) for shard_found in self.solves
-        ]
         self.reads: list[list[int]] = [[] for _ in self.solves]
         place = {_name(shard_found.shard): i for i, shard_found in enumerate(self.solves)}
         for i, shard_found in enumerate(self.solves):
@@ -260,9 +257,10 @@ class StageSearch(Run):
         i, shard = step.shard, self.solves[step.shard]
         stored = self.manifest.files[self._file(shard)] if i in self.schedule.stored else None
         reads = () if stored else tuple(self.reads[i])
+        below = (self.solves[k].shard for k in reads)
         job = Sweep(
             board=self.game.board, location=self.location, level=self.level, number=i, found=shard,
-            below=tuple(self.boxes[k] for k in reads), file=self._file(shard),
+            below=tuple((each.stages, each.box) for each in below), file=self._file(shard),
             error=self.game.float64_error + self.game.cut_error, keep=step.keep,
             commit=step.commit, stored=stored,
         )  # fmt: skip

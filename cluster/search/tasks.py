@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from luckbase.cluster.search import files
-from luckbase.cluster.search.files import Ask, RequestedKeys
+from luckbase.cluster.search.files import Ask
 from luckbase.cluster.search.shards import Asker, LevelShard
 from luckbase.cluster.solve.worker import (
     Out,
@@ -118,7 +118,7 @@ class Find(_StageJob):
     name: str
     shard: LevelShard
     roots: Keys
-    asks: tuple[RequestedKeys, ...]
+    asks: tuple[Ask, ...]
     max_states: int
     most: int
     sparse: int

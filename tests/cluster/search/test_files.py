@@ -75,14 +75,14 @@ def test_asks_give_back_their_keys_and_the_box_that_they_lie_in(shape, data):
     wanted = [np.array(sorted(some), np.uint64) for some in chosen]
     asks = [ask_of(stages, i << 32, stages.runs_of(some), 2) for i, some in enumerate(wanted)]
     for ask, some in zip(asks, wanted, strict=True):
-        runs, of_ask = requested_runs([ask.keys], stages)
+        runs, of_ask = requested_runs([ask], stages)
         same(runs.all_keys(), some)
         assert not of_ask.any() and len(of_ask) == len(runs.keys)
         assert unpacked(ask.sample, ask.sampled).tolist() == sample_of(some, 2).tolist()
         assert (stages.boxes_of(some, [ask.box]) == 0).all()
         least = stages.inside.values(stages.inside.of(some)).min(axis=0)
         assert not shape.true_level.inside or ask.box.low == stages.inside.word(least)
-    back, of_ask = requested_runs([ask.keys for ask in asks], stages)
+    back, of_ask = requested_runs(asks, stages)
     for i, some in enumerate(wanted):
         same(back.only(np.where(of_ask == i, back.members, 0)).all_keys(), some)
     assert of_ask.tolist() == sorted(of_ask)

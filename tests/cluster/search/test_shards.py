@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from luckbase.cluster.search import files as stage_file
 from luckbase.cluster.search import shards as level_shards
-from luckbase.cluster.search.files import Ask, RequestedKeys, ask_of, requested_runs
+from luckbase.cluster.search.files import Ask, ask_of, requested_runs
 from luckbase.cluster.search.shards import Demand, Growth, LevelShard, Order
 from luckbase.solver.game.rules import Level
 from luckbase.solver.search.keys import NO_KEYS
@@ -57,9 +57,7 @@ def test_every_key_that_is_asked_for_is_of_one_shard_which_is_told_of_it(
                     orders = [request.order for request in query.requests_for(each)]
                     assert orders == sorted(orders)
                     shown = [
-                        each.ask.keys
-                        for each in query.requests_for(each)
-                        if each.ask.stage == stage
+                        each.ask for each in query.requests_for(each) if each.ask.stage == stage
                     ]
                     runs, _ = requested_runs(shown, stages)
                     assert np.isin(wanted[here], runs.all_keys()).all()
@@ -120,8 +118,7 @@ def test_stages_that_may_burst_are_not_put_together(monkeypatch):
     laid = Laid(Shape())
     level = laid.shape.true_level
     query = Demand(Stages(laid.game, Level(level.falls)), NO_KEYS)  # nothing to cut them along
-    ten = RequestedKeys(10, 10, b"")
-    query.add((8, (0,)), [Ask((7 << 32) + i, WHOLE, 0, b"", ten) for i in range(12)])
+    query.add((8, (0,)), [Ask((7 << 32) + i, WHOLE, 0, b"", 10, 10, b"") for i in range(12)])
     assert [len(each.stages) for each in query.shards(7, Growth())] == [10, 2]
     assert [len(each.stages) for each in query.shards(7, Growth(2.0))] == [5, 5, 2]
     assert [len(each.stages) for each in query.shards(7, Growth(1.0, 5.0, 80))] == [4, 4, 4]

@@ -150,7 +150,7 @@ def test_boxes_that_a_shard_leaves_to_others_are_found_by_these(watched, tmp_pat
     """Nobody foresees that a shard bursts, so all of a stage is one shard at first."""
     root = tiny().parse({**WIDE, "earned": "1,1,1", "whammies": "3,2,2"})[None]
     cut_small(monkeypatch, 400)
-    monkeypatch.setattr(Demand, "_large_stages", lambda *_: {})
+    monkeypatch.setattr(Demand, "_large_stages", lambda *_: [])
     monkeypatch.setattr(level_shards, "growth_of", lambda *_: Growth(0.01, 0.0, 0))
     monkeypatch.setattr(find_stages, "CACHED", 100)
     once = by(tmp_path / "once", root, workers=1)
@@ -163,7 +163,7 @@ def test_boxes_are_left_to_others_so_many_times_and_no_more(watched, tmp_path, m
     """Names end somewhere; what is left is found by one shard."""
     cut_small(monkeypatch, 4)
     root = tiny().parse({"scores": "2000,1000,2500", "earned": "0,1,1"})[None]
-    monkeypatch.setattr(Demand, "_large_stages", lambda *_: {})
+    monkeypatch.setattr(Demand, "_large_stages", lambda *_: [])
     monkeypatch.setattr(level_shards, "growth_of", lambda *_: Growth(0.01, 0.0, 0))
     monkeypatch.setattr(level_shards, "DEEPEST", 2)
     monkeypatch.setattr(find_stages, "CACHED", 8)
