@@ -13,7 +13,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from dataclasses import fields as fields_of
 from functools import lru_cache, reduce
 from pathlib import Path
@@ -107,8 +107,8 @@ class Goal:
     @property
     def ask(self) -> str:
         """An id of the goal: a hash of its part, reach and roots."""
-        form = asdict(self)
-        return digest(json.dumps([form["part"], form["reach"], form["roots"]], sort_keys=True))
+        form = [self.part, self.reach, self.roots]
+        return digest(json.dumps(form, default=vars, sort_keys=True))
 
 
 @dataclass(frozen=True)
