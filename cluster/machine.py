@@ -102,7 +102,6 @@ class Disk(NamedTuple):
 
     @property
     def usable(self) -> int:
-        """Bytes that a solve may write."""
         return self.free - self.reserve
 
     @property

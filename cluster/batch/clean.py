@@ -188,7 +188,6 @@ def _moved(folder: str, results: Path) -> list[str]:
 
 
 def _below(file: str, name: str) -> bool:
-    """True if `file` is `name` or in the folder `name`."""
     if not file:
         return False
     path, place = os.path.realpath(file), os.path.realpath(name)

@@ -36,8 +36,6 @@ from luckbase.solver.sentences import nearest, show, shown
 
 @dataclass(frozen=True)
 class BoardRequest:
-    """One board to solve."""
-
     file: str
     """The board's file, readable or not; "" for a board that is not from a file."""
     settings: dict[str, str]
@@ -106,8 +104,6 @@ class Entry(Section):
 
 
 class Job(Section):
-    """The content of a job file."""
-
     title: str = ""
     order: Literal["listed", "shortest"] = "listed"
     results: Annotated[str, AfterValidator(_folder), Field(min_length=1, strict=True)] | None = None

@@ -85,12 +85,10 @@ class LevelShard(NamedTuple):
 
     @property
     def cut(self) -> tuple[list[int], list[list[int]]]:
-        """Its stages and boxes, as in its `FileEntry`."""
         return list(self.stages), [] if self.box.whole else [[self.box.low, self.box.high]]
 
     @property
     def likely(self) -> int:
-        """Its number of states, estimated high."""
         return max(self.expected, self.burst)
 
 

@@ -58,7 +58,6 @@ def solve_below(
 
 
 def roots_at(game: Game, keys: Keys) -> Roots:
-    """Return the roots of a search from their keys."""
     return Roots([game.describe(state) for state in unpack_all(game.strides, keys)])
 
 
@@ -70,8 +69,6 @@ def warm_up(game: Game) -> None:
 
 
 class _Search(Work):
-    """A search in one piece if it is small, otherwise by stages."""
-
     def __init__(self, game: Game, keys: Keys, options: Options) -> None:
         """keys: of the roots."""
         super().__init__(game, options)

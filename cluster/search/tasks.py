@@ -53,7 +53,6 @@ from luckbase.solver.search.sweep import Sweeping
 
 
 def warm_up_stages(game: Game) -> None:
-    """Compile, or load, both passes of a search by stages."""
     transition = [each for each in (game.transition,) if isinstance(each, LazyFunction)]
     compile_all(
         *transition, matrix_game_solver(game), runs.number_runs, runs.count_runs, runs.ranks_of,

@@ -111,7 +111,6 @@ class Work(ABC):
         """Solve and commit the missing parts. Return the report with its counts."""
 
     def report(self, table: Path, manifest: Manifest, goal: Goal) -> Solved:
-        """Return a report of the existing table."""
         kept = self.kept(manifest)
         return Solved(origin_of(self.game), table, manifest, goal, kept=kept, workers=0)
 
@@ -328,7 +327,6 @@ class Run(ABC):
 
     @property
     def seconds(self) -> float:
-        """Seconds since the start."""
         return time.perf_counter() - self.started
 
     @contextmanager
@@ -357,7 +355,6 @@ class Run(ABC):
         return ray_workers(options.address, location, note, workers, store)
 
     def done(self, **counts: Any) -> Solved:
-        """Return the report, with these counts."""
         ray = self.options.address is not None
         workers = self.options.slots * self.threads
         if ray:  # the cores that its nodes had
@@ -415,7 +412,6 @@ class Run(ABC):
         self.processes[receipt.process] = receipt.peak
 
     def show(self, progress: Progress) -> None:
-        """Report the progress and the work of each machine."""
         nodes = self.workers.activity()
         self.cores = max(self.cores, sum(node["slots"] for node in nodes))
         self.watch.show(progress, nodes)

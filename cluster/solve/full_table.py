@@ -51,8 +51,6 @@ def solve(board: Board, **options: Unpack[SolveOptions]) -> Solved:
 
 
 class FullSolve(Work):
-    """The work of solving a full table."""
-
     part = TIERS
     others = (DECISIONS,)
 

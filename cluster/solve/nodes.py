@@ -120,7 +120,6 @@ def versions() -> dict[str, str]:
 
 
 def probe() -> dict[str, str]:
-    """Return the versions of the node that runs this."""
     return versions()
 
 

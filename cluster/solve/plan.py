@@ -73,22 +73,18 @@ class Plan:
 
     @property
     def table_bytes(self) -> int:
-        """Estimated bytes of the files."""
         return sum(shard.bytes for shard in self.shards)
 
     @property
     def shard_memory(self) -> int:
-        """Maximum bytes that one shard needs."""
         return max(shard.memory for shard in self.shards)
 
     @property
     def seconds(self) -> float:
-        """Estimated core seconds."""
         return sum(shard.seconds for shard in self.shards)
 
     @property
     def files(self) -> set[str]:
-        """The names of all files."""
         return {name for shard in self.shards for name in shard.files}
 
     def peak_memory(self, workers: int) -> int:
@@ -198,7 +194,6 @@ def make_plan(layout: FullTable[Any], workers: int = 1, boundaries: bool = False
 
 
 def payoff_bytes(layout: FullTable[Any], tier: Any, kind: Any = np.float64) -> int:
-    """Return the bytes of a tier's payoffs in memory."""
     return np.dtype(kind).itemsize * math.prod(layout.shape(tier))
 
 

@@ -65,8 +65,6 @@ class _Running:
 
 
 class RayWorkers:
-    """Workers placed by Ray."""
-
     def __init__(self, ray: Any, location: TableLocation, nodes_: Nodes, max_slots: int) -> None:
         """max_slots: maximum number of slots; 0 for all cores of the cluster."""
         self._ray, self._location, self.nodes, self._max_slots = ray, location, nodes_, max_slots

@@ -69,7 +69,6 @@ class Written(NamedTuple):
 
 
 def tier_stem(layout: FullTable[Any], tier: Any) -> str:
-    """Return the name of a tier's files without folder and suffix."""
     return ".".join(f"{name}-{value}" for name, value in layout.tier_fields(tier).items()) or "all"
 
 
@@ -156,7 +155,6 @@ def tier_columns(
 
 
 def decision_file(layout: FullTable[Any], tier: Any) -> str:
-    """Return the name of the file of a tier beyond the frontier."""
     return f"{DECISIONS}/{tier_stem(layout, tier)}.parquet"
 
 
@@ -343,7 +341,6 @@ def texts_of(texts: tuple[str, ...]) -> pa.Array:
 
 
 def constants(fields: Mapping[str, int], rows: int) -> dict[str, pa.Array]:
-    """Return the columns that are constant in a tier."""
     return {name: _constant(value, rows) for name, value in fields.items()}
 
 

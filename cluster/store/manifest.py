@@ -177,11 +177,9 @@ class FileEntry:
         return self.first_key - (self.tier << KEY_SHIFT)
 
     def placed(self, path: str) -> FileEntry:
-        """Return the entry with another path."""
         return replace(self, at="" if path == self.name else path)
 
     def solved_in(self, seconds: float) -> FileEntry:
-        """Return the entry with the solving time added."""
         return replace(self, seconds={"solve": round(seconds, 3), **self.seconds})
 
 
@@ -306,7 +304,6 @@ class Manifest:
 
     @property
     def is_written(self) -> bool:
-        """True if the manifest does not say that its last writer has ended."""
         return self.writer is not None and not self.writer.ended
 
     def copied(self) -> Manifest:
@@ -317,7 +314,6 @@ class Manifest:
         )  # fmt: skip
 
     def encoded(self) -> Raw:
-        """Return the bytes of the manifest."""
         by_name = {
             name: [getattr(self, name)[key] for key in sorted(getattr(self, name))]
             for name in ("done", "levels", "files")
@@ -343,12 +339,10 @@ class Manifest:
         return min(len(self.of_part(TIERS, DECISIONS)), goal.files), goal.files
 
     def is_done(self, goal: Goal) -> bool:
-        """True if the manifest records the goal as done."""
         return goal.ask in self.done
 
     @property
     def complete(self) -> bool:
-        """True if all goals are done."""
         return bool(self.goals) and all(map(self.is_done, self.goals))
 
     @property
@@ -386,14 +380,12 @@ class Manifest:
 
     @property
     def rows(self) -> int:
-        """Number of states in the table."""
         entries = self.files.values()
         paid = {entry.tier for entry in entries if entry.part == TIERS}
         return sum(e.rows for e in entries if e.part != DECISIONS or e.tier not in paid)
 
     @property
     def bytes(self) -> int:
-        """Size of the table's files."""
         return sum(entry.bytes for entry in self.files.values())
 
     def board(self, reach: dict[str, Any]) -> Board:
@@ -447,7 +439,6 @@ def reach_of(board: Board) -> dict[str, Any]:
 
 @lru_cache(maxsize=1)
 def solver_version() -> str:
-    """Return the installed version of luckbase."""
     from importlib.metadata import PackageNotFoundError, version
 
     try:
@@ -457,7 +448,6 @@ def solver_version() -> str:
 
 
 def new_head(game: Game) -> Head:
-    """Return the head of a table of the game."""
     board, form = game.board, rules_form(game.board)
     return Head(FORMAT, board.game, board.name, rules_identity(game), form, game.rules_version)
 
@@ -471,7 +461,6 @@ def table_directory(results: Path, game: Game) -> Path:
 
 
 def digest(text: str) -> str:
-    """Return the hash of a text."""
     return hashlib.sha256(text.encode()).hexdigest()[:CHECK]
 
 
@@ -551,7 +540,6 @@ T = TypeVar("T")
 
 @lru_cache(maxsize=4)
 def adapter(kind: type[T]) -> TypeAdapter[T]:
-    """Return the validator of JSON for a type."""
     return TypeAdapter(kind)
 
 

@@ -216,7 +216,6 @@ class TableFile:
         return len(self._checks)
 
     def bytes_of(self, group: int) -> Span:
-        """Return the span of a row group in the file."""
         return self._starts[group], self._starts[group + 1]
 
     def fetch(self, groups: Iterable[int]) -> None:
@@ -236,7 +235,6 @@ class TableFile:
 
     @property
     def buffered_bytes(self) -> int:
-        """The bytes that were read ahead."""
         return sum(map(len, self.buffers.values()))
 
     def spans(self, group: int) -> dict[str, tuple[Any, Any]]:
@@ -336,7 +334,6 @@ class RowGroups:
         self.bytes = 0
 
     def file(self, i: int) -> TableFile:
-        """Return the open file number i."""
         if i not in self._files:
             self._files[i] = self._open(self.entries[i])
         return self._files[i]
@@ -384,7 +381,6 @@ class RowGroups:
         return file
 
     def get(self, i: int, number: int, kind: str) -> Any:
-        """Return a row group of file i, decoded."""
         key = (i, number, kind)
         if key not in self._groups:
             self._keep(key, self.decode(self.file(i), number, kind))
@@ -453,6 +449,5 @@ class RowGroups:
 
 
 def size_of(decoded: Any) -> int:
-    """Return the bytes of a decoded row group."""
     columns = [decoded] if isinstance(decoded, np.ndarray) else decoded.values()
     return sum(column.nbytes for column in columns if isinstance(column, np.ndarray))

@@ -60,7 +60,6 @@ class Origin(Result):
 
 
 def origin_of(game: Game, stale: tuple[str, ...] = ()) -> Origin:
-    """Return the board and the rules of a game."""
     board = game.board
     return Origin(
         board.name, changed_options(board), rules_identity(game), stale, game.payoffs

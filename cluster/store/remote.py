@@ -136,7 +136,6 @@ class Objects(Storage):
         _answered.add((self.scheme, self.bucket))
 
     def _reason(self, message: str, does: str) -> str:
-        """Return the reason of a failure, with advice."""
         status = _STATUS.search(message)
         if self.scheme in READ_ONLY and status and status[1] in ("401", "403"):
             return f"its server lets nobody read there without a login ({status[1]})"
@@ -281,7 +280,6 @@ def _is_final(error: Exception) -> bool:
 
 
 def _reason(message: str, does: str) -> str:
-    """Return why a store refused a request, with advice."""
     code = next((a or b for a, b in _SAID.findall(message)), "")
     status = next(iter(_STATUS.findall(message)), "")
     first = message.partition("\n\nDebug")[0]

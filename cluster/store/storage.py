@@ -466,12 +466,10 @@ class Place(PosixPath):
 
     @property
     def scheme(self) -> str:
-        """``s3``, …"""
         return self.parts[0].rstrip(":")
 
     @property
     def read_only(self) -> bool:
-        """True if it can neither be written nor listed."""
         return self.scheme in READ_ONLY
 
     def is_dir(self, **_: Any) -> bool:
