@@ -1,7 +1,7 @@
 """The files that a search keeps on disk between its two passes: found going down, solved going up.
 
-A **stage file** holds a shard's states (`solver.search.stages.Stage`): its arrays, pickled.
-Integers are stored as differences between neighbours, and child numbers as
+A **stage file** holds a shard's states (`solver.search.stages.Stage`): its arrays, as numpy saves
+them. Integers are stored as differences between neighbours, and child numbers as
 `stage_kernels.steps_of` returns them, because both compress well. All arrays are compressed at once
 (zstd level 1), because starting a compression takes longer than compressing an array. The
 uncompressed length comes first.
@@ -13,7 +13,7 @@ requests compressed until their stage is found.
 
 from __future__ import annotations
 
-import pickle
+import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -65,17 +65,20 @@ def packed_stage(stage: Stage) -> bytes:
         stage.keys, np.uint64(stage.alike), states.first, states.children, steps, far
     )
     others = shared.weights, shared.rewards, shared.payoffs, steps, far[:far_count]
-    numbers = stage.edges, stage.alike, stage.own.low
-    plain = pickle.dumps(([*map(_differences, integers)], others, numbers), protocol=5)
+    numbers = np.array([stage.edges, stage.alike, stage.own.low], np.uint64)
+    np.savez(file := io.BytesIO(), numbers, *others, *map(_differences, integers))
+    plain = file.getvalue()
     packed: bytes = _CODEC.compress(plain, asbytes=True)
     return len(plain).to_bytes(8, "little") + packed
 
 
 def read_stage(content: bytes) -> Stage:
-    """Return the stage in a file that this solve wrote: its hash must have been checked."""
+    """Return the stage in a file."""
     size = int.from_bytes(content[:8], "little")
     plain = _CODEC.decompress(memoryview(content)[8:], decompressed_size=size)
-    integers, (weights, rewards, payoffs, steps, far), (edges, alike, low) = pickle.loads(plain)
+    with np.load(io.BytesIO(plain)) as file:
+        numbers, weights, rewards, payoffs, steps, far, *integers = (file[k] for k in file.files)
+    edges, alike, low = numbers.tolist()
     own, order, shared, loops, stages, sizes, wanted, first_of, actors, actions = map(
         _sums, integers
     )

@@ -83,10 +83,6 @@ class Work(ABC):
     def starts(self) -> Ints:
         """Return states (n, fields) from which a sample is checked against the rules first."""
 
-    def is_there(self, manifest: Manifest) -> bool:
-        """Return True if all files exist that the manifest records as done."""
-        return True
-
     @abstractmethod
     def kept(self, manifest: Manifest) -> int:
         """Return the number of states that exist already."""
@@ -126,7 +122,7 @@ def solve_table(work: Work) -> Solved:
     before = stored_manifest(game, table)
     if before is not None and not options.force:
         goal = _goal(game, before, part, roots, work.files)
-        if is_reached(goal, before, table) and work.is_there(before):
+        if is_reached(goal, before, table):
             return work.report(table, before, goal)
     if options.joins:
         from luckbase.cluster.solve.ray import check_address
@@ -147,7 +143,7 @@ def solve_table(work: Work) -> Solved:
         if options.force:
             work.writer.replace(goal.ask, work.forget)
         report = replace(work.report(table, manifest, goal), damaged=tuple(damaged))
-        if goal.ask not in manifest.done or not work.is_there(manifest):
+        if goal.ask not in manifest.done:
             options.on_progress(Progress(0, 0, 0, 0, 0.0, compiling=True))
             work.compile()
             with _no_empty_table(work.writer):

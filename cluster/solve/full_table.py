@@ -68,9 +68,6 @@ class FullSolve(Work):
         start = self.game.start()
         return np.array([] if start is None else [start])
 
-    def is_there(self, manifest: Manifest) -> bool:
-        return not self.plan.missing(manifest.files)
-
     def kept(self, manifest: Manifest) -> int:
         return self.plan.kept(manifest)
 
