@@ -136,12 +136,6 @@ def _write_options(command: Any, ctx: Any, formatter: Any) -> None:
         formatter.write_dl([each.get_help_record(ctx) for each in options])
 
 
-def _first_line(text: str | None) -> str:
-    """Return the first line of a command's help. It may be None, because PYTHONOPTIMIZE=2 removes
-    all docstrings."""
-    return (text or "").partition("\n")[0]
-
-
 class _Commands(TyperGroup):
     def __init__(self, **settings: Any) -> None:
         super().__init__(**{**settings, "commands": dict.fromkeys(COMMANDS)})
@@ -151,10 +145,11 @@ class _Commands(TyperGroup):
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         for title, names in GROUPS.items():
-            helps = [self.get_command(ctx, name).help for name in names]
             with formatter.section(title):
-                for name, text in zip(names, helps, strict=True):
-                    formatter.write(f"  {name:10}{_first_line(text)}".rstrip() + "\n")
+                for name in names:
+                    text = self.get_command(ctx, name).help or ""  # none with PYTHONOPTIMIZE=2
+                    first, _, _ = text.partition("\n")
+                    formatter.write(f"  {name:10}{first}".rstrip() + "\n")
         _write_options(self, ctx, formatter)
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
@@ -201,15 +196,10 @@ def _print_version(wanted: bool) -> None:
 def _luckbase(
     version: Annotated[
         bool,
-        typer.Option(
-            "--version",
-            "-V",
-            callback=_print_version,
-            is_eager=True,
-            help="Print the version and exit.",
-        ),
+        typer.Option("--version", "-V", callback=_print_version, is_eager=True,
+                     help="Print the version and exit."),
     ] = False,
-) -> None:
+) -> None:  # fmt: skip
     """Compute the exact payoff of every state of a game of chance, and query it by state.
 
     \b
@@ -247,9 +237,9 @@ def run(arguments: list[str]) -> int:
         print(f"luckbase: {error}", file=sys.stderr)
         return error.exit_code
     except (KeyboardInterrupt, _Interrupted) as stop:
-        interrupted = f"interrupted; committed work stays: {_again(arguments)}"
+        again = shlex.join([program(), *arguments])
         with suppress(OSError):  # the terminal may be gone
-            print(f"\nluckbase: {interrupted}", file=sys.stderr)
+            print(f"\nluckbase: interrupted; committed work stays: {again}", file=sys.stderr)
         return terminal.exit_code(stop.__cause__ or stop)
     except typer.Exit as stop:
         return stop.exit_code
@@ -276,33 +266,35 @@ def _usage(error: Exception, arguments: list[str]) -> int:
     """Print an error of click, the system or a user's game as one sentence and return its exit
     code. Reraise any other error, which is a bug."""
     show = getattr(error, "format_message", None)
+    if type(error).__name__ == "Abort":
+        return 130
     if type(error).__name__ == "NoArgsIsHelpError" and show is not None:
         print(show(), file=sys.stderr)
         return 2
-    if show is None:
-        cause = getattr(error, "cause", error)  # the original error if a Ray worker raised it
-        if isinstance(cause, OSError) and cause.errno in (errno.ENOSPC, errno.EDQUOT):
-            print(f"luckbase: {_full(cause, arguments)}", file=sys.stderr)
-            return 1
-        if isinstance(error, OSError):
-            where = f"{error.filename}: " if error.filename else ""
-            message = " ".join((error.strerror or str(error)).split())
-            print(f"luckbase: {where}{message}", file=sys.stderr)
-            return 2
-        if isinstance(cause, MemoryError):
-            message = f"not enough memory: {cause}".rstrip(": ")
-            print(f"luckbase: {message}; the solved parts are kept", file=sys.stderr)
-            return 1
-        if type(error).__name__ == "Abort":
-            return 130
-        from luckbase.solver.game.game import own_fault
+    if show is not None:
+        code, message = int(getattr(error, "exit_code", 2)) or 2, _sentence(error, arguments)
+    else:
+        code, message = _failure(error, arguments)
+    print(f"luckbase: {message}", file=sys.stderr)
+    return code
 
-        if (fault := own_fault(cause)) is None:
-            raise error
-        print(f"luckbase: {fault}", file=sys.stderr)
-        return 2
-    print(f"luckbase: {_sentence(error, arguments)}", file=sys.stderr)
-    return int(getattr(error, "exit_code", 2)) or 2
+
+def _failure(error: Exception, arguments: list[str]) -> tuple[int, str]:
+    """Return the exit code and the sentence for an error of the system or of a user's game."""
+    cause = getattr(error, "cause", error)  # the original error if a Ray worker raised it
+    if isinstance(cause, OSError) and cause.errno in (errno.ENOSPC, errno.EDQUOT):
+        return 1, _full(cause, arguments)
+    if isinstance(error, OSError):
+        where = f"{error.filename}: " if error.filename else ""
+        return 2, where + " ".join((error.strerror or str(error)).split())
+    if isinstance(cause, MemoryError):
+        message = f"not enough memory: {cause}".rstrip(": ")
+        return 1, f"{message}; the solved parts are kept"
+    from luckbase.solver.game.game import own_fault
+
+    if (fault := own_fault(cause)) is None:
+        raise error
+    return 2, fault
 
 
 def _sentence(error: Any, arguments: list[str]) -> str:
@@ -341,14 +333,9 @@ def _right_option(error: Any, arguments: list[str]) -> str:
     return f"did you mean {similar[0]}?" if similar else ""
 
 
-def _again(arguments: list[str]) -> str:
-    return f"{program()} {shlex.join(arguments)}"
-
-
 def _full(error: OSError, arguments: list[str]) -> str:
     """Return the sentence for a full disk: the folder, the kept parts, and how to continue."""
-    where = error.filename
-    again = _again(arguments)
+    where, again = error.filename, shlex.join([program(), *arguments])
     if arguments[:1] != ["solve"]:
         return f"{where or 'disk'}: the disk is full; free some space and run again: {again}"
     if not where and "--results" in arguments[:-1]:
@@ -420,10 +407,14 @@ def _option(parameter: Parameter) -> Parameter:
         spec = typer.Argument(metavar=spec.metavar, help=spec.text)
     elif isinstance(spec, Help):
         name = FLAGS.get(parameter.name, flag(parameter.name))
-        is_integer = int in (kind, *get_args(kind))
+        parser: Callable[[Any], Any] | None = None
+        if int in (kind, *get_args(kind)):
+            parser = _whole_number(name, spec.min)
+        elif parameter.name == "results":
+            parser = read_results
         spec = typer.Option(
             name, help=spec.text, metavar=spec.metavar, envvar=VARIABLES.get(parameter.name),
-            parser=_whole_number(name, spec.min) if is_integer else None,
+            parser=parser,
         )  # fmt: skip
     return parameter.replace(kind=Parameter.KEYWORD_ONLY, annotation=Annotated[kind, spec])
 
@@ -486,20 +477,11 @@ Settings = Annotated[
     list[str] | None, Help("Change an option of the board; repeatable.", "NAME=VALUE")
 ]
 Strict = Annotated[bool, Help("Refuse a stale table (exit code 1) instead of warning.")]
-Results = Annotated[
-    Path,
-    typer.Option(
-        help="Folder or URI of the tables.", metavar="DIR", parser=read_results,
-        envvar=VARIABLES["results"],
-    ),
-]  # fmt: skip
+Results = Annotated[Path, Help("Folder or URI of the tables.", "DIR")]
 ResultsOrJob = Annotated[
     Path | None,
-    typer.Option(
-        help="Folder or URI of the tables (default: from the job file, or results).", metavar="DIR",
-        parser=read_results, envvar=VARIABLES["results"],
-    ),
-]  # fmt: skip
+    Help("Folder or URI of the tables (default: from the job file, or results).", "DIR"),
+]
 Json = Annotated[bool, Help("Print JSON on stdout.")]
 
 

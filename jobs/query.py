@@ -283,8 +283,12 @@ def query(
 
     Without a state the start of the game is answered. A state above the table's frontier is
     answered by a search down to it."""
-    if batch is not None:
-        _check_batch(fields=fields, games=games, digits=digits)
+    if batch is not None and fields:
+        raise OptionError("--batch: has the states; leave FIELD=VALUE out")
+    for name, value in (("games", games), ("digits", digits)) if batch is not None else ():
+        if value is not None:
+            why = "is of one state; leave it out, or give a state for --batch"
+            raise OptionError(f"--{name}: {why}")
     if digits is not None and (as_json or digits > MAX_DIGITS):
         why = "--json has every digit" if as_json else f"expected 0 to {MAX_DIGITS}"
         raise OptionError(f"--digits {digits}: {why}")
@@ -315,17 +319,6 @@ def query(
     _print(answer, reasons, position, defaults, digits)
     if grid:
         terminal.print_to_fit(grid, "dim")
-
-
-def _check_batch(fields: list[str] | None, **of_one: Any) -> None:
-    """Raise OptionError for a batch with a state, or with an option for single states."""
-    if fields:
-        raise OptionError("--batch: has the states; leave FIELD=VALUE out")
-    for name, value in of_one.items():
-        if value is not None:
-            raise OptionError(
-                f"--{name}: is of one state; leave it out, or give a state for --batch"
-            )
 
 
 def _opened(

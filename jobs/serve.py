@@ -123,15 +123,16 @@ def listen(host: str, port: int) -> socket.socket:
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind(where)
-        listener.listen(128)
-    except PermissionError:
-        raise OptionError(f"--port: {port} is reserved; expected at least 1024") from None
+        listener.listen(WAITING)
     except OSError as error:
         listener.close()
         if error.errno == errno.EADDRINUSE:
             why = f"--port: {port} is in use; choose another port, or --port 0 for any free port"
-            raise OptionError(why) from None
-        raise OptionError(f"--host: {host[:60]}: {error.strerror}") from None
+        elif isinstance(error, PermissionError):
+            why = f"--port: {port} is reserved; expected at least 1024"
+        else:
+            why = f"--host: {host[:60]}: {error.strerror}"
+        raise OptionError(why) from None
     return listener
 
 

@@ -8,11 +8,10 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any
 
 import luckbase
 from luckbase.cluster.solve.options import Options
@@ -24,20 +23,8 @@ from luckbase.solver.errors import OptionError
 from luckbase.solver.sentences import Help
 
 if TYPE_CHECKING:
-    from luckbase import Due, Planned, Progress, Solved, SolveOptions
+    from luckbase import Due, Planned, Progress, Solved
     from luckbase.cluster.batch.requests import BoardRequest
-
-
-@dataclass(frozen=True)
-class _Call:
-    """The arguments of `luckbase.solve_all`."""
-
-    names: Sequence[str]
-    start: Any
-    settings: Mapping[str, str]
-    how: SolveOptions
-    """Only the options that were given, because a job file may set the others."""
-    as_json: bool
 
 
 @app.command(
@@ -78,30 +65,29 @@ def solve(
     if not names:
         raise OptionError("solve: name a board file, a folder of them or a job file")
     how |= {"results": results, "memory": app.read_memory(memory)}
-    typed = {name: value for name, value in how.items() if value is not None and value is not False}
-    call = _Call(
-        names, app.read_start(start, fields), app.read_settings(settings),
-        cast("SolveOptions", {**typed, "on_note": say}), as_json,
-    )  # fmt: skip
+    # Only the options that were given, because a job file may set the others.
+    how = {name: value for name, value in how.items() if value is not None and value is not False}
+    how |= {"start": app.read_start(start, fields), "on_note": say}
+    options = app.read_settings(settings)
     folder = results or app.read_results("results")
+    many = is_many(names, options, how["start"])
     if dry_run:
-        return _dry_run(call)
-    if not is_many(names, call.settings, call.start):
-        return _solve_one(call, folder)
-    outcomes = _solve_many(call)
-    return _exit_code(names, outcomes)
+        return _dry_run(names, options, how, many, as_json)
+    if many:
+        return _exit_code(names, _solve_many(names, options, how, as_json))
+    return _solve_one(names[0], options, how, folder, as_json)
 
 
-def _solve_one(call: _Call, folder: Path) -> int:
+def _solve_one(
+    name: str, options: dict[str, str], how: dict[str, Any], folder: Path, as_json: bool
+) -> int:
     from luckbase.cluster.answers.find import changed_since
 
-    (name,) = call.names
-    board = luckbase.load_board(name, **call.settings)
+    board = luckbase.load_board(name, **options)
     before = changed_since(board, folder)
-    with terminal.progress(board.name, call.as_json) as on_progress:
-        how: SolveOptions = {**call.how, "on_progress": on_progress}
-        solved = luckbase.solve(board, call.start, **how)
-    if call.as_json:
+    with terminal.progress(board.name, as_json) as on_progress:
+        solved = luckbase.solve(board, on_progress=on_progress, **how)
+    if as_json:
         terminal.print_json({"event": "solved"}, solved)
         return 0
     say_solved(solved, Path(name), before)
@@ -109,25 +95,25 @@ def _solve_one(call: _Call, folder: Path) -> int:
     return 0
 
 
-def _dry_run(call: _Call) -> int:
+def _dry_run(
+    names: Sequence[str], options: dict[str, str], how: dict[str, Any], many: bool, as_json: bool
+) -> int:
     """Print the plan. Raises the error of a board that is named alone."""
     from luckbase.cluster.batch.run import disk_shortages
-    from luckbase.cluster.inputs import is_many
 
-    planned = luckbase.plan_all(*call.names, start=call.start, settings=call.settings, **call.how)
-    alone = not is_many(call.names, call.settings, call.start)
-    if call.as_json:
+    planned = luckbase.plan_all(*names, settings=options, **how)
+    if as_json:
         for due in planned:
             terminal.print_json({"event": "planned"}, due)
-    elif alone:
-        _print_one_due(planned[0])
-    else:
+    elif many:
         _print_due(planned)
-    if alone and planned[0].error is not None:
+    else:
+        _print_one_due(planned[0])
+    if not many and planned[0].error is not None:
         raise planned[0].error
     for sentence in disk_shortages(planned):
-        (say if call.as_json else print)(sentence)  # each line of JSON is a board
-    return _exit_code(call.names, planned)
+        (say if as_json else print)(sentence)  # each line of JSON is a board
+    return _exit_code(names, planned)
 
 
 def _exit_code(names: Sequence[str], boards: Sequence[Due]) -> int:
@@ -137,7 +123,9 @@ def _exit_code(names: Sequence[str], boards: Sequence[Due]) -> int:
     return codes[0] if alone else int(any(codes))
 
 
-def _solve_many(call: _Call) -> list[Due]:
+def _solve_many(
+    names: Sequence[str], options: dict[str, str], how: dict[str, Any], as_json: bool
+) -> list[Due]:
     """Solve all boards; print the result of each, and a summary at the end."""
     outcomes: list[Due] = []
     started: list[BoardRequest] = []
@@ -150,11 +138,11 @@ def _solve_many(call: _Call) -> list[Due]:
         total = count
         started.append(request)
         label = request.file if request.board is None else request.board.name
-        return terminal.progress(label, call.as_json)
+        return terminal.progress(label, as_json)
 
     def on_solved(outcome: Due) -> None:
         outcomes.append(outcome)
-        if call.as_json:
+        if as_json:
             _print_outcome(outcome)
             return
         _say_outcome(outcome, f"[{len(outcomes)}/{total}] {outcome.request.name}", total > 1)
@@ -162,12 +150,9 @@ def _solve_many(call: _Call) -> list[Due]:
             print(sentences.shown(outcome.solved.table), flush=True)
 
     try:
-        luckbase.solve_all(
-            *call.names, start=call.start, settings=call.settings, shown=show,
-            on_solved=on_solved, **call.how,
-        )  # fmt: skip
+        luckbase.solve_all(*names, settings=options, shown=show, on_solved=on_solved, **how)
     finally:
-        if started and total > 1 and not call.as_json:
+        if started and total > 1 and not as_json:
             stopped = started[-1].name if len(started) > len(outcomes) else ""
             _say_outcomes(outcomes, total, stopped)
     return outcomes

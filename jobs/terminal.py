@@ -60,8 +60,7 @@ class Ended(KeyboardInterrupt):
 
 def exit_code(stop: BaseException) -> int:
     """Return the exit code of a command ended by a signal: 130 for Ctrl+C, 143 for SIGTERM."""
-    number: int = getattr(stop, "number", signal.SIGINT)
-    return 128 + number
+    return 128 + int(getattr(stop, "number", signal.SIGINT))
 
 
 @contextmanager
@@ -222,7 +221,7 @@ OFF_A_TERMINAL = 160
 
 
 def say(text: str = "", unbroken: bool = False) -> None:
-    """Print a line on stderr. whole: do not break it, because it is a command to copy."""
+    """Print a line on stderr. unbroken: do not break it, because it is a command to copy."""
     print(text if unbroken else to_fit(text, sys.stderr), file=sys.stderr)
 
 
@@ -307,25 +306,32 @@ def to_fit(text: str, out: Any) -> str:
 def progress(label: str, as_json: bool = False) -> Iterator[Callable[[Progress], None]]:
     """Yield a function that shows a solve's progress: as a bar on a terminal, as a line every few
     seconds elsewhere, or as JSON."""
-    if as_json:
-        yield _seldom(lambda now: print_json({"event": "progress"}, now))
-    elif not sys.stderr.isatty():
-        compiled = compiling_seconds()
-        yield _seldom(lambda now: say(_line(label, now, compiling_seconds() - compiled)))
-    else:
+    if not as_json and sys.stderr.isatty():
         with _bar(label) as show:
             yield show
+        return
+    compiled = compiling_seconds()
+
+    def show_line(now: Progress) -> None:
+        if now.compiling:  # reported by `watch_compiling`
+            return
+        if as_json:
+            print_json({"event": "progress"}, now)
+        else:
+            say(_line(label, now, compiling_seconds() - compiled))
+
+    yield _seldom(show_line, LINE_SECONDS)
 
 
-def _seldom(show: Callable[[Progress], None]) -> Callable[[Progress], None]:
-    """Limit `show` to one call every few seconds. Compiling is reported by `watch_compiling`."""
-    last = time.monotonic()
+def _seldom(show: Callable[..., None], first: float) -> Callable[..., None]:
+    """Limit `show` to one call every few seconds, at the earliest after `first` seconds."""
+    due = time.monotonic() + first
 
-    def show_now(now: Progress) -> None:
-        nonlocal last
-        if not now.compiling and time.monotonic() - last >= LINE_SECONDS:
-            last = time.monotonic()
-            show(now)
+    def show_now(*given: Any) -> None:
+        nonlocal due
+        if time.monotonic() >= due:
+            due = time.monotonic() + LINE_SECONDS
+            show(*given)
 
     return show_now
 
@@ -385,17 +391,12 @@ def rows_progress(label: str) -> Iterator[Callable[[int, int], None]]:
 def search_progress(most: int) -> OnLevel:
     """Return a function that shows the progress of a search above a table once it takes long. most:
     maximum number of states."""
-    last = time.monotonic() + A_MOMENT - LINE_SECONDS
 
     def show(states: int, levels: int) -> None:
-        nonlocal last
-        if time.monotonic() - last < LINE_SECONDS:
-            return
-        last = time.monotonic()
         states_found = f"{counted(states, 'state')} found in {many(levels, 'level')}"
         say(f"above the table, searching down to it: {states_found}, of at most {count(most)}")
 
-    return show
+    return _seldom(show, A_MOMENT)
 
 
 # --- made to fit ---------------------------------------------------------------------------------

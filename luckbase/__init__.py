@@ -8,25 +8,8 @@
 ...     t[{"mine": 0, "yours": 10, "turn": 4}].best
 'roll'
 
-This page is the whole public API. Each command has a function here:
-
-=============================================  =================================================
-`load_board`                                   read and check a board file
-`plan`, `solve`, `status`                      predict a solve; solve; list the tables
-`plan_all`, `solve_all`, `clean`               the same for many boards; remove unneeded tables
-`open` -> `Table`                              ``t[state]``, ``t.ask(mine=0, yours=87)``,
-                                               ``t.values(frame)``, ``t.to_pandas()``,
-                                               ``t.export(file)``, ``t.verify()``,
-                                               ``t.diff(other)``, ``t.chart()``, ``t.agent()``,
-                                               ``t.play()``, ``t.why(state)``
-`evaluate`, `matrix`                           the payoffs of a profile of agents
-`play`, `graph`                                play against agents; draw how agents play
-`advise`                                       follow a real game
-`report`                                       write a table as one HTML file
-`info`, `boards`                               explain a board or a table; list the boards
-`Game`, `register`                             add a game of your own
-`errors`                                       all exceptions; the base class is `LuckbaseError`
-=============================================  =================================================
+This page is the whole public API; docs/reference/python.md has a table of it. Each command has a
+function here. `errors` has all exceptions, and `LuckbaseError` is their base class.
 
 A state has the same fields as in ``luckbase query``. Write it as a mapping to numbers, tuples,
 lists or text, ``{"scores": (0, 8000, 3000), "earned": "0,2,0"}``, as one text,
@@ -79,19 +62,15 @@ if TYPE_CHECKING:
     __version__: str
 
 _ELSEWHERE = {
-    "Answer": "cluster.answers.answer", "Board": "solver.board.model",
-    "Due": "cluster.batch.run",
-    "Evaluated": "cluster.play.evaluate",
-    "Following": "cluster.play.advise", "Game": "solver.game.game",
-    "Info": "cluster.info", "LuckbaseError": "solver.errors", "Matrix": "cluster.play.evaluate",
-    "PackagedBoard": "cluster.info",
-    "Picture": "cluster.play.draw",
-    "Planned": "cluster.solve.plan",
-    "Play": "cluster.play.game", "Progress": "cluster.solve.progress", "Report": "jobs.web.report",
-    "SolveOptions": "cluster.solve.options",
-    "Solved": "cluster.solve.progress", "Spare": "cluster.batch.clean",
-    "Status": "cluster.answers.find", "Table": "cluster.answers.table",
-    "register": "solver.board.registry",
+    "Answer": "cluster.answers.answer", "Board": "solver.board.model", "Due": "cluster.batch.run",
+    "Evaluated": "cluster.play.evaluate", "Following": "cluster.play.advise",
+    "Game": "solver.game.game", "Info": "cluster.info", "LuckbaseError": "solver.errors",
+    "Matrix": "cluster.play.evaluate", "PackagedBoard": "cluster.info",
+    "Picture": "cluster.play.draw", "Planned": "cluster.solve.plan", "Play": "cluster.play.game",
+    "Progress": "cluster.solve.progress", "Report": "jobs.web.report",
+    "SolveOptions": "cluster.solve.options", "Solved": "cluster.solve.progress",
+    "Spare": "cluster.batch.clean", "Status": "cluster.answers.find",
+    "Table": "cluster.answers.table", "register": "solver.board.registry",
 }  # fmt: skip
 """The modules that define the other public names; imported when a name is first used."""
 
