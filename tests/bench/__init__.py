@@ -6,10 +6,10 @@ with its own peers.
 * ``solve``: full tables end to end, each in a process of its own: compute, end to end, bytes,
   memory.
 * ``store``: encodings of one tier's payoffs and state columns: nanoseconds and bytes a row.
-* ``probe``: one state and a million of them, against pyarrow's own dataset filter; then every
-  action of random states, one by one, in a batch, and of the rows of an export.
-* ``decisions``: tables of payoffs and of decisions of up to twelve spins: time, memory, bytes; and
-  other encodings. 19 GB of memory, half an hour.
+* ``probe``: one state and a million of them; then every action of random states, one by one, in a
+  batch, and of the rows of an export.
+* ``decisions``: tables of payoffs and of decisions of up to twelve spins: time, memory, bytes. It
+  takes 19 GB of memory and half an hour.
 * ``search``: states with known payoffs (docs/numbers.md#numbers-of-this-project) from the
   root, with no table, one worker; then two larger ones by stages, with 1 and 2 workers.
 * ``replay``: times of shards through the real schedule, on 16, 128 and 1,024 cores.
@@ -109,16 +109,11 @@ def _kernel(board, results):
         work = partial(layout.solve_tier, tier, out, fetch, lambda: False)
         seconds = best_of(3, work) / layout.rows(tier)
         rules = _rules_seconds(layout, tier)
-        rows.append(
-            (
-                f"${unit}, {frontier} spins",
-                sentences.count(layout.rows(tier)),
-                f"{seconds * 1e9:.1f}",
-                f"{1e-6 / seconds:.0f}",
-                f"{1e-6 / rules:.2f}",
-                f"{rules / seconds:.0f}",
-            )
-        )
+        rows.append((
+            f"${unit}, {frontier} spins", sentences.count(layout.rows(tier)),
+            f"{seconds * 1e9:.1f}", f"{1e-6 / seconds:.0f}", f"{1e-6 / rules:.2f}",
+            f"{rules / seconds:.0f}",
+        ))  # fmt: skip
     heads = ("largest tier", "states", "ns a state", "kernel M states/s", "rules M states/s", "x")
     terminal.print_table("Compute only, one core", heads, rows, sys.stdout)
 
@@ -152,19 +147,13 @@ def _solve(board, results):
         done = subprocess.run(command, stdout=subprocess.PIPE, check=True)
         seconds = _children_seconds() - before
         said = json.loads(done.stdout.splitlines()[-1])  # before it, progress
-        rows.append(
-            (
-                f"${unit}, frontier {frontier}",
-                sentences.count(said["states"]),
-                f"{said['solved_now'] / said['solve_seconds'] / 1e6:.0f}",
-                f"{said['states_per_second'] / 1e6:.1f}",
-                f"{seconds / said['states'] * 1e9:.0f}",
-                f"{said['bytes'] / said['states']:.2f}",
-                sentences.size(said["bytes"]),
-                sentences.size(said["peak_memory"]),
-                sentences.duration(said["seconds"]),
-            )
-        )
+        rows.append((
+            f"${unit}, frontier {frontier}", sentences.count(said["states"]),
+            f"{said['solved_now'] / said['solve_seconds'] / 1e6:.0f}",
+            f"{said['states_per_second'] / 1e6:.1f}", f"{seconds / said['states'] * 1e9:.0f}",
+            f"{said['bytes'] / said['states']:.2f}", sentences.size(said["bytes"]),
+            sentences.size(said["peak_memory"]), sentences.duration(said["seconds"]),
+        ))  # fmt: skip
     heads = (
         "table", "states", "kernel, M/s a core", f"end to end, M/s with {said['workers']}",
         "processor, ns a state", "bytes a state", "on disk", "peak memory", "time",
@@ -213,22 +202,16 @@ def _store(board, results):
     values = pa.table({f"payoff_{i + 1}": column for i, column in enumerate(columns)})
     states = as_table(dict(layout.state_rows(tier, 0, count)))
     split = {"use_byte_stream_split": True}
+    usual = {"compression": "snappy", "use_dictionary": True}
     variants = [
-        ("payoffs, pyarrow's defaults", values, {"compression": "snappy", "use_dictionary": True}),
-        ("payoffs, plain lz4", values, {"compression": "lz4"}),
-        ("payoffs, plain zstd 1", values, {"compression": "zstd", "compression_level": 1}),
+        ("payoffs, pyarrow's defaults", values, usual),
         ("payoffs, split lz4", values, {"compression": "lz4", **split}),
-        ("payoffs, split zstd 1", values, {"compression": "zstd", "compression_level": 1, **split}),
         ("payoffs, split zstd -1 *", values, {"compression": "zstd", "compression_level": -1,
                                               **split}),
-        ("states, pyarrow's defaults", states, {"compression": "snappy", "use_dictionary": True}),
-        ("states, dictionary zstd 1", states, {"compression": "zstd", "compression_level": 1,
-                                               "use_dictionary": True}),
-        ("states, plain zstd 1", states, {"compression": "zstd", "compression_level": 1}),
+        ("states, pyarrow's defaults", states, usual),
         ("states, plain lz4 *", states, {"compression": "lz4"}),
     ]  # fmt: skip
     rows = [_encoded(name, table, how, results) for name, table, how in variants]
-    rows.append(_whole_file(layout, tier, payoffs, results))
     heads = ("encoding (* ours)", "write ns a row", "read ns a row", "bytes a row")
     title = f"One tier of {sentences.count(count)} states at $500, one thread"
     terminal.print_table(title, heads, rows, sys.stdout)
@@ -247,29 +230,3 @@ def _encoded(name, table, how, folder):
     size = path.stat().st_size / len(table)
     path.unlink()
     return name, f"{write / len(table) * 1e9:.1f}", f"{read / len(table) * 1e9:.1f}", f"{size:.2f}"
-
-
-def _whole_file(layout, tier, payoffs, folder):
-    """The file of a tier as a solve writes it: columns made, coded, hashed and flushed."""
-    import numpy as np
-
-    from luckbase.cluster.store.format import TierFile, write_tier
-    from luckbase.cluster.store.storage import Folder
-
-    count = layout.rows(tier)
-    best = np.zeros(count, np.int8)
-    sizes = []
-
-    def write():
-        whole = TierFile("whole.parquet", 0, 0, count)
-        file = write_tier(Folder(folder), layout, tier, whole, payoffs, best, 0.0)
-        sizes.append(file.entry.bytes)
-        file.path.unlink()
-
-    seconds = best_of(3, write)
-    return (
-        "the whole file, all columns *",
-        f"{seconds / count * 1e9:.1f}",
-        "",
-        f"{sizes[0] / count:.2f}",
-    )

@@ -32,18 +32,17 @@ def search_suite(board, results):
             answer = answers_of(table, root)[0]
         assert answer.to_act is not None
         worth = [f"{a.name} {a.value[answer.to_act - 1]:.6f}" for a in answer.actions]
-        rules = _rules_seconds(game, table_states(best.table))
         seconds = best.solve_seconds / best.states
         rows.append(
             (
                 f"{title}, ${unit}", count(best.states),
                 f"{best.edges / best.states:.1f}", f"{1e-6 / seconds:.2f}",
-                f"{seconds / rules:.1f}", f"{best.bytes_a_state:.0f}",
+                f"{best.bytes_a_state:.0f}",
                 duration(best.solve_seconds), ", ".join(worth),
             )
         )  # fmt: skip
     heads = (
-        "from the root, no table", "states", "edges a state", "M states/s", "x rules", "bytes",
+        "from the root, no table", "states", "edges a state", "M states/s", "bytes",
         "time", "chance of the player up",
     )  # fmt: skip
     terminal.print_table(
@@ -104,21 +103,3 @@ def _search(game, root, results, **how):
     from tests import solving
 
     return solving.solve_below(game.board, root, results=results, force=True, **how)
-
-
-def table_states(path):
-    """Up to 50,000 states of a table, drawn evenly."""
-    import numpy as np
-
-    from tests import solving
-
-    with solving.open_table(path) as table:
-        return np.concatenate(list(table.draw(50_000, 0)))
-
-
-def _rules_seconds(game, states):
-    """Seconds that the rules take to expand a state; its edges are not kept."""
-    from luckbase.solver.search.expand import who_acts
-    from tests.bench.timing import best_of
-
-    return best_of(3, lambda: who_acts(game, states)) / len(states)

@@ -1,11 +1,16 @@
-"""Suites of `bench` run to their end, on the smallest board."""
+"""Suites of `bench` run to their end, on the smallest board; most peers are not installed here."""
 
-import subprocess
+import json
+import re
+
+import numpy as np
+import pytest
 
 from tests import bench
-from tests.places import ROOT
+from tests.bench import peer_programs, peers
+from tests.places import BOARDS
 
-TINY = ROOT / "boards/press-your-luck/tiny.toml"
+TINY = BOARDS / "press-your-luck/tiny.toml"
 
 
 def test_the_kernel_is_compared_with_the_rules(monkeypatch, capsys):
@@ -14,24 +19,44 @@ def test_the_kernel_is_compared_with_the_rules(monkeypatch, capsys):
     assert "$500, 2 spins" in capsys.readouterr().out
 
 
-def test_a_whole_solve_may_say_how_far_it_is(monkeypatch, capsys, tmp_path):
-    solve = subprocess.run
-
-    def slow(*words, **how):
-        done = solve(*words, **how)
-        done.stdout = b'{"event": "progress"}\n' + done.stdout
-        return done
-
-    monkeypatch.setattr(subprocess, "run", slow)
+def test_a_whole_solve_is_timed(monkeypatch, capsys, tmp_path):
     monkeypatch.setattr(bench, "TABLES", [(500, 1)])
     bench.main(["solve", str(TINY), "--results", str(tmp_path)])
     assert "$500, frontier 1" in capsys.readouterr().out
 
 
-def test_both_kinds_of_table_and_other_encodings_of_decisions(monkeypatch, capsys, tmp_path):
+def test_both_kinds_of_table(monkeypatch, capsys, tmp_path):
     monkeypatch.setattr(bench.decisions, "FRONTIERS", (2,))
-    monkeypatch.setattr(bench.decisions, "ENCODED", 2)
     bench.main(["decisions", str(TINY), "--results", str(tmp_path)])
-    out = capsys.readouterr().out
-    assert "Parquet, a row a state *" in out
+    assert len(re.findall(r"\b(payoffs|decisions)\b.* s ", capsys.readouterr().out)) == 2
     assert not [*tmp_path.iterdir()]
+
+
+def test_the_gap_is_that_of_the_pair_of_strategies():
+    game = np.array([[[0.0, -1, 1], [1, 0, -1], [-1, 1, 0]]])
+    third = np.full(3, 1 / 3)
+    assert peers.worst_gap(game, np.array([[third, third]])) == pytest.approx(0, abs=1e-15)
+    assert peers.worst_gap(game, np.array([[[1, 0, 0], third]])) == pytest.approx(1)
+    assert peers.worst_gap(game, np.array([[third, [0, 1, 0]]])) == pytest.approx(1)
+
+
+def test_our_tables_give_the_same_as_other_readers(monkeypatch, tmp_path):
+    for name, few in (("TURNS", 1), ("SINGLE", 2), ("BATCH", 100)):
+        monkeypatch.setattr(peers, name, few)
+    rows = list(peers._queries(TINY, tmp_path))
+    assert [(row[1], row[-1]) for row in rows] == [("DuckDB", "0e+00 apart")] * 2
+    assert all(row[3].endswith(" s") for row in rows)
+
+
+def test_scipy_solves_matrix_games_as_the_other_programs_are_called(tmp_path, capsys):
+    """scipy is here, in the tests' own environment."""
+    batch = np.random.default_rng(0).standard_normal((5, 3, 3))
+    np.save(tmp_path / "games.npy", batch)
+    text = {"program": "scipy linprog", "games": str(tmp_path / "games.npy"),
+            "out": str(tmp_path / "out.npy"), "most": 60}  # fmt: skip
+    peer_programs.main("matrix_games", json.dumps(text))
+    done = json.loads(capsys.readouterr().out)
+    assert done["answer"] == {"games": 5}
+    assert peers.worst_gap(batch, np.load(tmp_path / "out.npy")) < 1e-12
+    seconds, ours = peers.OURS["matrix"](text["games"])
+    assert ours["gap"] < 1e-12 and seconds > 0

@@ -168,20 +168,6 @@ class Reader:
                 return Row(read.slice(row, 1).to_pylist()[0], self.error(part))
         return None
 
-    def find_by_columns(self, part, columns):
-        """Every row of a part whose state columns are these: of any game, one is right."""
-        result = []
-        for entry in self.entries(part):
-            for number in range(self.groups(entry)):
-                read = self.group(entry, number)
-                mask = None
-                for name in set(columns) & set(read.column_names):
-                    same = pc.equal(read[name], columns[name])
-                    mask = same if mask is None else pc.and_(mask, same)
-                for row in read.filter(mask).to_pylist():
-                    result.append(Row(row, self.error(part)))
-        return result
-
     def read_all(self):
         """Check every byte of every file; how many rows there are."""
         rows = 0

@@ -199,14 +199,6 @@ def test_the_blocks_of_a_page_run_by_themselves_and_print_what_is_shown(
         assert not ONES.search(printed), f"{where}: {ONES.search(printed)}"
 
 
-def test_what_is_shown_is_compared_with_what_is_printed():
-    printed = "one  line\nanother line\n\nthe last"
-    for shown in (["one line", "the last"], ["one line", "…", "the …"], ["… line"], []):
-        assert missing(shown, printed) == ""
-    for shown in (["one"], ["the last", "one line"], ["another line", "another line"]):
-        assert missing(shown, printed) == shown[-1]
-
-
 def test_few_blocks_are_not_run_and_each_says_why():
     """Or by another test, which names the page."""
     skipped = []

@@ -1,11 +1,9 @@
-"""The page on clusters, word for word: in one command, by hand on hosts of this machine, and under
-Slurm."""
+"""The page on clusters, word for word: in one command, and by hand on hosts of this machine; of the
+script for Slurm, the settings."""
 
 import re
 import shutil
 import subprocess
-import sys
-import time
 from importlib.util import find_spec
 
 import pytest
@@ -14,7 +12,6 @@ from tests.e2e.hosts import NET, ROOT, SHORTER, Hosts, missing
 from tests.e2e.test_hosts import DENSE, digests
 
 PAGE = ROOT / "docs/how-to/cluster.md"
-NO_SLURM = "needs slurmctld, slurmd and munged (Debian: slurm-wlm, munge)"
 DASHBOARD = ("aiohttp", "aiohttp_cors", "opencensus")
 NO_DASHBOARD = (
     "needs the packages of Ray's dashboard: pip install -c constraints.txt 'ray[default]'"
@@ -32,6 +29,7 @@ def blocks(heading):
 def test_the_settings_of_the_page_are_those_of_the_tests():
     for block in (blocks("By hand")[0], blocks("By Slurm")[0]):
         assert dict(re.findall(r"\b(RAY_[a-z_]+ms|RAY_[a-z_]+threshold)=(\d+)", block)) == SHORTER
+        subprocess.run(["bash", "-n"], input=block, text=True, check=True)
 
 
 @pytest.fixture
@@ -99,57 +97,3 @@ def test_in_one_command(on_disk, table_of):
         hosts.down()
     clean = table_of(ROOT / f"boards/{DENSE[0]}.toml", **DENSE[1])
     assert digests(on_disk / "job") == digests(clean)
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not all(map(shutil.which, ("slurmctld", "slurmd", "munged"))), reason=NO_SLURM)
-def test_by_slurm(hosts, table_of):
-    """As root, without accounts: Slurm's daemons on the hosts, one munged for all."""
-    folder, home = hosts.folder / "slurm", hosts.folder / "home"
-    folder.mkdir(mode=0o755)
-    names = [f"test-{name}" for name in ("head", "node1", "node2")]
-    (folder / "key").write_bytes(b"k" * 128)
-    (folder / "key").chmod(0o600)
-    munged = subprocess.Popen(
-        ["munged", "--foreground", "--force", f"--key-file={folder}/key",
-         f"--socket={folder}/munge", f"--pid-file={folder}/munged.pid",
-         f"--seed-file={folder}/seed", f"--log-file={folder}/munged.log"],
-    )  # fmt: skip
-    conf = folder / "slurm.conf"
-    conf.write_text(
-        f"ClusterName=test\nSlurmctldHost=test-head({NET}.1)\nSlurmUser=root\nSlurmdUser=root\n"
-        f"AuthType=auth/munge\nAuthInfo=socket={folder}/munge\nMpiDefault=none\n"
-        f"StateSaveLocation={folder}/state\nSlurmdSpoolDir={folder}/%n\n"
-        f"SlurmctldPidFile={folder}/ctld.pid\nSlurmdPidFile={folder}/%n.pid\n"
-        "ProctrackType=proctrack/linuxproc\nTaskPlugin=task/none\nReturnToService=2\n"
-        "SelectType=select/cons_tres\nSlurmdParameters=config_overrides\n"
-        + "".join(f"NodeName={name} NodeAddr={NET}.{i + 1} CPUs=1 State=UNKNOWN\n"
-                  for i, name in enumerate(names))
-        + "PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP\n"
-    )  # fmt: skip
-    env = ["env", f"SLURM_CONF={conf}"]
-    daemons = [hosts.start("head", [*env, "slurmctld", "-D"], folder / "ctld.log")]
-    try:
-        for name, host in zip(names, ("head", "node1", "node2"), strict=True):
-            command = [*env, "slurmd", "-D", "-N", name]
-            daemons.append(hosts.start(host, command, folder / f"{name}.log"))
-        script(hosts, "head", blocks("By hand")[1].splitlines()[0])  # the token
-        (home / "solve.sh").write_text(blocks("By Slurm")[0])
-        began = time.monotonic()
-        while True:
-            send = f"cd && SLURM_CONF={conf} sbatch --wait solve.sh"
-            done = hosts.run("head", ["bash", "-c", send], timeout=300)
-            if "Submitted" in done.stdout or time.monotonic() - began > 30:
-                break
-            time.sleep(1)
-        logs = "".join(path.read_text() for path in [*home.glob("slurm-*.out"),
-                                                     *folder.glob("*.log")])  # fmt: skip
-        assert done.returncode == 0, done.stdout + done.stderr + logs
-    finally:
-        for daemon in daemons:
-            daemon.kill()
-        munged.kill()
-        munged.wait()
-    clean = table_of(ROOT / f"boards/{DENSE[0]}.toml", **DENSE[1])
-    assert digests(home / "results") == digests(clean), logs
-    assert sys.platform == "linux"

@@ -199,7 +199,7 @@ def by_stages(results):
     return solving.solve_below(board, results=results, workers=1, one_piece=0)
 
 
-@pytest.mark.parametrize("most", [25, pytest.param(2000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("most", [12, pytest.param(2000, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("solve", [full, in_one_piece, by_stages])
 def test_a_solve_cut_off_at_any_step_goes_on(solve, most, tmp_path):
     assert cut_at_every_step(solve, tmp_path, most) > 20

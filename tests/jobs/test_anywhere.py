@@ -3,7 +3,6 @@ with a byte that somebody changed on the way."""
 
 from __future__ import annotations
 
-import json
 import shutil
 import threading
 from dataclasses import replace
@@ -17,7 +16,6 @@ import pytest
 
 import luckbase
 from luckbase.cluster.answers.find import open_table
-from luckbase.cluster.store.parquet import RowGroups
 from luckbase.cluster.store.storage import Folder, Place, place_of, storage_at
 from luckbase.cluster.store.writer import read_manifest
 from luckbase.jobs.app import run
@@ -33,7 +31,7 @@ from luckbase.solver.errors import (
 from tests.jobs.web import serving
 from tests.places import BOARDS
 from tests.proxy import Proxy, WebServer
-from tests.shared import lines_of, python, rewrite
+from tests.shared import lines_of, rewrite
 
 TINY = BOARDS / "press-your-luck/tiny.toml"
 STATE = {"scores": "0,1500,1000", "earned": "0,1,0"}
@@ -104,34 +102,6 @@ def test_a_file_beside_one_of_other_bytes_is_read_in_its_own_place(tmp_path, loc
 # --- few requests --------------------------------------------------------------------------------
 
 
-def test_a_fresh_process_answers_in_at_most_four_requests(uri, proxy, local):
-    made = python("-m", "luckbase", "query", uri, *WORDS, "--json")
-    said = json.loads(made.stdout)
-    assert said.items() >= local.ask(STATE).as_json().items()
-    assert 2 <= len(proxy.requests) <= 4
-    assert [method for method, *_ in proxy.requests] == ["GET"] * len(proxy.requests)
-
-
-def test_what_a_state_and_its_reasons_look_up_is_read_in_one_round(
-    bucket, tmp_path, proxy, monkeypatch
-):
-    monkeypatch.setattr("luckbase.cluster.store.format.ROW_GROUP", 100)
-    solved = luckbase.solve(luckbase.load_board(TINY, frontier=1), results=tmp_path)
-    rounds, fetch, uri = [], RowGroups.fetch, f"{bucket}/rounds"
-
-    def counted(groups, wanted):
-        before = len(proxy.requests)
-        fetch(groups, wanted)
-        rounds.append(len(proxy.requests) - before)
-
-    monkeypatch.setattr(RowGroups, "fetch", counted)
-    with open_table(solved.table) as local:
-        local.publish(uri)
-        with open_table(uri) as found:
-            assert found.why(STATE) == local.why(STATE) != []
-    assert rounds[0] and not any(rounds[1:])
-
-
 def test_verify_reads_every_byte_of_a_store(uri, proxy, capsys):
     proxy.seconds = 0.0
     assert run(["verify", uri, "--sample", "300"]) == 0
@@ -153,11 +123,13 @@ def test_no_row_group_and_no_footer_is_read_twice(uri, proxy, local):
     states = np.concatenate(list(local.draw(6, 3)))
     for state in states:
         proxy.parts.clear()
+        proxy.requests.clear()
         with open_table(uri) as found:
             asked = local.game.describe(state)
             assert found.ask(asked) == local.ask(asked)
             assert found.why(asked)
             assert 2 <= len(proxy.parts) <= 5  # with all that the sentences of `why` need
+            assert {method for method, *_ in proxy.requests} == {"GET"}
             assert len(set(proxy.parts)) == len(proxy.parts)
 
 
@@ -245,14 +217,6 @@ def test_a_board_file_means_its_table_in_results_of_a_uri(memory, table, capsys)
     code, _, err = said_by(capsys, "export", *board, nothing)
     assert code == 1
     assert f"no table of this board with frontier=1 under {nothing}; run: " in err
-
-
-def test_a_bucket_alone_holds_results(tmp_path, capsys):
-    bucket = f"memory://{tmp_path.name}-alone"
-    code, _, err = said_by(capsys, "status", bucket)
-    assert (code, err) == (1, f"luckbase: {bucket}: has neither a table nor a board file\n")
-    assert said_by(capsys, "solve", str(BOARDS / "pig/tiny.toml"), "--results", bucket)[0] == 0
-    assert said_by(capsys, "status", bucket)[1].startswith(f"complete  {bucket}/pig/tiny/")
 
 
 def test_a_byte_that_changed_in_the_store_is_found(memory, capsys):

@@ -4,13 +4,18 @@ which table is the first and which the second, whichever has more states."""
 import errno
 import json
 import re
+from pathlib import Path
 
 import pytest
 
 from luckbase.cluster.answers import charts
+from luckbase.cluster.store.storage import Folder
+from luckbase.cluster.store.writer import read_manifest
 from luckbase.jobs.app import run
 from tests import solving
-from tests.places import BOARDS
+from tests.e2e.stopped import solve_until
+from tests.places import BOARDS, ROOT
+from tests.shared import rewrite
 from tests.solver.search.written_out import board_of, chance, decides, over
 from tests.solving import load_game
 
@@ -131,3 +136,90 @@ def test_the_best_actions_are_printed_under_their_tables(tables, capsys):
     row = next(line for line in lines if "at=1" in line)
     assert head.index("before") < head.index("now")
     assert row.split()[-2:] == ["a", "c"]
+
+
+# --- half solved tables: export and diff work, and say so -----------------------------------------
+
+TINY = ROOT / "boards/press-your-luck/tiny.toml"
+SIZE = {"score_cap": 1500, "max_whammies": 1}
+
+
+@pytest.fixture(scope="module")
+def halves(tmp_path_factory):
+    """The table of a board with a frontier of 2 whole, and stopped; and one of a frontier of 1."""
+    result = {}
+    for name, frontier in (("whole", 2), ("partial", 2), ("near", 1)):
+        board = solving.load_board(TINY, frontier=frontier, **SIZE)
+        results = tmp_path_factory.mktemp(name)
+        if name == "partial":
+            solve_until(board, results, 3)
+        else:
+            solving.solve_board(board, results=results, workers=1)
+        (head,) = results.rglob("manifest.json")
+        result[name] = str(head.parent)
+    return result
+
+
+def rows_and_words(table):
+    with solving.open_table(table) as opened:
+        return opened.rows, "".join(opened.unfinished())
+
+
+def diff(capsys, *words):
+    capsys.readouterr()
+    code = run(["diff", *words, "--json"])
+    text = capsys.readouterr()
+    return code, json.loads(text.out), text.err
+
+
+def test_an_export_says_that_its_table_is_not_whole(halves, tmp_path, capsys):
+    out = tmp_path / "x.csv"
+    rows, why = rows_and_words(halves["partial"])
+    assert why.startswith("3 of its ") and why.endswith(" tiers are solved")
+    assert run(["export", halves["partial"], "--out", str(out), "--json"]) == 0
+    text = capsys.readouterr()
+    assert f"{halves['partial']}: this table is not whole: {why}\n" in text.err
+    assert json.loads(text.out)["unfinished"] == [why]
+    assert len(out.read_text().splitlines()) == rows + 1
+    assert run(["export", halves["whole"], "--out", str(out), "--json"]) == 0
+    text = capsys.readouterr()
+    assert "not whole" not in text.err and json.loads(text.out)["unfinished"] == []
+
+
+@pytest.mark.parametrize("name", ["first", "second"])
+def test_what_a_stopped_solve_left_out_is_a_difference(name, halves, capsys):
+    few, why = rows_and_words(halves["partial"])
+    lacks = rows_and_words(halves["whole"])[0] - few
+    order, other = (1, "second") if name == "first" else (-1, "first")
+    pair = [halves["partial"], halves["whole"]][::order]
+    code, text, err = diff(capsys, *pair)
+    assert code == 1 and f"{halves['partial']}: this table is not whole: {why}" in err
+    assert text["only"] == [0, lacks][::order] and lacks > 0
+    assert text["unfinished"] == [[why], []][::order] and text["missing_of"] == name
+    said = f"the {name} table is not whole ({why}) and lacks {lacks:,} states of the {other}"
+    assert text["says"][0] == said and text["payoffs"] == text["actions"] == 0
+    assert run(["diff", *pair]) == 1
+    printed = capsys.readouterr().out
+    assert f"{lacks:,} of the {other} are not in the {name}" in printed
+    assert f"0 of the {name} are not in the {other}" in printed
+    code, text, _ = diff(capsys, *pair, "--sample", "50")
+    assert code == 1 and text["only"] == [0, None][::order]
+    assert f"the {name} table is not whole ({why}) and may lack states" in text["says"][0]
+
+
+def test_another_frontier_alone_is_no_difference(halves, capsys):
+    (near, _), (far, _) = rows_and_words(halves["near"]), rows_and_words(halves["whole"])
+    code, text, err = diff(capsys, halves["near"], halves["whole"])
+    assert code == 0 and text["only"] == [0, far - near] and "not whole" not in err
+    code, text, _ = diff(capsys, halves["partial"], halves["partial"])
+    assert code == 0 and text["only"] == [0, 0] and text["unfinished"][0]
+
+
+def test_a_first_solve_that_was_stopped_at_once_did_not_end(halves, tmp_path, capsys):
+    manifest = read_manifest(Folder(Path(halves["partial"])), tmp_path)
+    manifest.files.clear()
+    rewrite(tmp_path, manifest)
+    assert run(["verify", str(tmp_path)]) == 0
+    assert "the table is partial: its solve did not end" in capsys.readouterr().out
+    assert run(["verify", halves["partial"]]) == 0
+    assert "the table is partial: its solve did not end" in capsys.readouterr().out

@@ -81,7 +81,7 @@ def test_a_full_disk_refuses_the_plan(capsys, tmp_path, monkeypatch):
         ("pig/rounds", {"rounds": 2, "cut": 450}, False, 1.0),  # just too many for one piece
         ("skunk/tiny", {}, True, 35.0),
         ("jackpot/tiny", {}, False, 1.6),
-        ("goofspiel/points", {"cards": 8}, False, 8.0),
+        ("goofspiel/points", {"cards": 6}, False, 8.0),
         ("press-your-luck/tiny", {}, False, 1.6),
     ],
 )

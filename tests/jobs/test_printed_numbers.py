@@ -1,7 +1,10 @@
 """Numbers that a person reads: what a best response gains, how
 the dice fall, how long, how large and how many."""
 
+import io
+from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -13,11 +16,13 @@ import tests.games.climb  # noqa: F401  (registers the game)
 from luckbase.cluster.play.evaluate import gain_of
 from luckbase.cluster.play.game import seeded as _draw
 from luckbase.jobs.solve import say_solved
+from luckbase.solver.board.registry import register
 from luckbase.solver.sentences import count, duration, figures, size
 from tests import solving
+from tests.games import climb
 from tests.places import BOARDS
 from tests.solver.search.written_out import board_of, chance, over
-from tests.solving import load_game
+from tests.solving import load_board, load_game
 
 JACKPOT, PIG = str(BOARDS / "jackpot/seed.toml"), str(BOARDS / "pig/tiny.toml")
 
@@ -50,19 +55,6 @@ def test_a_loss_by_a_best_response_is_said_beyond_what_the_numbers_can_be_off():
 
 
 # How the dice of a play fall
-
-
-@pytest.mark.parametrize(
-    "chances", [[0.1, 0.2, 0.3, 0.4], [0.4, 0.3, 0.2, 0.1], [0.0, 0.5, 0.0, 0.5, 0.0], [3.0, 1.0]]
-)
-def test_the_dice_fall_by_their_chances(chances):
-    """Chi-square of 20,000 draws, below its 1 in 10,000 point; what has no chance never comes."""
-    draw, n = _draw(1), 20_000
-    result = np.bincount([draw(np.array(chances)) for _ in range(n)], minlength=len(chances))
-    wanted = n * np.array(chances) / sum(chances)
-    assert len(result) == len(chances) and (result[wanted == 0] == 0).all()
-    there = wanted > 0
-    assert ((result - wanted)[there] ** 2 / wanted[there]).sum() < 21.1  # 3 degrees of freedom
 
 
 class Dice:
@@ -146,3 +138,68 @@ def test_a_search_of_one_state_says_how_many_edges_it_has(capsys, tmp_path):
     solved = solving.solve_below(board, roots, results=tmp_path, workers=1)
     say_solved(solved, Path("written.toml"), [])
     assert "2.0 edges a state" in capsys.readouterr().err
+
+
+# What payoffs are called: by what they are, not by habit
+
+
+class PrizeBoard(climb.Hill):
+    game: Literal["prize"]
+
+
+def prize(board):
+    """A user's own game whose payoff is money; it says nothing of what that is called."""
+    return replace(climb.rules(board), payoff_range=(0.0, 1000.0))
+
+
+class PaidBoard(climb.Hill):
+    game: Literal["paid"]
+
+
+def paid(board):
+    """Its moves can pay, so a payoff from 0 to 1 is no chance."""
+    return replace(climb.rules(board), pays=True)
+
+
+register("prize", PrizeBoard, prize)
+register("paid", PaidBoard, paid)
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "called"),
+    [
+        ("press-your-luck/tiny", {}, "chance to win"),
+        ("skunk/tiny", {}, "chance to win"),
+        ("pig/rounds", {}, "chance to win"),
+        ("pig/rounds", {"objective": "difference"}, "win minus loss"),
+        ("goofspiel/points", {}, "expected points ahead"),
+        ("goofspiel/win", {}, "chance to finish ahead"),
+        ("jackpot/seed", {}, "chance to shut all"),
+        ("jackpot/shut-the-box-sum", {}, "minus the tiles left"),
+    ],
+)
+def test_each_game_calls_its_payoff_what_it_is(name, settings, called):
+    game = load_game(load_board(BOARDS / f"{name}.toml", **settings))
+    assert game.payoff_name == called
+    assert called.startswith("chance") == (game.payoff_range == (0.0, 1.0) and not game.pays)
+
+
+@pytest.mark.parametrize("kind", ["paid", "climb", "prize"])
+def test_a_users_own_game_is_headed_by_its_range(kind, tmp_path, command, monkeypatch):
+    board = tmp_path / f"{kind}.toml"
+    board.write_text(f'game = "{kind}"\nrules = {{summit = 4, rounds = 1, sides = 4}}\n')
+    called = "chance to win" if kind == "climb" else "payoff"
+    assert load_game(load_board(board)).payoff_name == called
+    if kind != "prize":
+        return
+    monkeypatch.setattr("sys.stdin", io.StringIO("?\nroll\n"))
+    text = ""
+    for words in (
+        ["solve"], ["query", "steps=0,0", "turns=2"], ["evaluate", "--agents", "roll,optimal"],
+        ["evaluate", "--agents", "roll,optimal", "--matrix"],
+        ["evaluate", "--agents", "roll", "--games", "100"], ["play", "--seed", "1"],
+    ):  # fmt: skip
+        code, out, err = command(words[0], board, *words[1:], "--results", tmp_path / "results")
+        assert code == 0
+        text += out + err
+    assert text.count("payoff") >= 5 and "chance to win" not in text

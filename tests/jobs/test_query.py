@@ -12,7 +12,6 @@ import luckbase
 from luckbase.jobs import terminal
 from luckbase.jobs.app import run
 from luckbase.solver.errors import StateError
-from luckbase.solver.search.expand import expand
 from tests import solving
 from tests.places import BOARDS
 
@@ -54,74 +53,6 @@ def test_a_row_outside_the_table_is_named_in_a_large_batch(command, results, tmp
     code, out, err = command("query", TINY, "--batch", path, "--results", results)
     assert (code, out) == (2, "")
     assert f"row {before + 1}: is beyond this table's frontier" in err
-
-
-def asked(table, rows, capsys):
-    """What `query` answers to each row."""
-    answers = []
-    for row in rows:
-        words = [f"{name}={value}" for name, value in row.items() if value]
-        assert run(["query", str(table), *words, "--json", "--max-states", "1"]) == 0
-        answers.append(json.loads(capsys.readouterr().out))
-    return answers
-
-
-def assert_as_a_query(table, rows, path, capsys):
-    """Write the rows to a file, and hold the batch's answers to those of a query, row by row."""
-    names = list(dict.fromkeys(name for row in rows for name in row))
-    frame = pandas.DataFrame([{name: row.get(name) or None for name in names} for row in rows])
-    out = path.with_name("out.parquet")
-    if path.suffix == ".csv":
-        frame.to_csv(path, index=False)
-    elif path.suffix == ".jsonl":
-        frame.to_json(path, orient="records", lines=True)
-    else:
-        frame.to_parquet(path, index=False)
-    assert run(["query", str(table), "--batch", str(path), "--best", "--out", str(out)]) == 0
-    capsys.readouterr()
-    result = pandas.read_parquet(out)
-    for i, answer in enumerate(asked(table, rows, capsys)):
-        value = [result[f"payoff_{player + 1}"][i] for player in range(len(answer["value"]))]
-        assert value == pytest.approx(answer["value"], abs=1e-12)
-        best = result["best"][i] if result["best"].notna()[i] else None
-        assert (best, result["toss_up"][i]) == (answer["best"], answer["toss_up"])
-    return result
-
-
-GOOFSPIEL = [  # a row; between rows: a bid, the last one, one that is sure, the first
-    {"mine": "1,2", "theirs": "1,3", "deck": "2,4", "upcard": ""},
-    {"mine": "1,2", "theirs": "1,3", "deck": "2,4", "upcard": "4"},
-    {"mine": "2", "theirs": "3", "deck": "2", "upcard": "2"},
-    {"mine": "1,4", "theirs": "1,2", "deck": "2,4", "upcard": "2"},
-    {"mine": "1,2,3,4", "theirs": "1,2,3,4", "deck": "1,2,3,4", "upcard": "1"},
-]
-LEADS = ["1", "-2", "", "3", ""]
-
-
-WITH_LEADS = [row | {"lead": lead} for row, lead in zip(GOOFSPIEL, LEADS, strict=True)]
-
-
-@pytest.mark.parametrize(
-    ("board", "rows", "ending"),
-    [("points", GOOFSPIEL, "csv"), ("points", GOOFSPIEL, "parquet"), ("win", WITH_LEADS, "jsonl")],
-)
-def test_a_batch_answers_what_a_query_answers_between_rows_too(
-    board, rows, ending, table_of, tmp_path, capsys
-):
-    """A card is turned: the table holds only what comes next."""
-    table = table_of(BOARDS / f"goofspiel/{board}.toml", cards=4)
-    assert_as_a_query(table, rows, tmp_path / f"in.{ending}", capsys)
-
-
-def test_a_batch_says_the_best_action_one_step_above_a_search(tmp_path, capsys):
-    board = solving.load_board(TINY)
-    game = solving.load_game(board)
-    row = {"scores": "0,500,500", "earned": "0,2,0"}
-    roots = expand(game, game.parse(row)[None]).children
-    table = solving.solve_below(board, roots, results=tmp_path, workers=1).table
-    below = {"scores": "0,0,500", "earned": "0,1,0"}
-    result = assert_as_a_query(table, [below, row, below], tmp_path / "in.csv", capsys)
-    assert result["best"][1] in ("play", "pass to 3")
 
 
 def test_what_was_left_out_is_said_with_the_details(results, tmp_path, capsys):
@@ -229,3 +160,56 @@ def test_a_small_state_without_a_table_is_answered_by_search(
     assert json.loads(out)["best"] == best
     assert f"{board}: no table of this board; searched " in err
     assert list(tmp_path.iterdir()) == []
+
+
+# --- rows, and every action -----------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def table(results):
+    return str(next(results.glob("*/*/*")))
+
+
+def test_an_export_says_what_it_wrote(table, tmp_path, capsys):
+    out = tmp_path / "x.csv"
+    assert run(["export", table, "scores=0,1000,500", "earned=0,1,0", "--out", str(out)]) == 0
+    text = capsys.readouterr()
+    result = pandas.read_csv(out)
+    assert text.out == "" and f"{out}: {len(result)} rows, 32 columns, " in text.err
+    assert (result["best"] == "play").any() and "part" not in result.columns
+    words = ["--columns", "margin, scores_2", "--json", "--out", str(out)]
+    assert run(["export", table, "best=play scores_1=0", *words]) == 0
+    done = json.loads(capsys.readouterr().out)
+    assert (done["columns"], done["out"]) == (["margin", "scores_2"], str(out))
+    assert (done["rows"], done["bytes"]) == (len(pandas.read_csv(out)), out.stat().st_size)
+
+
+ROWS = [("0,1000,500", "0,1,0"), ("500,0,0", "1,0,0"), ("0,0,0", "0,0,0"), ("0,1000,500", "0,1,0")]
+
+
+@pytest.fixture
+def batch(tmp_path):
+    path = tmp_path / "in.csv"
+    lines = "".join(f'"{scores}","{earned}",{i}\n' for i, (scores, earned) in enumerate(ROWS))
+    path.write_text(f"scores,earned,number\n{lines}")
+    return str(path)
+
+
+def test_a_batch_as_json_is_what_single_questions_print(table, batch, tmp_path, capsys):
+    assert run(["query", table, "--batch", batch, "--json"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    single = []
+    for scores, earned in ROWS:
+        assert run(["query", table, f"scores={scores}", f"earned={earned}", "--json"]) == 0
+        answer = json.loads(capsys.readouterr().out)
+        assert all(isinstance(sentence, str) for sentence in answer.pop("why"))  # of one state only
+        assert answer["grid"].startswith("of the board as rounded")
+        single.append(json.dumps(answer))
+    assert lines == single
+    out = tmp_path / "out.jsonl"
+    assert run(["query", table, "--batch", batch, "--json", "--out", str(out)]) == 0
+    assert out.read_text().splitlines() == single
+    out = tmp_path / "out.parquet"
+    assert run(["query", table, "--batch", batch, "--actions", "--out", str(out)]) == 0
+    rows = pandas.read_parquet(out)
+    assert rows["play_payoff_2"][0] == json.loads(single[0])["actions"][0]["value"][1]
