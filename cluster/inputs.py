@@ -449,8 +449,6 @@ def table_for_play(
 def _stored(game: Game, roots: Ints, results: Path) -> Table | None:
     """Return a complete table on disk of this board that contains one of the roots (k, fields) or
     all its children."""
-    from luckbase.cluster.answers.parts import backup
-
     try:
         path = table_of(game.board, results)
         if path is None:
@@ -458,10 +456,8 @@ def _stored(game: Game, roots: Ints, results: Path) -> Table | None:
         table = open_table(path, named_by_board=True)
     except TableError:  # `status` reports it
         return None
-    for part in table.parts:
-        present = backup(game, part.get_many, roots, game.tie_tolerance)[1]
-        if present.any():
-            return table
+    if table.backup(roots)[1].any():
+        return table
     table.close()
     return None
 

@@ -230,14 +230,11 @@ class Lookup:
         """Return the payoffs, float64 (n, players), of canonical states (n, fields), and a mask
         (n,) of known ones. Payoffs of terminal states come from the rules."""
         states = np.ascontiguousarray(np.asarray(states, np.int64))
-        if not self.parts:
-            return np.zeros((len(states), self.game.players)), np.zeros(len(states), bool)
-        payoffs, known = self.parts[0].get_many(states)
-        for part in self.parts[1:]:
+        payoffs, known = np.zeros((len(states), self.game.players)), np.zeros(len(states), bool)
+        for part in self.parts:
             rest = np.flatnonzero(~known)
-            if not len(rest):
-                break
-            payoffs[rest], known[rest] = part.get_many(states[rest])
+            if len(rest):
+                payoffs[rest], known[rest] = part.get_many(states[rest])
         return payoffs, known
 
     def probe(self, states: Ints) -> Floats:

@@ -18,6 +18,7 @@ PIG = BOARDS / "pig/tiny.toml"
 PRESS = BOARDS / "press-your-luck/tiny.toml"
 JACKPOT = BOARDS / "jackpot/tiny.toml"
 GOOFSPIEL = BOARDS / "goofspiel/tiny.toml"
+SKUNK = BOARDS / "skunk/tiny.toml"
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +45,7 @@ def flat(there):
 
 
 @pytest.mark.parametrize(
-    "board", [PIG, PRESS, JACKPOT, GOOFSPIEL], ids=lambda path: path.parent.name
+    "board", [PIG, PRESS, JACKPOT, GOOFSPIEL, SKUNK], ids=lambda path: path.parent.name
 )
 def test_every_edge_of_the_rules_is_there_and_no_other(board, made):
     """Edges that come to the same count as one, with the sum of their chances."""

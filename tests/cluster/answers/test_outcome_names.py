@@ -146,19 +146,6 @@ def test_the_dice_of_tiles():
 
 
 @pytest.mark.parametrize(
-    "board", ["press-your-luck/tiny", "pig/tiny", "skunk/tiny", "jackpot/tiny"]
-)
-def test_names_are_told_apart(board):
-    """Two states that one action leads to are never called the same."""
-    settings = {"frontier": 1} if board.startswith("press") else {}
-    with luckbase.open(BOARDS / f"{board}.toml", in_memory=True, **settings) as table:
-        for state in np.concatenate(list(table.draw(60, 4))):
-            there = table.moves(table.game.describe(state))
-            for outcomes in [*(move.outcomes for move in there.moves), there.outcomes]:
-                assert len({each.name for each in outcomes}) == len(outcomes)
-
-
-@pytest.mark.parametrize(
     ("board", "settings"),
     [
         ("press-your-luck/tiny", {}),

@@ -68,12 +68,10 @@ def changes(table, there, outcomes):
 
 
 def clause(payoffs, every, subject, several=False):
-    low, high = min(every)[0], max(every)[0]
-    verb = "gain" if high > 0 else "cost"
-    if low == high == 0:
-        return f"{subject} change{'' if several else 's'} nothing"
-    ends = sorted([abs(low), abs(high)])
-    return f"{subject} {verb}{'' if several else 's'} {payoffs.span(*ends)}"
+    low, high = sorted([abs(min(every)[0]), abs(max(every)[0])])
+    verb = "change" if not high else "gain" if max(every)[0] > 0 else "cost"
+    span = payoffs.span(low, high) if high else "nothing"
+    return f"{subject} {verb}{'' if several else 's'} {span}"
 
 
 def luck(table, there, outcomes):
@@ -99,10 +97,8 @@ def luck(table, there, outcomes):
 def sure(table, there, move):
     """The payoffs of an action that leads to one state, from what the table says of that state."""
     (then,), payoffs, player = move.outcomes, table.game.payoffs, there.answer.to_act
-    after, text = (
-        table.ask(typed(then.state)),
-        payoffs.of(f"player {player}", move.action.value[player - 1]),
-    )
+    after = table.ask(typed(then.state))
+    text = payoffs.of(f"player {player}", move.action.value[player - 1])
     if table.game.players > 2 and after.to_act not in (None, player):
         wins = payoffs.of(f"player {after.to_act}", after.value[after.to_act - 1])
         yield wins.partition(" ")[2].partition(" ")[2]  # what they win, after their name
@@ -115,7 +111,7 @@ def sure(table, there, move):
 
 
 def check(table, state, sentences):
-    """Every sentence about chance and sure actions, again; return the last one, of a threshold."""
+    """Every sentence, again; return which kinds there are."""
     there, left = moves(table, state), [*sentences]
     kinds, answer = set(), there.answer
     moved = [(move.action.name, move.outcomes, move) for move in there.moves[:2]]
