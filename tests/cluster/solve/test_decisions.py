@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import luckbase
+from luckbase.cluster.answers.parts import named
 from luckbase.cluster.answers.table import Table, tiers_in_memory
 from luckbase.cluster.answers.verify import _check_entry
 from luckbase.cluster.inputs import search_below
@@ -80,7 +81,7 @@ def spins_of(states):
 def test_every_decision_is_that_of_the_table_of_payoffs(solved, full, every_state):
     beyond = every_state[spins_of(every_state) == 2]
     assert solved.stored_best(every_state) == full.stored_best(every_state)
-    assert solved.decided.stored_best(beyond) == full.stored_best(beyond)
+    assert named(*solved.decided.best_codes(beyond)) == full.stored_best(beyond)
     assert solved.rows == solved.manifest.rows == len(every_state) == full.rows
     assert solved.decided.rows == len(beyond) and solved.decided.holds(beyond).all()
     assert len(np.unique(solved.decided.stored(beyond).best)) == 4
@@ -562,7 +563,7 @@ def test_decisions_are_what_the_page_on_the_format_says(solved):
         scores, earned, passed = (states[:, 3 * k : 3 * k + 3].T for k in range(3))
         columns = [passed[0], earned[0], passed[1], earned[1], passed[2], earned[2], *scores]
         keys = zip(*(column.tolist() for column in columns), strict=True)
-        assert [said[key] for key in keys] == decided.stored_best(states)
+        assert [said[key] for key in keys] == named(*decided.best_codes(states))
 
 
 def test_payoffs_of_float32_take_half_the_memory_and_the_table_says_how_close(tmp_path):
