@@ -102,6 +102,18 @@ def differences(first: Mapping[str, Any], second: Mapping[str, Any]) -> tuple[st
     return differing(first_options), differing(second_options)
 
 
+def words(view: StateView) -> str:
+    """Return a state as a question: ``You have $8,000 and 2 spins, against $0 and $3,000.``"""
+    follow, up = view.game.get(Follow), (view.moves.answer.to_act or 1) - 1
+    if follow is None:
+        return view.scene.about
+    players = [f"player {i + 1}" for i in range(view.game.players)]
+    position = follow.place(players, view.moves.numbers)
+    desks = [follow.desk(position, i) for i in range(view.game.players)]
+    others = [desk.replace(", ", " with ", 1) for i, desk in enumerate(desks) if i != up]
+    return f"You have {listed(desks[up].split(', '))}, against {listed(others)}."
+
+
 def pairs(view: Mapping[str, Any]) -> list[list[tuple[float | None, str | None]]]:
     """Return the payoff to player 1 for each pair of choices, one row for each of their choices,
     with the address of the resulting state if there is only one."""
@@ -196,7 +208,7 @@ environment.filters |= {
 environment.globals |= {
     "address_of": address_of, "around": around, "board_title": board_title,
     "form": form, "listed": sentences.listed, "many": sentences.many, "pairs": pairs,
-    "short_names": short_names, "signed": signed, "svg": svg,
+    "short_names": short_names, "signed": signed, "svg": svg, "words": words,
 }  # fmt: skip
 
 
@@ -321,18 +333,6 @@ def question(view_request: ViewRequest, opened: OpenTable, examples: Sequence[Ex
                 others = [other.as_json() for other in examples
                           if other is not each and not UNNAMED.match(other.label)]  # fmt: skip
                 question = {"view": view.as_json(), "scene": view.scene, "others": others,
-                            "words": words(table, view)}  # fmt: skip
+                            "words": words(view)}  # fmt: skip
                 return {"question": question, "info": tables.info(view_request, opened).as_json()}
     return {"question": None}
-
-
-def words(table: Any, view: StateView) -> str:
-    """Return a state as a question: ``You have $8,000, 2 spins, against $0 and $3,000.``"""
-    follow, up = table.game.get(Follow), (view.moves.answer.to_act or 1) - 1
-    if follow is None:
-        return view.scene.about
-    players = [f"player {i + 1}" for i in range(table.game.players)]
-    position = follow.place(players, view.moves.numbers)
-    desks = [follow.desk(position, i) for i in range(table.game.players)]
-    others = [desk.replace(", ", " with ", 1) for i, desk in enumerate(desks) if i != up]
-    return f"You have {desks[up].replace(', ', ' and ')}, against {listed(others)}."

@@ -27,6 +27,7 @@ from luckbase.solver.charts import (
     Kind,
     Lookup,
     Search,
+    Words,
     outline,
     words_in,
 )
@@ -161,13 +162,14 @@ class LuckCharts(Charts):
             index = max(int(np.searchsorted(scores, usual)), blank)
             if index < len(scores):
                 titled.append((setting.spins, float(line[index])))
+        limits = _from_zero(ends)
         return Curves(
             pass_from_title(titled, f"Here {who_has_less(chosen)} everywhere"),
             f"{self.board}; {setting_words(chosen[0])}; scores count up to "
             f"{self.solve.score_cap:,}" + why_blank(chosen, outdone),
             "rival_score", scores, curves, "score of the rival, who gets the spins (dollars)",
             "pass from this lead on (dollars)", self._outdone_band(outdone),
-            limits=_from_zero(ends),
+            _beside_curves(ends, scores, limits), limits,
         )  # fmt: skip
 
     def _outdone_band(self, outdone: NDArray[np.bool_]) -> tuple[Band, ...]:
@@ -223,6 +225,17 @@ def _from_zero(numbers: Floats) -> tuple[float, float] | None:
     """Return limits of an axis with 0 on it and room above; None if there are no numbers."""
     known = numbers[~np.isnan(numbers)]
     return (min(0.0, known.min()), 1.05 * known.max()) if len(known) and known.max() > 0 else None
+
+
+def _beside_curves(
+    ends: Floats, scores: Ints, limits: tuple[float, float] | None
+) -> tuple[Words, ...]:
+    """Return the words "pass" above all curves and "play" below them, with room on the picture."""
+    if limits is None:
+        return ()
+    ys = np.linspace(*limits, 40).astype(np.int64)
+    above, below = ys > ends[..., None], ys < ends[..., None]
+    return words_in({"pass": above.all(axis=0), "play": below.all(axis=0)}, scores, ys)
 
 
 # --- words ---------------------------------------------------------------------------------------

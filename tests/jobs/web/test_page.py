@@ -312,7 +312,8 @@ def test_a_game_is_played_to_its_end_and_its_decisions_priced(game, visitor, tab
     page = visitor.go(address(game, "play", start))
     if game == "press-your-luck":
         page.get_by_label("you are").select_option("2")
-    page.get_by_label("seed of the dice").fill("7")
+    page.get_by_text("The same luck again").click()
+    page.get_by_label("random seed").fill("7")
     page.get_by_label("Show the payoff of each action").check()
     page.get_by_role("button", name="Begin").click()
     for taken in range(400):
