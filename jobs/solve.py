@@ -250,7 +250,7 @@ def _opening_questions(solved: Solved, path: Path) -> None:
     rows = [(q.title, sentences.fields(q.state), *map(q.payoff_of, names), q.best) for q in answers]
     say()
     heads = ("the player up is" if names else "", "state", *names, "best")
-    what = f", and the {source.game.payoff_name} of who acts" if names else ""
+    what = f", and the {source.game.payoff_name} of the player who acts" if names else ""
     terminal.print_table(f"A few questions{what}:", heads, rows, sys.stderr)
     question = sentences.fields(answers[0].state)
     table = shlex.quote(sentences.shown(solved.table))

@@ -36,7 +36,7 @@ def test_the_first_lines_say_it_plainly(words, capsys):
     (empty,) = [i for i, line in enumerate(lines) if line.startswith("first ")]
     (head,) = [line for line in lines[:empty] if line.split()[:3] == ["case", "before", "now"]]
     assert head.split()[-2:] == ["moved", "cost"]
-    assert any(" one holds " in line and " from " in line for line in lines[:empty])
+    assert any(", the player holds " in line and " from " in line for line in lines[:empty])
     assert any(line.split()[:2] == ["all", "decisions"] for line in lines[:empty])
     assert any(line.split()[:2] == ["state", "cost"] for line in lines[empty:])
 

@@ -334,7 +334,7 @@ def groups_of_scores(goal: int, max_score: int, hold: str, name: str, holding: s
             Axis("yours", "points of the other", **score),
         ),
         thresholds=[
-            Threshold(f"{lead} one", name, lambda action: action == hold, "{:,}", "points")
+            Threshold(f"{lead}, the player", name, lambda action: action == hold, "{:,}", "points")
             for lead in leads
         ],
         turning=TurningPoint(

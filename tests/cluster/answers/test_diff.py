@@ -360,7 +360,7 @@ def test_the_plain_words_come_from_the_numbers():
     first, second = table_in_memory("skunk/tiny"), table_in_memory("skunk/tiny", sides=4)
     found = first.diff(second)
     assert found.sentences[0].startswith(
-        "ahead by 1 to 2 one holds: now from 8 points, before never; moved in "
+        "ahead by 1 to 2, the player holds: now from 8 points, before never; moved in "
     )
     (moved,) = [s for s in found.sentences if "decisions moved" in s]
     assert f"{found.actions:,} of {found.decisions:,}" in moved and " points at most" in moved
