@@ -234,8 +234,9 @@ def _beside_curves(
     if limits is None:
         return ()
     ys = np.linspace(*limits, 40).astype(np.int64)
-    above, below = ys > ends[..., None], ys < ends[..., None]
-    return words_in({"pass": above.all(axis=0), "play": below.all(axis=0)}, scores, ys)
+    above = np.logical_and.reduce(ys > ends[..., None])
+    below = np.logical_and.reduce(ys < ends[..., None])
+    return words_in({"pass": above, "play": below}, scores, ys)
 
 
 # --- words ---------------------------------------------------------------------------------------
