@@ -120,6 +120,16 @@ def test_every_cell_of_play_or_pass_is_the_tables_answer(table, reference, field
         assert passing[at] == (words.text == "pass")
 
 
+def test_the_words_beside_the_curves_of_leads_are_above_or_below_all(table):
+    assert not table.chart("leads").words  # at each score of the rival a curve is missing
+    chart = table.chart("leads", {"spins": "1"})
+    assert isinstance(chart, Curves)
+    assert {words.text for words in chart.words} == {"pass", "play"}
+    for words in chart.words:
+        ends = np.array([curve.values[chart.xs == words.x] for curve in chart.curves])
+        assert (words.y > ends if words.text == "pass" else words.y < ends).all()
+
+
 # --- where the other opponent has more -----------------------------------------------------------
 
 
