@@ -56,6 +56,8 @@ _FULL = ("QuotaExceeded", "InsufficientStorage", "code: 507", "no space left", "
 _NOISE = re.compile(r".* in [\d.]+\S?s - ")
 _ENDPOINT = re.compile(r"https?://[\w.:\[\]-]+(/[\w./-]*)?", re.ASCII)
 """obstore panics at endpoints without a scheme."""
+_SERVER_TIME = re.compile(r"<ServerTime>([^<]+)</ServerTime>")
+_MINUTE = "%Y-%m-%d %H:%M"
 _AWAY = ("error sending request", "timed out", "connection")
 KEYS_HELP = "see docs/how-to/store.md for where keys are looked for"
 _VENDOR = Path("/sys/class/dmi/id")
@@ -139,7 +141,20 @@ class Objects(Storage):
         status = _STATUS.search(message)
         if self.scheme in READ_ONLY and status and status[1] in ("401", "403"):
             return f"its server lets nobody read there without a login ({status[1]})"
-        return _reason(message, does)
+        if "RequestTimeTooSkewed" not in message:
+            return _reason(message, does)
+        now = datetime.now(UTC)
+        stamps = _SERVER_TIME.findall(message) or [_date_of(dict(self._config).get("endpoint"))]
+        with suppress(ValueError):
+            clock = f"{datetime.fromisoformat(stamps[0]).astimezone(UTC):{_MINUTE}}"
+            return (
+                f"the clock of this machine says {now:{_MINUTE}} UTC, that of the store {clock}; "
+                "set the wrong one, then again"
+            )
+        return (
+            f"the clock of this machine says {now:{_MINUTE}} UTC, too far off for the store; set "
+            "it, then again"
+        )
 
     def check_writable(self) -> None:
         if self.scheme in READ_ONLY:
@@ -272,6 +287,23 @@ class Objects(Storage):
         return Path(self._temporary.name) / f"{name.replace('/', ',')[-80:]}.{attempt()}.part"
 
 
+def _date_of(endpoint: str | None) -> str:
+    """Return a server's time as ISO 8601, from the date of an answer; "" if it has none."""
+    import urllib.error  # also imports ssl and email: do so only if needed
+    import urllib.request
+    from email.utils import parsedate_to_datetime
+
+    try:
+        request = urllib.request.Request(endpoint or "", method="HEAD")
+        with urllib.request.urlopen(request, timeout=5) as answer:
+            date = answer.headers["Date"]
+    except urllib.error.HTTPError as error:
+        date = error.headers["Date"]
+    except (OSError, ValueError):
+        date = None
+    return parsedate_to_datetime(date).isoformat() if date else ""
+
+
 def _is_final(error: Exception) -> bool:
     message = str(error)
     status = next(iter(_STATUS.findall(message)), "")
@@ -286,9 +318,6 @@ def _reason(message: str, does: str) -> str:
     again = "the same command resumes once it does"
     reasons: list[tuple[bool, str]] = [
         (code in _NO_BUCKET, "there is no such bucket; make it first, or write another"),
-        (code == "RequestTimeTooSkewed",
-         f"the clock of this machine says {datetime.now(UTC):%Y-%m-%d %H:%M} UTC, too far off for "
-         "the store; set it, then again"),
         (code in _KEYS or status == "401",
          f"the store does not take the key ({code or status}); {KEYS_HELP}"),
         (code == "AccessDenied" or status == "403",

@@ -220,7 +220,7 @@ def test_a_wrong_key_and_one_that_may_only_read(bucket, monkeypatch):
 @pytest.mark.parametrize(
     ("status", "code", "text"),
     [
-        (403, b"RequestTimeTooSkewed", "says 20.* UTC, too far off for the store; set it"),
+        (403, b"RequestTimeTooSkewed", "UTC, that of the store 20.*; set the wrong one, then ag"),
         (507, b"InsufficientStorage", "the store is full; make room there"),
         (400, b"QuotaExceeded", "the store is full; make room there"),
         (400, b"ExpiredToken", r"does not take the key \(ExpiredToken\)"),
