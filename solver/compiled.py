@@ -137,6 +137,10 @@ class LazyFunction:
         return self.plain.__qualname__  # pickled by its name
 
 
+_new_parts: list[Part] = []
+"""Parts that are not yet registered with numba."""
+
+
 class Part:
     """A function that becomes part of the compiled functions that call it.
 
@@ -153,6 +157,7 @@ class Part:
         self.plain, self.options = plain, options
         self.typed = typed or (lambda *parts, **named: plain)
         update_wrapper(self, plain)
+        _new_parts.append(self)
 
     def __call__(self, *parts: Any, **named: Any) -> Any:
         return self.plain(*parts, **named)
@@ -162,10 +167,6 @@ class Part:
 
     def __reduce__(self) -> str:
         return self.plain.__qualname__
-
-
-_new_parts: list[Part] = []
-"""Parts that are not yet registered with numba."""
 
 
 def njit(signature: Any = None, **options: Any) -> Callable[[Callable[P, R]], Callable[P, R]]:
@@ -188,9 +189,7 @@ def jitable(**options: Any) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
-        made = Part(function, options)
-        _new_parts.append(made)
-        return cast("Callable[P, R]", made)
+        return cast("Callable[P, R]", Part(function, options))
 
     return decorate
 
@@ -225,7 +224,6 @@ def _same(part: Any) -> Any:
 
 
 borrowed: Any = Part(_same, {"forceinline": True}, _borrow)
-_new_parts.append(borrowed)
 
 
 def compiled(function: Callable[..., Any], signature: Any = None, **options: Any) -> Any:

@@ -1,10 +1,10 @@
 """The files that a search keeps on disk between its two passes: found going down, solved going up.
 
 A **stage file** holds a shard's states (`solver.search.stages.Stage`): its arrays, as numpy saves
-them. Integers are stored as differences between neighbours, and child numbers as
-`stage_kernels.steps_of` returns them, because both compress well. All arrays are compressed at once
-(zstd level 1), because starting a compression takes longer than compressing an array. The
-uncompressed length comes first.
+them. Integers are stored as differences between neighbours, and child numbers as differences
+between neighbouring states (`stage_kernels.shift_children`), because both compress well. All arrays
+are compressed at once (zstd level 1), because starting a compression takes longer than compressing
+an array. The uncompressed length comes first.
 
 An `Ask` is a shard's request to a stage, either of a lower level or of another box of its own
 stage: the requested keys, stored in the same way, and the box that contains them. The driver keeps
@@ -59,13 +59,10 @@ def packed_stage(stage: Stage) -> bytes:
         np.concatenate([(NO_KEYS, NO_KEYS), *wanted], axis=1),
         shared.first, shared.actors, shared.actions,
     )  # fmt: skip
-    edges = len(states.children)
-    steps, far = np.empty(edges, np.int8), np.empty(edges, np.int32)
-    far_count = stage_kernels.steps_of(
-        stage.keys, np.uint64(stage.alike), states.first, states.children, steps, far
-    )
-    others = shared.weights, shared.rewards, shared.payoffs, steps, far[:far_count]
-    numbers = np.array([stage.edges, stage.alike, stage.own.low], np.uint64)
+    shifted = np.empty_like(states.children)
+    stage_kernels.shift_children(states.first, states.children, states.children, -1, shifted)
+    others = shared.weights, shared.rewards, shared.payoffs, shifted
+    numbers = np.array([stage.edges, stage.own.low], np.uint64)
     np.savez(file := io.BytesIO(), numbers, *others, *map(_differences, integers))
     plain = file.getvalue()
     packed: bytes = _CODEC.compress(plain, asbytes=True)
@@ -77,8 +74,8 @@ def read_stage(content: bytes) -> Stage:
     size = int.from_bytes(content[:8], "little")
     plain = _CODEC.decompress(memoryview(content)[8:], decompressed_size=size)
     with np.load(io.BytesIO(plain)) as file:
-        numbers, weights, rewards, payoffs, steps, far, *integers = (file[k] for k in file.files)
-    edges, alike, low = numbers.tolist()
+        numbers, weights, rewards, payoffs, children, *integers = (file[k] for k in file.files)
+    edges, low = numbers.tolist()
     own, order, shared, loops, stages, sizes, wanted, first_of, actors, actions = map(
         _sums, integers
     )
@@ -86,15 +83,13 @@ def read_stage(content: bytes) -> Stage:
         NO_NUMBERS, NO_KEYS, first_of, actors, weights, actions, rewards, payoffs
     )  # fmt: skip
     first = first_edges(first_of, shared)
-    states, n = Order(order, first, shared, np.empty(len(steps), np.int32)), len(order)
+    stage_kernels.shift_children(first, children, children, 1, children)
+    states, n = Order(order, first, shared, children), len(order)
     ends = sizes.cumsum(axis=0)[:-1].T
     outside = np.arange(n, n + sizes[:, 1].sum(), dtype=np.int32)
     runs = [Runs(keys, members, low) for keys, members in np.split(wanted, ends[0], axis=1)]
     requests = list(zip(stages.tolist(), runs, np.split(outside, ends[1]), strict=False))
-    stage = Stage(Runs(own[0], own[1], low), states, patterns, loops, requests, edges, alike)
-    kernel = stage_kernels.from_steps
-    kernel(stage.keys, np.uint64(alike), first, steps, far, states.children)
-    return stage
+    return Stage(Runs(own[0], own[1], low), states, patterns, loops, requests, edges)
 
 
 @dataclass(frozen=True)

@@ -57,7 +57,7 @@ def warm_up_stages(game: Game) -> None:
     compile_all(
         *transition, matrix_game_solver(game), runs.number_runs, runs.count_runs, runs.ranks_of,
         runs.keys_in, kernels.enter, kernels.expand_on, kernels.order_states, kernels.renumber,
-        kernels.steps_of, kernels.from_steps, sweep.sweep_on, sweep.join,
+        kernels.shift_children, sweep.sweep_on, sweep.join,
     )  # fmt: skip
 
 

@@ -17,13 +17,12 @@ identity have the same payoffs and grow together.
 import hashlib
 import json
 import re
-import types
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import reduce
-from typing import Any, ClassVar, Literal, Protocol, Self, Union, get_args, get_origin
+from typing import Annotated, Any, ClassVar, Protocol, Self, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, field_validator
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, TypeAdapter, field_validator
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticCustomError
 
@@ -232,24 +231,14 @@ def options_of(board: Board) -> dict[str, tuple[Any, FieldInfo]]:
 
 def values_of(field: FieldInfo) -> list[str | bool | range]:
     """Return the values that an option accepts: texts, truth values, ranges; text for fractions."""
-    kind = field.annotation
-    kinds = get_args(kind) if get_origin(kind) in (Union, types.UnionType) else (kind,)
+    kind: Any = Annotated[field.annotation, None, *field.metadata]
+    schema = TypeAdapter(kind).json_schema()
     values: list[str | bool | range] = []
-    for part in kinds:
-        values += _values_of(part, [*field.metadata]) if part is not types.NoneType else []
+    for part in schema.get("anyOf", [schema]):
+        values += part.get("enum", [part["const"]] if "const" in part else [])
+        if part.get("type") == "boolean":
+            values += [True, False]
+        if "minimum" in part and "maximum" in part:
+            low, high, is_whole = part["minimum"], part["maximum"], part["type"] == "integer"
+            values.append(range(low, high + 1) if is_whole else f"{low:g} to {high:g}")
     return values
-
-
-def _values_of(kind: Any, bounds: list[Any]) -> list[str | bool | range]:
-    while hasattr(kind, "__metadata__"):
-        bounds, kind = [*bounds, *kind.__metadata__], kind.__origin__
-    if get_origin(kind) is Literal:
-        return [*get_args(kind)]
-    if kind is bool:
-        return [True, False]
-    ends: dict[str, Any] = {}
-    for bound in [part for each in bounds for part in (each, *getattr(each, "metadata", ()))]:
-        ends |= {name: getattr(bound, name) for name in ("ge", "le") if hasattr(bound, name)}
-    if len(ends) < 2:
-        return []
-    return [range(ends["ge"], ends["le"] + 1) if kind is int else "{ge:g} to {le:g}".format(**ends)]

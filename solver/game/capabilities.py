@@ -22,14 +22,7 @@ from luckbase.solver.game.arrays import Best, Coded, Floats, Ints, Runs
 from luckbase.solver.game.fields import State
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.rules import Capability
-from luckbase.solver.sentences import (
-    fields,
-    listed,
-    nearest,
-    on_command_line,
-    option,
-    shorten,
-)
+from luckbase.solver.sentences import fields, listed, nearest, on_command_line, option, shorten
 
 if TYPE_CHECKING:
     from luckbase.solver.charts import Chart, ChartRequest, Kind, Lookup, Search

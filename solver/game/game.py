@@ -48,23 +48,8 @@ from luckbase.solver.compiled import cache_folder
 from luckbase.solver.errors import GameError, LuckbaseError, OptionError, StateError
 from luckbase.solver.game.arrays import FLOAT64_ERROR, Coded, Floats, Ints, coded
 from luckbase.solver.game.fields import Field, Fields, Refuse, State
-from luckbase.solver.game.rules import (
-    WEIGHT,
-    Capability,
-    Level,
-    Numbers,
-    Rules,
-    Unavailable,
-    takes,
-)
-from luckbase.solver.sentences import (
-    Payoffs,
-    fields,
-    named,
-    on_command_line,
-    option,
-    shorten,
-)
+from luckbase.solver.game.rules import WEIGHT, Capability, Level, Numbers, Rules, Unavailable, takes
+from luckbase.solver.sentences import Payoffs, fields, named, on_command_line, option, shorten
 
 C = TypeVar("C", bound=Capability)
 LARGEST = np.finfo(np.float64).max

@@ -65,7 +65,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from luckbase.solver.compiled import LazyFunction, compiled, jitable, tuple_type, types
+from luckbase.solver.compiled import LazyFunction, Part, compiled, jitable, tuple_type, types
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.result import Result
 
@@ -396,50 +396,35 @@ def joint(row: int, column: int) -> int:
     return row * JOINT + column
 
 
-@jitable()
-def _pay_in_row(  # noqa: PLR0913  # a payoff for each player: numba cannot loop over mixed types
-    edges: Edges, row: int, one: float, two: float | None, three: float | None,
-    four: float | None, five: float | None, six: float | None, seven: float | None,
-    eight: float | None,
-) -> int:  # fmt: skip
-    """Write the payoffs that are not None and return their number."""
-    paid, players = edges.rewards[row], edges.rewards.shape[1]
-    count = 1 + (two is not None) + (three is not None) + (four is not None) + (five is not None)
-    count += (six is not None) + (seven is not None) + (eight is not None)
-    if count > players:
-        raise ValueError("expected a payoff for each player, as many as Rules(players=…) says")
-    paid[0] = one
-    if two is not None:
-        paid[1] = two
-    if three is not None:
-        paid[2] = three
-    if four is not None:
-        paid[3] = four
-    if five is not None:
-        paid[4] = five
-    if six is not None:
-        paid[5] = six
-    if seven is not None:
-        paid[6] = seven
-    if eight is not None:
-        paid[7] = eight
-    return count
+def _writer(paid: Any, payoffs: Any, at: Any) -> Callable[..., Any]:
+    """Return the function that numba compiles for `_write`: it cannot loop over mixed types."""
+
+    def first(paid: Any, payoffs: Any, at: Any) -> None:
+        paid[at] = payoffs[0]
+        _write(paid, payoffs[1:], at + 1)
+
+    return first if len(payoffs) else lambda paid, payoffs, at: None
+
+
+def _written(paid: Floats, payoffs: tuple[float, ...], at: int) -> None:
+    """Write payoffs to an array, from number `at` on."""
+    paid[at : at + len(payoffs)] = payoffs
+
+
+_write: Any = Part(_written, {}, _writer)
 
 
 @jitable()
-def pay(  # noqa: PLR0913  # a payoff for each player
-    edges: Edges, one: float, two: float | None = None, three: float | None = None,
-    four: float | None = None, five: float | None = None, six: float | None = None,
-    seven: float | None = None, eight: float | None = None,
-) -> None:  # fmt: skip
+def pay(edges: Edges, *rewards: float) -> None:
     """Set the reward of the last edge for each player, from the first; the others get 0.
 
     Raises ValueError before any edge, and for more rewards than players.
     """
     if edges.about[2] == 0:
         raise ValueError("pay stands before its edge; write it after `lead`")
-    row = min(edges.about[2], edges.weights.size) - 1
-    _pay_in_row(edges, row, one, two, three, four, five, six, seven, eight)
+    if len(rewards) > edges.rewards.shape[1]:
+        raise ValueError("expected a payoff for each player, as many as Rules(players=…) says")
+    _write(edges.rewards[min(edges.about[2], edges.weights.size) - 1], rewards, 0)
 
 
 @jitable()
@@ -468,17 +453,12 @@ def simultaneous(edges: Edges) -> int:
 
 
 @jitable()
-def over(  # noqa: PLR0913  # a payoff for each player
-    edges: Edges, one: float, two: float | None = None, three: float | None = None,
-    four: float | None = None, five: float | None = None, six: float | None = None,
-    seven: float | None = None, eight: float | None = None,
-) -> int:  # fmt: skip
+def over(edges: Edges, *payoffs: float) -> int:
     """End the game with a payoff for each player; write no edges.
 
-    Raises ValueError unless there are as many payoffs as players. With more than eight players,
-    write edges.rewards[0] and edges.about[0] = TERMINAL, and return 0.
+    Raises ValueError unless there are as many payoffs as players.
     """
-    count = _pay_in_row(edges, 0, one, two, three, four, five, six, seven, eight)
-    if count < edges.rewards.shape[1]:
+    if len(payoffs) != edges.rewards.shape[1]:
         raise ValueError("expected a payoff for each player, as many as Rules(players=…) says")
+    _write(edges.rewards[0], payoffs, 0)
     return _finish(edges, TERMINAL, -1)

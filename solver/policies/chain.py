@@ -16,27 +16,21 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from luckbase.solver.compiled import types
 from luckbase.solver.errors import CorruptTableError, SearchLimitError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.rules import CHANCE, DECISION, JOINT, SIMULTANEOUS
 from luckbase.solver.policies.agents import Decider
-from luckbase.solver.search.bellman import (
-    JOINTLY,
-    MIXED,
-    action_starts,
-)
+from luckbase.solver.search.bellman import JOINTLY, MIXED, action_starts
 from luckbase.solver.search.expand import expand
 from luckbase.solver.search.keys import Keys, Numbering, pack_all, unpack_all
-from luckbase.solver.search.stage_kernels import LEAF, Order, Patterns, Walk, order_states
+from luckbase.solver.search.stage_kernels import LEAF, Order, Patterns, ordered
 from luckbase.solver.search.sweep import room_for_sweep, solve_in_order
 from luckbase.solver.sentences import option
 
 PIECE = 20_000
 """States expanded at a time."""
 MAX_STATES = 20_000_000
-_i1, _i4, _f1, _f2 = types.int64[::1], types.int32[::1], types.float64[::1], types.float64[:, ::1]
 
 
 @dataclass(frozen=True)
@@ -288,16 +282,3 @@ def explore_profile(
     counts = np.concatenate([np.diff(piece.first) for piece in pieces])
     columns["first"] = np.concatenate([[0], np.cumsum(counts)])
     return Chain(game, **columns)
-
-
-def ordered(first: Ints, children: NDArray[np.int32]) -> tuple[NDArray[np.int32], Ints]:
-    """Return an order of the states of a chain, children first (n,), and its cycles (k, 2).
-
-    A cycle is a component: where it begins in the order, and its number of states; in the same
-    order.
-    """
-    n = len(first) - 1
-    order, starts = np.empty(n, np.int32), np.empty(2 * n, np.int32)
-    walk = Walk(*(np.empty(n, np.int32) for _ in range(5)))
-    loops = order_states(first, children, order, starts, walk)
-    return order, starts[: 2 * loops].reshape(-1, 2).astype(np.int64)

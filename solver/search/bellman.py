@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 
 from luckbase.solver.compiled import inlined, njit, tuple_type, types
 from luckbase.solver.game.arrays import Floats, Ints
+from luckbase.solver.game.faults import broken
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.rules import JOINT, SIMULTANEOUS, TERMINAL
 from luckbase.solver.matrix_games import SOLVE_GAME, WORK
@@ -87,6 +88,26 @@ class Scratch(NamedTuple):
 
 
 SCRATCH_TYPE = tuple_type(Scratch, _f2, _i1, _f1, _f1)
+
+
+class Results(NamedTuple):
+    """The results of states, by number.
+
+    values: float64 (room, 1 + players), the payoffs; the first column is the key.
+    best: int64 (room,), the best action, or why there is none.
+    margins: float64 (room,), as in `back_up`.
+    actors: int8 (room,), from 1; 0 if no player acts or both choose at once.
+    errors: float32 (room,), error bounds of the payoffs.
+    """
+
+    values: Any
+    best: Any
+    margins: Any
+    actors: Any
+    errors: Any
+
+
+RESULTS_TYPE = tuple_type(Results, _f2, _i1, _f1, types.int8[::1], errors_type)
 
 
 def limits_of(game: Game, tolerance: float) -> Floats:
@@ -339,8 +360,6 @@ def refuse_uneven(game: Game, state: Ints, payoffs: Floats) -> None:
 
 def refuse_sums(game: Game, state: Ints, q: ActionValues, x: int) -> None:
     """Raise GameError as `refuse_uneven` does, for state (fields,), number x of `q`."""
-    from luckbase.solver.game.faults import broken
-
     at = slice(q.first[x], q.first[x + 1])
     sums, actions = q.values[at].sum(axis=1), q.actions[at]
     pairs = [

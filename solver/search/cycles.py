@@ -26,6 +26,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from luckbase.solver.compiled import jitable, njit, tuple_type, types
 from luckbase.solver.errors import StateError
@@ -38,10 +39,11 @@ from luckbase.solver.search.bellman import (
     JOINTLY,
     LOW,
     MIXED,
+    RESULTS_TYPE,
     TIE,
+    Results,
     U,
     best_of,
-    errors_type,
     margin_of,
     rounded_up,
 )
@@ -119,18 +121,25 @@ def found_for(n, players):
     return found
 
 
-@njit(types.void(COMPONENT, FOUND, _n1, _f2, _i1, _f1, types.int8[::1], errors_type))
-def write_found(c, found, members, rows, best, margins, actors, errors):  # arrays
-    """Write the results for the members (n,) of a component to the arrays of all states.
-
-    rows: float64 (any, 1 + players).
-    """
+@njit(types.void(COMPONENT, FOUND, _n1, RESULTS_TYPE))
+def write_found(c, found, members, out):
+    """Write the results for the members (n,) of a component to the results of all states."""
     for i in range(members.size):
         x = members[i]
         for p in range(found.values.shape[1]):
-            rows[x, 1 + p] = found.values[i, p]
-        best[x], margins[x] = found.best[i], found.margins[i]
-        actors[x], errors[x] = max(c.actors[i], -1) + 1, rounded_up(found.errors[i])
+            out.values[x, 1 + p] = found.values[i, p]
+        out.best[x], out.margins[x] = found.best[i], found.margins[i]
+        out.actors[x], out.errors[x] = max(c.actors[i], -1) + 1, rounded_up(found.errors[i])
+
+
+@njit(_i(SOLVE_COMPONENT, COMPONENT, _f1, _n1, RESULTS_TYPE))
+def solve_members(solve, c, limits, members, out):
+    """Solve the component of these members (n,) with `solve`; return a status."""
+    found = found_for(members.size, out.values.shape[1] - 1)
+    status = solve(c, out.values, limits, found)
+    if status == SOLVED:
+        write_found(c, found, members, out)
+    return status
 
 
 @njit(SOLVE_COMPONENT_TYPE)
@@ -460,18 +469,19 @@ def _fixed(c: Component, view: View, player: int, shares: Floats) -> tuple[Float
 
 
 def solve_alone(
-    game: Game, c: Component, rows: Floats, limits: Floats, states: Ints, status: int
-) -> Found:  # fmt: skip
-    """Solve a component, states (n, fields), that compiled code refused with a status.
+    game: Game, c: Component, limits: Floats, status: int, members: NDArray[np.int32], out: Results,
+    states: Ints,
+) -> None:  # fmt: skip
+    """Solve a component, members (n,), that compiled code refused with a status.
 
-    Raises StateError if it cannot be solved.
+    states: its states (n, fields). Raises StateError if it cannot be solved.
     """
-    found = found_for(len(states), game.players)
+    found = found_for(len(members), game.players)
     solve = solve_jointly if status == AT_ONCE else solve_component
-    status = solve(c, rows, limits, found)
+    status = solve(c, out.values, limits, found)
     if status != SOLVED:
         raise refusal(game, states, found, status)
-    return found
+    write_found(c, found, members, out)
 
 
 def refusal(game: Game, states: Ints, found: Found, status: int) -> StateError:

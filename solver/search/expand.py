@@ -21,8 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from luckbase.solver.compiled import inlined, njit, tuple_type, types
-from luckbase.solver.errors import GameError, LuckbaseError, StateError
+from luckbase.solver.errors import LuckbaseError, StateError
 from luckbase.solver.game.arrays import Floats, Ints
+from luckbase.solver.game.faults import fault_at, worth_at
 from luckbase.solver.game.game import Game, Stopped
 from luckbase.solver.game.groups import GROUP, Groups, groups_of
 from luckbase.solver.game.rules import (
@@ -121,33 +122,22 @@ def expanding(game: Game, room: Room) -> Iterator[None]:
     except Exception as error:
         if not room.checked:
             raise
-        raise refused(game, room, error) from None
-
-
-def refused(game: Game, room: Room, error: Exception | None = None) -> GameError:
-    """Return the fault at the state room.at: a broken rule, or the error that its code raised."""
-    from luckbase.solver.game.faults import fault_at
-
-    return fault_at(game, room.at, error)
+        raise fault_at(game, room.at, error) from None
 
 
 def refuse_beyond(game: Game, states: Ints | Keys, values: Floats) -> None:
     """Raise GameError if one of n states, or keys, has a payoff out of range.
 
-    values: (n, players), or lower and upper bounds. Needed only if edges pay: otherwise payoffs
-        follow from the terminal ones.
+    values: (n, players). Needed only if edges pay: otherwise payoffs follow from the terminal ones.
     """
     if not (game.is_checked and game.pays):
         return
     low, high = game.payoff_span
-    lower, upper = values[:, : game.players], values[:, -game.players :]
-    wrong = ~((lower <= high) & (upper >= low)).all(axis=1)
+    wrong = ~((values >= low) & (values <= high)).all(axis=1)
     if wrong.any():
         at = states[wrong][:1]
         state = unpack_all(game.strides, at) if at.ndim == 1 else at
-        from luckbase.solver.game.faults import worth_at
-
-        raise worth_at(game, state[0], values[wrong][0][: game.players])
+        raise worth_at(game, state[0], values[wrong][0])
 
 
 @inlined
@@ -328,7 +318,7 @@ def expand(game: Game, states: Ints) -> Expanded:
                 game.transition, game.numbers, states, room, x, most, first, kinds, actors
             )  # fmt: skip
         if x < 0:
-            raise refused(game, room)
+            raise fault_at(game, room.at)
         edges, m = room.edges, int(first[x])
         if x == n:
             return Expanded(
@@ -413,5 +403,5 @@ def classify(game: Game, states: Ints, groups: Groups | None = None) -> Standing
             places, lines,
         )  # fmt: skip
     if wrong:
-        raise refused(game, room)
+        raise fault_at(game, room.at)
     return Standing(places[:, 0], places[:, 1], places[:, 2], lines, places[:, 3], places[:, 4])

@@ -9,24 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from luckbase.solver.errors import MemoryLimitError, StateError
-from luckbase.solver.game.arrays import Ints
+from luckbase.solver.game.faults import fault_at
 from luckbase.solver.game.game import Stopped
 from luckbase.solver.search import keys as hashing
 from luckbase.solver.search import stage_kernels as kernels
-from luckbase.solver.search.expand import expand, expanding, refused, room_of
+from luckbase.solver.search.expand import expand, expanding, room_of
 from luckbase.solver.search.keys import NO_KEYS, Keys, grown, unpack_all
 from luckbase.solver.search.runs import RUN, Nodes, Runs, count_runs, number_runs, ranks_of
-from luckbase.solver.search.stage_kernels import Order, Patterns, Records, Walk
-from luckbase.solver.search.stages import (
-    BUDGET,
-    EVERY,
-    WHOLE,
-    Box,
-    Stage,
-    Stages,
-    cut,
-    first_edges,
-)
+from luckbase.solver.search.stage_kernels import Order, Patterns, Records
+from luckbase.solver.search.stages import BUDGET, EVERY, WHOLE, Box, Stage, Stages, cut, first_edges
 from luckbase.solver.sentences import option
 
 CACHED = 400_000
@@ -61,8 +52,15 @@ class BoxSearch:
         # Room for its states and about as many children elsewhere. Longer tables leave the cache.
         game, room = self.game, _power(max(1 << 12, 2 * min(expected, CACHED)))
         self.nodes = self._nodes(max(1 << 12, room >> self.place.run_bits // 2), room >> 1)
-        self.records = self._records(room >> 1, room << 3)  # only the used part takes memory
-        self.patterns = self._patterns(1 << 8, max(1 << 12, 2 * game.max_edges))
+        lengths = room >> 1, room >> 1, room << 3  # only the used part takes memory
+        self.records = Records(*(np.empty(length, np.int32) for length in lengths))
+        kinds, edges, players = 1 << 8, max(1 << 12, 2 * game.max_edges), game.players
+        self.patterns = Patterns(
+            np.full(4 * kinds, -1, np.int32), np.empty(kinds, np.uint64),
+            np.zeros(kinds + 1, np.int64), np.empty(kinds, np.int64), np.empty(edges),
+            np.empty(edges, np.int64), np.empty((edges if game.pays else 0, players)),
+            np.zeros((kinds, players)),
+        )  # fmt: skip
         self.at = np.zeros(8, np.int64)
         self.room = room_of(game)
 
@@ -72,20 +70,6 @@ class BoxSearch:
             raise StateError(f"level {self.stages.level}: {why}")
         slots = np.full(2 * runs, -1, np.int32)
         return Nodes(slots, np.empty((runs, 4), np.uint64), np.empty(own, np.int32))
-
-    @staticmethod
-    def _records(states: int, edges: int) -> Records:
-        rows = np.empty(states, np.int32), np.empty(states, np.int32)
-        return Records(*rows, np.empty(edges, np.int32))
-
-    def _patterns(self, room: int, edges: int) -> Patterns:
-        players = self.game.players
-        return Patterns(
-            np.full(4 * room, -1, np.int32), np.empty(room, np.uint64),
-            np.zeros(room + 1, np.int64), np.empty(room, np.int64), np.empty(edges),
-            np.empty(edges, np.int64), np.empty((edges if self.game.pays else 0, players)),
-            np.zeros((room, players)),
-        )  # fmt: skip
 
     def _enter(self) -> None:
         for runs in self.requested:
@@ -121,7 +105,7 @@ class BoxSearch:
             if code == kernels.GROW:
                 self._grow()
             elif code == kernels.REFUSED:
-                raise refused(game, self.room)
+                raise fault_at(game, self.room.at)
             elif code == kernels.RISES:
                 raise self._rose(int(self.at[kernels.WRONG]))
             if self.at[kernels.OWN] > limit:
@@ -168,11 +152,8 @@ class BoxSearch:
     def _grow(self) -> None:
         max_edges, (states, edges, kinds, kept) = self.game.max_edges, self.at[3:7].tolist()
         self._grow_nodes(max_edges, max_edges)
-        numbers, pattern_of, children = self.records
-        self.records = Records(
-            grown(numbers, states + 1), grown(pattern_of, states + 1),
-            grown(children, edges + max_edges),
-        )  # fmt: skip
+        lengths = states + 1, states + 1, edges + max_edges
+        self.records = Records(*map(grown, self.records, lengths))
         old, slots = self.patterns, self.patterns.slots
         hashes, weights = grown(old.hashes, kinds + 2), grown(old.weights, kept + max_edges)
         room, kept = len(hashes), len(weights)
@@ -198,7 +179,8 @@ class BoxSearch:
     def number(self) -> None:
         """Number the states of the box by key, then the children needed from other stages."""
         runs = self.nodes.runs[: self.at[kernels.RUNS]]
-        at = self._ordered(np.flatnonzero(runs[:, 2]))
+        at = np.flatnonzero(runs[:, 2])
+        at = at[hashing.order_of(runs[at, 0])].astype(np.int32)
         self.own = Runs(runs[at, 0], runs[at, 2], self.stages.run_low)
         self._numbers = np.empty(count_runs(runs), np.int32)
         number_runs(self.own, NO_KEYS, runs, at, self._numbers, 0)
@@ -208,25 +190,20 @@ class BoxSearch:
         """Return the states of the numbered box, ready to be solved."""
         n, edges, own, numbers = self.count, self.edges, self.own, self._numbers
         runs, run_bits = self.nodes.runs[: self.at[kernels.RUNS]], self.place.run_bits
-        patterns = self._trimmed(
-            int(self.at[kernels.PATTERNS]), int(self.at[kernels.PATTERN_EDGES])
-        )
+        full, (kinds, kept) = self.patterns, self.at[kernels.PATTERNS :][:2].tolist()
+        patterns = Patterns(
+            np.empty(0, np.int32), np.empty(0, np.uint64), full.first[: kinds + 1].copy(),
+            full.actors[:kinds].copy(), full.weights[:kept].copy(), full.actions[:kept].copy(),
+            full.rewards[: kept if self.game.pays else 0].copy(), full.payoffs[:kinds].copy(),
+        )  # fmt: skip
         rows = numbers[ranks_of(runs, run_bits, self.records.numbers[:n])]
         pattern_of, children = np.empty(n, np.int32), np.empty(edges, np.int32)
         pattern_of[rows] = self.records.patterns[:n]
-        first, starts = first_edges(patterns.first, pattern_of), np.empty(2 * n, np.int32)
+        first = first_edges(patterns.first, pattern_of)
         kernels.renumber(rows, self.records.children, runs, run_bits, numbers, first, children)
-        states = Order(np.empty(n, np.int32), first, pattern_of, children)
-        loops = kernels.order_states(
-            first, children, states.order, starts,
-            Walk(*(np.empty(n, np.int32) for _ in range(5))),
-        )  # fmt: skip
-        cycles = starts[: 2 * loops].reshape(-1, 2).astype(np.int64)
-        return Stage(own, states, patterns, cycles, self.requests, edges, self.stages.alike)
-
-    def _ordered(self, which: Ints) -> NDArray[np.int32]:
-        ordered: Ints = which[hashing.order_of(self.nodes.runs[which, 0])]
-        return ordered.astype(np.int32)
+        order, loops = kernels.ordered(first, children)
+        states = Order(order, first, pattern_of, children)
+        return Stage(own, states, patterns, loops, self.requests, edges)
 
     def _requests(
         self, runs: Keys, numbers: NDArray[np.int32], begin: int
@@ -235,7 +212,8 @@ class BoxSearch:
 
         The numbers continue from `begin` and are also written to `numbers`.
         """
-        at = self._ordered(np.flatnonzero(runs[:, 1] != runs[:, 2]))
+        at = np.flatnonzero(runs[:, 1] != runs[:, 2])
+        at = at[hashing.order_of(runs[at, 0])].astype(np.int32)
         stage = self.stages.of(runs[at, 0])
         by_stage = hashing.order_of(stage)
         at, stage = at[by_stage], stage[by_stage]
@@ -249,15 +227,6 @@ class BoxSearch:
             requests.append((int(stage[start]), other, np.arange(here, stop, dtype=np.int32)))
             here = stop
         return requests
-
-    def _trimmed(self, kinds: int, edges: int) -> Patterns:
-        full = self.patterns
-        return Patterns(
-            np.empty(0, np.int32), np.empty(0, np.uint64), full.first[: kinds + 1].copy(),
-            full.actors[:kinds].copy(), full.weights[:edges].copy(),
-            full.actions[:edges].copy(),
-            full.rewards[: edges if self.game.pays else 0].copy(), full.payoffs[:kinds].copy(),
-        )  # fmt: skip
 
 
 def _power(length: int) -> int:

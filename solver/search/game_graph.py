@@ -45,14 +45,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from luckbase.solver.compiled import borrowed, njit, tuple_type, types
-from luckbase.solver.errors import GameError, LuckbaseError, SearchLimitError
+from luckbase.solver.errors import GameError, LuckbaseError, SearchLimitError, StateError
 from luckbase.solver.game.arrays import Floats, Ints
+from luckbase.solver.game.faults import fault_at
 from luckbase.solver.game.game import Game, Stopped
-from luckbase.solver.game.rules import (
-    SIMULTANEOUS,
-    TERMINAL,
-    TRANSITION,
-)
+from luckbase.solver.game.rules import SIMULTANEOUS, TERMINAL, TRANSITION
 from luckbase.solver.search import cycles
 from luckbase.solver.search.bellman import (
     JOINTLY,
@@ -62,24 +59,15 @@ from luckbase.solver.search.bellman import (
     OVER,
     UNEVEN,
     Lotteries,
+    Results,
     back_up,
     matrix_game_solver,
     refuse_uneven,
     rounded_up,
     scratch_of,
 )
-from luckbase.solver.search.cycles import (
-    AT_ONCE,
-    LATER,
-    SOLVE_COMPONENT,
-    Component,
-    found_for,
-    later,
-    write_found,
-)
-from luckbase.solver.search.cycles import (
-    COMPONENT as COMPONENT_TYPE,
-)
+from luckbase.solver.search.cycles import COMPONENT as COMPONENT_TYPE
+from luckbase.solver.search.cycles import LATER, SOLVE_COMPONENT, Component, later
 from luckbase.solver.search.elimination import SOLVED, part
 from luckbase.solver.search.expand import (
     expand,
@@ -87,7 +75,6 @@ from luckbase.solver.search.expand import (
     expanding,
     keys_of_roots,
     refuse_beyond,
-    refused,
     room_of,
     who_acts,
 )
@@ -198,7 +185,7 @@ def gather(transition, task, store, members):  # noqa: C901  # one list after th
     action_first, first = np.empty(n + 1, np.int64), np.empty(4 * n + 1, np.int64)
     names, actors = np.empty(4 * n, np.int64), np.empty(n, np.int64)
     weights, children = np.empty(16 * n), np.empty(16 * n, np.int64)
-    rewards = np.empty((16 * n if pays else 0, players))
+    rewards = np.empty(16 * n * players if pays else 0)
     off = np.float32(0.0)
     for i in range(n):
         keys[members[i], 1] = OPEN + np.uint64(2 * i)
@@ -212,11 +199,7 @@ def gather(transition, task, store, members):  # noqa: C901  # one list after th
             size = 2 * (m + count)
             weights, children = _longer(weights, m, size), _longer(children, m, size)
             if pays:
-                longer = np.empty((size, players))
-                for e in range(m):
-                    for p in range(players):
-                        longer[e, p] = rewards[e, p]
-                rewards = longer
+                rewards = _longer(rewards, m * players, size * players)
         if k + count > names.size:
             size = 2 * (k + count)
             names, first = _longer(names, k, size), _longer(first, k, size + 1)
@@ -232,15 +215,16 @@ def gather(transition, task, store, members):  # noqa: C901  # one list after th
             if keys[z, 1] >= REACHED:
                 children[m] = np.int64(keys[z, 1] - OPEN) >> 1
             else:
-                children[m], off = -1 - z, max(off, store.errors[z])
+                children[m], off = -1 - z, max(off, store.results.errors[z])
             weights[m] = chances[j]
             for p in range(players if pays else 0):
-                rewards[m, p] = paid[j, p]
+                rewards[m * players + p] = paid[j, p]
             m += 1
     action_first[n], first[k] = k, m
     return Component(
-        action_first, first[: k + 1], weights[:m], children[:m], rewards[: m if pays else 0],
-        names[:k], actors, np.float64(off),
+        action_first, first[: k + 1], weights[:m], children[:m],
+        rewards[: m * players if pays else 0].reshape(-1, players), names[:k], actors,
+        np.float64(off),
     )  # fmt: skip
 
 
@@ -265,20 +249,14 @@ def ascending(keys, numbers):
 @njit(_i(TRANSITION, SOLVE_COMPONENT, TASK_TYPE, STORE_TYPE, _n1))
 def solve_members(transition, solve, task, store, members):
     """Solve the component of these members, int32 (n,) by ascending key; return a status."""
-    c = gather(transition, task, store, members)
+    c, span, values = gather(transition, task, store, members), task.room.span, store.results.values
     if c.off < 0.0:
         return BROKEN
-    found = found_for(members.size, store.rows.shape[1] - 1)
-    status = solve(c, store.rows, task.scratch.limits, found)
-    if status == SOLVED:
-        write_found(
-            c, found, members, store.rows, store.best, store.margins, store.actors, store.errors
-        )  # fmt: skip
-        span = task.room.span
-        for i in range(members.size if task.room.checked else 0):
-            for p in range(found.values.shape[1]):
-                if not span[0] <= found.values[i, p] <= span[1]:
-                    status = OUT_OF_RANGE
+    status = cycles.solve_members(solve, c, task.scratch.limits, members, store.results)
+    for i in range(members.size if status == SOLVED and task.room.checked else 0):
+        for p in range(1, values.shape[1]):
+            if not span[0] <= values[members[i], p] <= span[1]:
+                status = OUT_OF_RANGE
     return status
 
 
@@ -289,7 +267,7 @@ def forget_turn(strides, turn, state, store, first, count):
     Returns the number of states left. Slots are emptied in the reverse order of filling, so that no
     probe sequence of another key gets a gap.
     """
-    slots, keys = borrowed(store.slots), borrowed(store.keys)
+    slots, keys, (_, best, margins, actors, errors) = borrowed(store)
     mask = slots.size - 1
     for z in range(count - 1, first - 1, -1):
         hashed = hash_of(keys[z, 0])
@@ -301,8 +279,8 @@ def forget_turn(strides, turn, state, store, first, count):
             continue
         for c in range(keys.shape[1]):
             keys[left, c] = keys[z, c]
-        store.best[left], store.margins[left] = store.best[z], store.margins[z]
-        store.actors[left], store.errors[left] = store.actors[z], store.errors[z]
+        best[left], margins[left] = best[z], margins[z]
+        actors[left], errors[left] = actors[z], errors[z]
         hashed = hash_of(keys[left, 0])
         slot = find_from(slots, keys, keys[left, 0], hashed, hashed & mask)
         slots[slot] = hashed & ~(mask >> 1) | left
@@ -329,28 +307,19 @@ def search(  # noqa: C901, PLR0913, PLR0915  # one piece, for speed: module docs
     """
     board, room = task.board, borrowed(task.room)
     strides, turn = borrowed(task.strides), borrowed(task.turn)
-    limits = room.span
+    state, scratch, limits = borrowed(task.state), borrowed(task.scratch), room.span
     below, chances, names, paid, about = room.edges
-    slots, keys, rows = borrowed(store.slots), borrowed(store.keys), borrowed(store.rows)
-    best, margins, actors = borrowed(store.best), borrowed(store.margins), borrowed(store.actors)
-    errors = borrowed(store.errors)
-    numbers, first = borrowed(frames.numbers), borrowed(frames.first)
-    children = borrowed(frames.children)
-    weights, actions = borrowed(frames.weights), borrowed(frames.actions)
-    rewards = borrowed(frames.rewards)
-    stack, frame_of, at = borrowed(path.stack), borrowed(path.frames), borrowed(path.at)
+    slots, keys, (rows, best, margins, actors, errors) = borrowed(store)
+    numbers, first, children, weights, actions, rewards = borrowed(frames)
+    stack, frame_of, at = borrowed(path)
     depth, count, clock, height = at[DEPTH], at[COUNT], at[CLOCK], at[HEIGHT]
     root, edges, top = at[ROOT], at[EDGES], at[TOP]
     max_edges, mask, columns = below.shape[0], slots.size - 1, rows.shape[1] - 1
     players, pays = paid.shape[1], rewards.shape[0] > 0
-    state = borrowed(task.state)
     child_keys, row_keys = np.empty(max_edges, np.uint64), np.empty(max_edges, np.uint64)
     place, number = np.empty(max_edges, np.int64), np.empty(max_edges, np.int64)
     hashed, number_bits = np.empty(max_edges, np.int64), mask >> 1
-    lotteries = Lotteries(children, weights, actions, rewards)
-    scratch = borrowed(task.scratch)
-    out = scratch.out
-    code = FINISHED
+    lotteries, out, code = Lotteries(children, weights, actions, rewards), scratch.out, FINISHED
     while True:
         visit, f, base = -1, 0, 0
         if depth < 0:
@@ -548,11 +517,10 @@ class Graph:
         """The beginning of the turn that is being searched, if turns are alike."""
         room = 1 << 14
         numbering = self._numbering = Numbering(game.players, room)
-        self._store = Store(
-            numbering.slots, numbering.rows, numbering.rows.view(np.float64),
-            np.empty(room, np.int64), np.empty(room), np.empty(room, np.int8),
-            np.empty(room, np.float32),
-        )  # fmt: skip
+        self._store = Store(numbering.slots, numbering.rows, Results(
+            numbering.rows.view(np.float64), np.empty(room, np.int64), np.empty(room),
+            np.empty(room, np.int8), np.empty(room, np.float32),
+        ))  # fmt: skip
         edges = max(4096, 2 * game.max_edges)
         self._frames = Frames(
             np.empty((256, 8), np.int32), np.zeros(256, np.int64), np.empty(edges, np.int32),
@@ -588,12 +556,12 @@ class Graph:
     @property
     def values(self) -> Floats:
         """float64 (count, players); NaN in the first column if a state is not solved."""
-        return self._store.rows[: self.count, 1:]
+        return self._store.results.values[: self.count, 1:]
 
     @property
     def best(self) -> Ints:
         """int64 (count,): the best action, or why there is none (OVER, …, NEW)."""
-        return self._store.best[: self.count]
+        return self._store.results.best[: self.count]
 
     @property
     def margins(self) -> Floats:
@@ -602,7 +570,7 @@ class Graph:
         NaN if there is no choice, if both players choose at once, and for unsolved and given
         states.
         """
-        return self._store.margins[: self.count]
+        return self._store.results.margins[: self.count]
 
     @property
     def actors(self) -> NDArray[np.int8]:
@@ -610,7 +578,7 @@ class Graph:
 
         0 if no player acts or both choose at once, and for unsolved and given states.
         """
-        return self._store.actors[: self.count]
+        return self._store.results.actors[: self.count]
 
     @property
     def errors(self) -> NDArray[np.float32]:
@@ -618,26 +586,18 @@ class Graph:
 
         It covers rounding, errors of given payoffs, and losses if these leave a decision open.
         """
-        return self._store.errors[: self.count]
+        return self._store.results.errors[: self.count]
 
     @property
     def error(self) -> float:
         return float(self.errors.max(initial=0.0))
 
     @property
-    def has_cycles(self) -> bool:
-        """Whether states that can return to each other were met."""
-        return bool(self._at[READY])
-
-    @property
     def bytes_a_state(self) -> float:
         """Bytes of the used parts of the arrays, for each state."""
-        store = self._store
-        arrays = (
-            store.keys, store.best, store.margins, store.actors, store.errors, self._path.stack,
-            store.slots,
-        )  # fmt: skip
-        return sum(array.nbytes for array in arrays) / len(store.keys) if self.count else 0.0
+        slots, keys, results = self._store
+        arrays = slots, *results, self._path.stack
+        return sum(array.nbytes for array in arrays) / len(keys) if self.count else 0.0
 
     @property
     def largest_turn(self) -> Ints | None:
@@ -675,11 +635,12 @@ class Graph:
         States that are already solved keep their payoffs.
         """
         numbers = self._enter(keys)
-        fresh = self._store.best[numbers] == NEW
+        results = self._store.results
+        fresh = results.best[numbers] == NEW
         at = numbers[fresh]
-        self._store.rows[at, 1:] = values[fresh]
-        self._store.best[at] = KNOWN
-        self._store.errors[at] = np.broadcast_to(errors, len(keys))[fresh] * (1 + 2.0**-23)
+        results.values[at, 1:] = values[fresh]
+        results.best[at] = KNOWN
+        results.errors[at] = np.broadcast_to(errors, len(keys))[fresh] * (1 + 2.0**-23)
 
     def solve(self, roots: Ints) -> NDArray[np.int32]:
         """Solve canonical roots (m, fields) and all states below them; return the roots' numbers.
@@ -743,7 +704,7 @@ class Graph:
                 if code == FINISHED:
                     break
                 if code == REFUSED:
-                    raise refused(game, task.room)
+                    raise fault_at(game, task.room.at)
                 if code in (turns.CIRCULAR, turns.UNLIKE):
                     raise turns.refusal(game, begin, task.room.at, code)
                 if code == GROW:
@@ -764,7 +725,7 @@ class Graph:
                     self._store, self._frames, self._path, BUDGET,
                 )  # fmt: skip
             if code == REFUSED:
-                raise refused(game, task.room)
+                raise fault_at(game, task.room.at)
             if code in (BEYOND, SUMS):
                 at = self._frames.numbers[self._path.frames[self._at[DEPTH]], [NODE]]
                 refuse_beyond(game, self.states(at), task.scratch.out[None])
@@ -789,20 +750,17 @@ class Graph:
         members = ascending(store.keys, stack[below:height])
         states = self.states(members)
         if status == BROKEN:
-            raise refused(game, task.room)
+            raise fault_at(game, task.room.at)
         if status == OUT_OF_RANGE:
             refuse_beyond(game, states, self.values[members])
         component = gather(game.transition, task, store, members)
-        found = found_for(len(members), game.players)
-        solve = cycles.solve_jointly if status == AT_ONCE else cycles.solve_component
-        status = solve(component, store.rows, task.scratch.limits, found)
-        if status != SOLVED:
-            self._fault = cycles.refusal(game, states, found, status)
-            raise self._fault
-        write_found(
-            component, found, members, store.rows, store.best, store.margins, store.actors,
-            store.errors,
-        )  # fmt: skip
+        try:
+            cycles.solve_alone(
+                game, component, task.scratch.limits, status, members, store.results, states
+            )
+        except StateError as error:  # the search cannot continue after it
+            self._fault = error
+            raise
         refuse_beyond(game, states, self.values[members])
         self._at[HEIGHT] = below
         self._at[DEPTH] -= 1
@@ -815,10 +773,10 @@ class Graph:
         before = self.count
         numbers = self._numbering.enter(keys)
         self._at[COUNT] = self._numbering.count
-        store, new = self._store, slice(before, self.count)
-        store.best[new], store.margins[new], store.actors[new] = NEW, np.nan, 0
-        store.errors[new] = 0.0
-        store.keys[new, 1] = REACHED
+        results, new = self._store.results, slice(before, self.count)
+        results.best[new], results.margins[new], results.actors[new] = NEW, np.nan, 0
+        results.errors[new] = 0.0
+        self._store.keys[new, 1] = REACHED
         return numbers
 
     def _grow(self) -> None:
@@ -848,15 +806,14 @@ class Graph:
 
     def _make_room(self, more: int) -> bool:
         """Make room for more states. Return False if there is enough."""
-        numbering, old = self._numbering, self._store
+        numbering, old = self._numbering, self._store.results
         numbering.count = self.count
         numbering.reserve(numbering.count + more)
         room = len(numbering.rows)
         if room > len(old.best):
-            self._store = Store(
-                numbering.slots, numbering.rows, numbering.rows.view(np.float64),
-                grown(old.best, room), grown(old.margins, room), grown(old.actors, room),
-                grown(old.errors, room),
-            )  # fmt: skip
+            results = Results(
+                numbering.rows.view(np.float64), *(grown(array, room) for array in old[1:])
+            )
+            self._store = Store(numbering.slots, numbering.rows, results)
             self._path = self._path._replace(stack=grown(self._path.stack, room))
         return room > len(old.best)

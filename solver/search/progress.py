@@ -8,13 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from luckbase.solver.compiled import inlined, tuple_type, types
-from luckbase.solver.game.arrays import Floats, Ints
+from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.rules import NUMBERS_TYPE, Numbers
-from luckbase.solver.search.bellman import SCRATCH_TYPE, Scratch, errors_type
+from luckbase.solver.search.bellman import RESULTS_TYPE, SCRATCH_TYPE, Results, Scratch
 from luckbase.solver.search.expand import ROOM_TYPE, Room
 
-_i1, _i2, _n1, _c1 = types.int64[::1], types.int64[:, ::1], types.int32[::1], types.int8[::1]
-_u2, _f1, _f2 = types.uint64[:, ::1], types.float64[::1], types.float64[:, ::1]
+_i1, _i2, _n1 = types.int64[::1], types.int64[:, ::1], types.int32[::1]
+_u2 = types.uint64[:, ::1]
 
 FINISHED, GROW, COMPONENT, PAUSE, REFUSED, BEYOND, SUMS = range(7)
 """Why a search stops (`search`)."""
@@ -51,24 +51,19 @@ class Store(NamedTuple):
     """All data of the states met, by number.
 
     slots: the hash table (`solver.search.keys`).
-    keys, rows: the same memory as uint64 and as float64 (room, 1 + columns): the key, then the
-        payoffs, or until the state is solved REACHED, EXPANDED or OPEN.
-    best: int64 (room,), the best action, or why there is none.
-    margins, actors, errors: float64, int8, float32 (room,): `back_up`'s margin, the actor from 1,
-        and the error of the payoffs; NaN, 0 and 0 until the state is solved.
+    keys: uint64 (room, 1 + players): the key, then the payoffs as float64, or until the state is
+        solved REACHED, EXPANDED or OPEN.
+    results: `Results`, whose values are `keys` as float64; margins, actors and errors are NaN, 0
+        and 0 until the state is solved.
     """
 
     slots: NDArray[np.int32]
     keys: NDArray[np.uint64]
-    rows: Floats
-    best: Ints
-    margins: Floats
-    actors: NDArray[np.int8]
-    errors: NDArray[np.float32]
+    results: Results
 
 
 TASK_TYPE = tuple_type(Task, NUMBERS_TYPE, ROOM_TYPE, _i2, SCRATCH_TYPE, _i1, _i2)
-STORE_TYPE = tuple_type(Store, _n1, _u2, _f2, _i1, _f1, _c1, errors_type)
+STORE_TYPE = tuple_type(Store, _n1, _u2, RESULTS_TYPE)
 
 
 @inlined

@@ -9,23 +9,11 @@ from numpy.typing import NDArray
 
 from luckbase.solver.compiled import borrowed, inlined, njit, tuple_type, types
 from luckbase.solver.game.arrays import Floats, Ints, bits_in
-from luckbase.solver.game.rules import (
-    NUMBERS_TYPE,
-    SIMULTANEOUS,
-    TERMINAL,
-    TRANSITION,
-)
+from luckbase.solver.game.rules import NUMBERS_TYPE, SIMULTANEOUS, TERMINAL, TRANSITION
 from luckbase.solver.search.bellman import JOINTLY
 from luckbase.solver.search.expand import ROOM_TYPE, expand_one
 from luckbase.solver.search.keys import hash_of, may_be, pack_row, rises, unpack, word_of
-from luckbase.solver.search.runs import (
-    NODES_TYPE,
-    RUN,
-    RUNS_TYPE,
-    lowest_bit,
-    rank_of,
-    run_at,
-)
+from luckbase.solver.search.runs import NODES_TYPE, RUN, RUNS_TYPE, lowest_bit, rank_of, run_at
 
 FINISHED, GROW, PAUSE, REFUSED, RISES = range(5)
 """Why a pass stops."""
@@ -483,6 +471,16 @@ def order_states(first, children, order, starts, walk):  # noqa: C901, PLR0915  
     return loops
 
 
+def ordered(first: Ints, children: NDArray[np.int32]) -> tuple[NDArray[np.int32], Ints]:
+    """Return the order of `order_states`, int32 (n,), and int64 (k, 2), where each component begins
+    in it and its number of states."""
+    n = len(first) - 1
+    order, starts = np.empty(n, np.int32), np.empty(2 * n, np.int32)
+    walk = Walk(*(np.empty(n, np.int32) for _ in range(5)))
+    loops = order_states(first, children, order, starts, walk)
+    return order, starts[: 2 * loops].reshape(-1, 2).astype(np.int64)
+
+
 class Order(NamedTuple):
     """The n states of a stage, numbered by ascending key.
 
@@ -518,95 +516,25 @@ def renumber(rows, children, runs, run_bits, numbers, first, renumbered):
             k += 1
 
 
-NEIGHBOURS = 8
-"""Bits of the index under which `steps_of` remembers the last similar state."""
-FAR = -128
-"""In place of a step that does not fit in a byte."""
-_s1 = types.int8[::1]
+@njit(types.void(_i1, _n1, _n1, _i, _n1))
+def shift_children(first, given, known, sign, shifted):
+    """Turn children into differences between neighbouring states, or back.
 
+    A child is stored as its difference to the same edge's child of the state before, or, if that
+    has no such edge, to the edge before. Neighbours lead to neighbours: most differences repeat.
 
-@inlined
-def _last_alike(rows, key, alike, start, stop):
-    """Find the last similar state, and then remember this one instead.
-
-    Returns where its edges begin, and the end of the part of [start, stop) that it also has.
+    given, shifted: int32 (edges,), what is read and written; may be the same to turn them back.
+    known: the children.
+    sign: -1 to turn children into differences, 1 to turn them back.
     """
-    row = np.int64(((key & alike) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(64 - NEIGHBOURS))
-    before, same = rows[row, 0], start + min(rows[row, 1], stop - start)
-    rows[row, 0], rows[row, 1] = start, stop - start
-    return before, same
-
-
-@inlined
-def _child_before(children, start, before, same, k):
-    """Return the child that edge k is stored as a difference to."""
-    edge = before + k - start if k < same else k - 1
-    return children[edge] if edge >= 0 else 0
-
-
-@inlined
-def _is_far(step):
-    return np.int64(step <= FAR) | np.int64(step > 127)
-
-
-@njit(_i(_u1, _u, _i1, _n1, _s1, _n1))
-def steps_of(keys, alike, first, children, steps, far):
-    """Write the children (edges,) of states, keys (n,), as differences; return how many are FAR.
-
-    Each is the difference to the same edge of the last state with equal bits `alike`, or, if that
-    has no such edge, to the edge before. Differences that do not fit in a byte are FAR in steps,
-    int8 (edges,), and in full, one after another, in far, int32 (edges,).
-
-    Neighbours that differ only in the bits by which boxes are cut lead to neighbours about equally
-    far away: in Press Your Luck 15.99 of 16.2 differences fit, and most repeat the previous row's.
-    """
-    rows, far_count = np.zeros((1 << NEIGHBOURS, 2), np.int64), 0
-    for x in range(keys.size):
+    before = 0
+    for x in range(first.size - 1):
         start, stop = first[x], first[x + 1]
-        before, same = _last_alike(rows, keys[x], alike, start, stop)
-        any_far = np.int64(0)
-        for k in range(start, same):
-            step = children[k] - children[before + k - start]
-            steps[k] = step
-            any_far |= _is_far(step)
-        for k in range(same, stop):
-            step = children[k] - _child_before(children, start, before, same, k)
-            steps[k] = step
-            any_far |= _is_far(step)
-        for k in range(start, stop if any_far else start):
-            step = children[k] - _child_before(children, start, before, same, k)
-            if _is_far(step):
-                steps[k], far[far_count] = FAR, step
-                far_count += 1
-    return far_count
-
-
-_READ = [types.Array(of, 1, "C", readonly=True) for of in (types.int8, types.int32)]
-"""Read-only, as Arrow's arrays are."""
-
-
-@njit(types.void(_u1, _u, _i1, *_READ, _n1))
-def from_steps(keys, alike, first, steps, far, children):
-    """Write the children of states (edges,) from their `steps_of`."""
-    rows, far_count = np.zeros((1 << NEIGHBOURS, 2), np.int64), 0
-    for x in range(keys.size):
-        start, stop = first[x], first[x + 1]
-        before, same = _last_alike(rows, keys[x], alike, start, stop)
-        any_far = np.int64(0)
         for k in range(start, stop):
-            any_far |= np.int64(steps[k] == FAR)
-        if not any_far:
-            for k in range(start, same):
-                children[k] = steps[k] + children[before + k - start]
-            for k in range(same, stop):
-                children[k] = steps[k] + (children[k - 1] if k > 0 else 0)
-            continue
-        for k in range(start, stop):
-            step = np.int64(steps[k])
-            if step == FAR:
-                step = np.int64(far[far_count])
-                far_count += 1
-            children[k] = step + _child_before(children, start, before, same, k)
+            edge = before + k - start
+            child = known[edge if edge < start else k - 1] if k > 0 else 0
+            shifted[k] = given[k] + sign * child
+        before = start
 
 
 @njit(types.void(_u1, _u1, _u1, _u, _n1))

@@ -85,13 +85,8 @@ class Stages:
             raise OptionError("level: its functions have too many values for a stage's number")
         self.inside, self._scatter = words(game.fields, level.inside), scatter()
         used = {name for function in level.inside for name, factor in function.items() if factor}
-        others = np.array([name not in used for name in game.fields.columns])
-        room = game.strides[1]
-        ones = np.where(others, (1 << np.clip(room, 0, 62)) - 1, 0)
-        shifts = used and (room >= 0).all() and room.max(initial=0) < 63
         self.run, self.run_low, self.run_bits, self.run_column = self._run(used)
         self.run_is_set = self.run_column >= 0 and bool(game.fields.sets[self.run_column])
-        self.alike = int(pack_all(game.strides, ones.reshape(1, -1))[0]) if shifts else 0
 
     def _run(self, inside: set[str]) -> tuple[int, int, int, int]:
         """Return the bits of keys that form a run, the lowest bit, their number and their column.
@@ -206,7 +201,6 @@ class Stage:
     loops: int64 (k, 2), the position in the order and the size of each component that is a cycle.
     requests: the keys needed from other stages, (stage, runs, numbers), numbers by ascending key.
     edges: the number of edges expanded.
-    alike: the bits of keys that the functions `inside` do not read; 0 if there are none.
     """
 
     own: Runs
@@ -215,7 +209,6 @@ class Stage:
     loops: Ints
     requests: list[tuple[int, Runs, NDArray[np.int32]]]
     edges: int
-    alike: int
 
     @cached_property
     def keys(self) -> Keys:

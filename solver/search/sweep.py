@@ -3,45 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from luckbase.solver.compiled import borrowed, njit, tuple_type, types
+from luckbase.solver.compiled import borrowed, njit, types
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.game import Game, Stopped
 from luckbase.solver.search import cycles
 from luckbase.solver.search.bellman import (
     MATRIX_GAME,
     OVER,
+    RESULTS_TYPE,
     SCRATCH_TYPE,
     UNEVEN,
     Lotteries,
+    Results,
     back_up,
-    errors_type,
     matrix_game_solver,
     refuse_uneven,
     rounded_up,
     scratch_of,
 )
-from luckbase.solver.search.cycles import (
-    COMPONENT,
-    SOLVE_COMPONENT,
-    Component,
-    found_for,
-    write_found,
-)
+from luckbase.solver.search.cycles import COMPONENT, SOLVE_COMPONENT, Component
 from luckbase.solver.search.elimination import SOLVED
 from luckbase.solver.search.expand import refuse_beyond
 from luckbase.solver.search.keys import Keys, order_of, unpack_all
-from luckbase.solver.search.stage_kernels import (
-    LEAF,
-    ORDER_TYPE,
-    PATTERNS_TYPE,
-    Order,
-    Patterns,
-)
+from luckbase.solver.search.stage_kernels import LEAF, ORDER_TYPE, PATTERNS_TYPE, Order, Patterns
 from luckbase.solver.search.stages import BUDGET, Stage
 
 _i, _f, _i1, _f1 = types.int64, types.float64, types.int64[::1], types.float64[::1]
@@ -53,35 +41,16 @@ MEMBER = -1000
 """In place of a best action: a member of the component being solved is MEMBER minus its number."""
 
 
-class Sweep(NamedTuple):
-    """The arrays to solve.
-
-    values: float64 (numbers, 1 + players), with keys of the n states in the first column.
-    best: int64 (n,).
-    margins: float64 (n,).
-    actors: int8 (n,).
-    errors: float32 (numbers,), error bounds of the payoffs.
-    """
-
-    values: Floats
-    best: Ints
-    margins: Floats
-    actors: NDArray[np.int8]
-    errors: NDArray[np.float32]
-
-
-SWEEP_TYPE = tuple_type(Sweep, _f2, _i1, _f1, types.int8[::1], errors_type)
-
-
-def room_for_sweep(states: int, numbers: int, players: int) -> Sweep:
-    """Return arrays for the results of states, the first of some numbers; errors are 0."""
-    return Sweep(
+def room_for_sweep(states: int, numbers: int, players: int) -> Results:
+    """Return arrays for the results of states, the first of some numbers whose payoffs and errors
+    the arrays have too; errors are 0."""
+    return Results(
         np.zeros((numbers, 1 + players)), np.empty(states, np.int64), np.empty(states),
         np.empty(states, np.int8), np.zeros(numbers, np.float32),
     )  # fmt: skip
 
 
-@njit(COMPONENT(PATTERNS_TYPE, ORDER_TYPE, SWEEP_TYPE, _n1))
+@njit(COMPONENT(PATTERNS_TYPE, ORDER_TYPE, RESULTS_TYPE, _n1))
 def gather(patterns, states, out, members):
     """Return the component of members, int32 (n,) ascending."""
     n, m, pays = members.size, 0, patterns.rewards.shape[0] > 0
@@ -118,32 +87,15 @@ def gather(patterns, states, out, members):
     )  # fmt: skip
 
 
-@njit(_i(SOLVE_COMPONENT, PATTERNS_TYPE, ORDER_TYPE, SWEEP_TYPE, _f1, _n1))
-def solve_members(solve_component, patterns, states, out, limits, members):
-    """Solve the component of members, int32 (n,) ascending; return a status."""
-    c = gather(patterns, states, out, members)
-    found = found_for(members.size, out.values.shape[1] - 1)
-    status = solve_component(c, out.values, limits, found)
-    if status == SOLVED:
-        write_found(c, found, members, out.values, out.best, out.margins, out.actors, out.errors)
-    return status
-
-
 @njit(_n1(_n1))
 def ascending(members):
     """Return members in ascending order: then the result's bits do not depend on who came first."""
-    keys = np.empty(members.size, np.uint64)
-    for i in range(members.size):
-        keys[i] = np.uint64(members[i])
-    order = order_of(keys)
-    for i in range(members.size):
-        order[i] = members[order[i]]
-    return order
+    return members[order_of(members.astype(np.uint64))]
 
 
 @njit(
     types.void(
-        MATRIX_GAME, SOLVE_COMPONENT, PATTERNS_TYPE, ORDER_TYPE, _i2, SWEEP_TYPE, SCRATCH_TYPE,
+        MATRIX_GAME, SOLVE_COMPONENT, PATTERNS_TYPE, ORDER_TYPE, _i2, RESULTS_TYPE, SCRATCH_TYPE,
         _n1, _i1, _i,
     ),
 )  # fmt: skip
@@ -168,8 +120,9 @@ def sweep_on(  # noqa: PLR0913  # arrays; one piece, for speed
     while s < stop:
         if loop < loops.shape[0] and s == loops[loop, 0]:
             members = ascending(states.order[s : s + loops[loop, 1]])
-            at[STATUS] = solve_members(
-                solve_component, patterns, states, out, scratch.limits, members
+            component = gather(patterns, states, out, members)
+            at[STATUS] = cycles.solve_members(
+                solve_component, component, scratch.limits, members, out
             )
             if at[STATUS] != SOLVED:
                 break
@@ -202,7 +155,7 @@ def sweep_on(  # noqa: PLR0913  # arrays; one piece, for speed
 
 
 def solve_in_order(
-    game: Game, keys: Keys, patterns: Patterns, states: Order, loops: Ints, out: Sweep,
+    game: Game, keys: Keys, patterns: Patterns, states: Order, loops: Ints, out: Results,
     tolerance: float, stop: Callable[[], bool] = lambda: False,
 ) -> None:  # fmt: skip
     """Solve n states, keys (n,), in their order, children first.
@@ -234,12 +187,9 @@ def solve_in_order(
             size = loops[at[LOOP], 1]
             members = ascending(states.order[at[PLACE] : at[PLACE] + size])
             component = gather(patterns, states, out, members)
-            found = cycles.solve_alone(
-                game, component, out.values, scratch.limits,
-                unpack_all(game.strides, keys[members]), status,
-            )  # fmt: skip
-            write_found(
-                component, found, members, out.values, out.best, out.margins, out.actors, out.errors
+            cycles.solve_alone(
+                game, component, scratch.limits, status, members, out,
+                unpack_all(game.strides, keys[members]),
             )  # fmt: skip
             at[PLACE], at[LOOP] = at[PLACE] + size, at[LOOP] + 1
     refuse_beyond(game, keys, out.values[: len(keys), 1:])
@@ -291,7 +241,7 @@ class Sweeping:
         copied: int = join(keys, rows, numbers, self._out.values)
         return copied
 
-    def solve(self, tolerance: float, stop: Callable[[], bool] = lambda: False) -> Sweep:
+    def solve(self, tolerance: float, stop: Callable[[], bool] = lambda: False) -> Results:
         """Solve and return the n states, by key. Raises the errors of `solve_in_order`.
 
         Their error bounds leave out the errors of other stages.

@@ -160,10 +160,7 @@ def _back_up_all(
     Returns the best action and the margin of the last state.
     """
     first, actors, scratch = borrowed(turn.first), borrowed(turn.actors), borrowed(scratch)
-    edges = Lotteries(
-        borrowed(turn.edges.children), borrowed(turn.edges.weights), borrowed(turn.edges.actions),
-        borrowed(turn.edges.rewards),
-    )  # fmt: skip
+    edges = borrowed(turn.edges)
     values, errors, out = borrowed(values), borrowed(errors), borrowed(out)
     best, margin = np.int64(NEW), np.nan
     for i in range(span[0], span[1]):
@@ -211,11 +208,9 @@ def search_turns(  # noqa: C901, PLR0913, PLR0915  # one piece, as `game_graph.s
     board, room, strides = task.board, borrowed(task.room), borrowed(task.strides)
     fields, state, offsets = borrowed(task.turn), borrowed(task.state), borrowed(turn.offsets)
     below, chances, names, paid, about = room.edges
-    slots, keys, rows = borrowed(store.slots), borrowed(store.keys), borrowed(store.rows)
-    bests, margins, actors = borrowed(store.best), borrowed(store.margins), borrowed(store.actors)
-    errors = borrowed(store.errors)
-    children, weights = borrowed(ends.edges.children), borrowed(ends.edges.weights)
-    actions, rewards = borrowed(ends.edges.actions), borrowed(ends.edges.rewards)
+    slots, keys, results = borrowed(store)
+    rows, bests, margins, actors, errors = results
+    children, weights, actions, rewards = borrowed(ends.edges)
     steps, size, columns = ends.actors.size, offsets.size, rows.shape[1] - 1
     players, pays, mask = paid.shape[1], rewards.shape[0] > 0, slots.size - 1
     values, value_errors = np.empty((size, 1 + columns)), np.empty(size, np.float32)

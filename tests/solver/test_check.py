@@ -119,14 +119,8 @@ class Table(FullTable[int]):
     def tier_name(self, tier):
         return f"{tier} tosses"
 
-    def shape(self, tier):
-        return (self.rows(tier),)
-
     def rows(self, tier):
         return (64 >> tier) + 1
-
-    def block_rows(self, tier):
-        return 1
 
     def solve_tier(self, tier, out, fetch, *more):
         purses = np.arange(self.rows(tier))
@@ -138,9 +132,6 @@ class Table(FullTable[int]):
     def payoff_rows(self, tier, payoffs, start, stop):
         return [payoffs[start:stop]]
 
-    def state_rows(self, tier, start, stop):
-        return {"purse": np.arange(start, stop, dtype=np.int32)}
-
     def acting_rows(self, tier, start, stop):
         return np.ones(stop - start, np.int8)
 
@@ -151,9 +142,6 @@ class Table(FullTable[int]):
 
     def states_at(self, tier, rows):
         return np.column_stack([rows, np.full(len(rows), tier)])
-
-    def why_outside(self, state):
-        return None
 
 
 @pytest.mark.parametrize(

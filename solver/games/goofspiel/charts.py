@@ -33,14 +33,7 @@ from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import Charts, Drawing, detailed, simplify
 from luckbase.solver.game.fields import members
 from luckbase.solver.game.game import Game
-from luckbase.solver.games.goofspiel.rules import (
-    DECK,
-    LEAD,
-    MINE,
-    UPCARD,
-    Options,
-    options_of,
-)
+from luckbase.solver.games.goofspiel.rules import DECK, LEAD, MINE, UPCARD, Options, options_of
 from luckbase.solver.matrix_games import simplex as matrix_game
 from luckbase.solver.scene import CHANCE, GONE, QUIET, UP, Box, Scene, Shape, Words, listed
 from luckbase.solver.search.bellman import evaluate, solved_games

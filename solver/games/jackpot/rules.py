@@ -38,11 +38,7 @@ from luckbase.solver.board.model import Board, Section, mistake, option
 from luckbase.solver.compiled import njit, types
 from luckbase.solver.game import rules
 from luckbase.solver.game.arrays import Ints, bits_in
-from luckbase.solver.game.capabilities import (
-    Agents,
-    Charts,
-    Drawing,
-)
+from luckbase.solver.game.capabilities import Agents, Charts, Drawing
 from luckbase.solver.game.fields import Field, Refuse, members, set_field
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.groups import GROUP_TYPE, Axis, Grouped, Groups

@@ -34,14 +34,7 @@ from luckbase.solver.games.press_your_luck.outcomes import (
     Slide,
     round_half_up,
 )
-from luckbase.solver.games.press_your_luck.rules import (
-    CAP,
-    MERGES,
-    PLAY,
-    STOP,
-    by_field,
-    spin,
-)
+from luckbase.solver.games.press_your_luck.rules import CAP, MERGES, PLAY, STOP, by_field, spin
 from luckbase.solver.search.expand import Expanded, expand
 from luckbase.solver.sentences import many, shorten
 

@@ -24,12 +24,7 @@ from luckbase.solver.games.press_your_luck.board import PressYourLuckBoard, outc
 from luckbase.solver.games.press_your_luck.choosing import make_choosing
 from luckbase.solver.games.press_your_luck.kernel import CHUNK, solve_plane
 from luckbase.solver.games.press_your_luck.outcomes import LOSES, MAY_LOSE
-from luckbase.solver.games.press_your_luck.rules import (
-    FIELDS,
-    MERGES,
-    TIE_TOLERANCE,
-    by_field,
-)
+from luckbase.solver.games.press_your_luck.rules import FIELDS, MERGES, TIE_TOLERANCE, by_field
 from luckbase.solver.games.press_your_luck.tiers import PAIR, A, B, C, Tier, Whammies
 from luckbase.solver.sentences import many, option, setting
 

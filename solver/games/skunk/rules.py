@@ -29,12 +29,7 @@ from luckbase.solver.board.model import Board, Section, mistake, option
 from luckbase.solver.compiled import njit
 from luckbase.solver.game import rules
 from luckbase.solver.game.arrays import Ints
-from luckbase.solver.game.capabilities import (
-    Agents,
-    Charts,
-    Drawing,
-    FullTable,
-)
+from luckbase.solver.game.capabilities import Agents, Charts, Drawing, FullTable
 from luckbase.solver.game.fields import Field, Refuse
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.groups import GROUP_TYPE, Axis, Grouped, Groups, Threshold, TurningPoint

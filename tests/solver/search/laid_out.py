@@ -22,11 +22,10 @@ from luckbase.solver.game.rules import (
     SIMULTANEOUS,
     TERMINAL,
     Level,
-    Numbers,
     Rules,
-    transition,
 )
 from luckbase.solver.search.keys import pack_all
+from tests.solver.search.written_out import listed, numbers_of
 
 LEVEL, PART, SPREAD, SPOT = range(4)
 NAMES = ("level", "part", "spread", "spot")
@@ -36,28 +35,6 @@ WEIGHTS = ((1.0,), (0.5, 0.5), (0.25, 0.75))
 PAYOFFS = (0.0, -0.0, 1.0, 0.25, -1.0)
 
 Spot = tuple[int, int, int, int]
-
-
-@transition
-def _laid_out(board, state, edges):
-    """Board: columns' sizes, players; of each state its kind, who acts, its first edge, how many;
-    of each edge the action and the child's columns; in `reals` the weight and the rewards."""
-    ints, reals = board
-    children, weights, actions, rewards, about = edges
-    x, n = 0, 1
-    for i in range(4):
-        x, n = x * ints[i] + state[i], n * ints[i]
-    players = ints[4]
-    about[0], about[1], first, count = ints[5 + 4 * x : 9 + 4 * x]
-    for k in range(count):
-        at = 5 + 4 * n + 5 * (first + k)
-        actions[k] = ints[at]
-        for i in range(4):
-            children[k, i] = ints[at + 1 + i]
-        weights[k] = reals[(first + k) * (1 + players)]
-        for i in range(players):
-            rewards[k, i] = reals[(first + k) * (1 + players) + 1 + i]
-    return 0 if about[0] == TERMINAL else count
 
 
 @dataclass(frozen=True)
@@ -204,26 +181,19 @@ class Laid:
         shape = self.shape
         sizes = [shape.sizes[column] for column in shape.order]
         by_state = {tuple(shape.state(spot)): spot for spot in self.spots}
-        about = []
-        edges = []
-        reals = []
-        for state in np.ndindex(*sizes):
-            spot = by_state[state]
-            mine = self.edges[spot]
-            about += [*self.kinds[spot], len(edges) // 5, len(mine)]
-            for action, weight, child, paid in mine:
-                edges += [action, *shape.state(child)]
-                reals += [weight, *paid]
+        states = [
+            (*self.kinds[spot], [(action, weight, shape.state(child), paid)
+                                 for action, weight, child, paid in self.edges[spot]])
+            for spot in map(by_state.__getitem__, np.ndindex(*sizes))
+        ]  # fmt: skip
         rules = Rules(
             fields=[
                 Field(NAMES[column], high=shape.sizes[column] - 1, bits=shape.bits)
                 for column in shape.order
             ],
             players=shape.players,
-            transition=_laid_out,
-            numbers=Numbers(
-                np.array([*sizes, shape.players, *about, *edges]), np.array(reals, np.float64)
-            ),
+            transition=listed,
+            numbers=numbers_of(sizes, states),
             max_edges=MOST,
             actions=str,
             payoff_range=(-100.0, 100.0),

@@ -509,9 +509,7 @@ def test_the_order_is_of_children_first_and_components_in_one_piece(children):
     n = len(children)
     flat = [y if y >= 0 else n - 1 - y for below in children for y in below]
     first = np.cumsum([0, *map(len, children)])
-    order, starts = np.full(n, -1, np.int32), np.empty(2 * n, np.int32)
-    walk = kernels.Walk(*(np.empty(n, np.int32) for _ in range(5)))
-    loops = kernels.order_states(first, np.array(flat, np.int32), order, starts, walk)
+    order, loops = kernels.ordered(first, np.array(flat, np.int32))
     assert sorted(order.tolist()) == list(range(n))
     place = {x: i for i, x in enumerate(order.tolist())}
     every = components(children) if n else []
@@ -519,33 +517,21 @@ def test_the_order_is_of_children_first_and_components_in_one_piece(children):
     for x, below in enumerate(children):
         assert all(place[y] < place[x] or of[y] == of[x] for y in below if y >= 0)
     cycles = [one for one in every if len(one) > 1 or any(x in children[x] for x in one)]
-    said = starts[: 2 * loops].reshape(-1, 2).tolist()
+    said = loops.tolist()
     assert said == sorted(said)
     found = [set(order[start : start + size].tolist()) for start, size in said]
     assert sorted(map(sorted, found)) == sorted(map(sorted, cycles))
 
 
-@given(edges(), st.data())
-def test_children_are_back_from_their_steps(children, data):
-    """Children are far apart by what is drawn, so that a byte holds some steps and others not."""
-    n, apart = len(children), data.draw(st.sampled_from([1, 126, 127, 128, 129, 1 << 20]))
-    kinds = data.draw(st.lists(st.integers(0, 2), min_size=n, max_size=n))
-    keys = np.array([x << 2 | kind for x, kind in enumerate(kinds)], np.uint64)
+@given(edges(), st.sampled_from([1, 1 << 27]))
+def test_children_are_back_from_their_differences(children, apart):
     first = np.cumsum([0, *map(len, children)])
     rows = [[y * apart for y in below] for below in children]
     flat = np.array([y for below in rows for y in below], np.int32)
-    coded, far = np.full(len(flat), 99, np.int8), np.full(len(flat), 99, np.int32)
-    much = kernels.steps_of(keys, np.uint64(3), first, flat, coded, far)
-    back = np.full(len(flat), 99, np.int32)
-    kernels.from_steps(keys, np.uint64(3), first, coded, far[:much], back)
+    coded, back = np.full(len(flat), 99, np.int32), np.full(len(flat), 99, np.int32)
+    kernels.shift_children(first, flat, flat, -1, coded)
+    kernels.shift_children(first, coded, back, 1, back)
     assert back.tolist() == flat.tolist()
-    left, alike = far[:much].tolist(), dict[int, list[int]]()
-    for x, below in enumerate(rows):
-        row = alike.get(kinds[x], [])
-        for k, child in enumerate(below):
-            at = first[x] + k
-            step = child - (row[k] if k < len(row) else flat[at - 1] if at else 0)
-            said = int(coded[at]) if coded[at] != kernels.FAR else left.pop(0)
-            assert said == step and (coded[at] == kernels.FAR) == (not -128 < step < 128)
-        alike[kinds[x]] = below
-    assert not left
+    for x in range(1, len(rows)):  # neighbours that lead equally far have equal differences
+        if rows[x] == rows[x - 1]:
+            assert not coded[first[x] : first[x + 1]].any()

@@ -2,11 +2,8 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from luckbase.solver.errors import StateError
-from luckbase.solver.game.fields import Field, Fields
 from luckbase.solver.search import keys
 from luckbase.solver.search.bellman import OVER, evaluate, payoffs_of
 from luckbase.solver.search.expand import expand
@@ -40,7 +37,6 @@ def test_search_and_reference_agree_from_roots_with_loops_at_the_cap_below(tied_
     ]
     roots = np.array([game.parse(w) for w in words])
     solved = solve_graph(game, roots)
-    assert solved.has_cycles
     for k, root in enumerate(roots):
         assert solved.values[k] == pytest.approx(by_reference(reference, root), abs=1e-12)
 
@@ -74,18 +70,6 @@ def test_a_root_too_large_for_a_key_is_refused():
     game = tiny()
     with pytest.raises(StateError, match="too large to search"):
         solve_graph(game, np.array([[0, 0, 0, 40, 0, 0, 0, 0, 0, 0, 0, 0]]))
-
-
-@given(st.lists(st.tuples(st.integers(1, 9), st.integers(0, 2**9 - 1)), min_size=1, max_size=7))
-def test_a_key_gives_its_numbers_back(numbers):
-    strides = Fields([Field(f"f{i}", bits=width) for i, (width, _) in enumerate(numbers)]).strides
-    state = np.array([value % (1 << width) for width, value in numbers])
-    assert keys.fits(strides, state[None]).all()
-    given = state[None].copy()
-    given.flags.writeable = False  # as pyarrow and pandas hand arrays out
-    assert keys.fits(strides, given).all() and not keys.fits(strides, given - 2**10).any()
-    key = keys.pack(strides, state)
-    assert (keys.unpack_all(strides, np.array([key], np.uint64))[0] == state).all()
 
 
 def test_what_every_action_is_worth_has_the_bits_of_the_search():

@@ -59,39 +59,53 @@ def written(*states, **rules):
 
 
 @transition
-def _written(board, state, edges):
-    """Board: states, players; of each state its kind, who acts, its first edge, how many; of each
-    edge the child and the action, and in `reals` the weight and the rewards."""
+def listed(board, state, edges):
+    """Board: how many values each field has; of each state its kind, who acts, its first edge, how
+    many; of each edge the action and the child; in `reals` the weight and the rewards."""
     ints, reals = board
     children, weights, actions, rewards, about = edges
-    n, players, x = ints[0], ints[1], state[0]
-    about[0], about[1], first, count = ints[2 + 4 * x : 6 + 4 * x]
+    fields, players, x, n = state.size, rewards.shape[1], 0, 1
+    for i in range(fields):
+        x, n = x * ints[i] + state[i], n * ints[i]
+    about[0], about[1], first, count = ints[fields + 4 * x : fields + 4 * x + 4]
     for k in range(count):
-        children[k, 0], actions[k] = ints[2 + 4 * n + 2 * (first + k) :][:2]
-        weights[k] = reals[(first + k) * (1 + players)]
+        at, paid = fields + 4 * n + (1 + fields) * (first + k), (first + k) * (1 + players)
+        actions[k], weights[k] = ints[at], reals[paid]
+        for i in range(fields):
+            children[k, i] = ints[at + 1 + i]
         for i in range(players):
-            rewards[k, i] = reals[(first + k) * (1 + players) + 1 + i]
-    return 0 if about[0] == 0 else count
+            rewards[k, i] = reals[paid + 1 + i]
+    return 0 if about[0] == TERMINAL else count
+
+
+def numbers_of(sizes, states):
+    """The numbers of `listed`. states: of each state, in the order of its fields, its kind, who
+    acts, and its edges (action, weight, child's fields, rewards)."""
+    about, ints, reals, count = [], [], [], 0
+    for kind, who, edges in states:
+        about += [kind, who, count, len(edges)]
+        for action, weight, child, paid in edges:
+            ints += [action, *child]
+            reals += [weight, *paid]
+        count += len(edges)
+    return Numbers(np.array([*sizes, *about, *ints]), np.array(reals, np.float64))
 
 
 def written_out(board):
     """The rules of a board of this game."""
     options = board.rules
-    states, about, edges, reals = json.loads(options.text), [], [], []
-    for state in states:
-        flat = [(a, *edge) for a, action in enumerate(state["actions"]) for edge in action]
-        about += [state["kind"], state["who"], len(edges) // 2, len(flat)]
-        for action, weight, child, *paid in flat:
-            edges += [child, action]
-            reals += [weight, *(paid[0] if paid else [0.0] * options.players)]
+    states, nothing = [], [0.0] * options.players
+    for state in json.loads(options.text):
+        states.append((state["kind"], state["who"], [
+            (number, weight, [child], paid[0] if paid else nothing)
+            for number, action in enumerate(state["actions"]) for weight, child, *paid in action
+        ]))  # fmt: skip
     return GameRules(
         fields=[Field("at")],
         players=options.players,
-        transition=_written,
-        numbers=Numbers(
-            np.array([len(states), options.players, *about, *edges]), np.array(reals, np.float64)
-        ),
-        max_edges=max(about[3::4]),
+        transition=listed,
+        numbers=numbers_of([len(states)], states),
+        max_edges=max(len(edges) for _, _, edges in states),
         actions=lambda action: chr(ord("a") + action),
         start={"at": 0},
         tie_tolerance=options.tolerance,
