@@ -74,7 +74,6 @@ def _empty_at_the_end(states, refuse):
             {"canonical": _empty_at_the_end},
             "leads to purse=4 tosses=0, which is not canonical; that",
         ),
-        ({"actions": ("stop", "stop")}, "two actions are called the same"),
         ({"actions": ("stop",)}, r"action 1 has no name in Rules.actions=….; expected 0 to 0"),
         (
             {"fields": [Field("purse", bits=2), Field("tosses", high=5)]},

@@ -9,7 +9,6 @@ import time
 import numpy as np
 import pytest
 
-from luckbase.solver.errors import GameError
 from luckbase.solver.game.game import load_game
 from luckbase.solver.game.rules import (
     CHANCE,
@@ -27,11 +26,8 @@ from luckbase.solver.game.rules import (
     transition,
 )
 from luckbase.solver.search.expand import expand, who_acts
-from luckbase.solver.search.explore import explore
-from luckbase.solver.search.game_graph import Graph
 from tests.places import BOARDS, ROOT
 from tests.shared import python
-from tests.solver.search.three_in_a_ring import ring
 from tests.solving import load_board
 
 BOARD = Numbers(np.array([7]), np.array([0.25]))
@@ -98,13 +94,6 @@ def test_a_transition_survives_pickling():
     again = pickle.loads(pickle.dumps(every_kind))
     assert again(BOARD, np.array([DECISION, 0]), room_for(3, 2, 2)) == 3
     assert pickle.loads(pickle.dumps(BOARD)) == BOARD
-
-
-@pytest.mark.parametrize("query", [expand, who_acts, explore, lambda game, x: Graph(game).solve(x)])
-def test_more_edges_than_said_are_refused(query):
-    game = ring(max_edges=3)
-    with pytest.raises(GameError, match=r"ring: at up=0: has 4 edges; expected 1 to 3 .max_edges."):
-        query(game, np.array([[0]]))
 
 
 def test_who_acts_is_what_expanding_says():

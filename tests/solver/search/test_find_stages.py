@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from luckbase.solver.errors import GameError, OptionError, StateError
+from luckbase.solver.errors import OptionError, StateError
 from luckbase.solver.game.fields import Field, Fields, set_field
 from luckbase.solver.game.game import Stopped
 from luckbase.solver.game.rules import DECISION, TERMINAL, Level
@@ -22,7 +22,6 @@ from luckbase.solver.search.stages import Box, Stages, cut
 from luckbase.solver.search.sweep import Sweeping
 from tests.solver.search.laid_out import NAMES, Laid, Shape, shapes
 from tests.solver.search.stages_below import find_boxes, find_stage
-from tests.solver.search.three_in_a_ring import ring
 
 TINIEST = st.sampled_from([1, 2, 5, find_stages.CACHED])
 """States of a box, at most."""
@@ -256,13 +255,6 @@ def test_a_function_of_boxes_that_an_edge_raises_is_found_out_where_boxes_are_cu
     ends = said(laid, (1, 0, 0, 0)), said(laid, (1, 0, 5, 0))
     assert str(caught.value).endswith(f"an edge leads from {ends[0]} to {ends[1]}")
     assert len(found_from(Stages(laid.game, level), keys)) == 2
-
-
-def test_a_state_with_more_edges_than_the_game_says_is_named():
-    game = ring(max_edges=3)
-    stages = Stages(game, Level({"up": 1}, width=8))
-    with pytest.raises(GameError, match=r"at up=0: has 4 edges; expected 1 to 3"):
-        find_stage(stages, 0, [np.array([0], np.uint64)])
 
 
 @pytest.mark.parametrize(

@@ -16,14 +16,10 @@ def _ring(board, state, edges):
     return decision(edges, state[0])
 
 
-def ring(max_edges=4):
-    """The game; max_edges: what it says of itself."""
+def ring():
+    """The game."""
     rules = Rules(
-        fields=[Field("up", high=3)],
-        players=3,
-        transition=_ring,
-        numbers=[0],
-        max_edges=max_edges,
+        fields=[Field("up", high=3)], players=3, transition=_ring, numbers=[0], max_edges=4,
         actions=str,
-    )
+    )  # fmt: skip
     return Game(Board(game="ring", name="ring"), rules)
