@@ -47,7 +47,7 @@ from luckbase.cluster.answers.comparison import (
 )
 from luckbase.cluster.answers.files import WRITERS, whole_file
 from luckbase.cluster.answers.lookup import Lookup
-from luckbase.cluster.answers.parts import Part, Rows
+from luckbase.cluster.answers.parts import Part
 from luckbase.cluster.answers.tier_part import TierPart
 from luckbase.cluster.store import OnRows
 from luckbase.cluster.store.format import as_table, nullable
@@ -106,7 +106,17 @@ def _check_comparable(first: Game, second: Game) -> None:
 # --- the states of both --------------------------------------------------------------------------
 
 
-Pair = tuple[int, Rows, Rows, int | None]
+class Side(NamedTuple):
+    """The rows of canonical states (n, fields) in a table; NaN for payoffs that it lacks. best:
+    indices into `labels`, -1 for none."""
+
+    states: Ints
+    values: Floats
+    best: NDArray[np.int16]
+    labels: list[str]
+
+
+Pair = tuple[int, Side, Side, int | None]
 """Number of states of the smaller table that were looked at; the rows, in the first and the second
 table, of those that both have; the number of their tier, or None without tiers. All pairs of a tier
 follow each other."""
@@ -123,37 +133,30 @@ def _pairs(tables: tuple[Lookup, Lookup], swapped: bool, sample: int | None) -> 
     """Yield every state of the smaller table, or a sample, always the same. swapped: the second is
     smaller."""
     small, large = tables[::-1] if swapped else tables
+    for states, tier in _states(small, sample):
+        there, both = large.game.known_states(small.game.fields.values(states))
+        stored = large.holds(there) if len(there) else np.zeros(0, bool)
+        both[both] = stored
+        sides = _side(small, states[both]), _side(large, there[stored])
+        yield len(states), *(sides[::-1] if swapped else sides), tier
 
-    def looked_up(rows: Rows, tier: int | None = None) -> Pair:
-        kept, matches = _matched(small, large, rows)
-        return len(rows.best), *((matches, kept) if swapped else (kept, matches)), tier
 
+def _states(table: Lookup, sample: int | None) -> Iterator[tuple[Ints, int | None]]:
+    """Yield the states of all rows, or of a sample, with the number of their tier."""
     if sample is not None:
-        for states in small.draw(sample, 0):
-            yield looked_up(_rows(small, states))
+        yield from ((states, None) for states in table.draw(sample, 0))
         return
-    for part in parts_of(small):
+    for part in parts_of(table):
         for entry in part.entries:
             tier = entry.tier if isinstance(part, TierPart) else None
-            yield from (looked_up(rows, tier) for rows in part.scan([entry]))
+            for batch in part.batches((), entries=[entry]):
+                yield batch.states(np.arange(len(batch.rows))), tier
 
 
-def _matched(small: Lookup, large: Lookup, rows: Rows) -> tuple[Rows, Rows]:
-    """Return the rows of the small table whose states the large table has, and their rows there."""
-    states = rows.states(np.arange(len(rows.best)))
-    there, both = large.game.known_states(small.game.fields.values(states))
-    stored = large.holds(there) if len(there) else np.zeros(0, bool)
-    both[both] = stored
-    values = rows.values[both, : small.game.players]
-    kept = Rows(states[both].__getitem__, values, rows.best[both], rows.labels)
-    return kept, _rows(large, there[stored])
-
-
-def _rows(table: Lookup, states: Ints) -> Rows:
-    """Return the rows of canonical states (n, fields) of a table; NaN for payoffs it lacks."""
+def _side(table: Lookup, states: Ints) -> Side:
     values, paid = table.get_many(states)
     values[~paid] = np.nan
-    return Rows(states.__getitem__, values, *table.best_codes(states))
+    return Side(states, values, *table.best_codes(states))
 
 
 # --- what a decision costs -----------------------------------------------------------------------
@@ -291,7 +294,7 @@ class _Tally:
         self.worst, self._max_worst = list[Difference](), worst
         self._tier: int | None = None
 
-    def take(self, rows: int, first: Rows, second: Rows, tier: int | None) -> None:
+    def take(self, rows: int, first: Side, second: Side, tier: int | None) -> None:
         """Compare the rows of a `Pair`."""
         if tier is not None and tier != self._tier:
             self._close_lines()
@@ -306,8 +309,8 @@ class _Tally:
         beyond, moved = gap > self.slack, best[:, 0] != best[:, 1]
         self.payoffs += int(beyond.sum())
         self.largest = max(self.largest, float(gap.max(initial=0.0)))
-        self._take_quiet(second, np.where(beyond & ~moved, gap, -1.0))
-        stand = classify(self.game, second.states(np.arange(n)), self.groups)
+        self._take_quiet(second.states, np.where(beyond & ~moved, gap, -1.0))
+        stand = classify(self.game, second.states, self.groups)
         width, height = (axis.cells for axis in self.groups.axes)
         inside = (stand.x >= 0) & (stand.y >= 0) & (stand.x < width) & (stand.y < height)
         cells = np.where(inside, stand.x * height + stand.y, -1)
@@ -318,17 +321,17 @@ class _Tally:
             self._take_lines(stand, best)
         at = np.flatnonzero(moved)
         if len(at):
-            states = first.states(at), second.states(at)
+            states = first.states[at], second.states[at]
             changed = priced(self.tables, states, best[at], gap[at], self.names)
             self._take_changed(changed, cells[at], stand.thresholds[at])
 
-    def _take_quiet(self, rows: Rows, gap: Floats) -> None:
+    def _take_quiet(self, states: Ints, gap: Floats) -> None:
         """Record payoffs that differ, by `gap` (n,), with the same best action; -1 if they do
         not."""
         count, worst = int((gap >= 0).sum()), self.quiet
         if count and gap.max() > worst.largest:
             x = int(np.argmax(gap))
-            worst = Quiet(0, float(gap[x]), self.game.describe(rows.states(np.array([x]))[0]))
+            worst = Quiet(0, float(gap[x]), self.game.describe(states[x]))
         self.quiet = replace(worst, states=self.quiet.states + count)
 
     def _take_lines(self, stand: Any, best: Ints) -> None:

@@ -224,6 +224,4 @@ class KeyPart(Part):
     def stored(self, states: Ints) -> Rows:
         columns = self._find(states)
         values, _ = self._with_ends(np.asarray(states), columns["values"], columns["file"] >= 0)
-        return Rows(
-            states.__getitem__, values, columns["best"], self.action_names, columns["margin"],
-        )  # fmt: skip
+        return Rows(values, columns["best"], self.action_names, columns["margin"])

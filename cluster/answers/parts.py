@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from luckbase.cluster.store.format import labelled, payoff_columns, stored_payoffs
+from luckbase.cluster.store.format import labelled, payoff_columns
 from luckbase.cluster.store.manifest import FileEntry, Manifest, file_error
 from luckbase.cluster.store.parquet import AHEAD, RowGroups, TableFile
 from luckbase.cluster.store.storage import Storage
@@ -51,8 +51,6 @@ ROUNDING = 1e-11
 class Rows:
     """n stored rows."""
 
-    states: Callable[[Ints], Ints]
-    """Return the states (k, fields) at indices (k,)."""
     values: Floats
     """float (n, players)."""
     best: NDArray[np.int16]
@@ -336,18 +334,6 @@ class Part(ABC):
                         states = partial(self.states_in, entry, start, table)
                         yield Batch(table, before + start, states)
             before += entry.rows
-
-    def rows_of(self, batch: Batch) -> Rows:
-        """Return the payoffs and best actions of a batch with these columns."""
-        best, labels = labelled(batch.rows.column("best"))
-        values = np.full((len(best), self.game.players), np.nan)
-        if self.paid:
-            values = stored_payoffs(batch.rows, self.game, self.where)
-        return Rows(batch.states, values, best, labels)
-
-    def scan(self, entries: Sequence[FileEntry] | None = None) -> Iterator[Rows]:
-        """Yield the payoffs and best actions of all rows, as `batches` does."""
-        return map(self.rows_of, self.batches([*self.columns, "best"], entries=entries))
 
     def draw(self, count: int, seed: int) -> Iterator[Ints]:
         """Yield about `count` distinct states, drawn uniformly, in key order, in pieces; all states

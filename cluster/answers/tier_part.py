@@ -141,7 +141,7 @@ class TierPart(Part):
         states = np.ascontiguousarray(states, np.int64)
         values, known = self.get_many(states)
         values[~known] = np.nan
-        return Rows(states.__getitem__, values, self._best(states), self.action_names)
+        return Rows(values, self._best(states), self.action_names)
 
     def best_codes(self, states: Ints) -> tuple[NDArray[np.int16], Sequence[str]]:
         return self._best(states), self.action_names

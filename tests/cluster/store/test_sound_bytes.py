@@ -58,8 +58,8 @@ def everything(table):
     yield tuple(table.stored_best(part))
     yield [answer.as_json() for answer in answers_of(table, states[:5])]
     for piece in table.parts:
-        for rows in piece.scan():
-            yield rows.values.tobytes(), [rows.labels[code] for code in rows.best if code >= 0]
+        for batch in piece.batches([*piece.columns, "best"]):
+            yield batch.rows.to_pydict()
 
 
 def part_of(file, at, size, footer):
