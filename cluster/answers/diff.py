@@ -147,10 +147,9 @@ def _states(table: Lookup, sample: int | None) -> Iterator[tuple[Ints, int | Non
         yield from ((states, None) for states in table.draw(sample, 0))
         return
     for part in parts_of(table):
-        for entry in part.entries:
-            tier = entry.tier if isinstance(part, TierPart) else None
-            for batch in part.batches((), entries=[entry]):
-                yield batch.states(np.arange(len(batch.rows))), tier
+        for batch in part.batches(()):
+            tier = batch.tier if isinstance(part, TierPart) else None
+            yield batch.states(np.arange(len(batch.rows))), tier
 
 
 def _side(table: Lookup, states: Ints) -> Side:

@@ -39,10 +39,6 @@ from luckbase.solver.search.keys import Numbering, fits, pack_all
 
 PIECE = 50_000
 """Number of states yielded at a time; each has about 30 children."""
-MEMORY = 2_000
-"""Number of states whose keys are cached."""
-OVER = -2
-"""Used in place of a key of the full table: the state is terminal."""
 ROUNDING = 1e-11
 """Maximum rounding difference between the sums of two tied actions."""
 
@@ -80,11 +76,13 @@ class Batch:
 
     rows: a pyarrow table.
     before: number of rows of the part before the first one.
+    tier: of its file, by number; for the full table only.
     states: returns the states (k, fields) at indices (k,).
     """
 
     rows: Any
     before: int
+    tier: int
     states: Callable[[Ints], Ints]
 
 
@@ -310,16 +308,15 @@ class Part(ABC):
         return np.take(numbers, codes, mode="wrap")
 
     def batches(
-        self, columns: Collection[str] | None, may_hold: MayHold = lambda _: True,
-        entries: Sequence[FileEntry] | None = None,
-    ) -> Iterator[Batch]:  # fmt: skip
-        """Yield the rows of files (default: all), one row group at a time.
+        self, columns: Collection[str] | None, may_hold: MayHold = lambda _: True
+    ) -> Iterator[Batch]:
+        """Yield all rows, one row group at a time.
 
         columns: only these, if they exist.
         may_hold: skips files and row groups by the spans of their columns.
         """
         before = 0
-        for entry in self.entries if entries is None else entries:
+        for entry in self.entries:
             if may_hold(self.constants(entry)):
                 with self.groups.passing(entry) as file:
                     present = file.schema.names
@@ -332,7 +329,7 @@ class Part(ABC):
                         start = number * entry.row_group_rows
                         table = file.read(number, names)
                         states = partial(self.states_in, entry, start, table)
-                        yield Batch(table, before + start, states)
+                        yield Batch(table, before + start, entry.tier, states)
             before += entry.rows
 
     def draw(self, count: int, seed: int) -> Iterator[Ints]:

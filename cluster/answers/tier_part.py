@@ -10,16 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from luckbase.cluster.answers.parts import (
-    MEMORY,
-    OVER,
-    Batch,
-    GroupRows,
-    MayHold,
-    Part,
-    Rows,
-    by_group,
-)
+from luckbase.cluster.answers.parts import Batch, GroupRows, MayHold, Part, Rows, by_group
 from luckbase.cluster.store.format import as_table, row_group_rows, stored_payoffs, tier_columns
 from luckbase.cluster.store.manifest import KEY_SHIFT, TIERS, FileEntry, row_spans
 from luckbase.cluster.store.parquet import TableFile
@@ -27,6 +18,11 @@ from luckbase.solver.errors import CorruptTableError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import DecisionLayout, FullTable
 from luckbase.solver.search.bellman import final_payoffs
+
+MEMORY = 2_000
+"""Number of states whose keys are cached."""
+OVER = -2
+"""Used in place of a key: the state is terminal."""
 
 
 class TierPart(Part):
@@ -180,19 +176,18 @@ class DecisionPart(TierPart):
         return np.concatenate(groups)
 
     def batches(
-        self, columns: Collection[str] | None, may_hold: MayHold = lambda _: True,
-        entries: Sequence[FileEntry] | None = None,
-    ) -> Iterator[Batch]:  # fmt: skip
+        self, columns: Collection[str] | None, may_hold: MayHold = lambda _: True
+    ) -> Iterator[Batch]:
         before = 0
-        for entry in self.entries if entries is None else entries:
+        for i, entry in enumerate(self.entries):
             tier = self.tier_of_number[entry.tier]
             if may_hold(self.constants(entry)):
-                codes = self.best_of_file(self.entries.index(entry))
+                codes = self.best_of_file(i)
                 size = row_group_rows(self.layout, tier)
                 for start in range(0, entry.rows, size):
                     best = codes[start : start + size]
                     cells = tier_columns(self.layout, tier, (start, start + len(best)), best)
                     rows = {k: v for k, v in cells.items() if columns is None or k in columns}
                     states = partial(self.states_in, entry, start, None)
-                    yield Batch(as_table(rows), before + start, states)
+                    yield Batch(as_table(rows), before + start, entry.tier, states)
             before += entry.rows
