@@ -187,7 +187,9 @@ class DecisionPart(TierPart):
                 for start in range(0, entry.rows, size):
                     best = codes[start : start + size]
                     cells = tier_columns(self.layout, tier, (start, start + len(best)), best)
-                    rows = {k: v for k, v in cells.items() if columns is None or k in columns}
+                    # Always with one column: without any, the table would have no rows.
+                    shown = cells if columns is None else {*columns, "best"}
+                    rows = {name: cell for name, cell in cells.items() if name in shown}
                     states = partial(self.states_in, entry, start, None)
                     yield Batch(as_table(rows), before + start, entry.tier, states)
             before += entry.rows

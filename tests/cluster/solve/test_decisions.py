@@ -83,6 +83,7 @@ def test_every_decision_is_that_of_the_table_of_payoffs(solved, full, every_stat
     assert solved.stored_best(every_state) == full.stored_best(every_state)
     assert named(*solved.decided.best_codes(beyond)) == full.stored_best(beyond)
     assert solved.rows == solved.manifest.rows == len(every_state) == full.rows
+    assert solved.rows == sum(1 for _ in solved)
     assert solved.decided.rows == len(beyond) and solved.decided.holds(beyond).all()
     assert len(np.unique(solved.decided.stored(beyond).best)) == 4
 
