@@ -235,16 +235,6 @@ def test_row_groups_that_can_not_match_are_not_read(table, monkeypatch):
     assert 0 < first < sum(read) / 20
 
 
-def test_sets_are_asked_for_as_in_a_query():
-    with luckbase.open(POINTS, in_memory=True, cards=4) as table:
-        result = table.to_arrow("mine=1,3 deck=1,4").read_all()
-        assert set(result["mine"].to_pylist()) == {"1 3"} and set(result["deck"].to_pylist()) == {
-            "1 4"
-        }
-        with pytest.raises(luckbase.errors.OptionError, match="mine is a set"):
-            table.to_arrow("mine<1,3")
-
-
 def test_all_parts_stream_and_say_which_they_are(tmp_path):
     board = luckbase.load_board(TINY, frontier=1)
     full = luckbase.solve(board, results=tmp_path)
@@ -430,15 +420,3 @@ def test_a_board_without_a_table_is_solved_in_memory_only_when_asked(tmp_path):
 def test_options_are_of_a_board_file_and_not_of_a_board():
     with pytest.raises(luckbase.errors.OptionError, match="the board is there already"):
         luckbase.open(luckbase.load_board(PIG), goal=30)
-
-
-def test_a_registered_game_goes_the_same_ways(tmp_path):
-    import tests.games.climb  # noqa: F401  (registers it)
-
-    file = tmp_path / "hill.toml"
-    file.write_text('game = "climb"\n[rules]\nsummit = 10\nrounds = 3\n')
-    solved = luckbase.solve(file, results=tmp_path)
-    with luckbase.open(file, in_memory=True) as memory, luckbase.open(solved.table) as stored:
-        assert memory.diff(stored).states == solved.states
-        state = {"steps": (0, 4), "turns": 5}
-        assert memory[state].actions == stored[state].actions

@@ -23,9 +23,6 @@ Numbers of one run stand beside each other; compare ratios, not runs.
 """
 
 import argparse
-import json
-import resource
-import subprocess
 import sys
 import tempfile
 from functools import partial
@@ -40,7 +37,7 @@ from tests.bench.peers import peers_suite
 from tests.bench.probe import probe_suite
 from tests.bench.replay import replay_suite
 from tests.bench.search import search_suite
-from tests.bench.timing import best_of
+from tests.bench.timing import best_of, solved
 from tests.places import BOARDS
 
 SUITES = (
@@ -138,15 +135,8 @@ def _rules_seconds(layout, tier):
 def _solve(board, results):
     rows = []
     for unit, frontier in TABLES:
-        command = [
-            sys.executable, "-m", "luckbase", "solve", str(board), "--json", "--force",
-            "--results", str(results), "--set", f"score_unit={unit}",
-            "--set", f"frontier={frontier}",
-        ]  # fmt: skip
-        before = _children_seconds()
-        done = subprocess.run(command, stdout=subprocess.PIPE, check=True)
-        seconds = _children_seconds() - before
-        said = json.loads(done.stdout.splitlines()[-1])  # before it, progress
+        settings = {"score_unit": unit, "frontier": frontier}
+        said, seconds, _ = solved(board, settings, results)
         rows.append((
             f"${unit}, frontier {frontier}", sentences.count(said["states"]),
             f"{said['solved_now'] / said['solve_seconds'] / 1e6:.0f}",
@@ -159,12 +149,6 @@ def _solve(board, results):
         "processor, ns a state", "bytes a state", "on disk", "peak memory", "time",
     )  # fmt: skip
     terminal.print_table("Whole tables, disk included", heads, rows, sys.stdout)
-
-
-def _children_seconds():
-    """The processor time of commands that have ended."""
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
 
 
 def with_descendants(layout, tier):

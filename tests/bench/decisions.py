@@ -2,14 +2,13 @@
 and with payoffs of one spin and decisions beyond.
 """
 
-import json
 import shutil
-import subprocess
 import sys
 
 from luckbase.jobs import terminal
 from luckbase.solver import sentences
 from tests import solving
+from tests.bench.timing import solved
 
 FRONTIERS = (4, 8, 12)
 SETTINGS = {"score_unit": 500}
@@ -34,12 +33,7 @@ def _tables(board, results, frontier):
     rows = []
     for kind in ("payoffs", "decisions")[states > PAID :]:
         folder = results / f"{kind}-{frontier}"
-        command = [sys.executable, "-m", "luckbase", "solve", str(board), "--json", "--force",
-                   "--results", str(folder)]  # fmt: skip
-        for name, value in (wide if kind == "decisions" else settings).items():
-            command += ["--set", f"{name}={value}"]
-        done = subprocess.run(command, stdout=subprocess.PIPE, check=True)
-        said = json.loads(done.stdout.splitlines()[-1])
+        said, *_ = solved(board, wide if kind == "decisions" else settings, folder)
         size = sentences.size(said["bytes"])
         a_state = f"{said['bytes'] / said['states']:.4f}"
         rows.append((
