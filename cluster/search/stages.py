@@ -168,7 +168,7 @@ class StageSearch(Run):
         requests, number, likely = self.asks.requests_for(shard), next(self.tasks), shard.likely
         keys = [self.roots_of[stage] for stage in shard.stages if stage in self.roots_of]
         job = Find(
-            board=self.game.board, location=self.location, level=self.level, number=number,
+            board=self.game.board, location=self.location, level=self.level,
             name=f"{self.at_level}-{number_of(shard.path)}", shard=shard,
             roots=np.concatenate(keys) if keys else NO_KEYS,
             asks=tuple([request.ask for request in requests]),
@@ -259,9 +259,9 @@ class StageSearch(Run):
         reads = () if stored else tuple(self.reads[i])
         below = (self.solves[k].shard for k in reads)
         job = Sweep(
-            board=self.game.board, location=self.location, level=self.level, number=i, found=shard,
+            board=self.game.board, location=self.location, level=self.level, found=shard,
             below=tuple((each.stages, each.box) for each in below), file=self._file(shard),
-            error=self.game.float64_error + self.game.cut_error, keep=step.keep,
+            error=self.game.float64_error + self.game.cut_error,
             commit=step.commit, stored=stored,
         )  # fmt: skip
         shape = shard.rows + 1, 1 + self.game.players

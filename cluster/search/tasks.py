@@ -30,6 +30,7 @@ from luckbase.cluster.solve.worker import (
     Steps,
     Stop,
     TableLocation,
+    Task,
     writable,
 )
 from luckbase.cluster.store.format import numbers_of, payoff_columns, stored_payoffs
@@ -103,7 +104,6 @@ class FoundShard:
 class Find(_StageJob):
     """Find the states of a shard.
 
-    number: of the task.
     name: of the shard.
     roots: roots of the search in these stages.
     asks: the requests of other shards to these stages.
@@ -113,7 +113,6 @@ class Find(_StageJob):
     sparse: bits of the sample of its requests, as in `files.sample_of`.
     """
 
-    number: int
     name: str
     shard: LevelShard
     roots: Keys
@@ -122,7 +121,7 @@ class Find(_StageJob):
     most: int
     sparse: int
 
-    def run(self, payoffs: Sequence[Any], out: Out, stop: Stop) -> Steps:
+    def run(self, task: Task, payoffs: Sequence[Any], out: Out, stop: Stop) -> Steps:
         started = time.perf_counter()
         stages, numbers, box = stages_of(self.board, self.level), self.shard.stages, self.shard.box
         requested, of_ask = files.requested_runs(self.asks, stages)
@@ -147,7 +146,7 @@ class Find(_StageJob):
             shard = replace(shard, place=place, sha256=hashlib.sha256(content).hexdigest())
         seconds = time.perf_counter() - started
         receipt = FindReceipt(
-            shard=self.number, solve_seconds=seconds, stage_file=shard.place,
+            shard=task.shard, solve_seconds=seconds, stage_file=shard.place,
             found=replace(shard, seconds=seconds),
             used_asks=[] if parts else np.unique(of_ask[members != 0]).tolist(), asks=asks,
             parts=tuple(parts),
@@ -175,25 +174,21 @@ class FindReceipt(Receipt):
 class Sweep(_StageJob):
     """Solve a shard.
 
-    number: index of the shard among those to be solved.
     below: stages and box of each shard that it reads.
     file: name of the table's file that it writes.
     error: error bound of payoffs, without the gaps of cycles.
-    keep: keep the payoffs for other shards.
     commit: write the file.
     stored: the committed file, if payoffs are only to be read back.
     """
 
-    number: int
     found: FoundShard
     below: tuple[tuple[Sequence[int], Box], ...]
     file: str
     error: float
-    keep: bool
     commit: bool
     stored: FileEntry | None = None
 
-    def run(self, payoffs: Sequence[Any], out: Out, stop: Stop) -> Steps:
+    def run(self, task: Task, payoffs: Sequence[Any], out: Out, stop: Stop) -> Steps:
         started = time.perf_counter()
         game, name = load_game(self.board), self.found.place
         stored = [] if self.stored is None else [self.stored.place]
@@ -214,8 +209,8 @@ class Sweep(_StageJob):
             table = self._solve(stage, tables, rows, stop)
         del stage
         error, seconds = float(rows[0, 0]), time.perf_counter() - started
-        yield rows if self.keep else None
-        receipt = Receipt(shard=self.number, solve_seconds=seconds)
+        yield rows if task.keep is not None else None
+        receipt = Receipt(shard=task.shard, solve_seconds=seconds)
         if not self.commit or table is None or not len(table):
             yield receipt, None
             return

@@ -144,8 +144,8 @@ class ChainRun(TierRun):
         count = self.solved[step.shard] = needed[-1] + 1
         cores = min(step.cores, self.workers.widest)
         job = SolveChain(
-            board=self.game.board, location=self.location, shard=step.shard,
-            tiers=chain.tiers[:count], keep=step.keep, gives=chain.gives,
+            board=self.game.board, location=self.location, tiers=chain.tiers[:count],
+            gives=chain.gives,
             reads=tuple(self.plan.shards[i].work.gives for i in shard.children),
             names=tuple(names[:count]), threads=max(self.threads, cores),
             reuse=self.options.address is None,
@@ -174,6 +174,7 @@ class SolveChain(TierJob):
     """The `gives` of each chain that it reads."""
     names: tuple[str, ...]
     """The file of each tier; "" if none is to be written."""
+    threads: int
     reuse: bool
     """True to keep the worker's memory for the next job: touching fresh memory takes three times as
     long as solving the states in it (measured: 34 of 45 ns a state). Not for Ray, where many
@@ -182,7 +183,7 @@ class SolveChain(TierJob):
     def compile(self) -> None:
         self.layout.compile()
 
-    def run(self, payoffs: Sequence[Floats], out: Out, stop: Stop) -> Steps:
+    def run(self, task: Task, payoffs: Sequence[Floats], out: Out, stop: Stop) -> Steps:
         """Solve the tiers and write their files.
 
         payoffs: for each chain that is read, the pieces that it gives, concatenated.
@@ -222,9 +223,9 @@ class SolveChain(TierJob):
                 seconds += time.perf_counter() - started
                 if name:
                     files.append(write_decisions(storage, layout, tier, best, stop))
-            receipt = Receipt(shard=self.shard, solve_seconds=seconds)
+            receipt = Receipt(shard=task.shard, solve_seconds=seconds)
             done = receipt.with_files(storage, self.location.writer, files)
-        yield outputs if self.keep else None
+        yield outputs if task.keep is not None else None
         yield done
 
     def _pieces(self, gives: tuple[int, ...], together: Floats) -> dict[int, Floats]:

@@ -150,7 +150,7 @@ def run(
     needed: Mapping[str, str], content: bytes, sent: Sequence[str],
     parts: Sequence[Sequence[int]], *inputs: Any,
 ) -> Iterator[Any]:  # fmt: skip
-    """Run a pickled job. Yields the node's id, the job's payoffs, its stage file, and its receipt
+    """Run a pickled task. Yields the node's id, the job's payoffs, its stage file, and its receipt
     with the bytes of files that this node cannot write into the table.
 
     needed: the driver's versions.
@@ -164,7 +164,7 @@ def run(
         raise WorkerError(f"node {socket.gethostname()} {differs}; {STAYS}")
     from luckbase.cluster.machine import memory_used
 
-    job = _compiled_job(content)
+    task = _compiled_task(content)
     memory_used()  # measure from here on
     rest = iter(inputs)
     files = dict(zip(sent, rest, strict=False))
@@ -174,9 +174,9 @@ def run(
             path = Path(folder, name)
             path.parent.mkdir(exist_ok=True)
             path.write_bytes(file)
-        job = replace(job, location=replace(job.location, apart=folder))
+        job = replace(task.job, location=replace(task.job.location, apart=folder))
         steps = job.run(
-            [read if len(read) > 1 else read[0] for read in payoffs], None, lambda: False
+            task, [read if len(read) > 1 else read[0] for read in payoffs], None, lambda: False
         )
         result = next(steps)
         yield ray.get_runtime_context().get_node_id()
@@ -186,15 +186,15 @@ def run(
         yield receipt, content_of_files
 
 
-def _compiled_job(content: bytes) -> Any:
-    """Return a pickled job after compiling or loading its functions. One process of a host
+def _compiled_task(content: bytes) -> Any:
+    """Return a pickled task after compiling or loading its functions. One process of a host
     compiles; the others wait and load the result."""
-    job = pickle.loads(content)
-    if type(job) not in _compiled:
+    task = pickle.loads(content)
+    if type(task.job) not in _compiled:
         with one_at_a_time():
-            job.compile()
-        _compiled.add(type(job))
-    return job
+            task.job.compile()
+        _compiled.add(type(task.job))
+    return task
 
 
 @contextmanager

@@ -113,7 +113,7 @@ class RayWorkers:
         read = [self._kept[tier] for tier in task.reads]
         inputs = [payoffs for parts in read for payoffs in parts.values()]
         results = self._remote.options(num_cpus=task.cores, memory=task.memory).remote(
-            nodes.versions(), pickle.dumps(task.job), tuple(sent), tuple(map(tuple, read)),
+            nodes.versions(), pickle.dumps(task), tuple(sent), tuple(map(tuple, read)),
             *sent.values(), *inputs,
         )  # fmt: skip
         self._tasks[results] = running

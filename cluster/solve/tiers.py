@@ -135,8 +135,8 @@ class TierRun(Run):
         cores = min(step.cores, self.workers.widest)
         names = [name for name in shard.files if step.commit and name not in files]
         job = SolveTier(
-            board=self.game.board, location=self.location, shard=step.shard, tier=index, part=part,
-            reads=reads, names=tuple(names), keep=step.keep, stored=tuple(stored), threads=cores,
+            board=self.game.board, location=self.location, tier=index, part=part,
+            names=tuple(names), stored=tuple(stored),
         )  # fmt: skip
         if part == BOUNDARY:
             size = self.game.need(DecisionLayout).boundary_size(tier)
@@ -153,17 +153,10 @@ class TierRun(Run):
 
 @dataclass(frozen=True, kw_only=True)
 class TierJob:
-    """Fields of all jobs that solve tiers.
-
-    keep: keep the payoffs for other shards.
-    threads: number of threads that solve and write files.
-    """
+    """Fields of all jobs that solve tiers."""
 
     board: Board
     location: TableLocation
-    shard: int
-    keep: bool
-    threads: int = 1
 
     @cached_property
     def layout(self) -> DecisionLayout[Any]:
@@ -181,15 +174,13 @@ class SolveTier(TierJob):
     tier: int
     """Index in the board's plan."""
     part: int
-    reads: tuple[int, ...]
-    """The tiers whose payoffs it gets, by index; ~index for a boundary."""
     names: tuple[str, ...]
     """The files to write."""
     stored: tuple[FileEntry, ...] = ()
     """The committed files of its rows, if they store exact payoffs. These are then read back
     instead of being solved."""
 
-    def run(self, payoffs: Sequence[Any], out: Out, stop: Stop) -> Steps:
+    def run(self, task: Task, payoffs: Sequence[Any], out: Out, stop: Stop) -> Steps:
         """Solve the shard, or read it back."""
         layout, started = load_game(self.board).need(FullTable), time.perf_counter()
         tiers = layout.tiers()
@@ -197,15 +188,15 @@ class SolveTier(TierJob):
             boundary = np.empty(self.layout.boundary_size(tiers[self.tier])) if out is None else out
             self.layout.take_boundary(tiers[self.tier], payoffs[0], boundary)
             yield boundary
-            yield Receipt(shard=self.shard, solve_seconds=time.perf_counter() - started), None
+            yield Receipt(shard=task.shard, solve_seconds=time.perf_counter() - started), None
             return
         tier, (first, last) = tiers[self.tier], layout.parts(tiers[self.tier])[self.part]
         if self.stored:
             yield self._read_back(layout, tier, out)
-            yield Receipt(shard=self.shard, solve_seconds=time.perf_counter() - started), None
+            yield Receipt(shard=task.shard, solve_seconds=time.perf_counter() - started), None
             return
-        layout.threads = self.threads
-        inputs = dict(zip(self.reads, payoffs, strict=True))
+        layout.threads = task.cores
+        inputs = dict(zip(task.reads, payoffs, strict=True))
         below: dict[Any, Any] = {
             tiers[i]: payoffs_of(layout, tiers[i], rows) for i, rows in inputs.items() if i >= 0
         }
@@ -216,15 +207,15 @@ class SolveTier(TierJob):
             best = buffer("best", (last - first,), np.int8)
             best.fill(-1)
         if boundaries:
-            self.layout.layout.threads = self.threads
+            self.layout.layout.threads = task.cores
             complete = next(iter(below.values()), None)
             error = self.layout.solve_tier(tier, array, complete, boundaries, stop, best)
         else:
             error = layout.solve_tier(tier, array, below.__getitem__, stop, self.part, best)
         seconds = time.perf_counter() - started
-        yield array if self.keep else None
+        yield array if task.keep is not None else None
         if best is None:
-            yield Receipt(shard=self.shard, solve_seconds=seconds), None
+            yield Receipt(shard=task.shard, solve_seconds=seconds), None
             return
         with self.location.storage() as storage:
 
@@ -235,7 +226,7 @@ class SolveTier(TierJob):
 
             missing = [file for file in tier_files(layout, tier) if file.name in self.names]
             written = list(in_threads(write, missing, layout.threads))
-            receipt = Receipt(shard=self.shard, solve_seconds=seconds)
+            receipt = Receipt(shard=task.shard, solve_seconds=seconds)
             done = receipt.with_files(storage, self.location.writer, written)
         yield done
 

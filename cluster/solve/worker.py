@@ -149,9 +149,9 @@ class Job(Protocol):
     def compile(self) -> None:
         """Compile, or load, the functions that the job needs."""
 
-    def run(self, payoffs: Sequence[Any], out: Out, stop: Stop) -> Steps:
-        """Do the work. payoffs: for each tier that it reads, an array, or arrays of its parts by
-        number.
+    def run(self, task: Task, payoffs: Sequence[Any], out: Out, stop: Stop) -> Steps:
+        """Do the work of its task. payoffs: for each tier that it reads, an array, or arrays of its
+        parts by number.
 
         Raises Stopped soon after `stop()` returns True; NotSeenError before it yields anything.
         """
@@ -307,7 +307,7 @@ class Threads:
         future.add_done_callback(self._events.put)
 
     def _work(self, task: Task, payoffs: list[Floats], out: Floats | None) -> Any:
-        steps = task.job.run(payoffs, out, self._stop.is_set)
+        steps = task.job.run(task, payoffs, out, self._stop.is_set)
         next(steps)
         if out is not None:
             self._events.put(PayoffsReady(task.shard))

@@ -123,11 +123,12 @@ def test_two_attempts_at_one_shard_leave_the_same_bytes(at_once, tmp_path):
         (table / "tiers").mkdir(parents=True)
         (table / ".writer-0123abcd").touch()
         job = tiers.SolveTier(
-            board=layout.game.board, location=location, shard=3, tier=tier, part=part, reads=(),
-            names=plan.shards[3].files, keep=True,
+            board=layout.game.board, location=location, tier=tier, part=part,
+            names=plan.shards[3].files,
         )  # fmt: skip
+        task = worker.Task(3, job, 1)
         with ThreadPoolExecutor(2) as pool:
-            runs = [pool.submit(list, job.run((), None, lambda: False)) for _ in range(2)]
+            runs = [pool.submit(list, job.run(task, (), None, lambda: False)) for _ in range(2)]
             results = [run.result()[1] for run in runs]
         assert [content for _, content in results] == [None, None]
         receipts = [receipt for receipt, _ in results]

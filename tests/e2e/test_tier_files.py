@@ -109,10 +109,11 @@ def test_threads_write_the_files_of_a_tier_at_once(in_files, small, tmp_path):
     shard = next(shard for shard in plan.shards if len(shard.files) > 2)
     location = worker.TableLocation(tmp_path / "nowhere", "0123abcd")
     job = tiers.SolveTier(
-        board=layout.game.board, location=location, shard=shard.index, tier=shard.work[0],
-        part=0, reads=(), names=shard.files, keep=False, threads=3,
+        board=layout.game.board, location=location, tier=shard.work[0], part=0, names=shard.files
     )  # fmt: skip
-    _, (receipt, content) = job.run((), None, lambda: False)
+    _, (receipt, content) = job.run(
+        worker.Task(shard.index, job, 1, cores=3), (), None, lambda: False
+    )
     assert receipt.sent and len(content) == len(shard.files)
     there = receipt.arrived(Folder(tmp_path / "here"), content)
     for name, file in there.files.items():

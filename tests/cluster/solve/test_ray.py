@@ -227,7 +227,7 @@ class Job:
     def compile(self):
         """Nothing."""
 
-    def run(self, payoffs, out, stop):
+    def run(self, task, payoffs, out, stop):
         yield payoffs, self.location.read("f")
         self.location.keep("shards/f", b"states")
         yield SimpleNamespace(stage_file="shards/f", scratch=self.location.scratch), {"file": b""}
@@ -241,7 +241,7 @@ def test_a_task_gets_files_and_parts_and_leaves_nothing_on_its_node(monkeypatch)
     inputs = b"file", "whole", "second", "first"
     done = nodes.run(
         nodes.versions(),
-        pickle.dumps(Job(TableLocation(Path("/nowhere"), ""))),
+        pickle.dumps(Task(0, Job(TableLocation(Path("/nowhere"), "")), 1)),
         ("f",),
         ((0,), (1, 0)),
         *inputs,
