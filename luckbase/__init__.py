@@ -314,11 +314,10 @@ def evaluate(  # the command takes its options from these parameters
     Raises OptionError, SearchLimitError beyond `max_states`.
     """
     from luckbase.cluster.inputs import playing
-    from luckbase.cluster.play.evaluate import EvaluateOptions, evaluate_agents
+    from luckbase.cluster.play.evaluate import evaluate_agents
 
-    options = EvaluateOptions(gain, games, seed, max_states)
     with playing(board, agents, start, results) as (game, root, opener):
-        return evaluate_agents(game, root, agents, options, opener)
+        return evaluate_agents(game, root, agents, opener, gain, games, seed, max_states)
 
 
 def matrix(
@@ -395,11 +394,10 @@ def graph(  # the command takes its options from these parameters
 
     agents, results: as in `evaluate`. Raises OptionError."""
     from luckbase.cluster.inputs import playing
-    from luckbase.cluster.play.draw import DrawingOptions, draw_play
+    from luckbase.cluster.play.draw import draw_play
 
-    options = DrawingOptions(every, labels, layers, ends)
     with playing(board, agents, start, results) as (game, root, opener):
-        return draw_play(game, root, agents, options, opener)
+        return draw_play(game, root, agents, opener, every, layers, labels, ends)
 
 
 def report(

@@ -344,8 +344,7 @@ class Curves(_Picture):
         return min([first, *ends]), max([last, *ends])
 
 
-Chart = Listing | Heatmap | Curves
-"""The charts that a game makes of a table."""
+Chart = Listing | Heatmap | Curves  # the charts that a game makes of a table
 
 
 def drawn(kind: str, picture: Any, *how: Any) -> Any:
@@ -393,6 +392,13 @@ def outline(
         return None
     across, up = np.array(pieces).T
     return Line(label, across, up)
+
+
+def last_run(yes: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Return the index from which all are true, along the last axis; its length if none."""
+    no = ~yes[..., ::-1]
+    start: NDArray[np.int64] = yes.shape[-1] - no.argmax(axis=-1)
+    return np.where(no.any(axis=-1), start, 0)
 
 
 def middle_of(inside: NDArray[np.bool_]) -> tuple[int, int] | None:

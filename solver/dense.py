@@ -148,8 +148,7 @@ def decisions_in_order(
     whole: dict[T, Floats] = {}
     boundaries: dict[T, Floats] = {}
     for tier in order:
-        kind, noted = layout.memory_type, no_decisions(dense.rows(tier))
-        out = np.empty(dense.shape(tier), kind)
+        out, noted = np.empty(dense.shape(tier)), no_decisions(dense.rows(tier))
         below = layout.below(tier)
         under = None if below is None else whole[below]
         layout.solve_tier(tier, out, under, boundaries, never, noted)
@@ -157,7 +156,7 @@ def decisions_in_order(
         if tier in last:
             whole[tier] = out
         if tier in read_as_boundary:
-            boundaries[tier] = np.empty(layout.boundary_size(tier), kind)
+            boundaries[tier] = np.empty(layout.boundary_size(tier))
             layout.take_boundary(tier, out, boundaries[tier])
         for kept in (whole, boundaries):
             for child in [child for child in kept if last[child] == tier]:

@@ -142,8 +142,7 @@ class Scene:
         return drawn("html", self)
 
 
-LETTER = 0.62
-"""The largest average width of a letter, relative to its size."""
+LETTER = 0.62  # the largest average width of a letter, relative to its size
 
 
 def fitting(text: str, wide: float, size: float) -> float:

@@ -27,8 +27,7 @@ FIELD = "FIELD=VALUE: a field's name, = and what it is"
 CLOSE = 0.75
 """The similarity (`difflib`) from which a word counts as a misspelling of another. Swapping two of
 four letters is above it; ``turns`` and ``yours`` are below."""
-FEW = 6
-"""The most names differing only in a number that are listed one by one."""
+FEW = 6  # the most names differing only in a number that are listed one by one
 NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 LABELS = ("none", "actions", "counts", "chances")
 """The labels that edges of a picture of play can have."""

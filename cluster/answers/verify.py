@@ -246,7 +246,7 @@ def most_error(part: Part, entry: FileEntry) -> float:
         return most_search_error(part.game)
     tier = part.tier_of_number[entry.tier]
     if isinstance(part, DecisionPart):
-        return part.plan.decision_error(tier)
+        return 0.0
     return part.layout.most_error(tier) + rounding(part.layout)
 
 

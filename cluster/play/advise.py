@@ -29,8 +29,7 @@ from luckbase.solver.game.capabilities import Event, Follow, Position
 from luckbase.solver.game.game import Game
 from luckbase.solver.result import IfAny, Result
 
-KEPT = 2
-"""Number of searches kept in memory for later lines."""
+KEPT = 2  # number of searches kept in memory for later lines
 WORDS = (
     ("undo", "take the last line back"), ("state", "who has what"),
     ("help", "these lines"), ("quit", "leave"),

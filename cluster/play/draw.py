@@ -17,14 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 from pydantic import Field
 
-from luckbase.cluster.play.agents import (
-    AgentLike,
-    Opener,
-    name_of,
-    no_tables,
-    players_of,
-    seats_of,
-)
+from luckbase.cluster.play.agents import AgentLike, Opener, name_of, players_of, seats_of
 from luckbase.solver import sentences
 from luckbase.solver.errors import OptionError, need
 from luckbase.solver.game.arrays import Floats
@@ -47,12 +40,10 @@ class Node(Result):
 
     fields: Annotated[OrNull[dict[str, Any]], Field(serialization_alias="state")]
     """Empty for an end."""
-    reach: float
-    """Average number of visits in a game."""
+    reach: float  # average number of visits in a game
     payoffs: Annotated[tuple[float, ...], Field(serialization_alias="value")]
     """Expected payoffs from here."""
-    layer: int
-    """Smallest number of edges from a root."""
+    layer: int  # smallest number of edges from a root
     end: bool
 
 
@@ -74,22 +65,7 @@ class Diagram(Result):
     edges: list[Edge]
 
 
-MAX_NODES = 2000
-"""Maximum number of positions in a drawing; larger drawings are unreadable."""
-
-
-@dataclass(frozen=True)
-class DrawingOptions:
-    """The content of a drawing."""
-
-    every: bool = False
-    """Include every position, even if it is never reached."""
-    labels: str = "chances"
-    """The labels of edges, one of `sentences.LABELS`."""
-    layers: bool = False
-    """Draw a box around each layer."""
-    ends: bool = False
-    """In a one-player game, include lost games."""
+MAX_NODES = 2000  # maximum number of positions in a drawing; larger drawings are unreadable
 
 
 @dataclass(frozen=True)
@@ -99,15 +75,15 @@ class Picture:
     game: Game
     agents: tuple[str, ...]
     diagram: Diagram
-    how: DrawingOptions
+    labels: str  # the labels of edges, one of `sentences.LABELS`
+    layers: bool  # whether each layer gets a box
 
     @cached_property
     def dot(self) -> graphviz.Digraph:
         """The drawing as a `graphviz.Digraph`, which a notebook displays. Raises OptionError if
         graphviz is not installed."""
         need("graph", "graphviz", extra="report")
-        title = f"{self.game.board.name}, {', '.join(dict.fromkeys(self.agents))}"
-        return _dot(self.game, self.diagram, title, self.how)
+        return _dot(self)
 
     def __str__(self) -> str:
         return str(self.dot.source)
@@ -120,23 +96,23 @@ def check_labels(labels: str) -> None:
 
 
 def draw_play(
-    game: Game, root: Starts, agents: str | Sequence[AgentLike], how: DrawingOptions,
-    opener: Opener = no_tables,
+    game: Game, root: Starts, agents: str | Sequence[AgentLike], opener: Opener, every: bool,
+    layers: bool, labels: str, ends: bool,
 ) -> Picture:  # fmt: skip
-    """Draw how a profile of agents plays from one canonical state.
+    """Draw how a profile of agents plays from one canonical state; options as in `luckbase.graph`.
 
     Raises OptionError for unknown labels or agents, and for a drawing of every position if the game
     does not list its positions.
     """
-    check_labels(how.labels)
+    check_labels(labels)
     drawing = game.own(Drawing)
-    if how.labels == "counts" and not drawing.equally_likely:
+    if labels == "counts" and not drawing.equally_likely:
         why = f"chances of {game.board.game} are not counts; write chances"
         raise OptionError(f"{option('labels')}: {why}")
     seats = seats_of(game, agents)
     profile = players_of(game, seats, opener)
     roots = root.states if len(root.states) == 1 else first_state(game)[None]  # refuses several
-    if how.every:
+    if every:
         if drawing.positions is None:
             raise OptionError(
                 f"board {game.board.name}: {game.board.game} has no list of all its positions; "
@@ -148,14 +124,15 @@ def draw_play(
     if None in deciders:
         raise OptionError(f"{option('agents')}: best-response is not drawn; name what it comes to")
     chain = explore_profile(game, roots, deciders)
-    ends = how.ends or game.players > 1
-    diagram = diagram_of(chain, chain.solve().values, all_ends=ends)
-    return Picture(game, tuple(map(name_of, seats)), diagram, how)
+    diagram = diagram_of(chain, chain.solve().values, all_ends=ends or game.players > 1)
+    return Picture(game, tuple(map(name_of, seats)), diagram, labels, layers)
 
 
-def _dot(game: Game, diagram: Diagram, title: str, how: DrawingOptions) -> graphviz.Digraph:
+def _dot(drawn: Picture) -> graphviz.Digraph:
     import graphviz
 
+    game, diagram = drawn.game, drawn.diagram
+    title = f"{game.board.name}, {', '.join(dict.fromkeys(drawn.agents))}"
     picture = graphviz.Digraph("luckbase", comment=title)
     picture.attr(rankdir="TB", label=title, labelloc="t", fontname="Helvetica")
     picture.attr("node", shape="box", style="rounded", fontname="Helvetica", fontsize="10")
@@ -164,8 +141,8 @@ def _dot(game: Game, diagram: Diagram, title: str, how: DrawingOptions) -> graph
     for i, node in enumerate(diagram.nodes):
         by_layer.setdefault(node.layer, []).append(i)
     for layer, members in sorted(by_layer.items()):
-        with picture.subgraph(name=f"cluster_{layer}" if how.layers else f"layer_{layer}") as box:
-            if how.layers:
+        with picture.subgraph(name=f"cluster_{layer}" if drawn.layers else f"layer_{layer}") as box:
+            if drawn.layers:
                 box.attr(label=f"layer {layer}", color="gray70")
             else:
                 box.attr(rank="same")
@@ -180,7 +157,7 @@ def _dot(game: Game, diagram: Diagram, title: str, how: DrawingOptions) -> graph
             "actions": edge.action,
             "counts": f"{edge.action}\n{edge.chance * rolls:.0f}",
             "chances": f"{edge.action}\n{edge.chance:.4g}",
-        }[how.labels]
+        }[drawn.labels]
         label = {"label": graphviz.escape(text).replace("\n", "\\n")} if text else {}
         picture.edge(str(edge.source), str(edge.target), **label)
     return picture

@@ -3,28 +3,20 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from pydantic import Field, PlainSerializer
 
-from luckbase.cluster.play.agents import (
-    AgentLike,
-    Opener,
-    name_of,
-    no_tables,
-    players_of,
-    seats_of,
-    split,
-)
+from luckbase.cluster.play.agents import AgentLike, Opener, name_of, players_of, seats_of, split
 from luckbase.cluster.store.provenance import Origin, origin_of
 from luckbase.solver.errors import OptionError, SearchLimitError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import Agents, Fact
-from luckbase.solver.game.game import Agent, Game
+from luckbase.solver.game.game import Game
 from luckbase.solver.policies.agents import BEST_RESPONSE, OPTIMAL, Policy
 from luckbase.solver.policies.chain import MAX_STATES
 from luckbase.solver.policies.evaluate import (
@@ -38,20 +30,6 @@ from luckbase.solver.policies.evaluate import (
 from luckbase.solver.result import Flat, IfAny, PythonOnly, Result
 from luckbase.solver.search.game_graph import Graph
 from luckbase.solver.sentences import option
-
-
-@dataclass(frozen=True)
-class EvaluateOptions:
-    """How to compute payoffs, and which other results to compute."""
-
-    gain: bool = False
-    """Compute how much each player could gain by a best response."""
-    games: int | None = None
-    """Simulate this many games instead of computing exact payoffs."""
-    seed: int = 0
-    """Seed of the simulated games."""
-    max_states: int = MAX_STATES
-
 
 Facts = Annotated[
     tuple[Fact, ...],
@@ -90,33 +68,35 @@ class Evaluated(Result):
 
 
 def evaluate_agents(
-    game: Game, root: Ints | Starts, agents: str | Sequence[AgentLike], options: EvaluateOptions,
-    opener: Opener = no_tables,
+    game: Game, root: Ints | Starts, agents: str | Sequence[AgentLike], opener: Opener, gain: bool,
+    games: int | None, seed: int, max_states: int,
 ) -> Evaluated:  # fmt: skip
     """Return the payoffs of a profile from a canonical state (fields,), or expected over starts.
 
     In a game of three or more players, ``A,best-response`` returns how much each player gains by a
-    best response if all others play A.
+    best response if all others play A. The options are as in `luckbase.evaluate`.
 
     Raises OptionError for an unknown agent, SearchLimitError, StateError.
     """
     items = split(agents)
     if len(items) == 2 < game.players and items[1] == BEST_RESPONSE:
-        agents, options = items[:1], replace(options, gain=True)
+        agents, gain = items[:1], True
     root, seats = starts_at(root), seats_of(game, agents)
-    if options.games is not None:
-        if options.gain:
+    if games is not None:
+        if gain:
             raise OptionError(f"{option('gain')}: is exact; leave {option('games')} out")
-        return _simulated(game, root, seats, options.games, options, opener)
-    exact = partial(_exact, game, root, opener, _Optimal(game, root, options.max_states))
+        return _simulated(
+            game, root, seats, players_of(game, seats, opener), games, seed, max_states
+        )
+    exact = _exact_payoffs(game, root, opener, max_states)
     result, gains = exact(seats), list[float]()
-    for player in range(game.players) if options.gain else ():
+    for player in range(game.players) if gain else ():
         best = exact([*seats[:player], BEST_RESPONSE, *seats[player + 1 :]])
         error = game.float64_error + game.cut_error + best.error + result.error
         gains.append(gain_of(best.value[player], result.value[player], error))
     return Evaluated(
         origin_of(game), tuple(map(name_of, seats)), result.value, result.states,
-        tuple(gains) if options.gain else None,
+        tuple(gains) if gain else None,
         tuple(game.own(Agents).facts(game, seats)) or None if result.states is None else None,
     )  # fmt: skip
 
@@ -133,37 +113,31 @@ class _Exact(NamedTuple):
     states: int | None
 
 
-@dataclass
-class _Optimal:
-    """The game below some roots, solved once if an agent plays `optimal`."""
+def _exact_payoffs(
+    game: Game, root: Starts, opener: Opener, max_states: int
+) -> Callable[[list[AgentLike]], _Exact]:
+    """Return a function from an agent for each player to their exact payoffs.
 
-    game: Game
-    root: Starts
-    max_states: int
+    They come from the game's formula for its start; otherwise every state is followed.
+    """
 
-    @cached_property
-    def graph(self) -> Graph:
-        graph = Graph(self.game, max_states=self.max_states)
-        graph.solve(self.root.states)
+    @cache
+    def solved() -> Graph:
+        graph = Graph(game, max_states=max_states)
+        graph.solve(root.states)
         return graph
 
-    def for_profile(self, profile: Sequence[str | Agent | Policy]) -> Graph | None:
-        return self.graph if OPTIMAL in profile else None
+    def exact(seats: list[AgentLike]) -> _Exact:
+        if _is_start(game, root) and all(isinstance(seat, str) for seat in seats):
+            known = game.own(Agents).from_start(game, seats)
+            if known is not None:
+                return _Exact(known, 0.0, None)
+        profile = players_of(game, seats, opener)
+        optimal = solved() if OPTIMAL in profile else None
+        found = evaluate_profile(game, root, profile, max_states=max_states, optimal=optimal)
+        return _Exact(tuple(found.value.tolist()), found.error, len(found.chain.keys))
 
-
-def _exact(
-    game: Game, root: Starts, opener: Opener, optimal: _Optimal, seats: list[AgentLike]
-) -> _Exact:
-    """Return payoffs from the game's formula for its start; otherwise follow every state."""
-    if _is_start(game, root) and all(isinstance(seat, str) for seat in seats):
-        known = game.own(Agents).from_start(game, seats)
-        if known is not None:
-            return _Exact(known, 0.0, None)
-    profile = players_of(game, seats, opener)
-    exact = evaluate_profile(
-        game, root, profile, max_states=optimal.max_states, optimal=optimal.for_profile(profile)
-    )
-    return _Exact(tuple(exact.value.tolist()), exact.error, len(exact.chain.keys))
+    return exact
 
 
 def _is_start(game: Game, root: Starts) -> bool:
@@ -193,15 +167,14 @@ class Matrix(Result):
 
 
 def matrix_of(
-    game: Game, root: Ints | Starts, agents: str | Sequence[AgentLike], opener: Opener = no_tables
+    game: Game, root: Ints | Starts, agents: str | Sequence[AgentLike], opener: Opener
 ) -> Matrix:
     """Compute the payoff of each agent as player 1 (rows) against each as player 2 (columns).
     Raises OptionError if the game does not have two players."""
     if game.players != 2:
         why = f"for games of two, and {game.board.game} has {game.players}"
         raise OptionError(f"{option('matrix')}: {why}")
-    root, rivals = starts_at(root), split(agents)
-    exact = partial(_exact, game, root, opener, _Optimal(game, root, MAX_STATES))
+    rivals, exact = split(agents), _exact_payoffs(game, starts_at(root), opener, MAX_STATES)
     values = [[exact([first, second]).value[0] for second in rivals] for first in rivals]
     return Matrix(origin_of(game), tuple(map(name_of, rivals)), tuple(map(tuple, values)))
 
@@ -210,25 +183,24 @@ def matrix_of(
 
 
 def _simulated(
-    game: Game, root: Starts, seats: list[AgentLike], games: int, options: EvaluateOptions,
-    opener: Opener,
+    game: Game, root: Starts, seats: list[AgentLike], profile: Sequence[Any], games: int, seed: int,
+    max_states: int,
 ) -> Evaluated:  # fmt: skip
     """Simulate games of a profile. Each begins at a start drawn by its probability.
 
     Raises OptionError if the game is too large to solve for the agents, StateError if a game may
     never end.
     """
-    profile = players_of(game, seats, opener)
     root, share = _known_starts(root, profile)
     try:
-        deciders = fixed_deciders(game, profile, root.states, options.max_states)
+        deciders = fixed_deciders(game, profile, root.states, max_states)
     except SearchLimitError:
         raise OptionError(
             f"{option('agents')}: {game.board.name} is too large to solve on the way; "
             "solve a table and name its folder as the agent"
         ) from None
     started = time.perf_counter()
-    (played,) = simulate(game, [root], deciders, games, options.seed)
+    (played,) = simulate(game, [root], deciders, games, seed)
     return Evaluated(
         origin_of(game), tuple(map(name_of, seats)), tuple(played.mean.tolist()), games=games,
         stderr=tuple(played.error.tolist()), counts=played.counts or None, starts=share,

@@ -46,8 +46,7 @@ from luckbase.solver.search.bellman import choose
 from luckbase.solver.search.expand import Expanded, expand
 from luckbase.solver.sentences import on_command_line, option
 
-Draw = Callable[[Floats], int]
-"""draw(chances) returns the index of the outcome."""
+Draw = Callable[[Floats], int]  # draw(chances) returns the index of the outcome
 LEFT = "you left; the game is not over"
 
 HELP = "a name, the beginning of just one, or its number; ? shows what each is worth, q quits"
@@ -110,18 +109,13 @@ class Seat:
 class MatrixGameState:
     """The matrix game of a state. Tuples have one entry for each of the two players."""
 
-    names: tuple[list[str], list[str]]
-    """Names of each player's choices."""
-    actions: tuple[Ints, Ints]
-    """Numbers of each player's choices, ascending."""
-    lotteries: tuple[Floats, Floats]
-    """An optimal mixed strategy of each player."""
+    names: tuple[list[str], list[str]]  # names of each player's choices
+    actions: tuple[Ints, Ints]  # numbers of each player's choices, ascending
+    lotteries: tuple[Floats, Floats]  # an optimal mixed strategy of each player
     against: tuple[Floats, Floats]
     """Each player's payoffs, by choice, against the other's optimal mixed strategy."""
-    values: tuple[float, float]
-    """Values of the state."""
-    gap: float
-    """Distance between the bounds that the two strategies prove."""
+    values: tuple[float, float]  # values of the state
+    gap: float  # distance between the bounds that the two strategies prove
 
 
 def matrix_game_of(game: Game, state: Ints, edges: Expanded, table: Lookup) -> MatrixGameState:
@@ -409,16 +403,11 @@ class PlayOptions(TypedDict, total=False):
     """The opponents: one for all or one for each, as names or agents. Default: optimal."""
     seed: int
     """Seed of random numbers. Default: a new one."""
-    draw: Draw
-    """The function that draws outcomes, instead of a seed."""
-    hints: bool
-    """Show the value of each action before every decision."""
-    opener: Opener
-    """Opens tables named as opponents."""
-    on_note: Callable[[str], None]
-    """Called with a message before a long operation."""
-    named: str
-    """The board as the user typed it, for the command that solves a table."""
+    draw: Draw  # the function that draws outcomes, instead of a seed
+    hints: bool  # show the value of each action before every decision
+    opener: Opener  # opens tables named as opponents
+    on_note: Callable[[str], None]  # called with a message before a long operation
+    named: str  # the board as the user typed it, for the command that solves a table
 
 
 def begin(

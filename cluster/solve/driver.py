@@ -21,8 +21,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from luckbase.cluster import machine
 from luckbase.cluster.machine import MemoryUsed
 from luckbase.cluster.solve.options import Options
@@ -285,8 +283,6 @@ class Run(ABC):
     watch: Watch
     location: TableLocation
     schedule: Schedule
-    kind: Any = np.float64
-    """Number type of kept payoffs."""
     threads = 1
     """Number of threads of each worker in this process."""
 
@@ -343,7 +339,7 @@ class Run(ABC):
     def _workers(self, kept: int, store: int) -> AbstractContextManager[Workers]:
         options, location, note = self.options, self.location, self.watch.note
         if options.address is None:
-            pool = Pool(kept, location.spill, self.kind)
+            pool = Pool(kept, location.spill)
             return closing(Threads(options.slots, pool, location))
         from luckbase.cluster.solve.ray import ray_workers
 

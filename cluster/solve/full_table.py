@@ -126,9 +126,8 @@ class ChainRun(TierRun):
         if not self.options.joins:
             self.options = replace(self.options, workers=chain_slots(plan, memory, threads))
         self.threads, self.exact = max(1, threads // self.options.slots), False
-        self.kind = self.decisions.memory_type
         sizes = (sum(piece_sizes(self.decisions, shard.work.gives)) for shard in plan.shards)
-        self.largest = np.dtype(self.kind).itemsize * max(sizes)
+        self.largest = 8 * max(sizes)
         self.solved: dict[int, int] = {}
         """The number of tiers of each chain that are solved: up to the last one needed."""
 
@@ -189,9 +188,9 @@ class SolveChain(TierJob):
         payoffs: for each chain that is read, the pieces that it gives, concatenated.
         """
         layout, dense, order = self.layout, self.layout.layout, self.layout.tiers()
-        dense.threads, kind = self.threads, layout.memory_type
+        dense.threads = self.threads
         allocate = buffer if self.reuse else _fresh
-        outputs = np.empty(sum(piece_sizes(layout, self.gives)), kind) if out is None else out
+        outputs = np.empty(sum(piece_sizes(layout, self.gives))) if out is None else out
         pieces_by_index = self._pieces(self.gives, outputs)
         for gives, pieces in zip(self.reads, map(writable, payoffs), strict=True):
             pieces_by_index |= self._pieces(gives, pieces)
@@ -200,7 +199,7 @@ class SolveChain(TierJob):
         last = self.tiers[-1]  # its buffer, usually the largest, is the first tier's in every chain
         most = [max((sizes[i] for i in self.tiers if (last - i) % 2 == turn), default=0)
                 for turn in (0, 1)]  # fmt: skip
-        rooms = [allocate(f"payoffs {turn}", (most[turn],), kind) for turn in (0, 1)]
+        rooms = [allocate(f"payoffs {turn}", (most[turn],)) for turn in (0, 1)]
         current: Floats | None = None
         seconds, files = 0.0, list[Written]()
         with self.location.storage() as storage:

@@ -193,8 +193,8 @@ def make_plan(layout: FullTable[Any], workers: int = 1, boundaries: bool = False
     return Plan(tuple(shards), kept_bytes)
 
 
-def payoff_bytes(layout: FullTable[Any], tier: Any, kind: Any = np.float64) -> int:
-    return np.dtype(kind).itemsize * math.prod(layout.shape(tier))
+def payoff_bytes(layout: FullTable[Any], tier: Any) -> int:
+    return 8 * math.prod(layout.shape(tier))
 
 
 def peak_kept(shards: Sequence[Shard], kept_bytes: Sequence[int], workers: int) -> int:
@@ -259,7 +259,7 @@ def make_chain_plan(layout: DecisionLayout[Any]) -> Plan:
     shards, kept = list[Shard](), list[int]()
     for number, tiers in enumerate(chains):
         gives = tuple(piece for i in tiers for piece in (~i, i) if piece in pieces)
-        kept.append(np.dtype(layout.memory_type).itemsize * sum(piece_sizes(layout, gives)))
+        kept.append(8 * sum(piece_sizes(layout, gives)))
         decided = [layout.is_decided(order[i]) for i in tiers]
         all_rows = [dense.rows(order[i]) for i in tiers]
         names = [decision_file(dense, order[i]) * is_decided
@@ -268,7 +268,7 @@ def make_chain_plan(layout: DecisionLayout[Any]) -> Plan:
         memory, rooms = 0, [0, 0]
         for i, rows in zip(tiers, all_rows, strict=True):
             turn = (tiers[-1] - i) % 2
-            rooms[turn] = max(rooms[turn], payoff_bytes(dense, order[i], layout.memory_type))
+            rooms[turn] = max(rooms[turn], payoff_bytes(dense, order[i]))
             memory = max(memory, sum(rooms) + rows + min(WRITE_BYTES, 8 * rows) + kept[-1])
         children = {chain_of[max(piece, ~piece)] for i in tiers for piece in reads[i]} - {number}
         name = " to ".join(dense.tier_name(order[i]) for i in dict.fromkeys((tiers[0], tiers[-1])))

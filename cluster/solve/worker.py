@@ -371,12 +371,11 @@ class Pool:
     bytes are mapped from unnamed files, whose pages the system can evict.
     """
 
-    def __init__(self, memory: int, folder: Path, kind: Any = np.float64) -> None:
+    def __init__(self, memory: int, folder: Path) -> None:
         """memory: bytes for arrays in memory.
         folder: the folder for larger ones.
-        kind: the arrays' number type.
         """
-        self._memory, self._folder, self._kind = memory, folder, np.dtype(kind)
+        self._memory, self._folder = memory, folder
         self._free: list[Floats] = []
         self._bytes = 0
 
@@ -388,13 +387,13 @@ class Pool:
         if fitting:
             buffer = self._free.pop(min(fitting, key=lambda i: self._free[i].size))
         else:
-            while self._free and self._bytes + self._kind.itemsize * needed > self._memory:
+            while self._free and self._bytes + 8 * needed > self._memory:
                 smallest = min(range(len(self._free)), key=lambda i: self._free[i].size)
                 self._bytes -= self._free.pop(smallest).nbytes  # keep the largest: slow to touch
-            if self._bytes + self._kind.itemsize * needed > self._memory:
+            if self._bytes + 8 * needed > self._memory:
                 buffer = self._in_a_file(needed)
             else:
-                buffer = np.empty(needed, self._kind)
+                buffer = np.empty(needed)
                 self._bytes += buffer.nbytes
         return buffer[:needed].reshape(shape)
 
@@ -407,7 +406,7 @@ class Pool:
     def _in_a_file(self, size: int) -> Floats:
         self._folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=self._folder) as file:
-            needed = self._kind.itemsize * max(1, size)
+            needed = 8 * max(1, size)
             os.posix_fallocate(file.fileno(), 0, needed)  # a full disk raises an error here
             mapped = mmap.mmap(file.fileno(), needed)
-        return np.frombuffer(mapped, self._kind)
+        return np.frombuffer(mapped)

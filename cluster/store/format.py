@@ -170,13 +170,13 @@ def write_decisions(
     Raises OSError if the disk does, and Stopped soon after `stop()` returns True.
     """
     dense = layout.layout
-    number, error = dense.tier_number(tier), layout.decision_error(tier)
+    number = dense.tier_number(tier)
 
     def columns(start: int, stop: int) -> dict[str, Any]:
         return {"best": names_column(codes[start:stop], dense.best_names)}
 
     size, keys = (len(codes), DECISION_ROWS), key_range(number, len(codes))
-    entry = new_entry(decision_file(dense, tier), number, size, keys, error)
+    entry = new_entry(decision_file(dense, tier), number, size, keys, 0.0)
     return write_file(storage, dense.game, entry, columns, [], [], tier_stem(dense, tier), stop)
 
 

@@ -235,10 +235,6 @@ class DecisionLayout(Capability, ABC, Generic[T]):
     layout: FullTable[T]
     """The tiers, to the depth of the decisions."""
 
-    memory_type: type[np.floating[Any]] = np.float64
-    """The type of payoffs in memory during the solve: float32 or float64. With float32,
-    `decision_error` bounds the loss of each decision."""
-
     @abstractmethod
     def tiers(self) -> Sequence[T]:
         """Return every tier, children first."""
@@ -274,10 +270,6 @@ class DecisionLayout(Capability, ABC, Generic[T]):
     @abstractmethod
     def compile(self) -> None:
         """Compile the functions that `solve_tier` calls, before its first call."""
-
-    @abstractmethod
-    def decision_error(self, tier: T) -> float:
-        """Return a bound on the loss of stored decisions against best actions; 0 for float64."""
 
 
 Fact = tuple[str, str, float]

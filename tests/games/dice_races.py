@@ -2,27 +2,10 @@
 
 import numpy as np
 
-from luckbase.game import (
-    Board,
-    Field,
-    Numbers,
-    Rules,
-    Section,
-    decision,
-    lead,
-    option,
-    over,
-    register,
-    transition,
-)
+from luckbase.game import Field, Numbers, Rules, decision, lead, over, register, transition
+from tests.games import board
 
-
-class Hog(Board):
-    class Options(Section):
-        goal: int = option(100, 2, 200)
-        dice: int = option(10, 1, 10)
-
-    rules: Options = Options()
+Hog = board("Hog", goal=(100, 2, 200), dice=(10, 1, 10))
 
 
 @transition
@@ -61,12 +44,7 @@ def hog_rules(board):
     )  # fmt: skip
 
 
-class Piglets(Board):
-    class Options(Section):
-        goal: int = option(100, 2, 200)
-        players: int = option(2, 2, 3)
-
-    rules: Options = Options()
+Piglets = board("Piglets", goal=(100, 2, 200), players=(2, 2, 3))
 
 
 @transition
@@ -107,11 +85,7 @@ def piglets_rules(board):
     )  # fmt: skip
 
 
-class TwoDice(Board):
-    class Options(Section):
-        goal: int = option(100, 2, 200)
-
-    rules: Options = Options()
+TwoDice = board("TwoDice", goal=(100, 2, 200))
 
 
 @transition

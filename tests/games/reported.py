@@ -1,33 +1,27 @@
 """Games of public reports and textbooks, on which luckbase once gave a wrong value or none."""
 
 from luckbase.game import (
-    Board,
     Field,
     Numbers,
     Rules,
-    Section,
     chance,
     decision,
     joint,
     lead,
-    option,
     over,
     pay,
     register,
     simultaneous,
     transition,
 )
+from tests.games import board
 
 PAIRS = (([3, 0, 5, 1], [3, 5, 0, 1]), ([2, 0, 0, 1], [1, 0, 0, 2]), ([4, 1, 3, 0], [4, 3, 1, 0]))
 """Two-by-two games whose payoffs have no one sum: the prisoner's dilemma, the battle of the sexes,
 and one with a single equilibrium, which pays (4, 4)."""
 
 
-class Bimatrix(Board):
-    class Options(Section):
-        which: int = option(0, 0, 2)
-
-    rules: Options = Options()
+Bimatrix = board("Bimatrix", which=(0, 0, 2))
 
 
 @transition
@@ -49,12 +43,7 @@ def bimatrix_rules(board):
     )  # fmt: skip
 
 
-class Dimes(Board):
-    class Options(Section):
-        rounds: int = option(20_000, 1, 5_000_000)
-        sides: int = option(49, 1, 1000)
-
-    rules: Options = Options()
+Dimes = board("Dimes", rounds=(20_000, 1, 5_000_000), sides=(49, 1, 1000))
 
 
 @transition
@@ -77,12 +66,7 @@ def dimes_rules(board):
     )  # fmt: skip
 
 
-class Die(Board):
-    class Options(Section):
-        sides: int = option(100, 2, 1000)
-        fee: float = option(1.0, 0.0, 100.0)
-
-    rules: Options = Options()
+Die = board("Die", sides=(100, 2, 1000), fee=(1.0, 0.0, 100.0))
 
 
 @transition
@@ -110,11 +94,7 @@ def die_rules(board):
     )  # fmt: skip
 
 
-class Grid(Board):
-    class Options(Section):
-        step: float = option(-0.04, -2.0, 0.0)
-
-    rules: Options = Options()
+Grid = board("Grid", step=(-0.04, -2.0, 0.0))
 
 
 @transition
@@ -143,14 +123,9 @@ def grid_rules(board):
     )  # fmt: skip
 
 
-class Gambler(Board):
-    class Options(Section):
-        goal: int = option(100, 2, 50_000)
-        heads: float = option(0.5, 0.01, 0.99)
-        most: int = option(1, 1, 5000)
-        zero: bool = option(False)
-
-    rules: Options = Options()
+Gambler = board(
+    "Gambler", goal=(100, 2, 50_000), heads=(0.5, 0.01, 0.99), most=(1, 1, 5000), zero=(False,)
+)
 
 
 @transition
@@ -178,12 +153,7 @@ def gambler_rules(board):
     )  # fmt: skip
 
 
-class Streak(Board):
-    class Options(Section):
-        heads: int = option(18, 1, 60)
-        second: float = option(0.45, 0.01, 0.99)
-
-    rules: Options = Options()
+Streak = board("Streak", heads=(18, 1, 60), second=(0.45, 0.01, 0.99))
 
 
 @transition
@@ -209,14 +179,13 @@ def streak_rules(board):
     )  # fmt: skip
 
 
-class Throwers(Board):
-    class Options(Section):
-        one: float = option(0.1, 1e-20, 1.0)
-        two: float = option(0.2, 1e-20, 1.0)
-        pass_on: bool = option(False)
-        pairs: int = option(1, 1, 100_000)
-
-    rules: Options = Options()
+Throwers = board(
+    "Throwers",
+    one=(0.1, 1e-20, 1.0),
+    two=(0.2, 1e-20, 1.0),
+    pass_on=(False,),
+    pairs=(1, 1, 100_000),
+)
 
 
 @transition
@@ -245,11 +214,7 @@ def throwers_rules(board):
     )  # fmt: skip
 
 
-class Siege(Board):
-    class Options(Section):
-        end: float = option(0.1, 0.0, 1.0)
-
-    rules: Options = Options()
+Siege = board("Siege", end=(0.1, 0.0, 1.0))
 
 
 @transition

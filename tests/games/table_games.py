@@ -4,16 +4,13 @@ import numba
 import numpy as np
 
 from luckbase.game import (
-    Board,
     Field,
     Rules,
-    Section,
     chance,
     decision,
     joint,
     keeps,
     lead,
-    option,
     over,
     pay,
     rolls,
@@ -21,16 +18,13 @@ from luckbase.game import (
     simultaneous,
     transition,
 )
+from tests.games import board
 
 STAND, HIT, DOUBLE = 0, 1, 2
 CARD = np.array([0] + 9 * [1 / 13] + [4 / 13])
 
 
-class Blackjack(Board):
-    class Options(Section):
-        pass
-
-    rules: Options = Options()
+Blackjack = board("Blackjack")
 
 
 @numba.njit(boundscheck=True)
@@ -95,12 +89,7 @@ def blackjack_rules(board):
     )  # fmt: skip
 
 
-class Undercut(Board):
-    class Options(Section):
-        goal: int = option(40, 1, 200)
-        points: bool = option(False)
-
-    rules: Options = Options()
+Undercut = board("Undercut", goal=(40, 1, 200), points=(False,))
 
 
 @transition
@@ -132,12 +121,7 @@ def undercut_rules(board):
     )  # fmt: skip
 
 
-class CantStop(Board):
-    class Options(Section):
-        sides: int = option(2, 2, 3)
-        length: int = option(1, 1, 3)
-
-    rules: Options = Options()
+CantStop = board("CantStop", sides=(2, 2, 3), length=(1, 1, 3))
 
 
 PAIRS = np.array([[0, 1, 2, 3], [0, 2, 1, 3], [0, 3, 1, 2]])
@@ -212,12 +196,7 @@ def cant_stop_rules(board):
     )  # fmt: skip
 
 
-class Farkle(Board):
-    class Options(Section):
-        goal: int = option(10, 1, 200)  # in 50 points
-        dice: int = option(3, 1, 6)
-
-    rules: Options = Options()
+Farkle = board("Farkle", goal=(10, 1, 200), dice=(3, 1, 6))  # the goal: in 50 points
 
 
 def worth(dice):

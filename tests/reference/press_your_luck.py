@@ -42,10 +42,9 @@ this off, and nothing but the number of states changes.
 Loops
 -----
 Players at the cap can pass a plus-a-spin round and come back to the same state. The states are
-therefore settled one strongly connected component at a time, children first (Tarjan's algorithm,
-with its own stack instead of Python's). A component of one state is the recursion above. In a
-larger one every state has a single action (checked), so its values are the solution of a linear
-system, found by Gaussian elimination.
+therefore settled one strongly connected component at a time, children first. A component of one
+state is the recursion above. In a larger one every state has a single action (checked), so its
+values are the solution of a linear system, found by Gaussian elimination.
 
 All arithmetic is that of the chances given: floats, or exact if they are Fractions (then set
 ``tie_tolerance=0``).
@@ -73,17 +72,6 @@ class Rules:
     tied_pass: str = "passer"  # or "next"
     tie_tolerance: float = 1e-12
 
-    def __post_init__(self):
-        total = self.whammy + sum(chance for _, chance in self.money + self.spin)
-        if abs(total - 1) > 1e-9:
-            raise ValueError(f"chances: they sum to {total}; they must sum to 1")
-        if any(units < 0 for units, _ in self.money):
-            raise ValueError(f"money: {self.money} has negative units; they must be 0 or more")
-        if any(units < 1 for units, _ in self.spin):
-            raise ValueError(f"spin: {self.spin} has units below 1; they must be 1 or more")
-        if self.tied_pass not in ("passer", "next"):
-            raise ValueError(f'tied_pass: {self.tied_pass!r} is not "passer" or "next"')
-
 
 class State(NamedTuple):
     """What the players have, in turn order."""
@@ -106,7 +94,7 @@ class Reference:
 
     def value(self, scores, earned, passed, whammies):
         """The chances to win, in turn order."""
-        state = self._checked(scores, earned, passed, whammies)
+        state = self.merged(State(*map(tuple, (scores, earned, passed, whammies))))
         self._settle(state)
         return self.settled[state]
 
@@ -116,7 +104,7 @@ class Reference:
         Names: "play", "pass to 1", "pass to 2", "pass to 3". A forced spin is the single action
         "play"; a game that is over has none.
         """
-        state = self._checked(scores, earned, passed, whammies)
+        state = self.merged(State(*map(tuple, (scores, earned, passed, whammies))))
         self._settle(state)
         return [(name, self._expected(outcomes)) for name, outcomes in self.moves(state)]
 
@@ -226,72 +214,29 @@ class Reference:
 
     # ---- the recursion ---------------------------------------------------------------------
 
-    def _checked(self, scores, earned, passed, whammies):
-        """The state as given, merged; ValueError if it is no state of this game."""
-        state = State(tuple(scores), tuple(earned), tuple(passed), tuple(whammies))
-        limit = self.rules.max_whammies
-        for name, entries, top in (
-            ("scores", state.scores, self.rules.cap),
-            ("earned", state.earned, None),
-            ("passed", state.passed, None),
-            ("whammies", state.whammies, limit),
-        ):
-            if len(entries) != len(state.scores):
-                raise ValueError(f"{name}: {entries} has {len(entries)} entries, not one a player")
-            if min(entries) < 0 or (top is not None and max(entries) > top):
-                most = "" if top is None else f" and at most {top}"
-                raise ValueError(f"{name}: {entries}; each must be at least 0{most}")
-        for i in range(len(state.scores)):
-            owned = state.scores[i] + state.earned[i] + state.passed[i]
-            if state.whammies[i] == limit and owned > 0:
-                raise ValueError(f"player {i + 1} is out; his score and spins must be 0: {state}")
-        if not self.players_in(state):
-            raise ValueError(
-                f"whammies: {state.whammies} leave nobody in; one must be below {limit}"
-            )
-        return self.merged(state)
-
     def _expected(self, outcomes):
         settled = [(chance, self.settled[after]) for chance, after in outcomes]
         players = range(len(settled[0][1]))
         return tuple(sum(chance * payoffs[i] for chance, payoffs in settled) for i in players)
 
+    def states_of(self, after):
+        """The states that an outcome may come to."""
+        return [after]
+
+    def successors(self, moves):
+        return [s for _, outs in moves for _, after in outs for s in self.states_of(after)]
+
     def _settle(self, root):
-        """Find the values of ``root`` and of all states reachable from it (Tarjan's algorithm)."""
-        if root in self.settled:
-            return
-        number = {}  # order of discovery
-        lowest = {}  # lowest number of an unsettled state known to be reachable
-        moves = {}
-        unsettled = []  # in order of discovery
-        path = []  # from the root down, with what is untried
-
-        def discover(state):
-            number[state] = lowest[state] = len(number)
-            moves[state] = self.moves(state)
-            unsettled.append(state)
-            path.append((state, (after for _, outs in moves[state] for _, after in outs)))
-
-        discover(root)
-        while path:
-            state, successors = path[-1]
-            for after in successors:
-                if after in self.settled:
-                    continue
-                if after not in number:
-                    discover(after)
-                    break
-                lowest[state] = min(lowest[state], number[after])
-            else:
-                path.pop()
-                if path:
-                    parent = path[-1][0]
-                    lowest[parent] = min(lowest[parent], lowest[state])
-                if lowest[state] == number[state]:  # all states found since then form a component
-                    component = [unsettled.pop()]
-                    while component[-1] != state:
-                        component.append(unsettled.pop())
-                    self._settle_component({member: moves.pop(member) for member in component})
+        """Find the values of ``root`` and of all states below it, one component after another."""
+        below, todo = {}, [root]
+        while todo:
+            state = todo.pop()
+            if state not in below and state not in self.settled:
+                below[state] = self.moves(state)
+                todo += self.successors(below[state])
+        children = {s: [c for c in self.successors(own) if c in below] for s, own in below.items()}
+        for component in components(children):
+            self._settle_component({state: below[state] for state in component})
 
     def _settle_component(self, moves):
         """Value states that reach one another, given that all others they reach are settled."""
@@ -338,3 +283,34 @@ class Reference:
 def put(entries, i, entry):
     """``entries`` with ``entry`` at place ``i``."""
     return entries[:i] + (entry,) + entries[i + 1 :]
+
+
+def components(children):
+    """The strongly connected components, children first (Tarjan's algorithm, without recursion)."""
+    number, lowest, stack, there, result = {}, {}, [], set(), []
+    for root in children:
+        path = [] if root in number else [(root, iter(children[root]))]
+        while path:
+            state, rest = path[-1]
+            if state not in number:
+                number[state] = lowest[state] = len(number)
+                stack.append(state)
+                there.add(state)
+            for child in rest:
+                if child not in number:
+                    path.append((child, iter(children[child])))
+                    break
+                if child in there:
+                    lowest[state] = min(lowest[state], number[child])
+            else:
+                path.pop()
+                if path:
+                    parent = path[-1][0]
+                    lowest[parent] = min(lowest[parent], lowest[state])
+                if lowest[state] == number[state]:
+                    component = []
+                    while not component or component[-1] != state:
+                        component.append(stack.pop())
+                        there.discard(component[-1])
+                    result.append(component)
+    return result

@@ -147,26 +147,12 @@ class Slides(Reference):
 
     # ---- the recursion ---------------------------------------------------------------------
 
-    def moves(self, state):
-        """As in `press_your_luck`, every state that a choice may lead to named as well."""
-        return [(name, list(outcomes)) for name, outcomes in super().moves(state)]
+    def states_of(self, after):
+        if isinstance(after, Choice):
+            return [state for option in after.options for state in self.states_of(option)]
+        return [after]
 
-    def _settle(self, root):
-        """All states below the root, iterated together component by component."""
-        if root in self.settled:
-            return
-        below = {}
-        todo = [root]
-        while todo:
-            state = todo.pop()
-            if state in below or state in self.settled:
-                continue
-            below[state] = self.moves(state)
-            todo += [s for _, outs in below[state] for _, after in outs for s in states_of(after)]
-        for component in components(below, self.settled):
-            self._iterate({state: below[state] for state in component})
-
-    def _iterate(self, moves):
+    def _settle_component(self, moves):
         result = []
         for guess in (0.0, 1.0):
             players = len(next(iter(moves)).scores)
@@ -191,10 +177,7 @@ class Slides(Reference):
         self.settled.update(result[0])
 
     def _comes_back(self, moves):
-        return any(
-            s in moves for own in moves.values() for _, outs in own for _, after in outs
-            for s in states_of(after)
-        )  # fmt: skip
+        return any(state in moves for own in moves.values() for state in self.successors(own))
 
     def _best(self, state, own, values):
         if not own:
@@ -224,53 +207,3 @@ def first_best(triples, up):
         if triple[up] > best[up] + TIE:
             best = triple
     return best
-
-
-def states_of(after):
-    """The states that an outcome may come to."""
-    if isinstance(after, Choice):
-        return [state for option in after.options for state in states_of(option)]
-    return [after]
-
-
-def components(below, settled):
-    """The strongly connected components, children first (Tarjan's algorithm, without recursion)."""
-    children = {
-        state: [s for _, outs in own for _, after in outs for s in states_of(after) if s in below]
-        for state, own in below.items()
-    }
-    number = {}
-    lowest = {}
-    stack = []
-    there = set()
-    result = []
-    for root in below:
-        if root in number:
-            continue
-        path = [(root, iter(children[root]))]
-        number[root] = lowest[root] = len(number)
-        stack.append(root)
-        there.add(root)
-        while path:
-            state, rest = path[-1]
-            for child in rest:
-                if child not in number:
-                    number[child] = lowest[child] = len(number)
-                    stack.append(child)
-                    there.add(child)
-                    path.append((child, iter(children[child])))
-                    break
-                if child in there:
-                    lowest[state] = min(lowest[state], number[child])
-            else:
-                path.pop()
-                if path:
-                    parent = path[-1][0]
-                    lowest[parent] = min(lowest[parent], lowest[state])
-                if lowest[state] == number[state]:
-                    component = []
-                    while not component or component[-1] != state:
-                        component.append(stack.pop())
-                        there.discard(component[-1])
-                    result.append(component)
-    return result

@@ -100,6 +100,11 @@ def _one_then(
     return strategies
 
 
+OBJECTIVES = ("points", "win")
+SOLVES = {name: o for o in OBJECTIVES for name in (f"{o}-optimal", f"one-then-{o}")}
+"""The objective for which each of these agents solves the game in memory."""
+
+
 def check(game: Game, name: str) -> None:
     """Raise OptionError if a board cannot have an agent.
 
@@ -131,16 +136,9 @@ AGENTS: dict[str, Agent | Policy] = {
     "match": match,
     "high": high,
     "low": low,
-    "points-optimal": Policy(partial(_decide, "points")),
-    "win-optimal": Policy(partial(_decide, "win")),
-    "one-then-points": Policy(partial(_one_then, "points")),
-    "one-then-win": Policy(partial(_one_then, "win")),
+    **{f"{objective}-optimal": Policy(partial(_decide, objective)) for objective in OBJECTIVES},
+    **{f"one-then-{objective}": Policy(partial(_one_then, objective)) for objective in OBJECTIVES},
 }
-SOLVES = {
-    "points-optimal": "points", "win-optimal": "win",
-    "one-then-points": "points", "one-then-win": "win",
-}  # fmt: skip
-"""The objective for which each of these agents solves the game in memory."""
 
 
 def own(game: Game) -> Agents:

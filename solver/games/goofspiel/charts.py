@@ -58,10 +58,8 @@ KINDS = (
         "without colour is never made.",
     ),
 )  # fmt: skip
-SEEN = 1e-6
-"""The chance above which a card counts as bid."""
-UNIQUE = 1e-4
-"""If the weight of a card can change by more, another strategy is optimal too."""
+SEEN = 1e-6  # the chance above which a card counts as bid
+UNIQUE = 1e-4  # if the weight of a card can change by more, another strategy is optimal too
 
 
 class MoveCharts(Charts):
@@ -187,8 +185,7 @@ def bids_of(first: FirstBids) -> Listing:
 CARD, HIGH, GAP, HEAD, ROW = 42.0, 60.0, 8.0, 34.0, 116.0
 """In units: the width and height of a card, the gap between cards, the height of the words above a
 row, the distance between rows."""
-MIN_CARDS = 9
-"""The sheet is wide enough for this many cards, even if there are fewer."""
+MIN_CARDS = 9  # the sheet is wide enough for this many cards, even if there are fewer
 
 
 def drawing(game: Game) -> Drawing:

@@ -54,8 +54,7 @@ from luckbase.solver.matrix_games.simplex import solve_game
 from luckbase.solver.matrix_games.sixteen_games import LANES, try_support
 from luckbase.solver.sentences import many
 
-GAMES_A_CALL = 5_000_000
-"""Matrix games solved between two calls of `stop`: about a second."""
+GAMES_A_CALL = 5_000_000  # matrix games solved between two calls of `stop`: about a second
 CLOSED_POINTS, CLOSED_WINNING = 1e-12, 2e-14
 """The gap at which a game is solved; with a larger gap other methods are tried."""
 GAME_NS = (75, 90, 90, 55, 60, 75, 110, 150, 290, 620, 1300, 2600, 3800, 5300, 7500, 10500)
@@ -256,8 +255,7 @@ GAMES_A_PART = 40_000_000
 PART_NS = 24e9
 """The most matrix games of a part, and the most core time by `GAME_NS`. Up to 13 cards the number
 of games determines the number of parts."""
-ROWS_A_PART = 32 << 20
-"""The most rows of a part: 256 MB of payoffs."""
+ROWS_A_PART = 32 << 20  # the most rows of a part: 256 MB of payoffs
 
 
 @dataclass(frozen=True)

@@ -70,8 +70,7 @@ from luckbase.solver.matrix_games.sixteen_games import (
     typed,
 )
 
-MEMORY = 9
-"""Supports remembered for each place."""
+MEMORY = 9  # supports remembered for each place
 
 _0, _1 = np.uint64(0), np.uint64(1)
 _GAP, _SUMS = NUMBERS, NUMBERS + W
@@ -169,9 +168,7 @@ def classes(hand, rival, bits):
     return count
 
 
-@njit(
-    _pair(_i3, _n, _n, _n, _n, _i2, _i2),
-)
+@njit(_pair(_i3, _n, _n, _n, _n, _i2, _i2))
 def bids(d, cards, size, mine, theirs, children, wins):
     """Write the game of distinct bids; return (rows, columns).
 

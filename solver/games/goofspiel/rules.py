@@ -47,8 +47,7 @@ from luckbase.solver.game.rules import (
 from luckbase.solver.sentences import many
 
 HERE = __package__
-MAX_CARDS = 15
-"""The most cards a side."""
+MAX_CARDS = 15  # the most cards a side
 MINE, THEIRS, DECK, UPCARD, LEAD = 0, 1, 2, 3, 4
 """The positions of the fields in a state; for points there is no LEAD."""
 CARDS, WIN, ALL_POINTS, KEEP_CARDS = 0, 1, 2, 3
@@ -262,7 +261,8 @@ def goofspiel(board: GoofspielBoard) -> Rules:
         payoff_name="chance to finish ahead" if win else "expected points ahead",
         pays=not win,  # for winning, the lead holds the points
         simultaneous=True,
-        level=level(options),
+        # the cards in a hand; the upcard is turned before the bids for it
+        level=Level(falls={"mine": cards + 1, "upcard": -1}, strict=True),
         capabilities={
             FullTable: NO_CARDS if options.keep_cards else f"{HERE}.full_table:Layers",
             Agents: f"{HERE}.agents:own",
@@ -289,11 +289,6 @@ def choice_names(words: Mapping[str, object], player: int, count: int) -> list[s
     """Return names such as ``bid 3``, in the cards of the hand that was named."""
     name = HANDS[player]
     return [f"bid {card}" for card in members(set_field(name, MAX_CARDS).read(words[name])[0])]
-
-
-def level(options: Options) -> Level:
-    """Return the level: the cards in a hand; the upcard is turned before the bids for it."""
-    return Level(falls={"mine": options.cards + 1, "upcard": -1}, strict=True)
 
 
 def action_name(action: int) -> str:

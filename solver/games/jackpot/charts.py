@@ -41,12 +41,10 @@ from luckbase.solver.search.bellman import evaluate
 from luckbase.solver.search.expand import expand
 from luckbase.solver.sentences import capital, nearest
 
-WHAT_TO_FLIP = "for every roll the best flip, its payoff and the cost of the next best"
-OPEN_TILES = ChartField("open", "The open tiles, as 1,2,3 (default: all).")
 KINDS = (
     Kind(
-        "flip", WHAT_TO_FLIP, needs=START,
-        takes=(OPEN_TILES,),
+        "flip", "for every roll the best flip, its payoff and the cost of the next best",
+        needs=START, takes=(ChartField("open", "The open tiles, as 1,2,3 (default: all)."),),
         reading="A line for each roll: its chance, the best flip, its payoff, the next best flip "
         "and its cost.",
     ),
@@ -66,9 +64,6 @@ class TileCharts(Charts):
         self.game, self.options = game, options_of(game)
 
     def make(self, name: str, lookup: Lookup, request: ChartRequest) -> Chart:
-        return self._flip(lookup, request)
-
-    def _flip(self, lookup: Lookup, request: ChartRequest) -> Listing:
         for name in request.fields:
             if name != "open":
                 why = "the list is of every roll" if name == "dice" else nearest(name, ["open"])
@@ -119,8 +114,7 @@ def _best(named: list[str], values: Floats, tolerance: float) -> Row:
 
 TILE, HIGH, SHUT, GAP, DIE = 54.0, 84.0, 30.0, 8.0, 58.0
 """In units: the width and height of a tile, its height when shut, the gap between tiles, a die."""
-MIN_TILES = 7
-"""The sheet is wide enough for this many tiles, even if there are fewer."""
+MIN_TILES = 7  # the sheet is wide enough for this many tiles, even if there are fewer
 
 
 def drawing(game: Game) -> Drawing:

@@ -27,7 +27,6 @@ Sources: docs/numbers.md#french-2022, docs/numbers.md#shut-the-box.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
 from typing import Literal, Self
 
@@ -48,8 +47,7 @@ from luckbase.solver.search.expand import expand
 from luckbase.solver.sentences import many, show
 
 HERE = __package__
-OPEN, FACES = 0, 1
-"""The positions of the fields in a state."""
+OPEN, FACES = 0, 1  # the positions of the fields in a state
 
 ROLL = 1 << 16
 """Rolling k dice is the action k * ROLL; a smaller action is the set of tiles flipped, as bits."""
@@ -57,12 +55,10 @@ ROLL = 1 << 16
 TILES, DICE, SIDES, ADD_UP, ONE_DIE, MIN_SUM, FIRST = 0, 1, 2, 3, 4, 5, 6
 """Positions in `Numbers.ints`. From FIRST on, for Shut the Box: where the sets of tiles that add up
 to 0, 1, …, dice * sides begin, and the end; then the sets."""
-NEVER, MAY, MUST = 0, 1, 2
-"""The values of ONE_DIE."""
+NEVER, MAY, MUST = 0, 1, 2  # the values of ONE_DIE
 _i, _i1, _f1 = types.int64, types.int64[::1], types.float64[::1]
 
-MAX_ROLLS = 1296
-"""The most ordered rolls: four dice of six sides."""
+MAX_ROLLS = 1296  # the most ordered rolls: four dice of six sides
 MAX_STATES = 1 << 24
 """The most sets of tiles times ordered rolls: 16 tiles with two dice of 16 sides."""
 
@@ -333,16 +329,10 @@ def options_of(game: Game) -> Options:
     return game.board.rules
 
 
-def before_roll(game: Game, tiles: Sequence[int]) -> Ints:
-    """Return the states (n, fields) with these tiles open, as bits, before the roll."""
-    states = np.zeros((len(tiles), game.field_count), np.int64)
-    states[:, OPEN] = tiles
-    return states
-
-
 def positions(game: Game) -> Ints:
-    """Return every set of tiles before the roll, from all open to none."""
-    return before_roll(game, range((1 << options_of(game).tiles) - 1, -1, -1))
+    """Return every set of tiles before the roll, from all open to none: (n, fields)."""
+    tiles = np.arange((1 << options_of(game).tiles) - 1, -1, -1)
+    return np.pad(tiles[:, None], ((0, 0), (OPEN, game.field_count - 1)))
 
 
 def choices(game: Game, state: Ints) -> list[int]:

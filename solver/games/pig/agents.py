@@ -26,8 +26,7 @@ from luckbase.solver.policies.agents import BEST_RESPONSE, OPTIMAL
 
 Sticks = Callable[[int, int], float]
 """(points of the turn, its rolls) -> the chance to stick, for an agent who ignores the scores."""
-NOT_BEHIND = "not-behind"
-"""Play as player 2 does, but never stick while behind."""
+NOT_BEHIND = "not-behind"  # play as player 2 does, but never stick while behind
 MAX_BEHIND = 200
 
 
@@ -66,16 +65,6 @@ def holds_by_turn(sticks: Sticks, rules: Options, limit: int) -> Floats:
     return np.divide(holds, reached, out=np.ones(limit + 1), where=reached > 0)
 
 
-def turn_points(sticks: Sticks, rules: Options, limit: int) -> Floats:
-    """Return the chance that a turn brings each number of points: float64 (limit + 1,).
-
-    A turn lost to a roll brings 0. Turns are followed up to `limit` points; more counts as 0.
-    """
-    points = visits(sticks, rules, limit)[1]
-    points[0] = 1.0 - points[1:].sum()
-    return points
-
-
 def stationary(game: Game, name: str) -> HoldAt | Computer:
     """Return a game's agent of this name."""
     agent = agents_of(game)[name]
@@ -92,9 +81,14 @@ def payoffs(
 
 
 def points_of_turns(game: Game, name: str) -> Floats:
-    """Return the chance that a turn of an agent who ignores the scores brings 0, 1, … points."""
+    """Return the chance that a turn of an agent who ignores the scores brings 0, 1, … points.
+
+    A turn lost to a roll brings 0, and so do turns of more points than the cut.
+    """
     rounds = _rounds(game)
-    return turn_points(stationary(game, name).sticks, rounds.options.race(), rounds.cut)
+    points = visits(stationary(game, name).sticks, rounds.options.race(), rounds.cut)[1]
+    points[0] = 1.0 - points[1:].sum()
+    return points
 
 
 def last_turn_cost(game: Game, agent_1: str, agent_2: str) -> tuple[float, float]:

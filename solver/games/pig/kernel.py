@@ -127,8 +127,7 @@ def follow(ints, starts, policy, won, tolerance):
     return out
 
 
-Tier = tuple[int, int]
-"""(round, player), from 1."""
+Tier = tuple[int, int]  # (round, player), from 1
 
 
 class Rounds(FullTable[Tier]):

@@ -65,8 +65,7 @@ HERE = __package__
 MINE, YOURS, TURN, ROUND, PLAYER, ROLLED = 0, 1, 2, 3, 4, 5
 """The positions of the fields in a state."""
 
-HOLD, ROLL = 0, 1
-"""The actions; HOLD is to stick."""
+HOLD, ROLL = 0, 1  # the actions; HOLD is to stick
 
 ROUNDS, CUT, FORCED, TOTAL, MAX_POINTS, TABLES = 0, 1, 2, 3, 4, 5
 """Positions in `Numbers.ints`. From TABLES on, first for the first roll of a turn, then for the
@@ -367,8 +366,7 @@ def outcome_names(
     ]
 
 
-MIN_END = 50
-"""The least number of points that the tracks show."""
+MIN_END = 50  # the least number of points that the tracks show
 
 
 def drawing(game: Game) -> Drawing:

@@ -37,7 +37,7 @@ from pydantic import (
 
 from luckbase.solver.board.model import Board, Location, Section, mistake, option
 from luckbase.solver.games.press_your_luck.outcomes import (
-    DOUBLES,
+    KINDS,
     LOSES,
     MAX_DOLLARS,
     MAX_OUTCOMES,
@@ -106,8 +106,7 @@ class Rules(Section):
 
     players: int = later(3, "Number of players.", ge=2, le=3, strict=True)
     third_place_spins: bool = option(
-        True,
-        help="While three players are in, a player who is behind both others must play.",
+        True, help="While three players are in, a player who is behind both others must play."
     )
     tied_pass: Literal["passer", "next"] = option(
         "passer",
@@ -329,9 +328,12 @@ class PressYourLuckBoard(Board):
             raise mistake("a board of outcomes has no squares to lead to", "places")
         leaves = self.leaves()
         for leaf in leaves:
+            problem = f"is missing, and {self.place(leaf.location)}"
             if leaf.slide.kind == "prize" and self.prize_value is None:
-                problem = f"is missing, and {self.place(leaf.location)} is a prize"
-                raise mistake(problem, "prize_value")
+                raise mistake(f"{problem} is a prize", "prize_value")
+            if leaf.slide.spins > 1 and self.rules.spin_cap is None:  # spins could grow for ever
+                problem = f"{problem} brings more than one spin; write spin_cap = 10, or another"
+                raise mistake(f"{problem} number", "rules", "spin_cap")
         source = "outcomes" if self.squares is None else "squares"
         if all(leaf.slide.kind == "whammy" for leaf in leaves):
             raise mistake("every outcome is a whammy, and no score could ever change", source)
@@ -339,7 +341,6 @@ class PressYourLuckBoard(Board):
             raise mistake("every outcome gives a spin back, and no game would end", source)
         if self.start is not None:
             self.start.check(self.rules.max_whammies)
-        self._spins_are_capped(leaves)
         self._can_be_mixed(leaves)
         self._every_spin_pays(leaves)
         self._decisions_can_be_kept(leaves)
@@ -349,41 +350,25 @@ class PressYourLuckBoard(Board):
         """Refuse decisions beyond the frontier if their tiers would read others in full."""
         if self.depth == self.solve.frontier:
             return
-        takes = ["lose a whammy"]
-        takes += ["money or lose a whammy"] * (self.rules.or_lose_whammy == "best")
         for leaf in leaves:
-            if leaf.slide.kind in takes:
+            if any(effect.kind in (LOSES, MAY_LOSE) for effect in effects_of(self, leaf.slide)):
                 problem = (
                     f"{self.depth} is beyond frontier {self.solve.frontier}, and with "
                     f"'{leaf.slide}' ({self.place(leaf.location)}) no decisions alone can be kept"
                 )
                 raise mistake(f"{problem}; leave it out", "solve", "decisions")
 
-    def _spins_are_capped(self, leaves: tuple[Leaf, ...]) -> None:
-        """Refuse slides that bring several spins if the number of spins could grow for ever."""
-        for leaf in leaves:
-            if leaf.slide.spins > 1 and self.rules.spin_cap is None:
-                problem = f"is missing, and {self.place(leaf.location)} brings more than one spin"
-                raise mistake(
-                    f"{problem}; write spin_cap = 10, or another number", "rules", "spin_cap"
-                )
-
     def _can_be_mixed(self, leaves: tuple[Leaf, ...]) -> None:
         """Refuse `outcomes = K`, which keeps means of money, with other kinds of outcomes."""
         if self.solve.outcomes == "all":
             return
-        problem = f"{show(self.solve.outcomes)} cannot be mixed with"
-        if self.rules.choices == "best":
-            raise mistake(
-                f"{problem} choices = 'best'; write outcomes = 'all'", "solve", "outcomes"
-            )
+        others = ["choices = 'best'"] if self.rules.choices == "best" else []
         for leaf in leaves:
-            slide = leaf.slide
-            if slide.kind not in ("money", "prize", "whammy") or slide.spins > 1:
-                problem = (
-                    f"{problem} '{slide}' ({self.place(leaf.location)}); write outcomes = 'all'"
-                )
-                raise mistake(problem, "solve", "outcomes")
+            if leaf.slide.kind not in ("money", "prize", "whammy") or leaf.slide.spins > 1:
+                others.append(f"'{leaf.slide}' ({self.place(leaf.location)})")
+        if others:
+            problem = f"{show(self.solve.outcomes)} cannot be mixed with {others[0]}"
+            raise mistake(f"{problem}; write outcomes = 'all'", "solve", "outcomes")
 
     def _every_spin_pays(self, leaves: tuple[Leaf, ...]) -> None:
         """Refuse money plus a spin of 0 units: the state would never change."""
@@ -512,7 +497,9 @@ def outcome_distribution(board: PressYourLuckBoard) -> Outcomes:
     plain: dict[Effect, Fraction] = {}
     others: dict[tuple[Effect, ...], Fraction] = {}
     for slides, chance in board.landings().items():
-        effects = tuple(dict.fromkeys(item for slide in slides for item in _effects(board, slide)))
+        effects = tuple(
+            dict.fromkeys(item for slide in slides for item in effects_of(board, slide))
+        )
         if len(effects) == 1 and effects[0].is_plain:
             plain[effects[0]] = plain.get(effects[0], Fraction(0)) + chance
         else:
@@ -530,7 +517,7 @@ def outcome_distribution(board: PressYourLuckBoard) -> Outcomes:
     return Outcomes(whammy, *coarse)
 
 
-def _effects(board: PressYourLuckBoard, slide: Slide) -> Iterator[Effect]:
+def effects_of(board: PressYourLuckBoard, slide: Slide) -> Iterator[Effect]:
     """Yield the effects of a slide. If there are several, the player up takes one."""
     units = min(round_half_up(board.dollars(slide), board.solve.score_unit), board.cap_units)
     if slide.kind in ("money", "prize", "money or lose a whammy"):
@@ -538,5 +525,4 @@ def _effects(board: PressYourLuckBoard, slide: Slide) -> Iterator[Effect]:
         if slide.kind == "money or lose a whammy" and board.rules.or_lose_whammy == "best":
             yield Effect(MAY_LOSE)
     else:
-        kind = {"whammy": WHAMMY, "double": DOUBLES, "lose a whammy": LOSES}[slide.kind]
-        yield Effect(kind, 0, slide.spins)
+        yield Effect(KINDS[slide.kind], 0, slide.spins)

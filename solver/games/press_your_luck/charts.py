@@ -9,8 +9,7 @@ Scores above the cap count as the cap, so near it a lead is worth less than on t
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import numpy as np
@@ -28,6 +27,7 @@ from luckbase.solver.charts import (
     Lookup,
     Search,
     Words,
+    last_run,
     outline,
     words_in,
 )
@@ -35,18 +35,13 @@ from luckbase.solver.errors import OptionError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import Charts
 from luckbase.solver.game.game import Game
-from luckbase.solver.games.press_your_luck.board import PressYourLuckBoard
-from luckbase.solver.games.press_your_luck.rules import by_field, spoken
+from luckbase.solver.games.press_your_luck.rules import board_of, spoken
 from luckbase.solver.games.press_your_luck.setting import (
-    RIVAL_SHARE,
     Choice,
-    Choose,
     Setting,
     choices,
-    leads_of,
     settings,
-    share_of_cap,
-    stored_choices,
+    usual_score,
 )
 from luckbase.solver.sentences import NUMBERS
 
@@ -100,55 +95,28 @@ def searches_of(players: int) -> tuple[Search, ...]:
     )
 
 
-PROBABILITY, MONEY = "my chance to win (probability)", "my expected dollars"
+Choose = Callable[[Ints], Choice]  # `choices` of a chart's game and table
 
 
 class LuckCharts(Charts):
     def __init__(self, game: Game) -> None:
-        assert isinstance(game.board, PressYourLuckBoard)
+        board = board_of(game)
         self.kinds, self.searches = kinds_of(game.players), searches_of(game.players)
-        self.game, self.solve, self.board = game, game.board.solve, game.board.name
-        self.payoff = PROBABILITY
-        if not game.pays_chances:
-            self.payoff, words = MONEY, ("chance to win", "expected dollars")
-            self.kinds = tuple(
-                replace(
-                    kind, shows=kind.shows.replace(*words), reading=kind.reading.replace(*words)
-                )
-                for kind in self.kinds
-            )
-        self.every = tuple(range(1, game.board.depth + 1))
-        """All numbers of spins that the table covers."""
+        self.game, self.solve, self.board = game, board.solve, board.name
+        self.every = range(1, board.depth + 1)  # all numbers of spins that a table covers
         self.scores = np.arange(0, self.solve.score_cap, self.solve.score_unit, dtype=np.int64)
         """The scores below the cap."""
 
     def make(self, name: str, lookup: Lookup, request: ChartRequest) -> Chart:
-        choose = partial(self._choose, lookup, request)
+        choose = partial(choices, self.game, lookup, request)
         return (self._leads if name == "leads" else self._decide)(choose, request)
 
-    def _choose(self, lookup: Lookup, request: ChartRequest, values: Ints) -> Choice:
-        """Choose by payoffs, and beyond the frontier by the stored best actions."""
-        _, earned, passed, _ = by_field(values)
-        stored = (earned + passed).sum(axis=1) > self.solve.frontier
-        if request.best is None or not stored.any():
-            return choices(self.game, lookup, request.error, values)
-        if stored.all():
-            return stored_choices(self.game, request.best, values)
-        pieces = (
-            stored_choices(self.game, request.best, values[stored]),
-            choices(self.game, lookup, request.error, values[~stored]),
-        )
-        order = np.argsort(np.concatenate([np.flatnonzero(stored), np.flatnonzero(~stored)]))
-        return Choice(*(np.concatenate(each)[order] for each in zip(*pieces, strict=True)))
-
     def _leads(self, choose: Choose, request: ChartRequest) -> Curves:
-        chosen = settings(self.game, request.fields, self.every)
-        scores = self.scores
-        by_score = [setting.over_rival(scores) for setting in chosen]
-        leads = leads_of(self.game, choose, [x for line in by_score for x in line])
-        ends = np.array([np.nan if x.pass_from is None else x.pass_from for x in leads])
-        ends = ends.reshape(len(chosen), -1)
-        outdone = np.array([[setting.outdone for setting in line] for line in by_score])
+        chosen, scores = settings(self.game, request.fields, self.every), self.scores
+        values = np.concatenate([setting.over(scores, scores) for setting in chosen])
+        passing = choose(values).passing.reshape(len(chosen), len(scores), -1)
+        ends: Floats = np.append(scores, np.nan)[last_run(passing)] - scores
+        outdone = np.array([setting.outdone(scores) for setting in chosen])
         ends[outdone] = np.nan
         curves = tuple(
             Curve(difference(setting, chosen), difference(setting, chosen, column=True), line)
@@ -156,7 +124,7 @@ class LuckCharts(Charts):
         )
         # The title uses the usual score of the rival, or the least higher one that is not blank;
         # the lowest scores are blank.
-        usual = min(share_of_cap(self.game, RIVAL_SHARE), int(scores[-1]))
+        usual = min(usual_score(self.game), int(scores[-1]))
         titled = []
         for setting, line, blank in zip(chosen, ends, outdone.sum(axis=1), strict=True):
             index = max(int(np.searchsorted(scores, usual)), blank)
@@ -188,27 +156,23 @@ class LuckCharts(Charts):
                 f"the picture 'decide' needs two scores below the cap; this table has "
                 f"{len(xs)}: score_cap={self.solve.score_cap}, score_unit={self.solve.score_unit}"
             )
-        over = where.over_rival(ys)
-        outdone = np.array([setting.outdone for setting in over])
-        values = np.concatenate([setting.with_scores(where.up, xs) for setting in over])
-        choice = choose(values)
+        choice, outdone = choose(where.over(ys, xs)), where.outdone(ys)
         best, passing = (
             np.ascontiguousarray(part.reshape(len(ys), len(xs)).T)
             for part in (np.fmax(choice.play, choice.passed), choice.passing)
         )
-        colour, limits = self.payoff, self.game.payoff_range
+        colour, limits = "my chance to win (probability)", self.game.payoff_range
         if np.isnan(best).all():  # best actions without payoffs
             best, colour, limits = passing.astype(np.float64), "1: pass, 0: play", (0.0, 1.0)
-        shown = ys[~outdone]
-        middle = shown[(shown >= 0.15 * ys[-1]) & (shown <= 0.6 * ys[-1])]
-        middle = where.over_rival(middle if len(middle) else shown)
-        leads = [x.pass_from for x in leads_of(self.game, choose, middle)]
+        middle = ~outdone & (ys >= 0.15 * ys[-1]) & (ys <= 0.6 * ys[-1])
+        leads: Floats = np.append(xs, np.nan)[last_run(passing.T)] - ys
         blank = np.tile(outdone, (len(xs), 1))
         line = outline("play or pass", passing, xs, ys, ~blank)
         ahead = xs[:, None] > ys[None, :]
         regions = {"play": ~passing, "pass ahead": passing & ahead, "pass behind": passing & ~ahead}
+        names = ("scores", "earned", "passed", "whammies")
         return Heatmap(
-            decide_title(where, leads),
+            decide_title(where, leads[middle if middle.any() else ~outdone]),
             f"{self.board}; {setting_words(where)}"
             + why_blank([where], outdone[None]),
             (f"scores_{where.up + 1}", f"scores_{where.last + 1}", "value"), xs, ys, best,
@@ -217,7 +181,7 @@ class LuckCharts(Charts):
             blank if blank.any() else None, limits,
             lines=() if line is None else (line,),
             words=words_in({name: cells & ~blank for name, cells in regions.items()}, xs, ys),
-            rest=where.in_words(),
+            rest={name: ",".join(map(str, getattr(where, name))) for name in names},
         )  # fmt: skip
 
 
@@ -264,15 +228,15 @@ def pass_from_title(ends: Sequence[tuple[int, float]], gone: str) -> str:
     return f"Pass from {', '.join(parts)}"
 
 
-def decide_title(where: Setting, leads: Sequence[int | None]) -> str:
-    """Return the title for the leads from which to pass, over the rival's middle scores."""
-    known = [lead for lead in leads if lead is not None]
+def decide_title(where: Setting, leads: Floats) -> str:
+    """Return the title for the leads from which to pass (NaN for never), over the middle scores."""
+    known = leads[~np.isnan(leads)]
     spins_left = f"{spin_count(where.spins).capitalize()} left"
-    if not known:
+    if not len(known):
         return f"{spins_left}: play"
-    least_lead, most_lead = min(known), max(known)
-    to = "" if least_lead == most_lead else f" to {most_lead:,}"
-    return f"{spins_left}: pass from ${least_lead:,}{to} ahead"
+    least_lead, most_lead = known.min(), known.max()
+    to = "" if least_lead == most_lead else f" to {most_lead:,.0f}"
+    return f"{spins_left}: pass from ${least_lead:,.0f}{to} ahead"
 
 
 # --- settings ------------------------------------------------------------------------------------

@@ -41,25 +41,17 @@ from luckbase.solver.games.press_your_luck.outcomes import (
 )
 from luckbase.solver.games.press_your_luck.rules import TIE_TOLERANCE
 
-SPENT, BACK, LOST, LESS = range(4)
-"""The sources of effects."""
-BLOCK = 128
-"""States copied at a time: with a dozen effects they fill the first-level cache."""
+SPENT, BACK, LOST, LESS = range(4)  # the sources of effects
+BLOCK = 128  # states copied at a time: with a dozen effects they fill the first-level cache
 
 
 class Folds(NamedTuple):
     """f folds: each replaces the payoffs of a row wherever another row has better ones."""
 
-    first: NDArray[np.uint64]
-    """(f,): a row."""
-    second: NDArray[np.uint64]
-    """(f,): a row."""
-    into: NDArray[np.uint64]
-    """(f,): the row for the outcome."""
-    alone: NDArray[np.bool_]
-    """(f,): whether a later fold needs the outcome. The others form pairs with one `first`."""
-    chances: Floats
-    """(f,): the chance of the list that ends here, or 0."""
+    first: NDArray[np.uint64]  # (f,): a row
+    second: NDArray[np.uint64]  # (f,): a row
+    into: NDArray[np.uint64]  # (f,): the row for the outcome
+    chances: Floats  # (f,): the chance of the list that ends here, or 0
 
 
 class Choosing(NamedTuple):
@@ -68,12 +60,9 @@ class Choosing(NamedTuple):
     The best of a, b, c is folded from the best of a, b.
     """
 
-    sources: Ints
-    """(e,): the source of each effect."""
-    to: Ints
-    """(e, cap + 1): the score after it, from each score."""
-    folds: tuple[Folds, Folds]
-    """For a slot without and with a whammy."""
+    sources: Ints  # (e,): the source of each effect
+    to: Ints  # (e, cap + 1): the score after it, from each score
+    folds: tuple[Folds, Folds]  # for a slot without and with a whammy
     rows: int
     """The number of rows of payoffs: effects, the best of list beginnings, and a spare row."""
     returns: bool
@@ -108,19 +97,16 @@ def _make_folds(chances: dict[tuple[int, ...], Fraction], effects: int, spare: i
     begun = {each[:n] for each in chances for n in range(2, len(each))}
     rows = {each: i + effects for i, each in enumerate(sorted(begun))}  # rows
     rows |= {each[:1]: each[0] for each in chances}
-    groups: dict[tuple[int, ...], list[tuple[int, ...]]] = {}
-    for each in sorted({*chances, *begun}, key=lambda each: (len(each), each)):
-        groups.setdefault(each[:-1], []).append(each)
-    folds = []
-    for start, lists in groups.items():
-        last = [each for each in lists if each not in begun]
-        alone = [each for each in lists if each in begun] + last[: len(last) % 2]
-        for each in alone + last[len(last) % 2 :]:
-            p = float(chances.get(each, 0))
-            folds.append((rows[start], each[-1], rows.get(each, spare), each in alone, p))
-    columns = np.array(folds).reshape(-1, 5).T
-    first, second, targets = columns[:3].astype(np.uint64)
-    return Folds(first, second, targets, columns[3] > 0, columns[4].copy())
+    order = sorted(
+        {*chances, *begun}, key=lambda each: (len(each), each[:-1], each not in begun, each)
+    )
+    folds = [
+        (rows[each[:-1]], each[-1], rows.get(each, spare), float(chances.get(each, 0)))
+        for each in order
+    ]
+    columns = np.array(folds).reshape(-1, 4).T
+    first, second, into = columns[:3].astype(np.uint64)
+    return Folds(first, second, into, columns[3].copy())
 
 
 def _after(effect: Effect, scores: Ints) -> Ints:
@@ -152,40 +138,18 @@ def add_best(up_values, kept_values, n, folds, up_sum, kept_sum, start):
 
     Indices are unsigned and all operands are read before the choice, so that the loops vectorise.
     """
-    i, size = 0, np.uint64(BLOCK)
-    while i < folds.chances.size:
+    size = np.uint64(BLOCK)
+    for i in range(folds.chances.size):
         p, x, y = folds.chances[i], folds.first[i] * size, folds.second[i] * size
-        if folds.alone[i]:
-            z = folds.into[i] * size
-            for k in range(n):
-                p0, p1, q0, q1 = (
-                    up_values[x + k],
-                    kept_values[x + k],
-                    up_values[y + k],
-                    kept_values[y + k],
-                )
-                better = q0 > p0 + TIE_TOLERANCE
-                r0, r1 = q0 if better else p0, q1 if better else p1
-                up_values[z + k], kept_values[z + k] = r0, r1
-                up_sum[start + k] += p * r0
-                kept_sum[start + k] += p * r1
-            i += 1
-        else:
-            w, z = folds.chances[i + 1], folds.second[i + 1] * size
-            for k in range(n):
-                p0, p1, q0, q1 = (
-                    up_values[x + k],
-                    kept_values[x + k],
-                    up_values[y + k],
-                    kept_values[y + k],
-                )
-                r0, r1 = up_values[z + k], kept_values[z + k]
-                better, also = q0 > p0 + TIE_TOLERANCE, r0 > p0 + TIE_TOLERANCE
-                q0, q1 = q0 if better else p0, q1 if better else p1
-                r0, r1 = r0 if also else p0, r1 if also else p1
-                up_sum[start + k] = (up_sum[start + k] + p * q0) + w * r0
-                kept_sum[start + k] = (kept_sum[start + k] + p * q1) + w * r1
-            i += 2
+        z = folds.into[i] * size
+        for k in range(n):
+            p0, p1 = up_values[x + k], kept_values[x + k]
+            q0, q1 = up_values[y + k], kept_values[y + k]
+            better = q0 > p0 + TIE_TOLERANCE
+            r0, r1 = q0 if better else p0, q1 if better else p1
+            up_values[z + k], kept_values[z + k] = r0, r1
+            up_sum[start + k] += p * r0
+            kept_sum[start + k] += p * r1
 
 
 @jitable()
@@ -196,10 +160,8 @@ def choose_streams(up, first, last, spend, gain, b, a, arrays, start_b, choices)
     n_c = choosing.to.shape[1]
     up_score, origin, step = (a, b * v.shape[2], 1) if up == 0 else (b, a, v.shape[2])
     boundaries, of_boundary = (wa, b) if up == 0 else (wb, a)
-    boundary, boundary_start = (
-        boundaries.reshape(-1),
-        of_boundary * boundaries.shape[2] - (start_b * n_c if up else 0),
-    )
+    boundary = boundaries.reshape(-1)
+    boundary_start = of_boundary * boundaries.shape[2] - (start_b * n_c if up else 0)
     back, spent, fewer = v.reshape(-1), d.reshape(-1), less[up].reshape(-1)
     size = np.uint64(choosing.rows * BLOCK)
     values, folds = (np.empty(size), np.empty(size)), choosing.folds[has_whammy[up]]
@@ -221,38 +183,6 @@ def choose_streams(up, first, last, spend, gain, b, a, arrays, start_b, choices)
                     begin = p * (d.size // 2) + row * d.shape[3] + spend * n_c + x - start
                     copy(spent if source == SPENT else fewer, np.uint64(begin), chosen, place, n)
         add_best(values[0], values[1], n, folds, v0, v1, np.uint64(x))
-
-
-@jitable()
-def choose_row(v0, v1, d0, d1, lost, c, moves, choices):
-    """Add to playing the choices of slot C, who must spin: configuration c of one row."""
-    less, has_whammy, choosing = choices
-    n_c = choosing.to.shape[1]
-    size, folds = choosing.rows * BLOCK, choosing.folds[has_whammy]
-    up_values, kept_values, best, beside = (
-        np.empty(size),
-        np.empty(size),
-        np.empty(BLOCK),
-        np.empty(BLOCK),
-    )
-    spend, gain, base = moves.spend[c] * n_c, moves.gain[c] * n_c, c * n_c
-    for s in range(0, n_c, BLOCK):
-        n = min(BLOCK, n_c - s)
-        best[:n], beside[:n] = 0.0, 0.0
-        for e in range(choosing.sources.size):
-            source, x = choosing.sources[e], e * BLOCK
-            q0, q1, begin = (v0, v1, gain) if source == BACK else (d0, d1, spend)
-            if source == LESS:
-                q0, q1 = less
-            for k in range(n):
-                p0, p1 = lost
-                if source != LOST:
-                    p0, p1 = q0[begin + choosing.to[e, s + k]], q1[begin + choosing.to[e, s + k]]
-                up_values[x + k], kept_values[x + k] = -(p0 + p1), p0
-        add_best(up_values, kept_values, np.uint64(n), folds, best, beside, np.uint64(0))
-        for k in range(n):
-            v0[base + s + k] += beside[k]
-            v1[base + s + k] -= best[k] + beside[k]
 
 
 @jitable()

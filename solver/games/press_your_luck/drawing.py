@@ -13,8 +13,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import cache, lru_cache, partial
 
-import numpy as np
-
 from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.capabilities import Drawing
 from luckbase.solver.game.game import Game
@@ -25,16 +23,14 @@ from luckbase.solver.games.press_your_luck.board import (
 )
 from luckbase.solver.games.press_your_luck.outcomes import MAY_LOSE, PAYS, WHAMMY, Effect, Slide
 from luckbase.solver.games.press_your_luck.rules import (
-    EARNED,
     FIELDS,
-    MAX_WHAMMIES,
     PASSED,
     PLAY,
     WHAMMIES,
+    board_of,
     by_field,
     effect_name,
     player_up,
-    spin,
 )
 from luckbase.solver.scene import (
     BAD,
@@ -51,6 +47,7 @@ from luckbase.solver.scene import (
     fitting,
     listed,
 )
+from luckbase.solver.search.expand import expand
 from luckbase.solver.sentences import many
 
 WIDE, HIGH, ACROSS, DOWN = 110.0, 88.0, 6, 5
@@ -63,32 +60,29 @@ RING = (
 """The position of each square on the board, clockwise from the top left."""
 SHOWN = [3] * 18
 """Slides on each square of a board drawn like the show's; other boards are lists of outcomes."""
-DESK, DESK_HIGH = 134.0, 240.0
-"""Width and height of a desk, in units."""
+DESK, DESK_HIGH = 134.0, 240.0  # width and height of a desk, in units
 OUTCOME_HIGH, MAX_SHOWN = 52.0, 18
 """Height of the box of an outcome, in units; the most outcomes that are shown."""
-PIECE = 24.0
-"""Width of a spin that is drawn as a piece; a desk shows as many as fit."""
+PIECE = 24.0  # width of a spin that is drawn as a piece; a desk shows as many as fit
 
 
 def drawing(game: Game) -> Drawing:
     """Return the drawing of a board's states and the names of its spins."""
-    board = game.board
-    assert isinstance(board, PressYourLuckBoard)
+    board = board_of(game)
     prize = f", a prize as ${board.prize_value:,}" if board.prize_value else ""
     note = f"Amounts count in steps of ${board.solve.score_unit:,}, rounded, halves up{prize}."
     # Once for each game: comparing boards takes longer than drawing the rest.
     around, slides = cache(partial(_around, board)), cache(partial(_slides, board))
     return Drawing(
-        partial(draw, board, around), partial(spin_names, game, _names(game, slides)), note=note,
+        partial(draw, board, around), partial(spin_names, game, slides), note=note,
         backdrop=lambda: around()[0],
     )  # fmt: skip
 
 
 Around = tuple[Group, float, float]
 """The shapes around the desks, the y at which the desks begin, and the total height."""
-Slides = tuple[list[tuple[Effect, ...]], int]
-"""The lists of effects that a spin can offer, and the number of lists with one effect, first."""
+Lists = list[tuple[Effect, ...]]
+"""Lists of effects, of each of which the player up takes one."""
 
 
 def draw(board: PressYourLuckBoard, around: Callable[[], Around], values: Ints) -> Scene:
@@ -136,8 +130,7 @@ def _whammies(count: int) -> str:
 # --- desks -----------------------------------------------------------------------------------
 
 
-Place = tuple[float, float]
-"""The top left corner of a desk, or of a part of it."""
+Place = tuple[float, float]  # the top left corner of a desk, or of a part of it
 
 
 @lru_cache(4096)
@@ -265,14 +258,8 @@ def _role(slide: Slide) -> str:
 # --- the outcomes of a spin ----------------------------------------------------------------------
 
 
-Holdings = tuple[int, ...]
-"""A player's score, earned spins, passed spins and whammies, and the offer if the board has any."""
-Names = Callable[[int, Holdings, int], dict[Holdings, str]]
-"""names(player up, their `Holdings`, all spins) -> {`Holdings` after the spin: its name}."""
-
-
 def spin_names(
-    game: Game, names: Names, state: Ints, action: int, children: Ints
+    game: Game, slides: Callable[[], Lists], state: Ints, action: int, children: Ints
 ) -> list[str | None]:
     """Return the names of the states (n, fields) that an action leads to from a state (fields,).
 
@@ -283,57 +270,24 @@ def spin_names(
     if action != PLAY:
         passed = by_field(children - state)[PASSED][:, action - 1]
         return [f"player {action} gets {many(spins, 'spin')}" for spins in passed.tolist()]
-    up, numbers, players = int(player_up(state)), state.tolist(), game.players
-    columns = _columns(game, up)
-    spins = sum(numbers[EARNED * players : (PASSED + 1) * players])
-    known = names(up, tuple([numbers[i] for i in columns]), spins)
-    return [known[tuple(after)] for after in children[:, columns].tolist()]
+    board, edges, up = board_of(game), expand(game, state.reshape(1, -1)), int(player_up(state))
+    has_whammy, leading = by_field(state)[WHAMMIES][up] > 0, dict[bytes, Lists]()
+    for after, effects in zip(edges.children[edges.actions == PLAY], slides(), strict=True):
+        available = tuple(e for e in effects if e.kind != MAY_LOSE or has_whammy)
+        leading.setdefault(after.tobytes(), []).append(available)
+    out = by_field(children)[WHAMMIES][:, up] == board.rules.max_whammies
+    return [
+        _spin_name(tuple(leading[after.tobytes()]), board.solve.score_unit) + ", and out" * is_out
+        for after, is_out in zip(children, out.tolist(), strict=True)
+    ]
 
 
-def _columns(game: Game, up: int) -> list[int]:
-    """Return the columns of a state that hold the numbers of `Holdings`."""
-    last = FIELDS * game.players
-    return [*range(up, last, game.players), *range(last, game.field_count)]
-
-
-def _names(game: Game, slides: Callable[[], Slides]) -> Names:
-    """Return a cached `Names`. Only the spins of the other players affect a spin's outcome."""
-    board, ints, players = game.board, game.numbers.ints, game.players
-    assert isinstance(board, PressYourLuckBoard)
-    unit, most = board.solve.score_unit, ints[MAX_WHAMMIES]
-
-    @lru_cache(4096)
-    def names(up: int, has: Holdings, spins: int) -> dict[Holdings, str]:
-        state, leading = (
-            np.zeros(game.field_count, np.int64),
-            dict[Holdings, list[tuple[Effect, ...]]](),
-        )
-        columns = _columns(game, up)
-        state[columns] = has
-        if players > 1:
-            state[EARNED * players + (up + 1) % players] = spins - has[EARNED] - has[PASSED]
-        lists, plain = slides()
-        for offer, effects in enumerate(lists):
-            after = state.copy()
-            available = tuple(e for e in effects if e.kind != MAY_LOSE or has[WHAMMIES] > 0)
-            if len(available) > 1:
-                after[-1] = offer - plain + 1
-            else:
-                spin(ints, state, up, tuple(available[0]), after)
-            leading.setdefault(tuple(after[columns].tolist()), []).append(available)
-        return {
-            after: _spin_name(tuple(each), unit) + ", and out" * int(after[WHAMMIES] == most)
-            for after, each in leading.items()
-        }
-
-    return names
-
-
-def _slides(board: PressYourLuckBoard) -> Slides:
+def _slides(board: PressYourLuckBoard) -> Lists:
+    """Return the effects that each outcome of a spin offers, in the order of the transition."""
     outcomes = outcome_distribution(board)
     plain = [Effect(WHAMMY), *(Effect(PAYS, units) for units, _ in outcomes.money),
              *(Effect(PAYS, units, 1) for units, _ in outcomes.spin)]  # fmt: skip
-    return [*((each,) for each in plain), *(each for each, _ in outcomes.others)], len(plain)
+    return [*((each,) for each in plain), *(each for each, _ in outcomes.others)]
 
 
 @lru_cache(1024)
@@ -342,6 +296,7 @@ def _spin_name(outcomes: tuple[tuple[Effect, ...], ...], unit: int) -> str:
 
     Such outcomes are $0 and a whammy, or, at the cap, an amount and all larger amounts.
     """
+    outcomes = tuple(dict.fromkeys(outcomes))
     names = [" or ".join(effect_name(effect, unit) for effect in effects) for effects in outcomes]
     if len(outcomes[0]) > 1:
         return f"a choice of {names[0]}"

@@ -22,24 +22,30 @@ from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import Event, Follow, Position
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.rules import TERMINAL, Numbers
-from luckbase.solver.games.press_your_luck.board import PressYourLuckBoard, outcome_distribution
+from luckbase.solver.games.press_your_luck.board import effects_of, outcome_distribution
 from luckbase.solver.games.press_your_luck.outcomes import (
-    DOUBLES,
+    KINDS,
     LOSES,
     MAX_DOLLARS,
     MAY_LOSE,
     PAYS,
-    WHAMMY,
     Effect,
     Slide,
     round_half_up,
 )
-from luckbase.solver.games.press_your_luck.rules import CAP, MERGES, PLAY, STOP, by_field, spin
+from luckbase.solver.games.press_your_luck.rules import (
+    CAP,
+    MERGES,
+    PLAY,
+    STOP,
+    board_of,
+    by_field,
+    spin,
+)
 from luckbase.solver.search.expand import Expanded, expand
 from luckbase.solver.sentences import many, shorten
 
-BEYOND = 10**12
-"""Dollars that no score reaches; used as the cap."""
+BEYOND = 10**12  # dollars that no score reaches; used as the cap
 SLIDE = re.compile(
     r"(?:an? )?(?:(whammy)|(double)|(lose|loses|lost) (?:an? )?whammy|(prize)(?: (\d+))?|(\d+))"
     r"(?: \+ (?:an? )?(?:(\d{1,3}) )?spins?)?"
@@ -48,28 +54,30 @@ VERBS = r"(?:(takes?|took|gets?|got|wins?|won|hits?|hit|spins?|spun) )?"
 MONEY = "money"
 
 
-DESKS = ("Peter 2500, 3 spins", "Michael 1000, 1 spin, 1 whammy")
-
-
 class LuckWords(Follow):
     """The words for a board's games."""
 
     def __init__(self, game: Game) -> None:
-        assert isinstance(game.board, PressYourLuckBoard)
-        self.game, self.board, self.players = game, game.board, game.players
+        self.game, self.board, self.players = game, board_of(game), game.players
         self.ints = game.numbers.ints.copy()
         self.ints[CAP], self.ints[MERGES] = BEYOND, 0
         numbers = Numbers(self.ints, game.numbers.reals)
         self.exact = Game(game.board, replace(game.rules, numbers=numbers))
         self._stop = int(self.ints[STOP]) or -1  # the action of stopping against the house
-        self.outcomes = outcome_distribution(game.board)
+        self.outcomes = outcome_distribution(self.board)
         self.effects = sorted({effect for effects, _ in self.outcomes.others for effect in effects})
-        self.slides = sorted({leaf.slide for leaf in game.board.leaves()})
+        self.slides = sorted({leaf.slide for leaf in self.board.leaves()})
+        self.names = {
+            next(effects_of(self.board, slide)): _called(_money(slide))
+            for slide in reversed(self.slides)
+        }
+        """The name of each effect in units: of the first slide of this board that has it."""
 
     @property
     def words(self) -> Sequence[tuple[str, str]]:
         return (
-            (f"Ed 0, 4 spins; {'; '.join(DESKS[-self.players + 1 :])}",
+            ("Ed 0, 4 spins; " + "Peter 2500, 3 spins; " * (self.players == 3)
+             + "Michael 1000, 1 spin, 1 whammy",
              "who has what, in turn order; passed spins as 2 passed"),
             ("Ed 3000 + spin", "what a spin brought; also 1500, prize, prize 2100, whammy, double"),
             ("Ed passes 4 to Peter", "all earned spins go to another player"),
@@ -85,23 +93,19 @@ class LuckWords(Follow):
         if len(parts) != self.players:
             raise StateError(f"{many(len(parts), 'player')}; expected {self.players}, a semicolon "
                              "between them")  # fmt: skip
-        desks = list(map(self._desk, parts))
-        names = tuple(name for name, *_ in desks)
+        names, numbers, given = zip(*map(self._desk, parts), strict=True)
         for i, name in enumerate(names):
             if name.lower() in [earlier.lower() for earlier in names[:i]]:
                 raise StateError(f"'{name}' is there twice; expected a name for each player")
         values = np.zeros(self.game.field_count, np.int64)
-        for i, (_, numbers, _) in enumerate(desks):
-            for field, number in zip(by_field(values), numbers, strict=True):
-                field[i] = number
+        values[: 4 * self.players] = np.array(numbers).T.ravel()
         _, earned, passed, _ = by_field(values)
         if not (earned + passed).any() and not re.search(r"\b0 (spin|earned|passed)", text, re.I):
             example = "; ".join([f"{names[0]} 5000, 2 spins", *(f"{n} 3000" for n in names[1:])])
             raise StateError(f"who has spins? for example {example}")
-        position = self._position(names, values)
-        return replace(
-            position, assumed=tuple(f"{n}'s dollars" for n, _, given in desks if not given)
-        )
+        assumed = tuple(f"{name}'s dollars" for name, is_given in zip(names, given, strict=True)
+                        if not is_given)  # fmt: skip
+        return replace(self._position(names, values), assumed=assumed)
 
     def _desk(self, part: str) -> tuple[str, list[int], bool]:
         """Return a player's name, their counts, and whether the dollars were given.
@@ -141,8 +145,8 @@ class LuckWords(Follow):
         """Return the position of values (fields,) in exact dollars. Raises StateError."""
         unit, cap = self.board.solve.score_unit, self.board.solve.score_cap
         rounded = values.copy()
-        for i in range(self.players):
-            rounded[i] = min(round_half_up(int(values[i]), unit) * unit, cap)
+        scores = by_field(rounded)[0]
+        scores[:] = np.minimum((2 * scores + unit) // (2 * unit) * unit, cap)  # halves up
         state: Ints = self.game.canonical_states(rounded)[0]
         edges = self._edges(values)
         up = -1 if edges.kinds[0] == TERMINAL else int(edges.actors[0])
@@ -155,9 +159,7 @@ class LuckWords(Follow):
         return self._position(names, self.game.fields.values(state.reshape(1, -1))[0])
 
     def desk(self, position: Position, player: int) -> str:
-        score, earned, passed, whammies = (
-            int(column[player]) for column in by_field(position.values)
-        )
+        score, earned, passed, whammies = self._holdings(position, player)
         parts = [f"${score:,}"]
         parts += [many(earned, "spin")] * bool(earned) + [f"{passed} passed"] * bool(passed)
         parts += [many(whammies, "whammy", "whammies")] * bool(whammies)
@@ -166,17 +168,19 @@ class LuckWords(Follow):
     def on_grid(self, position: Position) -> Position:
         return replace(self._position(position.names, position.values), assumed=position.assumed)
 
+    def _holdings(self, position: Position, player: int) -> list[int]:
+        """Return a player's dollars, earned spins, passed spins and whammies."""
+        return [int(column[player]) for column in by_field(position.values)]
+
     def note(self, position: Position) -> str:
         cap = self.board.solve.score_cap
-        over = [name for i, name in enumerate(position.names) if position.values[i] > cap]
         notes = []
         if position.assumed:
             notes.append(f"not given, so taken as 0: {', '.join(position.assumed)}")
-        if over:
-            named = " and ".join(over)
+        if over := [name for i, name in enumerate(position.names) if position.values[i] > cap]:
             notes.append(
-                f"{named}: more than ${cap:,} counts as that, the board's score_cap, at which a "
-                "player passes if they may"
+                f"{' and '.join(over)}: more than ${cap:,} counts as that, the board's "
+                "score_cap, at which a player passes if they may"
             )
         return "; ".join(notes)
 
@@ -254,7 +258,7 @@ class LuckWords(Follow):
             may = bool(or_lose) and self.board.rules.or_lose_whammy == "best"
             if slide.kind not in kinds and not may:
                 raise StateError("no slide of this board takes a whammy away")
-            if may and slide.kind not in kinds and not self._whammies(position):
+            if may and slide.kind not in kinds and not self._has_whammy(position):
                 raise StateError(f"{name} has no whammy to lose; expected the money")
             return Effect(LOSES if slide.kind in kinds else MAY_LOSE)
         on_board = list(map(_money, self.slides))
@@ -262,7 +266,7 @@ class LuckWords(Follow):
             raise StateError(self._no_such(name, slide, on_board))
         if dollars > MAX_DOLLARS:
             raise StateError(f"${dollars:,} is too large; expected at most ${MAX_DOLLARS:,}")
-        return Effect(_KIND.get(slide.kind, PAYS), dollars, slide.spins)
+        return Effect(KINDS.get(slide.kind, PAYS), dollars, slide.spins)
 
     def _no_such(self, name: str, slide: Slide, on_board: Sequence[Slide]) -> str:
         problem = f"no slide of this board is {_called(slide)}"
@@ -286,17 +290,14 @@ class LuckWords(Follow):
         after = position.values.copy()
         spin(self.ints, position.values, position.up, tuple(effect), after)
         if self._offer_at(position.values):
-            action = next((a for a in self._takes(effect) if a in edges.actions), -1)
+            units = _same(self._in_units(effect))
+            takes = [self.players + 1 + i for i, item in enumerate(self.effects)
+                     if _same(item) == units]  # fmt: skip
+            action = next((a for a in takes if a in edges.actions), -1)
             if action < 0:
                 raise StateError(f"{name} has no such choice")
-        takes = "takes " * (action != PLAY)
-        return Event(action, f"{name} {takes}{_called(slide, effect)}"), self._position(
-            position.names, after
-        )
-
-    def _takes(self, effect: Effect) -> list[int]:
-        units = _same(self._in_units(effect))
-        return [self.players + 1 + i for i, item in enumerate(self.effects) if _same(item) == units]
+        text = f"{name} {'takes ' * (action != PLAY)}{_called(slide, effect)}"
+        return Event(action, text), self._position(position.names, after)
 
     def _in_units(self, effect: Effect) -> Effect:
         units = round_half_up(effect.units, self.board.solve.score_unit)
@@ -305,12 +306,12 @@ class LuckWords(Follow):
     def _offer_at(self, values: Ints) -> int:
         return int(values[-1]) if len(values) > 4 * self.players else 0
 
-    def _whammies(self, position: Position) -> int:
-        return int(by_field(position.values)[3][position.up])
+    def _has_whammy(self, position: Position) -> bool:
+        return self._holdings(position, position.up)[3] > 0
 
     def _offer(self, position: Position, parts: Sequence[str]) -> tuple[Event, Position]:
         """Return the event and position after a spin that offers a choice of slides."""
-        name, has = position.names[position.up], self._whammies(position) > 0
+        name, has = position.names[position.up], self._has_whammy(position)
         offered, names = [], []
         for part in parts:
             slide, dollars = self._slide(position, part.strip())
@@ -338,7 +339,7 @@ class LuckWords(Follow):
 
     def _pass(self, position: Position, edges: Expanded, text: str) -> tuple[Event, Position]:
         name, up, allowed = position.names[position.up], position.up, self._passes(position)
-        earned, passed = (int(column[up]) for column in by_field(position.values)[1:3])
+        _, earned, passed, _ = self._holdings(position, up)
         form = r"pass(?:es|ed)?(?: (?:all )?(\d+))?(?: spins?)?(?: to (.+))?"
         match = re.fullmatch(form, text, re.I)
         if match is None:
@@ -353,11 +354,10 @@ class LuckWords(Follow):
                 raise StateError(f"{name} is alone; expected {name} stops, or what {name} got")
             raise StateError(f"{name} is behind all others and must play (third_place_spins); "
                              f"expected what {name} got, as in whammy")  # fmt: skip
+        whom = " or ".join(position.names[i] for i in allowed)
         if match[2] is None and len(allowed) > 1:
-            whom = " or ".join(position.names[i] for i in allowed)
             raise StateError(f"to whom? expected {name} passes {earned} to {whom}")
         to = allowed[0] if match[2] is None else self.player(position, match[2])
-        whom = " or ".join(position.names[i] for i in allowed)
         if to not in allowed:
             raise StateError(
                 f"{name} may not pass to {position.names[to]}: spins go to the highest score still "
@@ -377,9 +377,9 @@ class LuckWords(Follow):
     def lines(self, position: Position) -> Iterator[str]:
         if position.up < 0:
             return
-        name, earned = position.names[position.up], int(by_field(position.values)[1][position.up])
+        name, earned = position.names[position.up], self._holdings(position, position.up)[1]
         actions, offered = self._edges(position.values).actions, self._offer_at(position.values)
-        has = self._whammies(position) > 0
+        has = self._has_whammy(position)
         if (actions == PLAY).any():
             yield from (f"{name} {_called(_money(slide))}" for slide in self.slides)
             lists = (self._available(effects, has) for effects, _ in self.outcomes.others)
@@ -396,19 +396,10 @@ class LuckWords(Follow):
 
     def _available(self, effects: Sequence[Effect], has: bool) -> list[str]:
         """Return the slides of a list that a player can take; has: whether they have a whammy."""
-        return [self._name(effect) for effect in effects if effect.kind != MAY_LOSE or has]
-
-    def _name(self, effect: Effect) -> str:
-        """Return the name of an effect in units: the first slide of this board that has it."""
-        for slide in self.slides:
-            kind = _KIND.get(slide.kind, PAYS)
-            dollars = self.board.dollars(slide) if kind == PAYS else 0
-            if self._in_units(Effect(kind, dollars, slide.spins)) == effect:
-                return _called(_money(slide))
-        return "lose a whammy"
+        named = [effect for effect in effects if effect.kind != MAY_LOSE or has]
+        return [self.names.get(effect, "lose a whammy") for effect in named]
 
 
-_KIND = {"whammy": WHAMMY, "double": DOUBLES, "lose a whammy": LOSES}
 _KINDS = {
     "spin": 0, "spins": 0, "earned": 0, "earned spin": 0, "earned spins": 0, "passed": 1,
     "passed spin": 1, "passed spins": 1, "whammy": 2, "whammies": 2,

@@ -20,11 +20,16 @@ from luckbase.solver.game.arrays import FLOAT64_ERROR, NO_BEST, Best, Floats, In
 from luckbase.solver.game.capabilities import DecisionLayout, FullTable
 from luckbase.solver.game.game import Game, Stopped
 from luckbase.solver.games.press_your_luck import tiers
-from luckbase.solver.games.press_your_luck.board import PressYourLuckBoard, outcome_distribution
+from luckbase.solver.games.press_your_luck.board import outcome_distribution
 from luckbase.solver.games.press_your_luck.choosing import make_choosing
-from luckbase.solver.games.press_your_luck.kernel import CHUNK, solve_plane
+from luckbase.solver.games.press_your_luck.kernel import solve_plane
 from luckbase.solver.games.press_your_luck.outcomes import LOSES, MAY_LOSE
-from luckbase.solver.games.press_your_luck.rules import FIELDS, MERGES, TIE_TOLERANCE, by_field
+from luckbase.solver.games.press_your_luck.rules import (
+    FIELDS,
+    MERGES,
+    board_of,
+    by_field,
+)
 from luckbase.solver.games.press_your_luck.tiers import PAIR, A, B, C, Tier, Whammies
 from luckbase.solver.sentences import many, option, setting
 
@@ -96,8 +101,7 @@ class Planes(FullTable[Tier]):
     def __init__(self, game: Game, spins: int | None = None) -> None:
         """spins: of the highest tiers; by default the frontier."""
         super().__init__(game)
-        assert isinstance(game.board, PressYourLuckBoard)
-        self.board: PressYourLuckBoard = game.board
+        self.board = board_of(game)
         self.outcomes = outcome_distribution(self.board)
         self.unit, self.cap = self.board.solve.score_unit, self.board.cap_units
         self.size = self.cap + 1
@@ -158,50 +162,38 @@ class Planes(FullTable[Tier]):
         """Return the edge of the square blocks of rows that threads get."""
         return math.ceil(math.sqrt(BLOCK_ROWS / self.block_rows(tier)))
 
-    def compile(self, kind: type[np.floating[Any]] = np.float64) -> None:
-        """kind: the type of payoffs in memory."""
+    def compile(self) -> None:
         # The smallest possible board: the compiled types do not depend on sizes.
         small = {"score_cap": self.unit, "frontier": 1, "outcomes": "all"}
         solve = self.board.solve.model_copy(update=small)
         layout = Planes(Game(self.board.model_copy(update={"solve": solve}), self.game.rules))
         tier = layout.tiers()[-1]
-        payoffs, below = (np.empty(layout.shape(tier), kind) for _ in range(2))
+        payoffs, below = (np.empty(layout.shape(tier)) for _ in range(2))
         layout.solve_tier(tier, payoffs, lambda child: below, lambda: False)
-        if kind is np.float64:  # otherwise none are stored
-            layout.payoff_rows(tier, payoffs, 0, layout.rows(tier))
+        layout.payoff_rows(tier, payoffs, 0, layout.rows(tier))
 
     def solve_tier(
-        self,
-        tier: Tier,
-        out: Floats,
-        fetch: Callable[[Tier], Floats],
-        stop: Callable[[], bool],
-        part: int = 0,
-        best: Best | None = None,
-    ) -> float:
+        self, tier: Tier, out: Floats, fetch: Callable[[Tier], Floats], stop: Callable[[], bool],
+        part: int = 0, best: Best | None = None,
+        boundaries: Mapping[Tier, Mapping[int, Floats]] = {},
+    ) -> float:  # fmt: skip
+        """boundaries: of child tiers, by slot, as `tiers.boundary_of`; other children are fetched.
+
+        Read in full are only the tier with one spin less and, if a slide takes whammies away, the
+        tiers with a whammy less.
+        """
+
         def child(lower: Tier) -> Floats:
             if lower.spins == 0:
-                return tiers.terminal(self.three(lower), self.size).astype(out.dtype, copy=False)
+                return tiers.terminal(self.three(lower), self.size)
             return fetch(lower)
 
         def boundary(lower: Tier, slot: int) -> Floats:
+            if lower in boundaries:
+                return boundaries[lower][slot]
             three = self.three(lower)
             return tiers.boundary_of(slot, child(lower), lower.spins, three, self.size)
 
-        return self.fill_tier(tier, out, child, boundary, stop, best)
-
-    def fill_tier(
-        self, tier: Tier, out: Floats, child: Callable[[Tier], Floats],
-        boundary: Callable[[Tier, int], Floats], stop: Callable[[], bool],
-        best: Best | None = None,
-    ) -> float:  # fmt: skip
-        """As `solve_tier`, with other ways to read child tiers.
-
-        child: returns the payoffs of the tier with one spin less and, if a slide takes whammies
-            away, of the tiers with a whammy less.
-        boundary: returns the boundary of any other tier, as `tiers.boundary_of`. Both also accept
-            tiers of 0 spins.
-        """
         three, options = self.three(tier), self.board.rules
         below = child(self.whammies.tier(tier.spins - 1, tier.whammies))
         slots = tier.slots(self.most)
@@ -216,21 +208,18 @@ class Planes(FullTable[Tier]):
             )
             choices = less, np.array(has_whammy, np.int64), make_choosing(outcomes, self.cap)
         passing = np.array(slots, np.int8) + np.int8(1)  # passing to player i is action i + 1
-        narrow = out.dtype == np.float32
-        tolerance = self.decision_error(tier) / 2 if narrow else TIE_TOLERANCE
         kernel = (
             out, below, tiers.whammy_boundaries(tier, self.whammies, self.size, boundary),
             (three, options.third_place_spins, options.tied_pass == "passer"),
             tiers.moves_of(tier.spins, three), tiers.make_taps(outcomes, self.cap),
             choices, tiers.make_caps(tier.spins, three, choices is not None),
-            (NO_BEST if best is None else best, passing, tolerance),
+            (NO_BEST if best is None else best, passing),
         )  # fmt: skip
 
         def fill(b: int, first: int, last: int) -> None:
             if stop():
                 raise Stopped
-            sums = np.empty((2, max(CHUNK, self.size))) if narrow else None
-            if not solve_plane(b, (first, last), *kernel, sums):
+            if not solve_plane(b, (first, last), *kernel):
                 raise StateError(
                     f"{self.tier_name(tier)}: best replies do not settle; run: luckbase solve with "
                     "--from, to search what lies below a state"
@@ -238,22 +227,10 @@ class Planes(FullTable[Tier]):
 
         threads = min(self.threads, self.most_threads(tier))
         sweep_planes(fill, (out.shape[1], out.shape[2]), self.edge(tier), threads)
-        return self.decision_error(tier) / 4 if narrow else self.most_error(tier)
+        return self.most_error(tier)
 
     def most_error(self, tier: Tier) -> float:
         return FLOAT64_ERROR
-
-    def decision_error(self, tier: Tier) -> float:
-        """Return a bound on the loss of a decision, with payoffs of float32 in memory.
-
-        It compares with the best action if all later decisions are taken as stored. A spin adds at
-        most the rounding u = 2^-24 of a stored payoff, twice if a loop is closed, and with the
-        chance p of plus a spin it passes on the error of this tier: e(T) = e(T - 1) + u / (1 - p),
-        starting at e(0) = u. Slot C gets the remainder of A and B, so its payoffs are within 2 e
-        and differences within 4 e. Actions closer than that count as tied, which loses at most 8 e.
-        """
-        again = float(sum(chance for _, chance in self.outcomes.spin))
-        return float(8 * 2.0**-24 * (1 + tier.spins / (1 - again)))
 
     def payoff_rows(
         self, tier: Tier, payoffs: Floats, start: int, stop: int
@@ -399,26 +376,18 @@ class PlaneDecisions(DecisionLayout[Tier]):
     with one spin less and the same whammies. Of all others it reads the states after a whammy: a
     score of 0 and no passed spins for the player who was up (`tiers.boundary_of`). With T spins and
     n scores, a boundary of slot A has C(T + 4, 4) n^2 states while the tier has C(T + 5, 5) n^3.
-
-    Payoffs in memory are float32 if the bound of `Planes.decision_error` holds: if no slide offers
-    a choice, and no passer chooses between two level rivals. The two passes of such a choice are
-    often closer than float32 resolution, and the choice changes the other players' payoffs.
     """
 
     layout: Planes
 
     def __init__(self, game: Game) -> None:
-        assert isinstance(game.board, PressYourLuckBoard)
-        self.frontier = game.board.solve.frontier
-        self.layout = Planes(game, game.board.depth)
+        self.frontier = board_of(game).solve.frontier
+        self.layout = Planes(game, board_of(game).depth)
         self.size, self.whammies = self.layout.size, self.layout.whammies
         self.three = self.layout.three
-        rules = self.layout.board.rules
-        if not self.layout.outcomes.others and (game.players == 2 or rules.tied_pass == "next"):
-            self.memory_type = np.float32
 
     def compile(self) -> None:
-        self.layout.compile(self.memory_type)
+        self.layout.compile()
 
     def tiers(self) -> Sequence[Tier]:
         return tiers.by_whammies(self.layout.frontier, self.whammies)
@@ -463,21 +432,10 @@ class PlaneDecisions(DecisionLayout[Tier]):
         self, tier: Tier, out: Floats, below: Floats | None, boundaries: Mapping[Tier, Floats],
         stop: Callable[[], bool], best: Best | None,
     ) -> float:  # fmt: skip
-        tier_below = self.below(tier)
+        pieces = {lower: self._pieces(lower, boundaries[lower]) for lower in boundaries}
 
-        def child(lower: Tier) -> Floats:
-            if below is None:
-                return tiers.terminal(self.three(lower), self.size).astype(out.dtype, copy=False)
+        def fetch(lower: Tier) -> Floats:
+            assert below is not None and lower == self.below(tier)
             return below
 
-        def boundary(lower: Tier, slot: int) -> Floats:
-            if lower.spins and lower != tier_below:
-                return self._pieces(lower, boundaries[lower])[slot]
-            three = self.three(lower)
-            payoffs = child(lower) if lower.spins else tiers.terminal(three, self.size)
-            return tiers.boundary_of(slot, payoffs, lower.spins, three, self.size)
-
-        return self.layout.fill_tier(tier, out, child, boundary, stop, best)
-
-    def decision_error(self, tier: Tier) -> float:
-        return self.layout.decision_error(tier) if self.memory_type is np.float32 else 0.0
+        return self.layout.solve_tier(tier, out, fetch, stop, 0, best, pieces)

@@ -35,13 +35,11 @@ from __future__ import annotations
 import numpy as np
 
 from luckbase.solver.compiled import jitable, njit
-from luckbase.solver.games.press_your_luck.choosing import choose_at, choose_row, choose_streams
+from luckbase.solver.games.press_your_luck.choosing import choose_at, choose_streams
 from luckbase.solver.games.press_your_luck.rules import PLAY, TIE_TOLERANCE
 
-STILL = 1e-15
-"""Payoffs that change by less have converged."""
-REPLIES = 20_000
-"""The most sweeps to find best replies."""
+STILL = 1e-15  # payoffs that change by less have converged
+REPLIES = 20_000  # the most sweeps to find best replies
 CHUNK = 512
 """Elements summed at a time: the sum stays in the first-level cache while the taps stream by."""
 
@@ -74,7 +72,7 @@ def pass_targets(up, a, b, s, options, cap):
 
 
 @jitable()
-def take_if_better(up_values, kept_values, x, y, n, code, best, tolerance):
+def take_if_better(up_values, kept_values, x, y, n, code, best):
     """Replace each of n payoffs from x on by the payoff from y on that is better for the slot up.
 
     It must be better by more than the tolerance, because it belongs to a later action.
@@ -87,9 +85,10 @@ def take_if_better(up_values, kept_values, x, y, n, code, best, tolerance):
     """
     if best.size:
         for i in range(n):
-            best[x + i] = code if up_values[y + i] > up_values[x + i] + tolerance else best[x + i]
+            better = up_values[y + i] > up_values[x + i] + TIE_TOLERANCE
+            best[x + i] = code if better else best[x + i]
     for i in range(n):
-        better = up_values[y + i] > up_values[x + i] + tolerance
+        better = up_values[y + i] > up_values[x + i] + TIE_TOLERANCE
         kept_values[x + i] = kept_values[y + i] if better else kept_values[x + i]
         up_values[x + i] = up_values[y + i] if better else up_values[x + i]
 
@@ -101,7 +100,7 @@ def decide_region(up, first, last, v0, v1, n_c, a, b, options, passes, notes):  
     v0, v1: the row with the payoffs of playing in it; modified in place.
     notes: as in `sweep`, with playing already recorded as best.
     """
-    best, codes, tolerance = notes
+    best, codes = notes
     up_values, kept_values = (v0, v1) if up == 0 else (v1, v0)
     cap = n_c - 1
     s = np.int64(0)  # a literal would compile `pass_targets` twice
@@ -117,7 +116,7 @@ def decide_region(up, first, last, v0, v1, n_c, a, b, options, passes, notes):  
                 for to in targets:
                     if to >= 0:
                         y = np.uint64(passes[c, to] * n_c + s)
-                        take_if_better(up_values, kept_values, x, y, n, codes[to], best, tolerance)
+                        take_if_better(up_values, kept_values, x, y, n, codes[to], best)
         s = e
 
 
@@ -164,14 +163,13 @@ def add_up(out, lost, d, v, from_d, from_v, outcomes):
 
 
 @jitable()
-def play_streams(up, first, last, spend, gain, b, a, arrays, start_b, taps, choices, sums):  # noqa: PLR0913  # a kernel: in tuples its arrays count references
+def play_streams(up, first, last, spend, gain, b, a, arrays, start_b, taps, choices):  # noqa: PLR0913  # a kernel: in tuples its arrays count references
     """Write playing by slot A (up = 0) or B (1) to V: row (b, a), configurations first .. last - 1.
 
     They map to `spend`, `spend` + 1, … of T - 1 and to `gain`, `gain` + 1, … of T. Chunks are
     summed in this order: whammy, money taps, plus taps.
 
     start_b: the first configuration in which B is up.
-    sums: as in `solve_plane`.
     """
     v, d, wa, wb, _ = arrays
     n_a, n_c = v.shape[2], taps.rows.shape[0]
@@ -193,13 +191,7 @@ def play_streams(up, first, last, spend, gain, b, a, arrays, start_b, taps, choi
         for i in range(0, y - x, CHUNK):
             lost, row = boundary[i : i + CHUNK], v[p, b, a, x + i : min(x + i + CHUNK, y)]
             from_d, from_v = (d_start + i, step * width_d), (v_start + i, step * width)
-            if sums is None:
-                add_up(row, lost, flat_d, flat_v, from_d, from_v, outcomes)
-            else:  # not one variable: it would have two types
-                out = sums[0, : row.size]
-                add_up(out, lost, flat_d, flat_v, from_d, from_v, outcomes)
-                for k in range(row.size):
-                    row[k] = out[k]
+            add_up(row, lost, flat_d, flat_v, from_d, from_v, outcomes)
     if choices is not None:
         choose_streams(up, first, last, spend, gain, b, a, arrays, start_b, choices)
 
@@ -208,6 +200,30 @@ def play_streams(up, first, last, spend, gain, b, a, arrays, start_b, taps, choi
 def payoff_of(up, p0, p1):
     """Return the payoff to the slot up, for C minus 1, from the payoffs of A and B."""
     return p0 if up == 0 else (p1 if up == 1 else -(p0 + p1))
+
+
+@jitable()
+def plain_at(up, scores, c, lost, arrays, moves, taps):
+    """Return the payoffs of A and B from a whammy and the plain outcomes of a spin at one state.
+
+    scores: b, a and s. lost: the payoffs after a whammy.
+    """
+    v, d, _, _, _ = arrays
+    b, a, s = scores
+    n_c, up_score = taps.rows.shape[0], (a if up == 0 else (b if up == 1 else s))
+    plain0, plain1 = taps.whammy * lost[0], taps.whammy * lost[1]
+    for k in range(taps.outcomes[up_score]):
+        to, w = taps.rows[up_score, k], taps.weights[up_score, k]
+        bb, aa, ss = (to if up == 1 else b), (to if up == 0 else a), (to if up == 2 else s)
+        if k < taps.money[up_score]:
+            x = moves.spend[c] * n_c + ss
+            plain0 += w * d[0, bb, aa, x]
+            plain1 += w * d[1, bb, aa, x]
+        else:
+            x = moves.gain[c] * n_c + ss
+            plain0 += w * v[0, bb, aa, x]
+            plain1 += w * v[1, bb, aa, x]
+    return plain0, plain1
 
 
 @njit(cache=False)  # compiled once for both callers, and cached with them
@@ -222,19 +238,14 @@ def sweep(  # noqa: C901, PLR0913, PLR0915  # a kernel: in tuples its arrays cou
 
     pivot_of: configuration -> pivot, or -1. A pivot's payoff goes to ``constant[:, pivot_of[c]]``,
         not to V.
-    notes: the row of `Best`, of size 0 if not wanted; for each slot the action of passing
-        to it; by how much a later action must be better.
+    notes: the row of `Best`, of size 0 if not wanted; for each slot the action of passing to it.
 
     Returns the largest change of a payoff, which is meaningless if V was not filled before; -1 if
     the best reply of a state that depends on itself did not converge.
     """
-    v, d, wa, wb, wc = arrays
-    best, codes, tolerance = notes
-    pw, rows, weights, n_money, n_taps = (
-        taps.whammy, taps.rows, taps.weights, taps.money, taps.outcomes,
-    )  # fmt: skip
-    regions, spend, gain, passes = moves.regions, moves.spend, moves.gain, moves.passes
-    n_c = rows.shape[0]
+    v, _, wa, wb, wc = arrays
+    best, codes = notes
+    regions, passes, n_c = moves.regions, moves.passes, taps.rows.shape[0]
     cap, moved, failed = n_c - 1, 0.0, False
     returns, scratch = False, np.empty((2, 0))
     if choices is not None:
@@ -256,20 +267,8 @@ def sweep(  # noqa: C901, PLR0913, PLR0915  # a kernel: in tuples its arrays cou
                     lost0, lost1 = wb[0, a, k], wb[1, a, k]
                 else:
                     lost0, lost1 = wc[0, b, a], wc[1, b, a]
-                plain0, plain1 = pw * lost0, pw * lost1
-                for k in range(n_taps[up_score]):
-                    to, w = rows[up_score, k], weights[up_score, k]
-                    bb = to if up == 1 else b
-                    aa = to if up == 0 else a
-                    ss = to if up == 2 else s
-                    if k < n_money[up_score]:
-                        x = spend[c] * n_c + ss
-                        plain0 += w * d[0, bb, aa, x]
-                        plain1 += w * d[1, bb, aa, x]
-                    else:
-                        x = gain[c] * n_c + ss
-                        plain0 += w * v[0, bb, aa, x]
-                        plain1 += w * v[1, bb, aa, x]
+                lost = lost0, lost1
+                plain0, plain1 = plain_at(up, (b, a, s), c, lost, arrays, moves, taps)
             place = c * n_c + s
             leans = returns and not forced and up_score == 0  # the state depends on itself
             old0, old1, change = v[0, b, a, place], v[1, b, a, place], 1.0
@@ -289,7 +288,7 @@ def sweep(  # noqa: C901, PLR0913, PLR0915  # a kernel: in tuples its arrays cou
                             x = passes[c, to] * n_c + s
                             q0, q1 = v[0, b, a, x], v[1, b, a, x]
                             q = payoff_of(up, q0, q1)
-                            if q - own_best > tolerance or not plays:
+                            if q - own_best > TIE_TOLERANCE or not plays:
                                 own_best, taken = q, codes[to]
                                 best0, best1, plays = q0, q1, True
                     if best.size:
@@ -404,42 +403,45 @@ def shift(p0, p1, v, d, lost, c, moves, taps):
 
 
 @jitable()
-def play_c(v0, v1, d0, d1, lost, moves, taps, choices, sums):  # noqa: PLR0913  # a kernel: in tuples its arrays count references
+def play_c(b, a, arrays, moves, taps, choices):
     """Let slot C spin, from the last configuration down to the first of one row: shifts along s.
 
     The board's outcomes are unmerged, and scores saturate.
-
-    lost: the payoffs after a whammy.
-    choices, sums: as in `solve_plane`, for slot C and the row.
     """
+    v, d, _, _, wc = arrays
     n_c = taps.rows.shape[0]
+    rows, below, lost = (
+        (v[0, b, a], v[1, b, a]),
+        (d[0, b, a], d[1, b, a]),
+        (wc[0, b, a], wc[1, b, a]),
+    )
+    scratch = np.empty((2, 0))
+    if choices is not None:
+        scratch = np.empty((2, choices[2].rows))
     for c in range(moves.regions[5] - 1, moves.regions[4] - 1, -1):
-        row0, row1 = v0[c * n_c : (c + 1) * n_c], v1[c * n_c : (c + 1) * n_c]
-        if sums is None:
-            shift(row0, row1, (v0, v1), (d0, d1), lost, c, moves, taps)
-        else:
-            shift(sums[0, :n_c], sums[1, :n_c], (v0, v1), (d0, d1), lost, c, moves, taps)
-            for i in range(n_c):
-                row0[i], row1[i] = sums[0, i], sums[1, i]
+        row0, row1 = rows[0][c * n_c : (c + 1) * n_c], rows[1][c * n_c : (c + 1) * n_c]
+        shift(row0, row1, rows, below, lost, c, moves, taps)
         if choices is not None:
-            choose_row(v0, v1, d0, d1, lost, c, moves, choices)
+            for s in range(n_c):
+                more = choose_at(2, (b, a, s), c, lost, arrays, moves, choices, scratch)
+                row0[s] += more[0]
+                row1[s] += more[1]
 
 
 @njit()
-def solve_plane(b, span, v, d, boundaries, options, moves, taps, choices, caps, notes, sums):  # noqa: C901, PLR0913  # a kernel: in tuples its arrays count references
+def solve_plane(b, span, v, d, boundaries, options, moves, taps, choices, caps, notes):  # noqa: PLR0913  # a kernel: in tuples its arrays count references
     """Fill V[:, b, first:stop], span = (first, stop): the states with these scores of A and b of B.
 
     The rows of b with an a from `stop` on must be filled, and so must those above b for each a.
 
     v: (2, nB, nA, K nC), modified in place.
-    d: (2, nB, nA, K' nC). v and d are float64 or both float32, C order.
+    d: (2, nB, nA, K' nC). v and d are float64, C order.
     boundaries: wa (2, nB, K_A nC), wb (2, nA, K_B nC), wc (2, nB, nA), float64.
     options: whether three are in, `third_place_spins`, whether the passer picks.
     moves, taps, caps: as in `tiers`.
     choices: by slot the tier with a whammy less (as d), whether it has one, and the `choosing`;
         None if there are no choices, which compiles separately and in half the time.
     notes: as in `sweep`, for all rows of the tier.
-    sums: float64 (2, CHUNK or more) if v is float32, else None.
 
     Returns whether best replies converged.
     """
@@ -465,13 +467,13 @@ def solve_plane(b, span, v, d, boundaries, options, moves, taps, choices, caps, 
         best = notes[0][start : start + v0.size]  # of size 0 if not wanted
         for i in range(best.size):
             best[i] = PLAY
-        note = (best, notes[1], notes[2])
+        note = (best, notes[1])
         streams = (b, a, arrays, regions[2], taps, choices)
         for r in range(runs.shape[0]):  # A and B must spin; a stuck B is swept
             up = slot_a if runs[r, 0] < regions[1] else slot_b
             if not a_stuck and (up == 0 or not b_stuck):
                 first, last, spent, gained = runs[r]
-                play_streams(up, first, last, spent, gained, *streams, sums)
+                play_streams(up, first, last, spent, gained, *streams)
         if a_stuck or b_stuck:  # state by state
             row = (b, a, arrays, options, moves, taps, choices, caps, note)
             settled = sweep_stuck_row(*row) and settled
@@ -480,16 +482,10 @@ def solve_plane(b, span, v, d, boundaries, options, moves, taps, choices, caps, 
             kernel = (arrays, options, moves, taps, choices, note)
             moved = sweep(only_c, nowhere, none, b, a, cap, lowest, *kernel)
             settled = settled and not moved < 0.0
-            below, lost = (d[0, b, a], d[1, b, a]), (wc[0, b, a], wc[1, b, a])
-            if choices is None:
-                play_c(v0, v1, *below, lost, moves, taps, None, sums)
-            else:
-                less, has_whammy, choosing = choices
-                of_c = (less[2][0, b, a], less[2][1, b, a]), has_whammy[2], choosing
-                play_c(v0, v1, *below, lost, moves, taps, of_c, sums)
+            play_c(b, a, arrays, moves, taps, choices)
         for up in (slot_b, slot_a):  # B decides, then A
             first, last = regions[2 * up + 1], regions[2 * up + 2]
             if last > first and not a_stuck and (up == 0 or not b_stuck):
-                play_streams(up, first, last, moves.spend[first], first, *streams, sums)
+                play_streams(up, first, last, moves.spend[first], first, *streams)
                 decide_region(up, first, last, v0, v1, n_c, a, score_b, options, moves.passes, note)
     return settled

@@ -35,7 +35,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import pairwise, product
 from math import ceil, floor, lcm
 from typing import Annotated, Any, NamedTuple, Self, TypeVar
@@ -224,10 +224,8 @@ def chances_as_written(chances: Chances | None) -> dict[str, str] | None:
 Amount = TypeVar("Amount", int, Fraction)
 Amounts = tuple[tuple[Fraction, Fraction], ...]
 """(amount in units, chance), ascending, each amount once."""
-Kept = tuple[tuple[int, Fraction], ...]
-"""(whole units, chance), ascending, each once."""
-Paid = Sequence[tuple[int | Fraction, Fraction]]
-"""(dollars, chance) of slides that pay."""
+Kept = tuple[tuple[int, Fraction], ...]  # (whole units, chance), ascending, each once
+Paid = Sequence[tuple[int | Fraction, Fraction]]  # (dollars, chance) of slides that pay
 
 
 class Coarse(NamedTuple):
@@ -340,8 +338,8 @@ def in_units(paid: Paid, unit: int, cap: int) -> Amounts:
     return merged((min(Fraction(dollars, unit), Fraction(cap)), chance) for dollars, chance in paid)
 
 
-PAYS, WHAMMY, DOUBLES, LOSES, MAY_LOSE = range(5)
-"""Kinds of `Effect`."""
+PAYS, WHAMMY, DOUBLES, LOSES, MAY_LOSE = range(5)  # kinds of `Effect`
+KINDS = {"whammy": WHAMMY, "double": DOUBLES, "lose a whammy": LOSES}
 
 
 class Effect(NamedTuple):
@@ -397,15 +395,12 @@ MAX_QUESTIONS = 6  # the show had four, its pilot five
 MAX_SPINS = 5  # spins that one answer brings
 MAX_EARNED = 20  # spins that a player begins with, and that all questions bring
 
-Spins = tuple[int, ...]
-"""Spins of each player."""
+Spins = tuple[int, ...]  # spins of each player
 
 
-def _chance(written: object) -> Fraction:
-    return read_chance(written, (), zero=True)
-
-
-Chance = Annotated[Fraction, PlainValidator(_chance), PlainSerializer(str)]
+Chance = Annotated[
+    Fraction, PlainValidator(partial(read_chance, location=(), zero=True)), PlainSerializer(str)
+]
 Answer = Annotated[StrictInt, Field(ge=0, le=MAX_SPINS)]
 
 
@@ -436,7 +431,10 @@ class Start(Section):
     @model_validator(mode="after")
     def _is_whole(self) -> Self:
         for name in ("whammies", "spins", "buzzes"):
-            self._one_a_player(name)
+            numbers, players = getattr(self, name), len(self.scores)
+            if numbers is not None and len(numbers) != players:
+                problem = f"{many(len(numbers), 'number')} for {many(players, 'score')}"
+                raise mistake(f"{problem}; expected one a player", "start", name)
         for before, after in pairwise(self.scores):
             if after < before:
                 problem = f"{after} stands behind {before}; write the lowest score first: it plays"
@@ -450,12 +448,6 @@ class Start(Section):
             problem = f"the chances sum to {show(sum(self.buzzes or ()))}; expected at most 1"
             raise mistake(f"{problem}, the rest is that nobody buzzes in", "start", "buzzes")
         return self
-
-    def _one_a_player(self, name: str) -> None:
-        numbers, players = getattr(self, name), len(self.scores)
-        if numbers is not None and len(numbers) != players:
-            problem = f"{many(len(numbers), 'number')} for {many(players, 'score')}"
-            raise mistake(f"{problem}; expected one a player", "start", name)
 
     def check(self, max_whammies: int) -> None:
         """Raise a mistake if a player would be out by the rules of the board."""

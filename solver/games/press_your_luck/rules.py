@@ -29,7 +29,7 @@ Sources: docs/numbers.md#pressorpass, docs/numbers.md#fan-pages-of-press-your-lu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 import numpy as np
@@ -57,7 +57,6 @@ from luckbase.solver.game.rules import (
     Level,
     Numbers,
     Rules,
-    Start,
     Unavailable,
 )
 from luckbase.solver.games.press_your_luck.board import (
@@ -78,8 +77,7 @@ from luckbase.solver.sentences import NUMBERS, many
 _i, _i1 = types.int64, types.int64[::1]
 SCORES, EARNED, PASSED, WHAMMIES = range(4)
 """The fields of n players in a state: field f of player i is number f * n + i."""
-FIELDS = 4
-"""The number of the players' fields; the offer comes after them."""
+FIELDS = 4  # the number of the players' fields; the offer comes after them
 
 PLAY = 0
 """The action of spinning. Passing to player i (from 0) is action i + 1. After those come taking
@@ -103,8 +101,7 @@ UNITS: from here on the units of the outcomes, money first; then where each of t
 begins, and the end; then for each of their effects kind, units, spins (`outcomes.Effect`) and the
 action of taking it.
 """
-ROW = 4
-"""The numbers for each effect."""
+ROW = 4  # the numbers for each effect
 
 
 def by_field(states: Ints) -> tuple[Ints, Ints, Ints, Ints]:
@@ -285,33 +282,24 @@ def transition(board, state, edges):  # noqa: C901, PLR0915  # the rules, step b
 # --- bound to a board ----------------------------------------------------------------------------
 
 HERE = __package__
+
+
+def board_of(game: Game) -> PressYourLuckBoard:
+    assert isinstance(game.board, PressYourLuckBoard)
+    return game.board
+
+
 WHOLE = "has slides that take whammies away, so its tiers read others whole"
-MAX_SPINS = 31
-"""The most spins of a state; a game's questions bring at most 20."""
-
-
-def level_of(players: int) -> Level:
-    """Return the level: the spins left. At equal spins, whammies stay and no score falls."""
-    each = range(1, players + 1)
-    return Level(
-        falls={"earned": 1, "passed": 1},
-        apart=tuple({f"whammies_{i}": 1} for i in each),
-        inside=tuple({f"scores_{i}": -1} for i in each),
-    )
-
-
-def start_of(board: PressYourLuckBoard) -> Unavailable | Callable[[], Start | None]:
-    """Return the start of a round; Unavailable if the board's is for another number of players."""
-    start, players = board.start, board.rules.players
-    if start is not None and len(start.scores) != players:
-        problem = f"[start] has scores of {many(len(start.scores), 'player')}, and players is"
-        return Unavailable(f"{problem} {players}")
-    return lambda: list(board.starts()) or None
+MAX_SPINS = 31  # the most spins of a state; a game's questions bring at most 20
 
 
 def press_your_luck(board: PressYourLuckBoard) -> Rules:
     """Return the rules of round 2 on a board."""
     options, unit, players = board.rules, board.solve.score_unit, board.rules.players
+    start = None
+    if board.start is not None and len(board.start.scores) != players:
+        of_start = many(len(board.start.scores), "player")
+        start = Unavailable(f"[start] has scores of {of_start}, and players is {players}")
     outcomes, limit = outcome_distribution(board), options.max_whammies
     either, others = outcomes.money + outcomes.spin, outcomes.others
     effects = sorted({effect for offer, _ in others for effect in offer})
@@ -334,25 +322,30 @@ def press_your_luck(board: PressYourLuckBoard) -> Rules:
     by_face = not (refused or any(effect.kind in (LOSES, MAY_LOSE) for effect in effects))
     takes = [*(f"take {effect_name(offer, unit)}" for offer in effects), "stop"]
     offers = len(others) if any(len(offer) > 1 for offer, _ in others) else 0
+    spins_left = Level(  # at equal spins, whammies stay and no score falls
+        falls={"earned": 1, "passed": 1},
+        apart=tuple({f"whammies_{i + 1}": 1} for i in range(players)),
+        inside=tuple({f"scores_{i + 1}": -1} for i in range(players)),
+    )
     return Rules(
         fields=fields(board, offers),
         players=players,
         transition=transition,
         numbers=Numbers(np.array(ints, np.int64), np.array([*chances, win, money * unit])),
         max_edges=outcomes.distinct + players + max((len(offer) for offer, _ in others), default=0),
-        start=start_of(board),
+        start=start or (lambda: list(board.starts()) or None),
         actions=partial(action_name, players, takes),
         canonical=partial(canonical, limit, merges, options.house, room_for_spins(board, offers)),
         version=2 if offers else 1,
         tie_tolerance=TIE_TOLERANCE * most_paid,
         payoff_range=(0.0, most_paid),
         payoff_name="expected dollars" if money else "",
-        level=None if grows else level_of(players),
+        level=None if grows else spins_left,
         capabilities={
-            FullTable: Unavailable(refused) if refused else f"{HERE}.full_table:Planes",
+            FullTable: refused or f"{HERE}.full_table:Planes",
             DecisionLayout: f"{HERE}.full_table:PlaneDecisions" if by_face else Unavailable(WHOLE),
             Agents: partial(agents, limit, unit),
-            Charts: f"{HERE}.charts:LuckCharts",
+            Charts: refused or f"{HERE}.charts:LuckCharts",
             Drawing: f"{HERE}.drawing:drawing",
             Follow: f"{HERE}.follow:LuckWords",
             Groups: groups,
@@ -511,33 +504,29 @@ def canonical(
     return states
 
 
-def no_tiers(board: PressYourLuckBoard, grows: bool) -> str | None:
-    """Return why the board has no full table, in a sentence; None if it has one.
+def no_tiers(board: PressYourLuckBoard, grows: bool) -> Unavailable | None:
+    """Return why the board has no full table, and so no charts; None if it has one.
 
     grows: whether a slide brings several spins.
     """
     players, objective = board.rules.players, board.rules.objective
     scores, spins = ",".join("0" * players), ",".join("1" * players)
-    for beyond, what in (
-        (grows, "slides that bring several spins"),
-        (objective != "win", f"an objective ('{objective}')"),
-        (
-            board.cap_units > MAX_CAP_UNITS,
-            f"{board.cap_units} units of score_unit, above {MAX_CAP_UNITS},",
-        ),
-    ):
-        if beyond:
-            return (
-                f"has {what} that no full table takes yet; run: luckbase solve with --from and a "
-                f"state, to search what lies below, as in --from scores={scores} earned={spins}"
-            )
-    return None
+    if grows:
+        beyond = "slides that bring several spins"
+    elif objective != "win":
+        beyond = f"an objective ('{objective}')"
+    elif board.cap_units > MAX_CAP_UNITS:
+        beyond = f"{board.cap_units} units of score_unit, above {MAX_CAP_UNITS},"
+    else:
+        return None
+    return Unavailable(
+        f"has {beyond} that no full table takes yet; run: luckbase solve with --from and a state, "
+        f"to search what lies below, as in --from scores={scores} earned={spins}"
+    )
 
 
-SPINS = 20
-"""Numbers of spins left with a group each; more form one group."""
-STEPS = 4
-"""Steps of a lead, and of a deficit; the last has no bound."""
+SPINS = 20  # numbers of spins left with a group each; more form one group
+STEPS = 4  # steps of a lead, and of a deficit; the last has no bound
 PLACES = ("leader", "second", "third")
 UNIT, STEP = 3, 4
 """Positions in the numbers of `group`, after CAP, MAX_WHAMMIES and THIRD_PLACE_SPINS; STEP: the
@@ -580,8 +569,7 @@ def group(board, state, actor, out, rest):
 
 def groups(game: Game) -> Groups:
     """Return the groups of a board."""
-    board = game.board
-    assert isinstance(board, PressYourLuckBoard)
+    board = board_of(game)
     unit, cap = board.solve.score_unit, board.solve.score_cap
     step = -(-cap // 8 // unit) * unit or unit
     ints = [board.cap_units, board.rules.max_whammies, board.rules.third_place_spins, unit, step]
@@ -591,10 +579,6 @@ def groups(game: Game) -> Groups:
     leads = [f"behind {x}" for x in reversed(ahead)] + ["level"] + [f"ahead {x}" for x in ahead]
     several = [*NUMBERS[2:], *range(len(NUMBERS), SPINS + 1)]  # all held by the player up
     score = {"low": 0, "step": unit, "cells": board.cap_units + 1}
-
-    def lead(states: Ints, up: int) -> Ints:
-        return leads_in(states, up) * unit
-
     return Groups(
         columns=(
             Grouped("spins left", [str(k + 1) for k in range(SPINS)]),
@@ -617,11 +601,7 @@ def groups(game: Game) -> Groups:
         ],
         decides=True,
         turning=TurningPoint(
-            "scores",
-            is_pass,
-            "passing",
-            lead,
-            say_lead,
+            "scores", is_pass, "passing", lambda states, up: leads_in(states, up) * unit, say_lead
         ),
     )
 
@@ -629,9 +609,8 @@ def groups(game: Game) -> Groups:
 def leads_in(states: Ints, up: int) -> Ints:
     """Return the lead of the player up over the best other player, in units, (n,)."""
     scores = by_field(states)[SCORES]
-    score, others = scores[:, up], scores.copy()
-    others[:, up] = 0
-    lead: Ints = score - others.max(axis=1)
+    others = np.where(np.arange(scores.shape[1]) == up, 0, scores)
+    lead: Ints = scores[:, up] - others.max(axis=1)
     return lead
 
 

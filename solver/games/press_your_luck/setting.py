@@ -13,36 +13,37 @@ with the maximum of whammies, ``whammies_1=4``.
 The **rival** is the opponent who has more: they get the spins. A **lead** is the score of the
 player up minus the rival's.
 
-`leads_of` computes play or pass for every score of the player up below the cap, where they may
-still choose. `Lead.pass_from` is the lead from which they always pass. Far behind they may pass
-too, to let the rival spin and whammy.
+A player at the cap has no choice, so a chart is over scores below it.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import product
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from luckbase.solver.charts import Best, Lookup
+from luckbase.solver.charts import ChartRequest, Lookup
 from luckbase.solver.errors import StateError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.game import Game
-from luckbase.solver.games.press_your_luck.board import PressYourLuckBoard
-from luckbase.solver.games.press_your_luck.rules import PLAY, by_field, player_up, spoken
+from luckbase.solver.games.press_your_luck.rules import (
+    PLAY,
+    board_of,
+    by_field,
+    is_pass,
+    player_up,
+    spoken,
+)
 from luckbase.solver.search.bellman import evaluate
 from luckbase.solver.search.expand import expand
 from luckbase.solver.sentences import many, nearest, setting
 
-MAX_SETTINGS = 500
-"""The most settings of one chart; more than a person can read."""
-RIVAL_SHARE = 0.3
-"""The score of the rival in titles, as a share of the cap: 6000 of 20000 dollars."""
+MAX_SETTINGS = 500  # the most settings of one chart; more than a person can read
 WORDS = ("up", "spins", "own", "rival", "third")
 
 
@@ -69,39 +70,30 @@ class Setting:
         return tuple((self.up + step) % players for step in range(1, players))
 
     @property
-    def rival(self) -> int:
-        """The opponent who gets the spins: the one still in with the higher score, or the next."""
-        return max(self.others, key=lambda i: (self.is_in(i), self.scores[i]))
-
-    @property
     def beside(self) -> tuple[int, ...]:
         """The opponents other than `last`."""
         return tuple(i for i in self.others if i != self.last)
 
-    @property
-    def outdone(self) -> bool:
-        """Whether an opponent other than `last` is in and has more, so that they get the spins."""
-        return any(self.is_in(i) and self.scores[i] > self.scores[self.last] for i in self.beside)
-
     def is_in(self, player: int) -> bool:
         return self.whammies[player] < self.out
 
-    def with_scores(self, player: int, dollars: Ints) -> Ints:
-        """Return values (n, 4 players): this setting with each of n scores of a player."""
+    def outdone(self, rival: Ints) -> NDArray[np.bool_]:
+        """Return whether another opponent is in and has more than these scores of `last`, (n,).
+
+        Then they get the spins.
+        """
+        return max((self.scores[i] for i in self.beside if self.is_in(i)), default=-1) > rival
+
+    def over(self, rival: Ints, own: Ints) -> Ints:
+        """Return values (rivals * owns, 4 players) with every score of `last` and of the player up.
+
+        The scores of the player up vary fastest.
+        """
         state = [*self.scores, *self.earned, *self.passed, *self.whammies]
-        values = np.tile(np.array(state, np.int64), (len(dollars), 1))
-        values[:, player] = dollars
+        values = np.tile(np.array(state, np.int64), (len(rival) * len(own), 1))
+        values[:, self.last] = np.repeat(rival, len(own))
+        values[:, self.up] = np.tile(own, len(rival))
         return values
-
-    def in_words(self) -> dict[str, str]:
-        """Return the state as fields, as text."""
-        names = ("scores", "earned", "passed", "whammies")
-        return {name: ",".join(map(str, getattr(self, name))) for name in names}
-
-    def over_rival(self, dollars: Ints) -> list[Setting]:
-        """Return this setting with each of n scores of the last opponent."""
-        rows = self.with_scores(self.last, dollars)[:, : len(self.scores)]
-        return [replace(self, scores=tuple(scores)) for scores in rows.tolist()]
 
 
 class Choice(NamedTuple):
@@ -109,43 +101,37 @@ class Choice(NamedTuple):
 
     play: Floats
     """(n,): the payoff to the player up after playing, NaN if they may not play."""
-    passed: Floats
-    """(n,): the same after passing."""
-    passing: NDArray[np.bool_]
-    """(n,): whether passing is best."""
+    passed: Floats  # (n,): the same after passing
+    passing: NDArray[np.bool_]  # (n,): whether passing is best
 
 
-Choose = Callable[[Ints], Choice]
-"""choose(states in people's units (n, 4 players)) -> play or pass."""
-
-
-def _states(game: Game, values: Ints) -> Ints:
-    no_offer = game.field_count - values.shape[1]
-    return game.canonical_states(np.pad(values, ((0, 0), (0, no_offer))))
-
-
-def stored_choices(game: Game, best: Best, values: Ints) -> Choice:
-    """As `choices`, from the best actions that a table stores: the payoffs are NaN."""
-    passing = np.array([str(name).startswith("pass") for name in best(_states(game, values))])
-    none = np.full(len(values), np.nan)
-    return Choice(none, none, passing)
-
-
-def choices(game: Game, lookup: Lookup, error: float, values: Ints) -> Choice:
+def choices(game: Game, lookup: Lookup, request: ChartRequest, values: Ints) -> Choice:
     """Return play or pass at states in people's units (n, 4 players), by one step of the rules.
 
-    lookup: payoffs of the children. error: bound on each. Raises StateError for an invalid state.
+    Beyond the frontier the best actions that the table stores are used; their payoffs are NaN.
+
+    lookup: payoffs of the children. Raises StateError for an invalid state.
     """
-    states = _states(game, values)
-    edges = expand(game, states)
-    q = evaluate(edges, lookup(edges.children))
-    of_actor = q.of_actors(edges.actors)
+    no_offer = game.field_count - values.shape[1]
+    states = game.canonical_states(np.pad(values, ((0, 0), (0, no_offer))))
     play, passed = np.full((2, len(states)), np.nan)
-    plays = q.actions == PLAY
-    play[q.states[plays]] = of_actor[plays]
-    np.fmax.at(passed, q.states[~plays], of_actor[~plays])
-    tolerance = max(game.tie_tolerance, 2 * error)
-    return Choice(play, passed, (passed - play > tolerance) | np.isnan(play))
+    passing = np.zeros(len(states), bool)
+    _, earned, passed_on, _ = by_field(values)
+    stored = (earned + passed_on).sum(axis=1) > board_of(game).solve.frontier
+    if request.best is not None and stored.any():
+        passing[stored] = [is_pass(str(name)) for name in request.best(states[stored])]
+        states = states[~stored]
+    else:
+        stored[:] = False
+    if len(states):
+        edges = expand(game, states)
+        q, at = evaluate(edges, lookup(edges.children)), np.flatnonzero(~stored)
+        of_actor, plays = q.of_actors(edges.actors), q.actions == PLAY
+        play[at[q.states[plays]]] = of_actor[plays]
+        np.fmax.at(passed, at[q.states[~plays]], of_actor[~plays])
+        tolerance = max(game.tie_tolerance, 2 * request.error)
+        passing[at] = (passed[at] - play[at] > tolerance) | np.isnan(play[at])
+    return Choice(play, passed, passing)
 
 
 # --- settings ------------------------------------------------------------------------------------
@@ -220,8 +206,7 @@ def _numbers(name: str, text: str) -> list[int]:
 
 def _setting(game: Game, up: int, spins: int, columns: Mapping[str, int]) -> Setting:
     """Return a setting. Raises StateError unless the player up has a choice."""
-    assert isinstance(game.board, PressYourLuckBoard)
-    limit, most = game.board.rules.max_whammies, game.board.depth
+    limit, most = board_of(game).rules.max_whammies, board_of(game).depth
     others = [i for i in reversed(range(game.players)) if i != up]
     last, *inside = sorted(others, key=lambda i: columns.get(f"whammies_{i + 1}") == limit)
     words = {"own": f"scores_{up + 1}", "rival": f"scores_{last + 1}"}
@@ -269,7 +254,7 @@ def _state(game: Game, words: Mapping[str, str], columns: Mapping[str, int]) -> 
     ):
         why |= dict.fromkeys((word, words[word]), over)
     state = dict.fromkeys(game.columns, 0)
-    state[words["rival"]] = share_of_cap(game, RIVAL_SHARE)
+    state[words["rival"]] = usual_score(game)
     for name, number in columns.items():
         if name in why:
             raise StateError(f"{name}: {why[name]}; leave it out")
@@ -280,45 +265,7 @@ def _state(game: Game, words: Mapping[str, str], columns: Mapping[str, int]) -> 
     return state
 
 
-def share_of_cap(game: Game, share: float) -> int:
-    """Return a share of the cap in dollars on the board's grid."""
-    assert isinstance(game.board, PressYourLuckBoard)
-    solve = game.board.solve
-    return round(share * solve.score_cap / solve.score_unit) * solve.score_unit
-
-
-# --- by lead -------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, eq=False)
-class Lead:
-    """Play or pass by lead."""
-
-    setting: Setting
-    leads: Ints  # (n,): dollars ahead of the rival, for every score below the cap
-    choice: Choice
-
-    @property
-    def pass_from(self) -> int | None:
-        """The least lead from which passing is always best; None if there is none."""
-        index = _last_run(self.choice.passing)
-        return None if index == len(self.leads) else int(self.leads[index])
-
-
-def _last_run(yes: NDArray[np.bool_]) -> int:
-    """Return the start of the run of True that lasts to the end; the length if there is none."""
-    no = np.flatnonzero(~yes)
-    return int(no[-1]) + 1 if len(no) else 0
-
-
-def leads_of(game: Game, choose: Choose, settings: list[Setting]) -> list[Lead]:
-    """Return play or pass by lead in each setting, with one look-up for all."""
-    assert isinstance(game.board, PressYourLuckBoard)
-    solve = game.board.solve
-    scores = np.arange(0, solve.score_cap, solve.score_unit, dtype=np.int64)
-    values = np.concatenate([setting.with_scores(setting.up, scores) for setting in settings])
-    parts = [np.split(part, len(settings)) for part in choose(values)]
-    return [
-        Lead(setting, scores - setting.scores[setting.rival], Choice(*choice))
-        for setting, choice in zip(settings, zip(*parts, strict=True), strict=True)
-    ]
+def usual_score(game: Game) -> int:
+    """Return the rival's score in titles, in dollars on the board's grid: 6000 of 20000."""
+    solve = board_of(game).solve
+    return round(0.3 * solve.score_cap / solve.score_unit) * solve.score_unit

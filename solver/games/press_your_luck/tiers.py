@@ -44,8 +44,7 @@ from luckbase.solver.games.press_your_luck.outcomes import Outcomes, merged
 
 T = TypeVar("T")
 
-A, B, C = 0, 1, 2
-"""The slots."""
+A, B, C = 0, 1, 2  # the slots
 
 Configuration = tuple[int, ...]
 """(earned A, passed A, earned B, passed B, earned C, passed C)."""
@@ -181,16 +180,13 @@ def by_whammies(frontier: int, whammies: Whammies) -> tuple[Tier, ...]:
 class Moves(NamedTuple):
     """The K configurations of T spins, and the target of each move; all int64."""
 
-    configurations: Ints
-    """(K, 6): as `Configuration`, in row order."""
+    configurations: Ints  # (K, 6): as `Configuration`, in row order
     regions: Ints
     """(7,): region i = 2 * slot + (whether it decides) is [regions[i], regions[i + 1])."""
-    spend: Ints
-    """(K,): the configuration of T - 1 spins after the slot up has used a spin."""
+    spend: Ints  # (K,): the configuration of T - 1 spins after the slot up has used a spin
     whammy: Ints
     """(K,): the same after a whammy, which turns the remaining passed spins into earned ones."""
-    gain: Ints
-    """(K,): the configuration after money plus a spin."""
+    gain: Ints  # (K,): the configuration after money plus a spin
     passes: Ints
     """(K, 3): the configuration after passing all spins to a slot; -1 if that is impossible."""
     runs: Ints
@@ -278,24 +274,15 @@ def acting_column(
 class Taps(NamedTuple):
     """The outcomes of a spin from each score v in 0..cap, with those that reach the cap merged."""
 
-    whammy: float
-    """The chance of a whammy."""
-    again: float
-    """The chance of plus a spin."""
-    rows: Ints
-    """(cap + 1, k): the new score; money first, then plus a spin."""
-    weights: Floats
-    """(cap + 1, k): its chance."""
-    money: Ints
-    """(cap + 1,): the number of money outcomes in a row."""
-    outcomes: Ints
-    """(cap + 1,): the number of outcomes in a row."""
-    moves: Ints
-    """(k,): the same unmerged, as units won, for shifts along a row."""
-    chances: Floats
-    """(k,): the chances of the moves."""
-    plain_money: int
-    """The number of moves that are money."""
+    whammy: float  # the chance of a whammy
+    again: float  # the chance of plus a spin
+    rows: Ints  # (cap + 1, k): the new score; money first, then plus a spin
+    weights: Floats  # (cap + 1, k): its chance
+    money: Ints  # (cap + 1,): the number of money outcomes in a row
+    outcomes: Ints  # (cap + 1,): the number of outcomes in a row
+    moves: Ints  # (k,): the same unmerged, as units won, for shifts along a row
+    chances: Floats  # (k,): the chances of the moves
+    plain_money: int  # the number of moves that are money
 
 
 @lru_cache(maxsize=4)
@@ -329,10 +316,8 @@ class Caps(NamedTuple):
     orders: Ints
     """(8, K): the configurations to fill, each after those that it depends on. If A is not stuck,
     its configurations are left out: the streams fill them."""
-    counts: Ints
-    """(8,): their number."""
-    pivot_of: Ints
-    """(8, K): the pivot at which a configuration's loop is opened, or -1."""
+    counts: Ints  # (8,): their number
+    pivot_of: Ints  # (8, K): the pivot at which a configuration's loop is opened, or -1
     powers: Ints
     """(8, K): by pivot, the power of the chance of plus a spin by which one round of its loop
     multiplies; padded with -1."""

@@ -218,10 +218,9 @@ def all_or_nothing_from(points: Floats) -> list[int]:
 
     The goal if there is none. points: float64 (goal, goal).
     """
-    goal = len(points)
-    short = points != goal - np.arange(goal)[:, None]
-    last = goal - np.argmax(short[:, ::-1], axis=1)
-    return [int(x) for x in np.where(short.any(axis=1), last, 0)]
+    rolls_on = points == len(points) - np.arange(len(points))[:, None]
+    starts: list[int] = charts.last_run(rolls_on).tolist()
+    return starts
 
 
 def _hold(points: Floats, about: str) -> Heatmap:

@@ -20,8 +20,7 @@ from luckbase.solver.sentences import NUMBERS, many
 WIDE, LEFT, RIGHT, TRACK, ROW = 640.0, 104.0, 52.0, 34.0, 74.0
 """In units: the width of the sheet, the margins left and right of a track, the height of a track,
 the distance between tracks."""
-DIE, TICKS = 44.0, 10
-"""The size of a die in units; the number of labelled parts of a track."""
+DIE, TICKS = 44.0, 10  # the size of a die in units; the number of labelled parts of a track
 
 
 @dataclass(frozen=True)
@@ -145,8 +144,7 @@ def rounds(count: int, now: int) -> tuple[tuple[Shape, ...], float]:
     return tuple(shapes), 48.0
 
 
-MAX_LISTED = 3
-"""The most rolls that a name lists."""
+MAX_LISTED = 3  # the most rolls that a name lists
 
 
 class RollNames:

@@ -59,8 +59,7 @@ _NEWTON_STEPS = 4
 _STILL = 1e-15
 _NEWTON_STILL = 1e-7  # so small a step changed no policy, or the next sweep corrects it
 _ROUNDING = 3 * 2.0**-53
-TOLERANCE = 1e-9
-"""The largest error bound of a table that is accepted; goal 200 has 1e-10."""
+TOLERANCE = 1e-9  # the largest error bound of a table that is accepted; goal 200 has 1e-10
 
 _i, _f, _i1, _f1 = types.int64, types.float64, types.int64[::1], types.float64[::1]
 _f2 = types.float64[:, ::1]

@@ -38,10 +38,8 @@ from luckbase.solver.game.rules import Numbers, Rules
 from luckbase.solver.sentences import many
 
 HERE = __package__
-MINE, YOURS, TURN, PLAYER, ROLLED = 0, 1, 2, 3, 4
-"""The positions of the fields in a state."""
-HOLD, ROLL = 0, 1
-"""The actions."""
+MINE, YOURS, TURN, PLAYER, ROLLED = 0, 1, 2, 3, 4  # the positions of the fields in a state
+HOLD, ROLL = 0, 1  # the actions
 GOAL, MUST_ROLL, TOTAL, MAX_POINTS, TABLES = 0, 1, 2, 3, 4
 """Positions in `Numbers.ints`; MAX_POINTS is the most of a roll. From TABLES on, first for the
 first roll of a turn and then for the others: how many of the TOTAL rolls lose the turn, lose the
@@ -57,8 +55,7 @@ HELP = {
 }
 
 
-MAX_ROLLS = 10_000
-"""The most ordered rolls: four dice of ten sides."""
+MAX_ROLLS = 10_000  # the most ordered rolls: four dice of ten sides
 
 Penalty = Literal["turn", "score", "points"]
 
@@ -285,10 +282,7 @@ def refuse_rolls(rolls: Ints, turn: Ints, refuse: Refuse) -> None:
         lambda x: f"rolls: {rolls[x]}, and turn: {turn[x]}; both are 0 before "
         "the first roll and above 0 after it",
     )  # fmt: skip
-    refuse(
-        rolls > turn,
-        lambda x: f"rolls: {rolls[x]} is more than turn={turn[x]}",
-    )
+    refuse(rolls > turn, lambda x: f"rolls: {rolls[x]} is more than turn={turn[x]}")
 
 
 STEPS, TURNS = 3, 6

@@ -2,18 +2,12 @@
 
 import re
 from itertools import permutations
-from typing import Any
 
-import numpy as np
 import pytest
 
 import luckbase
 from luckbase.solver.game.capabilities import Drawing
 from luckbase.solver.game.game import load_game
-from luckbase.solver.game.rules import DECISION
-from luckbase.solver.games.press_your_luck import drawing as scene
-from luckbase.solver.games.press_your_luck.outcomes import MAY_LOSE
-from luckbase.solver.games.press_your_luck.rules import PLAY, spin
 from luckbase.solver.search.expand import expand
 from tests.places import BOARDS
 
@@ -145,43 +139,12 @@ def test_the_dice_of_tiles():
     }
 
 
-@pytest.mark.parametrize(
-    ("board", "settings"),
-    [
-        ("press-your-luck/tiny", {}),
-        ("press-your-luck/1985-02", {"spin_cap": 2}),
-        ("press-your-luck/1985-02-double", {}),
-    ],
-)
-def test_names_of_spins_are_remembered_by_all_that_they_depend_on(board, settings):
-    """Against the spins of each whole state, one by one, nothing remembered."""
-    game, rng = game_of(board, **settings), np.random.default_rng(0)
-    players, high = game.players, game.fields.bounds[1]
-    drawn = np.minimum(rng.integers(0, 4, (400, len(high))), high)
-    drawn[:, :players] = rng.choice([0, 1, 2, high[0] - 1, high[0]], (400, players))
-    states, _ = game.known_states(game.fields.values(drawn))
-    edges, met = expand(game, states), set[str]()
-    slides, plain = scene._slides(game.board)
-    for x, state in enumerate(states):
-        here = slice(edges.first[x], edges.first[x + 1])
-        children = edges.children[here][edges.actions[here] == PLAY]
-        if edges.kinds[x] != DECISION or not len(children) or state[4 * players :].any():
-            continue
-        groups, up = dict[bytes, list[Any]](), int(edges.actors[x])
-        for offer, effects in enumerate(slides):
-            after, had = state.copy(), state[3 * players + up]
-            remaining = tuple(e for e in effects if e.kind != MAY_LOSE or had > 0)
-            if len(remaining) > 1:
-                after[-1] = offer - plain + 1
-            else:
-                spin(game.numbers.ints, state, up, tuple(remaining[0]), after)
-            groups.setdefault(after.tobytes(), []).append(remaining)
-        unit, text = (
-            game.board.solve.score_unit,
-            game.own(Drawing).outcome_names(state, PLAY, children),
-        )
-        for child, name in zip(children, text, strict=True):
-            out = ", and out" * int(child[3 * players + up] == 4)
-            assert name == scene._spin_name(tuple(groups[child.tobytes()]), unit) + out
-            met.add(name)
-    assert len(met) > 3
+def test_slides_to_choose_from_are_named_by_what_the_player_can_take():
+    """Only a player with a whammy may take one less instead of $2,000."""
+    game = game_of("press-your-luck/1985-02-double", score_unit=500)
+    choice = "a choice of $2,000 or a whammy less"
+    for whammies, offered in (("0,0,0", False), ("0,1,0", True)):
+        result = named(game, scores="0,3500,0", passed="0,1,0", whammies=whammies)
+        assert (choice in result) == offered and "$2,000" in result
+        assert not offered or result[choice]["offer"] > 0
+        assert result["the score again and a spin"]["scores"] == [0, 7000, 0]

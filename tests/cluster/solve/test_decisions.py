@@ -567,16 +567,8 @@ def test_decisions_are_what_the_page_on_the_format_says(solved):
         assert [said[key] for key in keys] == named(*decided.best_codes(states))
 
 
-def test_payoffs_of_float32_take_half_the_memory_and_the_table_says_how_close(tmp_path):
-    board = luckbase.load_board(FEBRUARY, score_unit=250, decisions=8, tied_pass="next")
+def test_payoffs_that_do_not_fit_spill_to_disk():
     wide = luckbase.load_board(FEBRUARY, score_unit=250, decisions=8)
-    plan = luckbase.plan(board, memory=19_000_000_000)
-    assert plan.peak_memory < 13e9
     assert luckbase.plan(wide, memory=40_000_000_000).peak_memory > 23e9
     little = luckbase.plan(wide, memory=19_000_000_000)
-    assert 19e9 < little.peak_memory == 19e9 + PROCESS_BYTES  # the rest spills to disk
-    done = luckbase.solve(coarse(tied_pass="next"), results=tmp_path)
-    with luckbase.open(done.table) as table:
-        assert 1e-6 < table.decided.error < 3e-6
-        assert table.error < 1e-7  # of payoffs, which are solved in float64
-        assert table.verify(None).ok
+    assert 19e9 < little.peak_memory == 19e9 + PROCESS_BYTES

@@ -253,15 +253,6 @@ def test_every_variant_keeps_the_contract(path, settings):
     assert check_game(jackpot(path, settings), most=300)
 
 
-def test_the_seed_has_512_positions_in_ten_layers_and_36_edges_to_roll():
-    game = jackpot(SEED)
-    layers = [len(open_tiles) for _, open_tiles in before_rolls(SEED)]
-    assert np.bincount(layers).tolist() == [1, 9, 36, 84, 126, 126, 84, 36, 9, 1]
-    edges = expand(game, game.start().reshape(1, -1))
-    assert len(edges.children) == 36 == game.max_edges
-    assert len(np.unique(edges.children, axis=0)) == 36  # ordered: none merged
-
-
 @pytest.mark.parametrize(
     ("words", "names"),
     [
@@ -373,8 +364,3 @@ def test_a_state_before_the_roll_has_no_dice():
     assert game.describe(game.start()) == {"open": [1, 2, 3, 4, 5, 6, 7, 8, 9]}
     assert game.columns == ("open", "dice_1", "dice_2")
     assert game.start().tolist() == [511, 0, 0]
-
-
-def test_the_fields_have_as_many_dice_as_the_board():
-    assert jackpot(TINY).columns == ("open", "dice")
-    assert jackpot(SEED, (("dice", 3), ("sides", 4))).columns[1:] == ("dice_1", "dice_2", "dice_3")

@@ -318,12 +318,12 @@ def test_the_seeds_last_round_problem_costs_a_tenth_of_a_win():
 
 
 @pytest.mark.parametrize("safe", [True, False])
-@pytest.mark.parametrize("agent", [HoldAt(8), HoldAt(25), Computer(6)], ids=str)
+@pytest.mark.parametrize("agent", ["hold-at-8", "hold-at-25", "computer"])
 def test_what_a_turn_brings_is_the_references(agent, safe):
-    rules = rounds_of((("first_roll_safe", safe),)).options.race()
-    found = rounds_agents.turn_points(agent.sticks, rules, 60)
-    slow = reference_turn(agent.sticks, safe, 60)
-    assert found[1:] == pytest.approx([slow.get(p, 0.0) for p in range(1, 61)], abs=1e-12)
+    game = pig(ROUNDS, (("first_roll_safe", safe),))
+    found = rounds_agents.points_of_turns(game, agent)
+    slow = reference_turn(agents_of(game)[agent].sticks, safe, 60)
+    assert found[1:61] == pytest.approx([slow.get(p, 0.0) for p in range(1, 61)], abs=1e-12)
 
 
 def test_the_agents_by_name():
@@ -380,12 +380,3 @@ def test_what_the_cut_leaves_out_counts_in_a_search_as_in_the_full_table(tmp_pat
             assert table[state].error == pytest.approx(error, abs=1e-11)
     with luckbase.open(board, in_memory=True, start=state) as table:
         assert table[state].error == pytest.approx(error, abs=1e-11)
-
-
-def test_nobody_sticks_behind_in_the_mended_last_turn_however_far():
-    board = solving.load_board(BOARDS / "rounds.toml", rounds=1, cut=12)
-    layout = solving.load_game(board).need(FullTable)
-    plain = rounds_agents._policy(layout, "hold-at-4", "hold-at-4")[0]
-    mended = rounds_agents._policy(layout, rounds_agents.NOT_BEHIND, "hold-at-4")
-    assert plain[4] == 1
-    assert [mended[11 - behind, 4] for behind in range(1, 12)] == [1] * 4 + [0] * 7

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import luckbase
-from luckbase.solver.charts import Curves, Heatmap
+from luckbase.solver.charts import ChartRequest, Curves, Heatmap
 from luckbase.solver.errors import OptionError, StateError
 from luckbase.solver.games.press_your_luck.setting import choices, settings
 from tests.places import BOARDS
@@ -178,11 +178,12 @@ def test_a_board_with_two_scores_gets_its_charts_or_a_sentence(name):
 
 def test_a_choice_closer_than_the_error_is_not_called_a_pass(table):
     (setting,) = settings(table.game, {})
-    states = setting.with_scores(1, np.array(SCORES))
-    sure = choices(table.game, table.probe, 0.0, states)
+    rival = np.array([setting.scores[setting.last]])
+    states = setting.over(rival, np.array(SCORES))
+    sure = choices(table.game, table.probe, ChartRequest(), states)
     gains = sure.passed - sure.play
     error = float(gains[gains > 0].min()) / 2 * 1.001
-    unsure = choices(table.game, table.probe, error, states)
+    unsure = choices(table.game, table.probe, ChartRequest(error=error), states)
     assert unsure.passing.sum() == sure.passing.sum() - 1
 
 

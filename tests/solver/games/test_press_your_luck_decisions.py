@@ -9,10 +9,7 @@ from luckbase.solver.errors import OptionError
 from luckbase.solver.game.arrays import no_decisions
 from luckbase.solver.game.capabilities import DecisionLayout
 from luckbase.solver.games.press_your_luck import tiers
-from luckbase.solver.games.press_your_luck.full_table import PlaneDecisions
 from tests.places import BOARDS
-from tests.solver.game.deciding import what_the_rules_say
-from tests.solver.games.press_your_luck import InMemory as Payoffs
 from tests.solving import load_game, load_layout
 
 TINY = BOARDS / "press-your-luck" / "tiny.toml"
@@ -33,8 +30,7 @@ def one_by_one(of):
     solved = {}
     boundaries = {}
     for tier in order:
-        kind = of.memory_type
-        out = np.full(of.layout.shape(tier), np.nan, kind)
+        out = np.full(of.layout.shape(tier), np.nan)
         decided = no_decisions(of.layout.rows(tier))
         below = of.below(tier)
         of.solve_tier(
@@ -43,7 +39,7 @@ def one_by_one(of):
             decided,
         )  # fmt: skip
         solved[tier] = out, decided
-        boundaries[tier] = np.full(of.boundary_size(tier), np.nan, kind)
+        boundaries[tier] = np.full(of.boundary_size(tier), np.nan)
         of.take_boundary(tier, out, boundaries[tier])
     return solved
 
@@ -64,60 +60,6 @@ def test_every_payoff_and_decision_has_the_same_bits_as_in_the_full_table(path, 
     for tier, (payoffs, decided) in found.items():
         assert payoffs.tobytes() == full.payoffs[tier].tobytes()
         assert decided.tobytes() == full.best[tier].tobytes()
-
-
-def in_float64(path, **options):
-    """The same decisions, solved with payoffs of float64."""
-    of = PlaneDecisions(load_game(load_board(path, **options)))
-    of.memory_type = np.float64
-    return of
-
-
-NARROW = [
-    (FEBRUARY, {**COARSE, "frontier": 3, "tied_pass": "next"}),
-    (TINY, {"players": 2, "frontier": 3}),
-]
-
-
-@pytest.mark.parametrize(("path", "options"), NARROW)
-def test_decisions_in_float32_are_those_of_float64(path, options):
-    """On these boards no two actions are closer than the bound."""
-    narrow, wide = decisions_of(path, **options), in_float64(path, **options)
-    right = one_by_one(wide)
-    for tier, (payoffs, decided) in one_by_one(narrow).items():
-        exact, noted = right[tier]
-        assert payoffs.dtype == np.float32
-        assert 0 < np.abs(payoffs - exact).max() < narrow.decision_error(tier) / 8
-        assert (decided == noted).all()
-
-
-def test_in_float32_passing_is_better_by_more_than_rounding():
-    path, options = NARROW[0]
-    narrow, rng, seen = decisions_of(path, **options), np.random.default_rng(1), 0
-    solved = one_by_one(narrow)
-    look = Payoffs(narrow.layout, {tier: payoffs for tier, (payoffs, _) in solved.items()}).look_up
-    for tier, (_, decided) in solved.items():
-        rows = rng.choice(np.flatnonzero(decided > 0), 20)
-        _, _, margins = what_the_rules_say(
-            narrow.layout.game, narrow.layout.states_at(tier, rows), look
-        )
-        chosen = margins[~np.isnan(margins)]
-        assert (chosen > narrow.decision_error(tier) / 2 - 1e-12).all()
-        seen += len(chosen)
-    assert seen > 300
-
-
-@pytest.mark.parametrize(
-    ("path", "options", "kind"),
-    [
-        (FEBRUARY, {}, np.float64),  # the passer picks among level players
-        (FEBRUARY, {"tied_pass": "next"}, np.float32),
-        (FEBRUARY, {"tied_pass": "next", "choices": "best"}, np.float64),
-        (FEBRUARY, {"players": 2}, np.float32),
-    ],
-)
-def test_payoffs_in_memory_are_float32_where_the_bound_holds(path, options, kind):
-    assert decisions_of(path, **options).memory_type is kind
 
 
 def test_one_vector_after_another_goes_up():

@@ -6,7 +6,6 @@ All in fractions, on boards drawn at random.
 from fractions import Fraction
 from itertools import combinations, pairwise
 
-import numpy as np
 import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
@@ -21,7 +20,6 @@ from luckbase.solver.games.press_your_luck.outcomes import (
     round_half_up,
     with_mean_kept,
 )
-from tests.reference.press_your_luck import Reference, Rules
 from tests.solver.board.board_files import (
     FEBRUARY,
     JUNE,
@@ -30,7 +28,6 @@ from tests.solver.board.board_files import (
     press_your_luck,
     read,
 )
-from tests.solving import load_game
 
 
 def board(form, **solve):
@@ -139,25 +136,6 @@ def keeps_means(form, spin):
     )
 
 
-@given(forms(), st.integers(2, 12))
-def test_what_moved_is_the_area_between_the_distributions(form, count):
-    """Two ways to one number: the moves added up, and the distribution functions side by side."""
-    spin = coarse(form, count)
-    if spin is None or any(
-        d > form["solve"]["score_cap"]
-        for d in (int(n.split()[0]) for n in form["outcomes"] if n != "whammy")
-    ):
-        return
-    unit = form["solve"]["score_unit"]
-    kinds = [tuple(sorted((d / unit, p) for d, p in dollars(form, again)))
-             for again in (False, True)]  # fmt: skip
-    moved = sum(
-        by_size(kind, smallest)[len(kept)].moved
-        for kind, smallest, kept in zip(kinds, (0, 1), (spin.money, spin.spin), strict=True)
-    )
-    assert moved * unit == dollars_moved(form, spin)
-
-
 @st.composite
 def amounts(draw):
     """One to five amounts up to 8 units, in quarters of a unit."""
@@ -213,45 +191,6 @@ def test_the_amounts_kept_are_nearly_the_best_there_are(path, unit):
             tried = (with_mean_kept(each, units) for units in combinations(every, size))
             best = min(item.moved for item in tried if item is not None)
             assert best <= result.moved <= best * Fraction(5, 4)
-
-
-@settings(max_examples=20)
-@given(forms(), st.integers(3, 6), st.integers(0, 2**32 - 1))
-def test_a_coarse_board_is_solved_as_the_reference_solves_its_spin(form, count, seed):
-    """The kernel, on the option; an independent solver, on the coarse chances."""
-    form["solve"]["score_cap"] = 6 * form["solve"]["score_unit"]
-    spin = coarse(form, count)
-    if spin is None:
-        return
-    game = load_game(board(form, outcomes=count))
-    unit, reference = form["solve"]["score_unit"], reference_of(spin)
-    planes, table = solved(game)
-    rng = np.random.default_rng(seed)
-    for tier in planes.tiers():
-        states = planes.states_at(tier, rng.integers(0, planes.rows(tier), 2))
-        for state, value in zip(states, table.look_up(states), strict=True):
-            words = game.describe(state)
-            scores = tuple(score // unit for score in words["scores"])
-            wanted = reference.value(scores, *(tuple(words[n]) for n in REST))
-            assert value == pytest.approx(wanted, abs=1e-9), words
-
-
-REST = ("earned", "passed", "whammies")
-
-
-def reference_of(spin):
-    money, again = (
-        tuple((units, float(chance)) for units, chance in kind) for kind in (spin.money, spin.spin)
-    )
-    return Reference(Rules(float(spin.whammy), money, again, 6))
-
-
-def solved(game):
-    from luckbase.solver.game.capabilities import FullTable
-    from tests.solver.games.press_your_luck import InMemory
-
-    planes = game.need(FullTable)
-    return planes, InMemory(planes)
 
 
 def test_the_tiny_board_of_small_by_hand():

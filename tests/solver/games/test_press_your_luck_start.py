@@ -10,14 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import luckbase
-from luckbase.cluster.inputs import starts_of
 from luckbase.solver.board.model import canonical, rules_identity
-from luckbase.solver.errors import (
-    GameError,
-    MissingTableError,
-    OptionError,
-    SearchLimitError,
-)
+from luckbase.solver.errors import GameError, MissingTableError, OptionError, SearchLimitError
 from luckbase.solver.games.press_your_luck.outcomes import Start
 from luckbase.solver.policies.evaluate import evaluate_profile
 from tests.reference.quiz import courses
@@ -135,15 +129,6 @@ def test_the_payoff_from_the_start_is_the_references_expected_over_all_courses()
         value = reference.value((0, 1, 2), spins, (0, 0, 0), (0, 0, 0))
         right += float(chance) * np.array([float(x) for x in value])
     assert luckbase.evaluate(board).value == pytest.approx(right.tolist(), abs=1e-12)
-
-
-def test_the_payoff_from_starts_is_that_of_each_expected():
-    game = load_game(press_your_luck(TINY))
-    agents = ["random", "never-pass", "always-pass"]
-    together, value = evaluate_profile(game, starts_of(game, None), agents), np.zeros(3)
-    for chance, state in game.starts():
-        value += chance * evaluate_profile(game, state, agents).value
-    assert together.value == pytest.approx(value, abs=1e-13)
 
 
 def test_simulated_games_begin_as_often_in_each_start_as_they_should():

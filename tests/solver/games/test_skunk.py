@@ -206,22 +206,6 @@ def test_a_wrong_stopping_rule_is_in_the_bound(sweeps):
     assert bound > 1e-9
 
 
-def test_a_wrong_order_of_updates_is_in_the_bound():
-    """With Pig's dice one sweep solves the game, by descending sum of the scores. By ascending sum
-    it does not, and the bound says so; more sweeps mend it, for no order is unsound."""
-    race = race_of(TINY, (("goal", 40), ("dice", 1), ("all_ones", "turn")))
-    out, bounds = np.empty(race.shape(0)), []
-    for ascending, sweeps in ((False, 1), (True, 1), (True, 5)):
-        V = np.full((40, 40), 0.5)
-        for _ in range(sweeps):
-            for both in sorted(range(79), reverse=not ascending):
-                for m in range(max(0, both - 39), both // 2 + 1):
-                    kernel.block(race.ints, V, m, both - m)
-        kernel.fill(race.ints, V, out, 0.0, NO_BEST)
-        bounds.append(kernel.certify(race.ints, out))
-    assert bounds[0] < 1e-12 and bounds[1] > 1 and bounds[2] < 1e-12
-
-
 def test_a_wrong_transition_is_seen_by_the_rules():
     """The kernel solves another game (one roll in 36 that should lose the score loses the turn):
     its own certificate is content, the Bellman check by the rules is not."""
