@@ -230,9 +230,7 @@ class Rules:
     within_turn: names of fields that are used only within a turn. A state in which all of them have
         their defaults is between turns. A table stores only such states; turns are solved in
         memory, and `level` is not used.
-    turns_alike: whether each edge inside a turn depends on `within_turn` only, up to a last step,
-        whose edges all end the turn. The search then finds the edges before that step once. It
-        checks two states of each turn.
+    turns_alike: has no effect; accepted because earlier versions solved such turns another way.
     capabilities: class of the capability -> the capability, a function that makes it from the
         `Game`, or ``module:name`` of either, imported when needed; or `Unavailable`.
     """

@@ -30,8 +30,7 @@ together before the first is visited, because they share most of their own child
 If a game names the fields of a turn (`Rules.within_turn`), states inside a turn need not be kept.
 When a state between turns is solved, all states met since its visit are solved too, and the path
 leads only to states between turns: `forget_turn` drops the others. States between turns are not
-expanded ahead, so that few states of other turns are met before. If all turns are alike
-(`Rules.turns_alike`), `solver.search.turns` searches the states between turns instead.
+expanded ahead, so that few states of other turns are met before.
 
 Source: Tarjan, Depth-first search and linear graph algorithms (1972).
 """
@@ -44,12 +43,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from luckbase.solver.compiled import borrowed, njit, tuple_type, types
+from luckbase.solver.compiled import borrowed, inlined, njit, tuple_type, types
 from luckbase.solver.errors import GameError, LuckbaseError, SearchLimitError, StateError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.faults import fault_at
 from luckbase.solver.game.game import Game, Stopped
-from luckbase.solver.game.rules import SIMULTANEOUS, TERMINAL, TRANSITION
+from luckbase.solver.game.rules import NUMBERS_TYPE, SIMULTANEOUS, TERMINAL, TRANSITION, Numbers
 from luckbase.solver.search import cycles
 from luckbase.solver.search.bellman import (
     JOINTLY,
@@ -57,9 +56,12 @@ from luckbase.solver.search.bellman import (
     MATRIX_GAME,
     NEW,
     OVER,
+    RESULTS_TYPE,
+    SCRATCH_TYPE,
     UNEVEN,
     Lotteries,
     Results,
+    Scratch,
     back_up,
     matrix_game_solver,
     refuse_uneven,
@@ -70,13 +72,14 @@ from luckbase.solver.search.cycles import COMPONENT as COMPONENT_TYPE
 from luckbase.solver.search.cycles import LATER, SOLVE_COMPONENT, Component, later
 from luckbase.solver.search.elimination import SOLVED, part
 from luckbase.solver.search.expand import (
+    ROOM_TYPE,
+    Room,
     expand,
     expand_one,
     expanding,
     keys_of_roots,
     refuse_beyond,
     room_of,
-    who_acts,
 )
 from luckbase.solver.search.keys import (
     Keys,
@@ -91,32 +94,6 @@ from luckbase.solver.search.keys import (
     unpack,
     unpack_all,
 )
-from luckbase.solver.search.progress import (
-    BEYOND,
-    CLOCK,
-    COMPONENT,
-    COUNT,
-    DEPTH,
-    EDGES,
-    EXPANDED,
-    FINISHED,
-    GROW,
-    HEIGHT,
-    OPEN,
-    PAUSE,
-    REACHED,
-    READY,
-    REFUSED,
-    ROOT,
-    STATUS,
-    STORE_TYPE,
-    SUMS,
-    TASK_TYPE,
-    TOP,
-    Store,
-    Task,
-    is_between_turns,
-)
 from luckbase.solver.sentences import option
 
 OUT_OF_RANGE, BROKEN = 20, 21
@@ -125,13 +102,71 @@ BUDGET = 200_000
 """States visited between two calls of `stop`: a fifth of a second."""
 
 _i, _f, _i1, _f1 = types.int64, types.float64, types.int64[::1], types.float64[::1]
-_n1, _n2, _u1 = types.int32[::1], types.int32[:, ::1], types.uint64[::1]
-_f2, _u2, _c1 = types.float64[:, ::1], types.uint64[:, ::1], types.int8[::1]
+_n1, _n2, _i2 = types.int32[::1], types.int32[:, ::1], types.int64[:, ::1]
+_f2, _u2 = types.float64[:, ::1], types.uint64[:, ::1]
+
+FINISHED, GROW, COMPONENT, PAUSE, REFUSED, BEYOND, SUMS = range(7)
+"""Why a search stops (`search`)."""
+DEPTH, COUNT, CLOCK, HEIGHT, ROOT, EDGES, TOP, STATUS, READY = range(9)
+"""Positions in `Path.at`, the progress of a search: frames on the path minus one, states met,
+states visited, states on the stack, the next root, edges expanded, frames in use, why a component
+is not solved, whether the engine for components is compiled."""
+REACHED, EXPANDED, OPEN = (np.uint64((0xFFF8 << 48) + i) for i in range(3))
+"""In place of the first payoff of an unsolved state, NaNs that show its progress: only reached;
+expanded but not visited, plus twice its frame; on the path, plus twice its place in the order of
+visits."""
 
 NODE, POSITION, SIZE, LOW, ACTOR, LOOP, START, TURN = 0, 1, 2, 3, 4, 5, 6, 7
 """The columns of a frame's numbers: its state, the next edge, the number of edges, Tarjan's
 low-link, who acts, whether the state leads to itself, the frames in use after it is done, and the
 number of states met before its children if it is between turns, else -1."""
+
+
+class Task(NamedTuple):
+    """The subject of a search.
+
+    board: the board as numbers.
+    room: for the edges of a state.
+    strides: `Game.strides`.
+    scratch: for a step.
+    state: int64 (fields,), scratch.
+    turn: `Game.turn`; empty if states inside turns are kept.
+    """
+
+    board: Numbers
+    room: Room
+    strides: Ints
+    scratch: Scratch
+    state: Ints
+    turn: Ints
+
+
+class Store(NamedTuple):
+    """All data of the states met, by number.
+
+    slots: the hash table (`solver.search.keys`).
+    keys: uint64 (room, 1 + players): the key, then the payoffs as float64, or until the state is
+        solved REACHED, EXPANDED or OPEN.
+    results: `Results`, whose values are `keys` as float64; margins, actors and errors are NaN, 0
+        and 0 until the state is solved.
+    """
+
+    slots: NDArray[np.int32]
+    keys: NDArray[np.uint64]
+    results: Results
+
+
+TASK_TYPE = tuple_type(Task, NUMBERS_TYPE, ROOM_TYPE, _i2, SCRATCH_TYPE, _i1, _i2)
+STORE_TYPE = tuple_type(Store, _n1, _u2, RESULTS_TYPE)
+
+
+@inlined
+def is_between_turns(turn, state):
+    """Return whether a turn's fields have their numbers between turns; False without fields."""
+    between = turn.shape[1] > 0
+    for i in range(turn.shape[1]):
+        between &= state[turn[0, i]] == turn[1, i]
+    return between
 
 
 class Frames(NamedTuple):
@@ -166,7 +201,6 @@ class Path(NamedTuple):
     at: Ints
 
 
-_i2 = types.int64[:, ::1]
 _frames = tuple_type(Frames, _n2, _i1, _n1, _f1, _i1, _f2)
 _path = tuple_type(Path, _n1, _n1, _i1)
 
@@ -513,8 +547,6 @@ class Graph:
         self.game, self.max_states, self.stop = game, max_states, stop
         self.tolerance = game.tie_tolerance if tolerance is None else tolerance
         self._fault: LuckbaseError | None = None
-        self._first_turn: Ints | None = None
-        """The beginning of the turn that is being searched, if turns are alike."""
         room = 1 << 14
         numbering = self._numbering = Numbering(game.players, room)
         self._store = Store(numbering.slots, numbering.rows, Results(
@@ -605,8 +637,6 @@ class Graph:
 
         None unless most states in memory are inside turns.
         """
-        if self._first_turn is not None:
-            return self._first_turn
         turn, depth = self._task.turn, int(self._at[DEPTH])
         states = self.states(np.arange(0, self.count, max(1, self.count // 1000)))
         if not turn.size or 2 * self.game.within_turn(states).sum() < len(states):
@@ -649,8 +679,6 @@ class Graph:
         cycle that `solver.search.cycles` refuses; GameError for a state whose edges break the rules
         or whose payoff is out of range; Stopped soon after `stop()` becomes true.
         """
-        if self.game.rules.turns_alike and self._task.turn.size:
-            self._solve_turns(roots)
         numbers = self._enter(keys_of_roots(self.game, roots))
         self._at[ROOT] = 0
         while True:
@@ -672,47 +700,6 @@ class Graph:
                 f"the search has found {self.count:,} states and {left:,} of them are not "
                 f"solved yet; the limit is {self.max_states:,} ({option('max_states')})"
             )
-
-    def _solve_turns(self, roots: Ints) -> None:
-        """Solve the states between turns at and below roots (m, fields), if turns are alike."""
-        from luckbase.solver.search import turns
-
-        if self._fault is not None:
-            raise self._fault
-        game, task, inside = self.game, self._task, self.game.within_turn(roots)
-        numbers = self._enter(keys_of_roots(game, roots[~inside]))
-        if inside.any():
-            below = turns.ends_of(game, roots[inside], self.max_states)
-            numbers = np.append(numbers, self._enter(below))
-        begins = self.states(numbers[np.isnan(self.values[numbers, 0])])
-        begins = begins[who_acts(game, begins)[0] != TERMINAL]
-        if not len(begins):
-            return
-        begin = self._first_turn = begins[0]
-        turn = turns.turn_at(game, begin, self.max_states)
-        self._first_turn = None
-        ends = turns.room_for_turn(turn, len(numbers) + 2 * game.max_edges)
-        stack, self._at[HEIGHT] = numbers, len(numbers)
-        try:
-            while True:
-                with expanding(game, task.room):
-                    code = turns.search_turns(
-                        game.transition, self._solve_game, task, self._store, turn, ends, stack,
-                        self._at, BUDGET,
-                    )  # fmt: skip
-                self._check_limits(code)
-                if code == FINISHED:
-                    break
-                if code == REFUSED:
-                    raise fault_at(game, task.room.at)
-                if code in (turns.CIRCULAR, turns.UNLIKE):
-                    raise turns.refusal(game, begin, task.room.at, code)
-                if code == GROW:
-                    ends, stack = self._grow_turn(turn, ends, stack)
-        except LuckbaseError as error:
-            self._fault = error
-            raise
-        refuse_beyond(game, self.keys, self.values)
 
     def _search(self, roots: NDArray[np.int32]) -> int:
         if self._fault is not None:
@@ -792,20 +779,8 @@ class Graph:
         if self._at[DEPTH] + 1 == len(self._path.frames):
             self._path = self._path._replace(frames=np.tile(self._path.frames, 2))
 
-    def _grow_turn(self, turn: Any, ends: Any, stack: Any) -> tuple[Any, Any]:
-        """Make room for more states; if there is enough, for more states on the stack; if there is
-        enough of both, for more edges in `ends`."""
-        from luckbase.solver.search import turns
-
-        edges = len(ends.edges.weights)
-        if not self._make_room(self.game.max_edges):
-            if self._at[HEIGHT] + edges <= len(stack):
-                ends = turns.room_for_turn(turn, 2 * edges)
-            stack = grown(stack, int(self._at[HEIGHT]) + edges)
-        return ends, stack
-
-    def _make_room(self, more: int) -> bool:
-        """Make room for more states. Return False if there is enough."""
+    def _make_room(self, more: int) -> None:
+        """Make room for more states."""
         numbering, old = self._numbering, self._store.results
         numbering.count = self.count
         numbering.reserve(numbering.count + more)
@@ -816,4 +791,3 @@ class Graph:
             )
             self._store = Store(numbering.slots, numbering.rows, results)
             self._path = self._path._replace(stack=grown(self._path.stack, room))
-        return room > len(old.best)
