@@ -53,7 +53,7 @@ def _names_in(path):
 
 
 FLOWS = {
-    "cluster.solve.full_table": "check charts scene matrix_games.simplex game.faults search.stages",
+    "cluster.solve.full_table": "check charts scene matrix_games.simplex search.stages",
     "cluster.search.solve": "check charts scene search.stages search.sweep search.explore",
     "cluster.answers.lookup": "check charts scene matrix_games.simplex search.game_graph",
 }

@@ -230,7 +230,6 @@ class Rules:
     within_turn: names of fields that are used only within a turn. A state in which all of them have
         their defaults is between turns. A table stores only such states; turns are solved in
         memory, and `level` is not used.
-    turns_alike: has no effect; accepted because earlier versions solved such turns another way.
     capabilities: class of the capability -> the capability, a function that makes it from the
         `Game`, or ``module:name`` of either, imported when needed; or `Unavailable`.
     """
@@ -252,7 +251,6 @@ class Rules:
     cut_error: Callable[[], float] | None = None
     level: Level | Factors | None = None
     within_turn: Sequence[str] = ()
-    turns_alike: bool = False
     capabilities: Mapping[type[Capability], Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -317,8 +315,6 @@ class Rules:
             (not all(has_default.get(name) for name in self.within_turn),
              f"within_turn: {', '.join(map(str, self.within_turn))}; expected names of fields that "
              "have a default, which they have between turns"),
-            (self.turns_alike and (self.simultaneous or not self.within_turn),
-             "turns_alike: expected within_turn=…, and players who never choose at once"),
             (bits > 64, f"fields: a state takes {bits} bits; expected at most 64: lower a field's "
              "`high`, or its bits"),
         ):  # fmt: skip

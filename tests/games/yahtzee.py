@@ -145,7 +145,7 @@ def rules(board):
         ],
         players=1, transition=yahtzee, max_edges=252, actions=named, start={}, pays=True,
         numbers=(["none", "free", "forced"].index(board.rules.jokers),), payoff_name="points",
-        within_turn=("rolls", "dice"), turns_alike=True,
+        within_turn=("rolls", "dice"),
     )  # fmt: skip
 
 
