@@ -30,10 +30,10 @@ PAYOFF_BYTES, OTHER_BYTES = 5, 7
 """Bytes of a row on disk for each player's payoff, and for everything else including fields.
 Measured: 17 to 21 in Press Your Luck (three players), 11 to 13 in Goofspiel (8 and 7 cards), 16 to
 19 in Skunk and Pig, 13 in Jackpot (one player)."""
-RUN_BYTES, EDGE_BYTES = 1, 0.65
-"""Bytes on disk between the two passes: for each state if states are found in runs (measured: 0.1
-to 0.6), otherwise for each of the `max_edges` of a state (Goofspiel, 7 to 9 cards: 0.55 to
-0.63)."""
+RUN_BYTES, EDGE_BYTES = 6, 0.65
+"""Bytes on disk between the two passes: for each state if states are found in runs (Press Your
+Luck: 3.5 to 5.2), otherwise for each of the `max_edges` of a state (Goofspiel, 8 and 9 cards: 0.54
+to 0.63)."""
 STAGE_SECONDS, PIECE_SECONDS, AT_ONCE_SECONDS, CIRCLES_SECONDS = 1e-6, 1.6e-6, 8e-6, 35e-6
 """Core seconds for each state, including the table: by stages; in one piece; for games with
 simultaneous moves (Goofspiel: 4.9e-6 with 9 cards, 10e-6 with 11); for games with cycles (Pig:

@@ -43,7 +43,7 @@ def test_a_search_by_stages(capsys, tmp_path, monkeypatch):
     assert text == result.as_json()
     assert not text["exact"] and text["states"] == 300_000
     assert text["table_bytes"] == 22 * text["states"]
-    assert text["kept_bytes"] == text["states"]
+    assert text["kept_bytes"] == 6 * text["states"]
     assert text["seconds"] == pytest.approx(text["states"] * 1e-6 / 1.7, abs=0.1)
     assert not list(tmp_path.iterdir())
 
