@@ -141,15 +141,21 @@ def _pairs(tables: tuple[Lookup, Lookup], swapped: bool, sample: int | None) -> 
         yield len(states), *(sides[::-1] if swapped else sides), tier
 
 
+AT_ONCE = 1 << 16
+"""Maximum number of states compared at once."""
+
+
 def _states(table: Lookup, sample: int | None) -> Iterator[tuple[Ints, int | None]]:
     """Yield the states of all rows, or of a sample, with the number of their tier."""
     if sample is not None:
         yield from ((states, None) for states in table.draw(sample, 0))
         return
     for part in parts_of(table):
-        for batch in part.batches(()):
-            tier = batch.tier if isinstance(part, TierPart) else None
-            yield batch.states(np.arange(len(batch.rows))), tier
+        for i, entry in enumerate(part.entries):
+            tier = entry.tier if isinstance(part, TierPart) else None
+            step = min(entry.row_group_rows, AT_ONCE)
+            for start in range(0, entry.rows, step):
+                yield part.states_at(i, np.arange(start, min(start + step, entry.rows))), tier
 
 
 def _side(table: Lookup, states: Ints) -> Side:

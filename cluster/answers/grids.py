@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -90,7 +90,7 @@ def measure_grids(tables: Sequence[Table]) -> None:
             continue
         known = _stored(table.where)
         compared = [[each.identity, each.manifest.rows] for each in (table, *finer)]
-        is_measured = known.get("tables") == compared and grid_errors(table.where, table.identity)
+        is_measured = known.get("tables") == compared and _levels(known, table.identity)
         if finer and not is_measured:
             levels = [each.as_json() for each in _compared(table, finer)]
             content = {"tables": compared, "sample": SAMPLE, "levels": levels}
@@ -100,7 +100,11 @@ def measure_grids(tables: Sequence[Table]) -> None:
 
 def grid_errors(path: Path, identity: str) -> list[LevelError]:
     """Return the measured errors of the table in a folder, by level; empty if not measured."""
-    content = _stored(path)
+    return _levels(_stored(path), identity)
+
+
+def _levels(content: Mapping[str, Any], identity: str) -> list[LevelError]:
+    """Return the errors in a stored comparison; empty if it is not of this table."""
     try:
         if content["tables"][0][0] != identity:
             return []

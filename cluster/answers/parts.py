@@ -76,13 +76,11 @@ class Batch:
 
     rows: a pyarrow table.
     before: number of rows of the part before the first one.
-    tier: of its file, by number; for the full table only.
     states: returns the states (k, fields) at indices (k,).
     """
 
     rows: Any
     before: int
-    tier: int
     states: Callable[[Ints], Ints]
 
 
@@ -329,7 +327,7 @@ class Part(ABC):
                         start = number * entry.row_group_rows
                         table = file.read(number, names)
                         states = partial(self.states_in, entry, start, table)
-                        yield Batch(table, before + start, entry.tier, states)
+                        yield Batch(table, before + start, states)
             before += entry.rows
 
     def draw(self, count: int, seed: int) -> Iterator[Ints]:

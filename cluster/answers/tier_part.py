@@ -191,5 +191,5 @@ class DecisionPart(TierPart):
                     shown = cells if columns is None else {*columns, "best"}
                     rows = {name: cell for name, cell in cells.items() if name in shown}
                     states = partial(self.states_in, entry, start, None)
-                    yield Batch(as_table(rows), before + start, entry.tier, states)
+                    yield Batch(as_table(rows), before + start, states)
             before += entry.rows
