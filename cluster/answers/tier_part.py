@@ -19,7 +19,7 @@ from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import DecisionLayout, FullTable
 from luckbase.solver.search.bellman import final_payoffs
 
-MEMORY = 2_000
+MEMORY = 1 << 16
 """Number of states whose keys are cached."""
 OVER = -2
 """Used in place of a key: the state is terminal."""
