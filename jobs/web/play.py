@@ -81,6 +81,7 @@ def game_view(request: ViewRequest) -> GameView:
     game, moves = table.game, query.get("move", [])
     if len(moves) > MAX_MOVES:
         raise OptionError(f"move: {len(moves):,} are too many; expected at most {MAX_MOVES:,}")
+    hints = query.integer("hints", 0, 1, 0)
     how = PlayOptions(seed=query.integer("seed", 0, MAX_SEED, new_seed()))
     if "seat" in query:
         how["seat"] = query.integer("seat", 1, game.players, 1)
@@ -107,7 +108,7 @@ def game_view(request: ViewRequest) -> GameView:
         seed=how["seed"], seat=play.person + 1, seats=[seat.name for seat in play.seats],
         log=lines, lines=len(log), state=seen, query=address(game.describe(bare[0])),
         value=value[0].tolist() if priced[0] else None, actions=play.names if asks else None,
-        hints=play.offers() if asks and query.integer("hints", 0, 1, 0) else None,
+        hints=play.offers() if asks and hints else None,
         over=play.over and last, decisions=play.decisions, scene=scene_of(play.game, typed(seen)),
     )  # fmt: skip
 

@@ -76,6 +76,12 @@ class Visitor:
         return dict(parse_qsl(urlsplit(self.page.url).query))
 
 
+def follow(page, link):
+    """Click a link or send a form, and wait for the next page with its styles."""
+    with page.expect_navigation():
+        link.click()
+
+
 def id_of(table):
     return "~".join(table.parts[-3:])
 

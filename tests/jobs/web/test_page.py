@@ -10,7 +10,16 @@ import pytest
 
 import luckbase
 from luckbase.cluster.solve import progress
-from tests.jobs.web.browsing import STATES, expect, faults, id_of, numbers, only_refusals, queried
+from tests.jobs.web.browsing import (
+    STATES,
+    expect,
+    faults,
+    follow,
+    id_of,
+    numbers,
+    only_refusals,
+    queried,
+)
 from tests.jobs.web.serving import GAMES, started
 from tests.places import BOARDS
 
@@ -185,10 +194,10 @@ def test_charts_open_on_a_picture_and_every_one_is_shown(game, visitor, address)
     page = visitor.go(address(game))
     if game == "jackpot":  # its charts are lists
         return
-    page.get_by_role("link", name="Charts").click()
+    follow(page, page.get_by_role("link", name="Charts"))
     links = page.locator("nav[aria-label=Charts] a")
     for i in range(links.count()):
-        links.nth(i).click()
+        follow(page, links.nth(i))
         expect(links.nth(i)).to_have_attribute("aria-current", "page")
         shown = page.locator("svg.plot:visible, .chart table, .chart pre")
         expect(shown.first).to_be_visible()
@@ -228,7 +237,7 @@ def test_a_ready_search_leads_to_its_states(visitor, tables, address):
     rows = page.locator("tbody tr")
     expect(rows.first).to_contain_text("pass to player 3")
     shown = numbers(rows.first)
-    rows.first.get_by_role("link").click()
+    follow(page, rows.first.get_by_role("link"))
     assert queried(tables["press-your-luck"], visitor.fields())["value"] == shown
 
 
@@ -243,7 +252,7 @@ def test_a_decision_is_told_what_it_cost_and_the_score_goes_on(game, visitor, ta
     choices = page.locator(".moves a")
     assert choices.count() > 1
     for i in range(choices.count()):
-        choices.nth(i).click()
+        follow(page, choices.nth(i))
         head = page.locator("h1").inner_text()
         if "costs" in head:
             break
@@ -315,15 +324,15 @@ def test_a_game_is_played_to_its_end_and_its_decisions_priced(game, visitor, tab
     page.get_by_text("The same luck again").click()
     page.get_by_label("random seed").fill("7")
     page.get_by_label("Show the payoff of each action").check()
-    page.get_by_role("button", name="Begin").click()
+    follow(page, page.get_by_role("button", name="Begin"))
     for taken in range(400):
         if page.locator(".decisions").count():
             break
         moves = page.locator(".moves a").all()
         if moves:
-            moves[taken % len(moves)].click()
+            follow(page, moves[taken % len(moves)])
         elif page.get_by_role("link", name="To your next move").count():
-            page.get_by_role("link", name=("Go on", "To your next move")[taken % 2]).click()
+            follow(page, page.get_by_role("link", name=("Go on", "To your next move")[taken % 2]))
         else:
             break
     rows = page.locator("table.decisions tbody tr").all()
@@ -455,21 +464,17 @@ def test_every_view_works_below_a_path(windows, below_a_path, tables):
     page, id = windows(), id_of(tables["press-your-luck"])
     views = page.locator("nav[aria-label=Views]")
 
-    def follow(link):
-        with page.expect_navigation():  # until its styles are there, too
-            link.click()
-
     page.goto(f"{below_a_path}/some/where/")
-    follow(page.locator(f".tables a[href*='{id}']").first)
-    follow(views.get_by_text("Explore"))
-    follow(page.locator("table.outcomes a").first)
+    follow(page, page.locator(f".tables a[href*='{id}']").first)
+    follow(page, views.get_by_text("Explore"))
+    follow(page, page.locator("table.outcomes a").first)
     expect(page.locator(".verdict h1")).to_be_visible()
     for view in ("Explore", "Charts", "Train", "Play", "What if"):
-        follow(views.get_by_text(view))
+        follow(page, views.get_by_text(view))
         expect(page.locator("h1").first).to_be_visible()
         assert page.url.startswith(f"{below_a_path}/some/where/tables/{id}/")
         assert page.evaluate("document.styleSheets.length") == 2
         assert page.locator("[role=alert]").count() == 0
-    follow(page.get_by_role("link", name="luckbase", exact=True))
+    follow(page, page.get_by_role("link", name="luckbase", exact=True))
     expect(page).to_have_url(f"{below_a_path}/some/where/")
     page.close()
