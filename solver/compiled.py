@@ -104,6 +104,7 @@ class LazyFunction:
 
     def __init__(self, plain: Callable[..., Any], signature: Any, options: dict[str, Any]) -> None:
         self.plain, self._signature, self._options = plain, signature, options
+        self._is_compiled = False
         update_wrapper(self, plain)
 
     @property
@@ -121,7 +122,9 @@ class LazyFunction:
     @property
     def is_compiled(self) -> bool:
         """True if Python can call it without compiling it first."""
-        return bool(getattr(self.__dict__.get("_made"), "signatures", ()))
+        if not self._is_compiled:  # numba lists its signatures anew each time
+            self._is_compiled = bool(getattr(self.__dict__.get("_made"), "signatures", ()))
+        return self._is_compiled
 
     def __call__(self, *parts: Any, **named: Any) -> Any:
         there = self.is_compiled
