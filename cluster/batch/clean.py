@@ -30,7 +30,6 @@ from pathlib import Path
 from luckbase.cluster.answers.find import is_table, running, tables_in, what_changed
 from luckbase.cluster.batch.requests import read_job, requests_for
 from luckbase.cluster.inputs import is_job
-from luckbase.cluster.solve.progress import LOG_NAME
 from luckbase.cluster.store import FORMAT, GRID, RUNNING, Condition
 from luckbase.cluster.store.manifest import NAME, Goal, Head, Manifest
 from luckbase.cluster.store.provenance import RESULTS, is_its_start
@@ -47,7 +46,7 @@ from luckbase.solver.sentences import option, setting
 
 FILES = re.compile(
     rf"{re.escape(NAME)}(\.lock)?|{re.escape(GRID)}|{re.escape(RUNNING)}|\.{re.escape(RUNNING)}\.[0-9]+"
-    rf"|{LOG_NAME}"
+    r"|log/[0-9]{8}T[0-9]{6}\.[0-9]{6}-[0-9]+\.log"  # of earlier versions
 )
 """Names of files in a table's folder that luckbase writes, in addition to those of writers."""
 

@@ -154,7 +154,7 @@ def solve_table(work: Work) -> Solved:
 
 @contextmanager
 def _no_empty_table(writer: Writer) -> Iterator[None]:
-    """Remove the table if it is empty and solving raises an error in the rules. The log stays."""
+    """Remove the table if it is empty and solving raises an error in the rules."""
     try:
         yield
     except (GameError, StateError):

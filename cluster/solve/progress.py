@@ -1,15 +1,12 @@
 """The progress and the result of a solve, for the process that started it and for others.
 
-During a solve, ``running.json`` in the table's folder is rewritten every second. Events are added
-to ``log/<time>.log``: nodes that join, leave or are excluded; faults; and the progress every
-minute.
+During a solve, ``running.json`` in the table's folder is rewritten every second.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import re
 import socket
 import time
 from collections.abc import Callable
@@ -25,17 +22,13 @@ from luckbase.cluster.machine import resident_memory
 from luckbase.cluster.store import RUNNING
 from luckbase.cluster.store.manifest import FileEntry, Goal, Manifest
 from luckbase.cluster.store.provenance import Origin
-from luckbase.cluster.store.storage import Folder, open_own, storage_at
+from luckbase.cluster.store.storage import storage_at
 from luckbase.solver import sentences
 from luckbase.solver.errors import StoreError
 from luckbase.solver.result import AsText, Flat, OrNull, PythonOnly, Result, Rounded
 from luckbase.solver.sentences import html_facts, many
 
 WRITE_SECONDS = 1.0
-LOG_SECONDS = 60.0
-LOG_NAME = r"log/[0-9]{8}T[0-9]{6}\.[0-9]{6}-[0-9]+\.log"
-LOGS = 20
-"""Number of logs kept for a table."""
 MIN_SHARE = 0.01
 """Share of the work after which the pace is meaningful: the first shards are the smallest."""
 Seconds = Annotated[float, PlainSerializer(lambda value: round(value, 3), return_type=float)]
@@ -226,38 +219,19 @@ class Watch:
     ) -> None:
         self.table, self.on_progress, self.on_note = table, on_progress, on_note
         self.began, self.last_note = _now(), ""
-        self._written = self._logged = float("-inf")
-        self._storage, self._text = storage_at(table), ""
-        self._log = f"log/{self.began:%Y%m%dT%H%M%S.%f}-{os.getpid()}.log"
+        self._written, self._storage = float("-inf"), storage_at(table)
 
     def __enter__(self) -> Watch:
-        logs = [name for name in self._storage.list("log/") if re.fullmatch(LOG_NAME, name)]
-        for old in logs[: -LOGS + 1]:
-            with suppress(OSError):
-                self._storage.delete(old)
-        self.note(f"a solve begins: process {os.getpid()} on {socket.gethostname()}", tell=False)
         return self
 
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        end = "the solve is done" if error is None else f"the solve ends: {error!s}"
-        self.note(end, tell=False)
+    def __exit__(self, *_: object) -> None:
         with suppress(OSError, StoreError):
-            if self._storage.anywhere:  # objects cannot be appended to
-                self._storage.put(self._log, self._text.encode())
             self._storage.delete(RUNNING)
 
-    def note(self, text: str, *, tell: bool = True) -> None:
-        """Record an event for the user. tell: if False, write it only to the log."""
-        now = _now()
-        if tell:
-            self.last_note = f"{now:%H:%M:%S} {text}"
-            self.on_note(text)
-        line = f"{now.isoformat(timespec='seconds')} {text}\n"
-        if self._storage.anywhere:
-            self._text += line
-            return
-        with suppress(OSError, StoreError), open_own(Folder(self.table).path_to(self._log)) as file:
-            file.write(line)
+    def note(self, text: str) -> None:
+        """Report an event to the user."""
+        self.last_note = f"{_now():%H:%M:%S} {text}"
+        self.on_note(text)
 
     def show(self, progress: Progress, nodes: list[dict[str, Any]]) -> None:
         """Report the progress. nodes: the work of each machine."""
@@ -274,12 +248,6 @@ class Watch:
             "last_note": self.last_note,
         }  # fmt: skip
         self._write(json.dumps(content))
-        if now - self._logged >= LOG_SECONDS:
-            self._logged = now
-            done = f"{progress.shards} of {many(progress.shards_total, 'shard')}"
-            self.note(
-                f"{done}, {many(progress.rows, 'state')}, {many(len(nodes), 'node')}", tell=False
-            )
 
     def _write(self, content: str) -> None:
         with suppress(OSError, StoreError):  # a full disk stops the solve elsewhere, with a message

@@ -328,17 +328,6 @@ def _opened(path: Path) -> IO[bytes]:
         raise
 
 
-def open_own(path: Path) -> IO[str]:
-    """Open a file that luckbase writes beside a table's data, for appending. Raises OSError for a
-    link, a pipe or a device."""
-    from luckbase.solver.board.file import open_regular  # and pydantic
-
-    def opener(name: str, flags: int) -> int:
-        return open_regular(name, flags | os.O_NOFOLLOW)
-
-    return open(path, "a", encoding="utf-8", opener=opener)
-
-
 def check_small(path: object, size: int) -> None:
     """Raise CorruptTableError if an object is larger than `MAX_TAGGED`."""
     if size > MAX_TAGGED:
@@ -351,8 +340,14 @@ def _unless_gone(error: OSError) -> None:
 
 
 def _lock_file(path: Path) -> IO[str]:
+    """Open the file of a lock. Raises StoreError for a link, a pipe or a device."""
+    from luckbase.solver.board.file import open_regular  # and pydantic
+
+    def opener(name: str, flags: int) -> int:
+        return open_regular(name, flags | os.O_NOFOLLOW)
+
     try:
-        return open_own(path)
+        return open(path, "a", encoding="utf-8", opener=opener)
     except OSError as error:
         if error.errno in (errno.ELOOP, errno.EINVAL, errno.EISDIR):
             raise StoreError(f"{path}: is not a file of luckbase; remove it") from None

@@ -182,11 +182,6 @@ print(f"{solved.shards} shards", flush=True)
 fourth word is there."""
 
 
-def notes(hosts, on="head"):
-    """What the logs of the solves say."""
-    return "".join(path.read_text() for path in sorted(hosts.disk(on).rglob("log/*.log")))
-
-
 # --- in every run -------------------------------------------------------------------------------
 
 
@@ -222,7 +217,7 @@ def test_a_host_is_lost_one_joins_some_are_left_out_and_a_killed_driver_goes_on_
         solve.until(1)
         solve.slow.write_text("2")  # 74 of them take longer than a host needs to come
         hosts.add("joins", compiled=True)
-        while "node test-joins (10.78.0.5) has joined" not in notes(hosts):
+        while "node test-joins (10.78.0.5) has joined" not in solve.log.read_text():
             assert solve.process.poll() is None, solve.log.read_text()
             time.sleep(0.1)
         assert solve.files < 66

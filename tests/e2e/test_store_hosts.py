@@ -1,7 +1,6 @@
 """Hosts that have no disk in common solve a table into a store: three of them together, each its
 own files; one after another, where the link of the first is cut."""
 
-import re
 import time
 from pathlib import Path
 
@@ -55,7 +54,6 @@ import hashlib
 storage = storage_at(table); manifest = read_manifest(storage, table); assert manifest.complete
 for entry in manifest.files.values():
     print(entry.place, hashlib.sha256(storage.read(entry.place)).hexdigest())
-for name in storage.list("log/"): print(storage.read(name).decode(), file=sys.stderr)
 print(manifest.rows, file=sys.stderr)
 """
 
@@ -74,8 +72,6 @@ def test_what_three_hosts_solve_into_a_store_is_what_one_solves_in_a_folder(host
     assert {f"{name.rpartition('/')[2]}": sha for name, sha in result.items()} == {
         name.rpartition("/")[2]: sha for name, sha in alone.items()
     }
-    print(read.stderr)
-    assert re.search(r" 0 bytes of files came to this machine", read.stderr)
 
 
 @pytest.mark.slow
@@ -89,7 +85,6 @@ def test_a_search_by_stages_loses_a_host_and_no_stage_file_lies_in_the_store(hos
     assert {plain(name).rpartition("/")[2]: sha for name, sha in result.items()} == {
         name.rpartition("/")[2]: sha for name, sha in alone.items()
     }
-    assert re.search(r" 0 bytes of files came to this machine", read.stderr)
 
 
 SOLVE = """

@@ -1,4 +1,4 @@
-"""A solve that runs, watched from elsewhere: its status, its events, its log."""
+"""A solve that runs, watched from elsewhere: its status and its events."""
 
 import json
 import os
@@ -53,29 +53,6 @@ def test_a_solve_prints_events_and_at_last_what_it_did(tmp_path, every_line, cap
     for event in events:
         assert event["seconds"] >= 0
         assert event["seconds_left"] is None or event["seconds_left"] >= 0
-
-
-def test_each_solve_has_a_log_and_old_ones_go(tmp_path, monkeypatch):
-    assert run([*WORDS, "--results", str(tmp_path)]) == 0
-    (log,) = tmp_path.rglob("log/*.log")
-    lines = log.read_text().splitlines()
-    assert f"a solve begins: process {os.getpid()} on " in lines[0]
-    assert lines[-1].endswith(" the solve is done")
-    assert all(datetime.fromisoformat(line.split()[0]).tzinfo for line in lines)
-    assert run([*WORDS, "--results", str(tmp_path)]) == 0  # nothing to do, nothing to say
-    assert len(list(tmp_path.rglob("log/*.log"))) == 1
-    for i in range(30):
-        (log.parent / f"19850225T2130{i:02d}.000000-1.log").touch()
-    monkeypatch.setattr("luckbase.cluster.solve.tiers.write_tier", full)
-    assert run([*WORDS, "--results", str(tmp_path), "--force"]) == 1
-    logs = sorted(log.parent.iterdir())
-    assert len(logs) == watch.LOGS and log in logs
-    assert "the solve ends: [Errno 28] No space left" in logs[-1].read_text()
-    assert not list(tmp_path.rglob(RUNNING))
-
-
-def full(*given):
-    raise OSError(28, "No space left on device")
 
 
 def test_a_solve_that_was_killed_on_this_machine_does_not_run(tmp_path):
