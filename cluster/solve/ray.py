@@ -257,12 +257,13 @@ def check_address(address: str) -> None:
             "machine reach it?"
         ) from None
     if done.returncode:
-        lines = [line for line in (done.stdout + done.stderr).splitlines() if line.strip()]
+        output = done.stdout + done.stderr
+        lines = [line for line in output.splitlines() if line.strip()]
         reason = _reason(lines[-1] if lines else f"exit code {done.returncode}")
-        if "token" in reason.lower() or "uthenticat" in reason:
+        if "uthenticat" in output or "token" in reason.lower():  # Ray's last line may not say it
             raise OptionError(
                 f"{where} refuses this machine's token; copy ~/.ray/auth_token from its head, or "
-                f"set RAY_AUTH_TOKEN: {reason}"
+                "set RAY_AUTH_TOKEN"
             )
         raise OptionError(f"{where} does not answer: {reason}")
 

@@ -31,9 +31,10 @@ def test_what_is_no_address_is_a_sentence(capfd):
 
 
 def test_a_refused_token_is_a_sentence(monkeypatch, capfd):
-    """Of a connection that ends as Ray ends one."""
-    refused = "import sys; sys.exit('AuthenticationError: Token is invalid')"
-    monkeypatch.setattr(ray, "CONNECT", refused)
+    """Of a connection that ends as Ray ends one, whose last line does not say it."""
+    last = "ConnectionError: Failed to connect to Ray cluster at 10.0.0.1:6379"
+    refused = f"InvalidAuthToken: Authentication token is missing or incorrect\\n{last}"
+    monkeypatch.setattr(ray, "CONNECT", f"import sys; sys.exit('{refused}')")
     with pytest.raises(OptionError, match=r"refuses this machine's token; copy ~/\.ray"):
         ray.check_address("10.0.0.1:6379")
     assert capfd.readouterr() == ("", "")
