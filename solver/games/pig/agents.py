@@ -26,8 +26,6 @@ from luckbase.solver.policies.agents import BEST_RESPONSE, OPTIMAL
 
 Sticks = Callable[[int, int], float]
 """(points of the turn, its rolls) -> the chance to stick, for an agent who ignores the scores."""
-NOT_BEHIND = "not-behind"  # play as player 2 does, but never stick while behind
-MAX_BEHIND = 200
 
 
 def visits(sticks: Sticks, rules: Options, limit: int) -> tuple[Floats, Floats]:
@@ -56,15 +54,6 @@ def visits(sticks: Sticks, rules: Options, limit: int) -> tuple[Floats, Floats]:
     return reached, holds
 
 
-def holds_by_turn(sticks: Sticks, rules: Options, limit: int) -> Floats:
-    """Return the chance to hold at each turn's points, averaged over the rolls, (limit + 1,).
-
-    It is 1 at points that are never reached.
-    """
-    reached, holds = visits(sticks, rules, limit)
-    return np.divide(holds, reached, out=np.ones(limit + 1), where=reached > 0)
-
-
 def stationary(game: Game, name: str) -> HoldAt | Computer:
     """Return a game's agent of this name."""
     agent = agents_of(game)[name]
@@ -72,11 +61,9 @@ def stationary(game: Game, name: str) -> HoldAt | Computer:
     return agent
 
 
-def payoffs(
-    game: Game, agent_1: str, agent_2: str, last_turn: str | None = None
-) -> tuple[float, float]:
+def payoffs(game: Game, agent_1: str, agent_2: str) -> tuple[float, float]:
     """Return both players' payoffs by the board's objective, for the profile of `chances`."""
-    first, second = game.numbers.reals.reshape(2, 3) @ chances(game, agent_1, agent_2, last_turn)
+    first, second = game.numbers.reals.reshape(2, 3) @ chances(game, agent_1, agent_2)
     return float(first), float(second)
 
 
@@ -91,41 +78,22 @@ def points_of_turns(game: Game, name: str) -> Floats:
     return points
 
 
-def last_turn_cost(game: Game, agent_1: str, agent_2: str) -> tuple[float, float]:
-    """Return the loss of `agent_2`, player 2, in the last turn: the blog's "final round problem".
-
-    The agent must ignore the scores. The first number is the loss from sticking while behind, which
-    loses for certain. The second is the loss against the best last turn, which also sticks as soon
-    as player 2 is ahead. Turns more than `MAX_BEHIND` points behind are not corrected: coming back
-    from there in one turn has a chance of 1e-4, with one die of six sides.
-    """
-    unchanged, behind, best = (
-        payoffs(game, agent_1, agent_2, last)[1] for last in (None, NOT_BEHIND, BEST_RESPONSE)
-    )
-    return behind - unchanged, best - unchanged
-
-
-def chances(game: Game, agent_1: str, agent_2: str, last_turn: str | None = None) -> Floats:
-    """Return the chances that `agent_1`, as player 1, wins, draws and loses against `agent_2`.
-
-    last_turn: an agent that plays the last turn of `agent_2`, if given. Returns float64 (3,).
-    """
+def chances(game: Game, agent_1: str, agent_2: str) -> Floats:
+    """Return the chances, (3,), that `agent_1`, as player 1, wins, draws and loses."""
     names, rounds = (agent_1, agent_2), _rounds(game)
-    policies = {
-        name: _policy(rounds, name, agent_2) for name in (agent_1, agent_2, last_turn or agent_2)
-    }
+    policies = {name: _policy(rounds, name) for name in names}
     cut, ints, reals = rounds.cut, game.numbers.ints, game.numbers.reals
-    leads, by_guide = np.arange(1 - cut, cut), np.empty((0, 0))
+    leads, by_guide = np.arange(1 - cut, cut), np.empty(0)
     total = reals[0] + reals[3]
     # By the lead of the player who acts next: their chances to win and to draw, and the table's
     # payoff of player 1. After the last turn player 1 would act.
     real, ideal = np.array([leads > 0, leads == 0], float), rounds.turn_starts()
-    for turn, player in enumerate((2, 1) * rounds.rounds):  # the last one first
+    for player in (2, 1) * rounds.rounds:  # the last turn first
         won, drawn = 1 - real[0] - real[1], real[1]  # by the lead of the next player
         payoffs = reals[:3] if player == 1 else reals[:2:-1]  # of a win, a draw, a loss
         expected = payoffs[0] * won + payoffs[1] * drawn + payoffs[2] * (1 - won - drawn)
         guide = ideal if player == 1 else total - ideal
-        name = names[player - 1] if turn else last_turn or agent_2
+        name = names[player - 1]
         starts = np.vstack([expected if name == BEST_RESPONSE else guide, won, drawn])
         tolerance = game.tie_tolerance if name == OPTIMAL else 0.0
         real = follow(ints, starts, policies[name], payoffs[0], tolerance)[1:]
@@ -142,22 +110,14 @@ def _rounds(game: Game) -> Rounds:
     return layout
 
 
-def _policy(rounds: Rounds, name: str, two: str) -> Floats:
-    """Return the chance to stick, as `follow` expects it; two: player 2."""
+def _policy(rounds: Rounds, name: str) -> Floats:
+    """Return the chance to stick by the turn's points, as `follow` expects it."""
     if name in (OPTIMAL, BEST_RESPONSE):
-        return np.empty((0, 0))
-    rules, leads = rounds.options.race(), 2 * rounds.cut - 1
-    sticks = stationary(rounds.game, two if name == NOT_BEHIND else name).sticks
-    policy = holds_by_turn(sticks, rules, leads)[None]
-    if name == NOT_BEHIND:
-
-        def mended(behind: int, turn: int, rolls: int) -> float:
-            return sticks(turn, rolls) if turn >= behind else 0.0
-
-        policy = np.repeat(policy, leads, axis=0)
-        for behind in range(1, min(MAX_BEHIND, rounds.cut - 1) + 1):
-            policy[rounds.cut - 1 - behind] = holds_by_turn(partial(mended, behind), rules, leads)
-    return policy
+        return np.empty(0)
+    reached, holds = visits(
+        stationary(rounds.game, name).sticks, rounds.options.race(), 2 * rounds.cut - 1
+    )
+    return np.divide(holds, reached, out=np.ones(2 * rounds.cut), where=reached > 0)
 
 
 def rounds_agents(game: Game) -> Agents:
@@ -178,11 +138,8 @@ def from_start(game: Game, names: Sequence[str]) -> tuple[float, float] | None:
 
 
 def facts(game: Game, names: Sequence[str]) -> list[Fact]:
-    """Return how often player 1 wins, draws and loses, and facts about the agents' turns.
-
-    These are the mean points of a turn, the chance that it brings 0, and player 2's losses in the
-    last turn.
-    """
+    """Return how often player 1 wins, draws and loses, and facts about the agents' turns: the mean
+    points, and the chance that a turn brings 0."""
     game = plain(game)
     named, (agent_1, agent_2) = agents_of(game), names
     three = chances(game, agent_1, agent_2).tolist()
@@ -195,8 +152,4 @@ def facts(game: Game, names: Sequence[str]) -> list[Fact]:
             points = points_of_turns(game, name)
             results.append((name, "points a turn", float(points @ np.arange(len(points)))))
             results.append((name, "chance of a turn worth nothing", float(points[0])))
-    if agent_2 in named:
-        behind, best = last_turn_cost(game, agent_1, agent_2)
-        results.append((agent_2, "loses by sticking while behind in the last turn", behind))
-        results.append((agent_2, "loses against the best last turn", best))
     return results

@@ -83,16 +83,15 @@ def solve(ints, starts, player, won, out, tolerance, best):
             out[row + t] = q
 
 
-@njit(_f2(_i1, _f2, _f2, _f, _f))
+@njit(_f2(_i1, _f2, _f1, _f, _f))
 def follow(ints, starts, policy, won, tolerance):
     """Return the result of a turn, for all leads, of a player with a policy or a guide's values.
 
     starts: float64 (3, 2 cut - 1), at the next turn start by the lead of the player who then acts:
         the guide's payoff to the player of this turn, the chance that they win, and the chance of a
         draw.
-    policy: float64 (1 or 2 cut - 1, 2 cut), the chance to stick, for all leads or by lead, and by
-        the turn's points; empty to stick unless, by the guide, rolling is better by more than the
-        tolerance.
+    policy: float64 (2 cut,), the chance to stick by the turn's points; empty to stick unless, by
+        the guide, rolling is better by more than the tolerance.
     won: the guide's payoff of a win (a roll never loses the game at once).
 
     Returns the same three numbers as `starts`, at this turn's start by the player's lead.
@@ -108,7 +107,7 @@ def follow(ints, starts, policy, won, tolerance):
             if t == 0:
                 table = TABLES
             free = t > 0 or not ints[FORCED]
-            h = policy[min(i, policy.shape[0] - 1), t] if free and policy.size else 0.0
+            h = policy[t] if free and policy.size else 0.0
             if h < 1.0:
                 lost = ints[table]
                 guide, win = lost * starts[0, nothing], lost * starts[1, nothing]

@@ -8,7 +8,7 @@ import pytest
 import luckbase
 from luckbase.solver.charts import ChartRequest, Curves, Heatmap
 from luckbase.solver.errors import OptionError, StateError
-from luckbase.solver.games.press_your_luck.setting import choices, settings
+from luckbase.solver.games.press_your_luck.charts import choices, settings
 from tests.places import BOARDS
 from tests.solver.games.press_your_luck import reference_of
 
