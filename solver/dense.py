@@ -86,7 +86,12 @@ class InMemory(Generic[T]):
             out = np.full(layout.shape(tier), np.nan)
             noted = no_decisions(layout.rows(tier)) if best else None
             fetch = self.payoffs.__getitem__
-            self.errors[tier] = layout.solve_whole(tier, out, fetch, never, noted)
+            parts, errors = layout.parts(tier), []
+            for part, (start, last) in enumerate(parts):
+                span = slice(start, last) if len(parts) > 1 else slice(None)
+                part_best = None if noted is None else noted[span]
+                errors.append(layout.solve_tier(tier, out[span], fetch, never, part, part_best))
+            self.errors[tier] = max(errors)
             self.payoffs[tier] = out
             if noted is not None:
                 self.best[tier] = noted

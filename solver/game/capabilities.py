@@ -38,11 +38,9 @@ EXAMPLES = 3
 class FullTable(Capability, ABC, Generic[T]):
     """The states of a game laid out in tiers, so that a full table of it can be solved.
 
-    The abstract methods define the tiers, their rows and the kernel that fills them. The other
-    methods are correct for any game; override them to solve faster or in parts.
-
-    `T` is the game's type of tier (hashable, ordered). A layout is made from a game and pickled as
-    one.
+    The abstract methods define the tiers, their rows and the kernel that fills them. The others
+    are correct for any game; override them to solve faster or in parts. `T` is the game's type of
+    tier (hashable, ordered). A layout is made from a game and pickled as one.
     """
 
     missing: ClassVar[str] = (
@@ -59,10 +57,7 @@ class FullTable(Capability, ABC, Generic[T]):
     payoff_type: type[np.floating[Any]] = np.float32
     """The type in which a table stores payoffs: float32 or float64."""
     best_names: ClassVar[Sequence[str]]
-    """The names of the actions that `Best` counts from 0, as `action_name` returns them.
-
-    Empty if no player ever decides alone.
-    """
+    """The names of the actions that `Best` counts from 0; empty if no player decides alone."""
 
     @abstractmethod
     def tiers(self) -> Sequence[T]:
@@ -78,11 +73,8 @@ class FullTable(Capability, ABC, Generic[T]):
 
     @abstractmethod
     def tier_fields(self, tier: T) -> dict[str, int]:
-        """Return the columns that are constant in the tier, in order; they name its folder.
-
-        Every tier of a game has the same columns. A game of one tier may have none and needs no
-        folder.
-        """
+        """Return the columns that are constant in the tier, in order, the same for every tier; they
+        name its folder. A game of one tier may have none and needs no folder."""
 
     @abstractmethod
     def tier_name(self, tier: T) -> str:
@@ -127,25 +119,18 @@ class FullTable(Capability, ABC, Generic[T]):
     def payoff_rows(
         self, tier: T, payoffs: Floats, start: int, stop: int
     ) -> list[NDArray[np.floating[Any]]]:
-        """Return rows [start, stop) of the `out` of `solve_tier`, one column for each player.
-
-        start and stop are on block bounds and count from the part's first row.
-        """
+        """Return rows [start, stop) of the `out` of `solve_tier`, on block bounds and counted from
+        the part's first row: one column for each player."""
 
     @abstractmethod
     def acting_rows(self, tier: T, start: int, stop: int) -> NDArray[np.int8]:
-        """Return who acts in rows [start, stop), on block bounds. Read only.
-
-        The player from 1; 0 if no player acts or both choose at once.
-        """
+        """Return who acts in rows [start, stop), on block bounds, read only: the player from 1; 0
+        if no player acts or both choose at once."""
 
     @abstractmethod
     def locate(self, states: Ints) -> tuple[Ints, Ints]:
-        """Return (tier number, row) of states (n, fields).
-
-        The tier is -1 if a state is terminal, and -2 if it has no row but its payoff is one step of
-        the rules away.
-        """
+        """Return (tier number, row) of states (n, fields). The tier is -1 if a state is terminal,
+        and -2 if it has no row but its payoff is one step of the rules away."""
 
     @abstractmethod
     def states_at(self, tier: T, rows: Ints) -> Ints:
@@ -172,8 +157,8 @@ class FullTable(Capability, ABC, Generic[T]):
     def parts(self, tier: T) -> Sequence[tuple[int, int]]:
         """Return the rows [start, stop) of each part that one worker solves; by default one part.
 
-        A tier of several parts keeps its payoffs with the row as the first axis of `shape`. Parts
-        begin on block bounds and do not depend on the number of workers.
+        The row is the first axis of `shape` if there are several. Parts begin on block bounds and
+        do not depend on the number of workers.
         """
         return ((0, self.rows(tier)),)
 
@@ -181,24 +166,9 @@ class FullTable(Capability, ABC, Generic[T]):
         """Return how many of `threads` threads `solve_tier` can use for the tier at once."""
         return 1
 
-    def solve_whole(
-        self, tier: T, out: Floats, fetch: Callable[[T], Floats], stop: Callable[[], bool],
-        best: Best | None = None,
-    ) -> float:  # fmt: skip
-        """Run `solve_tier` on all parts of the tier in turn."""
-        parts, error = self.parts(tier), 0.0
-        for part, (start, last) in enumerate(parts):
-            span = slice(start, last) if len(parts) > 1 else slice(None)
-            part_best = None if best is None else best[span]
-            error = max(error, self.solve_tier(tier, out[span], fetch, stop, part, part_best))
-        return error
-
     def kernel_planes(self, tier: T) -> Sequence[int]:
-        """Return the players, from 0, whose payoffs `solve_tier` leaves in `out`; -1 for zeros.
-
-        Each player's payoffs of all rows of a part are consecutive. The inverse of `payoff_rows` if
-        `payoff_type` is float64. By default only player 1's.
-        """
+        """Return the players, from 0, whose payoffs `solve_tier` leaves in `out`, one player after
+        another; -1 for zeros. The inverse of `payoff_rows` if `payoff_type` is float64."""
         return (0,)
 
     def state_rows(
@@ -223,12 +193,9 @@ class FullTable(Capability, ABC, Generic[T]):
 
 
 class DecisionLayout(Capability, ABC, Generic[T]):
-    """An order of tiers that keeps few payoffs in memory at a time.
-
-    In this order, tiers beyond the frontier are solved for their best actions alone. Each tier is
-    read in full by at most one other, whose `below` it is. Others read its *boundary*: a few of its
-    payoffs in a flat array.
-    """
+    """An order of tiers that keeps few payoffs in memory at a time, for the best actions beyond the
+    frontier. At most one tier reads another in full, as its `below`; others read its *boundary*: a
+    few of its payoffs in a flat array."""
 
     missing: ClassVar[str] = "has no order of tiers in which decisions alone can be kept"
 
@@ -280,14 +247,14 @@ Fact = tuple[str, str, float]
 class Agents(Capability):
     """Players by name, how they see the game, and numbers of their games; all parts are optional.
 
-    by_name: an `Agent`, or a `solver.policies.agents.Policy`, which decides for many states at
-        once. Every game also has `optimal`, `best-response` and `random`.
+    by_name: an `Agent`, or a `solver.policies.agents.Policy`. Every game also has `optimal`,
+        `best-response` and `random`.
     choices: function (state (fields,), its actions) -> the list from which an agent chooses. It may
         list an action twice, as for two equal dice.
     check: raises OptionError, without solving anything, if this board cannot have the named agent.
     seconds: roughly how long an agent works before its first move.
-    from_start: function from agents by name to their exact payoffs from the game's start; None if
-        there is no faster way than to follow every state.
+    from_start: function from agents by name to their exact payoffs from the game's start, faster
+        than by following every state; it may return None.
     facts: more results of that faster way about these agents.
 
     ends, events: the numbers, other than payoffs, that ``luckbase evaluate --games`` counts.
@@ -326,7 +293,7 @@ class Agents(Capability):
 class Charts(Capability, ABC):
     """Charts of a full table.
 
-    kinds: the charts, the default first, each with the table that it needs.
+    kinds: the charts, the default first.
     searches: rows of the table that are worth looking for.
     """
 
@@ -338,9 +305,8 @@ class Charts(Capability, ABC):
     def make(self, name: str, lookup: Lookup, request: ChartRequest) -> Chart:
         """Return the chart of this name, one of `kinds`.
 
-        lookup: function from canonical states (n, fields) of the full table to payoffs (n,
-            players). If the kind needs only part of the table, it raises MissingTableError for
-            missing states.
+        lookup: raises MissingTableError for missing states if the kind needs only part of the
+            table.
 
         Raises OptionError for a request that the chart does not support, StateError for unknown
         fields.
@@ -399,11 +365,7 @@ class Event(NamedTuple):
 
 
 class Follow(Capability, ABC):
-    """Reads a game that people describe line by line.
-
-    A game implements the abstract members. All raise StateError for impossible input, with a
-    correction.
-    """
+    """Reads a game that people describe line by line. Raises StateError, with a correction."""
 
     missing: ClassVar[str] = "cannot be followed in words; luckbase query answers by state"
 
@@ -441,10 +403,8 @@ class Follow(Capability, ABC):
         return ""
 
     def neighbors(self, at: Position) -> tuple[Floats, Ints, str]:
-        """Return weights (k,), canonical states (k, fields) around a position, and a description.
-
-        The weights add up to 1. A description is ``Ed between $5,250 and $5,500``.
-        """
+        """Return weights (k,), with sum 1, canonical states (k, fields) around a position, and a
+        description: ``Ed between $5,250 and $5,500``."""
         return np.ones(1), at.state.reshape(1, -1), ""
 
     def say(self, at: Position) -> str:

@@ -5,12 +5,9 @@ For a state x with actions a, each a lottery over edges with weight w, reward r 
     q(x, a) = sum over the edges of a  w (r + V(y))
     V(x)    = q(x, a*),  a* the acting player's best action; of tied ones the earliest
 
-`evaluate` returns the q of all actions. Sums are always taken in the order of the edges, so a
-payoff has the same bits whichever engine computes it. Functions without a signature become part of
-the function that calls them.
-
-**Errors.** Every step also bounds the error of its result: the worst child's error, the rounding of
-the sums (Higham, 3.1), and the loss if the errors leave a decision open.
+Sums are always taken in the order of the edges, so a payoff has the same bits whichever engine
+computes it. Every step also bounds the error of its result: the worst child's error, the rounding
+of the sums (Higham, 3.1), and the loss if the errors leave a decision open.
 
 Sources: Puterman, Markov Decision Processes, 4.3 (the equations); Higham, Accuracy and stability of
 numerical algorithms (rounding of sums).
@@ -54,67 +51,44 @@ _f2, errors_type = types.float64[:, ::1], types.float32[::1]
 
 
 class Lotteries(NamedTuple):
-    """The edges of states one after another, m of them; edges of one action are consecutive.
+    """The edges of states one after another, m of them; edges of one action are consecutive."""
 
-    children: ints (m,), rows of the values.
-    weights: float64 (m,).
-    actions: int64 (m,).
-    rewards: float64 (m, players), or (0, players) if edges pay nothing.
-    """
-
-    children: Any
-    weights: Any
-    actions: Any
-    rewards: Any
+    children: Any  # ints (m,), rows of the values
+    weights: Any  # float64 (m,)
+    actions: Any  # int64 (m,)
+    rewards: Any  # float64 (m, players), or (0, players) if edges pay nothing
 
 
-LOTTERIES = tuple_type(Lotteries, _i1, _f1, _i1, _f2)
-"""With children of int64."""
+LOTTERIES = tuple_type(Lotteries, _i1, _f1, _i1, _f2)  # with children of int64
 
 
 class Scratch(NamedTuple):
-    """Scratch for a step.
+    """Scratch for a step."""
 
-    q: float64 (most edges, players).
-    starts: int64 (most edges,), the first edge of each action.
-    out: float64 (players,), the payoffs.
-    limits: float64 (5,), TIE to TOLD.
-    """
-
-    q: Any
-    starts: Any
-    out: Any
-    limits: Any
+    q: Any  # float64 (most edges, players)
+    starts: Any  # int64 (most edges,), the first edge of each action
+    out: Any  # float64 (players,), the payoffs
+    limits: Any  # float64 (5,), TIE to TOLD
 
 
 SCRATCH_TYPE = tuple_type(Scratch, _f2, _i1, _f1, _f1)
 
 
 class Results(NamedTuple):
-    """The results of states, by number.
+    """The results of states, by number."""
 
-    values: float64 (room, 1 + players), the payoffs; the first column is the key.
-    best: int64 (room,), the best action, or why there is none.
-    margins: float64 (room,), as in `back_up`.
-    actors: int8 (room,), from 1; 0 if no player acts or both choose at once.
-    errors: float32 (room,), error bounds of the payoffs.
-    """
-
-    values: Any
-    best: Any
-    margins: Any
-    actors: Any
-    errors: Any
+    values: Any  # float64 (room, 1 + players), the payoffs; the first column is the key
+    best: Any  # int64 (room,), the best action, or why there is none
+    margins: Any  # float64 (room,), as in `decide`
+    actors: Any  # int8 (room,), from 1; 0 if no player acts or both choose at once
+    errors: Any  # float32 (room,), error bounds of the payoffs
 
 
 RESULTS_TYPE = tuple_type(Results, _f2, _i1, _f1, types.int8[::1], errors_type)
 
 
 def limits_of(game: Game, tolerance: float) -> Floats:
-    """Return the limits of a step.
-
-    tolerance: for ties; the rules', or above a table twice its error more.
-    """
+    """Return the limits of a step; tolerance: for ties, above a table twice its error more."""
     (low, high), tie = game.known_range or (0.0, 0.0), game.tie_tolerance
     rounded = tolerance > 3 * tie * (1 + 1e-9)  # the table's error exceeds the rules' tolerance
     told = tie if rounded else tolerance
@@ -196,11 +170,8 @@ def margin_of(groups, best, actor, q):
 
 @inlined
 def decide(groups, actor, scratch):
-    """Write the payoffs of the action taken to scratch.out; return its row in scratch.q, and
-    margin.
-
-    The margin is NaN if there is no choice.
-    """
+    """Write the payoffs of the action taken to scratch.out; return its row in scratch.q, and its
+    margin, NaN if there is no choice."""
     q, out, margin = scratch.q, scratch.out, np.nan
     chooses = groups > 1 and actor >= 0
     taken = best_of(q, groups, actor, scratch.limits[TIE]) if chooses else 0
@@ -213,11 +184,8 @@ def decide(groups, actor, scratch):
 
 @inlined
 def step_error(edges, span, groups, values, errors, scratch):
-    """Return a bound on the error of every action's payoffs.
-
-    It is the largest error of a child plus the rounding of a sum: for each term one operation each
-    on its chance, reward, product and sum.
-    """
+    """Return a bound on the error of every action's payoffs: the largest error of a child plus the
+    rounding of a sum, one operation each on a term's chance, reward, product and sum."""
     children, _, _, rewards = edges
     limits, size, worst, longest = scratch.limits, 0.0, np.float32(0.0), np.int64(0)
     if rewards.shape[0] == 0:
@@ -237,11 +205,8 @@ def step_error(edges, span, groups, values, errors, scratch):
 
 @njit(_f(_i, _i, _i, _f, _f, _f2))
 def undecided_error(groups, taken, actor, error, tolerance, q):
-    """Return how much further than `error` the payoffs of the action taken may be off.
-
-    This is the actor's loss by a tie and, if the errors leave open which action is best, the
-    differences between the payoffs of the possible ones.
-    """
+    """Return how much further than `error` the payoffs of the action taken may be off: the actor's
+    loss by a tie and, if the errors leave the best action open, the differences to the others."""
     more = 0.0
     for g in range(groups):
         more = max(more, q[g, actor] - q[taken, actor])
@@ -269,10 +234,8 @@ def no_matrix_games(a, rows, columns, dominance, x, y, work):
 
 
 def matrix_game_solver(game: Game) -> Any:
-    """Return the solver of a game's matrix games, as an argument for an engine.
-
-    The simplex is slow to compile, so games that do not need it get a stub.
-    """
+    """Return the solver of a game's matrix games; a stub if it needs none, because the simplex is
+    slow to compile."""
     if not game.simultaneous:
         return no_matrix_games
     from luckbase.solver.matrix_games.simplex import solve_game
@@ -341,10 +304,8 @@ def rounded_up(error):
 
 
 def sums_differ(q: ActionValues, states: Ints) -> Floats:
-    """Return the range of the two payoffs' sums over the pairs of actions of states: (m,).
-
-    states: (m,), indices of expanded states.
-    """
+    """Return the range of the two payoffs' sums over the pairs of actions of expanded states (m,):
+    (m,)."""
     sums, first = q.values.sum(axis=1), q.first[:-1]
     differ: Floats = np.maximum.reduceat(sums, first) - np.minimum.reduceat(sums, first)
     return differ[states]
@@ -389,10 +350,7 @@ class ActionValues:
     first: Ints
 
     def of_actors(self, actors: Ints) -> Floats:
-        """Return every action's payoff to its actor, (k,); to player 1 if no player acts.
-
-        actors: (n,), from 0; -1 for none.
-        """
+        """Return every action's payoff (k,) to its actor, one of (n,) from 0; -1 is player 1."""
         columns = np.maximum(actors, 0)[self.states]
         payoffs: Floats = self.values[np.arange(len(self.states)), columns]
         return payoffs
@@ -422,10 +380,8 @@ def _evaluate(kinds, first, edges, payoffs, q):
 
 
 def evaluate(edges: Expanded, payoffs: Floats) -> ActionValues:
-    """Return q of every action, from the payoffs (m, players) of the children in the edges' order.
-
-    The payoffs given for terminal edges are ignored.
-    """
+    """Return q of every action, from the payoffs (m, players) of the children in the edges' order;
+    those of terminal edges are ignored."""
     owner, at = action_starts(edges)
     q, edge_numbers = np.empty((len(at), edges.rewards.shape[1])), np.arange(len(owner))
     flat = Lotteries(edge_numbers, edges.weights, edges.actions, edges.rewards)
@@ -443,10 +399,9 @@ def _choose(first, actors, values, tolerance, taken):
 
 
 def chosen(q: ActionValues, actors: Ints, tolerance: float) -> Ints:
-    """Return the row of `q` that the actor of each of n states takes, int64 (n,).
+    """Return the row of `q` that the actor of each of n states takes, as `best_of`, int64 (n,).
 
-    actors: (n,), from 0; player 1 decides if it is -1. A later action is taken only if better by
-        more than the tolerance.
+    actors: (n,), from 0; player 1 decides if it is -1.
     """
     taken = np.empty(len(actors), np.int64)
     up = np.maximum(np.asarray(actors, np.int64), 0)
@@ -473,10 +428,8 @@ def choose(values: Floats, actor: int, tolerance: float) -> int:
 
 
 def solved_games(q: ActionValues, states: Ints) -> Iterator[tuple[Ints, Solutions]]:
-    """Solve the matrix games of expanded states (m,) in which both choose at once.
-
-    Yields, for each shape of game, the states and their solutions.
-    """
+    """Solve the matrix games of expanded simultaneous states (m,): yield, for each shape of game,
+    the states and their solutions."""
     if not len(states):
         return
     from luckbase.solver.matrix_games import simplex
@@ -492,10 +445,8 @@ def solved_games(q: ActionValues, states: Ints) -> Iterator[tuple[Ints, Solution
 
 
 def strategies_of(q: ActionValues, player: int) -> list[Floats]:
-    """Return an optimal strategy of a player (0 or 1) at each of n simultaneous expanded states.
-
-    Each is an array over the player's actions, ascending.
-    """
+    """Return a player's (0 or 1) optimal strategy at each of n simultaneous expanded states, over
+    their actions, ascending."""
     strategies: list[Floats] = [np.empty(0)] * (len(q.first) - 1)
     for at, solved in solved_games(q, np.arange(len(strategies))):
         sides = solved.row_strategies if player == 0 else solved.column_strategies
@@ -517,11 +468,8 @@ def payoffs_of(kinds: Ints, actors: Ints, q: ActionValues, tolerance: float) -> 
 
 
 def most_residual(game: Game, error: Floats | float) -> Floats:
-    """Return the largest residual (n,) of payoffs that are within `error` (n,) of the exact ones.
-
-    A residual compares payoffs with one step of the rules over equally exact children: twice the
-    error, and at least twice the float64 rounding of a step.
-    """
+    """Return the largest difference (n,) between payoffs within `error` (n,) of the exact ones and
+    one step of the rules over equally exact children."""
     largest = max(abs(bound) for bound in game.known_range or (0.0,))
     residual: Floats = 2 * np.maximum(error, (game.max_edges + 2) * 2.0**-53 * largest)
     return residual
@@ -538,16 +486,12 @@ def final_payoffs(game: Game, states: Ints) -> Floats:
 # --- errors of payoffs computed from other payoffs -----------------------------------------------
 #
 # A mean of payoffs has at most their error. But if two actions are closer than that error, either
-# may be the best, and the payoffs of the other players depend on which: so their payoffs may be off
-# by the difference. Errors up to the tie tolerance leave no decision open: closer actions are tied,
-# by the rules.
+# may be the best, and the payoffs of the other players may be off by the difference. Errors up to
+# the tie tolerance leave no decision open: closer actions are tied, by the rules.
 
 
 def error_of_actions(edges: Expanded, off: Floats) -> Floats:
-    """Return an error bound of every action's payoffs, (k,), from bounds of the children.
-
-    off: (m,), in the edges' order.
-    """
+    """Return an error bound of every action's payoffs, (k,), from bounds (m,) of the children."""
     starts = action_starts(edges)[1]
     mean = np.add.reduceat(edges.weights * off, starts)
     low, high = np.minimum.reduceat(off, starts), np.maximum.reduceat(off, starts)
@@ -556,9 +500,8 @@ def error_of_actions(edges: Expanded, off: Floats) -> Floats:
 
 
 def error_of_taken(q: ActionValues, actors: Ints, off: Floats, taken: Ints, tie: float) -> Floats:
-    """Return error bounds (n,) of states' payoffs, which are the payoffs of the actions taken.
-
-    Other actions may be better, given the actions' error bounds.
+    """Return error bounds (n,) of states' payoffs, although other actions than those taken may be
+    better, given the actions' bounds.
 
     actors: (n,), from 0.
     off: (k,), the bound of each action.
@@ -583,11 +526,8 @@ def undecided(
 def _may_be_best(
     q: ActionValues, actors: Ints, off: Floats, taken: Ints, tie: float
 ) -> NDArray[np.bool_]:
-    """Return a mask (k,) of the actions that may be the best by the rules, the taken ones included.
-
-    These are all actions that may be as good as the taken one, if the error bound of one of them
-    exceeds the tie tolerance. Otherwise ties are certain, and the earliest action is the best.
-    """
+    """Return a mask (k,) of the actions that may be the best by the rules, the taken ones included:
+    all that may be as good, if the bound of one of them exceeds the tie tolerance."""
     payoffs = q.of_actors(actors)
     best = taken[q.states]
     may: NDArray[np.bool_] = payoffs + off >= payoffs[best] - off[best] - tie
