@@ -88,8 +88,7 @@ class Field:
         value / unit otherwise.
     default: the value of each number if the field is left out; None if it is required.
     blank: a value below `low` for "empty". It is not written, and a list may omit it at its end.
-    bits: bits of each number in a key; 0 for as many as `high` needs. If the fields of a game need
-        more than 64, each number takes only as much room as it has values (`Fields.strides`).
+    bits: bits of each number in a key, if not as many as `high` needs (`Fields.strides`).
     is_set: a set of whole numbers from 1; its value is its bits.
     as_list: write a single number as a list of one.
     names: the names of the values, for a field of one number that people write as text.
@@ -187,9 +186,8 @@ class Field:
     def read(self, said: object) -> list[int]:
         """Return the values (length) of a field as a person gives it.
 
-        Accepts text, also as bytes in UTF-8; whole numbers of any type, such as 1.0; lists, tuples
-        and arrays of these; and sets, for a set field. None and NaN count as empty, like "" and [].
-        Raises StateError for anything else.
+        Accepts text, also as bytes in UTF-8; whole numbers of any type; lists, tuples and arrays of
+        these; and sets, for a set field. None and NaN are empty. Raises StateError for the rest.
         """
         if type(said) is str and _PLAIN.fullmatch(said) and not self.is_text:  # fast path
             plain = [*map(int, said.split(","))]
@@ -326,9 +324,7 @@ def _is_row(value: object) -> bool:
 
 def said_in(state: State, known: Collection[str] = ()) -> dict[str, Any]:
     """Return the fields of a state without empty ones; of a row of a frame only the known columns.
-
-    Raises StateError if it is not a state.
-    """
+    Raises StateError."""
     if type(state) is not dict and not is_state(state):
         raise StateError(
             f"'{_shown(state)}' is not a state; write its fields, as {{'scores': (0, 500, 0)}}, or "
@@ -345,12 +341,10 @@ def said_in(state: State, known: Collection[str] = ()) -> dict[str, Any]:
 
 
 def typed(state: State) -> dict[str, str]:
-    """Return the fields of a state as text, whether they were numbers, lists, arrays or text.
+    """Return the fields of a state as text, without those that are None. Raises StateError.
 
     >>> typed({"scores": (0, 8000, 3000), "lead": 2, "dice": None})
     {'scores': '0,8000,3000', 'lead': '2'}
-
-    A field that is None is left out. Raises StateError if it is not a state.
     """
     return {
         name: listed(sorted(value) if isinstance(value, set | frozenset) else value)
@@ -376,10 +370,7 @@ def _shown(said: object) -> str:
 
 
 def set_field(name: str, most: int, default: int | None = None, **more: Any) -> Field:
-    """Return a field that is a set of numbers from 1 to `most`, cards or tiles: ``mine=1,2,5``.
-
-    more: other arguments of `Field`.
-    """
+    """Return a field that is a set of numbers from 1 to `most`, cards or tiles: ``mine=1,2,5``."""
     return Field(name, high=(1 << most) - 1, default=default, is_set=True, **more)
 
 
@@ -389,10 +380,7 @@ def members(bits: int) -> list[int]:
 
 
 class Refuse:
-    """Refuses states that the board does not have.
-
-    Call it with a mask of the wrong states and a function that words the first fault.
-    """
+    """Refuses states that the board does not have."""
 
     def __init__(self, states: int) -> None:
         self.states = states
@@ -475,8 +463,7 @@ class Fields(Sequence[Field]):
     def read(self, state: State) -> Ints:
         """Return the values (columns,) of a state in words, by fields or by columns.
 
-        Empty cells count as left out. Raises StateError if it is not a state, has an unknown name,
-        or lacks a required field.
+        Raises StateError if it is not a state, has an unknown name, or lacks a required field.
         """
         words = said_in(state, self._known)
         values: list[int] = []
@@ -491,9 +478,7 @@ class Fields(Sequence[Field]):
 
     def _names_of(self, field: Field, given: Collection[str], column: str = "") -> Sequence[str]:
         """Return the names by which a field is given: its own, those of its columns, or none.
-
-        column: a word before the name of a missing column of a frame. Raises StateError.
-        """
+        column: a word before the name of a missing column of a frame. Raises StateError."""
         inside = [name for name in field.columns if name in given]
         if field.name in given:
             if twice := next((name for name in inside if name != field.name), None):
@@ -540,8 +525,7 @@ class Fields(Sequence[Field]):
         cells: name of a field or column -> its cells, an array of whole numbers or a sequence of
             anything that `Field.read` accepts. Other columns are ignored.
 
-        Raises StateError, with the row if a cell is wrong; also for a column that looks like a
-        misspelled field.
+        Raises StateError, with the row of a wrong cell; also for a misspelled column.
         """
         if not cells and not rows:
             return np.empty((0, len(self.columns)), np.int64)
@@ -572,10 +556,8 @@ class Fields(Sequence[Field]):
                 raise StateError(f"unknown column '{shorten(name, 30)}'; {meant}")
 
     def numbers(self, values: Ints, refuse: Refuse | None = None) -> Ints:
-        """Return the numbers (n, columns) of values (n, columns).
-
-        Raises StateError for a value outside its field's bounds or off its unit.
-        """
+        """Return the numbers of values (n, columns). Raises StateError for a value outside its
+        field's bounds or off its unit."""
         values = np.array(values, np.int64).reshape(-1, len(self.columns))
         refuse, at = refuse or Refuse(len(values)), 0
         fine = (values >= self._low) & (values <= self._high) & (values % self._units == 0)

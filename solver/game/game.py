@@ -93,10 +93,8 @@ class Game:
 
     @cached_property
     def level(self) -> Level | None:
-        """The level that cuts large searches into stages, by column.
-
-        None if the game declares none, or if its turns are solved in memory (`turn`).
-        """
+        """The level that cuts large searches into stages, by column; None if there is none, or if
+        turns are solved in memory (`turn`)."""
         level = None if self.turn.size else self.rules.level
         level = level if level is None or isinstance(level, Level) else Level(level)
         return None if level is None else level.by_column(self.rules.fields)
@@ -201,9 +199,8 @@ class Game:
     def float64_error(self) -> float:
         """Bound on the rounding error of the sums of a payoff in float64.
 
-        It is added to the error bound of each state: `FLOAT64_ERROR` for payoffs up to 100,
-        proportional to the largest payoff beyond. It stays at `FLOAT64_ERROR` if edges pay: then
-        the declared range may be far too wide, and the bound of each state covers rounding.
+        It is `FLOAT64_ERROR` for payoffs up to 100 and proportional to the largest payoff beyond,
+        except if edges pay: then each state's own bound covers rounding.
         """
         largest = 0.0 if self.pays else max(map(abs, self.payoff_range))
         return FLOAT64_ERROR * max(1.0, 0.01 * largest)
@@ -226,19 +223,14 @@ class Game:
         return names[action] if 0 <= action < len(names) else "chance"
 
     def start(self) -> Ints | None:
-        """Return the canonical state (fields,) in which every play begins.
-
-        None if there are several, or if the user must give it.
-        """
+        """Return the canonical state (fields,) in which every play begins; None if there are
+        several, or if the user must give it."""
         starts = self.starts()
         return starts[0][1].copy() if len(starts) == 1 else None
 
     def starts(self) -> list[tuple[float, Ints]]:
-        """Return (chance, canonical state (fields,)) of each possible start, the likeliest first.
-
-        Empty if the user must give the start. Raises GameError if the chances are not positive or
-        do not add up to 1.
-        """
+        """Return (chance, canonical state (fields,)) of each possible start, the likeliest first;
+        empty if the user must give it. Raises GameError for wrong chances."""
         return self._starts
 
     @cached_property
@@ -369,12 +361,10 @@ _loaded: deque[tuple[registry.Entry, Game]] = deque(maxlen=8)
 
 
 def load_game(board: Board) -> Game:
-    """Return the rules of the board's game, bound to the board.
+    """Return the board's game, cached until a game of the same name is registered again.
 
-    Within a process the result is cached until a game of the same name is registered again.
-
-    Raises BoardError or OptionError for a board that is valid as a file but that the solver does
-    not support, and GameError, with the line, if the game's own code raises an error.
+    Raises BoardError or OptionError for a valid board that the solver does not support, and
+    GameError, with the line, if the game's own code raises an error.
     """
     entry, rules = registry.find(board.game), None
     for made_of, game in tuple(_loaded):

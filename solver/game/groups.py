@@ -112,22 +112,15 @@ class TurningPoint:
 
 @dataclass(frozen=True)
 class Groups(Capability):
-    """The groups of a game's decisions (module docstring).
-
-    columns: the columns of a group.
-    group: the compiled function.
-    numbers: its argument `board`.
-    axes: x and y of the picture.
-    decides: whether `group` itself returns -1 if no player decides; otherwise the transition is
-        called first to find out.
-    """
+    """The groups of a game's decisions (module docstring)."""
 
     columns: Sequence[Grouped]
-    group: Any
-    numbers: Numbers
-    axes: tuple[Axis, Axis]
+    group: Any  # the compiled function
+    numbers: Numbers  # its argument `board`
+    axes: tuple[Axis, Axis]  # x and y of the picture
     thresholds: Sequence[Threshold] = ()
     decides: bool = False
+    """Whether `group` returns -1 if no player decides; otherwise the transition is called first."""
     turning: TurningPoint | None = None
 
     @property

@@ -127,12 +127,9 @@ class Capability:
 
 @dataclass(frozen=True)
 class Unavailable:
-    """Replaces a capability or a start that the game has but this board lacks.
+    """Replaces a capability or a start that the game has but this board lacks."""
 
-    why: a sentence for the user.
-    """
-
-    why: str
+    why: str  # a sentence for the user
 
 
 Factors = Mapping[str, int]
@@ -140,14 +137,11 @@ Factors = Mapping[str, int]
 
 @dataclass(frozen=True)
 class Level(Result):
-    """A linear function of a state's fields that no edge raises.
+    """A linear function of a state's fields that no edge raises; the search checks every edge.
 
-    A level cuts the states below some roots into stages, each closed under every cycle: a state
-    cannot lead to a state of a higher level, nor to a lower level and back. The search checks every
-    edge against it.
-
-    Functions are factors by field or column. A number counts as factor times the number, a set
-    (cards, tiles) as factor times its size; the factor of a field counts for each of its columns.
+    It cuts the states below some roots into stages, each closed under every cycle. Functions are
+    factors by field or column: of a number, or of the size of a set (cards, tiles). The factor of a
+    field counts for each of its columns.
 
     falls: the function that no edge raises.
     apart: functions that an edge changes only if it lowers the level. States of one level that
@@ -206,7 +200,7 @@ class Rules:
     players: the number of players.
     transition: the compiled transition.
     numbers: the board as `transition` reads it; a plain sequence if all are whole numbers.
-    max_edges: the largest number of edges of any state.
+    max_edges: the most edges of any state.
     actions: names of actions, by number, or a function from number to name.
     start: the state in which a play begins, in words; or (chance, state in words) for each possible
         start; or a function that returns either. None if the user must give the start;
@@ -216,9 +210,8 @@ class Rules:
     version: raise it if the same board gets other values or another row order; older tables are
         then stale.
     tie_tolerance: actions closer than this are tied, and the earlier action is taken.
-    payoff_range: the least and greatest worth of any state to any player, terminal states included
-        and with later rewards added. A payoff outside it is refused. If None: 0 to 1, or, if the
-        game `pays`, whatever the search finds.
+    payoff_range: the least and greatest worth of any state to any player; a payoff outside it is
+        refused. If None: 0 to 1, or, if the game `pays`, whatever the search finds.
     payoff_name: the name of a payoff for people. If empty: "chance to win" if payoffs are from 0 to
         1 and edges pay nothing, and "payoff" otherwise.
     pays: whether an edge can pay before the end.
@@ -346,9 +339,7 @@ def takes(function: object, count: int) -> bool:
 
 
 def transition(rules: Callable[[Any, Any, Any], int]) -> Transition:
-    """Compile ``rules(board, state, edges)`` (module docstring).
-
-    The compiled code is cached on disk if the function is in a file, not in a notebook cell.
+    """Compile ``rules(board, state, edges)`` (module docstring), cached if it is in a file.
 
     Raises numba's errors for code that numba cannot compile. A note on the error names functions
     that the author has to declare.
@@ -369,11 +360,8 @@ def transition(rules: Callable[[Any, Any, Any], int]) -> Transition:
 
 @jitable()
 def lead(edges: Edges, state: Ints, action: int, weight: float) -> Ints:
-    """Add an edge of `action` with the given chance, and return the child's row.
-
-    The row is a copy of `state`, for the author to change. The edge's reward is 0 unless `pay` sets
-    it.
-    """
+    """Add an edge of `action` with the given chance, and return the child's row: a copy of `state`
+    to change. The edge's reward is 0 unless `pay` sets it."""
     n = min(edges.about[2], edges.weights.size - 1)  # the count reveals too many edges
     edges.about[2] += 1
     for i in range(state.size):
