@@ -42,27 +42,18 @@ class Chain:
     """
 
     game: Game
-    keys: Keys
-    """uint64 (n,)."""
-    first: Ints
-    """int64 (n + 1,)."""
-    children: NDArray[np.int32]
-    """int32 (m,), the number of the state."""
-    chances: Floats
-    """float64 (m,), positive, with sum 1 for each choice."""
-    actions: Ints
-    """int64 (m,), -1 if no player acts."""
-    rewards: Floats
-    """float64 (m, players)."""
+    keys: Keys  # (n,)
+    first: Ints  # (n + 1,)
+    children: NDArray[np.int32]  # (m,), the number of the state
+    chances: Floats  # (m,), positive, with sum 1 for each choice
+    actions: Ints  # (m,), -1 if no player acts
+    rewards: Floats  # (m, players)
     choices: Ints
-    """int64 (m,): edges of a state with the same number are one choice. If all its players have
-    policies, a state has one choice."""
-    payoffs: Floats
-    """float64 (n, players), of terminal states, else 0."""
-    actors: Ints
-    """int64 (n,), the player who decides, -1 for none, JOINTLY for both."""
-    takers: Ints
-    """int64 (n,), the players among them who maximise."""
+    """(m,): edges of a state with the same number are one choice. If all its players have policies,
+    a state has one choice."""
+    payoffs: Floats  # (n, players), of terminal states, else 0
+    actors: Ints  # (n,), the player who decides, -1 for none, JOINTLY for both
+    takers: Ints  # (n,), the players among them who maximise
 
     @property
     def over(self) -> NDArray[np.bool_]:
@@ -100,17 +91,12 @@ class Chain:
 
 @dataclass(frozen=True)
 class SolvedChain:
-    """A chain with its states' payoffs.
-
-    values: float64 (n, players).
-    best: int64 (n,), the best choice (`Chain.choices`), MIXED for a lottery.
-    error: a bound on the error of every payoff.
-    """
+    """A chain with its states' payoffs."""
 
     chain: Chain
-    values: Floats
-    best: Ints
-    error: float
+    values: Floats  # (n, players)
+    best: Ints  # (n,), the best choice (`Chain.choices`), MIXED for a lottery
+    error: float  # a bound on the error of every payoff
 
     def look_up(self, keys: Keys) -> Ints:
         """Return the numbers (k,) of states of the chain, from their keys (k,)."""
@@ -122,16 +108,12 @@ class SolvedChain:
 
 
 class Stored(NamedTuple):
-    """The stored payoffs and best actions of n states.
+    """The stored payoffs and best actions of n states."""
 
-    payoffs: (n, players). paid: (n,), True where they exist.
-    best: (n,), indices into `names`, the names of actions; -1 for none.
-    """
-
-    payoffs: Floats
-    paid: NDArray[np.bool_]
-    best: NDArray[np.int16]
-    names: Sequence[str]
+    payoffs: Floats  # (n, players)
+    paid: NDArray[np.bool_]  # (n,), whether they exist
+    best: NDArray[np.int16]  # (n,), indices into `names`; -1 for none
+    names: Sequence[str]  # of actions
 
     def part(self, at: slice) -> Stored:
         """Return the same of some of the states."""
@@ -252,8 +234,7 @@ def explore_profile(
     """Return the chain of a profile from a root (fields,) or several (k, fields), its first states.
 
     deciders: None for a player who maximises.
-    look_up: see `expand_profile`. It is called once for all states at the same distance from the
-        roots.
+    look_up: called once for all states at the same distance from the roots (`expand_profile`).
 
     Raises SearchLimitError, and OptionError as `asking` does.
     """

@@ -82,15 +82,11 @@ def following(solved: Graph | SolvedChain) -> Decider:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """The exact payoffs of a profile, one for each player.
-
-    error: a bound on their error.
-    chain: the states that the profile can reach, including all actions of players who maximise.
-    """
+    """The exact payoffs of a profile, one for each player."""
 
     value: Floats
-    error: float
-    chain: Chain
+    error: float  # a bound on their error
+    chain: Chain  # with all actions of players who maximise
 
 
 def deciders_of(
@@ -196,20 +192,13 @@ def pick(cumulated, low, high, stream, step):
 
 
 class _Edges(NamedTuple):
-    """A chain's edges for plays.
+    """A chain's edges for plays."""
 
-    first: where the edges of each state begin.
-    size: their number, -1 if the state is not expanded.
-    children: of each edge.
-    cumulated: the sum of the chances from the state's first edge on.
-    rewards: (edges, players).
-    """
-
-    first: Ints
-    size: NDArray[np.int32]
-    children: NDArray[np.int32]
-    cumulated: Floats
-    rewards: Floats
+    first: Ints  # where the edges of each state begin
+    size: NDArray[np.int32]  # their number, -1 if the state is not expanded
+    children: NDArray[np.int32]  # of each edge
+    cumulated: Floats  # the sum of the chances from the state's first edge on
+    rewards: Floats  # (edges, players)
 
 
 _EDGES = tuple_type(_Edges, _i1, _n1, _n1, _f1, _f2)
@@ -225,10 +214,8 @@ def _draw_starts(cumulated, seed, start, states):
 
 @njit(types.void(_EDGES, types.uint64, types.int64, _i1, _i1, _f2, types.int64))
 def _advance(edges, seed, start, states, steps, returns, max_steps):
-    """Play each game, numbered from `start`, up to a state that is terminal or not expanded.
-
-    It also stops after `max_steps` steps. states, steps, returns: modified in place.
-    """
+    """Play each game, numbered from `start`, up to a state that is terminal or not expanded, or for
+    `max_steps` steps. states, steps, returns: modified in place."""
     first, size, children, cumulated, rewards = edges
     for i in range(states.size):
         stream = mix(seed + np.uint64(start + i) * np.uint64(0x9E3779B97F4A7C15))
@@ -244,14 +231,10 @@ def _advance(edges, seed, start, states, steps, returns, max_steps):
 
 @dataclass(frozen=True)
 class Count(Result):
-    """The mean of a number over simulated games, with its standard error.
+    """The mean of a number over simulated games, with its standard error."""
 
-    what: the number's name.
-    player: the player whose number it is, from 1, if each player has one.
-    """
-
-    what: str
-    player: IfAny[int]
+    what: str  # the number's name
+    player: IfAny[int]  # whose number it is, from 1, if each player has one
     mean: float
     stderr: float
 
@@ -292,15 +275,12 @@ def _cumulated(chain: Chain) -> Floats:
 
 @dataclass(frozen=True)
 class Simulation:
-    """Mean returns and their standard errors over simulated games, float64 (players,) each.
-
-    counts: of the numbers that the game names.
-    """
+    """Mean returns and their standard errors over simulated games, (players,) each."""
 
     games: int
     mean: Floats
     error: Floats
-    counts: tuple[Count, ...]
+    counts: tuple[Count, ...]  # of the numbers that the game names
 
 
 class _Plays:
@@ -335,11 +315,8 @@ class _Plays:
 
 
 def _sums(returns: Floats, first: Floats) -> Floats:
-    """Return the sums of returns (n, players), of their differences to the first game, and of the
-    squares of these: (3, players).
-
-    The differences are exactly 0 if all returns are equal.
-    """
+    """Return the sums of returns (n, players), of their differences to the first game, which are 0
+    if all are equal, and of the squares of these: (3, players)."""
     above = returns - first
     return np.array([returns.sum(axis=0), above.sum(axis=0), (above * above).sum(axis=0)])
 
@@ -351,11 +328,8 @@ BATCH = 1 << 14
 
 
 class _Expanded:
-    """The part of a profile's chain that games have reached so far.
-
-    edges: their rewards have one more column for each counted event.
-    payoffs: of terminal states, with one more column for each number that is counted there.
-    """
+    """The part of a profile's chain that games have reached so far. Rewards and payoffs have one
+    more column for each number that is counted."""
 
     def __init__(
         self, game: Game, deciders: Sequence[Decider | None], counters: _Counters,

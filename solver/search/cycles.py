@@ -64,41 +64,26 @@ _n1 = types.int32[::1]
 
 
 class Component(NamedTuple):
-    """n states that can return to each other, k actions, m outcomes of p players.
+    """n states that can return to each other, k actions, m outcomes of p players."""
 
-    action_first, first, weights: as in `elimination.View`.
-    children: int64 (m,), a state from 0, or -1 - row for a child outside, whose payoffs are known.
-    rewards: float64 (m, p), or (0, p) if edges pay nothing.
-    names: int64 (k,), the game's numbers of the actions.
-    actors: int64 (n,), from 0; -1 for chance, JOINTLY for both.
-    off: the largest error of a child outside.
-    """
-
-    action_first: Ints
+    action_first: Ints  # as in `elimination.View`, like the next two
     first: Ints
     weights: Floats
-    children: Ints
-    rewards: Floats
-    names: Ints
-    actors: Ints
-    off: float
+    children: Ints  # (m,), from 0, or -1 - row for a child outside, whose payoffs are known
+    rewards: Floats  # (m, p), or (0, p) if edges pay nothing
+    names: Ints  # (k,), the game's numbers of the actions
+    actors: Ints  # (n,), from 0; -1 for chance, JOINTLY for both
+    off: float  # the largest error of a child outside
 
 
 class Found(NamedTuple):
-    """The results for n states.
+    """The results for n states."""
 
-    values: float64 (n, players).
-    errors: float64 (n,).
-    best: int64 (n,).
-    margins: float64 (n,).
-    cycle: int64 (n,), the action of each state of a refused cycle, -1 elsewhere.
-    """
-
-    values: Floats
+    values: Floats  # (n, players)
     errors: Floats
     best: Ints
     margins: Floats
-    cycle: Ints
+    cycle: Ints  # (n,), the action of each state of a refused cycle, -1 elsewhere
 
 
 COMPONENT = tuple_type(Component, _i1, _i1, _f1, _i1, _f2, _i1, _i1, _f)
@@ -218,10 +203,7 @@ def _action_payoffs(c, rows, values, a, q, g):
 
 @part
 def _best_at(c, rows, values, x, limits, q):
-    """Write the payoffs of the actions at state x to q; return the best one's row and their number.
-
-    If nobody chooses, the best is the first.
-    """
+    """Write the payoffs of the actions at state x to q; return the best one's row and their number."""
     start, actions = c.action_first[x], c.action_first[x + 1] - c.action_first[x]
     for g in range(actions):
         _action_payoffs(c, rows, values, start + g, q, g)
@@ -230,10 +212,8 @@ def _best_at(c, rows, values, x, limits, q):
 
 @jitable()
 def _range(c, rows, limits):
-    """Return the declared range of payoffs, or a range computed from the children outside.
-
-    The latter is extended by the most that one edge of every member pays.
-    """
+    """Return the declared range of payoffs, or that of the children outside, extended by the most
+    that one edge of every member pays."""
     if limits[LOW] < limits[HIGH]:
         return limits[LOW], limits[HIGH]
     low, high, paid = np.inf, -np.inf, 0.0
@@ -485,10 +465,7 @@ def solve_alone(
 
 
 def refusal(game: Game, states: Ints, found: Found, status: int) -> StateError:
-    """Return the error of a component, states (n, fields), that is not solved.
-
-    The sentence names a state and, for a cycle that the players can keep up, its actions.
-    """
+    """Return the error of a component, states (n, fields), that is not solved."""
     marked = np.flatnonzero(found.cycle >= 0)
     cycle = [f"{game.say(states[x])}: {game.action_name(int(found.cycle[x]))}" for x in marked[:3]]
     listed = f" ({'; '.join([*cycle, '…'] if len(marked) > 3 else cycle)})"

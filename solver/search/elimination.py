@@ -43,24 +43,15 @@ part = jitable(error_model="numpy")
 
 
 class View(NamedTuple):
-    """A component as one player sees it: n states, k actions, m outcomes.
+    """A component as one player sees it: n states, k actions, m outcomes."""
 
-    action_first: int64 (n + 1,), state x has actions action_first[x] .. action_first[x + 1] - 1.
-    first: int64 (k + 1,), the outcomes of each action.
-    weights: float64 (m,), above 0.
-    children: int64 (m,), a state from 0, or below 0 for a child outside.
-    rewards: float64 (m,).
-    worths: float64 (m,), the value of a child outside, else 0.
-    actors: int64 (n,), 0 maximises, 1 minimises.
-    """
-
-    action_first: Ints
-    first: Ints
-    weights: Floats
-    children: Ints
-    rewards: Floats
-    worths: Floats
-    actors: Ints
+    action_first: Ints  # (n + 1,), where the actions of each state begin
+    first: Ints  # (k + 1,), where the outcomes of each action begin
+    weights: Floats  # (m,), above 0
+    children: Ints  # (m,), a state from 0, or below 0 for a child outside
+    rewards: Floats  # (m,)
+    worths: Floats  # (m,), the value of a child outside, else 0
+    actors: Ints  # (n,), 0 maximises, 1 minimises
 
 
 VIEW = tuple_type(
@@ -70,39 +61,27 @@ VIEW = tuple_type(
 
 
 class Work(NamedTuple):
-    """Scratch for n states. A position is a place in the order of elimination.
+    """Scratch for n states. A position is a place in the order of elimination."""
 
-    order: the state at each position; place: the position of each state.
-    hi, lo: the values; w_hi, w_lo: the steps.
-    b: a right-hand side, by position.
-    row: a row during elimination.
-    out: the chance to leave the component, pivot: to leave the state, after eliminating earlier
-        ones.
-    lower, upper: (n + 1,), where the rows of the factors begin.
-    stack, cursor, seen: for searches.
-    chosen, before, slow: policies, by the number of the action.
-    below, above: error bounds.
-    """
-
-    order: Ints
-    place: Ints
-    stack: Ints
+    order: Ints  # the state at each position
+    place: Ints  # the position of each state
+    stack: Ints  # for searches, like the next two
     cursor: Ints
     seen: Ints
-    chosen: Ints
+    chosen: Ints  # policies, by the number of the action, like the next two
     before: Ints
     slow: Ints
-    hi: Floats
+    hi: Floats  # the values
     lo: Floats
-    w_hi: Floats
+    w_hi: Floats  # the steps
     w_lo: Floats
-    b: Floats
-    row: Floats
-    out: Floats
-    pivot: Floats
-    lower: Ints
+    b: Floats  # a right-hand side, by position
+    row: Floats  # a row during elimination
+    out: Floats  # the chance to leave the component, after eliminating earlier states
+    pivot: Floats  # the same to leave the state
+    lower: Ints  # (n + 1,), where the rows of the factors begin
     upper: Ints
-    below: Floats
+    below: Floats  # error bounds
     above: Floats
 
 

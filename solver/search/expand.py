@@ -1,13 +1,10 @@
 """Expand states and check them against the rules. All solvers call this, never the transition.
 
 `expand_one` expands one state in compiled code, `expand` many into flat arrays. `classify` assigns
-states to groups: the cells and thresholds of a picture (`solver.game.groups`). No code here depends
-on the game.
+states to groups: the cells and thresholds of a picture (`solver.game.groups`).
 
 The games of this package are checked by tests. For a user's game, each expanded state is checked
-against `solver.game.rules` before its edges are used: their number, chances, who acts, rewards, and
-that children are within the bounds of their fields. After a failed check, `solver.game.faults`
-describes the fault.
+against `solver.game.rules` before its edges are used; `solver.game.faults` describes a fault.
 """
 
 from __future__ import annotations
@@ -51,22 +48,16 @@ BROKEN = -1
 
 
 class Room(NamedTuple):
-    """Room for a state's edges, and the limits that they are checked against if `checked`.
-
-    bounds: int64 (2, fields), the least and the greatest value of each number.
-    span: float64 (2,), the least and the greatest payoff.
-    kinds: int64 (3,): the number of named actions; whether edges may pay; whether players may
-        choose at once.
-    at: int64 (fields,), written: the state whose edges break the rules, or, if `checked`, the last
-        state expanded.
-    """
+    """Room for a state's edges, and the limits that they are checked against if `checked`."""
 
     edges: Edges
     checked: bool
-    bounds: Ints
-    span: Floats
+    bounds: Ints  # (2, fields), the least and the greatest value of each number
+    span: Floats  # (2,), the least and the greatest payoff
     kinds: Ints
+    """(3,): the number of named actions; whether edges may pay; whether both may choose at once."""
     at: Ints
+    """(fields,): the state whose edges break the rules, or, if `checked`, the last one expanded."""
 
 
 ROOM_TYPE = tuple_type(Room, EDGES_TYPE, _b, _i2, _f1, _i1, _i1)
@@ -101,10 +92,7 @@ def root_keys(game: Game, roots: Ints | None) -> Keys:
 
 
 def keys_of_roots(game: Game, roots: Ints) -> Keys:
-    """Return the keys (m,) of canonical root states (m, fields).
-
-    Raises StateError for a state that has no key.
-    """
+    """Return the keys (m,) of canonical roots (m, fields). Raises StateError if one has none."""
     wrong = ~fits(game.strides, roots)
     if wrong.any():
         raise StateError(f"{game.say(roots[wrong][0])} has numbers too large to search")
@@ -126,10 +114,8 @@ def expanding(game: Game, room: Room) -> Iterator[None]:
 
 
 def refuse_beyond(game: Game, states: Ints | Keys, values: Floats) -> None:
-    """Raise GameError if one of n states, or keys, has a payoff out of range.
-
-    values: (n, players). Needed only if edges pay: otherwise payoffs follow from the terminal ones.
-    """
+    """Raise GameError if one of n states, or keys, has a payoff (n, players) out of range. If edges
+    pay nothing, payoffs follow from the terminal ones."""
     if not (game.is_checked and game.pays):
         return
     low, high = game.payoff_span
@@ -144,8 +130,8 @@ def refuse_beyond(game: Game, states: Ints | Keys, values: Floats) -> None:
 def expand_one(transition, board, state, edges, room):
     """Write a state's edges to `edges`, which is room.edges or a part of it.
 
-    Returns their number, or BROKEN with the state in room.at. Only the children and a terminal
-    state's payoff (row 0 of the rewards) may remain from one call to the next.
+    Returns their number, or BROKEN with the state in room.at. Only a terminal state's payoff (row 0
+    of the rewards) must be set back to 0.
     """
     if room.checked:
         return _expand_checked(transition, board, state, edges, room)
@@ -248,8 +234,8 @@ def _is_full(n, actions):
 def _expand(transition, board, states, room, x, max_edges, first, kinds, actors):  # noqa: PLR0913  # a kernel: in tuples its arrays count references
     """Expand states (n, fields) from number x on while there is room for `max_edges` edges.
 
-    Edges are written one after another; state x has its edges from first[x] on (n + 1,). Returns
-    the number of the first state without room, n at the end, or BROKEN with the state in room.at.
+    State x has its edges from first[x] on. Returns the number of the first state without room, n at
+    the end, or BROKEN with the state in room.at.
     """
     children, weights, actions, rewards, about = room.edges
     edge = first[x]
@@ -304,10 +290,7 @@ class Expanded:
 
 
 def expand(game: Game, states: Ints) -> Expanded:
-    """Return all edges of canonical states (n, fields).
-
-    Raises GameError for a state whose edges break the rules.
-    """
+    """Return all edges of canonical states (n, fields). Raises GameError if they break the rules."""
     n, most, first = len(states), game.max_edges, np.zeros(len(states) + 1, np.int64)
     room = room_of(game, min(n * most, most + EXPECTED_EDGES * n))
     kinds, actors, x = np.empty(n, np.int64), np.empty(n, np.int64), 0
@@ -373,20 +356,13 @@ def _classify(transition, board, room, group, numbers, decides, strides, states,
 
 @dataclass(frozen=True)
 class Standing:
-    """The groups of n states; each array has shape (n,).
+    """The groups of n states; each array has shape (n,)."""
 
-    groups: int64, -1 if no player decides.
-    thresholds: int64, -1 for none.
-    at: int64, the number on the threshold.
-    lines: uint64, equal for all states of a threshold that differ only in that number.
-    x, y: int64, the cell of the picture, -1 for none.
-    """
-
-    groups: Ints
-    thresholds: Ints
-    at: Ints
-    lines: NDArray[np.uint64]
-    x: Ints
+    groups: Ints  # -1 if no player decides
+    thresholds: Ints  # -1 for none
+    at: Ints  # the number on the threshold
+    lines: Keys  # equal for all states of a threshold that differ only in that number
+    x: Ints  # the cell of the picture, -1 for none
     y: Ints
 
 
@@ -395,7 +371,7 @@ def classify(game: Game, states: Ints, groups: Groups | None = None) -> Standing
     said = groups_of(game) if groups is None else groups
     room = room_of(game)
     places = np.empty((len(states), 5), np.int64)
-    lines = np.zeros(len(states), np.uint64)
+    lines: Keys = np.zeros(len(states), np.uint64)
     with expanding(game, room):
         wrong = _classify(
             game.transition, game.numbers, room, said.group, said.numbers, said.decides,

@@ -25,8 +25,7 @@ KnownStates = Callable[[Ints], NDArray[np.bool_]]  # states (n, fields) -> which
 class Explorer:
     """The levels below canonical roots (m, fields); each call of `deeper` adds one.
 
-    States first[d] .. first[d + 1] - 1 are those whose shortest path from a root has d edges.
-    States that are `known` are not expanded. Raises StateError for a root that has no key.
+    States first[d] .. first[d + 1] - 1 are d edges from the roots; `known` ones are not expanded.
     """
 
     def __init__(
@@ -48,11 +47,8 @@ class Explorer:
         return np.concatenate(self._kinds)
 
     def deeper(self) -> bool:
-        """Expand the last level; return False if it has no new children.
-
-        Raises SearchLimitError beyond `max_states`, GameError for a state whose edges break the
-        rules.
-        """
+        """Expand the last level; return False if it has no new children. Raises SearchLimitError,
+        and GameError for a state whose edges break the rules."""
         game, numbering, (start, stop) = self.game, self._numbering, self.first[-2:]
         kinds, piece = np.zeros(stop - start, np.uint8), max(1, PIECE_EDGES // game.max_edges)
         for at in range(start, stop, piece):
@@ -79,10 +75,8 @@ def explore(
     game: Game, roots: Ints, *, known: KnownStates | None = None, max_states: int = 1 << 30,
     on_level: Callable[[int, int], None] | None = None,
 ) -> Explorer:  # fmt: skip
-    """Return an `Explorer` of all levels below canonical roots (m, fields).
-
-    on_level: called with the number of states met and of levels. Raises the errors of `Explorer`.
-    """
+    """Return an `Explorer` of all levels below canonical roots (m, fields). on_level: called with
+    the number of states met and of levels."""
     explorer = Explorer(game, roots, known, max_states)
     while explorer.deeper():
         if on_level is not None:
@@ -96,12 +90,9 @@ COUNTED_STATES, COUNTED_SECONDS = 3_000_000, 10.0
 
 @dataclass(frozen=True)
 class Count:
-    states: int
-    """States that a table stores; if not `is_exact`, those met so far."""
+    states: int  # that a table stores; if not `is_exact`, those met so far
     is_exact: bool
-    """Whether all states were counted."""
-    keys: Keys
-    """uint64 (k,): the states that were met."""
+    keys: Keys  # (k,), the states that were met
 
 
 def count_below(game: Game, roots: Ints) -> Count:

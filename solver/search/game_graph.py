@@ -16,21 +16,19 @@ children. One depth-first search finds and solves it (`search`):
 
 Sums are taken in the order of the edges, and the members of a component in the order of their keys.
 So the bits of a state's payoffs depend on the game alone, not on the roots or on states solved
-before. A state takes 65 bytes for three players. The search reads only 32 of them, half a cache
-line: the key, the payoffs, and until these are known the progress of the state.
+before. The search reads 32 bytes a state for three players, half a cache line: the key, the
+payoffs, and until these are known the progress of the state.
 
 `search` is one function for speed: split into ten functions it took 1.45 times as long, because
-each slice, and each array taken out of a tuple, costs two atomic reference counts. Measured on
-Press Your Luck at $250 (16 edges a state, 1.4 million states, one core): 0.7 us a state in memory
-that is already mapped, of which 0.13 are the rules, 0.06 packing keys, 0.2 waiting for slots and
-0.15 waiting for rows. Mapping fresh memory takes 0.1 more. Two things helped: looking up a state's
-children in three short loops (1.45 times as fast as one loop), and expanding a state's new children
-together before the first is visited, because they share most of their own children (1.1 times).
+each slice, and each array taken out of a tuple, costs two atomic reference counts. Looking up a
+state's children in three short loops is 1.45 times as fast as in one loop. Expanding a state's new
+children together before the first is visited is 1.1 times as fast, because they share most of their
+own children.
 
 If a game names the fields of a turn (`Rules.within_turn`), states inside a turn need not be kept.
-When a state between turns is solved, all states met since its visit are solved too, and the path
-leads only to states between turns: `forget_turn` drops the others. States between turns are not
-expanded ahead, so that few states of other turns are met before.
+When a state between turns is solved, all states met since its visit are solved too, and
+`forget_turn` drops those inside turns. States between turns are not expanded ahead, so that few
+states of other turns are met before.
 
 Source: Tarjan, Depth-first search and linear graph algorithms (1972).
 """
@@ -123,22 +121,14 @@ number of states met before its children if it is between turns, else -1."""
 
 
 class Task(NamedTuple):
-    """The subject of a search.
-
-    board: the board as numbers.
-    room: for the edges of a state.
-    strides: `Game.strides`.
-    scratch: for a step.
-    state: int64 (fields,), scratch.
-    turn: `Game.turn`; empty if states inside turns are kept.
-    """
+    """The subject of a search."""
 
     board: Numbers
-    room: Room
-    strides: Ints
+    room: Room  # for the edges of a state
+    strides: Ints  # `Game.strides`
     scratch: Scratch
-    state: Ints
-    turn: Ints
+    state: Ints  # (fields,), scratch
+    turn: Ints  # `Game.turn`; empty if states inside turns are kept
 
 
 class Store(NamedTuple):
@@ -170,35 +160,22 @@ def is_between_turns(turn, state):
 
 
 class Frames(NamedTuple):
-    """Expanded states, as a stack: the edges of frame f begin at first[f].
+    """Expanded states, as a stack: the edges of frame f begin at first[f]."""
 
-    numbers: int32 (frames, 8).
-    first: int64 (frames,).
-    children: int32 (edges,).
-    weights: float64 (edges,).
-    actions: int64 (edges,).
-    rewards: float64 (edges, players), or (0, players) if the game pays nothing.
-    """
-
-    numbers: NDArray[np.int32]
-    first: Ints
-    children: NDArray[np.int32]
+    numbers: NDArray[np.int32]  # (frames, 8)
+    first: Ints  # (frames,)
+    children: NDArray[np.int32]  # (edges,), as the next three
     weights: Floats
     actions: Ints
-    rewards: Floats
+    rewards: Floats  # (edges, players), or (0, players) if the game pays nothing
 
 
 class Path(NamedTuple):
-    """The progress of a search.
+    """The progress of a search."""
 
-    stack: int32 (room,), the visited states whose component is not known yet.
-    frames: int32 (any,), the frames of the path.
-    at: int64 (9,).
-    """
-
-    stack: NDArray[np.int32]
-    frames: NDArray[np.int32]
-    at: Ints
+    stack: NDArray[np.int32]  # (room,), the visited states whose component is not known yet
+    frames: NDArray[np.int32]  # the frames of the path
+    at: Ints  # (9,), DEPTH to READY
 
 
 _frames = tuple_type(Frames, _n2, _i1, _n1, _f1, _i1, _f2)
@@ -209,8 +186,7 @@ _path = tuple_type(Path, _n1, _n1, _i1)
 def gather(transition, task, store, members):  # noqa: C901  # one list after the other
     """Return the component of members, int32 (n,) by ascending key, its edges expanded once more.
 
-    Until they are solved, the rows of the members then hold their numbers in the component. If
-    edges break the rules, `off` is -1 and the state is in room.at.
+    The members' rows then hold their numbers in it. If edges break the rules, `off` is -1.
     """
     room, keys = task.room, store.keys
     below, chances, names_below, paid, about = room.edges
@@ -296,10 +272,8 @@ def solve_members(transition, solve, task, store, members):
 
 @njit(_i(_i2, _i2, _i1, STORE_TYPE, _i, _i))
 def forget_turn(strides, turn, state, store, first, count):
-    """Forget the states `first` .. count - 1 inside turns and renumber the others from `first` on.
-
-    Returns the number of states left. Slots are emptied in the reverse order of filling, so that no
-    probe sequence of another key gets a gap.
+    """Forget the states `first` .. count - 1 inside turns, renumber the others, and return their
+    number. Slots are emptied in the reverse order of filling, so that no probe sequence gets a gap.
     """
     slots, keys, (_, best, margins, actors, errors) = borrowed(store)
     mask = slots.size - 1
@@ -522,10 +496,8 @@ def search(  # noqa: C901, PLR0913, PLR0915  # one piece, for speed: module docs
 
 
 def edge_memory(game: Game) -> int:
-    """Return the bytes of the buffers that a search needs for the edges of one state.
-
-    They hold the edges, look-ups and payoffs, two frames, and as many new states.
-    """
+    """Return the bytes of the buffers that a search needs for the edges of one state: edges,
+    look-ups and payoffs, two frames, and as many new states."""
     numbers = game.field_count + 4 * game.players + 13
     new_states = 2 * (8 * (1 + game.players) + 33)
     return game.max_edges * (8 * numbers + new_states)
@@ -597,27 +569,19 @@ class Graph:
 
     @property
     def margins(self) -> Floats:
-        """float64 (count,): the loss by the actor's second best action, at least 0.
-
-        NaN if there is no choice, if both players choose at once, and for unsolved and given
-        states.
-        """
+        """float64 (count,): the loss by the actor's second best action; NaN if no player chooses
+        alone, and for unsolved and given states."""
         return self._store.results.margins[: self.count]
 
     @property
     def actors(self) -> NDArray[np.int8]:
-        """int8 (count,): the player who acts, from 1.
-
-        0 if no player acts or both choose at once, and for unsolved and given states.
-        """
+        """int8 (count,): the player who acts, from 1; 0 if no player acts or both choose at once,
+        and for unsolved and given states."""
         return self._store.results.actors[: self.count]
 
     @property
     def errors(self) -> NDArray[np.float32]:
-        """float32 (count,): a bound on the error of each payoff.
-
-        It covers rounding, errors of given payoffs, and losses if these leave a decision open.
-        """
+        """float32 (count,): a bound on the error of each payoff, of given payoffs too."""
         return self._store.results.errors[: self.count]
 
     @property
@@ -633,10 +597,8 @@ class Graph:
 
     @property
     def largest_turn(self) -> Ints | None:
-        """The state (fields,) in which the search's current turn began.
-
-        None unless most states in memory are inside turns.
-        """
+        """The state (fields,) in which the current turn began, if most states in memory are inside
+        turns."""
         turn, depth = self._task.turn, int(self._at[DEPTH])
         states = self.states(np.arange(0, self.count, max(1, self.count // 1000)))
         if not turn.size or 2 * self.game.within_turn(states).sum() < len(states):
@@ -660,10 +622,8 @@ class Graph:
     # --- the search ----------------------------------------------------------------------------
 
     def know(self, keys: Keys, values: Floats, errors: Floats | float = 0.0) -> None:
-        """Take the payoffs (m, players) of states that need no expansion, and error bounds (m,).
-
-        States that are already solved keep their payoffs.
-        """
+        """Take the payoffs (m, players) of states that need no expansion, and error bounds (m,);
+        solved states keep their payoffs."""
         numbers = self._enter(keys)
         results = self._store.results
         fresh = results.best[numbers] == NEW

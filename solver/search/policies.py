@@ -470,10 +470,8 @@ def _eliminate(g, k, chance_error, gains, margins, allowed):
 
 @njit(types.int64(VIEW, types.int64[::1]), error_model="numpy")
 def endless(g, cycle):
-    """Return the number of states in which some actions can continue a play for ever.
-
-    cycle: written: these actions, -1 elsewhere.
-    """
+    """Return the number of states in which some actions can continue a play for ever, and write
+    these actions to `cycle`, -1 elsewhere."""
     k, allowed = work_for(g.actors.size), np.empty(g.first.size - 1, np.bool_)
     fill(allowed, True)
     count = peel(g, k, allowed)

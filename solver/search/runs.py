@@ -22,15 +22,11 @@ _i, _n1, _u1, _u2 = types.int64, types.int32[::1], types.uint64[::1], types.uint
 
 
 class Runs(NamedTuple):
-    """Keys in n runs.
+    """Keys in n runs."""
 
-    keys: uint64 (n,), ascending, with 0 in the bits of the run, which begin at bit `low`.
-    members: uint64 (n,), bit i is set if the key with i in these bits is a member.
-    """
-
-    keys: Keys
-    members: Keys
-    low: int
+    keys: Keys  # (n,), ascending, with 0 in the bits of the run
+    members: Keys  # (n,), bit i is set if the key with i in the bits of the run is a member
+    low: int  # the lowest bit of the run
 
     def only(self, members: Keys) -> Runs:
         """Return the runs with only these members (n,), without empty runs."""

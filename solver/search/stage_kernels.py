@@ -55,37 +55,24 @@ class Place(NamedTuple):
 
 
 class Records(NamedTuple):
-    """The expanded states, in order of expansion.
+    """The expanded states, in order of expansion."""
 
-    numbers, patterns: int32 (states,).
-    children: int32 (edges,), the numbers of their children.
-    """
-
-    numbers: NDArray[np.int32]
-    patterns: NDArray[np.int32]
-    children: NDArray[np.int32]
+    numbers: NDArray[np.int32]  # (states,)
+    patterns: NDArray[np.int32]  # (states,)
+    children: NDArray[np.int32]  # (edges,), the numbers of their children
 
 
 class Patterns(NamedTuple):
-    """Patterns shared by states: who acts, and the weights, actions and rewards of the edges.
+    """Patterns shared by states: who acts, and the weights, actions and rewards of the edges."""
 
-    slots: int32 (a power of two,), a hash table of them.
-    hashes: uint64 (room,).
-    first: int64 (room + 1,), where the edges of each begin.
-    actors: int64 (room,), from 0; -1 for chance, JOINTLY or LEAF.
-    weights, actions: float64 and int64 (edges,).
-    rewards: float64 (edges, players), or (0, players) if edges pay nothing.
-    payoffs: float64 (room, players), of terminal states.
-    """
-
-    slots: NDArray[np.int32]
-    hashes: NDArray[np.uint64]
-    first: Ints
-    actors: Ints
-    weights: Floats
-    actions: Ints
-    rewards: Floats
-    payoffs: Floats
+    slots: NDArray[np.int32]  # (a power of two,), a hash table of them
+    hashes: NDArray[np.uint64]  # (room,)
+    first: Ints  # (room + 1,), where the edges of each begin
+    actors: Ints  # (room,), from 0; -1 for chance, JOINTLY or LEAF
+    weights: Floats  # (edges,)
+    actions: Ints  # (edges,)
+    rewards: Floats  # (edges, players), or (0, players) if edges pay nothing
+    payoffs: Floats  # (room, players), of terminal states
 
 
 _place = tuple_type(Place, _u, _u, _i, _u2, _u2, _u, _u, _u, _u, _u, _u, _i, _i)
@@ -384,18 +371,13 @@ def enter_patterns(slots, hashes):
 
 
 class Walk(NamedTuple):
-    """Scratch for `order_states`, int32 (n,) each.
-
-    low: 0 if a state was not visited, its low-link while its component is open, then -1.
-    seen: when it was visited.
-    cursor: its next edge.
-    path, stack: of the depth-first search.
-    """
+    """Scratch for `order_states`, (n,) each."""
 
     low: NDArray[np.int32]
-    seen: NDArray[np.int32]
-    cursor: NDArray[np.int32]
-    path: NDArray[np.int32]
+    """0 if a state was not visited, its low-link while its component is open, then -1."""
+    seen: NDArray[np.int32]  # when it was visited
+    cursor: NDArray[np.int32]  # its next edge
+    path: NDArray[np.int32]  # of the depth-first search
     stack: NDArray[np.int32]
 
 
@@ -472,8 +454,8 @@ def order_states(first, children, order, starts, walk):  # noqa: C901, PLR0915  
 
 
 def ordered(first: Ints, children: NDArray[np.int32]) -> tuple[NDArray[np.int32], Ints]:
-    """Return the order of `order_states`, int32 (n,), and int64 (k, 2), where each component begins
-    in it and its number of states."""
+    """Return the order of `order_states` (n,), and where each component begins in it and its
+    number of states (k, 2)."""
     n = len(first) - 1
     order, starts = np.empty(n, np.int32), np.empty(2 * n, np.int32)
     walk = Walk(*(np.empty(n, np.int32) for _ in range(5)))
@@ -482,18 +464,12 @@ def ordered(first: Ints, children: NDArray[np.int32]) -> tuple[NDArray[np.int32]
 
 
 class Order(NamedTuple):
-    """The n states of a stage, numbered by ascending key.
+    """The n states of a stage, numbered by ascending key."""
 
-    order: int32 (n,), in which they are solved.
-    first: int64 (n + 1,), where the edges of each begin.
-    patterns: int32 (n,).
-    children: int32 (edges,), their numbers.
-    """
-
-    order: NDArray[np.int32]
-    first: Ints
-    patterns: NDArray[np.int32]
-    children: NDArray[np.int32]
+    order: NDArray[np.int32]  # (n,), in which they are solved
+    first: Ints  # (n + 1,), where the edges of each begin
+    patterns: NDArray[np.int32]  # (n,)
+    children: NDArray[np.int32]  # (edges,), their numbers
 
 
 ORDER_TYPE = tuple_type(Order, _n1, _i1, _n1, _n1)
@@ -518,10 +494,8 @@ def renumber(rows, children, runs, run_bits, numbers, first, renumbered):
 
 @njit(types.void(_i1, _n1, _n1, _i, _n1))
 def shift_children(first, given, known, sign, shifted):
-    """Turn children into differences between neighbouring states, or back.
-
-    A child is stored as its difference to the same edge's child of the state before, or, if that
-    has no such edge, to the edge before. Neighbours lead to neighbours: most differences repeat.
+    """Turn children into differences to the same edge's child of the state before, or, if that has
+    no such edge, to the edge before; or back. Most differences repeat.
 
     given, shifted: int32 (edges,), what is read and written; may be the same to turn them back.
     known: the children.

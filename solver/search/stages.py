@@ -55,7 +55,7 @@ EVERY = (1 << 64) - 1
 
 @dataclass(frozen=True)
 class Box:
-    """A part of a level: in each lane, the least and the greatest word of its functions `inside`;
+    """A part of a level: the least and the greatest word of its functions `inside`, lane by lane;
     by default the whole level."""
 
     low: int = 0
@@ -89,11 +89,8 @@ class Stages:
         self.run_is_set = self.run_column >= 0 and bool(game.fields.sets[self.run_column])
 
     def _run(self, inside: set[str]) -> tuple[int, int, int, int]:
-        """Return the bits of keys that form a run, the lowest bit, their number and their column.
-
-        States of a run differ only in these bits. It takes the widest column that determines the
-        position in a stage but not the stage; no bits and column -1 if keys are not made of bits.
-        """
+        """Return the bits of keys that form a run, the lowest bit, their number and their column:
+        the widest that determines the position in a stage but not the stage, or -1."""
         level, room = self.level, self.game.strides[1].tolist()
         apart = {name for function in (level.falls, *level.apart) for name in function}
         columns = [
@@ -222,10 +219,7 @@ class Stage:
 
 
 def first_edges(of_patterns: Ints, pattern_of: NDArray[np.int32]) -> Ints:
-    """Return where the edges of each of n states begin, int64 (n + 1,).
-
-    of_patterns: the same for patterns (patterns + 1,).
-    """
+    """Return where the edges of each of n states begin, (n + 1,); of_patterns: of each pattern."""
     first = np.zeros(len(pattern_of) + 1, np.int64)
     np.cumsum(np.diff(of_patterns)[pattern_of], out=first[1:])
     return first
@@ -253,9 +247,7 @@ def cut(
 ) -> list[tuple[Box, int]]:
     """Cut a box of a stage into about `count` boxes, guided by some of its keys (n,), n > 0.
 
-    states: its estimated number of states.
-
-    Returns the boxes with their shares of `states`, ordered so that none leads to an earlier one.
+    Returns the boxes with their shares of its estimated `states`; none leads to an earlier one.
     """
     values = stages.inside.values(stages.inside.of(keys))
     in_order = np.sort(values, axis=0)
