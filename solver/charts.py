@@ -49,29 +49,22 @@ FULL, START = "full", "start"
 
 @dataclass(frozen=True)
 class ChartField(Result):
-    """A choice that a chart offers. help: a sentence about it."""
+    """A choice that a chart offers."""
 
     name: str
-    help: str
+    help: str  # a sentence about it
 
 
 @dataclass(frozen=True)
 class Kind(Result):
-    """One of a game's charts.
-
-    shows: its content, for people.
-    picture: whether it is a `Heatmap` or `Curves`, not a `Listing`.
-    needs: `FULL`, a full table; or `START`, everything below the game's start suffices.
-    reading: how to read it, in a sentence.
-    takes: the choices that it offers; None if unknown.
-    """
+    """One of a game's charts."""
 
     name: str
-    shows: str
-    picture: bool = False
-    needs: PythonOnly[str] = FULL
-    reading: str = ""
-    takes: tuple[ChartField, ...] | None = None
+    shows: str  # its content, for people
+    picture: bool = False  # whether it is a `Heatmap` or `Curves`, not a `Listing`
+    needs: PythonOnly[str] = FULL  # a full table; with `START`, everything below the game's start
+    reading: str = ""  # how to read it, in a sentence
+    takes: tuple[ChartField, ...] | None = None  # the choices that it offers; None if unknown
 
     def __repr__(self) -> str:
         return f"<{self.name}: {self.shows}{' (a picture)' * self.picture}>"
@@ -79,24 +72,22 @@ class Kind(Result):
 
 @dataclass(frozen=True)
 class Search(Result):
-    """Rows of a table that are worth looking for. where: the condition, for `luckbase export`."""
+    """Rows of a table that are worth looking for."""
 
     label: str
-    where: str
+    where: str  # the condition, for `luckbase export`
 
 
 @dataclass(frozen=True)
 class ChartRequest:
-    """A request for a chart.
-
-    fields: restrict it to these values, as text.
-    error: bound on the error of the payoffs that the lookup returns; closer choices are marked.
-    best: looks up best actions, if the table stores them without payoffs.
-    """
+    """A request for a chart."""
 
     fields: Mapping[str, str] = field(default_factory=dict)
+    """The values that it is restricted to, as text."""
     error: float = 0.0
+    """Bound on the error of the payoffs that the lookup returns; closer choices are marked."""
     best: Best | None = None
+    """Looks up best actions, if the table stores them without payoffs."""
 
 
 class _Chart(Result):
@@ -109,10 +100,7 @@ class _Chart(Result):
         return f"<{type(self).__name__} of {', '.join(self.columns)}>"
 
     def to_pandas(self) -> Any:
-        """Return the rows as a pandas.DataFrame; gaps are NaN.
-
-        Raises OptionError if pandas is not installed.
-        """
+        """Return the rows as a pandas.DataFrame. Raises OptionError if pandas is not installed."""
         need("to_pandas", "pandas")
         import pandas
 
@@ -134,17 +122,12 @@ class _Chart(Result):
 
 @dataclass(frozen=True, repr=False)
 class Listing(_Chart):
-    """A chart as text.
+    """A chart as text."""
 
-    lines: for people.
-    columns, rows: the same for programs.
-    note: how to read a line, in a sentence.
-    """
-
-    lines: tuple[str, ...]
-    columns: tuple[str, ...]
+    lines: tuple[str, ...]  # for people
+    columns: tuple[str, ...]  # the same for programs, with `rows`
     rows: tuple[tuple[Cell, ...], ...]
-    note: str = ""
+    note: str = ""  # how to read a line, in a sentence
 
     json_order: ClassVar = ("note", "lines", "columns", "rows")
 
@@ -210,33 +193,25 @@ class _Picture(_Chart):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Heatmap(_Picture):
-    """A picture: numbers as colour over two axes.
+    """A picture: numbers as colour over two axes."""
 
-    title: the message of the picture.
-    about: its subject.
-    names: column names of x, y and the number; x and y are state columns if they are fields.
-    xs, ys: the values on the axes, evenly spaced.
-    values: float64 (len(xs), len(ys)), NaN for gaps.
-    blank: bool, the same shape: numbers without colour.
-    limits: the numbers at the ends of the colour scale, by default the least and the greatest;
-        numbers beyond get the end's colour.
-    rest: if a cell is a state: the fields that all cells share, as text.
-    """
-
-    title: str
-    about: str
+    title: str  # the message of the picture
+    about: str  # its subject
     names: tuple[str, str, str]
-    xs: WholeNumbers[NDArray[np.int64]]
+    """Column names of x, y and the number; x and y are state columns if they are fields."""
+    xs: WholeNumbers[NDArray[np.int64]]  # the values on the axes, evenly spaced
     ys: WholeNumbers[NDArray[np.int64]]
-    values: Array2[NDArray[np.float64]]
+    values: Array2[NDArray[np.float64]]  # (len(xs), len(ys)), NaN for gaps
     x_label: str
     y_label: str
     colour_label: str
-    blank: Flags2[NDArray[np.bool_] | None] = None
+    blank: Flags2[NDArray[np.bool_] | None] = None  # the same shape: numbers without colour
     limits: tuple[float, float] | None = None
+    """The ends of the colour scale, by default the least and the greatest number."""
     lines: tuple[Line, ...] = ()
     words: tuple[Words, ...] = ()
     rest: Mapping[str, str] | None = None
+    """If a cell is a state: the fields that all cells share, as text."""
 
     json_order: ClassVar = (
         "title", "about", "names", "rest", "xs", "ys", "values", "x_label", "y_label",
@@ -248,10 +223,8 @@ class Heatmap(_Picture):
         return self.names
 
     def sample(self, cells: int) -> tuple[list[str], list[list[str]], int]:
-        """Return at most `cells` of the numbers as text, x in columns and y in rows.
-
-        Returns the heads, the rows, and the step: every how many values of each axis are shown.
-        """
+        """Return at most `cells` of the numbers as text, x in columns and y in rows: the heads, the
+        rows, and the step, every how many values of each axis are shown."""
         n, m = self.values.shape
         step = next(k for k in count(1) if math.ceil(n / k) * math.ceil(m / k) <= cells)
         heads = [f"{self.names[1]} \\ {self.names[0]}", *(f"{x:,}" for x in self.xs[::step])]
@@ -271,11 +244,11 @@ class Heatmap(_Picture):
 
 @dataclass(frozen=True, eq=False)
 class Curve(Result):
-    """One of `Curves`. label: for people; name: as a column; values: float64 (n,), NaN for gaps."""
+    """One of `Curves`."""
 
-    label: str
-    name: str
-    values: Array[NDArray[np.float64]]
+    label: str  # for people
+    name: str  # as a column
+    values: Array[NDArray[np.float64]]  # (n,), NaN for gaps
 
 
 @dataclass(frozen=True)
@@ -289,24 +262,18 @@ class Band(Result):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Curves(_Picture):
-    """A picture: numbers over one axis.
-
-    title, about, words: as in `Heatmap`.
-    x_name: the column name of x.
-    xs: int64 (n,), ascending.
-    limits: the least and greatest number of the y axis; by default as needed.
-    """
+    """A picture: numbers over one axis; as `Heatmap`."""
 
     title: str
     about: str
-    x_name: str
-    xs: WholeNumbers[NDArray[np.int64]]
+    x_name: str  # the column name of x
+    xs: WholeNumbers[NDArray[np.int64]]  # (n,), ascending
     curves: tuple[Curve, ...]
     x_label: str
     y_label: str
     bands: tuple[Band, ...] = ()
     words: tuple[Words, ...] = ()
-    limits: tuple[float, float] | None = None
+    limits: tuple[float, float] | None = None  # of the y axis; by default as needed
 
     json_order: ClassVar = (
         "title", "about", "x_name", "x_label", "y_label", "xs", "limits", "curves", "bands",
@@ -319,10 +286,8 @@ class Curves(_Picture):
         return (self.x_name, *(curve.name for curve in self.curves))
 
     def sample(self, cells: int) -> tuple[list[str], list[list[str]], int]:
-        """Return at most `cells` of the numbers as text, one row for each x shown.
-
-        Returns the heads, the rows, and the step: every how many values of x are shown.
-        """
+        """Return at most `cells` of the numbers as text, one row for each x shown: the heads, the
+        rows, and the step, every how many values of x are shown."""
         step = math.ceil(len(self.xs) * (1 + len(self.curves)) / cells)
         heads = [self.x_label, *(curve.label for curve in self.curves)]
         rows = zip(self.xs, *(curve.values for curve in self.curves), strict=True)
@@ -372,11 +337,8 @@ def outline(
     ys: NDArray[np.int64],
     known: NDArray[np.bool_] | None = None,
 ) -> Line | None:
-    """Return the line around the inside cells (len(xs), len(ys)), along edges between cells.
-
-    None if there is no such edge. known: the cells that exist, by default all; other edges are not
-    drawn.
-    """
+    """Return the line around the inside cells (len(xs), len(ys)), on edges between `known` cells,
+    by default all; None if there is no such edge."""
     inner = np.ones_like(inside) if known is None else known
     half = [(axis[1] - axis[0]) / 2 if len(axis) > 1 else 0.5 for axis in (xs, ys)]
     pieces: list[tuple[float, float]] = []
@@ -415,10 +377,8 @@ def middle_of(inside: NDArray[np.bool_]) -> tuple[int, int] | None:
 def words_in(
     regions: dict[str, NDArray[np.bool_]], xs: NDArray[np.int64], ys: NDArray[np.int64]
 ) -> tuple[Words, ...]:
-    """Place a word in each region (len(xs), len(ys)) that covers at least 2% of the picture.
-
-    Only the first word of each name is written.
-    """
+    """Place the first word of its name in each region (len(xs), len(ys)) that covers at least 2% of
+    the picture."""
     words = []
     for name, inside in regions.items():
         middle = middle_of(inside)

@@ -203,7 +203,7 @@ def _action_payoffs(c, rows, values, a, q, g):
 
 @part
 def _best_at(c, rows, values, x, limits, q):
-    """Write the payoffs of the actions at state x to q; return the best one's row and their number."""
+    """Write the payoffs of the actions at state x to q; return the best row and their number."""
     start, actions = c.action_first[x], c.action_first[x + 1] - c.action_first[x]
     for g in range(actions):
         _action_payoffs(c, rows, values, start + g, q, g)

@@ -290,7 +290,7 @@ class Expanded:
 
 
 def expand(game: Game, states: Ints) -> Expanded:
-    """Return all edges of canonical states (n, fields). Raises GameError if they break the rules."""
+    """Return the edges of canonical states (n, fields). Raises GameError for a broken rule."""
     n, most, first = len(states), game.max_edges, np.zeros(len(states) + 1, np.int64)
     room = room_of(game, min(n * most, most + EXPECTED_EDGES * n))
     kinds, actors, x = np.empty(n, np.int64), np.empty(n, np.int64), 0

@@ -227,11 +227,8 @@ class Leaf:
 
 
 class PressYourLuckBoard(Board):
-    """A board of Press Your Luck, round 2.
-
-    It has [squares] or [outcomes], [places], [start], [rules], [solve]. The start of a round
-    changes no payoff and is left out of the canonical form.
-    """
+    """A board of Press Your Luck, round 2: [squares] or [outcomes], [places], [start], [rules],
+    [solve]. The start changes no payoff and is left out of the canonical form."""
 
     reach: ClassVar[frozenset[str]] = frozenset({"frontier", "decisions"})
     grid: ClassVar[tuple[str, ...]] = ("score_unit", "frontier", "decisions")
@@ -395,11 +392,8 @@ class PressYourLuckBoard(Board):
 
 @lru_cache(maxsize=256)
 def _leaves(squares: Squares, places: Places) -> tuple[Leaf, ...]:
-    """Return the slides on which a spin can end.
-
-    It is cached, because equal boards need it several times and the fractions take a millisecond.
-    Raises a mistake if a slide leads nowhere or slides lead in a circle.
-    """
+    """Return the slides on which a spin can end. Raises a mistake if slides lead nowhere or in a
+    circle."""
     leads: dict[int, list[list[int]]] = {n: [] for n in range(1, len(squares) + 1)}
     ends: list[tuple[int, Location, Slide]] = []
     for square, slides in enumerate(squares, start=1):
@@ -423,10 +417,7 @@ def _leaves(squares: Squares, places: Places) -> tuple[Leaf, ...]:
 @lru_cache(maxsize=64)
 def _landings(squares: Squares, places: Places) -> Mapping[tuple[Slide, ...], Fraction]:
     """Return the lists of slides that a spin can offer on a board that has stopped, with chances.
-
-    An offered slide that leads on is replaced by the slides that it offers, in clockwise order.
-    Raises a mistake if there are too many lists.
-    """
+    Raises a mistake if there are too many lists."""
     chances: dict[tuple[Slide, ...], Fraction] = {}
     todo: list[tuple[tuple[int, ...], dict[int, Slide], tuple[Slide, ...], Fraction]] = [
         ((square,), {}, (), Fraction(1, len(squares))) for square in range(1, len(squares) + 1)
@@ -489,10 +480,7 @@ def _order_of_travel(leads: dict[int, list[list[int]]]) -> list[int]:
 
 
 def outcome_distribution(board: PressYourLuckBoard) -> Outcomes:
-    """Return the outcomes of one spin of the board.
-
-    With `outcomes = K` there are at most K, including the whammy, made by `outcomes.coarsened`.
-    """
+    """Return the outcomes of one spin; with `outcomes = K` at most K, by `outcomes.coarsened`."""
     grid = board.solve.score_unit, board.cap_units
     plain: dict[Effect, Fraction] = {}
     others: dict[tuple[Effect, ...], Fraction] = {}

@@ -142,17 +142,12 @@ class Setting:
         return self.whammies[player] < self.out
 
     def outdone(self, rival: Ints) -> NDArray[np.bool_]:
-        """Return whether another opponent is in and has more than these scores of `last`, (n,).
-
-        Then they get the spins.
-        """
+        """Return whether another opponent gets the spins, with more than these scores of `last`."""
         return max((self.scores[i] for i in self.beside if self.is_in(i)), default=-1) > rival
 
     def over(self, rival: Ints, own: Ints) -> Ints:
-        """Return values (rivals * owns, 4 players) with every score of `last` and of the player up.
-
-        The scores of the player up vary fastest.
-        """
+        """Return values (rivals * owns, 4 players) with every score of `last` and, varying fastest,
+        of the player up."""
         state = [*self.scores, *self.earned, *self.passed, *self.whammies]
         values = np.tile(np.array(state, np.int64), (len(rival) * len(own), 1))
         values[:, self.last] = np.repeat(rival, len(own))
@@ -317,12 +312,8 @@ def decide_title(where: Setting, leads: Floats) -> str:
 
 
 def choices(game: Game, lookup: Lookup, request: ChartRequest, values: Ints) -> Choice:
-    """Return play or pass at states in people's units (n, 4 players), by one step of the rules.
-
-    Beyond the frontier the best actions that the table stores are used; their payoffs are NaN.
-
-    lookup: payoffs of the children. Raises StateError for an invalid state.
-    """
+    """Return play or pass at states in people's units (n, 4 players), by one step of the rules, or
+    beyond the frontier by the stored best actions. Raises StateError for an invalid state."""
     no_offer = game.field_count - values.shape[1]
     states = game.canonical_states(np.pad(values, ((0, 0), (0, no_offer))))
     play, passed = np.full((2, len(states)), np.nan)
@@ -448,8 +439,7 @@ def _setting(game: Game, up: int, spins: int, columns: Mapping[str, int]) -> Set
 def _state(game: Game, words: Mapping[str, str], columns: Mapping[str, int]) -> dict[str, int]:
     """Return the columns of a state except the spins of the player up: chosen, or the defaults.
 
-    words: the columns of the scores. Raises StateError for a column that cannot be chosen, or that
-        is chosen twice.
+    words: the columns of the scores. Raises StateError for a column that must not be chosen.
     """
     player = words["own"].removeprefix("scores_")
     why = {

@@ -55,10 +55,8 @@ class Folds(NamedTuple):
 
 
 class Choosing(NamedTuple):
-    """A board's lists of effects: e effects, and folds of two payoffs that share list beginnings.
-
-    The best of a, b, c is folded from the best of a, b.
-    """
+    """A board's lists of e effects, and folds of two payoffs: the best of a, b, c is folded from
+    the best of a, b."""
 
     sources: Ints  # (e,): the source of each effect
     to: Ints  # (e, cap + 1): the score after it, from each score
@@ -129,12 +127,10 @@ def copy(source, start, out, x, n):
 
 @jitable()
 def add_best(up_values, kept_values, n, folds, up_sum, kept_sum, start):
-    """Add the best of every list, times its chance, to n elements of both sums.
+    """Add the best of every list, times its chance, to n elements of both sums, from `start` on.
 
     up_values, kept_values: rows of BLOCK, flat: payoffs of the slot up and of the other slot that
         is kept; the rows of the effects are filled.
-    up_sum, kept_sum: the sums.
-    start: the first of the n elements.
 
     Indices are unsigned and all operands are read before the choice, so that the loops vectorise.
     """

@@ -1,11 +1,8 @@
 """A drawing of a state of Press Your Luck: the board around the players' desks.
 
 The squares run clockwise from the top left, six across and five down, numbered as in the file. A
-board of outcomes shows the outcomes, the likeliest first.
-
-`spin_names` names the outcomes of a spin in the words of the show: ``whammy``, ``$2,500``, ``$750
-and a spin``. If several outcomes lead to the same state, its name lists them all. Dollars are in
-the units of the solve.
+board of outcomes shows the outcomes, the likeliest first. `spin_names` names the outcomes of a
+spin: ``whammy``, ``$2,500``, ``$750 and a spin``, in the units of the solve.
 """
 
 from __future__ import annotations
@@ -292,10 +289,7 @@ def _slides(board: PressYourLuckBoard) -> Lists:
 
 @lru_cache(1024)
 def _spin_name(outcomes: tuple[tuple[Effect, ...], ...], unit: int) -> str:
-    """Return one name for outcomes that lead to the same state.
-
-    Such outcomes are $0 and a whammy, or, at the cap, an amount and all larger amounts.
-    """
+    """Return one name for outcomes that lead to the same state, such as all amounts at the cap."""
     outcomes = tuple(dict.fromkeys(outcomes))
     names = [" or ".join(effect_name(effect, unit) for effect in effects) for effects in outcomes]
     if len(outcomes[0]) > 1:

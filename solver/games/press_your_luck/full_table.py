@@ -1,5 +1,4 @@
-"""The full table of Press Your Luck: tiers as planes of payoffs, filled by the kernel; and the
-decisions beyond its frontier.
+"""The full table of Press Your Luck, and the decisions beyond its frontier.
 
 See `tiers` for the order of the states in a tier and `kernel` for the algorithm.
 """
@@ -56,13 +55,9 @@ WAYS = np.array([[math.comb(n, k) for n in range(64)] for k in range(6)])
 def sweep_planes(
     fill: Callable[[int, int, int], None], size: tuple[int, int], edge: int, threads: int
 ) -> None:
-    """Fill size[0] planes of size[1] rows, from the highest scores down.
-
-    fill: ``fill(b, first, stop)`` fills rows first to stop - 1 of plane b, after those above it.
-
-    Several threads fill square blocks, all blocks of a diagonal at once, because no block of a
-    diagonal reads another.
-    """
+    """Fill size[0] planes of size[1] rows, from the highest scores down, with ``fill(b, first,
+    stop)``: rows of plane b. Several threads fill square blocks, all blocks of a diagonal at once,
+    because no block of a diagonal reads another."""
     planes, rows = size
     if threads == 1:
         for b in range(planes - 1, -1, -1):
@@ -86,11 +81,8 @@ def diagonals(planes: int, rows: int) -> Iterator[list[tuple[int, int]]]:
 
 
 class Planes(FullTable[Tier]):
-    """Round 2 for two or three players; see `game` for the rules, `tiers` for the order of states.
-
-    Rows are states without an offer. States with an offer are computed from them by one step of the
-    rules.
-    """
+    """Round 2 for two or three players. Rows are states without an offer; the others are one step
+    of the rules away."""
 
     best_names: ClassVar[tuple[str, ...]] = ("play", "pass to 1", "pass to 2", "pass to 3")
     smaller: ClassVar[str] = "a smaller frontier or a larger score_unit"
@@ -177,11 +169,8 @@ class Planes(FullTable[Tier]):
         part: int = 0, best: Best | None = None,
         boundaries: Mapping[Tier, Mapping[int, Floats]] = {},
     ) -> float:  # fmt: skip
-        """boundaries: of child tiers, by slot, as `tiers.boundary_of`; other children are fetched.
-
-        Read in full are only the tier with one spin less and, if a slide takes whammies away, the
-        tiers with a whammy less.
-        """
+        """boundaries: of child tiers, by slot, as `tiers.boundary_of`; other children are fetched:
+        the tier with one spin less and, if a slide takes whammies away, with a whammy less."""
 
         def child(lower: Tier) -> Floats:
             if lower.spins == 0:
@@ -369,13 +358,11 @@ class Planes(FullTable[Tier]):
 
 
 class PlaneDecisions(DecisionLayout[Tier]):
-    """The decisions beyond the frontier, solved without storing payoffs.
+    """The decisions beyond the frontier, solved without storing payoffs (`tiers.by_whammies`).
 
-    Only two levels of spins, and boundaries, are in memory. The solve takes one whammy vector after
-    another and goes up through all spins (`tiers.by_whammies`). A tier reads in full only the tier
-    with one spin less and the same whammies. Of all others it reads the states after a whammy: a
-    score of 0 and no passed spins for the player who was up (`tiers.boundary_of`). With T spins and
-    n scores, a boundary of slot A has C(T + 4, 4) n^2 states while the tier has C(T + 5, 5) n^3.
+    Only two levels of spins, and boundaries, are in memory. A tier reads in full only the tier with
+    one spin less and the same whammies. Of all others it reads the states after a whammy: a score
+    of 0 and no passed spins for the player who was up (`tiers.boundary_of`).
     """
 
     layout: Planes

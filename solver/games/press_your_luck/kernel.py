@@ -24,10 +24,9 @@ by state in their own order (`tiers.Caps`). Two or three players at the cap form
 opened at a pivot. Because at the cap there is no choice, the pivot's value is a linear function of
 itself, with the known factor (chance of plus a spin) ** (players at the cap * spins in the loop).
 
-Work: with t outcomes about 2 t multiply-adds a state, streamed from rows that were just written:
-with b outermost and a next, the rows a + m of one b stay in the second-level cache. There are no
-gathers and no ``fastmath``: every sum has a fixed order, so the bits do not depend on the
-processor's vectors. Recording the best actions takes 4 % more ($500, three spins).
+With t outcomes a state takes about 2 t multiply-adds, streamed from rows that were just written and
+stay in the second-level cache. There are no gathers and no ``fastmath``: every sum has a fixed
+order, so the bits do not depend on the processor's vectors.
 """
 
 from __future__ import annotations
@@ -46,11 +45,8 @@ CHUNK = 512
 
 @jitable()
 def pass_targets(up, a, b, s, options, cap):
-    """Return the slots that `up` may pass to, in the order of ties; -1 for none.
-
-    (-1, -1): they must play (third place). `b` counts only with three players in. The slot after C
-    is A, as in turn order.
-    """
+    """Return the slots that `up` may pass to, in the order of ties; -1 for none, twice if they must
+    play (third place). `b` counts only with three players in."""
     three, third_place_spins, passer_picks = options
     if not three:
         return 2 - up, -1
@@ -73,15 +69,13 @@ def pass_targets(up, a, b, s, options, cap):
 
 @jitable()
 def take_if_better(up_values, kept_values, x, y, n, code, best):
-    """Replace each of n payoffs from x on by the payoff from y on that is better for the slot up.
-
-    It must be better by more than the tolerance, because it belongs to a later action.
+    """Replace each of n payoffs from x on by that from y on, of a later action, if it is better for
+    the slot up by more than the tolerance.
 
     up_values, kept_values: the payoffs of the slot up and of the other slot that is kept.
     best: gets `code` for replaced payoffs, unless its size is 0.
 
-    Indices are unsigned: signed ones could count from the end, which prevents vectorising, and
-    slices cost atomic reference counts.
+    Unsigned indices vectorise, as they cannot count from the end; slices would count references.
     """
     if best.size:
         for i in range(n):
@@ -166,10 +160,8 @@ def add_up(out, lost, d, v, from_d, from_v, outcomes):
 def play_streams(up, first, last, spend, gain, b, a, arrays, start_b, taps, choices):  # noqa: PLR0913  # a kernel: in tuples its arrays count references
     """Write playing by slot A (up = 0) or B (1) to V: row (b, a), configurations first .. last - 1.
 
-    They map to `spend`, `spend` + 1, … of T - 1 and to `gain`, `gain` + 1, … of T. Chunks are
-    summed in this order: whammy, money taps, plus taps.
-
-    start_b: the first configuration in which B is up.
+    They map to `spend`, `spend` + 1, … of T - 1 and to `gain`, `gain` + 1, … of T. B is up from
+    configuration `start_b` on.
     """
     v, d, wa, wb, _ = arrays
     n_a, n_c = v.shape[2], taps.rows.shape[0]
@@ -204,10 +196,8 @@ def payoff_of(up, p0, p1):
 
 @jitable()
 def plain_at(up, scores, c, lost, arrays, moves, taps):
-    """Return the payoffs of A and B from a whammy and the plain outcomes of a spin at one state.
-
-    scores: b, a and s. lost: the payoffs after a whammy.
-    """
+    """Return the payoffs of A and B from a whammy, `lost`, and the plain outcomes of a spin at one
+    state, with scores b, a and s."""
     v, d, _, _, _ = arrays
     b, a, s = scores
     n_c, up_score = taps.rows.shape[0], (a if up == 0 else (b if up == 1 else s))
@@ -232,16 +222,15 @@ def sweep(  # noqa: C901, PLR0913, PLR0915  # a kernel: in tuples its arrays cou
 ):
     """Fill the states of row (b, a) one by one: s from s_last down to s_first, each in `order`.
 
-    The scalar counterpart of the streams, for rows in which a slot is stuck and for the one
-    configuration that depends on itself. One call does a whole row, because a call with twenty
-    arrays is expensive.
+    It is for rows in which a slot is stuck and for the configuration that depends on itself. One
+    call does a whole row, because a call with twenty arrays is expensive.
 
     pivot_of: configuration -> pivot, or -1. A pivot's payoff goes to ``constant[:, pivot_of[c]]``,
         not to V.
     notes: the row of `Best`, of size 0 if not wanted; for each slot the action of passing to it.
 
-    Returns the largest change of a payoff, which is meaningless if V was not filled before; -1 if
-    the best reply of a state that depends on itself did not converge.
+    Returns the largest change of a payoff, if V was filled before; -1 if the best reply of a state
+    that depends on itself did not converge.
     """
     v, _, wa, wb, wc = arrays
     best, codes = notes
@@ -307,10 +296,8 @@ def sweep(  # noqa: C901, PLR0913, PLR0915  # a kernel: in tuples its arrays cou
 
 @jitable()
 def settle(order, pivot_of, none, b, a, s, kernel):
-    """Sweep the states of row (b, a) with score s of C from two guesses until they converge.
-
-    Returns whether both converged to the same payoffs.
-    """
+    """Sweep the states of row (b, a) with score s of C from two guesses; return whether both
+    converged to the same payoffs."""
     v, n_c = kernel[0][0], kernel[3].rows.shape[0]
     rests = np.zeros((2, order.size))
     apart = 0.0
@@ -404,10 +391,7 @@ def shift(p0, p1, v, d, lost, c, moves, taps):
 
 @jitable()
 def play_c(b, a, arrays, moves, taps, choices):
-    """Let slot C spin, from the last configuration down to the first of one row: shifts along s.
-
-    The board's outcomes are unmerged, and scores saturate.
-    """
+    """Let slot C spin, from the last configuration down to the first of one row: shifts along s."""
     v, d, _, _, wc = arrays
     n_c = taps.rows.shape[0]
     rows, below, lost = (

@@ -11,12 +11,10 @@ whole numbers of units y[1] < … < y[k], every chance moves to the next kept am
 
     sum of p[i] x[i]  =  sum of q[j] y[j],
 
-the code takes the one with the least sum of chance times distance. This is the Wasserstein distance
-of the two spins, the area between their distribution functions. With one spin left it is also the
-sum over all leads of the error of the chance to pass that lead. No search is needed: with r[i] =
-(x[i] - below) / (above - below), amounts go up in descending order of r until the mean is reached,
-and one of them is split. (A chance p that goes up and not down adds p (above - below) to the mean,
-and p (above - below) (1 - 2 r) to the distance moved.)
+the code takes the one with the least sum of chance times distance, the Wasserstein distance of the
+two spins. No search is needed: with r[i] = (x[i] - below) / (above - below), amounts go up in
+descending order of r until the mean is reached, and one of them is split. (A chance p that goes up
+and not down adds p (above - below) to the mean, and p (above - below) (1 - 2 r) to the distance.)
 
 Money plus a spin is at least one unit, because a game that pays 0 and returns the spin would never
 end. If amounts below a unit had to be raised to it, chance from the next amounts moves down to it.
@@ -362,18 +360,13 @@ class Effect(NamedTuple):
 
 @dataclass(frozen=True)
 class Outcomes:
-    """The outcomes of one spin, with exact chances that sum to 1.
-
-    money, spin: (units, chance), units ascending and each once: money that uses the spin, and money
-        plus a spin. A unit is `score_unit` dollars; amounts are at most the cap.
-    others: (effects, chance) of all other outcomes. The player up takes one of the effects; if
-        several are tied, the first.
-    """
+    """The outcomes of one spin, with exact chances that sum to 1, in units up to the cap."""
 
     whammy: Fraction
-    money: Kept
-    spin: Kept
+    money: Kept  # that uses the spin
+    spin: Kept  # money plus a spin
     others: tuple[tuple[tuple[Effect, ...], Fraction], ...] = ()
+    """(effects, chance); the player up takes one of the effects, the first of tied ones."""
 
     @property
     def distinct(self) -> int:
@@ -407,13 +400,11 @@ Answer = Annotated[StrictInt, Field(ge=0, le=MAX_SPINS)]
 class Start(Section):
     """[start]: scores, whammies; and the spins, or the questions that bring them.
 
-    Four questions come before round 2 of the show. The player who buzzes in first answers. That
-    answer and two others are then offered to the other players, and each chooses one. The right
-    answer brings `buzz_spins` to the player who buzzed in and `choice_spins` to each player who
-    chose it; a wrong one costs nothing. If no player buzzes in, all choose. Every player is equally
-    likely to buzz in first, unless `buzzes` sets it, and all answers are independent. Players are
-    in turn order, the lowest score first; of equal scores the player with fewer spins is first,
-    then the one on the left.
+    The player who buzzes in first answers a question. The others then choose among that answer and
+    two more. The right answer brings `buzz_spins` to the player who buzzed in and `choice_spins` to
+    each who chose it; a wrong one costs nothing. If no player buzzes in, all choose. Every player
+    is equally likely to buzz in first, unless `buzzes` sets it, and all answers are independent.
+    Players are in turn order, the lowest score first, then fewer spins, then from the left.
 
     Sources: docs/numbers.md#fan-pages-of-press-your-luck, docs/numbers.md#pyl-ml.
     """

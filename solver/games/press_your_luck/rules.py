@@ -354,10 +354,8 @@ def press_your_luck(board: PressYourLuckBoard) -> Rules:
 
 
 def agents(limit: int, unit: int, game: Game) -> Agents:
-    """Return the agents, with the numbers that are counted in their games.
-
-    limit: the number of whammies that put a player out. unit: dollars of a score's unit.
-    """
+    """Return the agents, with the numbers that are counted in their games; limit: the whammies that
+    put a player out; unit: of a score, in dollars."""
 
     def won(states: Ints) -> NDArray[np.bool_]:
         scores, _, _, whammies = by_field(states)
@@ -390,10 +388,7 @@ def agents(limit: int, unit: int, game: Game) -> Agents:
 
 
 def fields(board: PressYourLuckBoard, offers: int) -> list[Field]:
-    """Return the fields of a state on a board.
-
-    With offers there is a field for them, and only as much room for spins as a key has left.
-    """
+    """Return the fields of a state on a board, with one for offers if it has them."""
     unit, cap, whammies = board.solve.score_unit, board.solve.score_cap, board.rules.max_whammies
     players = board.rules.players
 
@@ -424,11 +419,8 @@ def fields(board: PressYourLuckBoard, offers: int) -> list[Field]:
 
 
 def room_for_spins(board: PressYourLuckBoard, offers: int) -> int:
-    """Return the most spins that a state of a board can hold.
-
-    Each field of spins must have room for all of them in the key, because all may be passed to one
-    player. Raises OptionError if there is no room, or not for as many as slides may bring.
-    """
+    """Return the most spins for which each field of spins has room in the key. Raises OptionError
+    if there is no room, or not for as many as slides may bring."""
     players, units = board.rules.players, board.cap_units
     states = ((units + 1) * (board.rules.max_whammies + 1)) ** players * (offers + 1)
     room = MAX_SPINS
@@ -535,11 +527,8 @@ step of a lead in dollars."""
 
 @njit(GROUP_TYPE)
 def group(board, state, actor, out, rest):
-    """Return the group of a state, by the contract in `solver.game.groups`.
-
-    The player who decides is up with earned spins, below the cap, and not bound to play in last
-    place.
-    """
+    """Return the group of a state, by the contract in `solver.game.groups`. The player up decides
+    with earned spins, below the cap, unless they must play in last place."""
     ints, players = board.ints, state.size // FIELDS
     earned, passed, whammies = EARNED * players, PASSED * players, WHAMMIES * players
     up = player_up(state)

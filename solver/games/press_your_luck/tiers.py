@@ -24,7 +24,7 @@ order "spend a spin" maps each region onto a contiguous piece of the configurati
 "gain a spin" maps each block of equal passed spins onto a contiguous piece of the next block: so a
 kernel streams and never gathers. The row number is the state's key inside its tier.
 
-Source: docs/numbers.md#gamescrafters (the word tier); the order is this project's own.
+Source: docs/numbers.md#gamescrafters (the word tier).
 """
 
 from __future__ import annotations
@@ -52,10 +52,8 @@ Configuration = tuple[int, ...]
 
 @dataclass(frozen=True, order=True)
 class Tier:
-    """All states with `spins` spins in all and one whammy class for each player.
-
-    If `whammies[i] == max_whammies`, player i is out (score 0, no spins).
-    """
+    """All states with `spins` spins in all and one whammy class for each player; a player with
+    `max_whammies` is out (score 0, no spins)."""
 
     spins: int
     whammies: tuple[int, ...]
@@ -70,18 +68,12 @@ class Tier:
 
 
 class Whammies(NamedTuple):
-    """The whammies of a board.
-
-    players: the number of players.
-    most: the number that puts a player out.
-    merge: whether harmless whammies become 0.
-    less: whether a slide takes one away.
-    """
+    """The whammies of a board."""
 
     players: int
-    most: int
-    merge: bool
-    less: bool
+    most: int  # the number that puts a player out
+    merge: bool  # whether harmless whammies become 0
+    less: bool  # whether a slide takes one away
 
     def tier(self, spins: int, whammies: Sequence[int]) -> Tier:
         """Return the tier with these whammies; those of players who are out are kept."""
@@ -99,11 +91,8 @@ class Whammies(NamedTuple):
 
 
 def tiers_with(spins: int, whammies: Whammies) -> list[Tier]:
-    """Return every tier of `spins` spins: two players in first, then three; high whammies first.
-
-    Tiers never read tiers of equal spins. With high whammies first, a depth-first sweep needs few
-    tiers at once.
-    """
+    """Return every tier of `spins` spins: two players in first, then three. High whammies come
+    first, so that a depth-first sweep needs few tiers at once."""
     out = whammies.most
     classes = [w for w in reversed(range(out)) if whammies.tier(spins, [w]).whammies[0] == w]
     pairs = [*product(classes, repeat=2)]
@@ -129,10 +118,8 @@ def children(tier: Tier, whammies: Whammies) -> tuple[Tier, ...]:
 
 
 def below_first(roots: Iterable[T], below: Callable[[T], Iterable[T]]) -> list[T]:
-    """Return all nodes at and below roots, each after everything below it, except in cycles.
-
-    A node follows soon after the nodes that it needs.
-    """
+    """Return all nodes at and below roots, each soon after everything below it, if there are no
+    cycles."""
     ordered: dict[T, None] = {}
     visited: set[T] = set()
 
@@ -158,10 +145,8 @@ def depth_first(frontier: int, whammies: Whammies) -> tuple[Tier, ...]:
 
 @lru_cache(maxsize=8)
 def by_whammies(frontier: int, whammies: Whammies) -> tuple[Tier, ...]:
-    """Return all tiers, children first, one whammy vector after another through all spins.
-
-    Then only the tier of one spin more reads more of a tier than a boundary (`boundary_of`).
-    """
+    """Return all tiers, children first, one whammy vector after another through all spins, so that
+    only the tier of one spin more reads more of a tier than a boundary (`boundary_of`)."""
 
     def after_one(vector: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
         for player, had in enumerate(vector):
@@ -244,10 +229,7 @@ def moves_of(spins: int, three: bool) -> Moves:
 
 @lru_cache(maxsize=8)
 def block_columns(spins: int, three: bool, size: int, unit: int, blocks: int) -> NDArray[np.int32]:
-    """Return int32 (8, blocks * K * size): earned, passed of A, B, C; the dollars of C; zeros.
-
-    Read-only.
-    """
+    """Return int32 (8, blocks * K * size): earned, passed of A, B, C; the dollars of C; zeros."""
     table = moves_of(spins, three).configurations.astype(np.int32)
     columns = [np.repeat(table[:, i], size) for i in range(6)]
     columns.append(np.tile(np.arange(size, dtype=np.int32) * np.int32(unit), len(table)))
@@ -306,11 +288,10 @@ def make_taps(outcomes: Outcomes, cap: int) -> Taps:
 
 
 class Caps(NamedTuple):
-    """How to sweep scores with a stuck slot; all int64.
+    """How to sweep scores with a stuck slot (`choosing`); all int64.
 
-    A slot is stuck if plus a spin does not raise its score: at the cap, and on some boards at 0
-    (`choosing`). States of stuck slots depend on each other in loops; a pivot is the state at which
-    a loop is opened (`kernel`). The first index is the mask of the stuck slots (A 1, B 2, C 4).
+    States of stuck slots depend on each other in loops; a pivot is the state at which a loop is
+    opened (`kernel`). The first index is the mask of the stuck slots (A 1, B 2, C 4).
     """
 
     orders: Ints
@@ -325,10 +306,8 @@ class Caps(NamedTuple):
 
 @lru_cache(maxsize=64)
 def make_caps(spins: int, three: bool, chooses: bool = False) -> Caps:
-    """Return orders and pivots for T = `spins`; the dependencies come from the moves.
-
-    If the board offers choices there are no pivots: loops are swept until they converge.
-    """
+    """Return orders and pivots for T = `spins`; no pivots if the board offers choices: then loops
+    are swept until they converge."""
     moves = moves_of(spins, three)
     orders, pivot_of, powers = np.full((3, 8, len(moves.spend)), -1, np.int64)
     counts = np.zeros(8, np.int64)
@@ -369,10 +348,8 @@ def _pivots(moves: Moves, mask: int) -> dict[int, int]:
 
 
 def _leans_on(moves: Moves, mask: int, c: int, chooses: bool) -> set[int]:
-    """Return the configurations at the same scores that configuration c may need first.
-
-    If the board offers choices, these are all possible ones, because slots can also be stuck at 0.
-    """
+    """Return the configurations at the same scores that configuration c may need first: all
+    possible ones if the board offers choices, because slots can also be stuck at 0."""
     up, decides = divmod(int(np.searchsorted(moves.regions, c, side="right")) - 1, 2)
     if not decides:
         return {int(moves.gain[c])} if mask >> up & 1 else set()

@@ -121,18 +121,13 @@ def _chosen(race: Race, fields: Mapping[str, str]) -> dict[str, Sequence[int]]:
 
 @dataclass(frozen=True)
 class Entry:
-    """A line of the chart.
-
-    value: the chance to win at the start of the turn.
-    toggles: the turn's points, ascending.
-    uncertain: turns whose choice depends on less than the tolerance.
-    """
+    """A line of the chart."""
 
     mine: int
     yours: int
-    value: float
-    toggles: tuple[int, ...]
-    uncertain: tuple[int, ...]
+    value: float  # the chance to win at the start of the turn
+    toggles: tuple[int, ...]  # the turn's points, ascending
+    uncertain: tuple[int, ...]  # turns whose choice depends on less than the tolerance
 
     def __str__(self) -> str:
         """Return the line; uncertain turns follow a question mark."""
@@ -152,15 +147,11 @@ def _spaced(turns: tuple[int, ...]) -> str:
 
 @dataclass(frozen=True)
 class Strategy:
-    """When to roll and when to hold.
-
-    payoffs: float64 (rows // 2,), player 1's rows of the table.
-    tolerance: smaller differences are uncertain.
-    """
+    """When to roll and when to hold."""
 
     race: Race
-    payoffs: Floats
-    tolerance: float
+    payoffs: Floats  # (rows // 2,), player 1's rows of the table
+    tolerance: float  # smaller differences are uncertain
 
     def entries(self, mine: Sequence[int], yours: Sequence[int]) -> list[Entry]:
         """Return the lines for these scores, mine slowest."""
@@ -178,10 +169,8 @@ class Strategy:
 
 
 def hold_points(strategy: Strategy) -> Floats:
-    """Return the hold points for the picture, (goal, goal) by mine and yours.
-
-    goal - mine means rolling to the end; NaN is uncertain.
-    """
+    """Return the hold points for the picture, (goal, goal) by mine and yours; goal - mine means
+    rolling to the end, NaN is uncertain."""
     goal = strategy.race.goal
     points = np.empty((goal, goal))
     for line in strategy.entries(range(goal), range(goal)):
@@ -214,10 +203,8 @@ def _listing(entries: Sequence[Entry], tolerance: float) -> Listing:
 
 
 def all_or_nothing_from(points: Floats) -> list[int]:
-    """Return, by score of mine, the score of yours from which hold points are goal - mine.
-
-    The goal if there is none. points: float64 (goal, goal).
-    """
+    """Return, by score of mine, the score of yours from which hold points (goal, goal) are goal -
+    mine; the goal if there is none."""
     rolls_on = points == len(points) - np.arange(len(points))[:, None]
     starts: list[int] = charts.last_run(rolls_on).tolist()
     return starts
@@ -249,10 +236,8 @@ def _hold(points: Floats, about: str) -> Heatmap:
 
 
 def _steps(jump: list[int], goal: int) -> tuple[charts.Line, ...]:
-    """Return the stepped line below the first score of yours at which mine rolls to the end.
-
-    Empty if it is all or nothing everywhere, or never.
-    """
+    """Return the stepped line below the first score of yours at which mine rolls to the end, if it
+    is all or nothing at some scores only."""
     inside = [mine for mine in range(goal) if 0 < jump[mine] < goal]
     if not inside:
         return ()

@@ -25,25 +25,15 @@ DIE, TICKS = 44.0, 10  # the size of a die in units; the number of labelled part
 
 @dataclass(frozen=True)
 class RaceScene:
-    """The contents of a drawing of a race.
+    """The contents of a drawing of a race."""
 
-    banked: points of player 1 and player 2.
-    turn: points in the turn of `player`.
-    player: who acts, from 0.
-    end: the end of the track.
-    goal: whether reaching the end wins.
-    rolls: rolls in the turn, if they are counted.
-    winner: from 0; None if no player has won.
-    over: whether the game is over.
-    """
-
-    banked: tuple[int, int]
-    turn: int
-    player: int
-    end: int
-    goal: bool = True
-    rolls: int | None = None
-    winner: int | None = None
+    banked: tuple[int, int]  # points of player 1 and player 2
+    turn: int  # points in the turn of `player`
+    player: int  # who acts, from 0
+    end: int  # of the track
+    goal: bool = True  # whether reaching the end wins
+    rolls: int | None = None  # in the turn, if they are counted
+    winner: int | None = None  # from 0
     over: bool = False
 
 

@@ -136,11 +136,8 @@ def sweep(ints, V):
 
 
 def solve(ints: Ints, V: Floats, stop: Callable[[], bool]) -> None:
-    """Sweep V in place until it converges.
-
-    V: float64 (goal, goal), the chances to win at the starts of turns. Raises Stopped after the
-    sweep during which `stop()` became true.
-    """
+    """Sweep V (goal, goal), the chances to win at the starts of turns, in place until it converges.
+    Raises Stopped after the sweep during which `stop()` became true."""
     last = np.inf
     for _ in range(MAX_SWEEPS):
         change = sweep(ints, V)
@@ -153,11 +150,8 @@ def solve(ints: Ints, V: Floats, stop: Callable[[], bool]) -> None:
 
 @njit(_f(_i1, _f1, _i, _i, _i))
 def roll_value(ints, out, m, y, t):
-    """Return the chance to win after rolling at (m, y, t), from the table; off by at most 2.5 u.
-
-    Products are exact (14 bits of ways, 39 of the value, the rest separately), and their sum is
-    compensated (Knuth's TwoSum).
-    """
+    """Return the chance to win after rolling at (m, y, t), from the table; off by at most 2.5 u,
+    because products are exact and their sum is compensated (Knuth's TwoSum)."""
     goal, max_points = ints[GOAL], ints[MAX_POINTS]
     table = TABLES + (max_points + 3 if t > 0 else 0)
     row = row_of(goal, m, y, t)
@@ -184,10 +178,8 @@ def roll_value(ints, out, m, y, t):
 
 @njit(_f2(_i1, _f1, _i, _i))
 def action_values(ints, out, m, y):
-    """Return the chances to win after holding and after rolling, by points: (2, goal - m).
-
-    Before the first roll, holding has minus infinity.
-    """
+    """Return the chances to win after holding and after rolling, by points: (2, goal - m); holding
+    before the first roll is minus infinity."""
     goal = ints[GOAL]
     q = np.empty((2, goal - m))
     for t in range(goal - m):
@@ -248,10 +240,8 @@ def residual(ints, out):
 
 @njit(_f(_i1))
 def most_actions(ints):  # noqa: C901  # one check, step by step
-    """Return a checked bound on w over all states: the actions of both players, for any play.
-
-    inf if none was found.
-    """
+    """Return a checked bound on w over all states, the actions of both players; inf if none was
+    found."""
     goal, max_points, total = ints[GOAL], ints[MAX_POINTS], ints[TOTAL]
     w, slope = np.empty(goal + max_points + 1), np.empty(goal + max_points + 1)
     s = np.zeros((goal + 1, goal + 1))
