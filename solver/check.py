@@ -36,13 +36,10 @@ def check_game(
     rows: int = 200_000,
     seed: int = 0,
 ) -> int:
-    """Check a game's contract on `most` states reached from its start and from `states`, in words.
+    """Check a game's contract on `most` states reached from its start and from `states`, in words,
+    and its full table if that has at most this many rows.
 
-    rows: the full table, if the game has one, is solved and checked if it has at most this many
-        rows.
-
-    Returns the number of states checked. Raises GameError for the first fault, in one sentence with
-    the state.
+    Returns the number of states checked. Raises GameError for the first fault, with the state.
     """
     game = load_game(game) if isinstance(game, Board) else game
     roots = [*(start for _, start in game.starts()), *(game.parse(words) for words in states)]
@@ -70,10 +67,8 @@ def check_below(game: Game, roots: Ints, *, max_states: int, max_width: int, see
 
 
 def check_sample(game: Game, roots: Ints) -> None:
-    """Check a few hundred states of a user's game before a solve, to its full depth if possible.
-
-    It finds faults that the engines do not check for in each state.
-    """
+    """Check a few hundred states of a user's game before a solve, for faults that the engines do
+    not check for in each state."""
     if len(roots):
         check_below(game, roots[:16], max_states=400, max_width=16)
 
@@ -172,10 +167,8 @@ def _check_layout(game: Game, layout: FullTable[Any]) -> None:
 
 
 def _one_step(solved: InMemory[Any], states: Ints) -> Floats:
-    """Return the payoffs (n, players) of states from their children's, by the rules.
-
-    For children without a row it takes another step.
-    """
+    """Return the payoffs (n, players) of states from their children's, by the rules, with another
+    step for children without a row."""
     edges = expand(solved.game, states)
     below, in_table = solved.lookup(edges.children)
     if not in_table.all():

@@ -4,16 +4,14 @@ Importing numba takes 0.2 s, and loading the first cached function takes 0.15 s.
 a whole query. Compiling takes seconds. So a declared function imports numba when it is first
 called, and stays plain Python inside `in_python`.
 
-**Declarations.** `njit` declares a function that Python calls. With a signature, numba compiles the
-function once and refuses other types. Without one, numba compiles it for the types of each call.
-`jitable` declares a function that only compiled functions call.
+**Declarations.** `njit` declares a function that Python calls, and `jitable` a function that only
+compiled functions call.
 
-**Code on disk.** numba caches compiled functions in a folder. It compiles a function again if its
-file changes, but not if a helper in another file does. So every version of luckbase has its own
-folder, named by a hash of all files in `solver/` and of the versions of numba, numpy and Python. A
-new version compiles everything once more (`python -m tests.bench compile`). Folders not used for
-`KEEP_DAYS` days are removed. Compiled code is executed, so luckbase only uses folders that belong
-to this user and that only this user can write to.
+**Code on disk.** numba compiles a cached function again if its file changes, but not if a helper in
+another file does. So every version of luckbase has its own folder, named by a hash of all files in
+`solver/` and of the versions of numba, numpy and Python. Folders not used for `KEEP_DAYS` days are
+removed. Compiled code is executed, so luckbase only uses folders that belong to this user and that
+only this user can write to.
 """
 
 from __future__ import annotations
@@ -97,10 +95,7 @@ def tuple_type(of: type, *parts: Any) -> Any:
 
 
 class LazyFunction:
-    """A function that Python calls, and other compiled functions call.
-
-    plain: the Python function.
-    """
+    """A function that Python and other compiled functions call; plain: the Python function."""
 
     def __init__(self, plain: Callable[..., Any], signature: Any, options: dict[str, Any]) -> None:
         self.plain, self._signature, self._options = plain, signature, options
@@ -111,8 +106,7 @@ class LazyFunction:
     def made(self) -> Any:
         """numba's dispatcher; a function with a signature is compiled here.
 
-        No lock is held: numba has its own, and two locks could deadlock. If two threads come at
-        once, the second loads the code that the first has cached.
+        No lock is held: numba has its own, and two locks could deadlock.
         """
         if "_made" not in self.__dict__:
             made = compiled(self.plain, self._signature, **self._options)
@@ -145,10 +139,8 @@ _new_parts: list[Part] = []
 
 
 class Part:
-    """A function that becomes part of the compiled functions that call it.
-
-    plain: the Python function, which Python runs unchanged.
-    """
+    """A function that becomes part of the compiled functions that call it, and that Python runs
+    unchanged."""
 
     def __init__(
         self,
@@ -186,10 +178,7 @@ def njit(signature: Any = None, **options: Any) -> Callable[[Callable[P, R]], Ca
 
 
 def jitable(**options: Any) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Declare a function that becomes part of the compiled functions that call it (`Part`).
-
-    options: of `numba.njit`.
-    """
+    """Declare a function that becomes part of the compiled functions that call it (`Part`)."""
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
         return cast("Callable[P, R]", Part(function, options))
@@ -219,9 +208,9 @@ def _borrow(part: Any) -> Any:
 def _same(part: Any) -> Any:
     """Return an array of a compiled function, or a NamedTuple of arrays, without reference counts.
 
-    numba counts references, atomically, whenever an array is taken out of a tuple or passed to
-    another function. In short functions this takes as long as the work: without it, the rules of
-    Press Your Luck take half the time. The array must not outlive the call.
+    numba counts references, atomically, whenever an array is taken out of a tuple or passed on.
+    Without it, the rules of Press Your Luck take half the time. The array must not outlive the
+    call.
     """
     return part
 
@@ -381,11 +370,8 @@ def _is_safe(folder: Path) -> bool:
 
 
 def prune(root: Path) -> None:
-    """Remove folders and files that were not used for `KEEP_DAYS` days.
-
-    A folder is renamed before it is removed, so no other process sees half of one. A process that
-    still uses it creates it again.
-    """
+    """Remove folders and files that were not used for `KEEP_DAYS` days, renamed first so that no
+    other process sees half of one."""
     before = time.time() - KEEP_DAYS * _DAY
     for path in root.glob("*"):
         try:

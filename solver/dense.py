@@ -31,10 +31,7 @@ MOST_TIERS = 1 << 24
 
 
 def check_tiers(layout: FullTable[Any]) -> None:
-    """Raise GameError unless each tier has its own number and name and its parts cover its rows.
-
-    Files with equal names would overwrite each other.
-    """
+    """Raise GameError unless each tier has its own number and name and its parts cover its rows."""
     taken: dict[tuple[str, Any], str] = {}
     for tier in layout.tiers():
         name, number = layout.tier_name(tier), layout.tier_number(tier)
@@ -66,13 +63,8 @@ def never() -> bool:
 
 
 class InMemory(Generic[T]):
-    """The payoffs of tiers as the kernel leaves them, with lookup by state.
-
-    payoffs: float64 of `shape(tier)`, by tier.
-    best: int8 (rows,), by tier, as in `Best`; empty unless requested.
-    errors: the kernel's error bound of each tier, before any rounding.
-    error: the greatest of them.
-    """
+    """The payoffs of tiers, float64 of `shape(tier)`, with lookup by state; by tier also the best
+    actions (rows,), if requested, and the kernel's error bounds, before any rounding."""
 
     def __init__(
         self, layout: FullTable[T], tiers: Iterable[T] | None = None, *, best: bool = False
@@ -101,11 +93,8 @@ class InMemory(Generic[T]):
         return max(self.errors.values(), default=0.0)
 
     def lookup(self, states: Ints) -> tuple[Floats, NDArray[np.bool_]]:
-        """Return payoffs, float64 (n, players), of canonical states (n, fields), and a mask (n,).
-
-        Payoffs are rounded to `payoff_type`, as in a stored table; terminal states follow the
-        rules. The mask is true for states that have a payoff.
-        """
+        """Return payoffs (n, players) of canonical states (n, fields), rounded to `payoff_type` as
+        in a stored table, and which states have one (n,)."""
         states = np.ascontiguousarray(np.asarray(states, np.int64))
         numbers, rows = self.layout.locate(states)
         answered: NDArray[np.bool_] = numbers == -1
@@ -138,11 +127,8 @@ class InMemory(Generic[T]):
 def decisions_in_order(
     layout: DecisionLayout[T], tiers: Iterable[T] | None = None
 ) -> Iterator[tuple[T, Floats, Best]]:
-    """Solve tiers (by default all) in the order of a `DecisionLayout`.
-
-    Yields each tier with its payoffs, as the kernel leaves them, and its decisions. Payoffs that no
-    later tier reads are dropped before the next tier.
-    """
+    """Solve tiers (by default all) in the order of a `DecisionLayout`; yield each with its payoffs,
+    which are dropped when no later tier reads them, and its decisions."""
     dense, requested = layout.layout, {*layout.tiers()} if tiers is None else {*tiers}
     order = [tier for tier in layout.tiers() if tier in requested]
     reads = {

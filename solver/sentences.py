@@ -262,14 +262,11 @@ def percent(chance: float) -> str:
 @dataclass(frozen=True)
 class Payoffs:
     """How the payoffs of a game are written: chances to win in percent, their differences in
-    points, dollars without decimals.
-
-    chance: they are chances to win. digits: decimals of plain numbers, which are written instead.
-    """
+    points, dollars without decimals."""
 
     name: str = ""
-    chance: bool = False
-    digits: int | None = None
+    chance: bool = False  # whether they are chances to win
+    digits: int | None = None  # decimals of plain numbers, which are written instead
 
     @property
     def dollars(self) -> bool:
@@ -344,11 +341,7 @@ def html_table(
 ) -> str:  # fmt: skip
     """Return rows as an HTML table; the first cell of each row is its heading.
 
-    heads: of the columns, none if empty.
-    caption: lines above the table.
-    kind: its class.
-    marked: the number of a row in bold.
-    align: the alignment of its cells; by default as the page sets it.
+    caption: lines above the table. kind: its class. marked: the number of a row in bold.
     """
     body, cell_tag = [], f'<td style="text-align: {align}">' if align else "<td>"
     for i, row in enumerate(rows):

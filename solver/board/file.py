@@ -98,9 +98,7 @@ def _read(
 
 def board_from_canonical(name: str, form: Mapping[str, Any]) -> Board:
     """Return the board called `name` from its canonical form in a table's manifest (no title).
-
-    Raises BoardError if the form is not a board, for example after an edit by hand.
-    """
+    Raises BoardError if the form is not a board."""
     try:
         return _validated(_model(form), name, form)
     except _Fault as fault:
@@ -108,11 +106,8 @@ def board_from_canonical(name: str, form: Mapping[str, Any]) -> Board:
 
 
 def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
-    """Return the changes between two canonical forms, one sentence each; empty if they are equal.
-
-    Examples: "squares 4, slide 1: was '3000 + spin', now '3500 + spin'", "score_unit: was 250, now
-    500". A section that was added or removed is one sentence.
-    """
+    """Return the changes between two canonical forms, one sentence each: "squares 4, slide 1: was
+    '3000 + spin', now '3500 + spin'". A section that was added or removed is one sentence."""
     try:
         model = _model(new)
     except _Fault:

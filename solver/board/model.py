@@ -41,8 +41,7 @@ def option(
     """Declare an option of a section.
 
     Its annotation gives the type: `int` from `low` to `high`, `float`, `bool`, `str`, or a
-    `Literal` of texts; values of other types are refused. help: its effect, in a plain sentence
-    with its unit.
+    `Literal` of texts. help: its effect, in a plain sentence with its unit.
 
     Raises TypeError for a default that no board file can contain.
     """
@@ -124,10 +123,8 @@ class Board(Section):
 
 
 def canonical(board: Board) -> dict[str, Any]:
-    """Return the board as JSON values: keys sorted, defaults written out, empty sections left out.
-
-    It has the shape of the file, so `board_from_canonical` can read it.
-    """
+    """Return the board as JSON values, for `board_from_canonical`: keys sorted, defaults written
+    out, empty sections left out."""
     dumped = board.model_dump(mode="json", exclude={"name", "title"}, exclude_none=True)
     return {key: value for key, value in _sorted(dumped).items() if value != {}}
 
@@ -143,11 +140,8 @@ def _digest(form: Any) -> str:
 
 
 def mistake(sentence: str, *location: str | int) -> PydanticCustomError:
-    """Return an error for a model's validator to raise.
-
-    location: of the fault, from the top of the file; by default the value that pydantic is
-        validating.
-    """
+    """Return an error for a model's validator to raise; location: of the fault, from the top of the
+    file, by default the value that pydantic is validating."""
     return PydanticCustomError("board", "{sentence}", {"sentence": sentence, "at": location})
 
 
@@ -217,10 +211,7 @@ def changed_options(board: Board) -> dict[str, Any]:
 
 
 def options_of(board: Board) -> dict[str, tuple[Any, FieldInfo]]:
-    """Return the options by name: the value on this board, and the field of the model.
-
-    The field has the `default`, the `description` and the values (`values_of`).
-    """
+    """Return the options by name: the value on this board, and the field of the model."""
     options = {}
     for option, location in type(board).options().items():
         *sections, key = map(str, location)

@@ -43,23 +43,15 @@ class GameFile:
 
 @dataclass(frozen=True)
 class Entry:
-    """A game.
-
-    board: the model of its board files, or ``module:name``, imported when needed.
-    make: function board -> `Rules`, or ``module:name``.
-    stamp: a hash of its code, if that may change without a new version; otherwise 0.
-    file: the user's file that registered it, if any.
-    title: its name for people, by default `name`.
-    about: the game in two sentences.
-    """
+    """A game."""
 
     name: str
-    board: type[Board] | str
-    make: Callable[[Any], Rules] | str
-    stamp: int = 0
-    file: GameFile | None = None
-    title: str = ""
-    about: str = ""
+    board: type[Board] | str  # the model of its board files, or ``module:name``
+    make: Callable[[Any], Rules] | str  # board -> `Rules`, or ``module:name``
+    stamp: int = 0  # a hash of its code, if that may change without a new version
+    file: GameFile | None = None  # the user's file that registered it, if any
+    title: str = ""  # its name for people, by default `name`
+    about: str = ""  # the game in two sentences
 
     def model(self) -> type[Board]:
         return load(self.board)
@@ -74,10 +66,8 @@ entries: dict[str, Entry] = {}
 
 
 def enter(entry: Entry) -> None:
-    """Register a game; it replaces an earlier one of the same name.
-
-    Raises OptionError for the name of a game of this package.
-    """
+    """Register a game, in place of an earlier one of the same name. Raises OptionError for the name
+    of a game of this package."""
     if entry.name in _here():
         raise OptionError(f"game '{entry.name}' is one of luckbase's own; take another name")
     entries[entry.name] = entry

@@ -73,11 +73,7 @@ def worth_at(game: Game, state: Ints, value: Floats) -> GameError:
 
 
 def check_edges(game: Game, state: Ints, edges: Edges, count: int) -> None:
-    """Raise GameError if a state's edges are wrong.
-
-    count: the number of edges that the transition returned. The rewards of a terminal state are its
-        payoff, in row 0.
-    """
+    """Raise GameError if a state's edges, of which the transition returned `count`, are wrong."""
     fault = next(_faults(game, edges, count), None)
     if fault is not None:
         raise broken(game, state, *fault)

@@ -312,18 +312,12 @@ def _solve(batch, values, x, y, gaps):
 
 @dataclass(frozen=True)
 class Solutions:
-    """The solutions of n games of (rows, columns).
+    """The solutions of n games of (rows, columns)."""
 
-    values: float64 (n,), in the unit of the entries, within gap / 2 of the exact value.
-    row_strategies: float64 (n, rows), lotteries.
-    column_strategies: float64 (n, columns), lotteries.
-    gaps: float64 (n,), the differences between the bounds that the two strategies prove.
-    """
-
-    values: NDArray[np.float64]
-    row_strategies: NDArray[np.float64]
-    column_strategies: NDArray[np.float64]
-    gaps: NDArray[np.float64]
+    values: NDArray[np.float64]  # (n,), within gap / 2 of the exact value
+    row_strategies: NDArray[np.float64]  # (n, rows), lotteries
+    column_strategies: NDArray[np.float64]  # (n, columns), lotteries
+    gaps: NDArray[np.float64]  # (n,), between the bounds that the two strategies prove
 
 
 def solve(batch: NDArray[np.float64]) -> Solutions:
@@ -348,9 +342,8 @@ def solve(batch: NDArray[np.float64]) -> Solutions:
 
 
 def all_ranges(games: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the least and the greatest weight of each row in optimal strategies of n games.
-
-    games: (n, rows, columns). Returns float64 (n, rows, 2).
+    """Return the least and the greatest weight of each row in optimal strategies of games (n, rows,
+    columns): (n, rows, 2).
 
     If every entry of row r gains t, the value gains t times the greatest (for t < 0 the least)
     weight of r in an optimal strategy (Mills 1956). The steps t are 1e-6 of the entries' range: the

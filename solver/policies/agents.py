@@ -21,25 +21,19 @@ Decider = Callable[[Game, int, Ints, list[Ints]], list[Floats]]
 
 @dataclass(frozen=True)
 class Policy:
-    """A way of playing that decides for many states at once, such as a table.
-
-    decide: the decider.
-    holds: function from states (n, fields) to a mask (n,) of the states with a decision; None if
-        all states have one.
-    """
+    """A way of playing that decides for many states at once, such as a table."""
 
     decide: Decider
     holds: Callable[[Ints], NDArray[np.bool_]] | None = None
+    """states (n, fields) -> which have a decision (n,); None if all have one."""
 
 
 OPTIMAL, BEST_RESPONSE, RANDOM = "optimal", "best-response", "random"
 
 
 def asking(agent: Agent) -> Decider:
-    """Return an agent, which decides for one state at a time, as a decider.
-
-    Its decider raises OptionError, with the state, if the agent returns an invalid choice.
-    """
+    """Return an agent as a decider, which raises OptionError, with the state, for an invalid
+    choice."""
 
     def decide(game: Game, player: int, states: Ints, actions: list[Ints]) -> list[Floats]:
         answers = []
@@ -74,11 +68,8 @@ def random_player(game: Game, player: int, state: Ints, actions: list[int]) -> S
 
 
 def named_agent(game: Game, name: str, argument: str = "agents") -> Agent | Policy:
-    """Return one of the game's agents.
-
-    Raises OptionError, naming the argument, for an unknown name or an agent that this board cannot
-    have.
-    """
+    """Return one of the game's agents. Raises OptionError, naming the argument, for an unknown name
+    or an agent that this board cannot have."""
     known = agents_of(game)
     if name not in known:
         names = [OPTIMAL, BEST_RESPONSE, RANDOM, *known]

@@ -66,10 +66,8 @@ def low(game: Game, player: int, state: Ints, actions: list[int]) -> int:
 
 
 def strategies_at(table: InMemory[int], states: Ints) -> list[Floats]:
-    """Return player 1's optimal lotteries over their bids, ascending, at canonical states.
-
-    states: (n, fields), of the table's game, with the upcard turned.
-    """
+    """Return player 1's optimal lotteries over their bids, ascending, at canonical states (n,
+    fields) with the upcard turned."""
     edges = expand(table.game, states)
     return strategies_of(evaluate(edges, table.lookup(edges.children)[0]), 0)
 
@@ -106,10 +104,7 @@ SOLVES = {name: o for o in OBJECTIVES for name in (f"{o}-optimal", f"one-then-{o
 
 
 def check(game: Game, name: str) -> None:
-    """Raise OptionError if a board cannot have an agent.
-
-    Either the board lacks fields that the agent needs, or its game is too large to solve in memory.
-    """
+    """Raise OptionError if a board lacks fields that an agent needs, or is too large to solve."""
     options = options_of(game)
     if name == "match" and not options.keep_cards:
         raise OptionError(
@@ -158,10 +153,8 @@ _LOCK = threading.Lock()
 
 
 def solved(cards: int, objective: str) -> InMemory[int]:
-    """Return the solved game with this many cards for "points" or "win".
-
-    It is solved once in each process, for all threads. Raises OptionError if it is too large.
-    """
+    """Return the game with this many cards for "points" or "win", solved once in each process.
+    Raises OptionError if it is too large."""
     with _LOCK:
         return _solved(cards, objective)
 
@@ -172,10 +165,7 @@ def _solved(cards: int, objective: str) -> InMemory[int]:
 
 
 def _layers(cards: int, objective: str) -> tuple[Layers, int]:
-    """Return the layers and their number of matrix games.
-
-    Raises OptionError for a game that is too large to solve in memory.
-    """
+    """Return the layers and their number of matrix games. Raises OptionError if they are too many."""
     layers = layers_of(cards, objective)
     games = sum(layers.layer(tier).games for tier in layers.tiers())
     if games > MAX_GAMES:

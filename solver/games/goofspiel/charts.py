@@ -134,10 +134,7 @@ class FirstBids:
 
 def first_bids(game: Game, lookup: Lookup, words: Mapping[str, object] | None = None) -> FirstBids:
     """Return the bids of the first move, or of a position in words, from the next states' payoffs.
-
-    The words are ``mine``, ``theirs``, ``deck`` and ``lead``. Raises StateError for an invalid
-    position, an upcard, or hands without cards.
-    """
+    Raises StateError for an invalid position, an upcard, or hands without cards."""
     plain = detailed(game)  # in the cards that were named
     values = plain.fields.read(words or game.describe(game.needed_start()))
     if values[UPCARD]:

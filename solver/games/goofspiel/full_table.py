@@ -189,11 +189,8 @@ class Layers(FullTable[int]):
         return np.zeros(stop - start, np.int8)
 
     def locate(self, states: Ints) -> tuple[Ints, Ints]:
-        """Return (tier number, row); the tier is -1 at the end, 0 if the upcard is turned.
-
-        A state and its swap share a row, which holds the payoffs of the canonical state. The swap
-        has the same two payoffs in the other order (`swapped`).
-        """
+        """Return (tier number, row); the tier is -1 at the end, 0 if the upcard is turned. A state
+        and its swap (`swapped`) share a row, which holds the payoffs of the canonical one."""
         states, sizes, pattern = self._patterns(states)
         deck, upcard = states[:, DECK], states[:, UPCARD]
         tier = np.where(sizes == 0, -1, np.where(upcard > 0, 0, sizes))
@@ -332,12 +329,9 @@ def deck_ranks(cards: int) -> Ints:
 
 @lru_cache(maxsize=32)
 def upcards_of(cards: int, size: int) -> tuple[Floats, Ints]:
-    """Return the cards that may be turned up above each deck of `size` cards: the missing cards.
-
-    The cards are float64 (cards a deck, decks padded to sixteens), from the highest down, so that
-    neighbouring decks mostly have the same one. Also returns the deck with that card, int64, -1 in
-    padding.
-    """
+    """Return the cards missing from each deck of `size` cards, float64 (cards a deck, decks padded
+    to sixteens), from the highest down, so that neighbouring decks mostly have the same one; and
+    the deck with that card, -1 in padding."""
     decks = decks_of(cards, size)
     turned = np.ascontiguousarray(np.array([
         [k for k in range(cards, 0, -1) if not deck >> (k - 1) & 1] for deck in decks.tolist()

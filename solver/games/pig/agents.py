@@ -29,11 +29,8 @@ Sticks = Callable[[int, int], float]
 
 
 def visits(sticks: Sticks, rules: Options, limit: int) -> tuple[Floats, Floats]:
-    """Return the chances that a turn reaches each number of points, and that it holds there.
-
-    float64 (limit + 1,) each. The game does not end the turn, which is followed up to `limit`
-    points.
-    """
+    """Return the chances that a turn reaches each number of points up to `limit`, and that it holds
+    there, (limit + 1,) each. The end of the game does not end the turn."""
     chances = np.zeros((limit + 1, limit + 2))  # turn, rolls: each roll is worth at least a point
     chances[0, 0] = 1.0
     reached, holds = np.zeros(limit + 1), np.zeros(limit + 1)

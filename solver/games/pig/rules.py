@@ -350,10 +350,8 @@ def canonical(rounds: int, cut: int, states: Ints, refuse: Refuse) -> Ints:
 def outcome_names(
     names: RollNames, cut: int, state: Ints, action: int, children: Ints
 ) -> list[str | None]:
-    """Return the names of the states (n, fields) that an action leads to.
-
-    None near the cut, where a terminal state does not show whether the turn was lost.
-    """
+    """Return the names of the states (n, fields) that an action leads to; None near the cut, where
+    a terminal state does not show whether the turn was lost."""
     largest = names.options.dice * names.options.sides
     if action != ROLL or state[MINE] - state[YOURS] + state[TURN] + largest >= cut:
         return [None] * len(children)
