@@ -25,7 +25,7 @@ from luckbase.cluster.machine import cores
 from luckbase.cluster.search import files
 from luckbase.cluster.search.files import Ask
 from luckbase.cluster.store.storage import in_threads
-from luckbase.solver.search import find_stages, stages
+from luckbase.solver.search import stages
 from luckbase.solver.search.keys import NO_KEYS, Keys, merged
 from luckbase.solver.search.stages import WHOLE, Box, Stages
 
@@ -238,7 +238,7 @@ def max_states(shard: LevelShard) -> int:
     """Return the number of states above which a shard is cut again; 0 for no limit."""
     if len(shard.path) >= DEEPEST:
         return 0
-    return find_stages.CACHED // (EARLY if shard.expected < FEW else 1)
+    return stages.CACHED // (EARLY if shard.expected < FEW else 1)
 
 
 def _together(place: int, stages: Sequence[int], states: int, burst: int) -> LevelShard:

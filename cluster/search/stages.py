@@ -45,9 +45,8 @@ from luckbase.cluster.solve.schedule import Schedule, Shard, Solve
 from luckbase.cluster.solve.worker import PayoffPlace, Receipt, Task
 from luckbase.solver.errors import SearchLimitError
 from luckbase.solver.game.rules import Level
-from luckbase.solver.search.find_stages import CACHED
 from luckbase.solver.search.keys import NO_KEYS, Keys
-from luckbase.solver.search.stages import Stages
+from luckbase.solver.search.stages import CACHED, Stages
 from luckbase.solver.sentences import many, option
 
 ASK_BYTES = 24
@@ -82,7 +81,7 @@ class StageSearch(Run):
         self.solved = self.committed = 0
 
     def run(self) -> Solved:
-        """Run both passes. Raises as `find_stages.BoxSearch` and `sweep.Sweeping` do."""
+        """Run both passes. Raises as `solver.search.stages.BoxSearch` and `sweep.Sweeping` do."""
         with self.open(self.memory // 2, min(self.memory // 4, STORE_BYTES)):
             self.solve_shards()
         stages = {stage for shard in self.found_shards for stage in shard.shard.stages}

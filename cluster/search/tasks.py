@@ -47,9 +47,8 @@ from luckbase.solver.game.rules import level_from
 from luckbase.solver.search import runs, sweep
 from luckbase.solver.search import stage_kernels as kernels
 from luckbase.solver.search.bellman import OVER, final_payoffs, matrix_game_solver
-from luckbase.solver.search.find_stages import BoxSearch
 from luckbase.solver.search.keys import Keys, unpack_all
-from luckbase.solver.search.stages import Box, Stage, Stages
+from luckbase.solver.search.stages import Box, BoxSearch, Stage, Stages
 from luckbase.solver.search.sweep import Sweeping
 
 

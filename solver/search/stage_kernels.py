@@ -1,4 +1,4 @@
-"""The compiled part of `solver.search.find_stages`: find and order the states of a stage."""
+"""The compiled part of `solver.search.stages`: find and order the states of a stage."""
 
 from __future__ import annotations
 

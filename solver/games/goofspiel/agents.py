@@ -165,7 +165,7 @@ def _solved(cards: int, objective: str) -> InMemory[int]:
 
 
 def _layers(cards: int, objective: str) -> tuple[Layers, int]:
-    """Return the layers and their number of matrix games. Raises OptionError if they are too many."""
+    """Return the layers and their number of matrix games. Raises OptionError for too many."""
     layers = layers_of(cards, objective)
     games = sum(layers.layer(tier).games for tier in layers.tiers())
     if games > MAX_GAMES:

@@ -28,7 +28,7 @@ from luckbase.solver import check
 from luckbase.solver.errors import CorruptTableError, MemoryLimitError, SearchLimitError, StateError
 from luckbase.solver.game.game import Game, Stopped
 from luckbase.solver.game.rules import Level
-from luckbase.solver.search import find_stages
+from luckbase.solver.search import stages as solver_stages
 from tests import solving
 from tests.cluster.search.searches import WIDE, by, cut_small, files_of, rows_of, search, tiny
 from tests.e2e.stopped import stopped_after
@@ -251,7 +251,7 @@ def test_a_stage_in_many_boxes_has_a_file_of_each(tmp_path, monkeypatch):
     """They ask one another, and are read back one by one after a stop."""
     root = tiny().parse({"scores": "0,1000,500", "earned": "0,1,1"})[None]
     full = rows_of(search(tmp_path / "whole", root).table)
-    monkeypatch.setattr(find_stages, "CACHED", 48)
+    monkeypatch.setattr(solver_stages, "CACHED", 48)
     with monkeypatch.context() as patch:  # a second between two looks at the clock
         patch.setattr(tasks, "time", SimpleNamespace(perf_counter=itertools.count().__next__))
         solved = by(tmp_path / "pieces", root, workers=1)
@@ -328,7 +328,7 @@ def test_machines_that_do_not_share_the_folder_send_their_files_and_are_sent_wha
 
 def test_a_shard_that_begins_with_few_states_leaves_others_early(tmp_path, whole, monkeypatch):
     cut_small(monkeypatch, 400)
-    monkeypatch.setattr(find_stages, "CACHED", 1600)
+    monkeypatch.setattr(solver_stages, "CACHED", 1600)
     result, done = Counter(), level_shards.Order.done
     for name, number in (("late", 0), ("early", 2000)):
 

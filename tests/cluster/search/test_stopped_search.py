@@ -22,7 +22,7 @@ from luckbase.cluster.store.storage import Folder, place_of, storage_at
 from luckbase.cluster.store.writer import read_manifest
 from luckbase.solver.errors import CorruptTableError, MissingTableError, SearchLimitError
 from luckbase.solver.game.game import Stopped
-from luckbase.solver.search import find_stages
+from luckbase.solver.search import stages as solver_stages
 from tests import solving
 from tests.cluster.search.searches import (
     OTHER,
@@ -152,7 +152,7 @@ def test_boxes_that_a_shard_leaves_to_others_are_found_by_these(watched, tmp_pat
     cut_small(monkeypatch, 400)
     monkeypatch.setattr(Demand, "_large_stages", lambda *_: [])
     monkeypatch.setattr(level_shards, "growth_of", lambda *_: Growth(0.01, 0.0, 0))
-    monkeypatch.setattr(find_stages, "CACHED", 100)
+    monkeypatch.setattr(solver_stages, "CACHED", 100)
     once = by(tmp_path / "once", root, workers=1)
     left = [name for name in watched.found if "." in name]
     assert len(left) > 15 and any(name.count(".") > 1 for name in left)
@@ -166,7 +166,7 @@ def test_boxes_are_left_to_others_so_many_times_and_no_more(watched, tmp_path, m
     monkeypatch.setattr(Demand, "_large_stages", lambda *_: [])
     monkeypatch.setattr(level_shards, "growth_of", lambda *_: Growth(0.01, 0.0, 0))
     monkeypatch.setattr(level_shards, "DEEPEST", 2)
-    monkeypatch.setattr(find_stages, "CACHED", 8)
+    monkeypatch.setattr(solver_stages, "CACHED", 8)
     rows = rows_of(by(tmp_path / "stages", root, workers=1).table)
     assert rows == rows_of(search(tmp_path / "whole", root).table)
     assert {name.count(".") for name in watched.found} == {0, 1}

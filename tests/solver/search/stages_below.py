@@ -2,9 +2,8 @@
 
 import numpy as np
 
-from luckbase.solver.search.find_stages import CACHED, BoxSearch
 from luckbase.solver.search.keys import NO_KEYS, pack_all
-from luckbase.solver.search.stages import WHOLE, Stage, Stages
+from luckbase.solver.search.stages import CACHED, WHOLE, BoxSearch, Stage, Stages
 from tests import solving
 from tests.places import BOARDS
 

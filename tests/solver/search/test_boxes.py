@@ -12,8 +12,8 @@ from luckbase.solver.errors import OptionError, StateError
 from luckbase.solver.game.fields import Field, Fields, set_field
 from luckbase.solver.game.game import Stopped
 from luckbase.solver.game.rules import DECISION, TERMINAL, Level
-from luckbase.solver.search import find_stages
 from luckbase.solver.search import stage_kernels as kernels
+from luckbase.solver.search import stages as solver_stages
 from luckbase.solver.search import sweep as sweeping_module
 from luckbase.solver.search.game_graph import Graph
 from luckbase.solver.search.keys import pack_all
@@ -23,7 +23,7 @@ from luckbase.solver.search.sweep import Sweeping
 from tests.solver.search.laid_out import NAMES, Laid, Shape, shapes
 from tests.solver.search.stages_below import find_boxes, find_stage
 
-TINIEST = st.sampled_from([1, 2, 5, find_stages.CACHED])
+TINIEST = st.sampled_from([1, 2, 5, solver_stages.CACHED])
 """States of a box, at most."""
 
 
@@ -31,7 +31,7 @@ def keys_of(game, states):
     return pack_all(game.strides, np.ascontiguousarray(states))
 
 
-def found_from(stages, roots, *, alone=True, most=find_stages.CACHED):
+def found_from(stages, roots, *, alone=True, most=solver_stages.CACHED):
     """All boxes of all that lies below roots, highest first, a list for each call; alone: every
     stage by itself, else all of a level together."""
     wanted = {}
@@ -124,7 +124,7 @@ def test_a_search_that_pauses_after_each_state_finds_the_same(shape):
     stages, keys = Stages(laid.game, shape.true_level), laid.keys(laid.spots)[::-1].copy()
     without = found_from(stages, keys)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(find_stages, "BUDGET", 1)  # no option
+        patch.setattr(solver_stages, "BUDGET", 1)  # no option
         pausing = found_from(stages, keys)
     for one, other in zip(chain(*without), chain(*pausing), strict=True):
         assert one.keys.tobytes() == other.keys.tobytes() and one.edges == other.edges
@@ -273,7 +273,7 @@ def test_a_level_that_can_not_be_asked_for_is_a_sentence(level, text):
 
 
 def test_stop_ends_both_passes(monkeypatch):
-    for module in (find_stages, sweeping_module):
+    for module in (solver_stages, sweeping_module):
         monkeypatch.setattr(module, "BUDGET", 1)  # batches of `1` states each
     laid = Laid(Shape(sizes=(2, 1, 12, 8), bits=4))
     stages = Stages(laid.game, laid.shape.true_level)
@@ -328,7 +328,7 @@ def test_a_strict_level_is_cut_into_many_stages_whatever_the_states():
 
 def test_a_run_of_requested_states_is_entered_whole_and_never_beyond_the_room():
     laid = Laid(Shape(sizes=(1, 1, 2, 2)))
-    search = find_stages.BoxSearch(Stages(laid.game, laid.shape.true_level), 0, [])
+    search = solver_stages.BoxSearch(Stages(laid.game, laid.shape.true_level), 0, [])
     room, low = len(search.nodes.own), search.place.run_low
     whole = np.arange(room // 4, dtype=np.uint64)[:, None] << np.uint64(6)
     keys = (whole | np.arange(8, dtype=np.uint64) << low).ravel()
