@@ -76,13 +76,8 @@ def enter(entry: Entry) -> None:
 def register(
     name: str, board: type[Board], rules: Callable[[Any], Rules], title: str = "", about: str = ""
 ) -> None:
-    """Register a game.
-
-    name: as in a board file.
-    board: the model of its board files.
-    rules: function from a board to its rules.
-    title: its name for people.
-    about: the game in two sentences.
+    """Register a game: its name in board files, the model of these, the function from a board to
+    its rules, its name for people, and a description in two sentences.
 
     Raises OptionError for a name that is taken or cannot name a folder, TypeError for a wrong
     model.

@@ -341,20 +341,13 @@ class Drawing(Capability):
 
 @dataclass(frozen=True)
 class Position:
-    """A position of a game that was described in words.
+    """A position of a game that was described in words."""
 
-    names: of the players, in turn order.
-    values: int64 (fields,), in people's units, as exact as given.
-    state: canonical (fields,), in the board's units.
-    up: the player who acts, from 0; -1 if the game is over.
-    assumed: things that were left out, in words, such as ``Ed's dollars``; each counts as 0.
-    """
-
-    names: tuple[str, ...]
-    values: Ints
-    state: Ints
-    up: int
-    assumed: tuple[str, ...] = ()
+    names: tuple[str, ...]  # of the players, in turn order
+    values: Ints  # (fields,), in people's units, as exact as given
+    state: Ints  # canonical (fields,), in the board's units
+    up: int  # the player who acts, from 0; -1 if the game is over
+    assumed: tuple[str, ...] = ()  # left out and taken as 0, such as ``Ed's dollars``
 
 
 class Event(NamedTuple):

@@ -66,22 +66,14 @@ class Axis:
 
 @dataclass(frozen=True)
 class Threshold:
-    """The number from which one kind of action is best.
+    """The number from which one kind of action is best."""
 
-    who: the player who decides, to begin a sentence: "with one spin left the leader".
-    does: their action from that number on: "passes".
-    takes: whether an action, by its name, is of that kind.
-    number: format of the number without its sign, with `{:,}` in its place.
-    of: the words after the number: "ahead", "points"; a final s is dropped after 1.
-    at: the word before the number.
-    """
-
-    who: str
-    does: str
-    takes: Callable[[str], bool]
-    number: str = "{:,}"
-    of: str = ""
-    at: str = "from"
+    who: str  # who decides, to begin a sentence: "with one spin left the leader"
+    does: str  # their action from that number on: "passes"
+    takes: Callable[[str], bool]  # whether an action, by its name, is of that kind
+    number: str = "{:,}"  # the format of the number without its sign
+    of: str = ""  # the words after it: "ahead", "points"; a final s is dropped after 1
+    at: str = "from"  # the word before it
 
     def say(self, number: int) -> str:
         """Return the number in words: "$5,500 ahead"."""
@@ -91,23 +83,15 @@ class Threshold:
 
 @dataclass(frozen=True)
 class TurningPoint:
-    """The number of a state on which a decision turns, so that an answer can name it.
+    """The number of a state on which a decision turns, so that an answer can name it."""
 
-    field: the field of the number; of a field over players, the number of the player who decides.
-    takes: whether an action, by its name, is of the kind described by `doing`.
-    doing: that kind of action: "passing".
-    number: function (states (n, fields), player from 0) -> numbers (n,) as people count them,
-        rising with the field.
-    say: function from a number to words: "$5,500 ahead".
-    at: the words after it: " in this turn".
-    """
-
-    field: str
-    takes: Callable[[str], bool]
-    doing: str
+    field: str  # of the number; of a field over players, the number of the player who decides
+    takes: Callable[[str], bool]  # whether an action, by its name, is of the kind `doing`
+    doing: str  # "passing"
     number: Callable[[Ints, int], Ints]
-    say: Callable[[int], str]
-    at: str = ""
+    """(states (n, fields), player from 0) -> numbers as people count them, rising with the field"""
+    say: Callable[[int], str]  # a number in words: "$5,500 ahead"
+    at: str = ""  # the words after it: " in this turn"
 
 
 @dataclass(frozen=True)

@@ -336,18 +336,12 @@ def refuse_sums(game: Game, state: Ints, q: ActionValues, x: int) -> None:
 
 @dataclass(frozen=True)
 class ActionValues:
-    """q of every action of expanded states: k actions in all, p players.
+    """q of every action of expanded states: k actions in all, p players."""
 
-    states: int64 (k,), the state's index, ascending.
-    actions: int64 (k,).
-    values: float64 (k, p).
-    first: int64 (n + 1,), state x has actions first[x] .. first[x + 1] - 1.
-    """
-
-    states: Ints
-    actions: Ints
-    values: Floats
-    first: Ints
+    states: Ints  # (k,), the state's index, ascending
+    actions: Ints  # (k,)
+    values: Floats  # (k, p)
+    first: Ints  # (n + 1,), state x has actions first[x] .. first[x + 1] - 1
 
     def of_actors(self, actors: Ints) -> Floats:
         """Return every action's payoff (k,) to its actor, one of (n,) from 0; -1 is player 1."""

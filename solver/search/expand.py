@@ -259,23 +259,16 @@ def _expand(transition, board, states, room, x, max_edges, first, kinds, actors)
 
 @dataclass(frozen=True)
 class Expanded:
-    """Expanded states: n states, m edges, p players.
+    """Expanded states: n states, m edges, p players. A terminal state has one edge, with action -1,
+    that leads to itself and pays its payoff."""
 
-    kinds, actors: int64 (n,).
-    first: int64 (n + 1,), state x has edges first[x] .. first[x + 1] - 1.
-    children: int64 (m, fields).
-    weights: float64 (m,).
-    actions: int64 (m,), -1 at a terminal state, whose one edge leads to itself and pays its payoff.
-    rewards: float64 (m, p).
-    """
-
-    kinds: Ints
-    actors: Ints
-    first: Ints
-    children: Ints
-    weights: Floats
-    actions: Ints
-    rewards: Floats
+    kinds: Ints  # (n,)
+    actors: Ints  # (n,)
+    first: Ints  # (n + 1,), state x has edges first[x] .. first[x + 1] - 1
+    children: Ints  # (m, fields)
+    weights: Floats  # (m,)
+    actions: Ints  # (m,)
+    rewards: Floats  # (m, p)
 
     @property
     def terminal(self) -> NDArray[np.bool_]:

@@ -132,18 +132,14 @@ class Task(NamedTuple):
 
 
 class Store(NamedTuple):
-    """All data of the states met, by number.
+    """All data of the states met, by number."""
 
-    slots: the hash table (`solver.search.keys`).
-    keys: uint64 (room, 1 + players): the key, then the payoffs as float64, or until the state is
-        solved REACHED, EXPANDED or OPEN.
-    results: `Results`, whose values are `keys` as float64; margins, actors and errors are NaN, 0
-        and 0 until the state is solved.
-    """
-
-    slots: NDArray[np.int32]
+    slots: NDArray[np.int32]  # the hash table (`solver.search.keys`)
     keys: NDArray[np.uint64]
+    """(room, 1 + players): the key, then the payoffs as float64, or until the state is solved
+    REACHED, EXPANDED or OPEN."""
     results: Results
+    """Its values are `keys` as float64; margins, actors, errors: NaN, 0, 0 until it is solved."""
 
 
 TASK_TYPE = tuple_type(Task, NUMBERS_TYPE, ROOM_TYPE, _i2, SCRATCH_TYPE, _i1, _i2)

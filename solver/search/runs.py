@@ -58,18 +58,13 @@ def merged_runs(lists: Sequence[Runs]) -> Runs:
 
 
 class Nodes(NamedTuple):
-    """The states reached, in runs. A state's number is run << run_bits | the bits of its key.
+    """The states reached, in runs. A state's number is run << run_bits | the bits of its key."""
 
-    slots: a hash table of runs, as in `solver.search.keys`.
-    runs: uint64 (room, 4): the key with 0 in the bits of the run; which states were reached; which
-        of these belong to the stage; which were expanded, and later the number of states in earlier
-        runs (`count_runs`).
-    own: int32 (room,), the numbers of the stage's states, in the order in which they were reached.
-    """
-
-    slots: NDArray[np.int32]
+    slots: NDArray[np.int32]  # a hash table of runs, as in `solver.search.keys`
     runs: NDArray[np.uint64]
-    own: NDArray[np.int32]
+    """(room, 4): the key with 0 in the bits of the run; which states were reached; which of these
+    belong to the stage; which were expanded, later the states in earlier runs (`count_runs`)."""
+    own: NDArray[np.int32]  # (room,), the numbers of the stage's states, as they were reached
 
 
 RUNS_TYPE = tuple_type(Runs, _u1, _u1, _i)

@@ -29,29 +29,21 @@ _u2, _f2, _i2 = types.uint64[:, ::1], types.float64[:, ::1], types.int64[:, ::1]
 
 
 class Place(NamedTuple):
-    """The states that are searched: a level, or a box of it.
+    """The states that are searched: a level, or a box of it."""
 
-    run: the bits of a key that differ within a run, `run_bits` of them from run_low on.
-    table: of the words of the level and of `apart`; the level is in the bits from `shift` on, to be
-        divided by width.
-    strict: whether every edge lowers the level, 0 or 1.
-    inside, guards: of the words that are between low and high in each lane in the box.
-    cut: whether there is a box, 0 or 1.
-    """
-
-    run: np.uint64
-    run_low: np.uint64
-    run_bits: int
-    table: NDArray[np.uint64]
-    inside: NDArray[np.uint64]
-    shift: np.uint64
-    width: np.uint64
+    run: np.uint64  # the bits of a key that differ within a run
+    run_low: np.uint64  # the lowest of them
+    run_bits: int  # their number
+    table: NDArray[np.uint64]  # of the words of the level and of `apart`
+    inside: NDArray[np.uint64]  # of the words that the box is cut by
+    shift: np.uint64  # the level is in the bits of a word from here on,
+    width: np.uint64  # to be divided by this
     level: np.uint64
-    guards: np.uint64
-    low: np.uint64
-    high: np.uint64
-    strict: int
-    cut: int
+    guards: np.uint64  # of `inside`
+    low: np.uint64  # the least word of the box in each lane
+    high: np.uint64  # the greatest
+    strict: int  # whether every edge lowers the level, 0 or 1
+    cut: int  # whether there is a box, 0 or 1
 
 
 class Records(NamedTuple):

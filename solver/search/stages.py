@@ -205,21 +205,15 @@ class Stage:
 
     Its n states are numbered by ascending key; children in other stages follow from n on, by stage
     and key.
-
-    own: its keys, in runs.
-    states: in the sweep's order.
-    patterns: shared by states.
-    loops: int64 (k, 2), the position in the order and the size of each component that is a cycle.
-    requests: the keys needed from other stages, (stage, runs, numbers), numbers by ascending key.
-    edges: the number of edges expanded.
     """
 
-    own: Runs
+    own: Runs  # its keys
     states: Order
     patterns: Patterns
-    loops: Ints
+    loops: Ints  # (k, 2), the position in the order and the size of each component that is a cycle
     requests: list[tuple[int, Runs, NDArray[np.int32]]]
-    edges: int
+    """The keys needed from other stages, (stage, runs, numbers), numbers by ascending key."""
+    edges: int  # the number of edges expanded
 
     @cached_property
     def keys(self) -> Keys:

@@ -109,12 +109,8 @@ class MoveCharts(Charts):
 
 @dataclass(frozen=True, eq=False)
 class FirstBids:
-    """Optimal lotteries over the bids of a position, one for each upcard.
-
-    chances[i, k] is the chance to bid hand[i] when deck[k] is turned up. least and most are its
-    bounds over all optimal lotteries (other things equal). At the start both hands are equal, so
-    every upcard has the value of a draw.
-    """
+    """Optimal lotteries over the bids of a position, one for each upcard: the chance to bid hand[i]
+    when deck[k] is turned up, and its bounds over all optimal lotteries (other things equal)."""
 
     hand: tuple[int, ...]
     deck: tuple[int, ...]
