@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from decimal import ROUND_UP, Context
 from difflib import get_close_matches
 from html import escape
-from math import floor
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -272,25 +271,24 @@ class Payoffs:
     def dollars(self) -> bool:
         return "dollars" in self.name
 
-    def size(self, value: float, *, down: bool = False) -> str:
+    def size(self, value: float) -> str:
         """How large a number is, without its unit, in two digits or three; of dollars to the
-        dollar, with the sign; down: or a bit more."""
+        dollar, with the sign."""
         if self.digits is not None:
             return f"{abs(value):.{self.digits}f}"
         sign = "$" if self.dollars else ""
         if sign and (abs(value) >= 1 or not value):
-            return f"${floor(abs(value)) if down else abs(value):,.0f}"
+            return f"${abs(value):,.0f}"
         size = abs(value) * (100 if self.chance else 1)
-        *ends, least = (10, 0.1, 0.01, 0.001) if down else (9.95, 0.095, 0.0095, 0.0005)
-        if size < least:
-            return f"under {sign}0.001" if size and not down else "0"
-        digits = sum(size < end for end in ends)
-        return f"{sign}{floor(size * 10**digits) / 10**digits if down else size:.{digits}f}"
+        if size < 0.0005:
+            return f"under {sign}0.001" if size else "0"
+        digits = sum(size < end for end in (9.95, 0.095, 0.0095))
+        return f"{sign}{size:.{digits}f}"
 
-    def change(self, value: float, *, down: bool = False) -> str:
+    def change(self, value: float) -> str:
         """A difference without its sign: ``4.1 points``."""
         unit = " points" if self.chance or "points" in self.name else ""
-        return self.size(value, down=down) + unit * (self.digits is None)
+        return self.size(value) + unit * (self.digits is None)
 
     def span(self, low: float, high: float) -> str:
         """Two differences of one sign, the lesser first: ``0.8 to 17 points``."""
