@@ -52,6 +52,8 @@ LONG = (
     "tests/test_one_name.py",
     "tests/solver/test_compiled_cache.py",
 )
+MANY = 1000
+"""So many tests need most of the solver's compiled functions."""
 ROOM = 8 << 30
 """Tests write to memory where so many bytes are free there."""
 
@@ -126,9 +128,12 @@ def pytest_collection_modifyitems(config, items):
     items[:] = created
 
 
-def pytest_collection_finish():
+def pytest_collection_finish(session):
     """What is there once all is imported is never gone through for garbage, nor is what comes as
-    often as Python would: of a tenth of a run's processor time little is left."""
+    often as Python would: of a tenth of a run's processor time little is left. A run of all tests
+    first compiles the solver."""
+    if hasattr(session.config, "workerinput") and len(session.items) > MANY:
+        shared.compile_first(Path(os.environ["LUCKBASE_TEST_LOCKS"]))
     gc.enable()
     gc.freeze()
     gc.set_threshold(10_000, 20, 20)

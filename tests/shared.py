@@ -3,8 +3,10 @@ modules look at, and one Ray cluster. Each is made by the first test that asks."
 
 import fcntl
 import hashlib
+import importlib
 import json
 import os
+import pkgutil
 import re
 import signal
 import subprocess
@@ -146,6 +148,20 @@ def compile_in_turn(locks):
             return compile_now(function, signature, **options)
 
     layer.compiled = compile_alone
+
+
+def compile_first(locks):
+    """Compile the functions of the solver, each in one of pytest's workers: no test waits for the
+    compiling of another one, and no process that a test starts compiles them too."""
+    found = {}
+    for info in pkgutil.walk_packages(luckbase.solver.__path__, "luckbase.solver."):
+        for each in vars(importlib.import_module(info.name)).values():
+            if type(each) is layer.LazyFunction and each._signature is not None:
+                found[f"{each.plain.__module__}.{each.plain.__qualname__}"] = each
+    for name in sorted(found, key=lambda name: -len(found[name].plain.__code__.co_code)):
+        with suppress(FileExistsError):
+            (locks / f"{name}.begun").touch(exist_ok=False)
+            layer.compile_all(found[name])
 
 
 FIRST_SOLVES = """
