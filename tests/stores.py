@@ -77,6 +77,7 @@ class Seaweed:
                 [_program(), "-logtostderr=true", "server", "-s3", "-ip=127.0.0.1",
                  "-ip.bind=127.0.0.1", f"-dir={self.folder}", "-s3.iam=false",
                  "-s3.port.iceberg=0", "-s3.port.lance=0", "-master.telemetry=false",
+                 "-master.resumeState=false",  # with it, one that was killed votes for 10 s
                  f"-s3.config={self.folder}/s3.json", *ports, *self._sizes],
                 stdout=log, stderr=log, preexec_fn=_end_with_parent, start_new_session=True,
             )  # fmt: skip

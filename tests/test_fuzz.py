@@ -38,7 +38,7 @@ VALUES = st.recursive(
 def tables(tmp_path_factory):
     """A full table with decisions, a search in one piece, and a search by stages."""
     folder = tmp_path_factory.mktemp("fuzz")
-    board = luckbase.load_board(TINY, frontier=1, decisions=2)
+    board = luckbase.load_board(TINY, frontier=1, decisions=2, max_whammies=1)
     jackpot = luckbase.load_board(BOARDS / "jackpot/tiny.toml")
     return [
         luckbase.solve(board, results=folder / "full").table,
@@ -47,15 +47,15 @@ def tables(tmp_path_factory):
     ]
 
 
-def fuzz(what, attempt):
-    """attempt(an example) for a sixth of the time, with other examples each round."""
+def fuzz(what, attempt, most=100):
+    """attempt(an example) for a sixth of the time, with other examples each round of so many."""
     until, over = time.monotonic() + SECONDS / 6, False
     while not over:
 
         @seed(0 if SECONDS < 60 else time.time_ns())
         @settings(
-            max_examples=100, deadline=None, database=None, phases=(Phase.generate, Phase.shrink),
-            suppress_health_check=list(HealthCheck),
+            max_examples=most, deadline=None, database=None,
+            phases=(Phase.generate, Phase.shrink), suppress_health_check=list(HealthCheck),
         )  # fmt: skip
         @given(what)
         def examples(example):
@@ -147,7 +147,7 @@ def test_files(tables, tmp_path):
                 errors.append(error)
         raise errors[-1]
 
-    fuzz(changes, attempt)
+    fuzz(changes, attempt, 50)
 
 
 def _read(copy):

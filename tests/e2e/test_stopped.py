@@ -28,7 +28,7 @@ def full(results):
 
 
 def with_decisions(results):
-    board = solving.load_board(TINY, frontier=1, decisions=2)
+    board = solving.load_board(TINY, frontier=1, decisions=2, max_whammies=1)
     return solving.solve_board(board, results=results, workers=1)
 
 

@@ -388,26 +388,26 @@ def test_every_bid_of_three_cards_costs_what_the_exact_matrix_game_says(objectiv
     values, seats = worth_of(game, root), seats_of(game, person, "random")
     plays = list(every_talk(lambda draw: Play(game, root, values, seats, person, draw)))
     assert sum(len(play.decisions) for _, play in plays) > 100
+    assert all(play.over for _, play in plays)
+    decisions = {(str(made.state), made.action, made.cost): made for _, play in plays
+                 for made in play.decisions}  # fmt: skip
     seen = 0
-    for _, play in plays:
-        assert play.over
-        for decision in play.decisions:
-            said = {name: str(held).strip("[]") for name, held in decision.state.items()}
-            mine, theirs, deck = (decision.state[name] for name in ("mine", "theirs", "deck"))
-            lead = decision.state.get("lead", 0)
-            sets = frozenset(mine), frozenset(theirs), frozenset(deck)
-            exact = goofspiel.game(*sets, decision.state["upcard"], win, lead)
-            value, *_ = matrix_game.solve(exact)
-            state = game.own(Agents).as_seen_by(person, game.parse(said))
-            at = matrix_game_of(game, state, _edges(game, state), values)
-            a, y = np.array(exact, float), at.lotteries[1 - person]
-            against = a @ y
-            assert against.max() == pytest.approx(float(value), abs=1e-9)  # y is optimal
-            row = at.names[person].index(decision.action)
-            lost = float(value) - against[row]
-            assert decision.cost == pytest.approx(max(lost, 0.0), abs=1e-9)
-            assert decision.cost == 0 or decision.cost > 1e-9
-            seen += decision.cost > 0
+    for decision in decisions.values():
+        said = {name: str(held).strip("[]") for name, held in decision.state.items()}
+        mine, theirs, deck = (decision.state[name] for name in ("mine", "theirs", "deck"))
+        lead = decision.state.get("lead", 0)
+        sets = frozenset(mine), frozenset(theirs), frozenset(deck)
+        exact = goofspiel.game(*sets, decision.state["upcard"], win, lead)
+        value, *_ = matrix_game.solve(exact)
+        state = game.own(Agents).as_seen_by(person, game.parse(said))
+        at = matrix_game_of(game, state, _edges(game, state), values)
+        a, y = np.array(exact, float), at.lotteries[1 - person]
+        against = a @ y
+        assert against.max() == pytest.approx(float(value), abs=1e-9)  # y is optimal
+        lost = float(value) - against[at.names[person].index(decision.action)]
+        assert decision.cost == pytest.approx(max(lost, 0.0), abs=1e-9)
+        assert decision.cost == 0 or decision.cost > 1e-9
+        seen += decision.cost > 0
     assert seen > 10
 
 

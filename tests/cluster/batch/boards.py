@@ -50,7 +50,8 @@ def everything(folder):
 
 
 def grid_text(grids=GRIDS):
-    """Press Your Luck on two grids. Each amount is on both."""
+    """Press Your Luck on two grids, out at two whammies. Each amount is on both."""
     lines = [line for line in PYL.splitlines() if not line.startswith(("score_unit", "frontier"))]
     text = "\n".join(lines).replace('"500', '"1000')
+    text = text.replace("max_whammies = 4", "max_whammies = 2")
     return text.replace("score_cap = 3000", "score_cap = 4000") + grids

@@ -309,7 +309,6 @@ def test_so_many_shards_are_found_at_once_as_there_are_workers_and_memory_for(
 def test_machines_that_do_not_share_the_folder_send_their_files_and_are_sent_what_they_need(
     tmp_path, ray_cluster, monkeypatch
 ):
-    cut_small(monkeypatch, 100)
     near = by(tmp_path / "near", workers=1)
 
     @contextmanager
