@@ -33,9 +33,17 @@ EDITS = {
 """A field by its label, what is written there, and what the address says then."""
 CHOICES = [game for game in GAMES if game != "goofspiel"]
 """The games in which one chooses at a time."""
+NO_SCRIPT = {"java_script_enabled": False}
 WITHOUT = pytest.mark.parametrize(
-    "visitor", [{}, {"java_script_enabled": False}], indirect=True, ids=["live", "without script"]
+    "visitor", [{}, NO_SCRIPT], indirect=True, ids=["live", "without script"]
 )
+EACH_GAME = pytest.mark.parametrize(
+    ("visitor", "game"),
+    [*(({}, game) for game in GAMES), (NO_SCRIPT, "press-your-luck"), (NO_SCRIPT, "goofspiel")],
+    indirect=["visitor"],
+    ids=[*GAMES, "press-your-luck without script", "goofspiel without script"],
+)
+"""Without a script the games differ by their forms alone: numbers, or sets."""
 
 
 def edit(visitor, label, text):
@@ -82,8 +90,7 @@ def test_a_table_opens_from_home_and_the_page_has_the_numbers_of_query(
         assert shown == [b["chance"] for b in bids if b["chance"] > 1e-9 or b["most"] > 1e-4]
 
 
-@WITHOUT
-@pytest.mark.parametrize("game", GAMES)
+@EACH_GAME
 def test_edit_a_field_follow_an_outcome_and_go_back(game, visitor, tables, address):
     page = visitor.go(address(game))
     label, text, message = EDITS[game]
@@ -188,8 +195,7 @@ def test_the_box_that_has_the_keyboard_keeps_it_and_what_is_typed(visitor, addre
 # --- charts, searches -----------------------------------------------------------------------------
 
 
-@WITHOUT
-@pytest.mark.parametrize("game", GAMES)
+@EACH_GAME
 def test_charts_open_on_a_picture_and_every_one_is_shown(game, visitor, address):
     page = visitor.go(address(game))
     if game == "jackpot":  # its charts are lists
@@ -244,8 +250,7 @@ def test_a_ready_search_leads_to_its_states(visitor, tables, address):
 # --- train, play, what if -------------------------------------------------------------------------
 
 
-@WITHOUT
-@pytest.mark.parametrize("game", GAMES)
+@EACH_GAME
 def test_a_decision_is_told_what_it_cost_and_the_score_goes_on(game, visitor, tables, address):
     page = visitor.go(address(game, "train", "seed=5"))
     expect(page.get_by_role("heading", name="What do you do?")).to_be_visible()
@@ -301,6 +306,7 @@ def test_a_running_solve_shows_its_progress_and_the_page_refreshes_itself(
         assert first < int(bar.get_attribute("value")) < int(bar.get_attribute("max"))
         seen.set()
         solving.join(60)
+        page.reload()  # the next refresh is seconds away
         expect(bar).to_have_count(0)
         expect(page.locator(".tables .badge")).to_have_count(0)
         expect(page.locator(".question h1")).to_contain_text("?")
@@ -314,8 +320,7 @@ def test_the_question_of_home_is_answered_with_its_reasons(visitor, tables):
     expect(page.locator(".why p").first).to_be_visible()
 
 
-@WITHOUT
-@pytest.mark.parametrize("game", GAMES)
+@EACH_GAME
 def test_a_game_is_played_to_its_end_and_its_decisions_priced(game, visitor, tables, address):
     start = STATES[game] if game == "press-your-luck" else ""
     page = visitor.go(address(game, "play", start))
