@@ -331,22 +331,18 @@ def _cell(value: float) -> int | float:
 
 
 def outline(
-    label: str,
-    inside: NDArray[np.bool_],
-    xs: NDArray[np.int64],
-    ys: NDArray[np.int64],
-    known: NDArray[np.bool_] | None = None,
-) -> Line | None:
-    """Return the line around the inside cells (len(xs), len(ys)), on edges between `known` cells,
-    by default all; None if there is no such edge."""
-    inner = np.ones_like(inside) if known is None else known
+    label: str, inside: NDArray[np.bool_], xs: NDArray[np.int64], ys: NDArray[np.int64],
+    known: NDArray[np.bool_],
+) -> Line | None:  # fmt: skip
+    """Return the line around the inside cells (len(xs), len(ys)), on edges between `known` cells;
+    None if there is no such edge."""
     half = [(axis[1] - axis[0]) / 2 if len(axis) > 1 else 0.5 for axis in (xs, ys)]
     pieces: list[tuple[float, float]] = []
-    turned = (inside[1:] != inside[:-1]) & inner[1:] & inner[:-1]
+    turned = (inside[1:] != inside[:-1]) & known[1:] & known[:-1]
     for i, j in np.argwhere(turned):
         x = float(xs[i] + half[0])
         pieces += [(x, ys[j] - half[1]), (x, ys[j] + half[1]), (np.nan, np.nan)]
-    turned = (inside[:, 1:] != inside[:, :-1]) & inner[:, 1:] & inner[:, :-1]
+    turned = (inside[:, 1:] != inside[:, :-1]) & known[:, 1:] & known[:, :-1]
     for i, j in np.argwhere(turned):
         y = float(ys[j] + half[1])
         pieces += [(xs[i] - half[0], y), (xs[i] + half[0], y), (np.nan, np.nan)]

@@ -39,7 +39,7 @@ class Explorer:
     @property
     def keys(self) -> Keys:
         """uint64 (n,): the states met so far, by level; a copy."""
-        return self._numbering.keys[: self.first[-1]]
+        return self._numbering.keys_at(np.arange(self.first[-1]))
 
     @property
     def kinds(self) -> NDArray[np.uint8]:

@@ -268,11 +268,6 @@ class Numbering:
             self.slots = np.full(1 << (2 * len(self.rows) - 1).bit_length(), -1, np.int32)
             rehash(self.slots, self.rows, self.count)
 
-    @property
-    def keys(self) -> Keys:
-        """uint64 (count,), a copy."""
-        return self.rows[: self.count, 0].copy()
-
     def keys_at(self, numbers: NDArray[np.integer[Any]]) -> Keys:
         return np.ascontiguousarray(self.rows[numbers, 0])
 

@@ -220,11 +220,6 @@ class Stage:
         """uint64 (n,), ascending."""
         return self.own.all_keys()
 
-    @property
-    def outside(self) -> int:
-        """The number of keys that it needs from other stages."""
-        return sum(len(numbers) for _, _, numbers in self.requests)
-
 
 def first_edges(of_patterns: Ints, pattern_of: NDArray[np.int32]) -> Ints:
     """Return where the edges of each of n states begin, (n + 1,); of_patterns: of each pattern."""

@@ -226,8 +226,8 @@ class Sweeping:
         self.game, self.stage = game, stage
         self.requested = [runs.all_keys() for _, runs, _ in stage.requests]
         """The keys of each of its requests."""
-        n = len(stage.keys)
-        self._out = room_for_sweep(n, n + stage.outside, game.players)
+        n, outside = len(stage.keys), sum(len(numbers) for _, _, numbers in stage.requests)
+        self._out = room_for_sweep(n, n + outside, game.players)
         self._out.values[:n, 0] = stage.keys.view(np.float64)
 
     def fill(self, request: int, rows: Floats, subset: NDArray[np.bool_] | None = None) -> int:

@@ -27,23 +27,13 @@ import numpy as np
 
 from luckbase.solver.board.model import Board, Section, option
 from luckbase.solver.compiled import njit, types
+from luckbase.solver.game import rules
 from luckbase.solver.game.arrays import Ints, bits_in
 from luckbase.solver.game.capabilities import Agents, Charts, Drawing, FullTable
 from luckbase.solver.game.fields import Field, Refuse, members, set_field
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.groups import GROUP_TYPE, Axis, Grouped, Groups
-from luckbase.solver.game.rules import (
-    CHANCE,
-    JOINT,
-    SIMULTANEOUS,
-    TERMINAL,
-    TRANSITION_TYPE,
-    Level,
-    Numbers,
-    Rules,
-    Unavailable,
-    joint,
-)
+from luckbase.solver.game.rules import Level, Numbers, Rules, Unavailable
 from luckbase.solver.sentences import many
 
 HERE = __package__
@@ -105,14 +95,14 @@ def make_canonical(ints, state):
             state[LEAD] = ints[ALL_POINTS] + (1 if lead > 0 else -1)
 
 
-@njit(TRANSITION_TYPE)
+@njit(rules.TRANSITION_TYPE)
 def transition(board, state, edges):  # noqa: C901  # the rules, step by step
     """Write the edges of a state, by the contract in `solver.game.rules`."""
     ints = board.ints
     children, weights, actions, rewards, about = edges
     mine, theirs, deck, upcard = state[MINE], state[THEIRS], state[DECK], state[UPCARD]
     if mine == 0:
-        about[0], about[1] = TERMINAL, -1
+        about[0], about[1] = rules.TERMINAL, -1
         if ints[WIN]:
             lead = state[LEAD] - ints[ALL_POINTS]
             rewards[0, 0] = 0.5 + 0.5 * ((lead > 0) - (lead < 0))
@@ -122,7 +112,7 @@ def transition(board, state, edges):  # noqa: C901  # the rules, step by step
         return 0
     n = 0
     if upcard == 0:
-        about[0], about[1] = CHANCE, -1
+        about[0], about[1] = rules.CHANCE, -1
         size = bits_in(deck)
         for k in range(1, ints[CARDS] + 1):
             if deck >> (k - 1) & 1:
@@ -133,7 +123,7 @@ def transition(board, state, edges):  # noqa: C901  # the rules, step by step
                 rewards[n, 0] = rewards[n, 1] = 0.0
                 n += 1
         return n
-    about[0], about[1] = SIMULTANEOUS, -1
+    about[0], about[1] = rules.SIMULTANEOUS, -1
     for x in range(ints[CARDS]):
         if not mine >> x & 1:
             continue
@@ -151,7 +141,7 @@ def transition(board, state, edges):  # noqa: C901  # the rules, step by step
             else:
                 rewards[n, 0], rewards[n, 1] = won, -won
             make_canonical(ints, children[n])
-            weights[n], actions[n] = 1.0, joint(x, y)
+            weights[n], actions[n] = 1.0, rules.joint(x, y)
             n += 1
     return n
 
@@ -293,7 +283,7 @@ def choice_names(words: Mapping[str, object], player: int, count: int) -> list[s
 
 def action_name(action: int) -> str:
     """Return ``3 against 5`` for a joint action, in the ranks of the canonical hands."""
-    return f"{action // JOINT + 1} against {action % JOINT + 1}"
+    return f"{action // rules.JOINT + 1} against {action % rules.JOINT + 1}"
 
 
 def canonical(options: Options, ints: Ints, states: Ints, refuse: Refuse) -> Ints:

@@ -488,8 +488,9 @@ def outcome_distribution(board: PressYourLuckBoard) -> Outcomes:
         effects = tuple(
             dict.fromkeys(item for slide in slides for item in effects_of(board, slide))
         )
-        if len(effects) == 1 and effects[0].is_plain:
-            plain[effects[0]] = plain.get(effects[0], Fraction(0)) + chance
+        first = effects[0]
+        if len(effects) == 1 and (first.kind == WHAMMY or (first.kind == PAYS and first.spins < 2)):
+            plain[first] = plain.get(first, Fraction(0)) + chance
         else:
             others[effects] = others.get(effects, Fraction(0)) + chance
     whammy = plain.pop(Effect(WHAMMY), Fraction(0))

@@ -352,11 +352,6 @@ class Effect(NamedTuple):
     units: int = 0
     spins: int = 0
 
-    @property
-    def is_plain(self) -> bool:
-        """Whether it is a whammy, money, or money plus a spin."""
-        return self.kind == WHAMMY or (self.kind == PAYS and self.spins < 2)
-
 
 @dataclass(frozen=True)
 class Outcomes:

@@ -37,6 +37,7 @@ from numpy.typing import NDArray
 
 from luckbase.solver.compiled import borrowed, njit, types
 from luckbase.solver.errors import OptionError
+from luckbase.solver.game import rules
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import (
     Agents,
@@ -49,16 +50,7 @@ from luckbase.solver.game.capabilities import (
 from luckbase.solver.game.fields import MAX_VALUE, Field, Refuse
 from luckbase.solver.game.game import Agent, Game
 from luckbase.solver.game.groups import GROUP_TYPE, Axis, Grouped, Groups, Threshold, TurningPoint
-from luckbase.solver.game.rules import (
-    CHANCE,
-    DECISION,
-    TERMINAL,
-    TRANSITION_TYPE,
-    Level,
-    Numbers,
-    Rules,
-    Unavailable,
-)
+from luckbase.solver.game.rules import Level, Numbers, Rules, Unavailable
 from luckbase.solver.games.press_your_luck.board import (
     MAX_CAP_UNITS,
     PressYourLuckBoard,
@@ -202,7 +194,7 @@ def stop(ints, state, up, child):
         child[WHAMMIES * players + up] = 0
 
 
-@njit(TRANSITION_TYPE)
+@njit(rules.TRANSITION_TYPE)
 def transition(board, state, edges):  # noqa: C901, PLR0915  # the rules, step by step
     """Write the edges of a state, by the contract in `solver.game.rules`.
 
@@ -222,7 +214,7 @@ def transition(board, state, edges):  # noqa: C901, PLR0915  # the rules, step b
             highest = max(highest, state[i])
             behind += score < state[i]
     if up < 0 or (others < 1 and ints[STOP] == 0):
-        about[0], about[1] = TERMINAL, -1
+        about[0], about[1] = rules.TERMINAL, -1
         pay_winners(state, limit, reals[reals.size - 2], reals[reals.size - 1], rewards[0])
         return 0
 
@@ -230,7 +222,7 @@ def transition(board, state, edges):  # noqa: C901, PLR0915  # the rules, step b
         n = take(ints, state, up, state[last], children, actions)
         for edge in range(n):
             weights[edge] = 1.0
-        about[0], about[1] = (DECISION if n > 1 else CHANCE), up
+        about[0], about[1] = (rules.DECISION if n > 1 else rules.CHANCE), up
         return n
 
     must_spin, at_cap, n = state[PASSED * players + up] > 0, score == ints[CAP], 0
@@ -275,7 +267,7 @@ def transition(board, state, edges):  # noqa: C901, PLR0915  # the rules, step b
         stop(ints, state, up, children[n])
         weights[n], actions[n] = 1.0, ints[STOP]
         n, choices = n + 1, choices + 1
-    about[0], about[1] = (DECISION if choices > 1 else CHANCE), up
+    about[0], about[1] = (rules.DECISION if choices > 1 else rules.CHANCE), up
     return n
 
 
