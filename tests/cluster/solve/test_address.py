@@ -16,10 +16,10 @@ TINY = BOARDS / "press-your-luck/tiny.toml"
 
 
 def test_a_cluster_that_does_not_answer_in_time_is_a_sentence(monkeypatch, capfd):
-    monkeypatch.setattr(ray, "CONNECT_SECONDS", 3.0)
+    monkeypatch.setattr(ray, "CONNECT_SECONDS", 1.0)
     with socket.create_server(("127.0.0.1", 0)) as server:
         address = f"127.0.0.1:{server.getsockname()[1]}"
-        with pytest.raises(OptionError, match=f"cluster at {address} has not answered for 3 s; is"):
+        with pytest.raises(OptionError, match=f"cluster at {address} has not answered for 1 s; is"):
             ray.check_address(address)
     assert capfd.readouterr() == ("", "")
 

@@ -129,7 +129,7 @@ def away(server, seconds):
     return timer
 
 
-@pytest.mark.parametrize("seconds", [2.5, pytest.param(10.0, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("seconds", [1.5, pytest.param(10.0, marks=pytest.mark.slow)])
 def test_a_server_that_is_away_for_a_while_is_waited_for(between, seconds):
     storage, proxy = between(lambda method, path, forward: forward())
     storage.put("a", b"1")
