@@ -371,6 +371,16 @@ def test_moved_decisions_are_counted_and_priced_where_there_are_payoffs(tmp_path
         assert old.diff(new, sample=500).states == 500
 
 
+@pytest.fixture(scope="module")
+def far(tmp_path_factory):
+    """A table of payoffs of one spin and best actions of two, and one of the payoffs of two."""
+    how = {"score_unit": 1000, "score_cap": 8000, "decisions": 2}
+    board, wide = (luckbase.load_board(FEBRUARY, frontier=n, **how) for n in (1, 2))
+    done = luckbase.solve(board, results=tmp_path_factory.mktemp("far"))
+    with luckbase.open(done.table) as table, tiers_in_memory(load_layout(wide)) as full:
+        yield table, full
+
+
 @pytest.mark.parametrize(
     ("name", "fields"),
     [
@@ -379,12 +389,8 @@ def test_moved_decisions_are_counted_and_priced_where_there_are_payoffs(tmp_path
         ("decide", {"spins": "2"}),
     ],
 )  # fmt: skip
-def test_charts_of_decisions_say_what_those_of_payoffs_do(tmp_path, name, fields):
-    how = {"score_unit": 1000, "score_cap": 8000, "decisions": 2}
-    board, wide = (luckbase.load_board(FEBRUARY, frontier=n, **how) for n in (1, 2))
-    done = luckbase.solve(board, results=tmp_path)
-    with luckbase.open(done.table) as table, tiers_in_memory(load_layout(wide)) as full:
-        made, right = table.chart(name, fields), full.chart(name, fields)
+def test_charts_of_decisions_say_what_those_of_payoffs_do(far, name, fields):
+    made, right = (table.chart(name, fields) for table in far)
     if isinstance(made, Curves) and isinstance(right, Curves):
         assert (made.title, made.rows) == (right.title, right.rows)
     else:

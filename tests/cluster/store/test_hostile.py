@@ -198,7 +198,7 @@ CASES = [
     ("best as numbers", FULL, rows(with_column("best", lambda r: np.arange(len(r)))),
      "its column best has another type"),
     ("actions of another game", FULL, label("steal"), "does not allow"),
-    ("a long action", FULL, label("x" * (520 << 20)), "too many bytes|does not allow"),
+    ("a long action", FULL, label("x" * (260 << 20)), "too many bytes|does not allow"),
     ("fewer rows", FULL, rows(lambda r: r.slice(0, 99)), "other rows than the manifest"),
     ("rows in other groups", FULL, rows(lambda r: r, group=500), "other rows than the manifest"),
     ("places below 0", FULL, lambda t: footer_changed(t, lambda c: [[-5, 1]]), "other places"),
