@@ -28,7 +28,13 @@ from luckbase.cluster.answers.lookup import MAX_SEARCHED, Lookup
 from luckbase.cluster.answers.parts import Part
 from luckbase.cluster.answers.tier_part import TierPart
 from luckbase.cluster.store import FORMAT, OnRows
-from luckbase.cluster.store.format import Written, tier_files, write_tier
+from luckbase.cluster.store.format import (
+    Written,
+    solved_rows,
+    tier_files,
+    write_states,
+    write_tier,
+)
 from luckbase.cluster.store.manifest import SEARCH, TIERS, Goal, Head, Manifest
 from luckbase.cluster.store.provenance import solve_command
 from luckbase.cluster.store.storage import Memory, place_of, results_of
@@ -394,7 +400,6 @@ def search_in_memory(game: Game, roots: Ints, max_states: int = MAX_STATES) -> T
 
     Raises SearchLimitError beyond `max_states`, StateError as `Graph.solve` does.
     """
-    from luckbase.cluster.store.payoff_table import solved_rows, write_states
     from luckbase.solver.search.game_graph import Graph
 
     graph = Graph(game, max_states=max_states, keeps_turns=False)

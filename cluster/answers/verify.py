@@ -32,17 +32,18 @@ from luckbase.cluster.answers.tier_part import DecisionPart, TierPart
 from luckbase.cluster.store import OnRows
 from luckbase.cluster.store.format import (
     DECISION_ROWS,
+    PayoffTable,
     arrow_columns,
     constants,
     decision_file,
     key_range,
     numbers_of,
     row_group_rows,
+    solved_rows,
     tier_files,
 )
 from luckbase.cluster.store.manifest import TIERS, FileEntry, Manifest, row_spans
 from luckbase.cluster.store.parquet import TableFile
-from luckbase.cluster.store.payoff_table import PayoffTable, solved_rows
 from luckbase.cluster.store.storage import storage_at
 from luckbase.cluster.store.writer import check_bytes, files_there, read_manifest
 from luckbase.solver.compiled import compile_on

@@ -33,10 +33,15 @@ from luckbase.cluster.solve.worker import (
     Task,
     writable,
 )
-from luckbase.cluster.store.format import numbers_of, payoff_columns, stored_payoffs
+from luckbase.cluster.store.format import (
+    PayoffTable,
+    numbers_of,
+    payoff_columns,
+    stored_payoffs,
+    write_states,
+)
 from luckbase.cluster.store.manifest import SHARDS, FileEntry, placed
 from luckbase.cluster.store.parquet import row_groups
-from luckbase.cluster.store.payoff_table import PayoffTable, write_states
 from luckbase.cluster.store.storage import Storage
 from luckbase.solver.board.model import Board
 from luckbase.solver.compiled import LazyFunction, compile_all

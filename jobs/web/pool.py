@@ -27,7 +27,7 @@ from luckbase.cluster.answers.table import Table
 from luckbase.cluster.machine import memory_limit
 from luckbase.cluster.store.manifest import NAME
 from luckbase.cluster.store.storage import is_uri
-from luckbase.jobs.web.facts import TableFacts, TableSummary, facts_of, summary_of
+from luckbase.jobs.web.tables import TableFacts, TableSummary, facts_of, summary_of
 from luckbase.solver.errors import CorruptTableError, MissingTableError
 
 OPEN_TABLES = 6

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from luckbase.cluster.answers.diff import compare
 from luckbase.cluster.answers.verify import check_files, check_residuals
-from luckbase.cluster.store.payoff_table import solved_rows
+from luckbase.cluster.store.format import solved_rows
 from luckbase.solver.errors import OptionError, SearchLimitError, StateError
 from luckbase.solver.search.game_graph import Graph
 from tests import solving
