@@ -9,7 +9,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
-from itertools import chain, count, islice
+from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,11 +27,10 @@ from luckbase.cluster.solve.options import Options, SolveOptions
 from luckbase.cluster.store.provenance import board_command
 from luckbase.cluster.store.storage import is_uri, place_of
 from luckbase.solver import sentences
-from luckbase.solver.board.file import as_words, path_of, read_board, read_boards, read_toml
+from luckbase.solver.board.file import as_words, path_of, read_board, read_boards
 from luckbase.solver.board.model import Board, options_of
 from luckbase.solver.compiled import compile_on
 from luckbase.solver.errors import (
-    BoardError,
     MemoryLimitError,
     MissingTableError,
     OptionError,
@@ -48,7 +47,7 @@ from luckbase.solver.game.capabilities import (
     state_of,
     states_to_copy,
 )
-from luckbase.solver.game.fields import State
+from luckbase.solver.game.fields import State, is_state
 from luckbase.solver.game.game import Game, load_game
 from luckbase.solver.policies.agents import OPTIMAL
 from luckbase.solver.search.expand import expand, root_keys
@@ -77,10 +76,33 @@ A_WHILE = 2.0
 
 
 def roots_of(game: Game, start: Any) -> Ints | None:
-    """Return the canonical states (m, fields) where searches begin; see `frames.roots_of`."""
-    from luckbase.cluster.answers import frames
+    """Return canonical states (m, fields); None for None.
 
-    return frames.roots_of(game, start)
+    start: a state in users' form, a list of them, a frame, or an array of canonical states.
+
+    Raises StateError, OptionError.
+    """
+    if start is None:
+        return None
+    if is_state(start):
+        start = [start]
+    if isinstance(start, np.ndarray):
+        width = game.field_count
+        if start.dtype.kind not in "iu" or not start.size or start.shape[-1:] != (width,):
+            raise StateError(
+                f"start: an array of {start.dtype} {start.shape}; expected canonical states, "
+                f"int64 (n, {width})"
+            )
+        roots = game.canonical_states(game.fields.values(start))
+    elif isinstance(start, list | tuple):
+        roots = np.array([game.parse(state) for state in start]).reshape(-1, game.field_count)
+    else:
+        from luckbase.cluster.answers.frames import Frame, state_columns
+
+        roots = game.canonical_states(state_columns(game, Frame(start)))
+    if not len(roots):
+        raise StateError(f"start: has no state; write one as {game.fields.example}")
+    return roots
 
 
 def game_of(board: Board | str | os.PathLike[str], /, **options: object) -> Game:
@@ -96,29 +118,6 @@ def board_of(board: Board | str | os.PathLike[str], /, **options: object) -> Boa
         name = next(iter(options))
         raise OptionError(f"{name}: the board is there already; give options to load_board")
     return board
-
-
-def is_job(path: Path) -> bool:
-    """True if a file is a job file: it lists boards and names no game."""
-    if not path.is_file():
-        return False  # a pipe could be read only once
-    try:
-        data = read_toml(path, "")
-    except BoardError:
-        return False
-    return "board" in data and "game" not in data
-
-
-def is_many(names: Sequence[str], settings: Mapping[str, str] = {}, start: Any = None) -> bool:
-    """True if the names mean more than one table: several boards, or a board with several grids if
-    no state is given. Raises OptionError for an empty name."""
-    paths = [path_of(name) for name in names]
-    if len(names) > 1 or any(path.is_dir() or is_job(path) for path in paths):
-        return True
-    with suppress(BoardError):  # which is reported when the board is solved
-        is_single = start is not None or not paths[0].is_file()  # a pipe can be read but once
-        return not is_single and len(list(islice(read_boards(paths[0], settings), 2))) > 1
-    return False
 
 
 def start_of(game: Game, start: Any) -> Ints:

@@ -57,7 +57,7 @@ def solve(
     --dry-run prints the missing parts and why they are missing, with their states, bytes, memory
     and time. It refuses a table that does not fit in memory or on the disk.
     """
-    from luckbase.cluster.inputs import is_many
+    from luckbase.cluster.batch.requests import is_many
 
     # Fields after --from a=1 are parsed as boards.
     fields = [word for word in boards if "=" in word and not os.path.exists(word)]

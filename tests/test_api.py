@@ -16,7 +16,7 @@ import pytest
 
 import luckbase
 from luckbase.cluster import inputs
-from luckbase.cluster.answers.frames import roots_of
+from luckbase.cluster.inputs import roots_of
 from luckbase.cluster.solve.options import Options, SolveOptions
 from luckbase.cluster.solve.progress import Progress
 from luckbase.jobs.app import run

@@ -24,7 +24,6 @@ from luckbase.cluster.answers.parts import PIECE
 from luckbase.cluster.store.format import nullable, payoff_columns
 from luckbase.solver.errors import OptionError, StateError
 from luckbase.solver.game.arrays import Ints
-from luckbase.solver.game.fields import is_state
 from luckbase.solver.game.game import Game
 from luckbase.solver.sentences import shorten
 
@@ -197,31 +196,3 @@ def _says_numbers(type_: pa.DataType) -> bool:
     if any(is_kind(type_) for is_kind in _OF_VALUES):
         return _says_numbers(type_.value_type)
     return any(is_kind(type_) for is_kind in (*_TEXTS, *_NUMBERS))
-
-
-def roots_of(game: Game, start: Any) -> Ints | None:
-    """Return canonical states (m, fields); None for None.
-
-    start: a state in users' form, a list of them, a frame, or an array of canonical states.
-
-    Raises StateError, OptionError.
-    """
-    if start is None:
-        return None
-    if is_state(start):
-        start = [start]
-    if isinstance(start, np.ndarray):
-        width = game.field_count
-        if start.dtype.kind not in "iu" or not start.size or start.shape[-1:] != (width,):
-            raise StateError(
-                f"start: an array of {start.dtype} {start.shape}; expected canonical states, "
-                f"int64 (n, {width})"
-            )
-        roots = game.canonical_states(game.fields.values(start))
-    elif isinstance(start, list | tuple):
-        roots = np.array([game.parse(state) for state in start]).reshape(-1, game.field_count)
-    else:
-        roots = game.canonical_states(state_columns(game, Frame(start)))
-    if not len(roots):
-        raise StateError(f"start: has no state; write one as {game.fields.example}")
-    return roots

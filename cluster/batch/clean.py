@@ -28,8 +28,7 @@ from functools import cached_property
 from pathlib import Path
 
 from luckbase.cluster.answers.find import is_table, running, tables_in, what_changed
-from luckbase.cluster.batch.requests import read_job, requests_for
-from luckbase.cluster.inputs import is_job
+from luckbase.cluster.batch.requests import is_job, read_job, requests_for
 from luckbase.cluster.store import FORMAT, GRID, RUNNING, Condition
 from luckbase.cluster.store.manifest import NAME, Goal, Head, Manifest
 from luckbase.cluster.store.provenance import RESULTS, is_its_start

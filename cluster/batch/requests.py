@@ -8,7 +8,8 @@ a request with an error, so that it does not stop the others.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
@@ -16,7 +17,6 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
 
-from luckbase.cluster.inputs import is_job
 from luckbase.cluster.store.storage import is_special, is_uri, place_of
 from luckbase.solver.board.file import (
     as_words,
@@ -153,6 +153,29 @@ def _beside(job: Path, name: str) -> Path:
         return located(name)
     folder = Path(os.path.realpath(path if path.is_dir() else path.parent))
     return folder if path.is_dir() else folder / path.name
+
+
+def is_job(path: Path) -> bool:
+    """True if a file is a job file: it lists boards and names no game."""
+    if not path.is_file():
+        return False  # a pipe could be read only once
+    try:
+        data = read_toml(path, "")
+    except BoardError:
+        return False
+    return "board" in data and "game" not in data
+
+
+def is_many(names: Sequence[str], settings: Mapping[str, str] = {}, start: Any = None) -> bool:
+    """True if the names mean more than one table: several boards, or a board with several grids if
+    no state is given. Raises OptionError for an empty name."""
+    paths = [path_of(name) for name in names]
+    if len(names) > 1 or any(path.is_dir() or is_job(path) for path in paths):
+        return True
+    with suppress(BoardError):  # which is reported when the board is solved
+        is_single = start is not None or not paths[0].is_file()  # a pipe can be read but once
+        return not is_single and len(list(islice(read_boards(paths[0], settings), 2))) > 1
+    return False
 
 
 def requests_for(

@@ -26,10 +26,11 @@ from luckbase.cluster.batch.requests import (
     BoardName,
     BoardRequest,
     board_files,
+    is_job,
     read_requests,
     requests_for,
 )
-from luckbase.cluster.inputs import has_full_table, is_job, roots_of, solve_board, solves_full_table
+from luckbase.cluster.inputs import has_full_table, roots_of, solve_board, solves_full_table
 from luckbase.cluster.machine import Disk, disk_of
 from luckbase.cluster.solve.driver import complete_manifest
 from luckbase.cluster.solve.options import Options, SolveOptions

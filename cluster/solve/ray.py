@@ -168,9 +168,9 @@ class RayWorkers:
             self.nodes.by_id[running.node].shards += 1
         if receipt.stage_file:
             self._stage_files[receipt.stage_file] = running.stage_file
-        if receipt.sent:
-            return receipt.arrived(storage_at(self._location.table), content)
-        return receipt
+        if content is None:
+            return receipt
+        return receipt.arrived(storage_at(self._location.table), content)
 
     def _again(self, results: Any) -> None:
         running = self._tasks.pop(results)

@@ -1,11 +1,11 @@
 """Workers: each task returns its payoffs, its file and a receipt.
 
 A **task** says where the payoffs are that it reads, and where to put its own. Its **job** does the
-work on any machine: it solves a tier or part of a tier (`tiers`), or does a step of a search by
-stages (`cluster.search.tasks`). If the worker's machine can reach the table (a URI, or a shared
-folder), it writes its files there; otherwise it returns their bytes to
-the driver. Data needed only during the solve, such as stage files and spilled payoffs, is on each
-machine's own disk (`TableLocation.scratch`).
+work on any machine: it solves a tier or part of a tier (`full_table`), or does a step of a search
+by stages (`cluster.search.tasks`). If the worker's machine can reach the table (a URI, or a shared
+folder), it writes its files there; otherwise it returns their bytes to the driver. Data needed only
+during the solve, such as stage files and spilled payoffs, is on each machine's own disk
+(`TableLocation.scratch`).
 
 Workers are threads of this process (`Threads`) or tasks of Ray (`ray`). The kernel and the Parquet
 writer release Python's global lock, so threads use all cores.
@@ -205,8 +205,6 @@ class Receipt:
     process: str = field(default_factory=process_name)
     peak: MemoryUsed = field(default_factory=memory_used)
     """Peak memory of the process."""
-    sent: bool = False
-    """True if the files' bytes were returned and are not yet in the table."""
     stage_file: str = ""
     """The stage file left on the machine's disk."""
 
@@ -214,7 +212,7 @@ class Receipt:
         self, storage: Storage, writer: str, written: Sequence[Written]
     ) -> tuple[Receipt, dict[str, bytes] | None]:
         """Return the receipt after moving files to the writer's places. If they were written to
-        memory, also return their bytes by place."""
+        memory, also return their bytes by place, which are not in the table yet."""
 
         def put(file: Written) -> FileEntry:
             path = placed(file.entry.name, writer, file.entry.sha256)
@@ -222,7 +220,7 @@ class Receipt:
 
         files = {entry.name: entry for entry in in_threads(put, written, PUT_AT_ONCE)}
         content = storage.objects if isinstance(storage, Memory) else None
-        return replace(self, files=files, sent=content is not None), content
+        return replace(self, files=files), content
 
     def arrived(self, storage: Storage, content: Mapping[str, bytes]) -> Receipt:
         """Return the receipt after writing files whose bytes were returned, by place. Raises

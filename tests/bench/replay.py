@@ -10,9 +10,9 @@ import sys
 from collections import deque
 from dataclasses import dataclass
 
+from luckbase.cluster.solve.full_table import AHEAD
 from luckbase.cluster.solve.plan import BOUNDARY, SHARD_SECONDS, WRITE_NS, make_plan
 from luckbase.cluster.solve.schedule import Schedule, Solve
-from luckbase.cluster.solve.tiers import AHEAD
 from luckbase.jobs import terminal
 from luckbase.solver import sentences
 from luckbase.solver.games.press_your_luck.full_table import Planes, diagonals

@@ -11,7 +11,7 @@ import pytest
 
 from luckbase.cluster.answers.find import table_of
 from luckbase.cluster.answers.verify import check_files
-from luckbase.cluster.solve import tiers, worker
+from luckbase.cluster.solve import full_table, worker
 from luckbase.cluster.solve.plan import make_plan
 from luckbase.cluster.store.storage import Folder
 from luckbase.cluster.store.writer import read_manifest
@@ -122,7 +122,7 @@ def test_two_attempts_at_one_shard_leave_the_same_bytes(at_once, tmp_path):
         location = worker.TableLocation(table, "0123abcd")
         (table / "tiers").mkdir(parents=True)
         (table / ".writer-0123abcd").touch()
-        job = tiers.SolveTier(
+        job = full_table.SolveTier(
             board=layout.game.board, location=location, tier=tier, part=part,
             names=plan.shards[3].files,
         )  # fmt: skip

@@ -80,7 +80,7 @@ def clear(hosts, name="head"):
 
 SLOWLY = """
 import runpy, sys, time; from contextlib import suppress; from pathlib import Path
-from luckbase.cluster.solve.tiers import TierRun
+from luckbase.cluster.solve.full_table import TierRun
 from luckbase.cluster.store import writer
 writer.LEASE_SECONDS, writer.BEAT_SECONDS = 8.0, 2.0
 slow, commit = Path(sys.argv.pop(1)), TierRun.commit

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from luckbase.cluster.solve import tiers
+from luckbase.cluster.solve import full_table
 from luckbase.cluster.store.storage import Folder
 from luckbase.cluster.store.writer import read_manifest
 from luckbase.solver.errors import MemoryLimitError
@@ -132,7 +132,7 @@ def look_at_ray(results):
     seen = {}
     nice = set()
     killed = []
-    commit = tiers.TierRun.commit
+    commit = full_table.TierRun.commit
     tokens, environment = set(), dict(os.environ, RAY_ADDRESS="127.0.0.1:9")  # not joined
     os.environ.update(environment)
     on_term = signal.getsignal(signal.SIGTERM)
@@ -156,7 +156,7 @@ def look_at_ray(results):
                     int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[16])
                 )
 
-    tiers.TierRun.commit = commit_and_kill
+    full_table.TierRun.commit = commit_and_kill
     solved = solving.solve_board(
         BOARD, results=results, workers=2, address="local", on_progress=look
     )

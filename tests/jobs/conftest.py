@@ -13,13 +13,13 @@ from tests.places import ROOT
 
 SLOWLY = """
 import runpy, time
-from luckbase.cluster.solve import tiers
-write, written = tiers.write_tier, []
+from luckbase.cluster.solve import full_table
+write, written = full_table.write_tier, []
 def slowly(*given, **named):
     written.append(1)
     time.sleep(0.1 * (len(written) > 3))
     return write(*given, **named)
-tiers.write_tier = slowly
+full_table.write_tier = slowly
 runpy.run_module("luckbase", run_name="__main__", alter_sys=True)
 """
 """A command whose solve takes its time from the fourth tier on."""

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from luckbase.cluster import machine
-from luckbase.cluster.solve import tiers, worker
+from luckbase.cluster.solve import full_table, worker
 from luckbase.cluster.solve.plan import check_room, make_plan
 from luckbase.cluster.store import storage
 from luckbase.cluster.store.writer import read_manifest
@@ -54,7 +54,7 @@ def test_a_disk_that_fills_up_is_one_sentence_and_the_same_command_goes_on(
 ):
     """In a worker and in the driver; what was committed stays."""
     commit_at_once(monkeypatch)
-    home = tiers if where == "write_tier" else storage.Folder
+    home = full_table if where == "write_tier" else storage.Folder
     true, calls = getattr(home, where), [0]
 
     def until_full(*given, **named):

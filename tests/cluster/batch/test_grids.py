@@ -9,7 +9,7 @@ import pytest
 
 import luckbase
 from luckbase.cluster.answers.grids import grid_errors, with_choice
-from luckbase.cluster.inputs import is_many
+from luckbase.cluster.batch.requests import is_many
 from luckbase.solver.errors import ClosedTableError, StateError
 from tests.cluster.batch.boards import GRIDS, grid_text, put
 from tests.jobs.web.serving import asking, state_of

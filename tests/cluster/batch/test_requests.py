@@ -7,8 +7,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import luckbase
-from luckbase.cluster.batch.requests import board_files, read_job, requests_for
-from luckbase.cluster.inputs import is_job, is_many
+from luckbase.cluster.batch.requests import (
+    board_files,
+    is_job,
+    is_many,
+    read_job,
+    requests_for,
+)
 from luckbase.solver.errors import JobError
 from tests.cluster.batch.boards import BOARDS, JACKPOT, pig, put
 

@@ -8,7 +8,7 @@ import pytest
 
 from luckbase.cluster.answers.tier_part import TierPart
 from luckbase.cluster.answers.verify import check_files, check_residuals
-from luckbase.cluster.solve import tiers
+from luckbase.cluster.solve.full_table import payoffs_of
 from luckbase.solver.games.goofspiel import full_table as layout
 from tests import solving
 
@@ -64,7 +64,7 @@ def test_parts_are_put_together_to_the_bits_of_a_whole_tier(board, small_parts, 
     assert len(ranges) > 5
     order = random.permutation(len(ranges)).tolist()
     parts = {part: below[slice(*ranges[part])] for part in order}
-    assert tiers.payoffs_of(layers, 4, parts).tobytes() == below.tobytes()
+    assert payoffs_of(layers, 4, parts).tobytes() == below.tobytes()
 
 
 def test_a_table_plays_both_sides_of_a_turned_card(whole):

@@ -94,7 +94,7 @@ class SomeRay:
         return reference
 
 
-RECEIPT = SimpleNamespace(sent=False, shard=7, stage_file="")
+RECEIPT = SimpleNamespace(shard=7, stage_file="")
 DONE = ["a", "payoffs", None, (RECEIPT, None)]
 
 
@@ -169,7 +169,7 @@ def test_a_node_that_does_not_see_the_table_is_sent_the_files(tmp_path):
 
 
 def test_a_stage_file_is_an_object_until_it_is_deleted():
-    result = SimpleNamespace(sent=False, shard=1, stage_file="f.arrow")
+    result = SimpleNamespace(shard=1, stage_file="f.arrow")
     ray = SomeRay(["a", None, b"states", (result, None)], DONE, [])
     workers = workers_of(ray)
     workers.submit(Task(1, "find", 1))
