@@ -6,9 +6,9 @@ Also opens the tables of a play: those of its agents, and the table with its pay
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from functools import cache
+from functools import cache, partial
 from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -261,26 +261,26 @@ def searched_for(
     try:
         return search_in_memory(game, root, max_states)
     except SearchLimitError:
-        boards = read_boards(path_of(name), settings)
-        instead = table_that_answers(boards, name, state, results)
+        more = f"allow more with {option('max_states')}, or give a state nearer the end"
         raise SearchLimitError(
             f"{name}: no table of this board, and more than {many(max_states, 'state')} follow "
-            f"from this state; {instead or allow_more()}"
+            f"from this state; {table_that_answers(name, settings, results, state) or more}"
         ) from None
 
 
-def allow_more() -> str:
-    """Return the end of the message that a search is too large, if no table can help."""
-    return f"allow more with {option('max_states')}, or give a state nearer the end"
-
-
-def table_that_answers(boards: Iterable[Board], file: str, state: State, results: Path) -> str:
-    """Return a clause with the command, and its time, of the first board whose table would have a
-    state: a table as deep as a solve makes it here, or else the last board's with more decisions.
-    Return "" if there is none. file: of the boards, as the user typed it."""
+def table_that_answers(
+    name: Board | str | os.PathLike[str], settings: Mapping[str, str], results: Path, state: State
+) -> str:
+    """Return a clause with the command, and its time, of a board's first grid whose table would
+    have a state: a table as deep as a solve makes it here, or else the last grid's with more
+    decisions. Return "" if there is none, or if `name` is not a board."""
     from luckbase.cluster.solve.plan import decided_layout, fitting, plan_table
 
-    options = Options(results=results)
+    options, file, boards = Options(results=results), "", list[Board]()
+    if isinstance(name, Board):
+        file, boards = name.name, [name]
+    elif path_of(name).is_file():
+        file, boards = os.fspath(name), [*read_boards(path_of(name), settings)]
     solved = [fitting(board, options) for board in boards]
     for board in chain(solved, *map(_deeper, solved[-1:])):
         game = load_game(board)
@@ -323,13 +323,7 @@ def following(
 
     game = game_of(board, **options)
     root = None if start is None else start_of(game, start)
-
-    def instead(state: str) -> str:
-        if isinstance(board, Board):
-            return table_that_answers([board], board.name, state, results)
-        boards = read_boards(path_of(board), as_words(options))
-        return table_that_answers(boards, os.fspath(board), state, results)
-
+    instead = partial(table_that_answers, board, as_words(options), results)
     fixed = dict.fromkeys(type(game.board).grid) if isinstance(board, Board) else options
     tables = tables_on_grids(game.board, results, fixed)
     return Following(game, Prices(game, tables, max_states, instead), root)

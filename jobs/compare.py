@@ -110,13 +110,9 @@ def _print_comparison(result: Comparison, names: Sequence[Any]) -> None:
     stored = ", of those with payoffs in both," * bool(result.unpriced)
     print(f"payoffs of {sentences.many(result.payoffs, 'state')}{stored} differ", end="")
     print(f", by {result.amount(result.largest)} at most" * bool(result.payoffs))
-    worst = [
-        (sentences.fields(each.state), result.amount(each.cost), *map(str, each.best))
-        for each in result.worst
-    ]
-    if worst:
+    if result.worst:
         columns = ("state", "cost", "before", "now")
-        terminal.print_table("", columns, worst, sys.stdout)
+        terminal.print_table("", columns, result.worst_rows(), sys.stdout)
 
 
 @app.command(

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
-from functools import partial
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -307,7 +306,12 @@ def query(
             terminal.say(f"answered by {named.origin}")
             return
         source = named if given is None else named.for_state(given)
-        instead = partial(_instead, table, results, settings)
+
+        def instead(state: State) -> str:
+            from luckbase.cluster.inputs import table_that_answers
+
+            return table_that_answers(table, app.read_settings(settings), results, state)
+
         answer, reasons, position, state = _answered(
             source, table, given, instead, games, max_states, as_json
         )
@@ -379,18 +383,6 @@ def _answered(
         if position is not None:
             answer = table.answer_position(position, answer)
     return answer, reasons, position, state
-
-
-def _instead(name: str, results: Path, settings: list[str] | None, state: State) -> str:
-    """Return a clause with the command whose table would have a state, if `name` is a board;
-    otherwise ""."""
-    from luckbase.cluster.inputs import table_that_answers
-    from luckbase.solver.board.file import path_of, read_boards
-
-    path = path_of(name)
-    if not path.is_file():
-        return ""
-    return table_that_answers(read_boards(path, app.read_settings(settings)), name, state, results)
 
 
 def _start_of(table: Table, name: str) -> dict[str, Any]:

@@ -245,6 +245,13 @@ class Comparison(Result):
             (*words, _percent(share), self.amount(cost)) for *words, share, cost in rows
         ]
 
+    def worst_rows(self) -> list[tuple[str, ...]]:
+        """Return the most expensive decisions: the state, the cost, and both best actions."""
+        return [
+            (sentences.fields(each.state), self.amount(each.cost), *map(str, each.best))
+            for each in self.worst
+        ]
+
     @property
     def differs(self) -> bool:
         """True if the tables differ. States that one complete table has and another complete table
@@ -304,13 +311,10 @@ class Comparison(Result):
         )  # fmt: skip
         rows = [("states", f"{self.states:,}"), ("missing in the other", missing)]
         rows += [("", sentence) for sentence in self.notes]
-        worst = [
-            (sentences.fields(each.state), self.amount(each.cost), *map(str, each.best))
-            for each in self.worst
-        ]
         html = html_table(*self.case_rows()) * bool(self.actions)
         html += html_facts("two tables compared", rows)
-        return html + html_table(("state", "cost", "first", "second"), worst) * bool(worst)
+        heads = ("state", "cost", "first", "second")
+        return html + html_table(heads, self.worst_rows()) * bool(self.worst)
 
 
 def _percent(share: float) -> str:

@@ -400,19 +400,6 @@ class Status(Result):
         return html_facts(f"{self.state}: {self.table}", rows)
 
 
-def statuses_of(name: str, results: Path, settings: dict[str, str]) -> list[Status]:
-    """Return the status of a table given by its folder, or of all tables of a board file; with
-    settings, only of the table with these rules.
-
-    Raises OptionError or MissingTableError for a name that does not exist.
-    """
-    path = place_of(name)
-    if path.is_dir():
-        return [status_of(path)]
-    of_board = tables_of(read_board(path), results) if path.exists() and not settings else []
-    return [status_of(each) for each in of_board or [find_table(name, results, settings)]]
-
-
 def status_of(path: Path) -> Status:
     try:
         return _status_of(path)

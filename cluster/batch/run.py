@@ -21,7 +21,7 @@ from typing import Annotated, Any, cast
 from pydantic import PlainSerializer
 
 from luckbase.cluster.answers import find
-from luckbase.cluster.answers.find import Status, status_of, statuses_of
+from luckbase.cluster.answers.find import Status, status_of
 from luckbase.cluster.batch.requests import (
     BoardName,
     BoardRequest,
@@ -42,6 +42,7 @@ from luckbase.cluster.store.provenance import RESULTS, board_command
 from luckbase.cluster.store.storage import place_of, results_of, storage_at
 from luckbase.cluster.store.writer import damaged_files, read_manifest
 from luckbase.solver import sentences
+from luckbase.solver.board.file import read_board
 from luckbase.solver.errors import (
     DiskLimitError,
     LuckbaseError,
@@ -344,9 +345,11 @@ def _statuses(
             raise MissingTableError(f"{name}: has neither a table nor a board file")
         else:
             (request,) = read_requests(path, settings, finest=True)
-            board = request.board
+            board, paths = request.board, [path] if path.is_dir() else list[Path]()
             reach = board is not None and type(board).reach.intersection(settings)
-            for status in statuses_of(name, results, settings):
+            if not paths and path.exists() and not settings:
+                paths = find.tables_of(read_board(path), results)
+            for status in map(status_of, paths or [find.find_table(name, results, settings)]):
                 yield _for_request(status, request, results) if reach else _for_own_file(status)
 
 

@@ -243,14 +243,10 @@ class StageSearch(Run):
     def drop(self, shards: list[int]) -> None:
         for shard in shards:
             self.workers.drop(shard)
-        gone = [self.solves[shard].place for shard in shards if not self._needed(shard)]
-        if gone:
-            self.workers.delete(gone)
-
-    def _needed(self, shard: int) -> bool:
-        """True if an unfinished task needs a shard's stage file."""
         unfinished = self.schedule.kept, self.schedule.running, self.schedule.waiting
-        return any(shard in shards for shards in unfinished)
+        done = [shard for shard in shards if not any(shard in each for each in unfinished)]
+        if done:
+            self.workers.delete(self.solves[shard].place for shard in done)
 
     def task(self, step: Solve) -> Task:
         i, shard = step.shard, self.solves[step.shard]
