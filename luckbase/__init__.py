@@ -45,8 +45,8 @@ if TYPE_CHECKING:
     from luckbase.cluster.batch.run import BatchOptions, Due
     from luckbase.cluster.info import Info, PackagedBoard
     from luckbase.cluster.play.advise import Following
+    from luckbase.cluster.play.agents import Evaluated, Matrix
     from luckbase.cluster.play.draw import Picture
-    from luckbase.cluster.play.evaluate import Evaluated, Matrix
     from luckbase.cluster.play.game import Play, PlayOptions
     from luckbase.cluster.solve.options import SolveOptions
     from luckbase.cluster.solve.plan import Planned
@@ -63,9 +63,9 @@ if TYPE_CHECKING:
 
 _ELSEWHERE = {
     "Answer": "cluster.answers.answer", "Board": "solver.board.model", "Due": "cluster.batch.run",
-    "Evaluated": "cluster.play.evaluate", "Following": "cluster.play.advise",
+    "Evaluated": "cluster.play.agents", "Following": "cluster.play.advise",
     "Game": "solver.game.game", "Info": "cluster.info", "LuckbaseError": "solver.errors",
-    "Matrix": "cluster.play.evaluate", "PackagedBoard": "cluster.info",
+    "Matrix": "cluster.play.agents", "PackagedBoard": "cluster.info",
     "Picture": "cluster.play.draw", "Planned": "cluster.solve.plan", "Play": "cluster.play.game",
     "Progress": "cluster.solve.progress", "Report": "jobs.web.report",
     "SolveOptions": "cluster.solve.options", "Solved": "cluster.solve.progress",
@@ -314,7 +314,7 @@ def evaluate(  # the command takes its options from these parameters
     Raises OptionError, SearchLimitError beyond `max_states`.
     """
     from luckbase.cluster.inputs import playing
-    from luckbase.cluster.play.evaluate import evaluate_agents
+    from luckbase.cluster.play.agents import evaluate_agents
 
     with playing(board, agents, start, results) as (game, root, opener):
         return evaluate_agents(game, root, agents, opener, gain, games, seed, max_states)
@@ -329,7 +329,7 @@ def matrix(
     `Matrix.array` is float64 (agents, agents), the payoffs of player 1. agents, results: as in
     `evaluate`. Raises OptionError if the game does not have two players."""
     from luckbase.cluster.inputs import playing
-    from luckbase.cluster.play.evaluate import matrix_of
+    from luckbase.cluster.play.agents import matrix_of
 
     with playing(board, agents, start, results) as (game, root, opener):
         return matrix_of(game, root, agents, opener)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import luckbase
 import tests.games.climb  # noqa: F401  (registers the game)
-from luckbase.cluster.play.evaluate import gain_of
+from luckbase.cluster.play.agents import gain_of
 from luckbase.cluster.play.game import seeded as _draw
 from luckbase.jobs.solve import say_solved
 from luckbase.solver.board.registry import register
