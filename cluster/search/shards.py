@@ -5,6 +5,9 @@ large stage is estimated from a sample of its requested keys, and the stage is c
 boxes of about that size (`solver.search.stages`). A box can be searched once the requests of all
 boxes that may lead to it are known; boxes are ordered so that none leads to an earlier one. The
 shards depend on the requests alone, not on the workers.
+
+A request (`Ask`) has the requested keys and the box that contains them. The driver keeps requests
+compressed until their stage is found.
 """
 
 from __future__ import annotations
@@ -17,16 +20,18 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
 
 from luckbase.cluster.machine import cores
-from luckbase.cluster.search import files
-from luckbase.cluster.search.files import Ask
 from luckbase.cluster.store.storage import in_threads
+from luckbase.solver.game.arrays import Ints
 from luckbase.solver.search import stages
 from luckbase.solver.search.keys import NO_KEYS, Keys, merged
+from luckbase.solver.search.runs import Runs
 from luckbase.solver.search.stages import WHOLE, Box, Stages
 
 SHARD_STATES = 100_000
@@ -48,10 +53,103 @@ MAX_GROWTH = 4.0
 DEEPEST = 8
 """Boxes can be cut again this many times; after that, one task finds all of the rest, because the
 length of names must be bounded."""
+CODEC = pa.Codec("zstd", 1)
+SPARSE_BITS = 8
+"""One key in 256 is in the sample by which stages are cut. The choice depends on the key alone, so
+all requesters sample the same keys."""
+LEAST_SAMPLE = 8
+"""Minimum number of sampled keys: a stage with few requests needs its sample most."""
 Path = tuple[int, ...]
 """A shard's number in its level, followed by the part's number for each time it was cut again."""
 Asker = tuple[int, Path]
 """The level of a shard that requests keys, and its path in the level."""
+
+
+# --- requests ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Ask:
+    """A shard's request to a stage.
+
+    stage: number of the stage.
+    box: contains all requested keys.
+    sampled: number of keys in the sample.
+    sample: the sampled keys, ascending and compressed.
+    count, runs: number of requested keys, and of their runs.
+    packed: the runs' keys and members, compressed.
+    """
+
+    stage: int
+    box: Box
+    sampled: int
+    sample: bytes
+    count: int
+    runs: int
+    packed: bytes
+
+
+def ask_of(stages: Stages, stage: int, runs: Runs, bits: int | None) -> Ask:
+    """Return a request for some states of a stage. bits: as in `sample_of`; None for no sample."""
+    keys = runs.all_keys()
+    in_sample = NO_KEYS if bits is None else sample_of(keys, bits)
+    sample, packed = packed_keys(in_sample), packed_keys(runs.keys, runs.members)
+    box = stages.around(keys if stages.run_is_set else runs.ends())
+    return Ask(stage, box, len(in_sample), sample, len(keys), len(runs.keys), packed)
+
+
+def packed_keys(*lists: Keys) -> bytes:
+    """Return lists of keys as one compressed string."""
+    keys = np.concatenate(lists)
+    if not len(keys):
+        return b""
+    packed: bytes = CODEC.compress(np.diff(keys, prepend=np.uint64(0)), asbytes=True)
+    return packed
+
+
+def sample_of(keys: Keys, bits: int) -> Keys:
+    """Return a sample of about one in 2**bits of the keys (n,), chosen by a hash of the key; at
+    least `LEAST_SAMPLE` keys if there are as many."""
+    sample = keys[_sampled(keys, bits)]
+    if len(sample) < LEAST_SAMPLE:
+        sample = keys[np.sort(np.argsort(_mixed(keys))[:LEAST_SAMPLE])]
+    return sample
+
+
+def count_by(sample: Keys, bits: int) -> int:
+    """Estimate a number of keys from their sample."""
+    return int(_sampled(sample, bits).sum()) << bits
+
+
+def _sampled(keys: Keys, bits: int) -> NDArray[np.bool_]:
+    """Mask of the keys (n,) that are in every sample."""
+    sampled: NDArray[np.bool_] = _mixed(keys) >> np.uint64(64 - bits) == 0
+    return sampled
+
+
+def _mixed(keys: Keys) -> Keys:
+    return (keys ^ (keys >> np.uint64(32))) * np.uint64(0xD6E8FEB86659FD93)
+
+
+def unpacked(packed: Any, *counts: int) -> Keys:
+    """Decompress the keys of concatenated requests. counts: number of keys of each request."""
+    if not any(counts):
+        return NO_KEYS
+    plain = CODEC.decompress(packed, decompressed_size=8 * sum(counts))
+    keys = np.cumsum(np.frombuffer(plain, np.uint64), dtype=np.uint64)
+    if len(counts) > 1:  # the differences of each request begin at 0
+        before = np.append(np.uint64(0), keys)[np.cumsum((0, *counts[:-1]))]
+        keys -= np.repeat(before, counts)
+    return keys
+
+
+def requested_runs(asks: Sequence[Ask], stages: Stages) -> tuple[Runs, Ints]:
+    """Return the runs (n,) of all requests, in order, and the index of each run's request (n,)."""
+    counts = np.array([ask.runs for ask in asks], np.int64)
+    rows = unpacked(b"".join(ask.packed for ask in asks), *(2 * counts).tolist())
+    is_key = np.repeat(np.tile([True, False], len(asks)), np.repeat(counts, 2))
+    runs = Runs(rows[is_key], rows[~is_key], stages.run_low)
+    return runs, np.repeat(np.arange(len(asks)), counts)
 
 
 class Request(NamedTuple):
@@ -135,8 +233,7 @@ class Demand:
         self._total = dict(zip(numbers.tolist(), counts.tolist(), strict=True))
         self._max_count = dict(self._total)
         self._roots = {
-            stage: files.sample_of(roots[of_roots == stage], files.SPARSE_BITS)
-            for stage in self._total
+            stage: sample_of(roots[of_roots == stage], SPARSE_BITS) for stage in self._total
         }
         self._asks: defaultdict[int, list[Request]] = defaultdict(list)
         """The requests to each stage, in order."""
@@ -166,7 +263,7 @@ class Demand:
 
     def requested_of(self, stage: int) -> int:
         """Estimate how many states of a stage higher levels request; duplicates count once."""
-        count = files.count_by(self._sample(stage), files.SPARSE_BITS)
+        count = count_by(self._sample(stage), SPARSE_BITS)
         return int(min(self._total[stage], max(self._max_count[stage], count)))
 
     def _sample(self, stage: int) -> Keys:
@@ -175,7 +272,7 @@ class Demand:
         if stage not in self._samples:
             asks = [each.ask for each in self._asks[stage] if each.asker[0] != stage >> 32]
             packed = b"".join(ask.sample for ask in asks)
-            sample = files.unpacked(packed, *(ask.sampled for ask in asks))
+            sample = unpacked(packed, *(ask.sampled for ask in asks))
             self._samples[stage] = merged([sample, self._roots.get(stage, NO_KEYS)])
         return self._samples[stage]
 

@@ -26,7 +26,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from luckbase.cluster.search import files
 from luckbase.cluster.search import shards as level_shards
 from luckbase.cluster.search.shards import (
     LEAST_BYTES,
@@ -171,7 +170,7 @@ class StageSearch(Run):
             name=f"{self.at_level}-{number_of(shard.path)}", shard=shard,
             roots=np.concatenate(keys) if keys else NO_KEYS,
             asks=tuple([request.ask for request in requests]),
-            max_states=level_shards.max_states(shard), sparse=files.SPARSE_BITS,
+            max_states=level_shards.max_states(shard), sparse=level_shards.SPARSE_BITS,
             most=max(1, self.memory // level_shards.FIND_BYTES),
         )  # fmt: skip
         box = min(likely, CACHED) if self.stages.level.inside else likely

@@ -11,6 +11,7 @@ payoffs, ascending by key; an additional first row begins with the bound on thei
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import time
 from collections.abc import Sequence
@@ -19,10 +20,16 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from luckbase.cluster.search import files
-from luckbase.cluster.search.files import Ask
-from luckbase.cluster.search.shards import Asker, LevelShard
+from luckbase.cluster.search.shards import (
+    CODEC,
+    Ask,
+    Asker,
+    LevelShard,
+    ask_of,
+    requested_runs,
+)
 from luckbase.cluster.solve.worker import (
     Out,
     PayoffsLostError,
@@ -52,8 +59,10 @@ from luckbase.solver.game.rules import level_from
 from luckbase.solver.search import runs, sweep
 from luckbase.solver.search import stage_kernels as kernels
 from luckbase.solver.search.bellman import OVER, final_payoffs, matrix_game_solver
-from luckbase.solver.search.keys import Keys, unpack_all
-from luckbase.solver.search.stages import Box, BoxSearch, Stage, Stages
+from luckbase.solver.search.keys import NO_KEYS, Keys, unpack_all
+from luckbase.solver.search.runs import Runs
+from luckbase.solver.search.stage_kernels import Order, Patterns
+from luckbase.solver.search.stages import Box, BoxSearch, Stage, Stages, first_edges
 from luckbase.solver.search.sweep import Sweeping
 
 
@@ -114,7 +123,7 @@ class Find(_StageJob):
     max_states: a box with more states is cut again and its parts left to other tasks; 0 for no
         limit.
     most: number of states that fit into memory.
-    sparse: bits of the sample of its requests, as in `files.sample_of`.
+    sparse: bits of the sample of its requests, as in `shards.sample_of`.
     """
 
     name: str
@@ -128,7 +137,7 @@ class Find(_StageJob):
     def run(self, task: Task, payoffs: Sequence[Any], out: Out, stop: Stop) -> Steps:
         started = time.perf_counter()
         stages, numbers, box = stages_of(self.board, self.level), self.shard.stages, self.shard.box
-        requested, of_ask = files.requested_runs(self.asks, stages)
+        requested, of_ask = requested_runs(self.asks, stages)
         roots, members = stages.runs_of(self.roots), stages.within(requested, box)
         lists = [roots.only(stages.within(roots, box)), requested.only(members)]
         search = BoxSearch(
@@ -140,12 +149,12 @@ class Find(_StageJob):
             search.number()
             shard = replace(shard, rows=search.count, edges=search.edges)
             asks = [
-                files.ask_of(stages, number, runs, None if number in numbers else self.sparse)
+                ask_of(stages, number, runs, None if number in numbers else self.sparse)
                 for number, runs, _ in search.requests
             ]
         if shard.rows:
             place = placed(f"{SHARDS}{self.name}.arrow", self.location.writer)
-            content = files.packed_stage(search.stage())
+            content = packed_stage(search.stage())
             self.location.keep(place, content)
             shard = replace(shard, place=place, sha256=hashlib.sha256(content).hexdigest())
         seconds = time.perf_counter() - started
@@ -204,7 +213,7 @@ class Sweep(_StageJob):
             raise CorruptTableError(f"{name}: is not as luckbase wrote it; run the command again")
         shape = self.found.rows + 1, 1 + game.players
         rows, table = np.empty(shape) if out is None else out, None
-        stage = files.read_stage(content)
+        stage = read_stage(content)
         del content
         if self.stored is not None:
             self._read_back(stage, source, self.stored, rows)
@@ -282,3 +291,66 @@ def _fill(
     which = stages.boxes_of(sweeping.requested[request], boxes)
     number = {box: i for i, box in enumerate(boxes)}
     return sum(sweeping.fill(request, rows, which == number[box]) for box, rows in tables)
+
+
+# --- stage files ---------------------------------------------------------------------------------
+
+# A stage file holds a shard's states (`solver.search.stages.Stage`): its arrays, as numpy saves
+# them. Integers are stored as differences between neighbours, and child numbers as differences
+# between neighbouring states (`stage_kernels.shift_children`), because both compress well. All
+# arrays are compressed at once (zstd level 1), because starting a compression takes longer than
+# compressing an array. The uncompressed length comes first.
+
+
+def _differences(array: NDArray[Any]) -> NDArray[Any]:
+    return np.diff(array.ravel(), prepend=array.dtype.type(0)).reshape(array.shape)
+
+
+def _sums(differences: NDArray[Any]) -> NDArray[Any]:
+    sums: NDArray[Any] = np.cumsum(differences, dtype=differences.dtype)
+    return sums.reshape(differences.shape)
+
+
+def packed_stage(stage: Stage) -> bytes:
+    """Return the content of a stage file."""
+    states, shared, requests = stage.states, stage.patterns, stage.requests
+    wanted = [runs[:2] for _, runs, _ in requests]
+    sizes = [(len(runs.keys), len(numbers)) for _, runs, numbers in requests]
+    integers = (
+        np.array(stage.own[:2]), states.order, states.patterns, stage.loops,
+        np.array([number for number, _, _ in requests], np.uint64),
+        np.array(sizes, np.int64).reshape(-1, 2),
+        np.concatenate([(NO_KEYS, NO_KEYS), *wanted], axis=1),
+        shared.first, shared.actors, shared.actions,
+    )  # fmt: skip
+    shifted = np.empty_like(states.children)
+    kernels.shift_children(states.first, states.children, states.children, -1, shifted)
+    others = shared.weights, shared.rewards, shared.payoffs, shifted
+    numbers = np.array([stage.edges, stage.own.low], np.uint64)
+    np.savez(file := io.BytesIO(), numbers, *others, *map(_differences, integers))
+    plain = file.getvalue()
+    packed: bytes = CODEC.compress(plain, asbytes=True)
+    return len(plain).to_bytes(8, "little") + packed
+
+
+def read_stage(content: bytes) -> Stage:
+    """Return the stage in a file."""
+    size = int.from_bytes(content[:8], "little")
+    plain = CODEC.decompress(memoryview(content)[8:], decompressed_size=size)
+    with np.load(io.BytesIO(plain)) as file:
+        numbers, weights, rewards, payoffs, children, *integers = (file[k] for k in file.files)
+    edges, low = numbers.tolist()
+    own, order, shared, loops, stages, sizes, wanted, first_of, actors, actions = map(
+        _sums, integers
+    )
+    patterns = Patterns(
+        np.empty(0, np.int32), NO_KEYS, first_of, actors, weights, actions, rewards, payoffs
+    )  # fmt: skip
+    first = first_edges(first_of, shared)
+    kernels.shift_children(first, children, children, 1, children)
+    states, n = Order(order, first, shared, children), len(order)
+    ends = sizes.cumsum(axis=0)[:-1].T
+    outside = np.arange(n, n + sizes[:, 1].sum(), dtype=np.int32)
+    runs = [Runs(keys, members, low) for keys, members in np.split(wanted, ends[0], axis=1)]
+    requests = list(zip(stages.tolist(), runs, np.split(outside, ends[1]), strict=False))
+    return Stage(Runs(own[0], own[1], low), states, patterns, loops, requests, edges)

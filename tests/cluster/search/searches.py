@@ -4,7 +4,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from luckbase.cluster.search import files as stage_file
 from luckbase.cluster.search import shards as level_shards
 from tests import solving
 from tests.places import ROOT
@@ -23,7 +22,7 @@ SMALL = 300
 def cut_small(patch, states=SMALL):
     """Shards of about so many states, from now on: some of several stages, and stages in boxes."""
     patch.setattr(level_shards, "SHARD_STATES", states)
-    patch.setattr(stage_file, "SPARSE_BITS", 1)
+    patch.setattr(level_shards, "SPARSE_BITS", 1)
     patch.setattr(level_shards, "FEW", 0)
 
 

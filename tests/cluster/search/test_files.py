@@ -5,14 +5,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from luckbase.cluster.search.files import (
-    ask_of,
-    packed_stage,
-    read_stage,
-    requested_runs,
-    sample_of,
-    unpacked,
-)
+from luckbase.cluster.search.shards import ask_of, requested_runs, sample_of, unpacked
+from luckbase.cluster.search.tasks import packed_stage, read_stage
 from luckbase.solver.search.stages import Stages
 from luckbase.solver.search.sweep import Sweeping
 from tests.solver.search.laid_out import Laid, Shape, shapes

@@ -5,10 +5,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from luckbase.cluster.search import files as stage_file
 from luckbase.cluster.search import shards as level_shards
-from luckbase.cluster.search.files import Ask, ask_of, requested_runs
-from luckbase.cluster.search.shards import Demand, Growth, LevelShard, Order
+from luckbase.cluster.search.shards import (
+    Ask,
+    Demand,
+    Growth,
+    LevelShard,
+    Order,
+    ask_of,
+    requested_runs,
+)
 from luckbase.solver.game.rules import Level
 from luckbase.solver.search.keys import NO_KEYS
 from luckbase.solver.search.stages import WHOLE, Stages
@@ -41,7 +47,7 @@ def test_every_key_that_is_asked_for_is_of_one_shard_which_is_told_of_it(
 ):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(level_shards, "SHARD_STATES", size)
-        patch.setattr(stage_file, "SPARSE_BITS", 1)
+        patch.setattr(level_shards, "SPARSE_BITS", 1)
         query, every = asked_of(Laid(shape), lists)
         stages = query.stages
         while (level := query.highest()) is not None:
@@ -83,7 +89,7 @@ def test_every_key_that_is_asked_for_is_of_one_shard_which_is_told_of_it(
 
 
 def test_what_several_ask_for_counts_once(monkeypatch):
-    monkeypatch.setattr(stage_file, "SPARSE_BITS", 1)
+    monkeypatch.setattr(level_shards, "SPARSE_BITS", 1)
     laid = Laid(Shape(sizes=(2, 1, 12, 8), bits=4))
     everything = list(range(len(laid.spots)))
     once, every = asked_of(laid, [everything])
@@ -103,11 +109,11 @@ def test_what_several_ask_for_counts_once(monkeypatch):
     own.add((level, (0,)), asks)
     assert keys(own, level) == keys(half, level) < keys(once, level)
     # A few that many ask for, which all have in their samples.
-    monkeypatch.setattr(stage_file, "SPARSE_BITS", 8)
+    monkeypatch.setattr(level_shards, "SPARSE_BITS", 8)
     few = asked_of(laid, [everything[-3:]] * 9)[0]
     assert sum(map(few.requested_of, few._total)) == 3
     # At least what one asks for, whoever comes last, where the sample has too few of them.
-    monkeypatch.setattr(stage_file, "SPARSE_BITS", 0)
+    monkeypatch.setattr(level_shards, "SPARSE_BITS", 0)
     lists = everything, everything[::2]
     counts = {keys(asked_of(laid, order)[0], level) for order in (lists, lists[::-1])}
     assert counts == {sum(len(keys) for _, keys in of_level)}
@@ -147,7 +153,7 @@ def asked_below(stage, keys, stages):
 
 def test_a_stage_of_which_little_is_asked_is_cut_by_how_it_lies(monkeypatch):
     """Those who lost all are asked for with one score; the others come below."""
-    monkeypatch.setattr(stage_file, "SPARSE_BITS", 1)
+    monkeypatch.setattr(level_shards, "SPARSE_BITS", 1)
     stages, stage, keys, result = grown_one()
     states = len(result)
     monkeypatch.setattr(level_shards, "SHARD_STATES", states // 6)
