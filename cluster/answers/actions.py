@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import isnan
-from typing import TYPE_CHECKING, Any, Self
+from pathlib import Path
+from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,9 +40,6 @@ from luckbase.solver.search.bellman import (
     undecided,
 )
 from luckbase.solver.search.expand import Expanded, expand
-
-if TYPE_CHECKING:
-    from luckbase.cluster.answers.lookup import Lookup
 
 MAX_EDGES = 400_000
 """Number of edges looked up at a time: 100 bytes each, and as much again for sorting."""
@@ -308,8 +306,30 @@ def _choices(
 # --- of a table ----------------------------------------------------------------------------------
 
 
+class Payoffs(Protocol):
+    """The payoffs of a table (`cluster.answers.lookup.Lookup`)."""
+
+    game: Game
+    where: Path
+
+    @property
+    def parts(self) -> list[Part]: ...
+    @property
+    def error(self) -> float: ...
+    @property
+    def tolerance(self) -> float: ...
+    def owners(self, states: Ints) -> Ints: ...
+    def holds(self, states: Ints) -> NDArray[np.bool_]: ...
+    def get_many(self, states: Ints) -> tuple[Floats, NDArray[np.bool_]]: ...
+    def backup(self, states: Ints) -> tuple[Floats, NDArray[np.bool_]]: ...
+    def errors(self, states: Ints) -> Floats: ...
+    def stored_best(self, states: Ints) -> list[str | None]: ...
+    def action_values(self, edges: Expanded) -> ActionValues: ...
+    def require(self, states: Ints, known: NDArray[np.bool_]) -> None: ...
+
+
 def every_action(
-    table: Lookup, states: Ints, inputs: Ints | None = None, edges: Expanded | None = None,
+    table: Payoffs, states: Ints, inputs: Ints | None = None, edges: Expanded | None = None,
     payoffs: Floats | None = None,
 ) -> tuple[EveryAction, NDArray[np.bool_]]:  # fmt: skip
     """Return the answers of `Lookup.ask`, without searches, to canonical states (n, fields); and a
@@ -341,7 +361,7 @@ def states_at_once(game: Game) -> int:
     return max(1, MAX_EDGES // game.max_edges)
 
 
-def _shares(table: Lookup, states: Ints, at: Ints, part: Part | None = None) -> Iterator[Ints]:
+def _shares(table: Payoffs, states: Ints, at: Ints, part: Part | None = None) -> Iterator[Ints]:
     """Yield the states `at` in groups that fit in memory with their edges, in their part's
     order."""
     most = states_at_once(table.game)
@@ -352,7 +372,7 @@ def _shares(table: Lookup, states: Ints, at: Ints, part: Part | None = None) -> 
 
 
 def actions_at(
-    table: Lookup, part: Part, states: Ints, inputs: Ints, edges: Expanded | None = None,
+    table: Payoffs, part: Part, states: Ints, inputs: Ints, edges: Expanded | None = None,
     payoffs: Floats | None = None,
 ) -> EveryAction:  # fmt: skip
     """Return the answers to states of one part. Payoffs of actions and strategies are included if
@@ -398,7 +418,7 @@ def actions_of_part(
     return result
 
 
-def _one_step(table: Lookup, states: Ints, inputs: Ints) -> tuple[EveryAction, NDArray[np.bool_]]:
+def _one_step(table: Payoffs, states: Ints, inputs: Ints) -> tuple[EveryAction, NDArray[np.bool_]]:
     """Compute canonical states (n, fields) by one step of the rules; also return a mask (n,) of
     those whose children are all stored or terminal."""
     edges = expand(table.game, states)
@@ -409,7 +429,7 @@ def _one_step(table: Lookup, states: Ints, inputs: Ints) -> tuple[EveryAction, N
     return stepped(table.game, edges, q, near, errors, inputs), complete
 
 
-def policy_of(table: Lookup) -> Policy:
+def policy_of(table: Payoffs) -> Policy:
     """Return the table's best actions as an agent (`Lookup.agent`)."""
     game = table.game
 
@@ -439,7 +459,7 @@ def policy_of(table: Lookup) -> Policy:
     return Policy(decide, holds)
 
 
-def _certain(table: Lookup, game: Game, state: Ints, best: str | None, actions: Ints) -> Floats:
+def _certain(table: Payoffs, game: Game, state: Ints, best: str | None, actions: Ints) -> Floats:
     """Return the chance of each action (k,) of a state: 1 of the best."""
     names = [game.action_name(int(action)) for action in actions]
     if best not in names:

@@ -24,8 +24,8 @@ from luckbase.cluster.play.game import (
     new_seed,
     play_on,
 )
+from luckbase.jobs.web.pool import opponents
 from luckbase.jobs.web.states import StateView, state_answer
-from luckbase.jobs.web.tables import opponents
 from luckbase.solver import sentences
 from luckbase.solver.errors import LuckbaseError, MissingTableError, OptionError
 from luckbase.solver.game.arrays import Ints

@@ -16,7 +16,7 @@ from luckbase.cluster.answers.moves import Moves, address, moves
 from luckbase.cluster.answers.why import why
 from luckbase.jobs.web import tables
 from luckbase.jobs.web.http import LongAnswer, ViewRequest
-from luckbase.jobs.web.tables import TableSummary
+from luckbase.jobs.web.pool import TableSummary
 from luckbase.solver import errors, sentences
 from luckbase.solver.errors import LuckbaseError, MissingTableError
 from luckbase.solver.game.arrays import Ints

@@ -228,7 +228,7 @@ def test_an_opponent_that_this_board_can_not_have_is_not_offered(client):
 
 
 def test_an_opponent_who_works_long_is_not_offered(monkeypatch):
-    from luckbase.jobs.web import tables
+    from luckbase.jobs.web import pool
     from luckbase.solver.game.game import load_game
     from luckbase.solver.games.goofspiel import agents
 
@@ -237,7 +237,7 @@ def test_an_opponent_who_works_long_is_not_offered(monkeypatch):
 
     monkeypatch.setattr(agents, "_solved", solved)
     offered = {
-        cards: tables.opponents(load_game(luckbase.load_board(
+        cards: pool.opponents(load_game(luckbase.load_board(
             BOARDS / "goofspiel/tiny.toml", cards=cards)))
         for cards in (5, 13)
     }  # fmt: skip
