@@ -320,22 +320,18 @@ def table_used(name: str | os.PathLike[str], board: Board, results: Path) -> Pat
 # --- open -----------------------------------------------------------------------------------------
 
 
-def _part_kind(name: str) -> type[Part]:
-    from luckbase.cluster.answers.keyed import KeyPart
-    from luckbase.cluster.answers.tier_part import DecisionPart, TierPart
-
-    return {TIERS: TierPart, DECISIONS: DecisionPart}.get(name, KeyPart)
-
-
 def table_at(path: Path, manifest: Manifest, *, named_by_board: bool = False) -> Table:
     """Return the table at a path with this manifest. named_by_board: it was found by the rules of
     the current board file, so it is never stale."""
+    from luckbase.cluster.answers.keyed import KeyPart
     from luckbase.cluster.answers.table import Table
+    from luckbase.cluster.answers.tier_part import DecisionPart, TierPart
 
+    kinds: dict[str, type[Part]] = {TIERS: TierPart, DECISIONS: DecisionPart}
     board = as_its_file_begins(manifest.board(manifest.reach), manifest.origin)
     game, storage = load_game(board), storage_at(path)
     names = manifest.part_names()
-    parts = [_part_kind(name)(storage, path, manifest, name, game) for name in names]
+    parts = [kinds.get(name, KeyPart)(storage, path, manifest, name, game) for name in names]
     table = Table(game, parts, path, manifest)
     table.stale = () if named_by_board else tuple(why_stale(manifest, absent_is_stale=False))
     return table

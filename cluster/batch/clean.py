@@ -301,12 +301,8 @@ def contents(table: Path, writers: Collection[str]) -> tuple[dict[str, int], lis
     writers: the ids of the table's writers.
     """
     sizes = storage_at(table).list()
-    written = {name: size for name, size in sizes.items() if _is_ours(name, writers)}
-    return written, sorted(sizes.keys() - written.keys())
-
-
-def _is_ours(name: str, writers: Collection[str]) -> bool:
-    return FILES.fullmatch(name) is not None or is_ours(name, writers)
+    ours = [name for name in sizes if FILES.fullmatch(name) or is_ours(name, writers)]
+    return {name: sizes[name] for name in ours}, sorted(sizes.keys() - {*ours})
 
 
 def remove(table: Path) -> list[str]:
