@@ -69,13 +69,6 @@ def roots_at(game: Game, keys: Keys) -> Roots:
     return Roots([game.describe(state) for state in unpack_all(game.strides, keys)])
 
 
-def warm_up(game: Game) -> None:
-    """Compile or load the search, before it is timed and before every worker does so."""
-    graph, state = Graph(game), some_state(game)
-    graph.know(pack_all(game.strides, state), np.zeros((1, game.players)))
-    graph.solve(state)
-
-
 class _Search(Work):
     def __init__(self, game: Game, keys: Keys, options: Options) -> None:
         """keys: of the roots."""
@@ -103,7 +96,9 @@ class _Search(Work):
         manifest.take_out([entry.name for entry in manifest.of_part(self.part)], self.part)
 
     def compile(self) -> None:
-        warm_up(self.game)
+        graph, state = Graph(self.game), some_state(self.game)
+        graph.know(pack_all(self.game.strides, state), np.zeros((1, self.game.players)))
+        graph.solve(state)
 
     def solve(self, report: Solved) -> Solved:
         manifest, level = report.manifest, self.game.level

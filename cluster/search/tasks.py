@@ -54,7 +54,7 @@ from luckbase.solver.board.model import Board
 from luckbase.solver.compiled import LazyFunction, compile_all
 from luckbase.solver.errors import CorruptTableError
 from luckbase.solver.game.arrays import Floats
-from luckbase.solver.game.game import Game, load_game
+from luckbase.solver.game.game import load_game
 from luckbase.solver.game.rules import level_from
 from luckbase.solver.search import runs, sweep
 from luckbase.solver.search import stage_kernels as kernels
@@ -64,15 +64,6 @@ from luckbase.solver.search.runs import Runs
 from luckbase.solver.search.stage_kernels import Order, Patterns
 from luckbase.solver.search.stages import Box, BoxSearch, Stage, Stages, first_edges
 from luckbase.solver.search.sweep import Sweeping
-
-
-def warm_up_stages(game: Game) -> None:
-    transition = [each for each in (game.transition,) if isinstance(each, LazyFunction)]
-    compile_all(
-        *transition, matrix_game_solver(game), runs.number_runs, runs.count_runs, runs.ranks_of,
-        runs.keys_in, kernels.enter, kernels.expand_on, kernels.order_states, kernels.renumber,
-        kernels.shift_children, sweep.sweep_on, sweep.join,
-    )  # fmt: skip
 
 
 @lru_cache(maxsize=2)
@@ -90,7 +81,13 @@ class _StageJob:
     level: str
 
     def compile(self) -> None:
-        warm_up_stages(load_game(self.board))
+        game = load_game(self.board)
+        transition = [each for each in (game.transition,) if isinstance(each, LazyFunction)]
+        compile_all(
+            *transition, matrix_game_solver(game), runs.number_runs, runs.count_runs,
+            runs.ranks_of, runs.keys_in, kernels.enter, kernels.expand_on, kernels.order_states,
+            kernels.renumber, kernels.shift_children, sweep.sweep_on, sweep.join,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)
