@@ -174,7 +174,7 @@ def plan_board(board: Board, start: Any, options: SolveOptions) -> Planned:
         from luckbase.cluster.solve.plan import fitting, plan_table
 
         return plan_table(load_game(fitting(board, opts)), opts)
-    from luckbase.cluster.search.solve import planned_search
+    from luckbase.cluster.search.plan import planned_search
 
     return planned_search(game, root_keys(game, roots_of(game, start)), opts.folder, opts.workers)
 

@@ -207,7 +207,8 @@ def _state(
 
 
 def _plan_search(request: BoardRequest, game: Game, start: Any, options: Options) -> Due:
-    from luckbase.cluster.search.solve import planned_search, roots_at
+    from luckbase.cluster.search.plan import planned_search
+    from luckbase.cluster.search.solve import roots_at
     from luckbase.solver.search.expand import root_keys
 
     keys = root_keys(game, roots_of(game, start))

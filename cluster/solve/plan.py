@@ -5,7 +5,7 @@ below and the game's own (`tier_seconds`), which `python -m tests.bench` measure
 
 A full table has one or two plans, which are solved one after the other: the tiers up to the
 frontier, whose shards are tiers or parts of tiers, and the decisions beyond it, whose shards are
-chains of tiers. A search is planned by `cluster.search.solve`.
+chains of tiers. A search is planned by `cluster.search.plan`.
 """
 
 from __future__ import annotations

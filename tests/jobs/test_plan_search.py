@@ -7,8 +7,8 @@ import pytest
 
 import luckbase
 from luckbase.cluster import machine
-from luckbase.cluster.search import solve as planning
-from luckbase.cluster.search.solve import goes_in_circles, planned_search
+from luckbase.cluster.search import plan as planning
+from luckbase.cluster.search.plan import goes_in_circles, planned_search
 from luckbase.cluster.search.stages import StageSearch
 from luckbase.jobs.app import run
 from luckbase.solver.game.game import Stopped
