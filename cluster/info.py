@@ -45,21 +45,14 @@ FEW_STATES = 1e6
 
 @dataclass(frozen=True)
 class PackagedBoard(Result):
-    """A board in the package.
+    """A board in the package."""
 
-    name: as every command takes it.
-    game_title: the common name of the game.
-    title: of the board.
-    about: the first sentence of the file.
-    text: the whole file.
-    """
-
-    name: str
+    name: str  # as every command takes it
     game: str
-    game_title: str
-    title: str
-    about: str
-    text: PythonOnly[str] = field(repr=False)
+    game_title: str  # the common name of the game
+    title: str  # of the board
+    about: str  # the first sentence of the file
+    text: PythonOnly[str] = field(repr=False)  # the whole file
 
     def copy(self, out: str | os.PathLike[str] | None = None) -> Path:
         """Write the board to a file for editing, by default NAME.toml in the current folder. Return
@@ -93,83 +86,59 @@ FieldKind = Literal["players", "list", "set", "choice", "name", "number"]
 
 @dataclass(frozen=True)
 class FieldInfo(Result):
-    """A field of a state, as a page's form needs it.
-
-    kind: players (one number a player), list (several other numbers), set (numbers from 1), choice
-        (one of few values), name (one of many), number.
-    min, max, step: of each number; null for no limit.
-    choices: the values or their names, if they are few.
-    default: the value if the field is omitted; null if it is required.
-    help: describes the field, as a sentence.
-    example: a value as it is written in a URL.
-    """
+    """A field of a state, as a page's form needs it."""
 
     name: str
     label: str
-    help: str
-    example: str
+    help: str  # describes the field, as a sentence
+    example: str  # a value as it is written in a URL
     kind: FieldKind
+    """Players (one number a player), list (several other numbers), set (numbers from 1), choice
+    (one of few values), name (one of many), number."""
     players: bool
     length: int
     min: int
     max: int | None
     step: int
-    choices: list[int] | list[str] | None
-    default: int | str | None
+    """Minimum, maximum and step of each number; null for no limit."""
+    choices: list[int] | list[str] | None  # the values or their names, if they are few
+    default: int | str | None  # the value if the field is omitted; null if it is required
     optional: bool
     blank: bool
 
 
 @dataclass(frozen=True)
 class OptionInfo(Result):
-    """An option of a board. Values are written as for ``--set name=value``; None if there is none.
-
-    value: on this board.
-    default: of the game.
-    set_by: the source of the value.
-    values: the permitted values.
-    """
+    """An option of a board, with values as ``--set name=value`` takes them; None for no value."""
 
     name: str
-    value: str | None
-    default: str | None
-    set_by: Literal["default", "board", "command"]
-    values: tuple[str, ...]
+    value: str | None  # on this board
+    default: str | None  # of the game
+    set_by: Literal["default", "board", "command"]  # the source of the value
+    values: tuple[str, ...]  # the permitted values
     help: str
 
 
 @dataclass(frozen=True)
 class TableAbout(Result):
-    """A table on disk.
+    """A table on disk."""
 
-    status: its folder, progress, states and bytes.
-    solved: local time of the last write.
-    error_bound: a bound on the error of every payoff.
-    commands: the commands that solved it.
-    """
-
-    status: Flat[Status]
-    solved: str
-    error_bound: float
-    commands: tuple[str, ...]
+    status: Flat[Status]  # its folder, progress, states and bytes
+    solved: str  # local time of the last write
+    error_bound: float  # a bound on the error of every payoff
+    commands: tuple[str, ...]  # the commands that solved it
 
 
 @dataclass(frozen=True)
 class Info(Result):
-    """A board, and its table if there is one.
-
-    file: the board as a command takes it.
-    title: of the board; its name if it has none.
-    about: describes the game in two sentences.
-    examples: complete commands.
-    """
+    """A board, and its table if there is one."""
 
     board: str
-    file: str
-    title: str
+    file: str  # the board as a command takes it
+    title: str  # of the board; its name if it has none
     game: str
     game_title: str
-    about: str
+    about: str  # describes the game in two sentences
     players: int
     payoff_name: str
     payoff_range: tuple[float, float] | None
@@ -177,7 +146,7 @@ class Info(Result):
     options: tuple[OptionInfo, ...]
     charts: tuple[Kind, ...]
     agents: tuple[str, ...]
-    examples: tuple[str, ...]
+    examples: tuple[str, ...]  # complete commands
     table: IfAny[TableAbout] = None
 
     def __repr__(self) -> str:

@@ -89,16 +89,11 @@ def check_disk(what: str, needed: int, table: Path, smaller: str) -> None:
 
 
 class Disk(NamedTuple):
-    """The disk that a table is on, or will be on.
+    """The disk that a table is on, or will be on."""
 
-    folder: the nearest existing folder.
-    free: free bytes.
-    reserve: bytes of these to keep free.
-    """
-
-    folder: Path
-    free: int
-    reserve: int
+    folder: Path  # the nearest existing folder
+    free: int  # free bytes
+    reserve: int  # bytes of these to keep free
 
     @property
     def usable(self) -> int:
@@ -189,15 +184,12 @@ MIN_SHARED = 1 << 20
 
 @dataclass(frozen=True)
 class MemoryUsed:
-    """The sampled peak memory of a process.
+    """The sampled peak memory of a process."""
 
-    private: bytes of private memory.
-    shared: increase of the machine's shared memory since the first sample, in bytes; 0 if the
-        process uses none.
-    """
-
-    private: int
+    private: int  # bytes of private memory
     shared: int
+    """Increase of the machine's shared memory since the first sample, in bytes; 0 if the process
+    uses none."""
 
 
 def process_name() -> str:

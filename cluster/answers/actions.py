@@ -49,37 +49,26 @@ PER_STATE = ("values", "to_act", "best", "margins", "ties", "errors")
 
 @dataclass(frozen=True)
 class EveryAction:
-    """The answers for n states with k actions in total; p players.
-
-    first: int64 (n + 1,). State x has the actions first[x] to first[x + 1]; in simultaneous moves,
-        these are the choices of both players, player 1's first.
-    names: names of actions.
-    named: int64 (k,), indices into `names`.
-    q: float64 (k, p), payoffs of actions; of a choice, against the other's strategy.
-    choosers: int64 (k,), the player of a choice in simultaneous moves, from 0; -1 otherwise.
-    mixed: float64 (k, 3), the probability of a choice in an optimal mixed strategy, its minimum and
-        its maximum in any; NaN otherwise.
-    values: float64 (n, p), payoffs of states.
-    to_act: int64 (n,), from 1; 0 for none or both.
-    best: int64 (n,), index among the state's actions; -1 if no player decides. In simultaneous
-        moves, of player 1's certain choice, if there is one.
-    margins: float64 (n,), NaN without a choice.
-    ties: bool (n,).
-    errors: float64 (n,).
-    """
+    """The answers for n states with k actions in total; p players."""
 
     first: Ints
-    names: tuple[str, ...]
-    named: Ints
-    q: Floats
-    choosers: Ints
+    """int64 (n + 1,). State x has the actions first[x] to first[x + 1]; in simultaneous moves,
+    these are the choices of both players, player 1's first."""
+    names: tuple[str, ...]  # names of actions
+    named: Ints  # int64 (k,), indices into `names`
+    q: Floats  # float64 (k, p), payoffs of actions; of a choice, against the other's strategy
+    choosers: Ints  # int64 (k,), the player of a choice in simultaneous moves, from 0; -1 otherwise
     mixed: Floats
-    values: Floats
-    to_act: Ints
+    """float64 (k, 3), the probability of a choice in an optimal mixed strategy, its minimum and its
+    maximum in any; NaN otherwise."""
+    values: Floats  # float64 (n, p), payoffs of states
+    to_act: Ints  # int64 (n,), from 1; 0 for none or both
     best: Ints
-    margins: Floats
-    ties: NDArray[np.bool_]
-    errors: Floats
+    """int64 (n,), index among the state's actions; -1 if no player decides. In simultaneous moves,
+    of player 1's certain choice, if there is one."""
+    margins: Floats  # float64 (n,), NaN without a choice
+    ties: NDArray[np.bool_]  # bool (n,)
+    errors: Floats  # float64 (n,)
 
     def __len__(self) -> int:
         return len(self.values)

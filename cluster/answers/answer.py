@@ -34,16 +34,13 @@ def is_sure(least: Any, most: Any) -> Any:
 
 @dataclass(frozen=True)
 class Bid(Result):
-    """A choice of one player in simultaneous moves.
-
-    chance: its probability in an optimal mixed strategy.
-    least, most: its smallest and largest probability in any optimal mixed strategy.
-    """
+    """A choice of one player in simultaneous moves."""
 
     name: ActionName
-    chance: float
+    chance: float  # its probability in an optimal mixed strategy
     least: float
     most: float
+    """Its smallest and largest probability in any optimal mixed strategy."""
 
     @property
     def span(self) -> str:
@@ -64,38 +61,31 @@ _SOURCES = {
 
 @dataclass(frozen=True)
 class Answer(Result):
-    """The answer to a query. Payoffs are lists over players in turn order.
+    """The answer to a query. Payoffs are lists over players in turn order."""
 
-    origin: the table.
-    to_act: the player who acts, from 1; None if the game is over.
-    actions: best first for the player who acts. For simultaneous moves, player 1's actions against
-        the other's strategy, most likely first.
-    best: the best action. For simultaneous moves, player 1's certain choice, if there is one.
-    margin: cost of the second-best action; None without a choice or if unknown.
-    toss_up: True if another action is as good within `error`. For simultaneous moves, True if other
-        strategies are optimal too.
-    error: error bound of each payoff; for simulated games, its standard error.
-    strategies: for simultaneous moves, an optimal mixed strategy of each player.
-    decision_only: True if there is a choice and the table stores only the best action, without
-        payoffs.
-    given: fields that were given differently from `state`, for the same state.
-    remark: how a state given in words was interpreted, if that is not obvious.
-    """
-
-    origin: Flat[Origin]
+    origin: Flat[Origin]  # the table
     state: dict[str, Any]
-    to_act: int | None
+    to_act: int | None  # the player who acts, from 1; None if the game is over
     value: tuple[float, ...]
     actions: tuple[Action, ...] = ()
+    """Best first for the player who acts. For simultaneous moves, player 1's actions against the
+    other's strategy, most likely first."""
     best: str | None = None
+    """The best action. For simultaneous moves, player 1's certain choice, if there is one."""
     margin: float | None = None
+    """Cost of the second-best action; None without a choice or if unknown."""
     toss_up: bool = False
-    error: float = 0.0
+    """True if another action is as good within `error`. For simultaneous moves, True if other
+    strategies are optimal too."""
+    error: float = 0.0  # error bound of each payoff; for simulated games, its standard error
     source: Source = "table"
     strategies: IfAny[tuple[tuple[Bid, ...], ...]] = None
+    """For simultaneous moves, an optimal mixed strategy of each player."""
     decision_only: IfAny[bool] = None
+    """True if there is a choice and the table stores only the best action, without payoffs."""
     given: PythonOnly[dict[str, Any]] = field(default_factory=dict, compare=False)
-    remark: IfAny[str] = None
+    """Fields that were given differently from `state`, for the same state."""
+    remark: IfAny[str] = None  # how a state given in words was interpreted, if that is not obvious
 
     def __getitem__(self, action: str) -> tuple[float, ...]:
         """Return the payoffs of an action. For simultaneous moves, of player 1's choice against the

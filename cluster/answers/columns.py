@@ -165,17 +165,14 @@ Span = tuple[Any, Any]
 
 @dataclass(frozen=True)
 class Condition:
-    """A comparison of a column with a value or another column.
-
-    kind: the column's type, if it is an integer column; with `other`, both columns are cast to it.
-    other: the column to compare with.
-    """
+    """A comparison of a column with a value or another column."""
 
     column: str
     op: str
     value: Any
     kind: Any = None
-    other: str | None = None
+    """The column's type, if it is an integer column; with `other`, both columns are cast to it."""
+    other: str | None = None  # the column to compare with
 
     @property
     def columns(self) -> tuple[str, ...]:

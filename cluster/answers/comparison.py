@@ -49,16 +49,11 @@ class Difference(Result):
 
 @dataclass(frozen=True)
 class Quiet(Result):
-    """States whose payoffs differ but whose decision did not move.
+    """States whose payoffs differ but whose decision did not move."""
 
-    states: how many.
-    largest: the largest difference.
-    state: where it occurs; the first such state.
-    """
-
-    states: int = 0
-    largest: float = 0.0
-    state: dict[str, Any] | None = None
+    states: int = 0  # how many
+    largest: float = 0.0  # the largest difference
+    state: dict[str, Any] | None = None  # where it occurs; the first such state
 
 
 @dataclass(frozen=True)
@@ -74,17 +69,12 @@ class ActionMoves(Result):
 
 @dataclass(frozen=True, eq=False)
 class Moved:
-    """Moved decisions by cell (x, y) of a picture.
-
-    decisions: int64, number of decisions.
-    changed: int64, number of moved decisions.
-    cost: float64, sum of their costs.
-    """
+    """Moved decisions by cell (x, y) of a picture."""
 
     axes: tuple[Axis, Axis]
-    decisions: Ints
-    changed: Ints
-    cost: Floats
+    decisions: Ints  # int64, number of decisions
+    changed: Ints  # int64, number of moved decisions
+    cost: Floats  # float64, sum of their costs
 
     def heatmap(self, about: str) -> Heatmap:
         """Return a picture of the percentage of decisions that moved; blank without decisions."""

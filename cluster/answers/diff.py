@@ -172,23 +172,16 @@ in one table only, or whose old action the second table does not allow."""
 
 
 class Changed(NamedTuple):
-    """n states whose best actions differ, priced by the payoffs of the second table.
+    """n states whose best actions differ, priced by the payoffs of the second table."""
 
-    states: int64 (n, fields), in the second game.
-    best: int64 (n, 2), numbers of the best actions in each table, -1 for none.
-    apart: float64 (n,), the difference of the tables' payoffs.
-    kind: int8 (n,), `MOVED` and so on.
-    to_act: int64 (n,), the player who decides in the second table, from 1; 0 for none.
-    old, new: float64 (n,), payoffs to that player of the two best actions; NaN if unknown.
-    """
-
-    states: Ints
-    best: Ints
-    apart: Floats
-    kind: NDArray[np.int8]
-    to_act: Ints
+    states: Ints  # int64 (n, fields), in the second game
+    best: Ints  # int64 (n, 2), numbers of the best actions in each table, -1 for none
+    apart: Floats  # float64 (n,), the difference of the tables' payoffs
+    kind: NDArray[np.int8]  # int8 (n,), `MOVED` and so on
+    to_act: Ints  # int64 (n,), the player who decides in the second table, from 1; 0 for none
     old: Floats
     new: Floats
+    """float64 (n,), payoffs to that player of the two best actions; NaN if unknown."""
 
     @property
     def cost(self) -> Floats:

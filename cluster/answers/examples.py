@@ -164,18 +164,14 @@ class FoundRow(Result):
 
 @dataclass(frozen=True)
 class FoundRows(Result):
-    """The rows that a search found.
-
-    count: number of rows found among the first `looked_at` of `total` rows.
-    complete: True if the search read all rows.
-    """
+    """The rows that a search found."""
 
     search: Flat[Search]
     rows: list[FoundRow]
-    count: int
+    count: int  # number of rows found among the first `looked_at` of `total` rows
     looked_at: int
     total: int
-    complete: bool
+    complete: bool  # True if the search read all rows
 
 
 class _Late(Exception):

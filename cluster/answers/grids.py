@@ -46,39 +46,27 @@ MAX_STATES = 500_000
 
 @dataclass(frozen=True)
 class PayoffError(Result):
-    """The effect of a grid on payoffs, in a sample of states.
+    """The effect of a grid on payoffs, in a sample of states."""
 
-    finer: the unit of the finer grid.
-    states: number of compared states.
-    mean, largest: differences, of the player with the largest.
-    stderr: standard error of `mean`.
-    followed: True if decisions were followed to stored payoffs, False if the payoffs are stored.
-    """
-
-    finer: int
-    states: int
+    finer: int  # the unit of the finer grid
+    states: int  # number of compared states
     mean: float
     largest: float
-    stderr: float
+    """The mean and the largest difference, of the player with the largest."""
+    stderr: float  # standard error of `mean`
     followed: bool
+    """True if decisions were followed to stored payoffs, False if the payoffs are stored."""
 
 
 @dataclass(frozen=True)
 class LevelError(Result):
-    """The effect of a grid at a level, in a sample of states.
+    """The effect of a grid at a level, in a sample of states."""
 
-    level: such as 8 spins left.
-    finer: the unit of the finer grid.
-    decisions: number of compared decisions.
-    differ: share of these that differ.
-    payoffs: None if no state could be compared.
-    """
-
-    level: int
-    finer: int
-    decisions: int
-    differ: float
-    payoffs: PayoffError | None
+    level: int  # such as 8 spins left
+    finer: int  # the unit of the finer grid
+    decisions: int  # number of compared decisions
+    differ: float  # share of these that differ
+    payoffs: PayoffError | None  # None if no state could be compared
 
 
 def measure_grids(tables: Sequence[Table]) -> None:

@@ -78,31 +78,24 @@ Addressed = Flat[Annotated[Mapping[str, Any], PlainSerializer(
 
 @dataclass(slots=True)  # not frozen: five times faster to make; an answer has a dozen
 class Outcome(Result):
-    """A chance outcome of an action, or of both players' choices.
+    """A chance outcome of an action, or of both players' choices."""
 
-    name: describes it in words.
-    weight, cases: its probability as `weight` of `cases` equally likely cases. If there are too
-        many, `weight` is the probability and `cases` is None; for a pair of choices, it is the
-        probability given these.
-    chance: its probability given the action; for a pair of choices, under optimal strategies.
-    reward: of each player.
-    state: the resulting state; in JSON as `query` and `text`.
-    value: payoff of each player at that state; None if the table does not have it.
-    over: True if the game ends there.
-    pair: for simultaneous moves, the index of each player's choice.
-    actor: the player who acts at the resulting state, from 0; -1 for none or both.
-    """
-
-    name: str
+    name: str  # describes it in words
     weight: Number
     cases: int | None
+    """Its probability as `weight` of `cases` equally likely cases. If there are too many, `weight`
+    is the probability and `cases` is None; for a pair of choices, it is the probability given
+    these."""
     chance: float
-    reward: tuple[float, ...]
-    state: Addressed
+    """Its probability given the action; for a pair of choices, under optimal strategies."""
+    reward: tuple[float, ...]  # of each player
+    state: Addressed  # the resulting state; in JSON as `query` and `text`
     value: tuple[float, ...] | None
-    over: bool
-    pair: IfAny[tuple[int, int]]
+    """Payoff of each player at that state; None if the table does not have it."""
+    over: bool  # True if the game ends there
+    pair: IfAny[tuple[int, int]]  # for simultaneous moves, the index of each player's choice
     actor: PythonOnly[int]
+    """The player who acts at the resulting state, from 0; -1 for none or both."""
 
 
 @dataclass(frozen=True)
@@ -115,44 +108,32 @@ class OneOrMore(Result):
 
 @dataclass(frozen=True)
 class Move(Result):
-    """An action with its outcomes.
-
-    best: True if it is the table's best action.
-    toss_up: True if it equals the best within the table's error.
-    cost: cost to the player who decides, compared with the best; 0 if they cannot be distinguished;
-        None if unknown.
-    outcomes: most likely first. In JSON `next` if there is only one.
-    """
+    """An action with its outcomes."""
 
     action: Flat[Action]
-    best: bool
-    toss_up: bool
+    best: bool  # True if it is the table's best action
+    toss_up: bool  # True if it equals the best within the table's error
     cost: float | None
+    """Cost to the player who decides, compared with the best; 0 if they cannot be distinguished;
+    None if unknown."""
     outcomes: Flat[Annotated[tuple[Outcome, ...], PlainSerializer(
         lambda each: OneOrMore(each[0]) if len(each) == 1 else OneOrMore(None, each),
         return_type=OneOrMore,
     )]]  # fmt: skip
+    """Most likely first. In JSON `next` if there is only one."""
 
 
 @dataclass(frozen=True)
 class Moves(Result):
-    """The moves at a state.
+    """The moves at a state."""
 
-    numbers: the canonical state, int64 (fields,).
-    answer: of the table.
-    over: True if the game is over.
-    in_table: True if the table has a row for the state.
-    moves: best first.
-    outcomes: most likely first, if no player chooses or both do.
-    """
-
-    numbers: PythonOnly[Ints]
-    answer: Flat[Answer]
+    numbers: PythonOnly[Ints]  # the canonical state, int64 (fields,)
+    answer: Flat[Answer]  # of the table
     state: Addressed = field(init=False, repr=False, default_factory=dict)
-    over: bool
-    in_table: bool
-    moves: Annotated[tuple[Move, ...], Field(serialization_alias="actions")] = ()
-    outcomes: tuple[Outcome, ...] = ()
+    over: bool  # True if the game is over
+    in_table: bool  # True if the table has a row for the state
+    moves: Annotated[tuple[Move, ...], Field(serialization_alias="actions")] = ()  # best first
+    outcomes: tuple[Outcome, ...] = ()  # most likely first, if no player chooses or both do
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "state", self.answer.state)

@@ -72,16 +72,11 @@ def named(codes: NDArray[Any], labels: Sequence[str]) -> list[str | None]:
 
 @dataclass(frozen=True)
 class Batch:
-    """A batch of n rows of a part.
+    """A batch of n rows of a part."""
 
-    rows: a pyarrow table.
-    before: number of rows of the part before the first one.
-    states: returns the states (k, fields) at indices (k,).
-    """
-
-    rows: Any
-    before: int
-    states: Callable[[Ints], Ints]
+    rows: Any  # a pyarrow table
+    before: int  # number of rows of the part before the first one
+    states: Callable[[Ints], Ints]  # returns the states (k, fields) at indices (k,)
 
 
 MayHold = Callable[[Mapping[str, tuple[Any, Any]]], bool]

@@ -64,21 +64,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Residuals(Result):
-    """The residuals of the checked rows.
-
-    worst: the residual that is largest relative to its limit, `bound`.
-    state: fields of that row.
-    faults: number of rows with a residual above their limit.
-    files: the paths of the files with these rows.
-    """
+    """The residuals of the checked rows."""
 
     rows: Annotated[int, Field(serialization_alias="rows_checked")]
     worst: Annotated[float, Field(serialization_alias="worst_residual")]
+    """The residual that is largest relative to its limit, `bound`."""
     bound: Annotated[float, Field(serialization_alias="worst_bound")]
     mean: Annotated[float, Field(serialization_alias="mean_residual")]
-    state: Annotated[dict[str, Any], Field(serialization_alias="worst_state")]
-    faults: PythonOnly[int]
-    files: PythonOnly[tuple[str, ...]] = ()
+    state: Annotated[dict[str, Any], Field(serialization_alias="worst_state")]  # fields of that row
+    faults: PythonOnly[int]  # number of rows with a residual above their limit
+    files: PythonOnly[tuple[str, ...]] = ()  # the paths of the files with these rows
 
 
 _NAMES = ("worst_residual", "worst_bound", "mean_residual", "worst_state")
@@ -87,18 +82,13 @@ _NO_ROWS = {"rows_checked": 0, **dict.fromkeys(_NAMES)}
 
 @dataclass(frozen=True)
 class Verdict(Result):
-    """The result of a verification.
+    """The result of a verification."""
 
-    ok: True if there are no faults.
-    faults: one sentence each.
-    files: number of files read.
-    residuals: of the recomputed rows; None if files are damaged or there are no rows.
-    """
-
-    ok: bool = field(init=False, default=False)
-    faults: list[str]
-    files: int
+    ok: bool = field(init=False, default=False)  # True if there are no faults
+    faults: list[str]  # one sentence each
+    files: int  # number of files read
     residuals: Flat[Residuals | None]
+    """Of the recomputed rows; None if files are damaged or there are no rows."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "ok", not self.faults)

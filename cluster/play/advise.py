@@ -38,61 +38,40 @@ WORDS = (
 
 @dataclass(frozen=True)
 class Choice(Result):
-    """An action at a decision.
+    """An action at a decision."""
 
-    action: its name.
-    value: the payoff of each player.
-    cost: how much worse it is than the best action for the player who decides; 0 if unknown.
-    """
-
-    action: str
-    value: tuple[float, ...]
+    action: str  # its name
+    value: tuple[float, ...]  # the payoff of each player
     cost: float
+    """How much worse it is than the best action for the player who decides; 0 if unknown."""
 
 
 @dataclass(frozen=True)
 class Advice(Result):
-    """The best action and the alternatives.
-
-    margin: by how much the best action beats the next one; None without a choice.
-    toss_up: True if the next action is as good.
-    value: the payoff of each player.
-    why: the reason, as a sentence.
-    error: a bound on the error of payoffs.
-    source: "table" or "search".
-    decision_only: True if the table stores the best action without payoffs.
-    """
+    """The best action and the alternatives."""
 
     best: str | None
-    margin: float | None
-    toss_up: bool
-    value: tuple[float, ...]
+    margin: float | None  # by how much the best action beats the next one; None without a choice
+    toss_up: bool  # True if the next action is as good
+    value: tuple[float, ...]  # the payoff of each player
     choices: tuple[Choice, ...]
-    why: str
-    error: float
-    source: str
-    decision_only: IfAny[bool] = None
+    why: str  # the reason, as a sentence
+    error: float  # a bound on the error of payoffs
+    source: str  # "table" or "search"
+    decision_only: IfAny[bool] = None  # True if the table stores the best action without payoffs
 
 
 @dataclass(frozen=True)
 class Response(Result):
-    """The response to a line.
+    """The response to a line."""
 
-    text: the line in full, or the text that it requested.
-    up: the player who acts now; None if the game is over.
-    state: as ``luckbase query`` takes it.
-    players: each player's standing, in the game's words.
-    note: a part of the line that was not counted as given.
-    unpriced: why there is no advice.
-    """
-
-    text: str
-    up: str | None
-    state: dict[str, Any]
-    players: dict[str, str]
-    note: IfAny[str] = None
+    text: str  # the line in full, or the text that it requested
+    up: str | None  # the player who acts now; None if the game is over
+    state: dict[str, Any]  # as ``luckbase query`` takes it
+    players: dict[str, str]  # each player's standing, in the game's words
+    note: IfAny[str] = None  # a part of the line that was not counted as given
     advice: IfAny[Advice] = None
-    unpriced: IfAny[str] = None
+    unpriced: IfAny[str] = None  # why there is no advice
 
 
 class Prices:

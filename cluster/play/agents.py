@@ -179,29 +179,23 @@ Facts = Annotated[
 
 @dataclass(frozen=True)
 class Evaluated(Result):
-    """The payoffs of a profile, one for each player: exact, or means of simulated games.
-
-    states: number of states that the agents can reach, including the alternatives of a best
-        response.
-    gain: how much each player could gain by a best response.
-    facts: statistics of the agents from the game, if it does not follow every state.
-    games: number of simulated games.
-    stderr: standard error of each payoff, if games were simulated.
-    counts: statistics that the game counts in simulated games.
-    starts: if the agents' tables do not have decisions for all starts, the probability of the
-        starts that they have; only those were simulated.
-    """
+    """The payoffs of a profile, one for each player: exact, or means of simulated games."""
 
     origin: Flat[Origin]
     agents: tuple[str, ...]
     value: tuple[float, ...]
     states: PythonOnly[int | None] = None
-    gain: IfAny[tuple[float, ...]] = None
+    """Number of states that the agents can reach, including the alternatives of a best response."""
+    gain: IfAny[tuple[float, ...]] = None  # how much each player could gain by a best response
     facts: IfAny[Facts] = None
-    games: IfAny[int] = None
+    """Statistics of the agents from the game, if it does not follow every state."""
+    games: IfAny[int] = None  # number of simulated games
     stderr: IfAny[tuple[float, ...]] = None
-    counts: IfAny[tuple[Count, ...]] = None
+    """Standard error of each payoff, if games were simulated."""
+    counts: IfAny[tuple[Count, ...]] = None  # statistics that the game counts in simulated games
     starts: IfAny[float] = None
+    """If the agents' tables do not have decisions for all starts, the probability of the starts
+    that they have; only those were simulated."""
     seconds: PythonOnly[float] = 0.0
 
 
@@ -240,15 +234,11 @@ def evaluate_agents(
 
 
 class _Exact(NamedTuple):
-    """Exact payoffs of a profile.
-
-    error: a bound on their error.
-    states: number of states that can be reached; None if they were not followed.
-    """
+    """Exact payoffs of a profile."""
 
     value: tuple[float, ...]
-    error: float
-    states: int | None
+    error: float  # a bound on their error
+    states: int | None  # number of states that can be reached; None if they were not followed
 
 
 def _exact_payoffs(

@@ -63,35 +63,24 @@ class Question:
 
 @dataclass(frozen=True)
 class Decision(Result):
-    """A decision of the person.
+    """A decision of the person."""
 
-    state: the fields of the state.
-    action: the action taken.
-    best: a best action; the same as `action` if that is best.
-    cost: how much worse `action` is.
-    """
-
-    state: Addressed
-    action: str
-    best: str
-    cost: float
+    state: Addressed  # the fields of the state
+    action: str  # the action taken
+    best: str  # a best action; the same as `action` if that is best
+    cost: float  # how much worse `action` is
 
 
 @dataclass(frozen=True)
 class Offer(Result):
-    """An action that the person can take.
-
-    value: its expected payoff to the person.
-    cost: how much worse it is than the best action; 0 if they cannot be distinguished.
-    best: True if the cost is 0.
-    chance: its probability in an optimal mixed strategy, for simultaneous moves.
-    """
+    """An action that the person can take."""
 
     action: str
-    value: float
-    cost: float
-    best: bool = field(init=False, default=False)
+    value: float  # its expected payoff to the person
+    cost: float  # how much worse it is than the best action; 0 if they cannot be distinguished
+    best: bool = field(init=False, default=False)  # True if the cost is 0
     chance: IfAny[float] = None
+    """Its probability in an optimal mixed strategy, for simultaneous moves."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "best", not self.cost)

@@ -70,23 +70,16 @@ Asker = tuple[int, Path]
 
 @dataclass(frozen=True)
 class Ask:
-    """A shard's request to a stage.
+    """A shard's request to a stage."""
 
-    stage: number of the stage.
-    box: contains all requested keys.
-    sampled: number of keys in the sample.
-    sample: the sampled keys, ascending and compressed.
-    count, runs: number of requested keys, and of their runs.
-    packed: the runs' keys and members, compressed.
-    """
-
-    stage: int
-    box: Box
-    sampled: int
-    sample: bytes
+    stage: int  # number of the stage
+    box: Box  # contains all requested keys
+    sampled: int  # number of keys in the sample
+    sample: bytes  # the sampled keys, ascending and compressed
     count: int
     runs: int
-    packed: bytes
+    """Number of requested keys, and of their runs."""
+    packed: bytes  # the runs' keys and members, compressed
 
 
 def ask_of(stages: Stages, stage: int, runs: Runs, bits: int | None) -> Ask:
@@ -167,19 +160,16 @@ def number_of(path: Path) -> str:
 
 
 class LevelShard(NamedTuple):
-    """A shard of a level: some of its stages, or a box of them.
-
-    expected: estimated number of states.
-    after: indices, in a list of shards, of the shards that must be found before.
-    burst: number of states if it grows as fast as the fastest-growing stage of the level above.
-    """
+    """A shard of a level: some of its stages, or a box of them."""
 
     path: Path
     stages: tuple[int, ...]
     box: Box
-    expected: int
+    expected: int  # estimated number of states
     after: tuple[int, ...] = ()
+    """Indices, in a list of shards, of the shards that must be found before."""
     burst: int = 0
+    """Number of states if it grows as fast as the fastest-growing stage of the level above."""
 
     @property
     def cut(self) -> tuple[list[int], list[list[int]]]:
@@ -192,16 +182,12 @@ class LevelShard(NamedTuple):
 
 @dataclass(frozen=True)
 class Growth:
-    """How much a level grew; used to estimate the next one.
+    """How much a level grew; used to estimate the next one."""
 
-    growth: states for each requested state, at most `MAX_GROWTH`.
-    most: the same for the stage that grew most; infinite below roots, where there may be millions.
-    largest: the largest number of states of a stage.
-    """
-
-    growth: float = 1.0
+    growth: float = 1.0  # states for each requested state, at most `MAX_GROWTH`
     most: float = math.inf
-    largest: int = 0
+    """The same for the stage that grew most; infinite below roots, where there may be millions."""
+    largest: int = 0  # the largest number of states of a stage
 
 
 def growth_of(

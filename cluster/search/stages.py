@@ -55,15 +55,11 @@ STORE_BYTES = 4 << 30
 
 
 class _Finding(NamedTuple):
-    """A running task on the way down.
-
-    place: index of the shard in its level.
-    requests: the requests passed to the task.
-    """
+    """A running task on the way down."""
 
     task: Task
-    place: int
-    requests: Sequence[Request]
+    place: int  # index of the shard in its level
+    requests: Sequence[Request]  # the requests passed to the task
 
 
 class StageSearch(Run):

@@ -92,44 +92,30 @@ class _StageJob:
 
 @dataclass(frozen=True)
 class FoundShard:
-    """A shard whose states were found.
-
-    rows: number of states.
-    edges: number of expanded edges.
-    seconds: core seconds.
-    place, sha256: of its stage file; empty for a shard without states.
-    askers: the shards that request states of it.
-    """
+    """A shard whose states were found."""
 
     shard: LevelShard
-    rows: int
-    edges: int
-    seconds: float
+    rows: int  # number of states
+    edges: int  # number of expanded edges
+    seconds: float  # core seconds
     place: str = ""
     sha256: str = ""
-    askers: tuple[Asker, ...] = ()
+    """Place and hash of its stage file; empty for a shard without states."""
+    askers: tuple[Asker, ...] = ()  # the shards that request states of it
 
 
 @dataclass(frozen=True)
 class Find(_StageJob):
-    """Find the states of a shard.
+    """Find the states of a shard."""
 
-    name: of the shard.
-    roots: roots of the search in these stages.
-    asks: the requests of other shards to these stages.
-    max_states: a box with more states is cut again and its parts left to other tasks; 0 for no
-        limit.
-    most: number of states that fit into memory.
-    sparse: bits of the sample of its requests, as in `shards.sample_of`.
-    """
-
-    name: str
+    name: str  # of the shard
     shard: LevelShard
-    roots: Keys
-    asks: tuple[Ask, ...]
+    roots: Keys  # roots of the search in these stages
+    asks: tuple[Ask, ...]  # the requests of other shards to these stages
     max_states: int
-    most: int
-    sparse: int
+    """A box with more states is cut again and its parts left to other tasks; 0 for no limit."""
+    most: int  # number of states that fit into memory
+    sparse: int  # bits of the sample of its requests, as in `shards.sample_of`
 
     def run(self, task: Task, payoffs: Sequence[Any], out: Out, stop: Stop) -> Steps:
         started = time.perf_counter()
@@ -167,36 +153,24 @@ class Find(_StageJob):
 
 @dataclass(frozen=True, kw_only=True)
 class FindReceipt(Receipt):
-    """The result of a `Find`.
-
-    used_asks: indices of the asks that concerned it.
-    asks: its own.
-    parts: boxes left to other tasks; together they are the whole shard.
-    """
+    """The result of a `Find`."""
 
     found: FoundShard
-    used_asks: list[int]
-    asks: list[Ask]
-    parts: tuple[Box, ...]
+    used_asks: list[int]  # indices of the asks that concerned it
+    asks: list[Ask]  # its own
+    parts: tuple[Box, ...]  # boxes left to other tasks; together they are the whole shard
 
 
 @dataclass(frozen=True)
 class Sweep(_StageJob):
-    """Solve a shard.
-
-    below: stages and box of each shard that it reads.
-    file: name of the table's file that it writes.
-    error: error bound of payoffs, without the gaps of cycles.
-    commit: write the file.
-    stored: the committed file, if payoffs are only to be read back.
-    """
+    """Solve a shard."""
 
     found: FoundShard
-    below: tuple[tuple[Sequence[int], Box], ...]
-    file: str
-    error: float
-    commit: bool
-    stored: FileEntry | None = None
+    below: tuple[tuple[Sequence[int], Box], ...]  # stages and box of each shard that it reads
+    file: str  # name of the table's file that it writes
+    error: float  # error bound of payoffs, without the gaps of cycles
+    commit: bool  # write the file
+    stored: FileEntry | None = None  # the committed file, if payoffs are only to be read back
 
     def run(self, task: Task, payoffs: Sequence[Any], out: Out, stop: Stop) -> Steps:
         started = time.perf_counter()

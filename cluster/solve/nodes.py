@@ -32,16 +32,12 @@ STAYS = "the solved parts are kept, and the same command resumes"
 
 @dataclass
 class Node:
-    """A node.
-
-    memory: bytes that its tasks may use.
-    shards: number of shards it has finished.
-    """
+    """A node."""
 
     name: str
     slots: int
-    memory: int
-    shards: int = 0
+    memory: int  # bytes that its tasks may use
+    shards: int = 0  # number of shards it has finished
 
 
 class Nodes:

@@ -59,13 +59,10 @@ tier."""
 
 @dataclass(frozen=True)
 class Plan:
-    """The shards of a solve, children first.
-
-    kept_bytes: estimated maximum bytes of payoffs kept for other shards at once.
-    """
+    """The shards of a solve, children first."""
 
     shards: tuple[Shard, ...]
-    kept_bytes: int
+    kept_bytes: int  # estimated maximum bytes of payoffs kept for other shards at once
 
     @property
     def rows(self) -> int:
@@ -220,18 +217,13 @@ def peak_kept(shards: Sequence[Shard], kept_bytes: Sequence[int], workers: int) 
 @dataclass(frozen=True)
 class Chain:
     """Consecutive tiers in the order of a `DecisionLayout`, each of which reads the whole tier
-    before it; the work of a shard (`decisions`).
+    before it; the work of a shard (`decisions`)."""
 
-    tiers: indices in the order.
-    gives: the payoffs that it keeps for others: index for a tier, ~index for its boundary.
-    names: the file name of each tier; "" if there is none.
-    rows: the number of states in each file.
-    """
-
-    tiers: range
+    tiers: range  # indices in the order
     gives: tuple[int, ...]
-    names: tuple[str, ...]
-    rows: tuple[int, ...]
+    """The payoffs that it keeps for others: index for a tier, ~index for its boundary."""
+    names: tuple[str, ...]  # the file name of each tier; "" if there is none
+    rows: tuple[int, ...]  # the number of states in each file
 
 
 def decided_layout(game: Game) -> DecisionLayout[Any] | None:
@@ -303,41 +295,32 @@ def chain_slots(plan: Plan, memory: int, count: int) -> int:
 
 @dataclass(frozen=True)
 class Group:
-    """Some shards of a full table, for the printed plan.
+    """Some shards of a full table, for the printed plan."""
 
-    name: the field that they share, with its value.
-    memory: bytes of the largest.
-    """
-
-    name: str
+    name: str  # the field that they share, with its value
     shards: int
     states: int
-    memory: int
+    memory: int  # bytes of the largest
 
 
 @dataclass(frozen=True)
 class Planned(Result):
-    """The estimated cost of a solve: of a full table, or of a search.
-
-    exact: True if all states were counted; otherwise all numbers are lower bounds, and there may be
-        many times more states.
-    levels: number of levels of a search; 0 if it is solved in one piece, None if unknown; for a
-        full table, the number of tiers.
-    table_bytes: on disk.
-    kept_bytes: maximum bytes that are kept until the solve ends: payoffs that other shards read,
-        or the stage files of a search.
-    peak_memory: in bytes.
-    seconds: wall time with `workers` workers.
-    """
+    """The estimated cost of a solve: of a full table, or of a search."""
 
     board: str
     states: int
     exact: bool
+    """True if all states were counted; otherwise all numbers are lower bounds, and there may be
+    many times more states."""
     levels: int | None
-    table_bytes: int
+    """Number of levels of a search; 0 if it is solved in one piece, None if unknown; for a full
+    table, the number of tiers."""
+    table_bytes: int  # on disk
     kept_bytes: int
-    peak_memory: int
-    seconds: Rounded
+    """Maximum bytes that are kept until the solve ends: payoffs that other shards read, or the
+    stage files of a search."""
+    peak_memory: int  # in bytes
+    seconds: Rounded  # wall time with `workers` workers
     workers: int
     table: PythonOnly[Path]
     smaller: PythonOnly[str]

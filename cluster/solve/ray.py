@@ -50,16 +50,12 @@ POLL_SECONDS = 1.0
 
 @dataclass
 class _Running:
-    """A running task.
-
-    sent: the files sent with it, by name.
-    seen: number of results received.
-    """
+    """A running task."""
 
     task: Task
-    sent: dict[str, Any] = field(default_factory=dict)
+    sent: dict[str, Any] = field(default_factory=dict)  # the files sent with it, by name
     tries: int = 0
-    seen: int = 0
+    seen: int = 0  # number of results received
     node: str = ""
     stage_file: Any = None
 

@@ -27,42 +27,28 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Shard:
-    """A piece of work.
-
-    children: indices in the plan.
-    memory: bytes needed while it is solved.
-    cores: number of cores of a machine that can solve it at once; 0 if it takes no time.
-    seconds: estimated core seconds.
-    bytes: estimated bytes of its files.
-    files: their names.
-    work: what its worker needs to know; unused here.
-    """
+    """A piece of work."""
 
     index: int
     name: str
-    children: tuple[int, ...]
+    children: tuple[int, ...]  # indices in the plan
     rows: int
-    memory: int
-    cores: int = 1
-    seconds: float = 0.0
-    bytes: int = 0
-    files: tuple[str, ...] = ()
-    work: Any = None
+    memory: int  # bytes needed while it is solved
+    cores: int = 1  # number of cores of a machine that can solve it at once; 0 if it takes no time
+    seconds: float = 0.0  # estimated core seconds
+    bytes: int = 0  # estimated bytes of its files
+    files: tuple[str, ...] = ()  # their names
+    work: Any = None  # what its worker needs to know; unused here
 
 
 @dataclass(frozen=True)
 class Solve:
-    """Solve a shard.
-
-    commit: write its files.
-    keep: keep its payoffs.
-    cores: number of workers to use, all on the same machine.
-    """
+    """Solve a shard."""
 
     shard: int
-    commit: bool
-    keep: bool
-    cores: int = 1
+    commit: bool  # write its files
+    keep: bool  # keep its payoffs
+    cores: int = 1  # number of workers to use, all on the same machine
 
 
 @dataclass(frozen=True)

@@ -63,17 +63,13 @@ class NotSeenError(WorkerError):
 
 @dataclass(frozen=True)
 class TableLocation:
-    """The location of a table.
+    """The location of a table."""
 
-    table: its folder or URI.
-    writer: the id of the driver's writer (`cluster.store.writer`).
-    apart: the folder, on each machine's own disk, for data needed only during the solve; "" if that
-        is in the table's folder.
-    """
-
-    table: Path
-    writer: str
+    table: Path  # its folder or URI
+    writer: str  # the id of the driver's writer (`cluster.store.writer`)
     apart: str = ""
+    """The folder, on each machine's own disk, for data needed only during the solve; "" if that is
+    in the table's folder."""
 
     @property
     def scratch(self) -> Path:
@@ -159,39 +155,27 @@ class Job(Protocol):
 
 @dataclass(frozen=True)
 class PayoffPlace:
-    """Where the payoffs of a shard are kept for other shards.
+    """Where the payoffs of a shard are kept for other shards."""
 
-    tier: index of the tier.
-    shape: of the tier's array.
-    span: the shard's rows of the tier.
-    part, parts: the shard is part `part` of `parts`.
-    """
-
-    tier: int
-    shape: tuple[int, ...]
-    span: tuple[int, int]
+    tier: int  # index of the tier
+    shape: tuple[int, ...]  # of the tier's array
+    span: tuple[int, int]  # the shard's rows of the tier
     part: int = 0
     parts: int = 1
+    """The shard is part `part` of `parts`."""
 
 
 @dataclass(frozen=True)
 class Task:
-    """A task for a worker.
-
-    memory: bytes that it needs.
-    reads: the payoffs that it reads, by `PayoffPlace.tier`.
-    keep: where its own payoffs are kept, if they are.
-    stage_file: the stage file that it reads, if any.
-    cores: number of cores to use.
-    """
+    """A task for a worker."""
 
     shard: int
     job: Job
-    memory: int
-    reads: tuple[int, ...] = ()
-    keep: PayoffPlace | None = None
-    stage_file: str = ""
-    cores: int = 1
+    memory: int  # bytes that it needs
+    reads: tuple[int, ...] = ()  # the payoffs that it reads, by `PayoffPlace.tier`
+    keep: PayoffPlace | None = None  # where its own payoffs are kept, if they are
+    stage_file: str = ""  # the stage file that it reads, if any
+    cores: int = 1  # number of cores to use
 
 
 @dataclass(frozen=True, kw_only=True)

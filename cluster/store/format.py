@@ -63,14 +63,10 @@ ASCENDING = ("key",)
 
 
 class Written(NamedTuple):
-    """A file that a worker wrote to a temporary place.
+    """A file that a worker wrote to a temporary place."""
 
-    entry: its manifest entry, without the time of its payoffs.
-    path: the temporary place.
-    """
-
-    entry: FileEntry
-    path: Path
+    entry: FileEntry  # its manifest entry, without the time of its payoffs
+    path: Path  # the temporary place
 
 
 def tier_stem(layout: FullTable[Any], tier: Any) -> str:
@@ -266,21 +262,15 @@ def put_file(storage: Storage, file: Written, at: str) -> FileEntry:
 
 @dataclass(frozen=True)
 class PayoffTable:
-    """The result of a search: n states with payoffs in c columns.
+    """The result of a search: n states with payoffs in c columns."""
 
-    keys: uint64 (n,).
-    values: float64 (n, c).
-    best: int64 (n,), an action or a code of `solver.search.bellman`.
-    margin: float64 (n,), the cost of the second-best action to the player who decides; NaN without
-        a choice.
-    actor: int8 (n,), the player who acts, from 1; 0 for none or both.
-    """
-
-    keys: Keys
-    values: Floats
-    best: Ints
+    keys: Keys  # uint64 (n,)
+    values: Floats  # float64 (n, c)
+    best: Ints  # int64 (n,), an action or a code of `solver.search.bellman`
     margin: Floats
-    actor: NDArray[np.int8]
+    """float64 (n,), the cost of the second-best action to the player who decides; NaN without a
+    choice."""
+    actor: NDArray[np.int8]  # int8 (n,), the player who acts, from 1; 0 for none or both
 
     def __len__(self) -> int:
         return len(self.keys)

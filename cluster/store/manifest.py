@@ -88,21 +88,17 @@ class Roots:
 
 @dataclass(frozen=True)
 class Goal:
-    """The goal of a solve: a part of the table, and how far it must reach.
-
-    reach: options such as ``frontier``; empty for a search, which has roots instead.
-    files: number of files of a full table that reaches it.
-    board_file, settings: the solved board's file, and the options given with ``--set``.
-    number: counted from 1 in order of arrival.
-    """
+    """The goal of a solve: a part of the table, and how far it must reach."""
 
     part: Part
     reach: dict[str, Whole | None]
+    """Options such as ``frontier``; empty for a search, which has roots instead."""
     roots: Roots | None
-    files: Whole
+    files: Whole  # number of files of a full table that reaches it
     board_file: str
     settings: dict[str, str]
-    number: Whole = 0
+    """The solved board's file, and the options given with ``--set``."""
+    number: Whole = 0  # counted from 1 in order of arrival
 
     @property
     def ask(self) -> str:
@@ -130,18 +126,7 @@ class LevelEntry:
 
 @dataclass(frozen=True)
 class FileEntry:
-    """A Parquet file of the table.
-
-    first_key, last_key: uint64.
-    bytes, footer: size of the file and of its footer.
-    footer_sha256, sha256: of the footer and of the whole file, in hexadecimal.
-    error: error bound of payoffs.
-    seconds: core seconds by kind of work, such as ``solve``.
-    stages: values of its search's level with states in the file; empty if solved in one piece.
-    boxes: the parts of these stages in the file (`solver.search.stages.Box`); empty for whole
-        stages.
-    at: its path in the table, if different from its name.
-    """
+    """A Parquet file of the table."""
 
     name: str
     part: str
@@ -150,16 +135,22 @@ class FileEntry:
     row_group_rows: Annotated[int, Field(gt=0, le=MAX_GROUP_ROWS)]
     first_key: Key
     last_key: Key
+    """The keys are uint64."""
     bytes: Whole
     footer: Annotated[int, Field(gt=0, le=MAX_FOOTER)]
+    """Size of the file and of its footer."""
     footer_sha256: Sha256
     sha256: Sha256
-    error: Amount
-    seconds: dict[str, Amount]
+    """Of the footer and of the whole file, in hexadecimal digits."""
+    error: Amount  # error bound of payoffs
+    seconds: dict[str, Amount]  # core seconds by kind of work, such as ``solve``
     solver_version: str
     stages: list[Key] = field(default_factory=list)
+    """Values of its search's level with states in the file; empty if solved in one piece."""
     boxes: list[Box] = field(default_factory=list)
-    at: str = ""
+    """The parts of these stages in the file (`solver.search.stages.Box`); empty for whole
+    stages."""
+    at: str = ""  # its path in the table, if different from its name
 
     @property
     def place(self) -> str:
@@ -209,32 +200,24 @@ Line = Goal | Done | LevelEntry | FileEntry
 
 @dataclass(frozen=True)
 class Next:
-    """The progress of solving a goal again (``--force``), while the table still answers queries.
+    """The progress of solving a goal again (``--force``), while the table still answers queries."""
 
-    ask: the goal's id (`Goal.ask`).
-    """
-
-    ask: str
+    ask: str  # the goal's id (`Goal.ask`)
     files: list[FileEntry]
     levels: list[LevelEntry]
 
 
 @dataclass(frozen=True)
 class WriterRecord:
-    """The process that may replace the manifest, or that replaced it last.
-
-    started: when the process started, by its host's clock.
-    since: when it became the writer.
-    ended: True if other processes may write.
-    """
+    """The process that may replace the manifest, or that replaced it last."""
 
     id: WriterId
     host: str
     process: Whole
     machine: str
-    started: str
-    since: str
-    ended: bool = False
+    started: str  # when the process started, by its host's clock
+    since: str  # when it became the writer
+    ended: bool = False  # True if other processes may write
 
     def __str__(self) -> str:
         return f"process {self.process} on {self.host} since {self.since}"
@@ -258,26 +241,19 @@ class _Form(Head):
 
 @dataclass(repr=False)
 class Manifest:
-    """The manifest of a table.
-
-    done, levels, files: by `Goal.ask`, by part, by name.
-    next: progress of solving a goal again.
-    writer: the process that replaced the manifest last.
-    writers: the ids of all writers so far.
-    created: a random name of this table.
-    revision: number of replacements.
-    """
+    """The manifest of a table."""
 
     head: Head
     goals: list[Goal] = field(default_factory=list)
     done: dict[str, Done] = field(default_factory=dict)
     levels: dict[str, LevelEntry] = field(default_factory=dict)
     files: dict[str, FileEntry] = field(default_factory=dict)
-    next: Next | None = None
-    writer: WriterRecord | None = None
-    writers: list[str] = field(default_factory=list)
-    created: str = ""
-    revision: int = 0
+    """`done` by `Goal.ask`, `levels` by part, `files` by name."""
+    next: Next | None = None  # progress of solving a goal again
+    writer: WriterRecord | None = None  # the process that replaced the manifest last
+    writers: list[str] = field(default_factory=list)  # the ids of all writers so far
+    created: str = ""  # a random name of this table
+    revision: int = 0  # number of replacements
 
     def add(self, line: Line) -> None:
         """Add a goal, a level, a file, or a goal's completion. Duplicates are ignored."""

@@ -40,20 +40,15 @@ def as_its_file_begins(board: Board, goal: Goal | None) -> Board:
 
 @dataclass(frozen=True)
 class Origin(Result):
-    """The table that answers a query.
+    """The table that answers a query."""
 
-    board: its name.
-    options: those that differ from the game's defaults.
-    solve_id: its rules identity.
-    stale: why it is stale, if it was named by its path.
-    payoffs: how its payoffs are written.
-    """
-
-    board: str
+    board: str  # its name
     options: dict[str, Any] = field(default_factory=dict)
-    solve_id: str = ""
-    stale: tuple[str, ...] = ()
+    """Those that differ from the game's defaults."""
+    solve_id: str = ""  # its rules identity
+    stale: tuple[str, ...] = ()  # why it is stale, if it was named by its path
     payoffs: PythonOnly[Payoffs] = field(default=Payoffs(), repr=False, compare=False)
+    """How its payoffs are written."""
 
     def __str__(self) -> str:
         return f"{f'{self.board} {fields(self.options)}'.rstrip()}, solve {self.solve_id}"

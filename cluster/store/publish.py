@@ -26,18 +26,15 @@ AT_ONCE = 4
 
 @dataclass(frozen=True)
 class Published(Result):
-    """A table that was copied.
-
-    files, bytes: of the table.
-    copied: number of files that did not exist before.
-    """
+    """A table that was copied."""
 
     table: str
     to: str
     states: int
     files: int
     bytes: int
-    copied: int
+    """Number of files and of bytes of the table."""
+    copied: int  # number of files that did not exist before
 
 
 def publish(table: Path, to: Path, on_rows: OnRows = notebook.on_rows) -> Published:

@@ -187,18 +187,13 @@ Context = dict[str, Any]
 
 @dataclass(frozen=True)
 class View:
-    """An address that returns a page, made by a template, or JSON.
-
-    params: the names of its parameters.
-    takes_state: other parameters are fields of a state.
-    long: an answer may take long.
-    more: returns further values for the template, from its context.
-    """
+    """An address that returns a page, made by a template, or JSON."""
 
     path: str
     answer: Callable[[ViewRequest], Result]
     template: str
-    params: tuple[str, ...] = ()
-    takes_state: bool = False
-    long: bool = False
+    params: tuple[str, ...] = ()  # the names of its parameters
+    takes_state: bool = False  # other parameters are fields of a state
+    long: bool = False  # an answer may take long
     more: Callable[[ViewRequest, Context], Context] | None = None
+    """Returns further values for the template, from its context."""

@@ -45,23 +45,19 @@ MAX_SEED = 2**32 - 1
 
 @dataclass(frozen=True)
 class GameView(Result):
-    """A game so far.
-
-    lines: number of lines in the log; a page may show fewer.
-    actions: your next choices; null if the game is over or an earlier line is shown.
-    hints: the payoff of each choice, if requested.
-    """
+    """A game so far."""
 
     seed: int
     seat: int
     seats: list[str]
     log: list[str]
-    lines: int
+    lines: int  # number of lines in the log; a page may show fewer
     state: dict[str, Any]
     query: str
     value: list[float] | None
     actions: list[str] | None
-    hints: list[Offer] | None
+    """Your next choices; null if the game is over or an earlier line is shown."""
+    hints: list[Offer] | None  # the payoff of each choice, if requested
     over: bool
     decisions: list[Decision]
     scene: PythonOnly[Scene]
@@ -138,20 +134,15 @@ def _check_priced(table: Table, play: Play) -> None:
 
 @dataclass(frozen=True)
 class TrainView(Result):
-    """A decision.
-
-    choices: the possible choices in the game's order, with their costs to the player `seat` (from
-        1).
-    margin: cost of the cheapest mistake.
-    difficulty: of this decision: easy if a mistake costs more than 5 points, medium 1 to 5, hard
-        less.
-    """
+    """A decision."""
 
     state: Flat[StateView]
     seat: int
     choices: list[Offer]
-    margin: float
+    """The possible choices in the game's order, with their costs to the player `seat` (from 1)."""
+    margin: float  # cost of the cheapest mistake
     difficulty: str
+    """Of this decision: easy if a mistake costs more than 5 points, medium 1 to 5, hard less."""
     seed: int
 
 

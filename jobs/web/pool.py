@@ -62,52 +62,36 @@ Finder = Callable[[], Sequence[Path]]
 
 @dataclass(frozen=True)
 class TableSummary(Result):
-    """A table in the list.
+    """A table in the list."""
 
-    id: its name in URLs.
-    title: of the board; its name if it has none.
-    game_title: common name of the game.
-    about: describes the game in two sentences.
-    error_bound: error bound of all payoffs.
-    status: as in `luckbase.status`, without local paths in `table` and `why`.
-    """
-
-    id: str
+    id: str  # its name in URLs
     game: str
     board: str
-    title: str
-    game_title: str
-    about: str
+    title: str  # of the board; its name if it has none
+    game_title: str  # common name of the game
+    about: str  # describes the game in two sentences
     solve_id: str
-    error_bound: float
-    status: Flat[Status]
+    error_bound: float  # error bound of all payoffs
+    status: Flat[Status]  # as in `luckbase.status`, without local paths in `table` and `why`
 
 
 @dataclass(frozen=True)
 class TableFacts(Result):
-    """A table's game and board.
-
-    start: the state with which a page begins; null if none is solved.
-    axes: the columns that a grid can have as axes.
-    searches: ready searches, numbered from 1.
-    sentence: an example of a state in words; null if the game cannot read one.
-    option_help: describes each option of the board.
-    outcome_note: explains the names of outcomes.
-    """
+    """A table's game and board."""
 
     players: int
     payoff_name: str
     payoff_range: tuple[float, float] | None
     fields: list[FieldInfo]
-    start: dict[str, str] | None
+    start: dict[str, str] | None  # the state with which a page begins; null if none is solved
     examples: list[Example]
     charts: list[Kind]
-    axes: list[str]
-    searches: list[Search]
-    sentence: str | None
+    axes: list[str]  # the columns that a grid can have as axes
+    searches: list[Search]  # ready searches, numbered from 1
+    sentence: str | None  # an example of a state in words; null if the game cannot read one
     agents: list[str]
-    option_help: dict[str, str]
-    outcome_note: str
+    option_help: dict[str, str]  # describes each option of the board
+    outcome_note: str  # explains the names of outcomes
     board_file: dict[str, Any]
 
 

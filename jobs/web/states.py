@@ -33,25 +33,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class StateView(Result):
-    """The answer to a state, as in luckbase query --json, and its moves.
-
-    to_act: from 1; null for none or both.
-    actions: best first.
-    outcomes: for chance and simultaneous moves.
-    defaults: omitted fields and their values.
-    why: sentences about the best action.
-    playable: True if a game can begin there: payoffs of all outcomes are known.
-    grid: how far the answer is from the board's own, if the table rounds scores.
-    inputs: the state as given, in users' units.
-    """
+    """The answer to a state, as in luckbase query --json, and its moves. to_act: from 1; null for
+    none or both. actions: best first. outcomes: for chance and simultaneous moves."""
 
     moves: Flat[Moves]
-    defaults: dict[str, Any]
-    why: list[str]
-    playable: bool
-    grid: IfAny[str]
+    defaults: dict[str, Any]  # omitted fields and their values
+    why: list[str]  # sentences about the best action
+    playable: bool  # True if a game can begin there: payoffs of all outcomes are known
+    grid: IfAny[str]  # how far the answer is from the board's own, if the table rounds scores
     game: PythonOnly[Game]
-    inputs: PythonOnly[Ints]
+    inputs: PythonOnly[Ints]  # the state as given, in users' units
 
     @cached_property
     def scene(self) -> Scene:
@@ -113,18 +104,14 @@ def warm_up(pool: TablePool, id: str) -> None:
 
 @dataclass(frozen=True)
 class CompareView(Result):
-    """Two answers to one state.
+    """Two answers to one state."""
 
-    second_id: the id of the second table.
-    query: the address of both answers.
-    change: the second's payoffs minus the first's; null if the numbers of players differ.
-    """
-
-    second_id: str
-    query: str
+    second_id: str  # the id of the second table
+    query: str  # the address of both answers
     first: StateView
     second: StateView
     change: list[float] | None
+    """The second's payoffs minus the first's; null if the numbers of players differ."""
 
 
 def rivals(request: ViewRequest) -> list[TableSummary]:
