@@ -45,14 +45,21 @@ FEW_STATES = 1e6
 
 @dataclass(frozen=True)
 class PackagedBoard(Result):
-    """A board in the package."""
+    """A board in the package.
 
-    name: str  # as every command takes it
+    name: as every command takes it.
+    game_title: the common name of the game.
+    title: of the board.
+    about: the first sentence of the file.
+    text: the whole file.
+    """
+
+    name: str
     game: str
-    game_title: str  # the common name of the game
-    title: str  # of the board
-    about: str  # the first sentence of the file
-    text: PythonOnly[str] = field(repr=False)  # the whole file
+    game_title: str
+    title: str
+    about: str
+    text: PythonOnly[str] = field(repr=False)
 
     def copy(self, out: str | os.PathLike[str] | None = None) -> Path:
         """Write the board to a file for editing, by default NAME.toml in the current folder. Return
@@ -131,14 +138,20 @@ class TableAbout(Result):
 
 @dataclass(frozen=True)
 class Info(Result):
-    """A board, and its table if there is one."""
+    """A board, and its table if there is one.
+
+    file: the board as a command takes it.
+    title: of the board; its name if it has none.
+    about: describes the game in two sentences.
+    examples: complete commands.
+    """
 
     board: str
-    file: str  # the board as a command takes it
-    title: str  # of the board; its name if it has none
+    file: str
+    title: str
     game: str
     game_title: str
-    about: str  # describes the game in two sentences
+    about: str
     players: int
     payoff_name: str
     payoff_range: tuple[float, float] | None
@@ -146,7 +159,7 @@ class Info(Result):
     options: tuple[OptionInfo, ...]
     charts: tuple[Kind, ...]
     agents: tuple[str, ...]
-    examples: tuple[str, ...]  # complete commands
+    examples: tuple[str, ...]
     table: IfAny[TableAbout] = None
 
     def __repr__(self) -> str:

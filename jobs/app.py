@@ -237,9 +237,9 @@ def run(arguments: list[str]) -> int:
         print(f"luckbase: {error}", file=sys.stderr)
         return error.exit_code
     except (KeyboardInterrupt, _Interrupted) as stop:
-        again = shlex.join([program(), *arguments])
+        again = f"run again: {shlex.join([program(), *arguments])}"
         with suppress(OSError):  # the terminal may be gone
-            print(f"\nluckbase: interrupted; committed work stays: {again}", file=sys.stderr)
+            print(f"\nluckbase: interrupted; finished files stay; {again}", file=sys.stderr)
         return terminal.exit_code(stop.__cause__ or stop)
     except typer.Exit as stop:
         return stop.exit_code

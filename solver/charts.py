@@ -57,14 +57,21 @@ class ChartField(Result):
 
 @dataclass(frozen=True)
 class Kind(Result):
-    """One of a game's charts."""
+    """One of a game's charts.
+
+    shows: its content, for people.
+    picture: whether it is a `Heatmap` or `Curves`, not a `Listing`.
+    needs: `FULL`, a full table; or `START`, everything below the game's start suffices.
+    reading: how to read it, in a sentence.
+    takes: the choices that it offers; None if unknown.
+    """
 
     name: str
-    shows: str  # its content, for people
-    picture: bool = False  # whether it is a `Heatmap` or `Curves`, not a `Listing`
-    needs: PythonOnly[str] = FULL  # a full table; with `START`, everything below the game's start
-    reading: str = ""  # how to read it, in a sentence
-    takes: tuple[ChartField, ...] | None = None  # the choices that it offers; None if unknown
+    shows: str
+    picture: bool = False
+    needs: PythonOnly[str] = FULL
+    reading: str = ""
+    takes: tuple[ChartField, ...] | None = None
 
     def __repr__(self) -> str:
         return f"<{self.name}: {self.shows}{' (a picture)' * self.picture}>"
@@ -80,14 +87,16 @@ class Search(Result):
 
 @dataclass(frozen=True)
 class ChartRequest:
-    """A request for a chart."""
+    """A request for a chart.
+
+    fields: restrict it to these values, as text.
+    error: bound on the error of the payoffs that the lookup returns; closer choices are marked.
+    best: looks up best actions, if the table stores them without payoffs.
+    """
 
     fields: Mapping[str, str] = field(default_factory=dict)
-    """The values that it is restricted to, as text."""
     error: float = 0.0
-    """Bound on the error of the payoffs that the lookup returns; closer choices are marked."""
     best: Best | None = None
-    """Looks up best actions, if the table stores them without payoffs."""
 
 
 class _Chart(Result):
@@ -122,12 +131,17 @@ class _Chart(Result):
 
 @dataclass(frozen=True, repr=False)
 class Listing(_Chart):
-    """A chart as text."""
+    """A chart as text.
 
-    lines: tuple[str, ...]  # for people
-    columns: tuple[str, ...]  # the same for programs, with `rows`
+    lines: for people.
+    columns, rows: the same for programs.
+    note: how to read a line, in a sentence.
+    """
+
+    lines: tuple[str, ...]
+    columns: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]
-    note: str = ""  # how to read a line, in a sentence
+    note: str = ""
 
     json_order: ClassVar = ("note", "lines", "columns", "rows")
 
@@ -193,25 +207,33 @@ class _Picture(_Chart):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Heatmap(_Picture):
-    """A picture: numbers as colour over two axes."""
+    """A picture: numbers as colour over two axes.
 
-    title: str  # the message of the picture
-    about: str  # its subject
+    title: the message of the picture.
+    about: its subject.
+    names: column names of x, y and the number; x and y are state columns if they are fields.
+    xs, ys: the values on the axes, evenly spaced.
+    values: float64 (len(xs), len(ys)), NaN for gaps.
+    blank: bool, the same shape: numbers without colour.
+    limits: the numbers at the ends of the colour scale, by default the least and the greatest;
+        numbers beyond get the end's colour.
+    rest: if a cell is a state: the fields that all cells share, as text.
+    """
+
+    title: str
+    about: str
     names: tuple[str, str, str]
-    """Column names of x, y and the number; x and y are state columns if they are fields."""
-    xs: WholeNumbers[NDArray[np.int64]]  # the values on the axes, evenly spaced
+    xs: WholeNumbers[NDArray[np.int64]]
     ys: WholeNumbers[NDArray[np.int64]]
-    values: Array2[NDArray[np.float64]]  # (len(xs), len(ys)), NaN for gaps
+    values: Array2[NDArray[np.float64]]
     x_label: str
     y_label: str
     colour_label: str
-    blank: Flags2[NDArray[np.bool_] | None] = None  # the same shape: numbers without colour
+    blank: Flags2[NDArray[np.bool_] | None] = None
     limits: tuple[float, float] | None = None
-    """The ends of the colour scale, by default the least and the greatest number."""
     lines: tuple[Line, ...] = ()
     words: tuple[Words, ...] = ()
     rest: Mapping[str, str] | None = None
-    """If a cell is a state: the fields that all cells share, as text."""
 
     json_order: ClassVar = (
         "title", "about", "names", "rest", "xs", "ys", "values", "x_label", "y_label",
@@ -223,8 +245,10 @@ class Heatmap(_Picture):
         return self.names
 
     def sample(self, cells: int) -> tuple[list[str], list[list[str]], int]:
-        """Return at most `cells` of the numbers as text, x in columns and y in rows: the heads, the
-        rows, and the step, every how many values of each axis are shown."""
+        """Return at most `cells` of the numbers as text, x in columns and y in rows.
+
+        Returns the heads, the rows, and the step: every how many values of each axis are shown.
+        """
         n, m = self.values.shape
         step = next(k for k in count(1) if math.ceil(n / k) * math.ceil(m / k) <= cells)
         heads = [f"{self.names[1]} \\ {self.names[0]}", *(f"{x:,}" for x in self.xs[::step])]
@@ -262,18 +286,24 @@ class Band(Result):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Curves(_Picture):
-    """A picture: numbers over one axis; as `Heatmap`."""
+    """A picture: numbers over one axis.
+
+    title, about, words: as in `Heatmap`.
+    x_name: the column name of x.
+    xs: int64 (n,), ascending.
+    limits: the least and greatest number of the y axis; by default as needed.
+    """
 
     title: str
     about: str
-    x_name: str  # the column name of x
-    xs: WholeNumbers[NDArray[np.int64]]  # (n,), ascending
+    x_name: str
+    xs: WholeNumbers[NDArray[np.int64]]
     curves: tuple[Curve, ...]
     x_label: str
     y_label: str
     bands: tuple[Band, ...] = ()
     words: tuple[Words, ...] = ()
-    limits: tuple[float, float] | None = None  # of the y axis; by default as needed
+    limits: tuple[float, float] | None = None
 
     json_order: ClassVar = (
         "title", "about", "x_name", "x_label", "y_label", "xs", "limits", "curves", "bands",
@@ -286,8 +316,10 @@ class Curves(_Picture):
         return (self.x_name, *(curve.name for curve in self.curves))
 
     def sample(self, cells: int) -> tuple[list[str], list[list[str]], int]:
-        """Return at most `cells` of the numbers as text, one row for each x shown: the heads, the
-        rows, and the step, every how many values of x are shown."""
+        """Return at most `cells` of the numbers as text, one row for each x shown.
+
+        Returns the heads, the rows, and the step: every how many values of x are shown.
+        """
         step = math.ceil(len(self.xs) * (1 + len(self.curves)) / cells)
         heads = [self.x_label, *(curve.label for curve in self.curves)]
         rows = zip(self.xs, *(curve.values for curve in self.curves), strict=True)

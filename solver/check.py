@@ -37,7 +37,7 @@ def check_game(
     seed: int = 0,
 ) -> int:
     """Check a game's contract on `most` states reached from its start and from `states`, in words,
-    and its full table if that has at most this many rows.
+    and its full table if that has at most `rows` rows.
 
     Returns the number of states checked. Raises GameError for the first fault, with the state.
     """

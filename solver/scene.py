@@ -29,19 +29,25 @@ a board; a plate is for anything else."""
 
 @dataclass(frozen=True)
 class Box:
-    """A box with its top left corner at (x, y)."""
+    """A box with its top left corner at (x, y).
 
-    kind: str  # one of `KINDS`
+    kind: one of `KINDS`.
+    lines: words in it, centred, in letters of `size` units.
+    about: a description for people who point at it.
+    field, value: the column of the state that it shows, if any, and the value shown.
+    """
+
+    kind: str
     x: float
     y: float
     wide: float
     high: float
-    lines: tuple[str, ...] = ()  # words in it, centred, in letters of `size` units
+    lines: tuple[str, ...] = ()
     role: str = ""
     size: float = 16
-    about: str = ""  # a description for people who point at it
-    field: str = ""  # the column of the state that it shows, if any
-    value: str = ""  # the value shown
+    about: str = ""
+    field: str = ""
+    value: str = ""
 
 
 @dataclass(frozen=True)
@@ -70,14 +76,19 @@ class Die:
 
 @dataclass(frozen=True)
 class Words:
-    """A line of words."""
+    """A line of words.
+
+    x, y: the left end, middle or right end of its centre line if `at` is "start", "middle" or
+        "end".
+    bold: to be read first.
+    """
 
     text: str
-    x: float  # of the end of its centre line that `at` names
+    x: float
     y: float
     size: float = 16
-    at: str = "middle"  # or "start" or "end"
-    bold: bool = False  # to be read first
+    at: str = "middle"
+    bold: bool = False
     role: str = ""
 
 
@@ -101,13 +112,19 @@ NO_BACKDROP = Group()
 
 @dataclass(frozen=True)
 class Scene:
-    """A drawing of a state."""
+    """A drawing of a state.
 
-    title: str  # a few words
-    about: str  # a description in sentences
-    wide: float  # of the sheet, in units
+    title: a few words.
+    about: a description in sentences.
+    wide, high: size of the sheet in units.
+    parts: the shapes of this state, above its board's backdrop.
+    """
+
+    title: str
+    about: str
+    wide: float
     high: float
-    parts: tuple[Shape | Group, ...] = field(repr=False)  # above the board's backdrop
+    parts: tuple[Shape | Group, ...] = field(repr=False)
     backdrop: Group = field(default=NO_BACKDROP, repr=False, compare=False)
 
     @property

@@ -61,31 +61,38 @@ _SOURCES = {
 
 @dataclass(frozen=True)
 class Answer(Result):
-    """The answer to a query. Payoffs are lists over players in turn order."""
+    """The answer to a query. Payoffs are lists over players in turn order.
 
-    origin: Flat[Origin]  # the table
+    origin: the table.
+    to_act: the player who acts, from 1; None if the game is over.
+    actions: best first for the player who acts. For simultaneous moves, player 1's actions against
+        the other's strategy, most likely first.
+    best: the best action. For simultaneous moves, player 1's certain choice, if there is one.
+    margin: cost of the second-best action; None without a choice or if unknown.
+    toss_up: True if another action is as good within `error`. For simultaneous moves, True if other
+        strategies are optimal too.
+    error: error bound of each payoff; for simulated games, its standard error.
+    strategies: for simultaneous moves, an optimal mixed strategy of each player.
+    decision_only: True if there is a choice and the table stores only the best action, without
+        payoffs.
+    given: fields that were given differently from `state`, for the same state.
+    remark: how a state given in words was interpreted, if that is not obvious.
+    """
+
+    origin: Flat[Origin]
     state: dict[str, Any]
-    to_act: int | None  # the player who acts, from 1; None if the game is over
+    to_act: int | None
     value: tuple[float, ...]
     actions: tuple[Action, ...] = ()
-    """Best first for the player who acts. For simultaneous moves, player 1's actions against the
-    other's strategy, most likely first."""
     best: str | None = None
-    """The best action. For simultaneous moves, player 1's certain choice, if there is one."""
     margin: float | None = None
-    """Cost of the second-best action; None without a choice or if unknown."""
     toss_up: bool = False
-    """True if another action is as good within `error`. For simultaneous moves, True if other
-    strategies are optimal too."""
-    error: float = 0.0  # error bound of each payoff; for simulated games, its standard error
+    error: float = 0.0
     source: Source = "table"
     strategies: IfAny[tuple[tuple[Bid, ...], ...]] = None
-    """For simultaneous moves, an optimal mixed strategy of each player."""
     decision_only: IfAny[bool] = None
-    """True if there is a choice and the table stores only the best action, without payoffs."""
     given: PythonOnly[dict[str, Any]] = field(default_factory=dict, compare=False)
-    """Fields that were given differently from `state`, for the same state."""
-    remark: IfAny[str] = None  # how a state given in words was interpreted, if that is not obvious
+    remark: IfAny[str] = None
 
     def __getitem__(self, action: str) -> tuple[float, ...]:
         """Return the payoffs of an action. For simultaneous moves, of player 1's choice against the

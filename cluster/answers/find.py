@@ -348,28 +348,40 @@ def open_table(path: str | os.PathLike[str], *, named_by_board: bool = False) ->
 
 @dataclass(frozen=True)
 class Status(Result):
-    """The status of a table, without opening its files."""
+    """The status of a table, without opening its files.
 
-    table: str  # the folder; for a board without a table, its file
+    table: the folder; for a board without a table, its file.
+    state: complete, partial, stale or damaged; missing if a board has no table; refused if a
+        table's game is unknown or a board cannot be read.
+    options: those that differ from the game's defaults.
+    tiers, tiers_in_all: number of files of the full table, and its total.
+    roots: number of roots of searches.
+    error: error bound of payoffs.
+    why: reasons and advice, as sentences.
+    running: progress of a running solve (`cluster.solve.progress`).
+    title: of the board, if its file exists.
+    names: of its game, board and rules identity.
+    date: of the last commit, in ISO 8601; None if there was none.
+    stores: payoffs, or decisions too (`Manifest.stores`).
+    grid: what the grid changes, a line for each level (`cluster.answers.grids`).
+    """
+
+    table: str
     state: Condition
-    """Complete, partial, stale or damaged; missing if a board has no table; refused if a table's
-    game is unknown or a board cannot be read."""
-    options: dict[str, Any]  # those that differ from the game's defaults
+    options: dict[str, Any]
     tiers: int = 0
     tiers_in_all: int = 0
-    """Number of files of the full table, and its total."""
-    roots: int = 0  # number of roots of searches
+    roots: int = 0
     states: int = 0
     bytes: int = 0
-    error: PythonOnly[float] = 0.0  # error bound of payoffs
-    why: tuple[str, ...] = ()  # reasons and advice, as sentences
-    running: dict[str, Any] | None = None  # progress of a running solve (`cluster.solve.progress`)
-    title: PythonOnly[str] = ""  # of the board, if its file exists
-    names: PythonOnly[tuple[str, str, str] | None] = None  # of its game, board and rules identity
-    date: str | None = None  # of the last commit, in ISO 8601; None if there was none
-    stores: str = "payoffs"  # payoffs, or decisions too (`Manifest.stores`)
+    error: PythonOnly[float] = 0.0
+    why: tuple[str, ...] = ()
+    running: dict[str, Any] | None = None
+    title: PythonOnly[str] = ""
+    names: PythonOnly[tuple[str, str, str] | None] = None
+    date: str | None = None
+    stores: str = "payoffs"
     grid: IfAny[tuple[str, ...]] = None
-    """What the grid changes, a line for each level (`cluster.answers.grids`)."""
 
     def __repr__(self) -> str:
         return f"<{self.state}: {self.table}, {sentences.counted(self.states, 'state')}>"

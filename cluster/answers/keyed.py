@@ -189,7 +189,7 @@ class KeyPart(Part):
                 if payoffs is not None:
                     values[at], known[at] = payoffs, True
                 elif len(at) > 1:  # some of these turns end outside the part: try one by one
-                    pieces += at[:, None]
+                    pieces.extend(at[:, None])
 
     def _payoffs_inside(self, states: Ints) -> Floats | None:
         """Return the payoffs (n, players) of states (n, fields) inside turns; None if the part

@@ -63,20 +63,29 @@ def _request_json(request: BoardRequest) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Due(Result):
-    """A board of a batch: the work that remains, or the result of its solve."""
+    """A board of a batch: the work that remains, or the result of its solve.
+
+    why: reasons, as sentences; after a solve, the changes in the board file since the one before.
+    table: the table's folder.
+    states: number of states to solve, or solved.
+    bytes: size of these on disk (estimated), or of the table.
+    seconds: wall time; before the solve, estimated.
+    more: True if `states` is a lower bound.
+    plan: the plan of the whole solve; None if the table is complete.
+    solved: the result of the solve.
+    """
 
     request: Flat[Annotated[BoardRequest, PlainSerializer(_request_json)]]
     state: Condition
     why: tuple[str, ...] = ()
-    """Reasons, as sentences; after a solve, the changes in the board file since the one before."""
-    table: Path | None = None  # the table's folder
-    states: int = 0  # number of states to solve, or solved
-    bytes: int = 0  # size of these on disk (estimated), or of the table
-    seconds: Rounded = 0.0  # wall time; before the solve, estimated
-    more: PythonOnly[bool] = False  # True if `states` is a lower bound
+    table: Path | None = None
+    states: int = 0
+    bytes: int = 0
+    seconds: Rounded = 0.0
+    more: PythonOnly[bool] = False
     error: AsText[LuckbaseError | None] = None
-    plan: IfAny[Planned] = None  # the plan of the whole solve; None if the table is complete
-    solved: PythonOnly[Solved | None] = None  # the result of the solve
+    plan: IfAny[Planned] = None
+    solved: PythonOnly[Solved | None] = None
 
 
 def plan_boards(requests: Sequence[BoardRequest], start: Any, options: Options) -> list[Due]:

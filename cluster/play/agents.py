@@ -179,23 +179,29 @@ Facts = Annotated[
 
 @dataclass(frozen=True)
 class Evaluated(Result):
-    """The payoffs of a profile, one for each player: exact, or means of simulated games."""
+    """The payoffs of a profile, one for each player: exact, or means of simulated games.
+
+    states: number of states that the agents can reach, including the alternatives of a best
+        response.
+    gain: how much each player could gain by a best response.
+    facts: statistics of the agents from the game, if it does not follow every state.
+    games: number of simulated games.
+    stderr: standard error of each payoff, if games were simulated.
+    counts: statistics that the game counts in simulated games.
+    starts: if the agents' tables do not have decisions for all starts, the probability of the
+        starts that they have; only those were simulated.
+    """
 
     origin: Flat[Origin]
     agents: tuple[str, ...]
     value: tuple[float, ...]
     states: PythonOnly[int | None] = None
-    """Number of states that the agents can reach, including the alternatives of a best response."""
-    gain: IfAny[tuple[float, ...]] = None  # how much each player could gain by a best response
+    gain: IfAny[tuple[float, ...]] = None
     facts: IfAny[Facts] = None
-    """Statistics of the agents from the game, if it does not follow every state."""
-    games: IfAny[int] = None  # number of simulated games
+    games: IfAny[int] = None
     stderr: IfAny[tuple[float, ...]] = None
-    """Standard error of each payoff, if games were simulated."""
-    counts: IfAny[tuple[Count, ...]] = None  # statistics that the game counts in simulated games
+    counts: IfAny[tuple[Count, ...]] = None
     starts: IfAny[float] = None
-    """If the agents' tables do not have decisions for all starts, the probability of the starts
-    that they have; only those were simulated."""
     seconds: PythonOnly[float] = 0.0
 
 

@@ -50,7 +50,7 @@ Draw = Callable[[Floats], int]  # draw(chances) returns the index of the outcome
 LEFT = "you left; the game is not over"
 
 HELP = "a name, the beginning of just one, or its number; ? shows what each is worth, q quits"
-HELP_AT_ONCE = "a name, or how it ends (3 for bid 3); ? shows what each is worth, q quits"
+HELP_AT_ONCE = "a name, or its last word; ? shows what each is worth, q quits"
 """For simultaneous moves, because the names of choices may end in numbers."""
 
 

@@ -305,22 +305,27 @@ class Group:
 
 @dataclass(frozen=True)
 class Planned(Result):
-    """The estimated cost of a solve: of a full table, or of a search."""
+    """The estimated cost of a solve: of a full table, or of a search.
+
+    exact: True if all states were counted; otherwise all numbers are lower bounds, and there may be
+        many times more states.
+    levels: number of levels of a search; 0 if it is solved in one piece, None if unknown; for a
+        full table, the number of tiers.
+    table_bytes: on disk.
+    kept_bytes: maximum bytes that are kept until the solve ends: payoffs that other shards read,
+        or the stage files of a search.
+    peak_memory: in bytes.
+    seconds: wall time with `workers` workers.
+    """
 
     board: str
     states: int
     exact: bool
-    """True if all states were counted; otherwise all numbers are lower bounds, and there may be
-    many times more states."""
     levels: int | None
-    """Number of levels of a search; 0 if it is solved in one piece, None if unknown; for a full
-    table, the number of tiers."""
-    table_bytes: int  # on disk
+    table_bytes: int
     kept_bytes: int
-    """Maximum bytes that are kept until the solve ends: payoffs that other shards read, or the
-    stage files of a search."""
-    peak_memory: int  # in bytes
-    seconds: Rounded  # wall time with `workers` workers
+    peak_memory: int
+    seconds: Rounded
     workers: int
     table: PythonOnly[Path]
     smaller: PythonOnly[str]

@@ -111,31 +111,44 @@ def finding_text(states: int, finding: str) -> str:
 
 @dataclass(frozen=True)
 class Solved(Result):
-    """The result of a solve; 0 or empty if the table was complete. Numbers count states."""
+    """The result of a solve; 0 or empty if the table was complete. Numbers count states.
+
+    goal: of the solve.
+    kept: states that existed before.
+    states: new states.
+    again, read: states of a full table that were solved again, or read back, because other shards
+        read them.
+    damaged: a sentence for each damaged file that was replaced.
+    shards: number of shards solved.
+    edges: number of expanded edges of a search.
+    levels, stages: of a search; 0 if it was solved in one piece.
+    seconds: wall time from the first shard to the last commit, including the start of Ray.
+    compile_seconds: before the first shard.
+    solve_seconds: total time of all workers; of a full table, in the kernel.
+    again_seconds: the same for `again`.
+    bytes_a_state: bytes of arrays for each state of a search in one piece.
+    peak_memory: peak bytes of this process and the workers together (`memory_used`).
+    """
 
     origin: Flat[Origin]
     table: AsText[Path]
     manifest: PythonOnly[Manifest]
-    goal: PythonOnly[Goal]  # of the solve
-    kept: int = 0  # states that existed before
-    states: Annotated[int, Field(serialization_alias="solved_now")] = 0  # new states
+    goal: PythonOnly[Goal]
+    kept: int = 0
+    states: Annotated[int, Field(serialization_alias="solved_now")] = 0
     again: Annotated[int, Field(serialization_alias="solved_again")] = 0
     read: Annotated[int, Field(serialization_alias="read_back")] = 0
-    """States of a full table that were solved again, or read back, because other shards read
-    them."""
-    damaged: tuple[str, ...] = ()  # a sentence for each damaged file that was replaced
-    shards: int = 0  # number of shards solved
-    edges: int = 0  # number of expanded edges of a search
+    damaged: tuple[str, ...] = ()
+    shards: int = 0
+    edges: int = 0
     levels: int = 0
     stages: int = 0
-    """Numbers of levels and stages of a search; 0 if it was solved in one piece."""
     seconds: Seconds = 0.0
-    """Wall time from the first shard to the last commit, including the start of Ray."""
-    compile_seconds: Seconds = 0.0  # before the first shard
-    solve_seconds: Seconds = 0.0  # total time of all workers; of a full table, in the kernel
-    again_seconds: PythonOnly[float] = 0.0  # the same for `again`
-    bytes_a_state: Rounded = 0.0  # bytes of arrays for each state of a search in one piece
-    peak_memory: int = 0  # peak bytes of this process and the workers together (`memory_used`)
+    compile_seconds: Seconds = 0.0
+    solve_seconds: Seconds = 0.0
+    again_seconds: PythonOnly[float] = 0.0
+    bytes_a_state: Rounded = 0.0
+    peak_memory: int = 0
     workers: int = 1
     ray: bool = False
     json_order = (

@@ -13,6 +13,7 @@ import atexit
 import logging
 import os
 import pickle
+import re
 import secrets
 import shutil
 import signal
@@ -234,6 +235,9 @@ DRIVER = {
 connection after 70 seconds; otherwise Ray would wait forever for a task on a disconnected node."""
 CONNECT = "import ray, sys; ray.init(sys.argv[1], log_to_driver=False, logging_level='ERROR')"
 
+REFUSED = "InvalidAuthToken|AuthenticationError|Unauthenticated"
+"""Ray prints one of these; its last line may say only that it could not connect."""
+
 
 @cache
 def check_address(address: str) -> None:
@@ -256,17 +260,17 @@ def check_address(address: str) -> None:
         output = done.stdout + done.stderr
         lines = [line for line in output.splitlines() if line.strip()]
         reason = _reason(lines[-1] if lines else f"exit code {done.returncode}")
-        if "uthenticat" in output or "token" in reason.lower():  # Ray's last line may not say it
+        if re.search(REFUSED, output) or "token" in reason.lower():
             raise OptionError(
                 f"{where} refuses this machine's token; copy ~/.ray/auth_token from its head, or "
-                "set RAY_AUTH_TOKEN"
+                "set RAY_AUTH_TOKEN, with RAY_AUTH_MODE=token"
             )
         raise OptionError(f"{where} does not answer: {reason}")
 
 
 @contextmanager
 def ray_workers(
-    address: str, location: TableLocation, on_note: Callable[..., None], workers: int, store: int
+    address: str, location: TableLocation, on_note: Callable[[str], None], workers: int, store: int
 ) -> Iterator[Workers]:
     """Connect to the Ray cluster at an address, or start Ray here (``local``), for one solve.
 
@@ -328,16 +332,18 @@ def _check_versions(ray: Any, there: Nodes) -> None:
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
     probe, wrong = ray.remote(num_cpus=0, max_retries=RETRIES)(nodes.probe), []
-    versions = {}
+    probes = []
     for node_id, node in there.by_id.items():
         on = NodeAffinitySchedulingStrategy(node_id, soft=False)
-        versions[node.name] = probe.options(scheduling_strategy=on).remote()
-    for name, reference in versions.items():
+        probes.append((node_id, node.name, probe.options(scheduling_strategy=on).remote()))
+    for node_id, name, reference in probes:
         try:
             differs = nodes.difference(
                 nodes.versions(), ray.get(reference, timeout=CONNECT_SECONDS)
             )
         except ray.exceptions.RayError as error:
+            if not any(node["Alive"] for node in ray.nodes() if node["NodeID"] == node_id):
+                continue  # it was lost before it answered
             differs = f"cannot do a task: {_reason(str(error))}"
         wrong += [f"node {name} {differs}"] if differs else []
     if wrong:

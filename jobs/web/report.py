@@ -39,11 +39,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Report:
-    """A report."""
+    """A report.
 
-    html: str  # the content of the file
-    verdict: Verdict | None  # of the verification; None without one
-    charts: tuple[str, ...] = ()  # names of its charts
+    html: the content of the file.
+    verdict: of the verification; None without one.
+    charts: names of its charts.
+    """
+
+    html: str
+    verdict: Verdict | None
+    charts: tuple[str, ...] = ()
 
     @property
     def ok(self) -> bool:

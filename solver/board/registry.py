@@ -43,15 +43,23 @@ class GameFile:
 
 @dataclass(frozen=True)
 class Entry:
-    """A game."""
+    """A game.
+
+    board: the model of its board files, or ``module:name``, imported when needed.
+    make: function board -> `Rules`, or ``module:name``.
+    stamp: a hash of its code, if that may change without a new version; otherwise 0.
+    file: the user's file that registered it, if any.
+    title: its name for people, by default `name`.
+    about: the game in two sentences.
+    """
 
     name: str
-    board: type[Board] | str  # the model of its board files, or ``module:name``
-    make: Callable[[Any], Rules] | str  # board -> `Rules`, or ``module:name``
-    stamp: int = 0  # a hash of its code, if that may change without a new version
-    file: GameFile | None = None  # the user's file that registered it, if any
-    title: str = ""  # its name for people, by default `name`
-    about: str = ""  # the game in two sentences
+    board: type[Board] | str
+    make: Callable[[Any], Rules] | str
+    stamp: int = 0
+    file: GameFile | None = None
+    title: str = ""
+    about: str = ""
 
     def model(self) -> type[Board]:
         return load(self.board)

@@ -57,7 +57,8 @@ class FullTable(Capability, ABC, Generic[T]):
     payoff_type: type[np.floating[Any]] = np.float32
     """The type in which a table stores payoffs: float32 or float64."""
     best_names: ClassVar[Sequence[str]]
-    """The names of the actions that `Best` counts from 0; empty if no player decides alone."""
+    """The names of the actions that `Best` counts from 0, as `action_name` returns them; empty if
+    no player decides alone."""
 
     @abstractmethod
     def tiers(self) -> Sequence[T]:
@@ -341,13 +342,20 @@ class Drawing(Capability):
 
 @dataclass(frozen=True)
 class Position:
-    """A position of a game that was described in words."""
+    """A position of a game that was described in words.
 
-    names: tuple[str, ...]  # of the players, in turn order
-    values: Ints  # (fields,), in people's units, as exact as given
-    state: Ints  # canonical (fields,), in the board's units
-    up: int  # the player who acts, from 0; -1 if the game is over
-    assumed: tuple[str, ...] = ()  # left out and taken as 0, such as ``Ed's dollars``
+    names: of the players, in turn order.
+    values: int64 (fields,), in people's units, as exact as given.
+    state: canonical (fields,), in the board's units.
+    up: the player who acts, from 0; -1 if the game is over.
+    assumed: things that were left out, in words, such as ``Ed's dollars``; each counts as 0.
+    """
+
+    names: tuple[str, ...]
+    values: Ints
+    state: Ints
+    up: int
+    assumed: tuple[str, ...] = ()
 
 
 class Event(NamedTuple):
@@ -358,7 +366,11 @@ class Event(NamedTuple):
 
 
 class Follow(Capability, ABC):
-    """Reads a game that people describe line by line. Raises StateError, with a correction."""
+    """Reads a game that people describe line by line.
+
+    A game implements the abstract members. All raise StateError for impossible input, with a
+    correction.
+    """
 
     missing: ClassVar[str] = "cannot be followed in words; luckbase query answers by state"
 
@@ -396,8 +408,10 @@ class Follow(Capability, ABC):
         return ""
 
     def neighbors(self, at: Position) -> tuple[Floats, Ints, str]:
-        """Return weights (k,), with sum 1, canonical states (k, fields) around a position, and a
-        description: ``Ed between $5,250 and $5,500``."""
+        """Return weights (k,), canonical states (k, fields) around a position, and a description.
+
+        The weights add up to 1. A description is ``Ed between $5,250 and $5,500``.
+        """
         return np.ones(1), at.state.reshape(1, -1), ""
 
     def say(self, at: Position) -> str:

@@ -88,7 +88,8 @@ class Field:
         value / unit otherwise.
     default: the value of each number if the field is left out; None if it is required.
     blank: a value below `low` for "empty". It is not written, and a list may omit it at its end.
-    bits: bits of each number in a key, if not as many as `high` needs (`Fields.strides`).
+    bits: bits of each number in a key; 0 for as many as `high` needs. If the fields of a game need
+        more than 64, each number takes only as much room as it has values (`Fields.strides`).
     is_set: a set of whole numbers from 1; its value is its bits.
     as_list: write a single number as a list of one.
     names: the names of the values, for a field of one number that people write as text.
@@ -186,8 +187,9 @@ class Field:
     def read(self, said: object) -> list[int]:
         """Return the values (length) of a field as a person gives it.
 
-        Accepts text, also as bytes in UTF-8; whole numbers of any type; lists, tuples and arrays of
-        these; and sets, for a set field. None and NaN are empty. Raises StateError for the rest.
+        Accepts text, also as bytes in UTF-8; whole numbers of any type, such as 1.0; lists, tuples
+        and arrays of these; and sets, for a set field. None and NaN count as empty, like "" and [].
+        Raises StateError for anything else.
         """
         if type(said) is str and _PLAIN.fullmatch(said) and not self.is_text:  # fast path
             plain = [*map(int, said.split(","))]
@@ -380,7 +382,10 @@ def members(bits: int) -> list[int]:
 
 
 class Refuse:
-    """Refuses states that the board does not have."""
+    """Refuses states that the board does not have.
+
+    Call it with a mask of the wrong states and a function that words the first fault.
+    """
 
     def __init__(self, states: int) -> None:
         self.states = states

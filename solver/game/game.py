@@ -199,8 +199,8 @@ class Game:
     def float64_error(self) -> float:
         """Bound on the rounding error of the sums of a payoff in float64.
 
-        It is `FLOAT64_ERROR` for payoffs up to 100 and proportional to the largest payoff beyond,
-        except if edges pay: then each state's own bound covers rounding.
+        It is `FLOAT64_ERROR` for payoffs up to 100 and proportional to the largest payoff beyond.
+        If edges pay, it is always `FLOAT64_ERROR`: each state's own bound covers rounding.
         """
         largest = 0.0 if self.pays else max(map(abs, self.payoff_range))
         return FLOAT64_ERROR * max(1.0, 0.01 * largest)

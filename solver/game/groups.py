@@ -66,14 +66,22 @@ class Axis:
 
 @dataclass(frozen=True)
 class Threshold:
-    """The number from which one kind of action is best."""
+    """The number from which one kind of action is best.
 
-    who: str  # who decides, to begin a sentence: "with one spin left the leader"
-    does: str  # their action from that number on: "passes"
-    takes: Callable[[str], bool]  # whether an action, by its name, is of that kind
-    number: str = "{:,}"  # the format of the number without its sign
-    of: str = ""  # the words after it: "ahead", "points"; a final s is dropped after 1
-    at: str = "from"  # the word before it
+    who: the player who decides, to begin a sentence: "with one spin left the leader".
+    does: their action from that number on: "passes".
+    takes: whether an action, by its name, is of that kind.
+    number: format of the number without its sign, with `{:,}` in its place.
+    of: the words after the number: "ahead", "points"; a final s is dropped after 1.
+    at: the word before the number.
+    """
+
+    who: str
+    does: str
+    takes: Callable[[str], bool]
+    number: str = "{:,}"
+    of: str = ""
+    at: str = "from"
 
     def say(self, number: int) -> str:
         """Return the number in words: "$5,500 ahead"."""
@@ -83,28 +91,43 @@ class Threshold:
 
 @dataclass(frozen=True)
 class TurningPoint:
-    """The number of a state on which a decision turns, so that an answer can name it."""
+    """The number of a state on which a decision turns, so that an answer can name it.
 
-    field: str  # of the number; of a field over players, the number of the player who decides
-    takes: Callable[[str], bool]  # whether an action, by its name, is of the kind `doing`
-    doing: str  # "passing"
+    field: the field of the number; of a field over players, the number of the player who decides.
+    takes: whether an action, by its name, is of the kind described by `doing`.
+    doing: that kind of action: "passing".
+    number: function (states (n, fields), player from 0) -> numbers (n,) as people count them,
+        rising with the field.
+    say: function from a number to words: "$5,500 ahead".
+    at: the words after it: " in this turn".
+    """
+
+    field: str
+    takes: Callable[[str], bool]
+    doing: str
     number: Callable[[Ints, int], Ints]
-    """(states (n, fields), player from 0) -> numbers as people count them, rising with the field"""
-    say: Callable[[int], str]  # a number in words: "$5,500 ahead"
-    at: str = ""  # the words after it: " in this turn"
+    say: Callable[[int], str]
+    at: str = ""
 
 
 @dataclass(frozen=True)
 class Groups(Capability):
-    """The groups of a game's decisions (module docstring)."""
+    """The groups of a game's decisions (module docstring).
+
+    columns: the columns of a group.
+    group: the compiled function.
+    numbers: its argument `board`.
+    axes: x and y of the picture.
+    decides: whether `group` itself returns -1 if no player decides; otherwise the transition is
+        called first to find out.
+    """
 
     columns: Sequence[Grouped]
-    group: Any  # the compiled function
-    numbers: Numbers  # its argument `board`
-    axes: tuple[Axis, Axis]  # x and y of the picture
+    group: Any
+    numbers: Numbers
+    axes: tuple[Axis, Axis]
     thresholds: Sequence[Threshold] = ()
     decides: bool = False
-    """Whether `group` returns -1 if no player decides; otherwise the transition is called first."""
     turning: TurningPoint | None = None
 
     @property

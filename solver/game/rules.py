@@ -127,9 +127,12 @@ class Capability:
 
 @dataclass(frozen=True)
 class Unavailable:
-    """Replaces a capability or a start that the game has but this board lacks."""
+    """Replaces a capability or a start that the game has but this board lacks.
 
-    why: str  # a sentence for the user
+    why: a sentence for the user.
+    """
+
+    why: str
 
 
 Factors = Mapping[str, int]
@@ -137,11 +140,14 @@ Factors = Mapping[str, int]
 
 @dataclass(frozen=True)
 class Level(Result):
-    """A linear function of a state's fields that no edge raises; the search checks every edge.
+    """A linear function of a state's fields that no edge raises.
 
-    It cuts the states below some roots into stages, each closed under every cycle. Functions are
-    factors by field or column: of a number, or of the size of a set (cards, tiles). The factor of a
-    field counts for each of its columns.
+    A level cuts the states below some roots into stages, each closed under every cycle: a state
+    cannot lead to a state of a higher level, nor to a lower level and back. The search checks every
+    edge against it.
+
+    Functions are factors by field or column. A number counts as factor times the number, a set
+    (cards, tiles) as factor times its size; the factor of a field counts for each of its columns.
 
     falls: the function that no edge raises.
     apart: functions that an edge changes only if it lowers the level. States of one level that
@@ -200,7 +206,7 @@ class Rules:
     players: the number of players.
     transition: the compiled transition.
     numbers: the board as `transition` reads it; a plain sequence if all are whole numbers.
-    max_edges: the most edges of any state.
+    max_edges: the largest number of edges of any state.
     actions: names of actions, by number, or a function from number to name.
     start: the state in which a play begins, in words; or (chance, state in words) for each possible
         start; or a function that returns either. None if the user must give the start;
@@ -210,8 +216,9 @@ class Rules:
     version: raise it if the same board gets other values or another row order; older tables are
         then stale.
     tie_tolerance: actions closer than this are tied, and the earlier action is taken.
-    payoff_range: the least and greatest worth of any state to any player; a payoff outside it is
-        refused. If None: 0 to 1, or, if the game `pays`, whatever the search finds.
+    payoff_range: the least and greatest worth of any state to any player, terminal states included
+        and with later rewards added. A payoff outside it is refused. If None: 0 to 1, or, if the
+        game `pays`, whatever the search finds.
     payoff_name: the name of a payoff for people. If empty: "chance to win" if payoffs are from 0 to
         1 and edges pay nothing, and "payoff" otherwise.
     pays: whether an edge can pay before the end.

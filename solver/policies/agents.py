@@ -21,11 +21,15 @@ Decider = Callable[[Game, int, Ints, list[Ints]], list[Floats]]
 
 @dataclass(frozen=True)
 class Policy:
-    """A way of playing that decides for many states at once, such as a table."""
+    """A way of playing that decides for many states at once, such as a table.
+
+    decide: the decider.
+    holds: function from states (n, fields) to a mask (n,) of the states with a decision; None if
+        all states have one.
+    """
 
     decide: Decider
     holds: Callable[[Ints], NDArray[np.bool_]] | None = None
-    """states (n, fields) -> which have a decision (n,); None if all have one."""
 
 
 OPTIMAL, BEST_RESPONSE, RANDOM = "optimal", "best-response", "random"

@@ -160,7 +160,7 @@ class Frames(NamedTuple):
 
     numbers: NDArray[np.int32]  # (frames, 8)
     first: Ints  # (frames,)
-    children: NDArray[np.int32]  # (edges,), as the next three
+    children: NDArray[np.int32]  # (edges,), as the next two
     weights: Floats
     actions: Ints
     rewards: Floats  # (edges, players), or (0, players) if the game pays nothing

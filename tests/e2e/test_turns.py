@@ -63,6 +63,20 @@ def test_a_question_inside_a_turn_is_answered_by_solving_it(command):
     assert (said["best"], said["value"]) == ("yahtzee", [50.0])
 
 
+def test_two_searches_answer_side_by_side(command):
+    """A turn that ends outside one search is solved with the payoffs of the other."""
+    roots, two = (FILLED, FILLED.replace(",11", ",12")), ("--results", "two")
+    for root in roots:
+        alone = ("--results", f"alone-{root[-2:]}")
+        for where in (two, alone):
+            command("solve", "yahtzee.toml", "--from", root, "upper=50", *where)
+    for root in roots:
+        alone = ("--results", f"alone-{root[-2:]}")
+        query = ("query", "yahtzee.toml", root, "upper=50", "rolls=2", "dice=11126", "--json")
+        both, one = (json.loads(command(*query, *where).out) for where in (two, alone))
+        assert both["actions"] == one["actions"]
+
+
 def test_payoffs_inside_a_turn_are_those_of_a_whole_search(command):
     with luckbase.open("yahtzee.toml") as table:
         game = table.game

@@ -442,7 +442,7 @@ def test_a_scripted_game_keeps_the_persons_own_cards(played):
     code, out, err = played(*SMALL, "--seed", "3", lines=lines)
     assert (code, err) == (0, "")
     assert "you are player 1 against player 2 (optimal)\npayoffs are from all tiers" in out
-    assert "\nwrite a name, or how it ends" in out
+    assert "\nwrite a name, or its last word" in out
     assert "\n  upcard 1\nyou and player 2 (optimal) choose at once: mine=1,2,3,4,5 theirs=" in out
     assert re.search(r"\n    bid 4 +-1\.68  costs 1\.7 points +chance 0\.0%\n", out)
     assert "'9' is not one of these" in out

@@ -48,7 +48,7 @@ def test_a_signal_ends_a_solve_with_the_command_that_goes_on(number, code, force
     os.kill(child.pid, number)
     out, err = child.communicate(timeout=300)
     assert (child.returncode, out) == (code, ""), err
-    assert f"committed work stays: luckbase {' '.join(words)}\n" in err
+    assert f"finished files stay; run again: luckbase {' '.join(words)}\n" in err
     (table,) = (path.parent for path in tmp_path.rglob("manifest.json"))
     manifest = read_manifest(Folder(table), table)
     finished = manifest.next.files if force else manifest.files.values()

@@ -11,7 +11,7 @@ import pytest
 from luckbase.cluster import machine
 from luckbase.cluster.solve import full_table, worker
 from luckbase.cluster.solve.plan import check_room, make_plan
-from luckbase.cluster.store import storage
+from luckbase.cluster.store import RUNNING, storage
 from luckbase.cluster.store.writer import read_manifest
 from luckbase.jobs.app import run
 from luckbase.solver.errors import DiskLimitError, MemoryLimitError
@@ -70,6 +70,7 @@ def test_a_disk_that_fills_up_is_one_sentence_and_the_same_command_goes_on(
     assert err.startswith(f"luckbase: {tmp_path}: the disk is full; the solved parts are kept; ")
     assert err.endswith(f"free some space and resume with: luckbase {' '.join(words)}\n")
     (table,) = tmp_path.glob("*/*/*")
+    assert not (table / RUNNING).exists()
     committed = read_manifest(storage.Folder(table), table).files
     places = [table / entry.place for entry in committed.values()]
     before = {place: place.stat().st_mtime_ns for place in places}

@@ -230,7 +230,7 @@ def test_an_interrupt_says_how_far_it_came_and_how_to_go_on(command, monkeypatch
     code, out, err = command("solve", "b")
     assert code == 130 and len(out.splitlines()) == 1
     assert "3 boards: 1 solved in" in err and "; b/2.toml was stopped, 1 not begun" in err
-    assert err.splitlines()[-1].endswith("committed work stays: luckbase solve b")
+    assert err.splitlines()[-1].endswith("finished files stay; run again: luckbase solve b")
     stopped = "1"
     code, out, err = command("solve", "b")
     assert (code, out) == (130, "")

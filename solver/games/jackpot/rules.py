@@ -337,7 +337,8 @@ def positions(game: Game) -> Ints:
 
 def choices(game: Game, state: Ints) -> list[int]:
     """Return the list from which an agent chooses: the actions of a state in the order of the dice.
-    After a roll of Jackpot these are first die, second die, their sum, with doubles twice."""
+    After a roll of Jackpot these are the open tiles among first die, second die and their sum, with
+    doubles twice."""
     if not state[FACES:].any():
         actions = expand(game, state.reshape(1, -1)).actions.tolist()
         return [action for action in dict.fromkeys(actions) if action >= 0]
