@@ -19,8 +19,14 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 AREAS = {
     "kernels": ("solver/games/*/kernel.py solver/games/*/full_table.py", "tests/solver/games", 5),
-    "schedule": ("cluster/solve/schedule.py", "tests/cluster/solve", 3),
-    "manifest": ("cluster/store/manifest.py cluster/store/writer.py", "tests/cluster/store", 4),
+    "schedule": (
+        "cluster/solve/schedule.py",
+        "tests/cluster/solve/test_schedule.py tests/cluster/solve/test_driver.py", 3,
+    ),
+    "manifest": (
+        "cluster/store/manifest.py cluster/store/writer.py",
+        "tests/cluster/store/test_manifest.py tests/cluster/store/test_writer.py", 4,
+    ),
     "lookup": (
         "cluster/answers/lookup.py cluster/answers/keyed.py cluster/answers/tier_part.py",
         "tests/cluster/answers tests/cluster/search/test_search.py", 4,
@@ -37,7 +43,7 @@ AREAS = {
         "solver/game/fields.py solver/board/*.py",
         "tests/solver/game tests/solver/board tests/test_refusals.py", 3,
     ),
-    "pages": ("jobs/web/*.py", "tests/jobs/web", 3),
+    "pages": ("jobs/web/*.py", "tests/jobs/web/test_api.py tests/jobs/web", 3),
 }  # fmt: skip
 """Area: its modules, its tests, and how many faults it gets."""
 OTHER = {
