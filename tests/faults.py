@@ -29,7 +29,7 @@ AREAS = {
     ),
     "lookup": (
         "cluster/answers/lookup.py cluster/answers/keyed.py cluster/answers/tier_part.py",
-        "tests/cluster/answers tests/cluster/search/test_search.py", 4,
+        "tests/cluster/answers tests/cluster/solve/test_decisions.py", 4,
     ),
     "search": (
         "solver/search/game_graph.py solver/search/expand.py solver/search/stage*.py",
@@ -41,7 +41,7 @@ AREAS = {
     ),
     "parser": (
         "solver/game/fields.py solver/board/*.py",
-        "tests/solver/game tests/solver/board tests/test_refusals.py", 3,
+        "tests/solver/game tests/solver/board tests/solver/search/test_keys.py", 3,
     ),
     "pages": ("jobs/web/*.py", "tests/jobs/web/test_api.py tests/jobs/web", 3),
 }  # fmt: skip
