@@ -11,7 +11,7 @@ import pytest
 import luckbase
 from luckbase.game import load_game
 from luckbase.solver.game.capabilities import FullTable
-from tests.jobs.web.serving import id_of
+from tests.jobs.web.serving import PAGE, id_of
 from tests.places import BOARDS, ROOT
 from tests.solver.board.board_files import assert_one_sentence
 
@@ -214,7 +214,9 @@ def test_a_command(group, asked, sentence, refused, table, here, monkeypatch):
 
 @cases_of("http")
 def test_an_address_of_the_server(group, asked, sentence, client):
-    reply = client.get(asked[0].replace("{id}", id_of(client, "pig")))
+    address = asked[0].replace("{id}", id_of(client, "pig"))
+    reply, page = client.get(address), client.get(address, headers=PAGE)
+    assert 'role="alert"' in page.text and page.status_code == reply.status_code
     assert reply.status_code in (400, 404)
     assert set(reply.json()) <= {"error", "field"}
     assert_said(sentence, reply.json()["error"])

@@ -4,16 +4,12 @@ A test file of views imports this; where there is no Chromium or no playwright, 
 its tests are skipped. The fixtures (`visitor`, `address`, …) are in `conftest`.
 """
 
-import io
-import json
 import shutil
-from contextlib import contextmanager, redirect_stdout
+from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import parse_qsl, urlsplit
 
 import pytest
-
-from luckbase.jobs.app import run
 
 playwright = pytest.importorskip(
     "playwright.sync_api", reason="playwright is not installed; pip install playwright drives it"
@@ -84,15 +80,6 @@ def follow(page, link):
 
 def id_of(table):
     return "~".join(table.parts[-3:])
-
-
-def queried(table, state):
-    """What ``luckbase query --json`` says."""
-    out = io.StringIO()
-    with redirect_stdout(out):
-        words = [f"{name}={value}" for name, value in state.items()]
-        assert run(["query", str(table), *words, "--json"]) == 0
-    return json.loads(out.getvalue())
 
 
 def numbers(part):

@@ -20,11 +20,11 @@ def tables(web_results, table_of):
 
 @pytest.fixture(scope="session")
 def site(tables):
-    """The address of a server of these tables."""
+    """The address of a server of these tables, which has them below /some/where too."""
     from tests.jobs.web import serving
 
-    with serving.started(*tables.values()) as address:
-        yield address
+    with serving.listening(*tables.values(), below="/some/where") as address:
+        yield f"{address}/"
 
 
 @pytest.fixture(scope="module")
@@ -77,12 +77,3 @@ def address(tables):
         )
 
     return of
-
-
-@pytest.fixture(scope="session")
-def below_a_path(tables):
-    """The address of a proxy that serves these tables below /some/where."""
-    from tests.jobs.web import serving
-
-    with serving.listening(*tables.values(), below="/some/where") as address:
-        yield address

@@ -1,5 +1,6 @@
 """Tables that the tests of the server ask, and a client that asks them without a network."""
 
+import io
 import json
 import os
 import re
@@ -8,19 +9,22 @@ import subprocess
 import sys
 import threading
 import time
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, redirect_stdout, suppress
 from functools import partial
 
 from starlette.testclient import TestClient
 
 from luckbase.cluster.answers.examples import drawn_state
 from luckbase.cluster.answers.find import tables_below
+from luckbase.jobs.app import run
 from luckbase.jobs.serve import config_of
 from luckbase.jobs.web.pool import TablePool
 from luckbase.jobs.web.server import make_app
 from tests.places import ROOT
 
 GAMES = ("press-your-luck", "goofspiel", "skunk", "pig", "jackpot")
+PAGE = {"accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
+"""What a browser sends."""
 
 
 @contextmanager
@@ -51,23 +55,6 @@ def drawn(client, id, seed):
         return drawn_state(opened.table, seed)
 
 
-def words_of(state):
-    """The fields of a state as a person types them."""
-    return [
-        f"{name}={','.join(map(str, value)) if isinstance(value, list) else value}"
-        for name, value in state.items()
-    ]
-
-
-def outcomes_of(answer):
-    """(payoffs, outcomes) of every action of an answer, or of chance."""
-    if answer["outcomes"]:
-        yield answer["value"], answer["outcomes"]
-        return
-    for action in answer["actions"]:
-        yield action["value"], [action["next"]] if "next" in action else action["outcomes"]
-
-
 @contextmanager
 def started(*tables):
     """The address of a server of these tables, as a person starts it."""
@@ -95,17 +82,16 @@ def started(*tables):
 @contextmanager
 def listening(*folders, below=""):
     """The address of a real server, in a thread; below: a path that is taken away from addresses
-    before the server gets them, as a proxy does."""
+    that begin with it before the server gets them, as a proxy does."""
     import uvicorn
 
     pool = TablePool([partial(tables_below, folder) for folder in folders])
     app = make_app(pool)
 
     async def proxy(scope, receive, send):
-        if scope["type"] == "http":
-            path, raw = scope["path"], scope["raw_path"]
-            assert path.startswith(f"{below}/")
-            scope = {**scope, "path": path[len(below) :], "raw_path": raw[len(below) :]}
+        if scope["type"] == "http" and scope["path"].startswith(f"{below}/"):
+            cut = {name: scope[name][len(below) :] for name in ("path", "raw_path")}
+            scope = {**scope, **cut}
         await app(scope, receive, send)
 
     with socket.socket() as listener:
@@ -122,9 +108,10 @@ def listening(*folders, below=""):
             thread.join(20)
 
 
-def query_json(capsys, *words):
-    """What ``luckbase query --json`` prints."""
-    from luckbase.jobs.app import run
-
-    assert run(["query", *words, "--json"]) == 0
-    return json.loads(capsys.readouterr().out)
+def queried(table, state):
+    """What ``luckbase query --json`` says of a state."""
+    out = io.StringIO()
+    with redirect_stdout(out):
+        words = [f"{name}={value}" for name, value in state.items()]
+        assert run(["query", str(table), *words, "--json"]) == 0
+    return json.loads(out.getvalue())

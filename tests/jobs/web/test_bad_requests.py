@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from luckbase.solver.compiled import cache_roots
-from tests.jobs.web.serving import GAMES, asking, id_of
+from tests.jobs.web.serving import GAMES, PAGE, asking, id_of
 
 SEEN = None
 """Files that are opened, while somebody looks."""
@@ -52,10 +52,6 @@ rude = st.text(max_size=30) | st.sampled_from(
     ["..", "../../etc/passwd", "/etc/passwd", "%2e%2e%2f", "\0", "pig~tiny~..", "1" * 400, "-1",
      "1e9", "nan", "inf", "0,0,0,0,0", ",,,", "${HOME}", "<script>", "٣", "true", "9" * 9]
 )  # fmt: skip
-PAGE = {"accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
-"""What a browser sends."""
-
-
 few = settings(
     max_examples=60, derandomize=True,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
