@@ -34,6 +34,7 @@ RAY = {
     "RAY_worker_niceness": "0",  # at Ray's 15 a worker waits for all tests that run beside it
     "RAY_num_workers_soft_limit": "8",  # else whoever idles for a second ends, and starts again
     "RAY_memory_monitor_refresh_ms": "0",  # what others use of the memory ends no worker
+    "NUMBA_CACHE_LOCATOR_CLASSES": "tests.locator.AsInCheckout",
 }
 """The settings of Ray's processes in tests."""
 FIRST_CODE = "first-code"

@@ -214,7 +214,7 @@ def test_a_host_is_lost_one_joins_some_are_left_out_and_a_killed_driver_goes_on_
     (lacking / "METADATA").write_text("Metadata-Version: 2.1\nName: pyarrow\nVersion: 1.0.0\n")
     alone = {
         "lost": {"compiled": True},
-        "other": {"env": {"PYTHONPATH": str(other)}},
+        "other": {"env": {"PYTHONPATH": f"{other}:{ROOT}"}},
         "lacking": {"env": {"PYTHONPATH": str(lacking.parent)}},
     }
     nodes = {name: {"private": True, **how} for name, how in alone.items()}
