@@ -24,7 +24,6 @@ from tests.shared import lines_of
 ROOT = Path(__file__).parents[2]
 TINY = ROOT / "boards/press-your-luck/tiny.toml"
 BOARD = solving.load_board(TINY, frontier=2)
-ONE_SPIN = solving.load_board(TINY, frontier=1)
 
 
 def leftovers(table):
@@ -62,13 +61,6 @@ def test_any_number_of_workers_gives_the_same_bytes(undisturbed, tmp_path):
     assert files(table) == files(undisturbed)
     assert manifest(table) == manifest(undisturbed)
     assert not leftovers(table)
-
-
-def test_a_complete_table_is_left_alone(undisturbed):
-    before = {p: p.stat().st_mtime_ns for p in undisturbed.rglob("*") if p.is_file()}
-    again = solving.solve_board(BOARD, results=undisturbed.parents[2])
-    assert (again.shards, again.states, again.table) == (0, 0, undisturbed)
-    assert before == {p: p.stat().st_mtime_ns for p in undisturbed.rglob("*") if p.is_file()}
 
 
 def test_what_a_stopped_run_left_is_never_trusted(undisturbed, tmp_path):

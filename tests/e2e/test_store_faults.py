@@ -40,17 +40,6 @@ def undisturbed(tmp_path_factory):
     )
 
 
-@pytest.fixture
-def own(tmp_path, monkeypatch):
-    """A server that may be killed."""
-    server = Seaweed(tmp_path / "server")
-    server.start(again=3)
-    for name, value in server.environment.items():
-        monkeypatch.setenv(name, value)
-    yield server
-    server.kill()
-
-
 def once(happens):
     """Does it in the middle of a solve, once."""
     remaining = [happens]
@@ -76,24 +65,6 @@ def test_a_server_that_stops_for_a_while_is_waited_for(seaweed, bucket, undistur
 
     solved = solving.solve_board(BOARD, results=bucket, workers=1, on_progress=once(stops))
     assert digests(solved.table) == undisturbed
-
-
-@pytest.mark.slow
-def test_a_server_that_is_killed_and_started_again_is_waited_for(own, undisturbed):
-    over = threading.Event()
-
-    def start_again():
-        time.sleep(5.0)
-        own.start()
-        over.wait()  # the server ends with the thread that has started it
-
-    def dies():
-        own.kill()
-        threading.Thread(target=start_again, daemon=True).start()
-
-    solved = solving.solve_board(BOARD, results="s3://tests/r", workers=1, on_progress=once(dies))
-    assert digests(solved.table) == undisturbed
-    over.set()
 
 
 @pytest.fixture
@@ -203,35 +174,4 @@ def test_of_two_solves_one_works_and_the_other_says_who(bucket, undisturbed):
 
     solved = solving.solve_board(BOARD, results=bucket, workers=1, on_progress=once(another))
     assert f"another solve of this table is running: process {os.getpid()} on " in text[0]
-    assert digests(solved.table) == undisturbed
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(
-    os.geteuid() != 0 or not shutil.which("unshare"), reason="takes Linux, root and unshare"
-)
-def test_where_the_machine_that_solves_is_lost_another_goes_on_at_the_store(bucket, undisturbed):
-    """One with its own processes and name, which nobody here can look at: its lease runs out."""
-    script = (
-        "import sys, time; from tests import solving\n"
-        "def slowly(now):\n"
-        "    if now.shards >= 3: print('some', flush=True); time.sleep(600)\n"
-        "board = solving.load_board(sys.argv[1], frontier=1)\n"
-        "solving.solve_board(board, results=sys.argv[2], workers=1, on_progress=slowly)\n"
-    )
-    lost = subprocess.Popen(
-        ["unshare", "--pid", "--uts", "--fork", "--kill-child", "--mount-proc", "sh", "-c",
-         'hostname lost; exec "$@"', "sh", sys.executable, "-c", script,
-         str(TINY), bucket],
-        cwd=ROOT, stdout=subprocess.PIPE, text=True,
-    )  # fmt: skip
-    assert lost.stdout is not None and lost.stdout.readline() == "some\n"
-    with pytest.raises(RequestError, match="is running: process 1 on lost since"):
-        solving.solve_board(BOARD, results=bucket)
-    lost.kill()
-    lost.wait()
-    lost.stdout.close()
-    notes = list[str]()
-    solved = solving.solve_board(BOARD, results=bucket, on_note=notes.append)
-    assert "process 1 on lost" in notes[0] and solved.kept
     assert digests(solved.table) == undisturbed

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests import stores
-from tests.e2e.hosts import NET, Hosts, cluster, missing
+from tests.e2e.hosts import NET, ROOT, Hosts, cluster, missing
 from tests.e2e.test_hosts import DENSE, HANGS, SMALL, Solve, digests, search_by_stages
 from tests.shared import plain
 
@@ -58,20 +58,25 @@ print(manifest.rows, file=sys.stderr)
 """
 
 
+def names_and_sums(read):
+    """The files in the store by name, with their sums, as READ has printed them."""
+    assert not read.returncode, read.stderr
+    files = dict(line.split() for line in read.stdout.splitlines())
+    return {plain(name).rpartition("/")[2]: sha for name, sha in files.items()}
+
+
+def in_folder(path):
+    """The same of a folder."""
+    return {name.rpartition("/")[2]: sha for name, sha in digests(path).items()}
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("board", [SMALL, DENSE])
 def test_what_three_hosts_solve_into_a_store_is_what_one_solves_in_a_folder(hosts, board, table_of):
-    from tests.e2e.hosts import ROOT
-
-    alone = digests(table_of(ROOT / f"boards/{board[0]}.toml", **board[1]))
+    alone = table_of(ROOT / f"boards/{board[0]}.toml", **board[1])
     solve = Solve(hosts, board, "--results", "s3://tests/r")
     print(solve.end(300))
-    read = hosts.run("node2", ["python", "-c", READ])
-    assert not read.returncode, read.stderr
-    result = dict(line.split() for line in read.stdout.splitlines())
-    assert {f"{name.rpartition('/')[2]}": sha for name, sha in result.items()} == {
-        name.rpartition("/")[2]: sha for name, sha in alone.items()
-    }
+    assert names_and_sums(hosts.run("node2", ["python", "-c", READ])) == in_folder(alone)
 
 
 @pytest.mark.slow
@@ -79,12 +84,7 @@ def test_a_search_by_stages_loses_a_host_and_no_stage_file_lies_in_the_store(hos
     """Its file to go on lies where all hosts see it: each has a /dev/shm of its own."""
     search_by_stages(hosts, "s3://tests/r", "node1", on_disk / "alone")
     read = hosts.run("node2", ["python", "-c", READ])
-    assert not read.returncode, read.stderr
-    result = dict(line.split() for line in read.stdout.splitlines())
-    alone = digests(on_disk / "alone")
-    assert {plain(name).rpartition("/")[2]: sha for name, sha in result.items()} == {
-        name.rpartition("/")[2]: sha for name, sha in alone.items()
-    }
+    assert names_and_sums(read) == in_folder(on_disk / "alone")
 
 
 SOLVE = """
@@ -108,10 +108,8 @@ def test_a_solve_whose_link_is_cut_is_taken_over_and_stops_once_it_is_back(
     on_disk, table_of, lease
 ):
     """Nobody hears that it is gone: no connection is closed."""
-    from tests.e2e.hosts import ROOT
-
     board = ROOT / "boards/press-your-luck/tiny.toml"
-    alone = digests(table_of(board, frontier=1))
+    alone = table_of(board, frontier=1)
     command = ["python", "-c", SOLVE, str(board), str(lease)]
     home = str(Path.home())  # what is compiled is there
     created = Hosts(on_disk, private=True, env={**ENV, "HOME": home})
@@ -140,10 +138,8 @@ def test_a_solve_whose_link_is_cut_is_taken_over_and_stops_once_it_is_back(
         assert " on test-two since " in text and "Traceback" not in text
         after = created.run("two", ["python", "-c", READ])
         assert (after.returncode, after.stdout) == (0, before.stdout)
-        result = dict(line.split() for line in after.stdout.splitlines())
-        assert {plain(name).rpartition("/")[2]: sha for name, sha in result.items()} == {
-            name.rpartition("/")[2]: sha for name, sha in alone.items()
-        }
-        assert len({name.split(".")[-3] for name in result}) == 2, "the first one's files count"
+        assert names_and_sums(after) == in_folder(alone)
+        files = [line.split()[0] for line in after.stdout.splitlines()]
+        assert len({name.split(".")[-3] for name in files}) == 2, "the first one's files count"
     finally:
         created.down()

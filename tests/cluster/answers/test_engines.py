@@ -1,7 +1,6 @@
 """DuckDB, pandas and polars read a table as it is: the lines of the page on stores, after solves of
 two boards and a search in the same results folder."""
 
-import re
 from pathlib import Path
 
 import duckdb
@@ -13,9 +12,7 @@ import pytest
 from tests import solving
 
 ROOT = Path(__file__).parents[3]
-PAGE = (ROOT / "docs/how-to/store.md").read_text(encoding="utf-8")
 FEBRUARY = ROOT / "boards/press-your-luck/1985-02.toml"
-POINTS = ROOT / "boards/goofspiel/points.toml"
 WIN = ROOT / "boards/goofspiel/win.toml"
 
 
@@ -30,25 +27,6 @@ def folder(tmp_path_factory):
     root = solving.load_game(board).parse({"scores": "0,19000,19500", "earned": "0,1,1"})
     solving.solve_below(board, root[None], results=results, workers=1)
     return folder
-
-
-def test_the_pages_lines_run_in_duckdb_pandas_and_polars(folder, monkeypatch, capsys):
-    monkeypatch.chdir(folder)
-    (code,) = (
-        block for block in re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
-        if "import duckdb" in block
-    )  # fmt: skip
-    result = {}
-    exec(compile(code, "store.md", "exec"), result)
-    rows, passed = result["close"], result["passed"]
-    assert len(rows) == 10
-    with solving.open_table(next((folder / "results").glob("*/*/ab2edb73e281"))) as table:
-        for first, second, three, payoff, best in rows:
-            answer = table.ask({"scores": f"{first},{second},{three}", "earned": "0,1,0"})
-            assert (answer.value[1], answer.best) == (payoff, best)
-    assert isinstance(passed, pandas.DataFrame)
-    assert len(passed) > 0 and set(passed["best"]) <= {"pass to 1", "pass to 2", "pass to 3"}
-    assert "best" in capsys.readouterr().out
 
 
 def test_every_column_has_one_type_in_every_engine(folder):

@@ -5,7 +5,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from luckbase.solver.board.model import rules_identity
-from luckbase.solver.errors import OptionError
 from luckbase.solver.game.arrays import FLOAT64_ERROR
 from tests import solving
 from tests.places import ROOT
@@ -24,11 +23,6 @@ def test_a_board_that_says_float32_is_the_one_that_says_nothing():
     wide = solving.load_board(TINY, payoffs="float64")
     names = [rules_identity(solving.load_game(board)) for board in (text, left_out, wide)]
     assert names[0] == names[1] != names[2]
-
-
-def test_another_type_is_refused():
-    with pytest.raises(OptionError, match="payoffs: 'half' is not allowed"):
-        solving.load_board(TINY, payoffs="half")
 
 
 @pytest.fixture(scope="module")

@@ -1,8 +1,6 @@
 """The search: the same rows in one piece and by stages, whatever the workers and the stops on the
 way; and nothing that was done is done again."""
 
-import time
-
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -15,11 +13,8 @@ from luckbase.solver.errors import OptionError, SearchLimitError, StateError
 from luckbase.solver.search.game_graph import Graph
 from tests import solving
 from tests.cluster.search.searches import START, TINY, WIDE, by, files_of, rows_of, search, tiny
-from tests.places import ROOT
 from tests.shared import answer_by_search, answers_of
 from tests.solver.games.press_your_luck import reference_of
-
-FEBRUARY = ROOT / "boards/press-your-luck/1985-02.toml"
 
 
 @pytest.fixture(scope="module")
@@ -203,16 +198,3 @@ def test_the_limit_on_states_holds_for_a_worker_and_nothing_is_committed(tmp_pat
     with pytest.raises(SearchLimitError, match="the limit is 2,000"):
         search(tmp_path, max_states=2000, workers=1)
     assert not list(tmp_path.glob("**/*.parquet"))
-
-
-@pytest.mark.slow
-def test_hundreds_of_random_roots_at_500_agree_with_the_full_table(tmp_path):
-    board = solving.load_board(FEBRUARY, score_unit=500, frontier=3)
-    full = solving.solve_board(board, results=tmp_path).table
-    with solving.open_table(full) as table:
-        states = np.concatenate(list(table.draw(300, 1)))
-        graph = Graph(table.game)
-        started = time.perf_counter()
-        at = graph.solve(states)
-        print(graph.count / (time.perf_counter() - started) / 1e6, "M states/s")
-        assert np.abs(graph.values[at] - table.probe(states)).max() < 3.1e-8

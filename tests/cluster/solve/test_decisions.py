@@ -4,7 +4,6 @@ import math
 import os
 import shutil
 import signal
-from collections import Counter
 from dataclasses import replace
 from itertools import product
 
@@ -34,7 +33,6 @@ from luckbase.solver.errors import (
     SearchLimitError,
     StateError,
 )
-from luckbase.solver.game.arrays import no_decisions
 from luckbase.solver.game.game import Stopped
 from luckbase.solver.search.expand import expand
 from tests.places import BOARDS
@@ -120,34 +118,6 @@ def test_each_option_may_be_overridden_and_the_table_grows_by_both(solved, tmp_p
     luckbase.solve(coarse(1, 2), results=tmp_path)
     (status,) = luckbase.status(str(then.table))
     assert status.state == "partial"
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("frontier", [2, 3, 4])
-def test_every_decision_of_february_is_that_of_the_payoffs(frontier, tmp_path):
-    """In every row, $500: as they are in a table of payoffs."""
-    how = {"score_unit": 500, "frontier": 1, "decisions": frontier}
-    done = luckbase.solve(luckbase.load_board(FEBRUARY, **how), results=tmp_path)
-    dense, rows = load_layout(luckbase.load_board(FEBRUARY, **how | {"frontier": frontier})), 0
-    with luckbase.open(done.table) as table:
-        decided = table.decided
-        assert decided is not None
-        number_of = {entry.tier: i for i, entry in enumerate(decided.entries)}
-        left = Counter(child for tier in dense.tiers() for child in dense.children(tier))
-        kept = {}
-        for tier in dense.tiers():
-            out, noted = np.empty(dense.shape(tier)), no_decisions(dense.rows(tier))
-            dense.solve_tier(tier, out, kept.__getitem__, lambda: False, 0, noted)
-            if tier.spins > 1:
-                codes = decided.best_of_file(number_of[dense.tier_number(tier)])
-                assert (codes == noted).all()
-            rows += dense.rows(tier)
-            kept[tier] = out
-            for child in dense.children(tier):
-                left[child] -= 1
-                if not left[child]:
-                    del kept[child]
-    assert rows == done.states
 
 
 def searches_agree(table, wanted, most):

@@ -120,18 +120,26 @@ def test_the_files_that_are_sent_are_the_package(tmp_path):
     assert PACKAGE.name == "luckbase"
 
 
+ONE_FUNCTION = """
+from luckbase.cluster.solve import nodes
+from luckbase.solver.compiled import njit, types
+
+@njit(types.int64(types.int64))
+def twice(x):
+    return 2 * x
+
+with nodes.one_at_a_time():
+    twice(1)
+print(*twice.made.stats.cache_misses.values())
+"""
+
+
 def test_a_host_compiles_once_however_many_of_its_processes_come(tmp_path):
-    code = (
-        "from luckbase.cluster.solve import nodes; from tests import solving\n"
-        f"board = solving.load_board({str(PACKAGE.parent / 'boards/skunk/tiny.toml')!r})\n"
-        "with nodes.one_at_a_time():\n"
-        "    solving.load_layout(board).compile()\n"
-        "from luckbase.solver.games.skunk.kernel import sweep\n"
-        "print(*sweep.made.stats.cache_misses.values())\n"
-    )
+    script = tmp_path / "one_function.py"
+    script.write_text(ONE_FUNCTION)
     env = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path), "PYTHONPATH": str(PACKAGE.parent)}
     started = [
-        subprocess.Popen([sys.executable, "-c", code], env=env, stdout=subprocess.PIPE, text=True)
+        subprocess.Popen([sys.executable, script], env=env, stdout=subprocess.PIPE, text=True)
         for _ in range(2)
     ]
     assert sorted(process.communicate()[0].strip() for process in started) == ["", "1"]

@@ -388,7 +388,7 @@ def said_of(kind, table):
 
 
 def main(path):
-    writer.LEASE_SECONDS = 1.0
+    writer.LEASE_SECONDS = 0.3
     for kind, table in json.loads(Path(path).read_text()):
         print(json.dumps(said_of(kind, table)), flush=True)
         shutil.rmtree(Path(table).parents[2], ignore_errors=True)

@@ -113,11 +113,6 @@ def test_no_changed_byte_is_ever_answered(sound, copy):
     check(flips(sound, copy, 90, 1), {"row groups": 5, "footer": 2, "manifest.json": 1})
 
 
-@pytest.mark.slow
-def test_none_of_a_thousand_changed_bytes_is_ever_answered(sound, copy):
-    check(flips(sound, copy, 1000, 2), {"row groups": 50, "footer": 20, "manifest.json": 10})
-
-
 def swapped(copy):
     """Two files that change places; their sizes may be equal."""
     files = sorted(copy.rglob("*.parquet"), key=lambda path: (path.stat().st_size, path.name))
