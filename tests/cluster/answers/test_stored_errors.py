@@ -12,7 +12,7 @@ from luckbase.solver.games.goofspiel.full_table import Layers
 from luckbase.solver.matrix_games import simplex as matrix_game
 from luckbase.solver.search.game_graph import Graph
 from tests import solving
-from tests.games.reported import Dimes
+from tests.games.dimes import Dimes
 from tests.solver.search.written_out import board_of, decides, over, written
 
 BOARDS = Path(__file__).parents[3] / "boards"

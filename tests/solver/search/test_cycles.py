@@ -257,17 +257,6 @@ def test_both_choose_at_once_on_a_cycle(seed):
         assert result.errors.max() < 1e-12
 
 
-@pytest.mark.parametrize("pairs", [(1e-7, 2e-7), (1e-14, 2e-14), (1e-18, 0.5)])
-def test_two_throwers_keep_all_digits_however_rarely_they_hit(pairs):
-    p, q = map(Fraction, pairs)
-    states = [
-        (0, [[Edge(pairs[0], None, 1.0), Edge(1 - pairs[0], 1)]]),
-        (1, [[Edge(pairs[1], None, 0.0), Edge(1 - pairs[1], 0)]]),
-    ]
-    right = [p / (p + q - p * q), p * (1 - q) / (p + q - p * q)]
-    assert_within(solved(states), right, 1e-15)
-
-
 # --- several players ------------------------------------------------------------------------------
 
 
@@ -312,19 +301,6 @@ def test_three_players_whose_best_replies_settle_on_two_equilibria_are_refused()
 
 
 # --- what is refused ------------------------------------------------------------------------------
-
-PASS_OR_THROW = [
-    (0, [[Edge(1.0, 1)], [Edge(0.75, None, 1.0), Edge(0.25, 1)]]),
-    (1, [[Edge(1.0, 0)], [Edge(0.75, None, -1.0), Edge(0.25, 0)]]),
-]
-
-
-def test_two_who_may_pass_for_ever_and_should_not_are_solved():
-    """v = 3/4 + w / 4 and w = -3/4 + v / 4, whatever passing for ever pays: .6 and -.6."""
-    result = solved(PASS_OR_THROW)
-    assert_within(result, [Fraction(3, 5), Fraction(-3, 5)], 1e-15)
-    assert result.best.tolist() == [1, 3]
-
 
 WHOEVER_THROWS_LOSES = [
     (0, [[Edge(1.0, 1)], [Edge(0.75, None, -1.0), Edge(0.25, 1)]]),

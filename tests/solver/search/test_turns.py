@@ -18,29 +18,28 @@ from luckbase.game import (
 )
 from luckbase.solver.errors import StateError
 from luckbase.solver.search.game_graph import Graph
-from tests.games import dice_races, yahtzee
+from tests.games import piglets, yahtzee
+from tests.places import BOARDS
+from tests.solving import load_board, load_game
 
 ALL = (1 << 13) - 1
 TURN = ("rolls", "dice")
 
 
-def game_of(kind, rules, within_turn, options):
-    board = kind(game="turns", name="turns", rules=options)
-    return Game(board, replace(rules(board), within_turn=within_turn))
-
-
 def yahtzee_game():
-    return game_of(yahtzee.YahtzeeBoard, yahtzee.rules, TURN, yahtzee.Options())
+    board = yahtzee.YahtzeeBoard(game="turns", name="turns")
+    return Game(board, replace(yahtzee.rules(board), within_turn=TURN))
 
 
-def pig(**options):
-    kind = dice_races.Piglets
-    return game_of(kind, dice_races.piglets_rules, ("turn",), kind.Options(**options))
+def pig_for_three():
+    board = piglets.Piglets(game="turns", name="turns", rules={"goal": 8})
+    return Game(board, replace(piglets.rules(board), within_turn=("turn",)))
 
 
-def two_dice_pig(goal):
-    kind = dice_races.TwoDice
-    return game_of(kind, dice_races.twodice_rules, ("turn",), kind.Options(goal=goal))
+def race(name, goal):
+    """A race of two players of luckbase's own, whose rules say nothing of turns."""
+    board = load_board(BOARDS / f"{name}.toml", goal=goal)
+    return Game(board, replace(load_game(board).rules, within_turn=("turn",)))
 
 
 @transition
@@ -73,11 +72,11 @@ def with_open(*boxes):
     ("game", "root"),
     [
         (yahtzee_game(), with_open(6, 12, 13)),
-        (pig(goal=15), None),
-        (pig(goal=8, players=3), None),
-        (two_dice_pig(12), None),
+        (race("pig/race", 15), None),
+        (pig_for_three(), None),
+        (race("skunk/tiny", 12), None),
     ],
-    ids=["yahtzee", "pig for two", "pig for three", "two-dice pig"],
+    ids=["yahtzee", "pig", "pig for three", "skunk"],
 )
 def test_states_between_turns_have_the_same_payoffs(game, root):
     """Also where turns lead back to the states in which they began."""

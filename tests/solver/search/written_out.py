@@ -2,8 +2,9 @@
 
     game = written(decides(0, [(1.0, 1)], [(0.5, 1), (0.5, 2)]), over(1, 0), over(0, 1))
 
-A state is `over`, or somebody `decides` between actions, or `chance` does; an action is a list of
-edges (weight, child) or (weight, child, rewards). The first state is the start.
+A state is `over`, or somebody `decides` between actions, or `chance` does, or `both` choose at once
+between two; an action is a list of edges (weight, child) or (weight, child, rewards). The first
+state is the start.
 """
 
 import json
@@ -16,8 +17,18 @@ from luckbase.solver.board.registry import register
 from luckbase.solver.game.capabilities import Agents
 from luckbase.solver.game.fields import Field
 from luckbase.solver.game.game import load_game
-from luckbase.solver.game.rules import CHANCE, DECISION, TERMINAL, Numbers, transition
+from luckbase.solver.game.rules import (
+    CHANCE,
+    DECISION,
+    JOINT,
+    SIMULTANEOUS,
+    TERMINAL,
+    Numbers,
+    transition,
+)
 from luckbase.solver.game.rules import Rules as GameRules
+
+PAIRS = (0, 1, JOINT, JOINT + 1)
 
 
 class Rules(Section):
@@ -46,6 +57,12 @@ def decides(who, *actions):
 def chance(*edges):
     """Nobody decides."""
     return {"kind": CHANCE, "who": -1, "actions": [list(edges)]}
+
+
+def both(*pairs):
+    """Two players choose at once between two: four actions, those of player 0's first choice before
+    the others."""
+    return {"kind": SIMULTANEOUS, "who": -1, "actions": [list(edges) for edges in pairs]}
 
 
 def board_of(*states, name="written", **rules):
@@ -96,9 +113,11 @@ def written_out(board):
     options = board.rules
     states, nothing = [], [0.0] * options.players
     for state in json.loads(options.text):
+        numbers = PAIRS if state["kind"] == SIMULTANEOUS else range(len(state["actions"]))
         states.append((state["kind"], state["who"], [
             (number, weight, [child], paid[0] if paid else nothing)
-            for number, action in enumerate(state["actions"]) for weight, child, *paid in action
+            for number, action in zip(numbers, state["actions"], strict=True)
+            for weight, child, *paid in action
         ]))  # fmt: skip
     return GameRules(
         fields=[Field("at")],
@@ -111,6 +130,7 @@ def written_out(board):
         tie_tolerance=options.tolerance,
         payoff_range=(options.low, options.high),
         pays=True,
+        simultaneous=any(kind == SIMULTANEOUS for kind, _, _ in states),
         capabilities={
             Agents: Agents({
                 "the-first": lambda game, player, state, actions: 0,
