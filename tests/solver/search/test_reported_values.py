@@ -50,8 +50,8 @@ def bimatrix(first, second):
 
 
 def die(fee=1.0, sides=100):
-    """Take the face of a die in dollars, or pay the fee and roll again, as often as you like. A face
-    is a state, from 1 to `sides`."""
+    """Take the face of a die in dollars, or pay the fee and roll again, however often. From 1 on a
+    state is a face."""
     faces = range(1, sides + 1)
     offers = [decides(0, [(1.0, face + sides)], [(1.0, 0, [-fee])]) for face in faces]
     roll = chance(*((1 / sides, face) for face in faces))
