@@ -6,8 +6,8 @@ import re
 import numpy as np
 import pytest
 
-from luckbase.solver.compiled import compiled
-from luckbase.solver.matrix_games import MAX_SIDE, TRY_SUPPORT, WORK, sixteen_games
+from luckbase.solver.compiled import compiled, types
+from luckbase.solver.matrix_games import MAX_SIDE, WORK, sixteen_games
 from luckbase.solver.matrix_games import simplex as matrix_game
 from luckbase.solver.matrix_games.sixteen_games import (
     COLUMNS,
@@ -131,9 +131,10 @@ def test_a_support_is_written_in_the_order_of_complete_pivoting():
 @pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="names of instructions")
 def test_lanes_are_solved_by_vector_instructions():
     """A new numba or LLVM that leaves the loops over lanes scalar is four times slower."""
-    # numba has no text of code that it kept.
+    # numba has no text of code that it kept. These weights take most of a support's time.
     options = {"error_model": "numpy", "boundscheck": False, "cache": False}
-    created = compiled(sixteen_games.try_support.plain, TRY_SUPPORT, **options)
+    signature = types.uint64(types.float64[::1], types.uint64)
+    created = compiled(sixteen_games.weights_of(4).plain, signature, **options)
     code = "".join(created.inspect_asm().values())
     for operation in ("mul", "sub", "div"):
         packed, scalar = (len(re.findall(rf"\bv?{operation}{of}\b", code)) for of in ("pd", "sd"))
