@@ -9,12 +9,10 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from luckbase.solver.compiled import njit, types
 from luckbase.solver.game.rules import JOINT
 from luckbase.solver.search.bellman import JOINTLY
 from luckbase.solver.search.cycles import (
     AT_ONCE,
-    COMPONENT,
     NO_SUM,
     UNSETTLED,
     Component,
@@ -151,9 +149,9 @@ def test_values_are_the_fractions_and_no_bound_is_exceeded(seed):
     assert_within(solved(states), exact(states), 1e-12)
 
 
-@njit(types.int64(COMPONENT, types.float64[:, ::1], types.float64[::1], types.float64[:, ::1]))
 def certified(c, rows, spoil, out):
-    """Solve a component, spoil its values, and write values and bounds to out (3, n); a status."""
+    """Solve a component, spoil its values, and write values and bounds to out (3, n); a status. In
+    Python, as to compile it takes longer than all tests of cycles."""
     g = view_of(c, rows, 0, np.empty(0, np.int64))
     n, k, f = g.actors.size, work_for(g.actors.size), factors_for(64 * g.actors.size + 64)
     actions = g.first.size - 1

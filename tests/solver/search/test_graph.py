@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import luckbase
 from luckbase.solver.errors import StateError
 from luckbase.solver.search import keys
 from luckbase.solver.search.bellman import OVER, evaluate, payoffs_of
@@ -12,7 +13,7 @@ from tests.places import BOARDS
 from tests.solver.games.press_your_luck import reference_of
 from tests.solver.search.solved import solve_graph
 
-TINY = BOARDS / "press-your-luck/tiny.toml"
+TINY, FEBRUARY = BOARDS / "press-your-luck/tiny.toml", BOARDS / "press-your-luck/1985-02.toml"
 
 
 def tiny(**settings):
@@ -49,6 +50,19 @@ def test_every_state_below_the_roots_is_right_not_only_the_roots():
     assert len(np.unique(solved.keys)) == len(solved.keys)
     for x in range(0, len(states), 7):
         assert solved.values[x] == pytest.approx(by_reference(reference, states[x]), abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("scores", "spins", "play", "passing"),
+    [((0, 10_000, 7000), 1, 0.8051, 0.8390), ((0, 8000, 3000), 1, 0.8125, 0.9032),
+     ((0, 8000, 3000), 2, 0.7723, 0.7355)],
+)  # fmt: skip
+def test_player_two_of_february_has_the_published_values(scores, spins, play, passing):
+    """Rules page, "Values to reproduce"."""
+    state = {"scores": scores, "earned": (0, spins, 0)}
+    with luckbase.open(FEBRUARY, in_memory=True, start=state) as table:
+        found = {action.name: action.value[1] for action in table[state].actions}
+    assert found == pytest.approx({"play": play, "pass to 3": passing}, abs=5e-5)
 
 
 def test_known_states_are_not_expanded_and_change_nothing():
