@@ -68,12 +68,6 @@ def solved_from(game, found):
     return solved
 
 
-def level_of(stages, keys):
-    """The level of keys of one level."""
-    (level,) = set((stages.of(keys) >> np.uint64(32)).tolist())
-    return int(level)
-
-
 def keys_in(solved):
     return np.ascontiguousarray(solved.values[:, 0]).view(np.uint64)
 
@@ -97,7 +91,7 @@ def same_as(graph, solved):
 # --- the same bits --------------------------------------------------------------------------------
 
 
-@settings(max_examples=80)
+@settings(max_examples=60)
 @given(shapes(), TINIEST, st.booleans(), st.integers(1, 12))
 def test_any_true_level_and_any_boxes_give_the_states_and_bits_of_the_search(
     shape, most, alone, roots
@@ -134,7 +128,7 @@ def test_a_search_that_pauses_after_each_state_finds_the_same(shape):
         assert one.values.tobytes() == other.values.tobytes()
 
 
-def test_boxes_are_small_and_none_leads_to_one_before_it():
+def test_boxes_are_small():
     shape = Shape(sizes=(2, 1, 8, 4), seed=3)
     laid = Laid(shape)
     stages = Stages(laid.game, shape.true_level)
@@ -143,16 +137,6 @@ def test_boxes_are_small_and_none_leads_to_one_before_it():
     cut = found_from(stages, roots, most=5)
     assert [len(boxes) for boxes in plain] == [1, 1]
     assert len(cut[0]) > 4 and all(len(box.keys) <= 8 for box in cut[0])
-    for boxes in cut:
-        every = [stages.around(box.keys) for box in boxes]
-        own = np.concatenate([box.keys for box in boxes])
-        assert (stages.boxes_of(own, every) == np.repeat(range(len(boxes)), [
-            len(box.keys) for box in boxes
-        ])).all()  # fmt: skip
-        for i, box in enumerate(boxes):
-            level = level_of(stages, own)
-            for runs in [runs for number, runs, _ in box.requests if number >> 32 == level]:
-                assert (stages.boxes_of(runs.all_keys(), every) > i).all()
 
 
 # --- levels that are none -------------------------------------------------------------------------
@@ -285,7 +269,7 @@ def test_stop_ends_both_passes(monkeypatch):
         return len(calls) == 3
 
     with pytest.raises(Stopped):
-        find_stage(stages, level_of(stages, keys[0]), keys, stop=third)
+        find_stage(stages, int(stages.of(keys[0])[0]) >> 32, keys, stop=third)
     assert len(calls) == 3
     found = found_from(stages, keys[0])
     solved = solved_from(laid.game, found)
@@ -300,22 +284,6 @@ def test_stop_ends_both_passes(monkeypatch):
 
 
 # --- stages and boxes -----------------------------------------------------------------------------
-
-
-@given(shapes())
-def test_a_stage_is_closed_under_every_cycle_and_numbers_never_rise(shape):
-    laid = Laid(shape)
-    stages = Stages(laid.game, shape.true_level)
-    number = dict(
-        zip(
-            laid.spots, stages.of(keys_of(laid.game, laid.states(laid.spots))).tolist(), strict=True
-        )
-    )
-    for spot, edges in laid.edges.items():
-        for _, _, child, _ in edges:
-            if child != spot:
-                lower = number[child] >> 32 < number[spot] >> 32
-                assert lower or (number[child] == number[spot] and not shape.strict)
 
 
 def test_a_strict_level_is_cut_into_many_stages_whatever_the_states():
@@ -475,44 +443,12 @@ def test_join_copies_what_is_there_and_counts_it(wanted, there, high, seed):
         assert out[number].tolist() == [99.0, *right]
 
 
-def components(children):
-    """The strongly connected components, by what leads where at all."""
-    n = len(children)
-    leads = np.eye(n, dtype=bool)
-    for x, below in enumerate(children):
-        leads[x, [y for y in below if y >= 0]] = True
-    for _ in range(n):
-        leads = leads @ leads
-    both = leads & leads.T
-    return [set(np.flatnonzero(row).tolist()) for row in np.unique(both, axis=0)]
-
-
 @st.composite
 def edges(draw):
     """Children of each state; -1 for those of other stages."""
     n = draw(st.integers(0, 12))
     some = st.lists(st.integers(-1, n - 1), max_size=4)
     return [draw(some) for _ in range(n)]
-
-
-@given(edges())
-def test_the_order_is_of_children_first_and_components_in_one_piece(children):
-    """Numbers from n on are of other stages."""
-    n = len(children)
-    flat = [y if y >= 0 else n - 1 - y for below in children for y in below]
-    first = np.cumsum([0, *map(len, children)])
-    order, loops = kernels.ordered(first, np.array(flat, np.int32))
-    assert sorted(order.tolist()) == list(range(n))
-    place = {x: i for i, x in enumerate(order.tolist())}
-    every = components(children) if n else []
-    of = {x: i for i, component in enumerate(every) for x in component}
-    for x, below in enumerate(children):
-        assert all(place[y] < place[x] or of[y] == of[x] for y in below if y >= 0)
-    cycles = [one for one in every if len(one) > 1 or any(x in children[x] for x in one)]
-    said = loops.tolist()
-    assert said == sorted(said)
-    found = [set(order[start : start + size].tolist()) for start, size in said]
-    assert sorted(map(sorted, found)) == sorted(map(sorted, cycles))
 
 
 @given(edges(), st.sampled_from([1, 1 << 27]))
