@@ -15,15 +15,7 @@ from hypothesis import strategies as st
 from luckbase.solver.board.model import Board
 from luckbase.solver.game.fields import Field
 from luckbase.solver.game.game import Game
-from luckbase.solver.game.rules import (
-    CHANCE,
-    DECISION,
-    JOINT,
-    SIMULTANEOUS,
-    TERMINAL,
-    Level,
-    Rules,
-)
+from luckbase.solver.game.rules import CHANCE, DECISION, JOINT, SIMULTANEOUS, TERMINAL, Level, Rules
 from luckbase.solver.search.keys import pack_all
 from tests.solver.search.written_out import listed, numbers_of
 

@@ -5,17 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from luckbase.game import (
-    Board,
-    Field,
-    Game,
-    Rules,
-    chance,
-    decision,
-    lead,
-    set_field,
-    transition,
-)
+from luckbase.game import Board, Field, Game, Rules, chance, decision, lead, set_field, transition
 from luckbase.solver.errors import StateError
 from luckbase.solver.search.game_graph import Graph
 from tests.games import piglets, yahtzee
