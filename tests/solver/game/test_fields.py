@@ -115,7 +115,7 @@ def test_what_is_said_of_a_state_is_read_as_the_state_however_it_is_written(case
         assert_read(game, {name: as_text(value) for name, value in columns.items()}, state)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(states())
 def test_what_is_left_out_is_what_is_said_of_it_by_default(case):
     """Fields that hold their defaults change nothing when they are not said, or said as nothing."""
@@ -138,7 +138,6 @@ def load_field(game, name):
     return next(field for field in game.fields if field.name == name)
 
 
-@settings(max_examples=100, deadline=None)
 @given(states(), st.data())
 def test_known_states_are_those_that_are_refused_one_by_one_left_out(case, data):
     game, found = case
@@ -158,7 +157,6 @@ def test_known_states_are_those_that_are_refused_one_by_one_left_out(case, data)
     assert read.tolist() == wanted
 
 
-@settings(max_examples=100, deadline=None)
 @given(states())
 def test_a_frame_is_read_as_its_states(case):
     """Whole numbers, texts and lists as cells; a column a number, or a column a field."""
@@ -316,45 +314,29 @@ def test_a_column_of_numbers_says_names_where_these_are_numbers():
 @pytest.mark.parametrize(
     ("field", "said", "sentence"),
     [
-        (SCORES, "0,250", "scores: '0,250' has 2 values; expected 3, as in scores=0,0,0"),
         (SCORES, 250, "scores: '250' has 1 value; expected 3, as in scores=0,0,0"),
         (SCORES, None, "scores: is empty; expected 3 values, as in scores=0,0,0"),
-        (SCORES, "", "scores: is empty; expected 3 values, as in scores=0,0,0"),
-        (SCORES, "0,x,0", "scores: 'x' is not a whole number of at most 9 digits"),
-        (SCORES, "0,,0", "scores: '' is not a whole number of at most 9 digits"),
         (SCORES, [0, 1.5, 0], "scores: '1.5' is not a whole number of at most 9 digits"),
         (SCORES, [0, None, 0], "scores: 'None' is not a whole number of at most 9 digits"),
-        (
-            SCORES,
-            {0, 250, 500},
-            "scores: '{0, 250, 500}' is not a whole number of at most 9 digits",
-        ),
+        (SCORES, {0, 250, 500},
+         "scores: '{0, 250, 500}' is not a whole number of at most 9 digits"),
         (LEAD, b"\xff", "lead: 'b'\\xff'' is not text in UTF-8"),
         (LEAD, float("inf"), "lead: 'inf' is not a whole number of at most 9 digits"),
         (LEAD, 10**30, f"lead: '1{'0' * 28}…' is not a whole number of at most 9 digits"),
         (LEAD, [10**5000, 1][:1], "lead: '…' is not a whole number of at most 9 digits"),
         (LEAD, {"a": 1}, "lead: '{'a': 1}' is not a whole number of at most 9 digits"),
-        (
-            LEAD,
-            np.timedelta64(5, "ns"),
-            "lead: '5 nanoseconds' is not a whole number of at most 9 digits",
-        ),
-        (
-            MINE,
-            pa.MonthDayNano([1, 2, 3]),
-            "mine: 'MonthDayNano(months=1, days=2…' is not a whole number of at most 9 digits",
-        ),
+        (LEAD, np.timedelta64(5, "ns"),
+         "lead: '5 nanoseconds' is not a whole number of at most 9 digits"),
+        (MINE, pa.MonthDayNano([1, 2, 3]),
+         "mine: 'MonthDayNano(months=1, days=2…' is not a whole number of at most 9 digits"),
         (LEAD, True, "lead: 'True' is not a whole number of at most 9 digits"),
         (LEAD, "9" * 10, "lead: '9999999999' is not a whole number of at most 9 digits"),
-        (DICE, "1,2,3", "dice: '1,2,3' has 3 values; expected 2, as in dice=1,1"),
-        (MINE, "1,6", "mine: 6 is not a number from 1 to 5"),
-        (MINE, "0", "mine: 0 is not a number from 1 to 5"),
-        (MINE, "2 2", "mine: 2 is there twice"),
         (STAGE, 1, "stage: there is no '1'; expected one of: 2, 3, 4"),
         (STAGE, True, "stage: there is no 'True'; expected one of: 2, 3, 4"),
     ],
-)
+)  # fmt: skip
 def test_what_is_no_value_is_said_with_field_and_value(field, said, sentence):
+    """What people write as words and cells, `tests/refusals.toml` has."""
     with pytest.raises(StateError) as caught:
         field.read(said)
     assert str(caught.value) == sentence
@@ -363,12 +345,7 @@ def test_what_is_no_value_is_said_with_field_and_value(field, said, sentence):
 @pytest.mark.parametrize(
     ("field", "value", "sentence"),
     [
-        (SCORES, 1250, "scores: 1250 is too large; expected at most 1000"),
-        (SCORES, -250, "scores: -250 is too small; expected at least 0"),
-        (SCORES, 600, "scores: 600 is not a multiple of 250; nearest are 500 and 750"),
         (LEAD, -8, "lead: -8 is too small; expected at least -7"),
-        (DICE, 7, "dice: 7 is too large; expected at most 6"),
-        (DICE, -1, "dice: -1 is too small; expected at least 1"),
         (MINE, 32, "mine: 32 is not a set of numbers from 1 to 5"),
         (MINE, -1, "mine: -1 is not a set of numbers from 1 to 5"),
     ],
@@ -398,14 +375,11 @@ FIELDS = Fields([SCORES, set_field("open", 5), LEAD])
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        ({}, "scores is missing; write scores=0,0,0 open=1,2"),
         ({"scores": None}, "scores is missing; write scores=0,0,0 open=1,2"),
         ({"scores": "0,0,0"}, "open is missing; write scores=0,0,0 open=1,2"),
         ({"scores_1": 0, "scores_3": 0}, "scores_2 is missing; write scores=0,0,0"),
         ({"scores": "0,0,0", "scores_2": 250, "open": "1"},
          "scores is said twice, by scores_2 too; write one of them"),
-        ({"score": "0"}, "unknown field 'score'; did you mean 'scores'?"),
-        ({"xyz": "0"}, "unknown field 'xyz'; a state of this game has scores, open, lead"),
     ],
 )  # fmt: skip
 def test_a_field_that_must_be_said_or_that_is_none_is_named(words, sentence):
@@ -417,18 +391,13 @@ def test_a_field_that_must_be_said_or_that_is_none_is_named(words, sentence):
 @pytest.mark.parametrize(
     ("cells", "sentence"),
     [
-        ({"scores": ["0,0,0", "0,0"], "open": [1, 1]}, "row 2: scores: '0,0' has 2 values; exp"),
         ({"scores": ["0,0,0"] * 2, "open": ["1", "6"]}, "row 2: open: 6 is not a number from"),
         ({"scores": ["0,x,0"] * 2, "open": [1, 1]}, "row 1: scores: 'x' is not a whole number"),
-        ({"scores_1": [0, 0], "scores_2": [0, 0.5], "scores_3": [0, 0], "open": [1, 1]},
-         "row 2: scores_2: '0.5' is not a whole number"),
         ({"scores": ["0,0,0"] * 2, "open": [1, 1], "lead": [1, True]}, "row 2: lead: 'True' is"),
         ({"scores": ["0,0,0"] * 2, "open": [1, 1], "lead": np.array([0, 2**64 - 1], np.uint64)},
          "row 2: lead: '18446744073709551615' is not a whole number"),
         ({"scores": ["0,0,0"] * 2}, "column open is missing"),
-        ({"scores_1": [0, 0], "scores_2": [0, 0]}, "column scores_3 is missing"),
         ({"scores": ["0,0,0", None], "scores_2": [None, 0], "open": [1, 1]}, "scores is said tw"),
-        ({"a": [0, 0], "b": [0, 0]}, "no column is a field of a state: a, b; expected s"),
     ],
 )  # fmt: skip
 def test_a_frame_that_is_wrong_is_refused_with_row_and_field(cells, sentence):
