@@ -4,13 +4,12 @@ from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from luckbase.solver.game.arrays import Coded
 from luckbase.solver.games.goofspiel import kernel
 from luckbase.solver.games.goofspiel.charts import SEEN
-from luckbase.solver.games.goofspiel.full_table import deck_ranks, decks_of
 from luckbase.solver.games.goofspiel.rules import lowest_ranks, path_counts, pattern_count
 from luckbase.solver.matrix_games import simplex as matrix_game
 from luckbase.solver.search.expand import expand
@@ -74,15 +73,6 @@ def test_states_are_as_many_as_were_counted(cards, states):
     result = layers(cards)
     both = [2 * result.rows(tier) - result.layer(tier).width for tier in result.tiers()]
     assert sum(both) == states
-
-
-@pytest.mark.parametrize("cards", [1, 5, 11, 15])
-def test_decks_and_their_numbers_round_trip(cards):
-    ranks = deck_ranks(cards)
-    for size in range(cards + 1):
-        decks = decks_of(cards, size)
-        assert (np.diff(decks) > 0).all()
-        np.testing.assert_array_equal(ranks[decks], np.arange(len(decks)))
 
 
 # --- layers --------------------------------------------------------------------------------------
@@ -151,19 +141,6 @@ def test_patterns_change_nothing(cards, sizes):
         result = table.look_up(table.game.canonical_states(values))
         exact = np.array([float(reference.value(*triple)) for triple in triples])
         np.testing.assert_allclose(result, np.stack([exact, -exact], axis=1), rtol=0, atol=1e-12)
-
-
-@settings(max_examples=30)
-@given(st.data())
-def test_random_states_have_the_exact_value(data):
-    cards = data.draw(st.integers(6, 8))
-    size = data.draw(st.integers(1, 3))
-    hand = st.permutations(range(1, cards + 1)).map(lambda order: frozenset(order[:size]))
-    triple = (data.draw(hand), data.draw(hand), data.draw(hand))
-    table = solved(cards)
-    states = table.game.canonical_states(np.array([[*map(mask, triple), 0]]))
-    exact = float(reference.value(*triple))
-    np.testing.assert_allclose(table.look_up(states), [[exact, -exact]], rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("cards", [2, 3, 4])

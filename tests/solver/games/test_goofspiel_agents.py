@@ -8,7 +8,6 @@ from luckbase.solver.board.model import board_hash
 from luckbase.solver.game.capabilities import agents_of
 from luckbase.solver.game.game import load_game
 from luckbase.solver.game.rules import SIMULTANEOUS, TERMINAL
-from luckbase.solver.games.goofspiel.agents import match
 from luckbase.solver.games.goofspiel.rules import options_of
 from luckbase.solver.matrix_games import simplex as matrix_game
 from luckbase.solver.policies.evaluate import evaluate_profile
@@ -123,30 +122,9 @@ def test_match_bids_the_upcard_or_the_lowest_above_or_the_lowest(upcard, mine, b
 def test_match_is_the_best_answer_to_a_random_player(cards):
     """Ross 1971: against bids at random no one earns more than who matches the upcards."""
     game = board(cards, keep=True)
-
-    result = {}
-
-    def earned(state, matching):
-        key = state.tobytes(), matching
-        if key not in result:
-            result[key] = one_step(state, matching)
-        return result[key]
-
-    def one_step(state, matching):
-        edges = expand(game, state[None])
-        if edges.kinds[0] == TERMINAL:
-            return 0.0
-        below = edges.rewards[:, 0] + [earned(child, matching) for child in edges.children]
-        if edges.kinds[0] != SIMULTANEOUS:
-            return float(edges.weights @ below)
-        size = round(len(below) ** 0.5)
-        rows = below.reshape(size, size).mean(axis=1)
-        actions = [x for x in range(cards) if int(state[0]) >> x & 1]
-        return float(rows[match(game, 0, state, actions)] if matching else rows.max())
-
-    best = earned(game.start(), False)
-    assert earned(game.start(), True) == pytest.approx(best, abs=1e-12)
-    assert best > 0
+    best = evaluate_profile(game, game.start(), ["best-response", "random"]).value[0]
+    value = evaluate_profile(game, game.start(), ["match", "random"]).value[0]
+    assert value == pytest.approx(best, abs=1e-12) and best > 0
 
 
 def test_high_and_low_bid_the_ends_of_the_hand():

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from luckbase.solver.check import check_game
 from luckbase.solver.errors import StateError
 from luckbase.solver.game.arrays import NO_BEST
 from luckbase.solver.game.capabilities import FullTable
@@ -32,16 +31,7 @@ VARIANTS = [
     (("goal", 20),),
     (("goal", 13), ("dice", 1)),
     (("goal", 13), ("dice", 1), ("all_ones", "turn")),
-    (("goal", 15), ("dice", 3), ("sides", 4)),
-    (("goal", 15), ("some_ones", "score"), ("all_ones", "points")),
-    (("goal", 15), ("some_ones", "points"), ("all_ones", "points")),
-    (("goal", 15), ("first_roll_safe", True)),
-    (("goal", 6), ("dice", 1), ("sides", 2), ("count", "rolls"), ("all_ones", "turn")),
-    (("goal", 40),),
 ]
-every_variant = pytest.mark.parametrize(
-    "options", VARIANTS, ids=[" ".join(f"{k}={v}" for k, v in v) for v in VARIANTS]
-)
 
 
 @cache
@@ -123,7 +113,7 @@ def test_small_goals_have_their_exact_fractions(goal, exact):
 # Kernel, rules, reference
 
 
-@pytest.mark.parametrize("options", VARIANTS[:5], ids=str)
+@pytest.mark.parametrize("options", VARIANTS, ids=str)
 def test_every_row_is_the_references_fraction_within_the_bound(options):
     race, (out, bound) = race_of(TINY, options), solved(TINY, options)
     rules = race.options
@@ -169,11 +159,6 @@ def test_a_board_whose_plays_can_last_too_long_is_refused_in_a_sentence():
     assert "the values at goal 7 are certain to 2" in str(caught.value)
 
 
-@every_variant
-def test_every_row_keeps_the_contract_and_is_one_step_of_the_rules(options):
-    assert check_game(skunk(TINY, options), most=100)
-
-
 def test_columns_of_rows_are_the_states():
     race = race_of()
     columns = race.state_rows(0, 7, 99)
@@ -204,23 +189,6 @@ def test_a_wrong_stopping_rule_is_in_the_bound(sweeps):
     bound = kernel.certify(race.ints, out)
     assert np.abs(out - right).max() <= bound + 1e-12
     assert bound > 1e-9
-
-
-def test_a_wrong_transition_is_seen_by_the_rules():
-    """The kernel solves another game (one roll in 36 that should lose the score loses the turn):
-    its own certificate is content, the Bellman check by the rules is not."""
-    race = race_of()
-    ints = race.ints.copy()
-    most = int(ints[3])
-    ints[4 + most + 3] += 1
-    ints[4 + most + 4] -= 1
-    V = np.full((20, 20), 0.5)
-    kernel.solve(ints, V, lambda: False)
-    out = np.empty(race.shape(0))
-    kernel.fill(ints, V, out, 0.0, NO_BEST)
-    assert kernel.certify(ints, out) < 1e-12
-    assert bellman(race, out) > 1e-4
-    assert kernel.certify(race.ints, out) > 1e-3
 
 
 @given(st.integers(0, 8399), st.sampled_from([1e-12, -1e-9, 1e-6, -0.1, 0.5, np.nan]))
