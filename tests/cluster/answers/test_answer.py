@@ -2,18 +2,17 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import luckbase
 import tests.games.wild  # noqa: F401  (registers the game)
 from luckbase.cluster.answers.actions import answer_at, every_action
-from luckbase.cluster.answers.columns import ActionNames, in_order, names_of, word_of
+from luckbase.cluster.answers.columns import ActionNames, in_order, word_of
 from luckbase.cluster.store.format import payoff_columns
 from luckbase.solver.board.file import board_from_canonical
 from luckbase.solver.errors import OptionError, StateError
 from luckbase.solver.game.rules import SIMULTANEOUS
-from luckbase.solver.matrix_games import simplex
 from luckbase.solver.search.expand import expand
 from tests import solving
 from tests.cluster.answers.many_tables import KINDS, TINY, kept
@@ -169,15 +168,6 @@ def test_an_action_and_a_choice_of_one_name_have_one_column():
     assert {answer.strategies is None for answer in answers if answer.actions} == {True, False}
 
 
-@given(st.integers(1, 5), st.integers(1, 5), st.integers(1, 600), st.integers(0, 2**32 - 1))
-@settings(max_examples=15)
-def test_ranges_of_many_games_are_those_of_each(r, c, n, seed):
-    games = np.random.default_rng(seed).integers(-3, 4, (n, r, c)).astype(float)
-    found = simplex.all_ranges(games)
-    for k in range(0, n, max(1, n // 5)):
-        assert (simplex.all_ranges(games[k : k + 1])[0] == found[k]).all()
-
-
 # --- what has no actions -----------------------------------------------------------------------
 
 
@@ -189,13 +179,6 @@ def test_a_state_that_can_not_be_answered_is_named_by_its_row(folder):
     for ask in (lambda: table.values(rows, actions=True), lambda: list(table.ask_all(rows))):
         with pytest.raises(StateError, match=r"row 3: is beyond this table's frontier"):
             ask()
-
-
-def test_games_that_are_over_have_no_actions(folder):
-    table = kept("press-your-luck", folder)
-    (row,) = table.values([{"scores": "0,1000,500", "earned": "0,0,0"}], actions=True)
-    assert (row["payoff_2"], row["best"], row["to_act"], row["toss_up"]) == (1.0, None, 0, False)
-    assert not any(is_of_an_action(name) for name in row)
 
 
 # --- names of columns --------------------------------------------------------------------------
@@ -225,11 +208,3 @@ def test_more_columns_than_anybody_reads_are_refused(folder):
     game = kept("press-your-luck", folder).game
     with pytest.raises(OptionError, match="700 of them make 2,100 columns; expected at most 2,000"):
         _ = ActionNames(game, tuple(f"take {k}" for k in range(700))).columns
-
-
-def test_columns_of_states_are_only_of_actions_that_they_have(folder):
-    table = kept("press-your-luck", folder)
-    state = table.game.parse({"scores": "0,500,0", "earned": "0,1,0"})
-    told, _ = every_action(table, state[None])
-    actions = answer_at(told, 0, table.origin, {}).actions
-    assert set(names_of(table.game, told).actions) == {action.name for action in actions}

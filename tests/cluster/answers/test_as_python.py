@@ -127,13 +127,6 @@ def test_an_answer_gives_the_payoffs_of_an_action(table):
         answer["plya"]
 
 
-def test_where_nobody_acts_there_is_no_action():
-    with luckbase.open(BOARDS / "pig/tiny.toml", in_memory=True) as pig:
-        over = pig.ask(mine=20, yours=0)
-    with pytest.raises(OptionError, match="unknown action 'roll'; there is none here"):
-        over["roll"]
-
-
 def test_of_those_who_choose_at_once_an_action_is_player_1s():
     with luckbase.open(BOARDS / "goofspiel/points.toml", in_memory=True, cards=3) as table:
         answer = table["mine=1,2,3 theirs=1,2,3 deck=1,2,3 upcard=3"]
@@ -276,20 +269,3 @@ def test_what_needs_no_file_is_still_said_by_a_closed_table(closed):
     assert "closed" in repr(closed) and "closed" in closed._repr_html_()
     assert closed.fields.names[0] == "scores" and closed.origin.board == "tiny"
     closed.close()  # once more is no fault
-
-
-def test_every_public_method_is_among_those_that_say_so():
-    """Or of those that say what is known without a file, or are for the rooms above."""
-    public = {name for name in dir(luckbase.Table) if not name.startswith("_")}
-    inner = {
-        "action_values", "answer_position", "answers", "as_given", "backup", "best_codes",
-        "check_chart", "check_open", "decided", "draw", "errors", "follow", "for_state",
-        "get_many", "holds", "known_answers", "missing", "owners", "pays", "read", "require",
-        "search", "stored_best", "stores_best_alone", "why_outside",
-    }  # fmt: skip
-    said = {
-        "close", "fields", "full", "game", "identity", "in_files", "manifest", "origin",
-        "other_grids", "parquet", "parts", "played_by", "publish", "source", "stale", "tolerance",
-        "where",
-    }  # fmt: skip
-    assert public - inner - said <= USES.keys()

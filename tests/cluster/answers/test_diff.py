@@ -15,12 +15,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import luckbase
-from luckbase.cluster.answers import actions, diff
-from luckbase.cluster.answers.comparison import NEVER, threshold_difference
+from luckbase.cluster.answers import actions
 from luckbase.cluster.answers.table import search_in_memory
 from luckbase.cluster.store import format as table_format
 from luckbase.solver.errors import OptionError, StateError
-from luckbase.solver.game.groups import Threshold
 from tests import solving
 from tests.shared import answers_of
 from tests.solver.search.written_out import chance, decides, over, written
@@ -349,13 +347,6 @@ def test_tables_of_other_fields_are_refused():
         table_in_memory("goofspiel/tiny").diff(table_in_memory("goofspiel/tiny", objective="win"))
 
 
-def test_a_mean_is_over_the_decisions_that_have_a_cost():
-    some, none = np.array([0.5, np.nan]), np.array([np.nan])
-    assert (diff._known(np.mean, some), diff._known(np.mean, some[:0])) == (0.5, 0.0)
-    assert (diff._known(np.max, some), diff._known(np.max, some[:0])) == (0.5, 0.0)
-    assert math.isnan(diff._known(np.mean, none)) and math.isnan(diff._known(np.max, none))
-
-
 def test_the_plain_words_come_from_the_numbers():
     first, second = table_in_memory("skunk/tiny"), table_in_memory("skunk/tiny", sides=4)
     found = first.diff(second)
@@ -367,18 +358,6 @@ def test_the_plain_words_come_from_the_numbers():
     same = first.diff(first)
     assert same.sentences == [f"no decision moved, of {found.decisions:,}"] and not same.differs
     assert json.loads(json.dumps(found.as_json())) == found.as_json()
-
-
-def test_where_a_decision_turns_is_said_of_the_middle_case():
-    """Neither of the least nor of the greatest; where it did not move there, of the most frequent
-    move."""
-    threshold = Threshold("one", "holds", lambda action: action == "hold", of="points")
-    said = threshold_difference(threshold, {(3, 2): 3, (7, 6): 4, (8, 9): 2})
-    assert (said.first, said.second) == ((3, 7, 8), (2, 6, 9))
-    assert (said.before, said.now) == ("from 7 points", "from 6 points")
-    said = threshold_difference(threshold, {(3, NEVER): 3, (7, 7): 4, (8, 2): 2})
-    assert said.sentence == "one holds: now never, before from 3 points; moved in 5 of 9 cases"
-    assert [threshold.say(number) for number in (0, 1, -1)] == ["0 points", "1 point", "1 point"]
 
 
 def test_the_small_table_is_counted_from_the_decisions():

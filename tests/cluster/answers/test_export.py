@@ -27,7 +27,7 @@ from hypothesis import strategies as st
 import luckbase
 from luckbase.cluster.answers import export
 from luckbase.cluster.answers.columns import parse_where
-from luckbase.cluster.answers.files import Counted, encode
+from luckbase.cluster.answers.files import encode
 from luckbase.jobs.app import run
 from luckbase.solver.errors import CorruptTableError, OptionError
 from luckbase.solver.game.capabilities import FullTable
@@ -455,14 +455,6 @@ def test_actions_that_no_game_lists_are_those_of_the_rows_wanted(folder):
         .to_pylist()
     )
     assert row["flip_3_payoff_1"] >= (row.get("flip_1_2_payoff_1") or -np.inf)
-
-
-def test_what_is_flushed_has_left():
-    raw = io.BytesIO()
-    file = Counted(io.BufferedWriter(raw))
-    assert file.write(b"12345") == file.tell() == 5 and raw.getvalue() == b""
-    file.flush()
-    assert raw.getvalue() == b"12345"
 
 
 def test_a_spreadsheet_computes_no_cell_of_a_file(tmp_path):

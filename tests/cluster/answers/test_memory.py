@@ -8,51 +8,16 @@ import numpy as np
 import pytest
 
 import luckbase
-from luckbase.cluster import inputs
-from luckbase.cluster.answers import table as tables
-from luckbase.cluster.inputs import table_for_play
 from luckbase.solver.charts import Curves
 from luckbase.solver.dense import InMemory
 from luckbase.solver.errors import StateError
 from luckbase.solver.game.capabilities import Charts
-from luckbase.solver.search.game_graph import Graph
 from tests import solving
 from tests.bench import with_descendants
 from tests.shared import answers_of
 
 BOARDS = Path(__file__).parents[3] / "boards"
 GOOFSPIEL = [BOARDS / "goofspiel/points.toml", BOARDS / "goofspiel/win.toml"]
-
-
-def game_of(board):
-    return solving.load_game(solving.load_board(board, cards=4))
-
-
-def graph_of(game):
-    """Everything that a play of the game can come to, by search."""
-    graph = Graph(game)
-    graph.solve(game.needed_start()[None])
-    return graph
-
-
-@pytest.mark.parametrize("board", GOOFSPIEL)
-@pytest.mark.parametrize("source", ["tiers", "table", "search"])
-def test_every_state_of_goofspiel_is_worth_what_the_search_says_to_either_seat(
-    board, source, tmp_path, monkeypatch
-):
-    game = game_of(board)
-    graph = graph_of(game)
-    if source == "table":
-        solving.solve_board(solving.load_board(board, cards=4), results=tmp_path)
-    if source != "tiers":
-        monkeypatch.setattr(
-            tables, "tiers_in_memory", lambda game: pytest.fail("tiers were solved")
-        )
-    if source == "search":
-        monkeypatch.setattr(inputs, "MAX_ROWS", 0)
-    states = graph.states(np.arange(graph.count))
-    with table_for_play(game, game.needed_start(), tmp_path, 10**6) as found:
-        assert found.backup(states)[0] == pytest.approx(graph.values, abs=1e-9)
 
 
 BOTH = [

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import luckbase
-from luckbase.cluster.answers.moves import address, changed, equal_cases
+from luckbase.cluster.answers.moves import changed, equal_cases
 from luckbase.solver.errors import MissingTableError, StateError
 from luckbase.solver.game.fields import Field, typed
 from luckbase.solver.search.expand import expand
@@ -121,12 +121,3 @@ def test_a_game_that_is_over_has_no_moves(made):
 )  # fmt: skip
 def test_weights_are_said_in_the_fewest_equal_cases(weights, cases):
     assert equal_cases(weights) == cases
-
-
-def test_an_address_is_read_back_as_the_same_state(made):
-    for board in (PIG, PRESS, JACKPOT, GOOFSPIEL):
-        table = made(board)
-        for state in np.concatenate(list(table.draw(20, 5))):
-            text = address(table.game.describe(state))
-            words = dict(each.split("=", 1) for each in text.split("&"))
-            assert np.array_equal(table.game.parse(words), state)

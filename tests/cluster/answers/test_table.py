@@ -13,19 +13,19 @@ import pytest
 
 from luckbase.cluster.answers.actions import every_action
 from luckbase.cluster.answers.find import why_stale
-from luckbase.cluster.answers.verify import check_files, check_residuals
+from luckbase.cluster.answers.verify import check_files
 from luckbase.cluster.solve.plan import make_plan
 from luckbase.cluster.store import manifest as manifests
 from luckbase.cluster.store.format import tier_files
-from luckbase.cluster.store.manifest import FileEntry, Manifest
+from luckbase.cluster.store.manifest import Manifest
 from luckbase.cluster.store.parquet import TableFile
 from luckbase.cluster.store.storage import Folder
 from luckbase.cluster.store.writer import check_bytes, read_manifest, why_wrong
-from luckbase.solver.errors import CorruptTableError, MissingTableError, StateError
+from luckbase.solver.errors import MissingTableError, StateError
 from luckbase.solver.game.capabilities import FullTable
 from luckbase.solver.search.bellman import choose, evaluate
 from luckbase.solver.search.expand import expand
-from tests import shared, solving
+from tests import solving
 from tests.solver.games.press_your_luck import InMemory
 
 ROOT = Path(__file__).parents[3]
@@ -213,42 +213,6 @@ def test_a_missing_a_truncated_and_an_extra_file_are_each_named(copy):
 
 def read(table):
     return read_manifest(Folder(table), table)
-
-
-def reseal(table, old, **change):
-    """Change a line by hand and seal the manifest again."""
-    manifest = read(table)
-    manifest.files[old.name] = FileEntry(**{**vars(old), **change})
-    shared.rewrite(table, manifest)
-
-
-def rewrite(table, entry, whole, name, column):
-    """Another column in a file whose rows are `whole`, and the manifest as if it had been so."""
-    i = whole.schema.get_field_index(name)
-    changed = whole.set_column(i, whole.schema.field(i), [column])
-    reseal(table, entry, **vars(shared.write_rows(table, entry, changed)))
-
-
-def test_a_wrong_best_action_in_such_a_file_is_found_too(copy):
-    with solving.open_table(copy) as table:
-        states = all_states(table)
-        margin = every_action(table, states)[0].margins
-        x = int(np.nanargmax(margin))
-        key = int(table.full.keys(states[x : x + 1])[0])
-        (entry,) = (e for e in table.full.entries if e.first_key <= key <= e.last_key)
-        row = key - entry.first_key
-    file = copy / entry.place
-    whole = pq.ParquetFile(file).read()
-    best = whole["best"].to_pylist()
-    best[row] = "play" if best[row] != "play" else "pass to 3"
-    rewrite(copy, entry, whole, "best", best)
-    with solving.open_table(copy) as table:
-        try:
-            found = check_residuals(table, None)
-            assert found.faults >= 1
-            assert found.worst >= float(margin[x]) - 1e-6
-        except CorruptTableError as error:  # the action is none of that state
-            assert "that it does not allow" in str(error)
 
 
 def test_why_a_table_is_stale_is_said_in_sentences(path, tmp_path):

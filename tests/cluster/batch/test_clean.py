@@ -145,18 +145,6 @@ def test_a_board_in_a_folder_that_can_not_be_read_may_be_there(folder, monkeypat
     assert clean(folder, yes=True)["removed"] == sorted([now, old])
 
 
-def test_a_board_elsewhere_keeps_its_table_where_it_is_named(folder):
-    (folder / "elsewhere").mkdir()
-    (folder / "boards/a.toml").rename(folder / "elsewhere/a.toml")
-    assert table_of_elsewhere(folder) in clean(folder)["unneeded"]
-    assert table_of_elsewhere(folder) not in clean(folder, folder / "elsewhere")["unneeded"]
-
-
-def table_of_elsewhere(folder):
-    with luckbase.open(folder / "elsewhere/a.toml", results=folder / "results") as table:
-        return Path(str(table.where))
-
-
 def test_a_board_that_can_not_be_read_keeps_all_of_its_tables(folder):
     before = everything(folder / "results")
     put(folder / "boards/a.toml", "game = 'pig")
@@ -326,21 +314,6 @@ def test_in_a_store_goes_what_nobody_needs_and_nothing_else(stored):
     assert objects(needed) == before and luckbase.clean(results=results, yes=True) == []
     (only,) = luckbase.clean(str(needed), results=results, yes=True)
     assert only.state == "needed" and objects(needed) == before
-
-
-def test_in_a_store_nothing_goes_that_somebody_solves(stored, short):  # noqa: F811
-    results, old, _ = stored
-    storage = storage_at(old)
-    head = read_manifest(storage, old).head
-    with elsewhere(storage, head) as far:
-        before = objects(old)
-        (item,) = luckbase.clean(results=results, yes=True)
-        assert item.state == "running" and "another solve of this table is running" in item.error
-        assert objects(old).keys() == before.keys()
-        far.commit()
-    ended(elsewhere(storage, head))  # a process that says nothing any more
-    assert [item.state for item in luckbase.clean(results=results, yes=True)] == ["removed"]
-    assert objects(old) == {}
 
 
 def test_no_earlier_solve_commits_to_a_table_that_is_removed(stored, monkeypatch):

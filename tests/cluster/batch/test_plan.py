@@ -36,16 +36,6 @@ def test_a_dry_run_says_what_the_solve_then_does_and_writes_nothing(tmp_path):
     assert everything(tmp_path) == before
 
 
-def test_a_changed_board_is_stale_and_what_changed_is_said(tmp_path):
-    file, results = put(tmp_path / "a.toml", press()), tmp_path / "results"
-    luckbase.solve_all(file, results=results)
-    put(tmp_path / "a.toml", press(cap=1500))
-    (only,) = luckbase.plan_all(file, results=results)
-    assert (only.state, only.why) == ("stale", ("score_cap: was 1000, now 1500",))
-    (done,) = luckbase.solve_all(file, results=results)
-    assert done.why == only.why
-
-
 def test_what_changed_is_said_by_the_table_of_the_same_options_and_file(tmp_path):
     """Of variants each has its own last table; a board of the same name elsewhere has none here."""
     results = tmp_path / "results"

@@ -10,8 +10,6 @@ from luckbase.cluster.search.shards import (
     Ask,
     Demand,
     Growth,
-    LevelShard,
-    Order,
     ask_of,
     requested_runs,
 )
@@ -166,63 +164,3 @@ def test_a_stage_of_which_little_is_asked_is_cut_by_how_it_lies(monkeypatch):
     monkeypatch.setattr(level_shards, "MAX_BOXES", 2)
     assert len(query.shards(stage >> 32, grown)) == 2
     assert len(query.shards(stage >> 32, Growth(0.1))) == 1  # it is not large
-
-
-@given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9), st.integers(0, 255)), min_size=1,
-                max_size=8), st.randoms())  # fmt: skip
-def test_each_comes_once_those_before_it_are_done_and_the_longest_chain_first(said, drawn):
-    shards = [
-        LevelShard((i,), (0,), WHOLE, expected, tuple(k for k in range(i) if after >> k & 1), burst)
-        for i, (expected, burst, after) in enumerate(said)
-    ]
-
-    def chain(i):
-        behind = [chain(k) for k in range(len(shards)) if i in shards[k].after]
-        return max(said[i][:2]) + max(behind, default=0)
-
-    order, done, running = Order(shards), set(), []
-    while len(done) < len(shards):
-        ready = {
-            i
-            for i in range(len(shards))
-            if i not in done and i not in running and done.issuperset(shards[i].after)
-        }
-        came = order.pop()
-        if ready:
-            assert came in ready and chain(came) == max(map(chain, ready))
-            running.append(came)
-        else:
-            assert came is None
-        if running and (came is None or drawn.random() < 0.5):
-            first = running.pop(0)
-            done.add(first)
-            order.done(first)
-    assert order.pop() is None
-
-
-@given(st.lists(st.integers(0, 255), min_size=1, max_size=6), st.data())
-def test_what_is_left_to_others_comes_after_who_left_it_and_before_who_waited(said, data):
-    order = Order([
-        LevelShard((i,), (0,), WHOLE, 5, tuple(k for k in range(i) if after >> k & 1))
-        for i, after in enumerate(said)
-    ])  # fmt: skip
-    waited = {(i,): {(k,) for k in order.shards[i].after} for i in range(len(said))}
-    came = []
-    remaining = {}
-    while (i := order.pop()) is not None:
-        path, first = order.shards[i].path, len(order.shards)
-        came.append(path)
-        rest = [
-            LevelShard((*path, k), (0,), WHOLE, 1, tuple(range(first, first + k)))
-            for k in range(data.draw(st.integers(0, 2)) if len(path) < 3 else 0)
-        ]
-        remaining[path] = [each.path for each in rest]
-        order.done(i, rest)
-    assert len(came) == len(order.shards) == len(set(came))
-
-    def all_of(path):
-        return {path}.union(*(all_of(each) for each in remaining[path]))
-
-    for path, before in waited.items():
-        for each in set().union(*(all_of(each) for each in before)) if before else set():
-            assert came.index(each) < came.index(path)

@@ -24,22 +24,6 @@ def test_a_cluster_that_does_not_answer_in_time_is_a_sentence(monkeypatch, capfd
     assert capfd.readouterr() == ("", "")
 
 
-def test_what_is_no_address_is_a_sentence(capfd):
-    with pytest.raises(OptionError, match="address: the Ray cluster at nowhere does not answer"):
-        ray.check_address("nowhere")
-    assert capfd.readouterr() == ("", "")
-
-
-def test_a_refused_token_is_a_sentence(monkeypatch, capfd):
-    """Of a connection that ends as Ray ends one, whose last line does not say it."""
-    last = "ConnectionError: Failed to connect to Ray cluster at 10.0.0.1:6379"
-    refused = f"InvalidAuthToken: Authentication token is missing or incorrect\\n{last}"
-    monkeypatch.setattr(ray, "CONNECT", f"import sys; sys.exit('{refused}')")
-    with pytest.raises(OptionError, match=r"refuses this machine's token; copy ~/\.ray"):
-        ray.check_address("10.0.0.1:6379")
-    assert capfd.readouterr() == ("", "")
-
-
 def test_a_node_with_another_version_is_named_before_anything_is_solved(
     tmp_path, ray_cluster, monkeypatch
 ):
