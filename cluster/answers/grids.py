@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,7 +27,7 @@ from luckbase.cluster.store import GRID
 from luckbase.cluster.store.manifest import adapter
 from luckbase.cluster.store.storage import storage_at
 from luckbase.solver.board.model import Board, options_of
-from luckbase.solver.errors import LuckbaseError
+from luckbase.solver.errors import LuckbaseError, SearchLimitError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.result import Result
 from luckbase.solver.search.bellman import action_starts
@@ -39,9 +40,9 @@ if TYPE_CHECKING:
 SAMPLE = 4_000
 """Number of states drawn at each level."""
 FOLLOWED, AT_ONCE = 1_000, 25
-"""Number of states from which decisions are followed at each level, and at a time."""
+"""Maximum numbers of states from which decisions are followed at each level, and at a time."""
 MAX_STATES = 500_000
-"""Number of states through which a table's decisions are followed at each level before it stops."""
+"""At each level, decisions are followed from more states until they lead to this many."""
 
 
 @dataclass(frozen=True)
@@ -159,18 +160,23 @@ def _payoff_error(
     coarse: Table, fine: Table, states: Ints, rng: np.random.Generator, followed: bool
 ) -> PayoffError | None:
     """Return how the payoffs of two tables differ at states (n, fields) of the coarser one. If
-    `followed`, decisions of both are followed, from `FOLLOWED` of the states or fewer."""
+    `followed`, decisions of both are followed, from `FOLLOWED` of the states or fewer: near the
+    start of a round, one state can lead to more than there is memory for."""
     ours, others = _shared(coarse, fine, states)
     apart = list[Floats]()
     if not followed:
         (first, known), (second, known_too) = coarse.get_many(ours), fine.get_many(others)
         apart = [(first - second)[known & known_too]]
     else:
-        drawn, met = rng.permutation(len(ours))[:FOLLOWED], np.zeros(2)
-        for at in np.split(drawn, range(AT_ONCE, len(drawn), AT_ONCE)):
-            if met.max() < MAX_STATES:
-                (first, one), (second, other) = follow(coarse, ours[at]), follow(fine, others[at])
-                met += len(one.chain.keys), len(other.chain.keys)
+        drawn, met, count = rng.permutation(len(ours))[:FOLLOWED], 0, 1
+        with suppress(SearchLimitError):
+            while len(drawn) and met < MAX_STATES:
+                at, drawn, count = drawn[:count], drawn[count:], min(2 * count, AT_ONCE)
+                (first, one), (second, other) = (
+                    follow(coarse, ours[at], 4 * MAX_STATES),
+                    follow(fine, others[at], 4 * MAX_STATES),
+                )
+                met += max(len(one.chain.keys), len(other.chain.keys))
                 apart.append(first - second)
     off = np.abs(np.concatenate([np.empty((0, coarse.game.players)), *apart])).max(axis=1)
     if len(off) < 2:

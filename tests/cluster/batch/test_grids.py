@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import luckbase
-from luckbase.cluster.answers.grids import grid_errors, with_choice
+from luckbase.cluster.answers import moves
+from luckbase.cluster.answers.grids import grid_errors, measure_grids, with_choice
 from luckbase.cluster.batch.requests import is_many
 from luckbase.solver.errors import ClosedTableError, StateError
 from tests.cluster.batch.boards import GRIDS, grid_text, put
@@ -161,6 +162,23 @@ def test_the_grid_of_a_table_is_compared_with_the_finer_one(solved, command):
     assert grid_errors(table.where, table.identity) == []
     luckbase.solve_all(solved / "a.toml", results=solved / "results")
     assert stored.read_bytes() == before
+
+
+def test_decisions_are_compared_where_too_many_states_follow_to_compare_payoffs(
+    solved, monkeypatch
+):
+    where = {"results": solved / "results"}
+    with (
+        luckbase.open(solved / "a.toml", score_unit=500, **where) as fine,
+        luckbase.open(solved / "a.toml", score_unit=1000, **where) as coarse,
+    ):
+        before = (coarse.where / "grid.json").read_bytes()
+        (coarse.where / "grid.json").unlink()
+        monkeypatch.setattr(moves, "free_memory", lambda: 0)  # no option
+        measure_grids([fine, coarse])
+        one, two = grid_errors(coarse.where, coarse.identity)
+        (coarse.where / "grid.json").write_bytes(before)
+    assert two.decisions > 100 and two.payoffs is None and one.payoffs.states > 100
 
 
 def test_payoffs_beyond_the_finer_frontier_are_compared_by_following_decisions(tmp_path):
