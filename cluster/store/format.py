@@ -41,7 +41,6 @@ from luckbase.solver.errors import CorruptTableError
 from luckbase.solver.game.arrays import Best, Coded, Floats, Ints, Runs
 from luckbase.solver.game.capabilities import DecisionLayout, FullTable, rounding
 from luckbase.solver.game.game import Game, Stopped
-from luckbase.solver.search.bellman import MIXED
 from luckbase.solver.search.keys import Keys, unpack_columns
 
 if TYPE_CHECKING:
@@ -281,20 +280,11 @@ class PayoffTable:
 
 
 def solved_rows(graph: Graph) -> PayoffTable:
-    """Return the solved, non-terminal states of a graph, by ascending key. If the game names the
-    fields of a turn, only states between turns."""
-    best = graph.best
-    index = np.flatnonzero((best >= 0) | (best == MIXED))
-    if graph.game.turn.size:
-        index = index[~graph.game.within_turn(graph.states(index))]
-    rows = PayoffTable(
-        graph.keys_at(index),
-        graph.values[index],
-        best[index],
-        graph.margins[index],
-        graph.actors[index],
+    """Return the rows of a solved graph (`Graph.rows`)."""
+    at = graph.rows()
+    return PayoffTable(
+        graph.keys_at(at), graph.values[at], graph.best[at], graph.margins[at], graph.actors[at]
     )
-    return rows.only(np.argsort(rows.keys))
 
 
 def write_states(

@@ -22,7 +22,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from luckbase.cluster.answers.charts import cell_state, for_page
 from luckbase.cluster.answers.examples import Example, nearest_known
 from luckbase.cluster.answers.pictures import around, svg
-from luckbase.jobs.web import tables
+from luckbase.jobs.web import states
 from luckbase.jobs.web.http import Context, Query, Refusal, View, ViewRequest
 from luckbase.jobs.web.states import StateView, rivals, state_answer
 from luckbase.solver import sentences
@@ -272,7 +272,7 @@ def _context(view: View, view_request: ViewRequest, depth: int) -> Context:
         "refusal": None, "view": None, "result": None, "nearest": [],
     }  # fmt: skip
     if id := view_request.path.get("id"):
-        context["info"] = tables.info(view_request, view_request.opened).as_json()
+        context["info"] = states.info(view_request, view_request.opened).as_json()
         context["payoffs"] = view_request.table.game.payoffs
         context["at"] = context["at"] or ("" if depth == 2 else f"{id}/")
     return context
@@ -297,7 +297,7 @@ def names(view_request: ViewRequest, context: Context) -> Context:
     if context["view"] is None:
         return context
     opened = view_request.open(context["view"]["second_id"])
-    second = tables.info(view_request, opened).as_json()
+    second = states.info(view_request, opened).as_json()
     return {"second": second, "names": differences(context["info"], second)}
 
 
@@ -334,5 +334,5 @@ def question(view_request: ViewRequest, opened: OpenTable, examples: Sequence[Ex
                           if other is not each and not UNNAMED.match(other.label)]  # fmt: skip
                 question = {"view": view.as_json(), "scene": view.scene, "others": others,
                             "words": words(view)}  # fmt: skip
-                return {"question": question, "info": tables.info(view_request, opened).as_json()}
+                return {"question": question, "info": states.info(view_request, opened).as_json()}
     return {"question": None}

@@ -26,7 +26,7 @@ from starlette.responses import Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from luckbase.jobs.web import http, pages, play, states, tables
+from luckbase.jobs.web import http, pages, play, states
 from luckbase.jobs.web.http import LongAnswer, Query, Refusal, View, ViewRequest
 from luckbase.solver.errors import LuckbaseError
 
@@ -45,15 +45,15 @@ LOCAL = ("127.0.0.1", "localhost", "::1")
 
 AT = "/tables/{id}"
 VIEWS = (
-    View("/", tables.list_view, "home.html", more=pages.home),
-    View("/tables", tables.list_view, "home.html", more=pages.home),
-    View(AT, tables.table_view, "table.html"),
+    View("/", states.list_view, "home.html", more=pages.home),
+    View("/tables", states.list_view, "home.html", more=pages.home),
+    View(AT, states.table_view, "table.html"),
     View(f"{AT}/state", states.state_view, "state.html", ("sentence",), takes_state=True),
-    View(f"{AT}/chart/{{name}}", tables.chart_view, "chart.html", takes_state=True,
+    View(f"{AT}/chart/{{name}}", states.chart_view, "chart.html", takes_state=True,
          more=pages.draw),
-    View(f"{AT}/grid", tables.grid_view, "chart.html", ("x", "y", "colour"), takes_state=True,
+    View(f"{AT}/grid", states.grid_view, "chart.html", ("x", "y", "colour"), takes_state=True,
          more=pages.draw),
-    View(f"{AT}/search/{{number:int}}", tables.search_view, "search.html", ("most",), long=True),
+    View(f"{AT}/search/{{number:int}}", states.search_view, "search.html", ("most",), long=True),
     View(f"{AT}/train", play.train_view, "train.html", ("difficulty", "seed"), takes_state=True),
     View(f"{AT}/play", play.game_view, "play.html",
          ("seed", "seat", "against", "move", "hints", "at"), takes_state=True),

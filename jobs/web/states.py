@@ -1,4 +1,4 @@
-"""Answers about states: one state, and one state in two tables."""
+"""Answers about tables (list, facts, charts, rows) and states (in one table, in two)."""
 
 from __future__ import annotations
 
@@ -11,14 +11,16 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
+from luckbase.cluster.answers.charts import grid
+from luckbase.cluster.answers.examples import FoundRows, first_rows
 from luckbase.cluster.answers.grids import grid_notes
 from luckbase.cluster.answers.moves import Moves, address, moves
 from luckbase.cluster.answers.why import why
-from luckbase.jobs.web import tables
 from luckbase.jobs.web.http import LongAnswer, ViewRequest
-from luckbase.jobs.web.pool import TableSummary
+from luckbase.jobs.web.pool import OpenTable, TableFacts, TableSummary
 from luckbase.solver import errors, sentences
-from luckbase.solver.errors import LuckbaseError, MissingTableError
+from luckbase.solver.charts import Chart
+from luckbase.solver.errors import LuckbaseError, MissingTableError, OptionError
 from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.capabilities import Follow, scene_at, state_of
 from luckbase.solver.game.fields import typed
@@ -29,6 +31,101 @@ from luckbase.solver.scene import Scene
 if TYPE_CHECKING:
     from luckbase.cluster.answers.table import Table
     from luckbase.jobs.web.pool import TablePool
+
+SEARCH_STATES = 200_000
+"""Maximum number of states of a search above a table for a page: half a second."""
+SECONDS = 2.0
+"""Maximum seconds of a search for rows; a page shows the rows found until then."""
+MAX_SHOWN = 200
+
+
+@dataclass(frozen=True)
+class TableList(Result):
+    """The tables that are served."""
+
+    tables: list[TableSummary]
+
+
+@dataclass(frozen=True)
+class TableInfo(Result):
+    """A table with its game and board."""
+
+    summary: Flat[TableSummary]
+    facts: Flat[TableFacts]
+
+
+def list_view(request: ViewRequest) -> TableList:
+    """Return the tables that are served."""
+    return TableList(list(map(request.pool.summary, request.pool.listed())))
+
+
+def table_view(request: ViewRequest) -> TableInfo:
+    """Return the facts of the table in the path."""
+    return info(request, request.opened)
+
+
+def info(request: ViewRequest, opened: OpenTable) -> TableInfo:
+    """Return the facts of an open table."""
+    return TableInfo(request.pool.summary(opened.entry), opened.facts)
+
+
+def start_of(opened: OpenTable) -> dict[str, str]:
+    """Return the state with which a page begins. Raises MissingTableError for an empty table."""
+    if opened.facts.start is None:
+        raise MissingTableError(f"{opened.table.origin}: holds no state yet; solve it first")
+    return opened.facts.start
+
+
+# --- charts and rows -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class ChartView(Result):
+    """A chart of `solver.charts`; `kind` gives its class. null in a picture is a gap.
+
+    rest: if the cells of a heat map are states, the fields other than names[0] and names[1];
+        otherwise null.
+    """
+
+    name: str
+    kind: str
+    chart: Flat[Chart]
+
+
+def chart_view(request: ViewRequest) -> ChartView:
+    """Return a chart of the game. Its parameters are fields; an empty one has its default."""
+    name = request.path["name"]
+    given = {field: value for field, value in request.query.state.items() if value}
+    chart = request.table.chart(name, given)
+    return ChartView(name, type(chart).__name__.lower(), chart)
+
+
+def grid_view(request: ViewRequest) -> ChartView:
+    """Return a heat map over two columns, x and y, by default the table's first two. The cells
+    share the other fields of the state. Raises OptionError, StateError."""
+    query, table = request.query, request.table
+    across, up, *_ = [*request.opened.facts.axes, "", ""]
+    x, y = query.get("x", across), query.get("y", up)
+    shared = query.state
+    for field in table.game.fields if shared else ():
+        # A column of an axis may be left out, but a state needs a value there.
+        for name in {x, y} & {*field.columns} if field.name not in shared else ():
+            shared.setdefault(name, str(field.low))
+    base = shared or start_of(request.opened)
+    return ChartView("grid", "heatmap", grid(table, (x, y), base, query.get("colour", "")))
+
+
+def search_view(request: ViewRequest) -> FoundRows:
+    """Return the first rows, at most `most`, that a ready search finds. Raises OptionError for an
+    unknown search."""
+    table, most = request.table, request.query.integer("most", 1, MAX_SHOWN, 50)
+    ready, number = request.opened.facts.searches, int(request.path["number"])
+    if not 1 <= number <= len(ready):
+        raise OptionError(f"search: {number} is unknown; this table has {len(ready)} of them")
+    return first_rows(table, ready[number - 1], most, SECONDS)
+
+
+# --- states --------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -60,7 +157,7 @@ def state_view(request: ViewRequest) -> StateView:
         table.game.need(Follow)
         on_grid = table.for_state(query["sentence"]).game
         state = typed(on_grid.describe(state_of(on_grid, query["sentence"])))
-    state = state or tables.start_of(request.opened)
+    state = state or start_of(request.opened)
     return state_answer(table.for_state(state), state, long=request.long)
 
 
@@ -79,7 +176,7 @@ def state_answer(table: Table, state: Mapping[str, str], *, long: bool = True) -
 def _moves(table: Table, state: Mapping[str, str], long: bool) -> Moves:
     """Return the moves at a state, with a search above the table if a page can wait for it."""
     try:
-        return moves(table, state, tables.SEARCH_STATES if long else 0)
+        return moves(table, state, SEARCH_STATES if long else 0)
     except MissingTableError:
         if long:
             raise
@@ -87,7 +184,7 @@ def _moves(table: Table, state: Mapping[str, str], long: bool) -> Moves:
     except errors.SearchLimitError:
         raise errors.SearchLimitError(
             f"{sentences.fields(state)} is above this table, and a search down to it meets more "
-            f"than {tables.SEARCH_STATES:,} states; this command searches further: "
+            f"than {SEARCH_STATES:,} states; this command searches further: "
             f"luckbase query {shlex.quote(str(table.where))} {sentences.quoted(state)}"
         ) from None
 

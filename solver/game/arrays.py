@@ -9,23 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from luckbase.solver.compiled import inlined
-
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 FLOAT64_ERROR = 1e-12
 """Bound on the rounding error of the sums of a payoff in float64, with room to spare."""
-
-
-@inlined
-def bits_in(bits: Any) -> Any:
-    """Return the number of set bits of a 64-bit number; LLVM compiles it to one instruction."""
-    all_bits, low_two = np.uint64(bits), np.uint64(0x3333333333333333)
-    twos = all_bits - ((all_bits >> np.uint64(1)) & np.uint64(0x5555555555555555))
-    fours = (twos & low_two) + ((twos >> np.uint64(2)) & low_two)
-    eights = (fours + (fours >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
-    return np.int64((eights * np.uint64(0x0101010101010101)) >> np.uint64(56))
 
 
 @dataclass(frozen=True)

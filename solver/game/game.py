@@ -41,7 +41,6 @@ from numpy.typing import NDArray
 from pydantic import ValidationError
 
 from luckbase.solver.board import registry
-from luckbase.solver.board.file import open_regular
 from luckbase.solver.board.model import Board, Source, canonical
 from luckbase.solver.board.registry import GameFile
 from luckbase.solver.compiled import cache_folder
@@ -429,6 +428,8 @@ def load_game_file(path: str | os.PathLike[str]) -> tuple[str, ...]:
     Raises OptionError in one sentence if the file cannot be read, fails (with the line), or
     registers nothing.
     """
+    from luckbase.solver.board.file import open_regular
+
     where = Path(path)
     try:
         with open(where, encoding="utf-8", opener=open_regular) as source:

@@ -52,6 +52,7 @@ from luckbase.solver.search.bellman import (
     JOINTLY,
     KNOWN,
     MATRIX_GAME,
+    MIXED,
     NEW,
     OVER,
     RESULTS_TYPE,
@@ -602,6 +603,14 @@ class Graph:
         frames = self._frames.numbers[self._path.frames[: depth + 1]]
         begins = frames[frames[:, TURN] >= 0, NODE]
         return self.states(begins[-1:])[0] if len(begins) else None
+
+    def rows(self) -> Ints:
+        """Return the numbers of the states that a table stores, by ascending key: those solved here
+        and not terminal; if the game names the fields of a turn, only states between turns."""
+        at = np.flatnonzero((self.best >= 0) | (self.best == MIXED))
+        if self.game.turn.size:
+            at = at[~self.game.within_turn(self.states(at))]
+        return at[np.argsort(self.keys_at(at))]
 
     def look_up(self, keys: Keys) -> NDArray[np.int32]:
         """Return the number of each key (m,), int32; -1 for a state that was not met."""

@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from luckbase.solver.compiled import inlined, njit, tuple_type, types
-from luckbase.solver.game.arrays import bits_in
-from luckbase.solver.search.keys import NO_KEYS, Keys, find_from, hash_of, order_of
+from luckbase.solver.search.keys import NO_KEYS, Keys, bits_in, find_from, hash_of, order_of
 
 RUN = 64
 """The most states of a run."""

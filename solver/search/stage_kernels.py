@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from luckbase.solver.compiled import borrowed, inlined, njit, tuple_type, types
-from luckbase.solver.game.arrays import Floats, Ints, bits_in
+from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.rules import NUMBERS_TYPE, SIMULTANEOUS, TERMINAL, TRANSITION
 from luckbase.solver.search.bellman import JOINTLY
 from luckbase.solver.search.expand import ROOM_TYPE, expand_one
-from luckbase.solver.search.keys import hash_of, may_be, pack_row, rises, unpack, word_of
+from luckbase.solver.search.keys import bits_in, hash_of, may_be, pack_row, rises, unpack, word_of
 from luckbase.solver.search.runs import NODES_TYPE, RUN, RUNS_TYPE, lowest_bit, rank_of, run_at
 
 FINISHED, GROW, PAUSE, REFUSED, RISES = range(5)

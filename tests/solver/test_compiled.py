@@ -16,7 +16,7 @@ from luckbase.cluster.answers.find import open_table
 from luckbase.cluster.answers.moves import moves
 from luckbase.cluster.answers.why import why
 from luckbase.solver.compiled import in_python, jitable, njit, types
-from luckbase.solver.game.arrays import bits_in
+from luckbase.solver.search.keys import bits_in
 from luckbase.solver.search.runs import lowest_bit
 from tests.places import BOARDS, ROOT
 from tests.shared import FIRST_CODE, first_solves, python

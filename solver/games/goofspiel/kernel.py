@@ -54,7 +54,6 @@ from __future__ import annotations
 import numpy as np
 
 from luckbase.solver.compiled import njit, types
-from luckbase.solver.game.arrays import bits_in
 from luckbase.solver.games.goofspiel.rules import MAX_CARDS, MINE, THEIRS
 from luckbase.solver.matrix_games import MAX_SIDE, SOLVE_GAME, TRY_SUPPORT, WORK
 from luckbase.solver.matrix_games.sixteen_games import (
@@ -69,6 +68,7 @@ from luckbase.solver.matrix_games.sixteen_games import (
     read_support,
     typed,
 )
+from luckbase.solver.search.keys import bits_in
 
 MEMORY = 9  # supports remembered for each place
 

@@ -28,12 +28,13 @@ import numpy as np
 from luckbase.solver.board.model import Board, Section, option
 from luckbase.solver.compiled import njit, types
 from luckbase.solver.game import rules
-from luckbase.solver.game.arrays import Ints, bits_in
+from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.capabilities import Agents, Charts, Drawing, FullTable
 from luckbase.solver.game.fields import Field, Refuse, members, set_field
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.groups import GROUP_TYPE, Axis, Grouped, Groups
 from luckbase.solver.game.rules import Level, Numbers, Rules, Unavailable
+from luckbase.solver.search.keys import bits_in
 from luckbase.solver.sentences import many
 
 HERE = __package__

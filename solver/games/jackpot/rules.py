@@ -36,7 +36,7 @@ from pydantic import model_validator
 from luckbase.solver.board.model import Board, Section, mistake, option
 from luckbase.solver.compiled import njit, types
 from luckbase.solver.game import rules
-from luckbase.solver.game.arrays import Ints, bits_in
+from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.capabilities import Agents, Charts, Drawing
 from luckbase.solver.game.fields import Field, Refuse, members, set_field
 from luckbase.solver.game.game import Game
@@ -44,6 +44,7 @@ from luckbase.solver.game.groups import GROUP_TYPE, Axis, Grouped, Groups
 from luckbase.solver.game.outcomes import sums
 from luckbase.solver.game.rules import Numbers, Rules
 from luckbase.solver.search.expand import expand
+from luckbase.solver.search.keys import bits_in
 from luckbase.solver.sentences import many, show
 
 HERE = __package__
