@@ -178,12 +178,13 @@ def test_a_batch(group, asked, sentence, refused, table, here):
 @cases_of("lines")
 def test_a_game_that_is_followed(group, asked, sentence, refused, monkeypatch):
     *lines, last = asked[0].split(" / ")
-    with luckbase.advise(group["board"], max_states=5) as game:
+    options = group.get("options", {})
+    with luckbase.advise(group["board"], max_states=5, **options) as game:
         for line in lines:
             game.take(line)
         text = raised(sentence, game.say, last)
     monkeypatch.setattr("sys.stdin", io.StringIO("\n".join([*lines, "", "# a comment", last])))
-    words = ["advise", group["board"], "--max-states", "5"]
+    words = ["advise", group["board"], "--max-states", "5", *settings_of(options)]
     number = len(lines) + 3
     result = refused(words, sentence, prints=True)
     assert result == f"line {number}: '{last}': {text}"

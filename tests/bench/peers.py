@@ -14,9 +14,13 @@ import time
 from functools import partial
 from pathlib import Path
 
+import duckdb
 import numpy as np
+import pandas
 
+import luckbase
 from luckbase.jobs import terminal
+from luckbase.solver.matrix_games.simplex import solve
 
 TURNS, LIMIT = 3, 300.0
 """Turns of each program; seconds that a program may take for one."""
@@ -39,14 +43,10 @@ def peers_suite(board, results, python=None):
 
 
 def _programs(python, results):
-    for game, sizes in (("pig", PIG), ("goofspiel", GOOFSPIEL)):
-        for size in sizes:
-            words = {"game": game, "size": size}
-            ours, theirs = (
-                partial(_run, None, "game", words),
-                partial(_run, python, "open_spiel", words),
-            )
-            yield _in_turns(f"{game} {size}", "OpenSpiel", ours, theirs, _values)
+    for game, size in [("pig", n) for n in PIG] + [("goofspiel", n) for n in GOOFSPIEL]:
+        words = {"game": game, "size": size}
+        turns = partial(_run, None, "game", words), partial(_run, python, "open_spiel", words)
+        yield _in_turns(f"{game} {size}", "OpenSpiel", *turns, _values)
     for side in SIDES:
         path, out = str(results / f"games-{side}.npy"), str(results / "strategies.npy")
         batch = np.random.default_rng(side).standard_normal((GAMES, side, side))
@@ -57,8 +57,8 @@ def _programs(python, results):
             return f"worst gap {gap:.1e}, ours {ours['gap']:.1e}, of {theirs['games']:,} games"
 
         for who in MATRIX:
-            ours = partial(_run, None, "matrix", {"games": path})
             words = {"program": who, "games": path, "out": out, "most": SECONDS}
+            ours = partial(_run, None, "matrix", {"games": path})
             theirs = partial(_run, python, "matrix_games", words)
             yield _in_turns(f"matrix games, {side} × {side}", who, ours, theirs, gaps)
 
@@ -87,8 +87,8 @@ def _in_turns(work, who, ours, theirs, compared):
 def _run(python, task, words):
     """Run a task in a process: of `peer_programs` by their Python, else of this module. Seconds and
     the answer."""
-    module = [str(python), str(Path(__file__).with_name("peer_programs.py"))]
-    command = module if python else [sys.executable, "-m", "tests.bench.peers"]
+    theirs = [str(python), str(Path(__file__).with_name("peer_programs.py"))]
+    command = theirs if python else [sys.executable, "-m", "tests.bench.peers"]
     done = subprocess.run(
         [*command, task, json.dumps(words)], capture_output=True, text=True, timeout=LIMIT
     )
@@ -114,44 +114,33 @@ def worst_gap(batch, pairs):
 
 def _queries(board, results):
     """Payoffs of states of one full table, by all columns: one by one, and in a batch."""
-    import luckbase
-
     solved = luckbase.solve(luckbase.load_board(board, score_unit=500, frontier=2), results=results)
     with luckbase.open(solved.table) as table:
         drawn = np.concatenate(list(table.draw(BATCH, 0)))
-        frame = table.game.table_columns(drawn)
-        frame = dict(frame) | {"spins": sum(v for k, v in frame.items() if k[:6] in SPINS)}
+        frame = pandas.DataFrame(dict(table.game.table_columns(drawn)))
+        frame["spins"] = frame.filter(regex="^(earned|passed)").sum(axis=1)
         for work, pieces in (
             (f"{SINGLE} states of {table.rows:,}", np.split(np.arange(SINGLE), SINGLE)),
             (f"{len(drawn):,} states at once", [np.arange(len(drawn))]),
         ):
-            some = [{name: column[at] for name, column in frame.items()} for at in pieces]
-            asked = [drawn[at] for at in pieces]
-            ours = partial(_each, lambda states: table.probe(states)[:, 0], asked)
-            theirs = partial(_each, partial(_duckdb, solved.table), some)
+            ours = partial(_each, lambda at: table.probe(drawn[at])[:, 0], pieces)
+            theirs = partial(_each, lambda at: _duckdb(solved.table, frame.iloc[at]), pieces)
             yield _in_turns(work, "DuckDB", ours, theirs, _apart)
 
 
 def _each(work, pieces):
-    return _timed(lambda: [work(piece) for piece in pieces])
+    return _timed(lambda: np.sort(np.concatenate([work(piece) for piece in pieces])))
 
 
 def _apart(ours, theirs):
-    apart = np.sort(np.concatenate(ours)) - np.sort(np.concatenate(theirs))
-    return f"{np.abs(apart).max():.0e} apart"
+    return f"{np.abs(ours - theirs).max():.0e} apart"
 
 
-SPINS = ("earned", "passed")
-
-
-def _duckdb(table, columns):
-    import duckdb
-    import pandas
-
+def _duckdb(table, wanted):
     with duckdb.connect() as connection:
-        connection.register("wanted", pandas.DataFrame(columns))
+        connection.register("wanted", wanted)
         files = f"read_parquet('{table}/tiers/*.parquet')"
-        text = f"select payoff_1 from {files} join wanted using ({', '.join(columns)})"
+        text = f"select payoff_1 from {files} join wanted using ({', '.join(wanted.columns)})"
         return connection.sql(text).fetchnumpy()["payoff_1"]
 
 
@@ -166,8 +155,6 @@ def _timed(work):
 
 def _game(game, size):
     """Solve a board in memory: its full table, or a search from its start."""
-    import luckbase
-
     name, option = ("pig/race", "goal") if game == "pig" else ("goofspiel/points", "cards")
     board = luckbase.load_board(name, **{option: size})
     luckbase.open(luckbase.load_board(f"{game}/tiny"), in_memory=True)  # compiles
@@ -177,8 +164,6 @@ def _game(game, size):
 
 
 def _matrix(games):
-    from luckbase.solver.matrix_games.simplex import solve
-
     batch = np.load(games)
     solve(batch[:1])
     seconds, solved = _timed(lambda: solve(batch))

@@ -1,7 +1,6 @@
 """Suites of `bench` run to their end, on the smallest board; most peers are not installed here."""
 
 import json
-import re
 
 import numpy as np
 import pytest
@@ -13,23 +12,20 @@ from tests.places import BOARDS
 TINY = BOARDS / "press-your-luck/tiny.toml"
 
 
-def test_the_kernel_is_compared_with_the_rules(monkeypatch, capsys):
-    monkeypatch.setattr(bench, "KERNELS", [(500, 2)])
-    bench.main(["kernel", str(TINY)])
-    assert "$500, 2 spins" in capsys.readouterr().out
-
-
-def test_a_whole_solve_is_timed(monkeypatch, capsys, tmp_path):
-    monkeypatch.setattr(bench, "TABLES", [(500, 1)])
-    bench.main(["solve", str(TINY), "--results", str(tmp_path)])
-    assert "$500, frontier 1" in capsys.readouterr().out
-
-
-def test_both_kinds_of_table(monkeypatch, capsys, tmp_path):
-    monkeypatch.setattr(bench.decisions, "FRONTIERS", (2,))
-    bench.main(["decisions", str(TINY), "--results", str(tmp_path)])
-    assert len(re.findall(r"\b(payoffs|decisions)\b.* s ", capsys.readouterr().out)) == 2
-    assert not [*tmp_path.iterdir()]
+@pytest.mark.parametrize(
+    ("suite", "constant", "few", "printed"),
+    [
+        ("kernel", "KERNELS", [(500, 2)], "$500, 2 spins"),
+        ("solve", "DECIDED", [{"frontier": 1, "decisions": 2}], "frontier=1 decisions=2"),
+        ("search", "QUESTIONS", [("two", "0,1000,500", "0,1,1", [(1, 0)])], "by stages, 1"),
+    ],
+)
+def test_a_suite_prints_a_line(suite, constant, few, printed, monkeypatch, capsys, tmp_path):
+    monkeypatch.setattr(f"tests.bench.{suite}.{constant}", few)
+    name = "decisions" if constant == "DECIDED" else suite
+    bench.main([name, str(TINY), "--results", str(tmp_path)])
+    assert printed in capsys.readouterr().out
+    assert suite == "search" or not [*tmp_path.iterdir()]
 
 
 def test_the_gap_is_that_of_the_pair_of_strategies():

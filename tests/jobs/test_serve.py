@@ -15,6 +15,7 @@ from urllib.request import urlopen
 import pytest
 
 from luckbase.jobs.app import run
+from luckbase.jobs.serve import address_of, hosts_of, pool_of
 from luckbase.jobs.web.server import LOCAL
 from tests.places import BOARDS, ROOT
 
@@ -38,14 +39,13 @@ def pig(table_of):
     return table_of(BOARDS / "pig/tiny.toml")
 
 
-@pytest.mark.parametrize("ends", [signal.SIGINT, signal.SIGHUP])
-def test_it_says_its_address_answers_and_ends_with_a_signal(ends, pig):
+def test_it_says_its_address_answers_and_ends_with_a_signal(pig):
     with served(str(pig), "--port", "0") as (process, text):
         result = re.search(r"^1 table at (http://127\.0\.0\.1:[0-9]+/) \(Ctrl\+C ends it\)", text)
         assert result, text
         with urlopen(f"{result[1]}tables", timeout=300) as reply:
             assert json.loads(reply.read())["tables"][0]["game"] == "pig"
-        process.send_signal(ends)
+        process.send_signal(signal.SIGINT)
         assert process.wait(300) == 0
         text = process.stderr.read().replace("compiling, the first time only …\n", "")
         assert text == ""
@@ -75,8 +75,6 @@ def test_another_address_is_warned_of_and_answers_by_any_name(pig):
     ],
 )
 def test_only_all_addresses_at_once_may_be_called_by_any_name(host, address, hosts):
-    from luckbase.jobs.serve import hosts_of
-
     assert hosts_of(host, SimpleNamespace(getsockname=lambda: (address, 80))) == hosts
 
 
@@ -85,8 +83,6 @@ def test_only_all_addresses_at_once_may_be_called_by_any_name(host, address, hos
     [(("127.0.0.1", 8000), "http://127.0.0.1:8000/"), (("::1", 8000, 0, 0), "http://[::1]:8000/")],
 )
 def test_the_address_is_one_that_a_browser_takes(socket_name, address):
-    from luckbase.jobs.serve import address_of
-
     listener = SimpleNamespace(getsockname=lambda: socket_name, family=None)
     assert address_of(listener) == address
 
@@ -101,6 +97,15 @@ def test_a_port_that_is_taken_is_one_sentence(pig, capsys):
     assert text == (
         f"luckbase: --port: {port} is in use; choose another port, or --port 0 for any free port\n"
     )
+
+
+def test_a_hangup_ends_it(pig, monkeypatch):
+    async def once(self):
+        signal.raise_signal(signal.SIGHUP)
+        assert self.should_exit
+
+    monkeypatch.setattr("uvicorn.Server.main_loop", once)
+    assert run(["serve", str(pig), "--port", "0", "--no-open"]) == 0
 
 
 def test_a_screen_gets_the_page_opened(pig, monkeypatch):
@@ -119,8 +124,6 @@ def test_a_screen_gets_the_page_opened(pig, monkeypatch):
 
 
 def test_what_is_named_is_what_is_served(pig, tmp_path):
-    from luckbase.jobs.serve import pool_of
-
     results = pig.parents[2]
     for names in ([str(pig)], [str(results)], [str(results / "pig")], [str(pig.parent)]):
         assert [each.path for each in pool_of(names, tmp_path, {}).listed()] == [pig]

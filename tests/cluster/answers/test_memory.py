@@ -13,7 +13,7 @@ from luckbase.solver.dense import InMemory
 from luckbase.solver.errors import StateError
 from luckbase.solver.game.capabilities import Charts
 from tests import solving
-from tests.bench import with_descendants
+from tests.bench.store import with_descendants
 from tests.shared import answers_of
 
 BOARDS = Path(__file__).parents[3] / "boards"
