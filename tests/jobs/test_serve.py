@@ -14,9 +14,12 @@ from urllib.request import urlopen
 
 import pytest
 
+import luckbase
+from luckbase.cluster.store.storage import place_of
 from luckbase.jobs.app import run
 from luckbase.jobs.serve import address_of, hosts_of, pool_of
 from luckbase.jobs.web.server import LOCAL
+from tests.jobs.web import serving
 from tests.places import BOARDS, ROOT
 
 
@@ -127,6 +130,11 @@ def test_what_is_named_is_what_is_served(pig, tmp_path):
     results = pig.parents[2]
     for names in ([str(pig)], [str(results)], [str(results / "pig")], [str(pig.parent)]):
         assert [each.path for each in pool_of(names, tmp_path, {}).listed()] == [pig]
+    uri = place_of(f"memory://{tmp_path.name}/t")
+    with luckbase.open(pig) as table:
+        table.publish(uri)
+    with serving.asking(uri) as client:
+        assert serving.state_of(client, serving.id_of(client, "pig"))["to_act"] == 1
     board = str(BOARDS / "pig/tiny.toml")
     assert [each.path for each in pool_of([board], results, {}).listed()] == [pig]
     assert [each.path for each in pool_of([board], results, {"goal": "20"}).listed()] == [pig]
