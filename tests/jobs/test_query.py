@@ -1,5 +1,7 @@
 """A batch that is refused says in which row it is wrong, counted from 1, whatever the game."""
 
+import contextlib
+import io
 import json
 import re
 from pathlib import Path
@@ -10,7 +12,6 @@ import pytest
 
 import luckbase
 from luckbase.jobs import terminal
-from luckbase.jobs.app import run
 from luckbase.solver.errors import StateError
 from tests import solving
 from tests.places import BOARDS
@@ -55,71 +56,56 @@ def test_a_row_outside_the_table_is_named_in_a_large_batch(command, results, tmp
     assert f"row {before + 1}: is beyond this table's frontier" in err
 
 
-def test_what_was_left_out_is_said_with_the_details(results, tmp_path, capsys):
-    where = ["--results", str(results), "--set", "frontier=1"]
-    assert run(["query", TINY, "scores=0,1000,500", *where]) == 2
-    err = capsys.readouterr().err
+def test_what_was_left_out_is_said_with_the_details(results, tmp_path, command):
+    scores, where = "scores=0,1000,500", ["--results", results, "--set", "frontier=1"]
+    code, _, err = command("query", TINY, scores, *where)
+    assert code == 2
     assert "with earned=0,0,0, which was left out; write, for example, earned=1,0,0" in err
     zeros = ["earned=0,0,0", "passed=0,0,0"]
-    assert run(["query", TINY, "scores=0,1000,500", *zeros, *where]) == 0
-    verdict, *_, left_out, _, _, _ = capsys.readouterr().out.splitlines()
+    verdict, *_, left_out, _, _, _ = command("query", TINY, scores, *zeros, *where)[1].splitlines()
     assert verdict == "The game is over" and left_out == "left out, so taken as: whammies=0,0,0"
-    assert run(["query", TINY, "scores=0,1000,500", "earned=0,1,0", *where]) == 0
-    assert "left out, so taken as: passed=0,0,0 whammies=0,0,0\n" in capsys.readouterr().out
-    (tmp_path / "in.csv").write_text('scores,note,passed_1,passed_2,passed_3\n"0,0,0",,0,0,0\n')
-    assert run(["query", TINY, "--batch", str(tmp_path / "in.csv"), *where]) == 0
-    assert "left out, so taken as: earned=0,0,0 whammies=0,0,0\n" in capsys.readouterr().err
-    for name, rows in (
-        ("some.csv", 'scores,earned\n"0,0,0",\n"0,0,0","0,1,0"\n'),
-        ("some.jsonl", '{"scores": "0,0,0"}\n{"scores": "0,0,0", "earned": "0,1,0"}\n'),
-    ):
+    _, out, _ = command("query", TINY, scores, *zeros, "whammies=0,0,0", *where)
+    assert "left out" not in out
+    every = "earned=0,0,0 passed=0,0,0 whammies=0,0,0"
+    for name, rows, said in (
+        ("all.csv", 'scores,note,passed_1,passed_2,passed_3\n"0,0,0",,0,0,0\n',
+         "earned=0,0,0 whammies=0,0,0"),
+        ("some.csv", 'scores,earned\n"0,0,0",\n"0,0,0","0,1,0"\n', every),
+        ("some.jsonl", '{"scores": "0,0,0"}\n{"scores": "0,0,0", "earned": "0,1,0"}\n', every),
+    ):  # fmt: skip
         (tmp_path / name).write_text(rows)
-        assert run(["query", TINY, "--batch", str(tmp_path / name), *where]) == 0
-        text = "left out, so taken as: earned=0,0,0 passed=0,0,0 whammies=0,0,0\n"
-        assert text in capsys.readouterr().err, "in one row"
-    full = ["scores=0,1000,500", "earned=0,1,0", "passed=0,0,0", "whammies=0,0,0"]
-    assert run(["query", TINY, *full, *where]) == 0
-    assert "left out" not in capsys.readouterr().out
+        code, _, err = command("query", TINY, "--batch", tmp_path / name, *where)
+        assert code == 0 and f"left out, so taken as: {said}\n" in err
 
 
-def test_the_verdict_comes_first_in_bold_and_the_details_last_and_dim(results, capsys, monkeypatch):
-    words = ["query", TINY, "scores=0,1000,500", "earned=0,1,0", "--set", "frontier=1"]
-    words += ["--results", str(results)]
-    assert run([*words, "--json"]) == 0
-    answer = json.loads(capsys.readouterr().out)
-    best, *_ = answer["actions"]
-    assert run(words) == 0
-    plain = capsys.readouterr().out.splitlines()
-    share = f"{100 * best['value'][1]:.1f}%"
-    assert plain[0].startswith(f"{best['action'].capitalize()}: {share}, ")
-    assert plain[1].startswith("Player 2 is up; better by ") and "points" in plain[1]
-    assert plain[-4].startswith("left out") and plain[-2].startswith("answered by tiny ")
-    assert plain[-1] == "of the board as rounded, score_unit=500; grid error not measured"
-    assert run([*words, "--digits", "7"]) == 0
-    assert f"{best['value'][1]:.7f}" in capsys.readouterr().out
+def test_the_verdict_comes_first_in_bold_and_the_details_last_and_dim(
+    results, command, monkeypatch
+):
+    words = ["query", TINY, "scores=0,1000,500", "earned=0,1,0", "--results", results]
+    lines = command(*words)[1].splitlines()
+    assert lines[0].startswith("Play: 77.7%, ") and lines[-4].startswith("left out")
+    assert lines[1] == "Player 2 is up; better by 28 points"
+    assert lines[-2].startswith("answered by tiny ")
+    assert lines[-1] == "of the board as rounded, score_unit=500; grid error not measured"
+    assert "0.7774063" in command(*words, "--digits", "7")[1]
     monkeypatch.setenv("TERM", "xterm-256color")
-    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
-    terminal.print_to_fit("the verdict", "bold")
-    terminal.print_to_fit("details", "dim")
-    terminal.print_to_fit("a reason")
-    out = capsys.readouterr().out
-    assert out == "\x1b[1mthe verdict\x1b[0m\n\x1b[2mdetails\x1b[0m\na reason\n"
+    with contextlib.redirect_stdout(io.StringIO()) as out:
+        out.isatty = lambda: True
+        terminal.print_to_fit("the verdict", "bold")
+        terminal.print_to_fit("details", "dim")
+        terminal.print_to_fit("a reason")
+    assert out.getvalue() == "\x1b[1mthe verdict\x1b[0m\n\x1b[2mdetails\x1b[0m\na reason\n"
 
 
-def test_decisions_are_searched_from_above_and_followed_from_one_state(tmp_path, capsys):
-    where = ["--set", "frontier=1", "--set", "decisions=3", "--results", str(tmp_path)]
-    assert run(["solve", TINY, *where]) == 0
-    capsys.readouterr()
-    assert run(["query", TINY, "scores=0,500,1000", "earned=0,2,2", *where]) == 0
-    assert "from the search" in capsys.readouterr().out
+def test_how_an_answer_from_decisions_was_found_is_said(table_of, command):
+    table = table_of(Path(TINY), frontier=1, decisions=3)
     state = ["scores=0,500,1000", "earned=0,2,1"]
-    assert run(["query", TINY, *state, *where]) == 0
-    out, err = capsys.readouterr()
+    assert "from the search" in command("query", table, state[0], "earned=0,2,2")[1]
+    _, out, err = command("query", table, *state)
     assert "from the stored decisions" in out and "(±" not in out
     assert "its chances take a little longer" in err
     for more, games in ((["--max-states", "5"], 2_500), (["--games", "2e2"], 200)):
-        assert run(["query", TINY, *state, *more, *where]) == 0
-        out = capsys.readouterr().out
+        _, out, _ = command("query", table, *state, *more)
         assert "from games by the stored decisions" in out
         (play,) = re.findall(r"Play: about ([\d.]+)% \(± ([\d.]+)\); pass", out)
         assert 0 < float(play[1]) < 60 / games**0.5
@@ -170,46 +156,32 @@ def table(results):
     return str(next(results.glob("*/*/*")))
 
 
-def test_an_export_says_what_it_wrote(table, tmp_path, capsys):
+def test_an_export_says_what_it_wrote(table, tmp_path, command):
     out = tmp_path / "x.csv"
-    assert run(["export", table, "scores=0,1000,500", "earned=0,1,0", "--out", str(out)]) == 0
-    text = capsys.readouterr()
+    _, text, err = command("export", table, "scores=0,1000,500", "earned=0,1,0", "--out", out)
     result = pandas.read_csv(out)
-    assert text.out == "" and f"{out}: {len(result)} rows, 32 columns, " in text.err
+    assert text == "" and f"{out}: {len(result)} rows, 32 columns, " in err
     assert (result["best"] == "play").any() and "part" not in result.columns
-    words = ["--columns", "margin, scores_2", "--json", "--out", str(out)]
-    assert run(["export", table, "best=play scores_1=0", *words]) == 0
-    done = json.loads(capsys.readouterr().out)
+    words = ["--columns", "margin, scores_2", "--json", "--out", out]
+    done = json.loads(command("export", table, "best=play scores_1=0", *words)[1])
     assert (done["columns"], done["out"]) == (["margin", "scores_2"], str(out))
     assert (done["rows"], done["bytes"]) == (len(pandas.read_csv(out)), out.stat().st_size)
 
 
-ROWS = [("0,1000,500", "0,1,0"), ("500,0,0", "1,0,0"), ("0,0,0", "0,0,0"), ("0,1000,500", "0,1,0")]
-
-
-@pytest.fixture
-def batch(tmp_path):
-    path = tmp_path / "in.csv"
-    lines = "".join(f'"{scores}","{earned}",{i}\n' for i, (scores, earned) in enumerate(ROWS))
-    path.write_text(f"scores,earned,number\n{lines}")
-    return str(path)
-
-
-def test_a_batch_as_json_is_what_single_questions_print(table, batch, tmp_path, capsys):
-    assert run(["query", table, "--batch", batch, "--json"]) == 0
-    lines = capsys.readouterr().out.splitlines()
+def test_a_batch_as_json_is_what_single_questions_print(table, tmp_path, command):
+    rows = [("0,1000,500", "0,1,0"), ("500,0,0", "1,0,0"), ("0,0,0", "0,0,0")] * 2
+    batch, out = tmp_path / "in.csv", tmp_path / "out"
+    lines = "".join(f'"{scores}","{earned}",{i}\n' for i, (scores, earned) in enumerate(rows))
+    batch.write_text(f"scores,earned,number\n{lines}")
     single = []
-    for scores, earned in ROWS:
-        assert run(["query", table, f"scores={scores}", f"earned={earned}", "--json"]) == 0
-        answer = json.loads(capsys.readouterr().out)
+    for scores, earned in rows:
+        _, text, _ = command("query", table, f"scores={scores}", f"earned={earned}", "--json")
+        answer = json.loads(text)
         assert all(isinstance(sentence, str) for sentence in answer.pop("why"))  # of one state only
-        assert answer["grid"].startswith("of the board as rounded")
         single.append(json.dumps(answer))
-    assert lines == single
-    out = tmp_path / "out.jsonl"
-    assert run(["query", table, "--batch", batch, "--json", "--out", str(out)]) == 0
-    assert out.read_text().splitlines() == single
-    out = tmp_path / "out.parquet"
-    assert run(["query", table, "--batch", batch, "--actions", "--out", str(out)]) == 0
-    rows = pandas.read_parquet(out)
-    assert rows["play_payoff_2"][0] == json.loads(single[0])["actions"][0]["value"][1]
+    assert command("query", table, "--batch", batch, "--json")[1].splitlines() == single
+    assert command("query", table, "--batch", batch, "--json", "--out", f"{out}.jsonl")[0] == 0
+    assert Path(f"{out}.jsonl").read_text().splitlines() == single
+    assert command("query", table, "--batch", batch, "--actions", "--out", f"{out}.parquet")[0] == 0
+    columns = pandas.read_parquet(f"{out}.parquet")
+    assert columns["play_payoff_2"][0] == json.loads(single[0])["actions"][0]["value"][1]
