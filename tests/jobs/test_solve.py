@@ -19,50 +19,35 @@ def _folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
 
-def test_a_bad_board_among_good_ones_is_said_and_stops_nothing(command):
+def test_json_is_one_line_a_board_on_stdout_also_of_a_bad_one(command):
     put(Path("b/1.toml"), press())
     put(Path("b/2.toml"), "game = 'pig'\n[rule]\n")
-    put(Path("b/3.toml"), pig())
-    code, out, err = command("solve", "b")
-    assert code == 1
-    tables = out.splitlines()
-    assert [Path(table).parent.name for table in tables] == ["1", "3"]
-    assert all((Path(table) / "manifest.json").is_file() for table in tables)
-    assert "b/2.toml: unknown key 'rule'; did you mean 'rules'?" in err.splitlines()
-    assert "3 boards: 2 solved, 1 failed in" in err.splitlines()[-1]
-    code, out, err = command("solve", "b/1.toml", "b/3.toml")
-    assert (code, out.splitlines()) == (0, tables)
-    assert "2 boards: 2 complete" in err
-
-
-def test_json_is_one_line_a_board_on_stdout(command):
-    put(Path("b/1.toml"), press())
-    put(Path("b/2.toml"), "game")
     code, out, err = command("solve", "b", "--json")
-    lines = [json.loads(line) for line in out.splitlines()]
+    first, second = (json.loads(line) for line in out.splitlines())
     assert (code, err) == (1, "")
-    assert [line["event"] for line in lines] == ["solved", "failed"]
-    assert [line["file"] for line in lines] == ["b/1.toml", "b/2.toml"]
-    assert lines[0]["board"] == "1" and lines[1]["error"].startswith("b/2.toml: ")
+    assert (first["event"], first["file"], first["board"]) == ("solved", "b/1.toml", "1")
+    assert (second["event"], second["file"]) == ("failed", "b/2.toml")
+    assert second["error"] == "b/2.toml: unknown key 'rule'; did you mean 'rules'?"
     alone = json.loads(command("solve", "b/1.toml", "--json", "--force")[1])
-    assert alone.keys() == lines[0].keys() - {"file", "set"}
+    assert alone.keys() == first.keys() - {"file", "set"}
+    code, out, err = command("solve", "b")
+    assert (code, out.count("\n")) == (1, 1)
+    assert f"\n{second['error']}\n" in f"\n{err}"
+    assert "2 boards: 1 complete, 1 failed in" in err.splitlines()[-1]
 
 
-def test_one_board_alone_is_as_it_was(command):
+def test_one_board_alone_is_said_without_the_words_for_many(command):
     put(Path("a.toml"), pig())
     code, out, err = command("solve", "a.toml", "--workers", "1")
     assert code == 0 and out.count("\n") == 1 and Path(out.strip()).is_dir()
-    assert err.splitlines()[0] == "a: 900 states in 1 files" or "states in" in err.splitlines()[0]
-    assert "failed" not in err and "[1/1]" not in err
+    assert "states in" in err.splitlines()[0] and "failed" not in err and "[1/1]" not in err
     assert re.search(r"speed +[1-9]\S*( million)? states/s end to end, [1-9]", err)
     code, again, err = command("solve", "a.toml")
     assert (code, again) == (0, out) and "nothing to do" in err
     put(Path("bad.toml"), "game")
     code, out, err = command("solve", "bad.toml")
     assert (code, out, err.count("\n")) == (2, "", 1) and err.startswith("luckbase: bad.toml: ")
-    for more in ((), ("--dry-run",)):
-        assert command("solve", "bad.toml", *more)[0] == 2
-        assert command("solve", "gone.toml", *more)[0] == 2
+    assert command("solve", "bad.toml", "--dry-run")[0] == 2
 
 
 def test_what_a_board_has_changed_is_said_also_of_one_that_is_searched(command):
@@ -70,9 +55,8 @@ def test_what_a_board_has_changed_is_said_also_of_one_that_is_searched(command):
         put(Path("a.toml"), board)
         assert "has changed" not in command("solve", "a.toml")[2]
         put(Path("a.toml"), board.replace(f"{name} = {old}", f"{name} = {new}"))
-        text = [line for line in command("solve", "a.toml")[2].splitlines() if "changed" in line]
-        expected = f"a: the board has changed since its last table: {name}: was {old}, now {new}"
-        assert text == [expected]
+        said = f"a: the board has changed since its last table: {name}: was {old}, now {new}\n"
+        assert said in command("solve", "a.toml")[2]
 
 
 def test_a_dry_run_warns_where_all_boards_together_do_not_fit_on_the_disk(command, monkeypatch):
@@ -115,13 +99,13 @@ def test_a_dry_run_prints_what_why_how_long_and_how_much(command):
     put(Path("b/3.toml"), "game")
     code, out, _ = command("solve", "b", "--dry-run")
     assert code == 1 and "b/1.toml: max_whammies: was 4, now 3" in out.splitlines()
-    rows = {
-        line.split()[0]: line.split()[1] for line in out.splitlines() if line.startswith("  b/")
-    }
-    assert rows == {"b/1.toml": "stale", "b/2.toml": "missing", "b/3.toml": "refused"}
+    rows = [line.split()[:2] for line in out.splitlines() if line.startswith("  b/")]
+    assert rows == [["b/1.toml", "stale"], ["b/2.toml", "missing"], ["b/3.toml", "refused"]]
     assert "2 of 3 boards to solve: " in out and "; 1 cannot be" in out
-    code, out, _ = command("solve", "b", "--dry-run", "--json")
-    lines = [json.loads(line) for line in out.splitlines()]
+    lines = [
+        json.loads(line)
+        for line in command("solve", "b", "--dry-run", "--json")[1].split("\n")[:-1]
+    ]
     assert [line["state"] for line in lines] == ["stale", "missing", "refused"]
     assert {line["event"] for line in lines} == {"planned"}
     assert all(line["states"] > 0 and line["bytes"] > 0 for line in lines[:2])
@@ -131,9 +115,8 @@ def test_a_dry_run_prints_what_why_how_long_and_how_much(command):
 def test_a_dry_run_of_one_board_prints_its_whole_plan(command):
     put(Path("a.toml"), press())
     code, out, _ = command("solve", "a.toml", "--dry-run")
-    first, *lines = out.splitlines()
-    assert code == 0 and first == "a.toml is missing: no table yet"
-    assert lines[0] == "The plan for a" and not Path("results").exists()
+    assert code == 0 and out.startswith("a.toml is missing: no table yet\nThe plan for a\n")
+    assert not Path("results").exists()
     assert command("solve", "a.toml")[0] == 0
     assert command("solve", "a.toml", "--dry-run")[1] == "a.toml is complete\n"
     again = command("solve", "a.toml", "--dry-run", "--force")[1]
@@ -161,17 +144,15 @@ def test_a_job_file_says_where_and_the_command_comes_before_it(command):
     text = 'results = "../mine"\n[[board]]\nfile = "../x"\nvariants = [{}, { tiles = 3 }]\n'
     put(Path("jobs/night.toml"), text)
     code, out, _ = command("solve", "jobs/night.toml")
-    assert code == 0 and len(out.splitlines()) == 2
-    assert all(line.startswith("mine/jackpot/a/") for line in out.splitlines())
+    assert code == 0 and out.count("mine/jackpot/a/") == out.count("\n") == 2
     code, out, _ = command("status", "jobs/night.toml")
     assert code == 0 and out.count("complete") == 2
     code, out, _ = command("solve", "jobs/night.toml", "--results", "results", "--set", "tiles=2")
-    assert code == 0 and len(out.splitlines()) == 1 and out.startswith("results/")
+    assert code == 0 and out.count("results/") == out.count("\n") == 1
     code, out, _ = command("status", "jobs/night.toml", "--results", "other")
     assert code == 1 and out.startswith("missing")
     advice = out.split("solved by: luckbase ")[1].split("\n")[0].split()
     assert advice[-2:] == ["--results", "other"] and command(*advice)[0] == 0
-    assert command("status", "jobs/night.toml", "--results", "other")[0] == 1  # tiles = 3
 
 
 def test_status_of_a_folder_says_which_boards_have_no_table(command):
@@ -185,10 +166,10 @@ def test_status_of_a_folder_says_which_boards_have_no_table(command):
     assert "          solved by: luckbase solve b/2.toml" in out.splitlines()
     assert command("solve", "b/2.toml")[0] == 0
     Path("b/3.toml").unlink()
-    assert command("status", "b")[0] == 0
-    lines = [json.loads(line) for line in command("status", "b", "--json")[1].splitlines()]
-    assert [line["state"] for line in lines] == ["complete", "complete"]
-    assert command("status", "results")[1] == command("status")[1]
+    code, out, _ = command("status", "b", "--json")
+    assert [json.loads(line)["state"] for line in out.splitlines()] == [
+        "complete"
+    ] * 2 and code == 0
 
 
 def test_what_would_be_right_is_solved_where_it_is_looked_for(command):
