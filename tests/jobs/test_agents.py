@@ -14,11 +14,6 @@ JACKPOT, SMALL = str(BOARDS / "jackpot/seed.toml"), str(BOARDS / "jackpot/tiny.t
 TINY = str(BOARDS / "press-your-luck/tiny.toml")
 
 
-@pytest.fixture
-def results(tmp_path):
-    return "--results", tmp_path / "results"
-
-
 @pytest.mark.parametrize(
     "words",
     [
@@ -84,16 +79,6 @@ def test_a_picture_takes_graphviz(command, tmp_path):
         return
     assert code == 2 and "GraphViz (its command dot) is not installed" in err
     assert not path.exists()
-
-
-def test_solve_from_a_file_of_roots(command, results, tmp_path):
-    path = tmp_path / "roots.csv"
-    path.write_text('scores,earned\n"0,500,0","1,0,0"\n"500,500,0","0,1,0"\n')
-    code, out, err = command("solve", TINY, "--from", str(path), *results)
-    assert code == 0 and "below 2 states" in err
-    batch = out.strip()
-    code, out, _ = command("query", batch, "--batch", str(path), "--best")
-    assert code == 0 and out.count("\n") == 3 and '"best"' in out
 
 
 def test_a_drawing_that_nobody_can_read_is_refused(command, monkeypatch):

@@ -19,17 +19,10 @@ from luckbase.cluster.machine import check_disk
 from luckbase.cluster.store.provenance import Origin
 from luckbase.jobs import terminal
 from luckbase.jobs.app import run
+from luckbase.solver import sentences
 from luckbase.solver.board import registry
 from luckbase.solver.errors import DiskLimitError
-from luckbase.solver.sentences import (
-    Payoffs,
-    command_line,
-    counted,
-    many,
-    nearest,
-    option,
-    setting,
-)
+from luckbase.solver.sentences import Payoffs, counted, many, nearest, option, setting
 from tests.places import ROOT
 from tests.shared import python
 
@@ -112,9 +105,7 @@ def test_status_of_a_folder_of_tables_is_that_of_its_tables(command, pig, inner)
 def test_a_small_disk_is_said_in_units_that_show_it(tmp_path, monkeypatch):
     usage = type(shutil.disk_usage("."))
     monkeypatch.setattr(machine.shutil, "disk_usage", lambda path: usage(4_000_000, 0, 3_600_000))
-    room = (
-        r"needs about 5\.6 MB under .* and 3\.6 MB is free, of which 200 kB stays free; less takes"
-    )
+    room = r"about 5\.6 MB under .* and 3\.6 MB is free, of which 200 kB stays free; less takes"
     with pytest.raises(DiskLimitError, match=room):
         check_disk("solve", 5_600_000, tmp_path, "less")
 
@@ -158,7 +149,7 @@ def test_a_table_that_may_not_be_read_is_named_by_status_and_clean(command, pig,
 
 def test_an_option_and_a_setting_are_said_as_they_are_written():
     assert (option("max_states"), setting("goal", 3)) == ("max_states", "goal=3")
-    with command_line():
+    with sentences.command_line():
         assert (option("max_states"), setting("goal", 3)) == ("--max-states", "--set goal=3")
         assert option("start") == "--from"
 
@@ -208,9 +199,7 @@ def test_a_long_search_above_a_table_says_how_far_it_is(command, table_of, monke
 
 def test_one_of_anything_is_not_many_and_no_zero_is_negative():
     assert (many(1, "file"), many(2, "file")) == ("1 file", "2 files")
-    assert (counted(1, "state"), counted(2e6, "state")) == (
-        "1 state", "2 million states",
-    )  # fmt: skip
+    assert (counted(1, "state"), counted(2e6, "state")) == ("1 state", "2 million states")
     for payoffs, texts in (
         (Payoffs("chance to win", True), ["0.0%", "50.0%"]), (Payoffs("coins"), ["0", "0.5"]),
         (Payoffs("dollars"), ["under $0.001", "$0.5"]),
@@ -230,20 +219,17 @@ def test_one_of_anything_is_not_many_and_no_zero_is_negative():
      (["serve"], "uvicorn", "serve", "web")],
 )  # fmt: skip
 def test_a_command_whose_extra_is_not_installed_says_what_to_run(
-    words, package, needs, extra, pig, tmp_path, monkeypatch, capsys
+    words, package, needs, extra, pig, tmp_path, monkeypatch, command
 ):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setitem(sys.modules, package, None)
-    what = TINY if words[0] == "graph" else str(pig)
-    assert run([words[0], what, *words[1:]]) == 2
-    text = capsys.readouterr().err
-    assert f"{needs} needs {package}; run: pip install '.[{extra}]'\n" in text
+    code, _, err = command(words[0], TINY if words[0] == "graph" else pig, *words[1:])
+    assert code == 2 and f"{needs} needs {package}; run: pip install '.[{extra}]'\n" in err
     assert not list(tmp_path.iterdir())
 
 
-def test_a_list_needs_no_extra(pig, monkeypatch, capsys):
+def test_a_list_needs_no_extra(pig, monkeypatch, command):
     for package in ("vl_convert", "graphviz", "starlette"):
         monkeypatch.setitem(sys.modules, package, None)
-    for words in (["chart", str(pig)], ["chart", str(pig), "--what", "hold"], ["status", str(pig)]):
-        assert run(words) == 0
-    assert "(0,0)" in capsys.readouterr().out
+    assert "(0,0)" in command("chart", pig)[1]
+    assert command("chart", pig, "--what", "hold")[0] == command("status", pig)[0] == 0

@@ -1,7 +1,6 @@
 """Plans of searches: the numbers that are printed, also as JSON, and what is refused beforehand."""
 
 import json
-from collections import namedtuple
 
 import pytest
 
@@ -10,7 +9,6 @@ from luckbase.cluster import machine
 from luckbase.cluster.search import plan as planning
 from luckbase.cluster.search.plan import goes_in_circles, planned_search
 from luckbase.cluster.search.stages import StageSearch
-from luckbase.jobs.app import run
 from luckbase.solver.game.game import Stopped
 from luckbase.solver.search import explore as counting
 from luckbase.solver.search.expand import root_keys
@@ -21,27 +19,19 @@ from tests.places import BOARDS
 PRESS = str(BOARDS / "press-your-luck/1985-02.toml")
 START = {"scores": "0,2000,3500", "earned": "0,3,2"}
 FROM = ["--from", *(f"{name}={value}" for name, value in START.items())]
-USAGE = namedtuple("USAGE", "total used free")
 
 
-def no_disk(path):
-    return USAGE(0, 0, 0)
-
-
-def test_a_search_by_stages(capsys, tmp_path, monkeypatch):
-    monkeypatch.setattr(counting, "COUNTED_STATES", 300_000)  # no option
+def test_a_search_by_stages(command, tmp_path, monkeypatch):
+    monkeypatch.setattr(counting, "COUNTED_STATES", 30_000)  # no option
     words = ["solve", PRESS, *FROM, "--dry-run", "--results", str(tmp_path), "--workers", "2"]
-    assert run(words) == 0
-    out = capsys.readouterr().out
-    assert "states          more than 300,000 by levels" in out and "2 workers" in out
+    out = command(*words)[1]
+    assert "states          more than 30,000 by levels" in out and "2 workers" in out
     assert [line[:16].rstrip() for line in out.splitlines()[2:]] == [
         "states", "table on disk", "until it ends", "peak memory", "time",
     ]  # fmt: skip
-    assert run([*words, "--json"]) == 0
-    text = json.loads(capsys.readouterr().out)["plan"]
-    result = luckbase.plan(PRESS, START, workers=2, results=tmp_path)
-    assert text == result.as_json()
-    assert not text["exact"] and text["states"] == 300_000
+    text = json.loads(command(*words, "--json")[1])["plan"]
+    assert text == luckbase.plan(PRESS, START, workers=2, results=tmp_path).as_json()
+    assert not text["exact"] and text["states"] == 30_000
     assert text["table_bytes"] == 22 * text["states"]
     assert text["kept_bytes"] == 6 * text["states"]
     assert text["seconds"] == pytest.approx(text["states"] * 1e-6 / 1.7, abs=0.1)
@@ -59,18 +49,18 @@ def test_a_small_one_is_counted_and_is_what_the_solve_does(tmp_path):
     assert rows / 2 <= result.table_bytes <= 2 * rows
 
 
-def test_a_board_without_a_full_table_is_planned_from_its_start(capsys):
-    assert run(["solve", "--dry-run", str(BOARDS / "jackpot/seed.toml")]) == 0
-    assert "states          15,743 in one piece" in capsys.readouterr().out
+def test_a_board_without_a_full_table_is_planned_from_its_start(command):
+    _, out, _ = command("solve", "--dry-run", BOARDS / "jackpot/seed.toml")
+    assert "states          15,743 in one piece" in out
 
 
-def test_a_full_disk_refuses_the_plan(capsys, tmp_path, monkeypatch):
-    monkeypatch.setattr(machine.shutil, "disk_usage", no_disk)
-    monkeypatch.setattr(counting, "COUNTED_STATES", 300_000)  # no option
-    words = [PRESS, *FROM, "--results", str(tmp_path)]
-    assert run(["solve", "--dry-run", *words]) == 2
-    err = capsys.readouterr().err
-    assert "disk: the search needs about " in err and " MB under" in err
+def test_a_full_disk_refuses_the_plan(command, tmp_path, monkeypatch):
+    usage = type(machine.shutil.disk_usage(tmp_path))
+    monkeypatch.setattr(machine.shutil, "disk_usage", lambda path: usage(0, 0, 0))
+    monkeypatch.setattr(counting, "COUNTED_STATES", 30_000)  # no option
+    code, _, err = command("solve", "--dry-run", PRESS, *FROM, "--results", tmp_path)
+    assert code == 2
+    assert "disk: the search needs about " in err and " under " in err
     assert "states nearer the end takes less" in err and err.count("\n") == 1
 
 

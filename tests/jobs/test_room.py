@@ -13,7 +13,6 @@ from luckbase.cluster.solve import full_table, worker
 from luckbase.cluster.solve.plan import check_room, make_plan
 from luckbase.cluster.store import RUNNING, storage
 from luckbase.cluster.store.writer import read_manifest
-from luckbase.jobs.app import run
 from luckbase.solver.errors import DiskLimitError, MemoryLimitError
 from tests import solving
 from tests.places import BOARDS
@@ -50,7 +49,7 @@ def full(*given, **named):
 
 @pytest.mark.parametrize(("where", "times"), [("write_tier", 6), ("put", 12), ("written", 6)])
 def test_a_disk_that_fills_up_is_one_sentence_and_the_same_command_goes_on(
-    where, times, tmp_path, monkeypatch, capsys
+    where, times, tmp_path, monkeypatch, command
 ):
     """In a worker and in the driver; what was committed stays."""
     commit_at_once(monkeypatch)
@@ -64,41 +63,37 @@ def test_a_disk_that_fills_up_is_one_sentence_and_the_same_command_goes_on(
     words = ["solve", TINY, "--set", "frontier=2", "--results", str(tmp_path), "--workers", "1"]
     with monkeypatch.context() as patched:
         patched.setattr(home, where, until_full)
-        assert run(words) == 1
-    out, err = capsys.readouterr()
-    assert out == "" and err.count("\n") == 1
+        code, out, err = command(*words)
+    assert (code, out, err.count("\n")) == (1, "", 1)
     assert err.startswith(f"luckbase: {tmp_path}: the disk is full; the solved parts are kept; ")
     assert err.endswith(f"free some space and resume with: luckbase {' '.join(words)}\n")
     (table,) = tmp_path.glob("*/*/*")
     assert not (table / RUNNING).exists()
-    committed = read_manifest(storage.Folder(table), table).files
-    places = [table / entry.place for entry in committed.values()]
-    before = {place: place.stat().st_mtime_ns for place in places}
-    assert before
-    assert run(words) == 0
+    committed = read_manifest(storage.Folder(table), table).files.values()
+    before = {table / each.place: (table / each.place).stat().st_mtime_ns for each in committed}
+    assert before and command(*words)[0] == 0
     assert all(path.stat().st_mtime_ns == then for path, then in before.items())
 
 
-def test_a_full_disk_in_a_ray_worker_is_known_by_its_cause(monkeypatch, capsys):
+def sent_by_ray(*given, **named):
     class Sent(OSError):
         cause = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "/there/file.part")
 
-    def solve(*given, **named):
-        raise Sent("(pid=1) ...")
+    raise Sent("(pid=1) ...")
 
+
+@pytest.mark.parametrize(
+    ("solve", "said"),
+    [
+        (sent_by_ray, "/there/file.part: the disk is full; the"),
+        (lambda *given, **named: np.empty(1 << 59),
+         r"not enough memory: .* 4\.00 EiB .*; the solved parts are kept"),
+    ],
+)  # fmt: skip
+def test_what_has_no_room_in_a_worker_is_known_by_its_cause(solve, said, monkeypatch, command):
     monkeypatch.setattr("luckbase.cluster.solve.full_table.solve", solve)
-    assert run(["solve", TINY]) == 1
-    assert capsys.readouterr().err.startswith("luckbase: /there/file.part: the disk is full; the")
-
-
-def test_memory_that_does_not_reach_is_one_sentence(monkeypatch, capsys):
-    def solve(*given, **named):
-        np.empty(1 << 59)
-
-    monkeypatch.setattr("luckbase.cluster.solve.full_table.solve", solve)
-    assert run(["solve", TINY]) == 1
-    assert re.match(r"luckbase: not enough memory: .* 4\.00 EiB .*; the solved parts are kept",
-                    capsys.readouterr().err)  # fmt: skip
+    code, _, err = command("solve", TINY)
+    assert code == 1 and re.match(f"luckbase: {said}", err)
 
 
 def test_payoffs_that_go_to_a_full_disk_say_that_it_is_full(tmp_path, monkeypatch):

@@ -7,7 +7,6 @@ import sys
 import pytest
 
 from luckbase.jobs import terminal
-from luckbase.jobs.app import run
 from luckbase.jobs.terminal import blocks, broken, fit, fold
 from luckbase.solver.game.capabilities import Charts
 from tests.places import BOARDS
@@ -35,49 +34,36 @@ COMMANDS = {
 
 @pytest.fixture(scope="module")
 def results(results_of):
-    return str(results_of((TINY, {"frontier": 2}), (GOOFSPIEL, {"cards": 9})))
+    return results_of((TINY, {"frontier": 2}), (GOOFSPIEL, {"cards": 9}))
 
 
-@pytest.fixture
-def said(results, capsys, monkeypatch):
-    """What a command prints on a terminal so wide; None: into a file."""
-
-    def call(words, width):
-        monkeypatch.setattr(terminal, "width", lambda out: width)  # no terminal is here
+@pytest.mark.parametrize("words", COMMANDS.values(), ids=COMMANDS)
+def test_a_command_prints_every_number_whole(words, results, command, monkeypatch):
+    """On a terminal of 80 columns, and into a file."""
+    printed = []
+    for width in (None, 80):
+        monkeypatch.setattr(terminal, "width", lambda out, width=width: width)  # none is here
         monkeypatch.setattr("sys.stdin", io.StringIO("?\n9\n1\n5\n7\n2\n3\n4\n6\n8\n"))
-        takes = words[0] != "evaluate"
-        capsys.readouterr()
-        assert run([*words, *(["--results", results] if takes else [])]) == 0
-        return re.sub(r"\d+ games in .*|time +about.*|memory .*", "", capsys.readouterr().out)
-
-    return call
-
-
-@pytest.mark.parametrize("name", list(COMMANDS))
-def test_a_command_prints_every_number_whole(said, name):
-    full = said(COMMANDS[name], None)
-    numbers = re.findall(NUMBER, full.replace(",", ", "))
-    assert len(numbers) > 5
-    narrow = said(COMMANDS[name], 80)
-    assert "…" not in full + narrow
+        code, out, _ = command(*words, *(["--results", results] * (words[0] != "evaluate")))
+        assert code == 0 and "…" not in out
+        printed.append(re.sub(r"\d+ games in .*|time +about.*|memory .*", "", out))
+    full, narrow = (re.findall(NUMBER, text.replace(",", ", ")) for text in printed)
+    assert len(full) > 5 and set(narrow) == set(full)
     # In panels the first column, and in blocks the heads, stand there again and again.
-    result = re.findall(NUMBER, narrow.replace(",", ", "))
-    assert all(result.count(n) >= numbers.count(n) for n in set(numbers))
-    assert set(result) == set(numbers)
-    assert max(map(len, narrow.splitlines())) <= 80
+    assert all(narrow.count(n) >= full.count(n) for n in set(full))
+    assert max(map(len, printed[1].splitlines())) <= 80
 
 
-def test_the_questions_after_a_solve_fit_as_well(tmp_path, capsys, monkeypatch):
-    words = ["solve", GOOFSPIEL, "--set", "cards=6", "--results", str(tmp_path), "--force"]
+def test_the_questions_after_a_solve_fit_as_well(tmp_path, command, monkeypatch):
+    words = ["solve", GOOFSPIEL, "--set", "cards=6", "--results", tmp_path, "--force"]
     tables = []
     for width in (None, 80):
         monkeypatch.setattr(terminal, "width", lambda out, width=width: width)
-        assert run(words) == 0
-        err = capsys.readouterr().err
+        err = command(*words)[2]
         table = err[err.index("A few questions") : err.index("Ask anything")]
-        tables.append(re.sub(r"[\s─]+", "", table))
+        tables.append(sorted(re.sub(r"[\s─]+", "", table)))
         assert max(map(len, table.splitlines())) <= (width or 160)
-    assert all(sorted(table) == sorted(tables[0]) for table in tables)
+    assert tables[0] == tables[1]
 
 
 # --- the parts -----------------------------------------------------------------------------------
@@ -195,14 +181,15 @@ def test_no_command_prints_a_line_that_is_wider(board, command, tmp_path, monkey
     monkeypatch.setattr(terminal, "width", lambda out: 80)  # no terminal is here
     charts = [kind.name for kind in load_game(load_board(board)).need(Charts).kinds]
     state, change = STATES[board], DIFFERENT[board]
+    near = ["--set", "frontier=1"] if board == "press-your-luck/tiny" else []
     wide = {}
     for words in (
-        ["solve", board, "--dry-run"], ["solve", board], ["query", board, *state],
+        ["solve", board, "--dry-run"], ["solve", board, *near], ["query", board, *state],
         ["verify", board], ["info", board], ["status"], ["chart", "--list", board],
         *(["chart", board, "--what", name] for name in charts),
         ["evaluate", board, "--agents", "optimal", "--from", *state],
         ["evaluate", board, "--agents", "random", "--games", "20", "--from", *state],
-        ["solve", board, "--set", change, "--results", "other"],
+        ["solve", board, *near, "--set", change, "--results", "other"],
         ["diff", board, str(tmp_path / "other")], ["info"], ["clean", "--results", "other"],
     ):  # fmt: skip
         if words[0] == "diff":

@@ -12,15 +12,13 @@ from luckbase.cluster.solve.progress import Progress, Watch
 from luckbase.cluster.store import RUNNING
 from luckbase.cluster.store.storage import Folder
 from luckbase.cluster.store.writer import Writer
-from luckbase.jobs.app import run
 from tests.cluster.store.test_writer import HEAD
 from tests.places import ROOT
 
 TINY = str(ROOT / "boards/press-your-luck/tiny.toml")
-WORDS = ["solve", TINY, "--set", "frontier=2", "--workers", "1"]
 
 
-def test_status_shows_a_solve_that_runs(tmp_path, monkeypatch, capsys):
+def test_status_shows_a_solve_that_runs(tmp_path, monkeypatch, command):
     monkeypatch.setattr(watch, "WRITE_SECONDS", 0.0)  # no option
     seen = []
 
@@ -28,8 +26,9 @@ def test_status_shows_a_solve_that_runs(tmp_path, monkeypatch, capsys):
         if now.shards > 5 and not seen:
             (only,) = luckbase.status(results=tmp_path)
             assert only.running is not None and only.state == "partial"
-            assert run(["status", "--results", str(tmp_path)]) == 1
-            seen.append((only.running, capsys.readouterr().out))
+            code, out, _ = command("status", "--results", tmp_path)
+            assert code == 1
+            seen.append((only.running, out))
 
     board = luckbase.load_board(TINY, frontier=2)
     luckbase.solve(board, results=tmp_path, workers=1, on_progress=look)
@@ -42,17 +41,15 @@ def test_status_shows_a_solve_that_runs(tmp_path, monkeypatch, capsys):
     assert after.running is None and not list(tmp_path.rglob(RUNNING))
 
 
-def test_a_solve_prints_events_and_at_last_what_it_did(tmp_path, every_line, capsys):
-    assert run([*WORDS, "--results", str(tmp_path), "--json"]) == 0
-    *events, last = map(json.loads, capsys.readouterr().out.splitlines())
+def test_a_solve_prints_events_and_at_last_what_it_did(tmp_path, every_line, command):
+    words = ["--set", "frontier=2", "--workers", "1", "--results", tmp_path, "--json"]
+    *events, last = map(json.loads, command("solve", TINY, *words)[1].splitlines())
     assert {event["event"] for event in events} == {"progress"} and last["event"] == "solved"
     shards = [event["shards"] for event in events]
     assert shards == sorted(shards)
     assert shards[-1] == events[-1]["shards_total"] == last["file_count"]
     assert events[-1]["states"] == events[-1]["states_total"] == last["states"]
-    for event in events:
-        assert event["seconds"] >= 0
-        assert event["seconds_left"] is None or event["seconds_left"] >= 0
+    assert all(event["seconds"] >= 0 <= (event["seconds_left"] or 0) for event in events)
 
 
 def test_a_solve_that_was_killed_on_this_machine_does_not_run(tmp_path):
