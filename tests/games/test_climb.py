@@ -11,7 +11,6 @@ import pytest
 
 from luckbase.game import load_game_file
 from luckbase.jobs.app import run
-from luckbase.solver.errors import BoardError
 from tests import solving
 
 HERE = Path(__file__).parent
@@ -89,14 +88,3 @@ def test_every_stored_state_is_right(board, tmp_path):
         assert len(states) == solved.states > 200
         wanted = [win(*map(int, state)) for state in states]
         assert table.probe(states)[:, 0] == pytest.approx(wanted, abs=1e-14)
-
-
-def test_a_board_of_it_is_checked_like_any_other(tmp_path):
-    load_game_file(CLIMB)
-    path = tmp_path / "hill.toml"
-    path.write_text(BOARD.replace("rounds", "round"))
-    with pytest.raises(BoardError, match="unknown key 'round'; did you mean 'rounds'"):
-        solving.load_board(path)
-    path.write_text(BOARD.replace("10", '"10"'))
-    with pytest.raises(BoardError, match="summit: '10' is not a whole number"):
-        solving.load_board(path)

@@ -6,8 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from luckbase.solver.game.rules import DECISION
 from luckbase.solver.games.jackpot.agents import AGENTS
@@ -282,38 +280,6 @@ def test_a_lost_game_pays_minus_the_tiles_left_and_a_won_one_nothing():
 # States in words
 
 
-@st.composite
-def written(draw):
-    """A variant and a state of it as a person may write it."""
-    game = jackpot(*draw(st.sampled_from(VARIANTS)))
-    rules = options_of(game)
-    numbers = st.integers(1, rules.tiles)
-    open_tiles = draw(st.lists(numbers, unique=True, max_size=rules.tiles))
-    words = {"open": ",".join(map(str, open_tiles))}
-    first = rules.one_die != "never" and all(tile <= rules.sides for tile in open_tiles)
-    counts = [1] * first + [rules.dice] * (rules.one_die != "must" or not first)
-    before = draw(st.booleans())
-    if open_tiles and not before:
-        count = draw(st.sampled_from(counts))
-        faces = draw(st.lists(st.integers(1, rules.sides), min_size=count, max_size=count))
-        words["dice"] = ",".join(map(str, faces))
-    return game, words
-
-
-@given(written())
-def test_parse_and_describe_are_inverse_up_to_merging(case):
-    game, words = case
-    state = game.parse(words)
-    described = game.describe(state)
-    assert np.array_equal(game.parse(described), state)
-    shown = described.get("dice", [])
-    assert described["open"] == sorted(map(int, filter(None, words["open"].split(","))))
-    faces = [int(face) for face in words.get("dice", "").split(",") if face]
-    assert sum(shown) == sum(faces)
-    if options_of(game).allowed == "jackpot":
-        assert shown == faces
-
-
 @pytest.mark.parametrize(
     ("one_die", "dice", "shown"),
     [
@@ -329,10 +295,3 @@ def test_parse_and_describe_are_inverse_up_to_merging(case):
 def test_shut_the_box_shows_one_roll_for_all_of_the_same_sum(one_die, dice, shown):
     game = jackpot(SHUT_THE_BOX, (("one_die", one_die),))
     assert game.describe(game.parse({"open": "1,2,3", "dice": dice}))["dice"] == shown
-
-
-def test_a_state_before_the_roll_has_no_dice():
-    game = jackpot(SEED)
-    assert game.describe(game.start()) == {"open": [1, 2, 3, 4, 5, 6, 7, 8, 9]}
-    assert game.columns == ("open", "dice_1", "dice_2")
-    assert game.start().tolist() == [511, 0, 0]

@@ -8,7 +8,6 @@ from luckbase.solver.dense import InMemory
 from luckbase.solver.errors import OptionError
 from luckbase.solver.game.arrays import no_decisions
 from luckbase.solver.game.capabilities import DecisionLayout
-from luckbase.solver.games.press_your_luck import tiers
 from tests.places import BOARDS
 from tests.solving import load_game, load_layout
 
@@ -73,16 +72,6 @@ def test_one_vector_after_another_goes_up():
         assert all(place[child] < place[tier] for child in of.layout.children(tier))
         if tier.spins > 3:  # whammies that count: the tier of a spin less comes right before
             assert place[below] == place[tier] - 1
-
-
-def test_a_boundary_has_what_a_whammy_leads_to_and_no_more():
-    for spins in range(1, 6):
-        for slot, (lost, _) in enumerate(tiers.lost_configurations(spins, True)):
-            table = np.array([*tiers.configurations(spins - 1, True)])[lost]
-            assert not table[:, 2 * slot + 1].any()  # passed spins of whoever was up are earned
-            assert not table[:, : 2 * slot].any()  # whoever comes before has none
-    count = [len(lost) for lost, _ in tiers.lost_configurations(12, True)]
-    assert count == [1365, 78, 1]  # C(15, 4), C(13, 2), one
 
 
 def test_decisions_beyond_the_frontier_begin_where_payoffs_end():
