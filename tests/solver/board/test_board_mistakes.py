@@ -218,7 +218,7 @@ def test_any_bytes_are_a_board_or_one_sentence(scratch, data):
     ),
 )  # fmt: skip
 def test_a_good_board_spoilt_anywhere_is_a_board_or_one_sentence(scratch, edits, line, value):
-    """A key, or none, is given an odd value; then a few characters are cut out, others put there."""
+    """A key, or none, is given an odd value; then characters are cut out, others put there."""
     text = re.sub(f"^{line} = .*$", lambda _: f"{line} = {value}", GOOD, flags=re.MULTILINE)
     for start, length, piece in edits:
         text = text[:start] + piece + text[start + length :]
