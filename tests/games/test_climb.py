@@ -9,9 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from luckbase.game import load_game_file
 from luckbase.jobs.app import run
-from tests import solving
 
 HERE = Path(__file__).parent
 CLIMB = HERE / "climb.py"
@@ -78,13 +76,3 @@ def test_a_made_up_game_goes_through_every_command(board, tmp_path, capsys, monk
     other = said("solve", str(longer), *results).strip()
     assert run(["diff", table, other]) == 0  # the same turns left are the same states
     assert "0 of the first are not in the second" in capsys.readouterr().out
-
-
-def test_every_stored_state_is_right(board, tmp_path):
-    load_game_file(CLIMB)
-    solved = solving.solve_below(solving.load_board(board), results=tmp_path)
-    with solving.open_table(solved.table) as table:
-        states = np.concatenate(list(table.draw(table.rows, 0)))
-        assert len(states) == solved.states > 200
-        wanted = [win(*map(int, state)) for state in states]
-        assert table.probe(states)[:, 0] == pytest.approx(wanted, abs=1e-14)

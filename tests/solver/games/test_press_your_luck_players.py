@@ -7,15 +7,12 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-import luckbase
 from luckbase.cluster.answers.table import search_in_memory
 from luckbase.solver.board.file import board_from_canonical
 from luckbase.solver.errors import LuckbaseError, OptionError
 from luckbase.solver.game.capabilities import Charts, Drawing, FullTable
 from luckbase.solver.scene import Box
 from luckbase.solver.search.expand import expand
-from tests.reference.press_your_luck import State
-from tests.reference.press_your_luck_money import Money, plays
 from tests.solving import load_game
 
 
@@ -79,29 +76,6 @@ def test_every_player_has_a_desk_beside_the_others(players):
     assert len(desks) == players and desks[0].x > 110
     assert all(a.x + a.wide < b.x for a, b in pairwise(desks))
     assert desks[-1].x + desks[-1].wide < scene.wide - 110
-
-
-@pytest.mark.parametrize("players", [2, 3])
-def test_a_profile_pays_what_the_reference_says(players):
-    """Everybody passes whenever they may; by the evaluation, and by dice."""
-    board = board_from_canonical("made", {
-        "game": "press-your-luck", "rules": {"players": players, "max_whammies": 1},
-        "outcomes": {"whammy": "1/2", "1000": "1/2"},
-        "solve": {"score_unit": 1000, "score_cap": 3000},
-    })  # fmt: skip
-    none, spins, scores = (0,) * players, (1, 2, 1)[:players], (1, 1, 0)[:players]
-    reference = Money(((("money", 1, 0), ("whammy",)),), cap=3, max_whammies=1)
-    ends = plays(reference, State(scores, spins, none, none), lambda at, names: names[-1], 20)
-    expected = np.zeros(players)
-    for (end, _), chance in ends.items():
-        inside = [score if end.whammies[i] == 0 else -1 for i, score in enumerate(end.scores)]
-        won = np.array(inside) == max(inside)
-        expected += chance * won / won.sum()
-    start = {"scores": [1000 * score for score in scores], "earned": spins}
-    found = luckbase.evaluate(board, "always-pass", start)
-    assert [*found.value] == pytest.approx(expected, abs=1e-12)
-    dice = luckbase.evaluate(board, "always-pass", start, games=20_000)
-    assert [*dice.value] == pytest.approx(expected, abs=0.02)
 
 
 def test_a_chart_of_a_game_without_a_full_table_is_refused_with_the_reason():

@@ -245,15 +245,6 @@ def test_toggles_ascend_and_a_chart_has_a_line_for_each_pair_of_scores():
     assert hold_points(strategy())[0, 0] == lines[0].hold
 
 
-def test_choices_that_hang_on_less_than_the_tolerance_are_marked():
-    """The closest call of the board to 100 is 5e-8, at (10,29) with a turn of 21."""
-    hold, roll = kernel.action_values(race_of(SEED).ints, solved(SEED)[0], 10, 29)
-    assert abs(roll[21] - hold[21]) == pytest.approx(5e-8, abs=5e-9)
-    assert strategy(SEED).entry(10, 29).uncertain == ()
-    rough = strategy(SEED, tolerance=1e-7).entry(10, 29)
-    assert rough.uncertain == (21,) and str(rough).endswith(" ? 21")
-
-
 # Words
 
 
