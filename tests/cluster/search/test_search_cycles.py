@@ -16,6 +16,7 @@ from luckbase.solver.search.game_graph import Graph
 from tests import solving
 from tests.cluster.search.searches import files_of
 from tests.games import climb  # noqa: F401  (registers the game)
+from tests.solver.search.written_out import decides, over, written
 
 BOARDS = Path(__file__).parents[3] / "boards"
 
@@ -91,9 +92,11 @@ def test_two_who_may_pass_for_ever_and_should_not_are_solved():
 
 def test_choices_on_a_cycle_of_three_players_are_solved_where_they_settle():
     """Whatever they choose, the play ends, and player 1 has won; of tied actions the earliest."""
-    from tests.solver.search.three_in_a_ring import ring
-
-    graph = Graph(ring())
+    ring = [
+        decides(up, [(0.5, 3), (0.5, (up + 1) % 3)], [(0.25, 3), (0.75, (up + 1) % 3)])
+        for up in range(3)
+    ]
+    graph = Graph(written(*ring, over(1.0, 0.0, 0.0), players=3))
     graph.solve(np.array([[0]]))
     assert graph.values[: len(graph.keys)] == pytest.approx(np.tile([1.0, 0.0, 0.0], (4, 1)))
     assert sorted(graph.best[: len(graph.keys)]) == [-1, 0, 0, 0]

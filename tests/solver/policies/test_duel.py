@@ -4,45 +4,17 @@ covers it, but if one player's policy is fixed, the other decides alone, and pay
 import pytest
 
 import luckbase
-from luckbase.game import Board, Field, Rules, joint, lead, over, register, simultaneous, transition
+from tests.solver.search.written_out import board_of, both, over
 
 BOTH, FIRST, SECOND = 0.3, 1.0, 0.9
 """What player 1 gets where both draw, they alone, player 2 alone."""
 
 
-@transition
-def duel(board, state, edges):
-    """Both wait or draw; while both wait, the clock goes round."""
-    clock, result = state
-    if result == 1:
-        return over(edges, BOTH, 1 - BOTH)
-    if result == 2:
-        return over(edges, FIRST, 1 - FIRST)
-    if result == 3:
-        return over(edges, SECOND, 1 - SECOND)
-    for mine in range(2):
-        for yours in range(2):
-            child = lead(edges, state, joint(mine, yours), 1.0)
-            if mine + yours == 0:
-                child[0] = (clock + 1) % 3
-            else:
-                child[0], child[1] = 0, 1 if mine == yours else 2 if mine else 3
-    return simultaneous(edges)
-
-
-class Duel(Board):
-    pass
-
-
 @pytest.fixture
-def board(own_games, tmp_path):
-    register("duel", Duel, lambda board: Rules(
-        fields=[Field("clock", high=2), Field("result", high=3)], players=2, transition=duel,
-        numbers=(), max_edges=4, actions=("wait", "draw"), start={}, simultaneous=True,
-    ))  # fmt: skip
-    path = tmp_path / "duel.toml"
-    path.write_text('game = "duel"\n')
-    yield luckbase.load_board(path)
+def board():
+    """Both wait or draw; while both wait, the clock goes round its three states."""
+    clock = [both([(1.0, (hour + 1) % 3)], [(1.0, 5)], [(1.0, 4)], [(1.0, 3)]) for hour in range(3)]
+    return board_of(*clock, *(over(first, 1 - first) for first in (BOTH, FIRST, SECOND)))
 
 
 def draws(chance):
@@ -78,21 +50,21 @@ def test_two_fixed_policies_have_the_payoff_of_their_chain(board, mine, theirs):
 
 
 def test_where_both_are_free_or_nobody_ever_draws_it_is_refused_in_a_sentence(board):
-    both = "clock=0 result=0 lies on a cycle that the players can keep up for ever for free"
+    both = "at=0 lies on a cycle that the players can keep up for ever for free"
     with pytest.raises(luckbase.errors.StateError, match=both):
         luckbase.evaluate(board, "best-response")
-    with pytest.raises(luckbase.errors.StateError, match="clock=0 result=0 lies"):
+    with pytest.raises(luckbase.errors.StateError, match="at=0 lies"):
         luckbase.evaluate(board, draws(0.0))
 
 
 def test_a_drawing_says_what_each_of_two_chooses(board):
     edges = luckbase.graph(board, draws(0.5)).diagram.edges
     assert {edge.action for edge in edges} == {
-        "wait against wait", "wait against draw", "draw against wait", "draw against draw",
+        "a against a", "a against b", "b against a", "b against b",
     }  # fmt: skip
 
 
 def test_a_solve_that_is_refused_leaves_no_table(board, tmp_path):
-    with pytest.raises(luckbase.errors.StateError, match="clock=0 result=0 lies"):
+    with pytest.raises(luckbase.errors.StateError, match="at=0 lies"):
         luckbase.solve(board, results=tmp_path / "results")
     assert luckbase.status(results=tmp_path / "results") == []

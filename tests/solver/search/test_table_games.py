@@ -1,20 +1,132 @@
 """Games that an author wrote from docs/how-to/own-game.md, against published values."""
 
+import numba
 import numpy as np
 import pytest
 
 import luckbase
-from luckbase.game import Game
+from luckbase.game import (
+    Field,
+    Game,
+    Rules,
+    chance,
+    decision,
+    joint,
+    lead,
+    over,
+    simultaneous,
+    transition,
+)
 from luckbase.solver.search.game_graph import Graph
-from tests.games import table_games
+from tests.games import board
+
+STAND, HIT, DOUBLE = 0, 1, 2
+CARD = np.array([0] + 9 * [1 / 13] + [4 / 13])
+
+
+Blackjack = board("Blackjack")
+
+
+@numba.njit(boundscheck=True)
+def with_card(total, soft, card):
+    """A hand and whether it counts an ace as 11, after one more card; 22 stands for bust."""
+    if card == 1 and total + 11 <= 21:
+        return total + 11, 1
+    if soft and total + card > 21:
+        return total + card - 10, 0
+    return min(total + card, 22), soft
+
+
+@numba.njit(boundscheck=True)
+def hole(up, card):
+    """The chance of the dealer's second card: he has looked, and has no blackjack."""
+    if (up == 11 and card == 10) or (up == 10 and card == 1):
+        return 0.0
+    return CARD[card] / (1 - (CARD[10] if up == 11 else CARD[1] if up == 10 else 0.0))
+
+
+@transition
+def blackjack(board, state, edges):  # noqa: C901  # one function, as rules are
+    """Stages: 0 the first two cards, 1 more cards, 2 the dealer draws, 3 at a double stake."""
+    hand, soft, dealer, dealer_soft, stage = state
+    stake = 2.0 if stage == 3 else 1.0
+    if hand > 21:
+        return over(edges, -stake)
+    if stage > 1 and dealer > 16:
+        return over(edges, stake * (1 if dealer > 21 else np.sign(hand - dealer)))
+    if stage > 1:
+        for card in range(1, 11):
+            child = lead(edges, state, STAND, CARD[card])
+            child[2], child[3] = with_card(dealer, dealer_soft, card)
+        return chance(edges)
+    for card in range(1, 11):
+        if hole(dealer, card) > 0:
+            child = lead(edges, state, STAND, hole(dealer, card))
+            child[2], child[3] = with_card(dealer, dealer_soft, card)
+            child[4] = 2
+    for card in range(1, 11):
+        child = lead(edges, state, HIT, CARD[card])
+        child[0], child[1] = with_card(hand, soft, card)
+        child[4] = 1
+    for card in range(1, 11 if stage == 0 else 1):
+        for second in range(1, 11):
+            if hole(dealer, second) > 0:
+                child = lead(edges, state, DOUBLE, CARD[card] * hole(dealer, second))
+                child[0], child[1] = with_card(hand, soft, card)
+                child[2], child[3] = with_card(dealer, dealer_soft, second)
+                child[4] = 3
+    return decision(edges, 0)
+
+
+def blackjack_rules(board):
+    return Rules(
+        fields=[
+            Field("hand", high=22), Field("soft", high=1, default=0), Field("dealer", high=22),
+            Field("dealer_soft", high=1, default=0), Field("stage", high=3, default=0),
+        ],
+        players=1, transition=blackjack, numbers=(), max_edges=120, payoff_range=(-2, 2),
+        actions=("stand", "hit", "double"),
+    )  # fmt: skip
+
+
+Undercut = board("Undercut", goal=(40, 1, 200), points=(False,))
+
+
+@transition
+def undercut(board, state, edges):
+    """Both choose 1 to 5 points. Who is lower by one takes both numbers."""
+    goal, points = board.ints
+    if max(state[0], state[1]) >= goal:
+        margin = state[0] - state[1]
+        margin = margin if points else np.sign(margin)
+        return over(edges, margin, -margin)
+    for first in range(1, 6):
+        for second in range(1, 6):
+            child = lead(edges, state, joint(first, second), 1.0)
+            child[0] += (
+                first + second if first == second - 1 else 0 if second == first - 1 else first
+            )
+            child[1] += (
+                first + second if second == first - 1 else 0 if first == second - 1 else second
+            )
+    return simultaneous(edges)
+
+
+def undercut_rules(board):
+    goal = board.rules.goal
+    return Rules(
+        fields=[Field("scores", length=2, high=goal + 8, default=0)], players=2, max_edges=25,
+        transition=undercut, numbers=(goal, board.rules.points), actions=str, start={},
+        simultaneous=True, payoff_range=(-9, 9),
+    )  # fmt: skip
 
 
 @pytest.mark.usefixtures("own_games")
 def test_one_round_of_undercut():
     """Hofstadter, Metamagical Themas: 10, 26, 13, 16 and 1 of 66."""
-    board = table_games.Undercut(game="undercut", name="one", rules={"goal": 1, "points": True})
-    luckbase.game.register("undercut", table_games.Undercut, table_games.undercut_rules)
-    with luckbase.open(board, in_memory=True) as table:
+    one = Undercut(game="undercut", name="one", rules={"goal": 1, "points": True})
+    luckbase.game.register("undercut", Undercut, undercut_rules)
+    with luckbase.open(one, in_memory=True) as table:
         answer = table.ask()
     chances = {bid.name: bid.chance for bid in answer.strategies[0]}
     assert chances == pytest.approx(
@@ -40,8 +152,8 @@ def test_blackjack_from_an_infinite_deck():
         for hand in WIZARD
         for up in range(2, 12)
     ]
-    board = table_games.Blackjack(game="blackjack", name="blackjack")
-    game = Game(board, table_games.blackjack_rules(board))
+    shoe = Blackjack(game="blackjack", name="blackjack")
+    game = Game(shoe, blackjack_rules(shoe))
     graph = Graph(game)
     at = graph.solve(np.array([game.parse(state) for state in states]))
     published = [float(value) for row in WIZARD.values() for value in row.split()]
