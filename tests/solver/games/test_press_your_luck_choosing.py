@@ -10,6 +10,7 @@ from luckbase.solver.board.file import board_from_canonical
 from luckbase.solver.board.model import canonical
 from luckbase.solver.check import _one_step, check_game
 from luckbase.solver.errors import OptionError
+from luckbase.solver.game.arrays import no_decisions
 from luckbase.solver.game.capabilities import FullTable
 from luckbase.solver.games.press_your_luck.tiers import Tier
 from tests.solver.board.board_files import BOARDS, FEBRUARY, press_your_luck
@@ -18,9 +19,9 @@ from tests.solver.games.test_press_your_luck_slides import UNIT, as_the_referenc
 from tests.solving import load_game, load_layout
 
 
-def planes_of(name, players):
+def planes_of(name, players, choices="best"):
     """The layout of a board of the show with best choices, in two steps of $1,000."""
-    form = {**canonical(press_your_luck(BOARDS / f"{name}.toml", choices="best", **SMALL))}
+    form = {**canonical(press_your_luck(BOARDS / f"{name}.toml", choices=choices, **SMALL))}
     form.pop("start", None)
     form["rules"] = {**form["rules"], "players": players}
     return load_layout(board_from_canonical(name, form))
@@ -69,14 +70,17 @@ def test_what_choosing_brings_who_is_up_says_the_full_table():
 
 
 @pytest.mark.parametrize("dirt", [np.nan, np.inf, 7.0])
-def test_a_dirty_buffer_gives_the_same_bits(dirt):
-    """Where states lean on themselves and on one another, nothing of what was there is read."""
-    planes = planes_of("1985-02-double", 3)
-    solved = dense.InMemory(planes).payoffs
-    for tier in (Tier(1, (0, 0, 0)), Tier(1, (4, 0, 3)), Tier(2, (0, 1, 3))):
-        dirty = np.full(planes.shape(tier), dirt)
-        planes.solve_tier(tier, dirty, solved.__getitem__, lambda: False)
-        assert dirty.tobytes() == solved[tier].tobytes()
+@pytest.mark.parametrize("name", ["1985-02-double", "1985-02"])
+def test_a_dirty_buffer_gives_the_same_bits(name, dirt):
+    """Where states lean on themselves and on one another, nothing of what was there is read; by
+    the kernel of choices, and by that of boards without them."""
+    planes = planes_of(name, 3, "best" if "double" in name else "random")
+    solved = dense.InMemory(planes, best=True)
+    for tier in planes.tiers()[::5]:
+        dirty, best = np.full(planes.shape(tier), dirt), no_decisions(planes.rows(tier))
+        planes.solve_tier(tier, dirty, solved.payoffs.__getitem__, lambda: False, best=best)
+        assert dirty.tobytes() == solved.payoffs[tier].tobytes()
+        assert best.tobytes() == solved.best[tier].tobytes()
 
 
 def test_two_players_have_a_full_table_that_is_as_that_of_three_with_one_out():

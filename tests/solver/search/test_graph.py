@@ -55,21 +55,6 @@ def test_player_two_of_february_has_the_published_values(scores, spins, play, pa
     assert found == pytest.approx({"play": play, "pass to 3": passing}, abs=5e-5)
 
 
-def test_known_states_are_not_expanded_and_change_nothing():
-    game = tiny()
-    root = game.parse({"scores": "0,500,0", "earned": "1,1,1"})[None]
-    full = solve_graph(game, root)
-    value = dict(zip(full.keys.tolist(), full.values, strict=True))
-
-    states = keys.unpack_all(game.strides, full.keys)
-    two_spins = full.keys[states[:, 3:9].sum(axis=1) == 2]
-    payoffs = np.array([value[int(key)] for key in two_spins])
-    part = solve_graph(game, root, known=(two_spins, payoffs))
-    assert len(part.keys) < len(full.keys)
-    assert part.edges < full.edges
-    assert part.values[0].tobytes() == full.values[0].tobytes()
-
-
 def test_a_root_too_large_for_a_key_is_refused():
     game = tiny()
     with pytest.raises(StateError, match="too large to search"):
