@@ -1,7 +1,4 @@
-"""Jackpot and Shut the Box, solved slowly and obviously: the rules read aloud in plain Python.
-
-What this file is for: a reader can hold it beside the rules and check it line by line;
-the product is then tested against it. It imports nothing from the product.
+"""Jackpot and Shut the Box.
 
 A position is the frozenset of the tiles still open (not yet flipped), a roll the tuple of the faces
 in the order of the dice. With all rolls equally likely, in exact fractions:

@@ -1,8 +1,5 @@
-"""The n-round Pig, solved slowly and obviously in exact fractions: the rules read aloud in Python.
-
-What this file is for: a reader can hold it beside the rules and check it line by line; the
-product is then tested against it. It imports nothing from the product. (The Pig that is a race is
-`tests.reference.skunk` with one die.)
+"""The n-round Pig in exact fractions. (The Pig that is a race is `tests.reference.skunk` with one
+die.)
 
 A position is (round, player, lead of player 1 over player 2, points of the turn). Payoffs are
 player 1's: the chance to win and half the chance of a draw. Scores have no bound; a lead that

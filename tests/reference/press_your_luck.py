@@ -1,7 +1,4 @@
-"""Press Your Luck, round 2, solved slowly and obviously: the rules read aloud in plain Python.
-
-What this file is for: a reader can hold it beside the rules and check it line by line;
-the product is then tested against it. It imports nothing from the product.
+"""Press Your Luck, round 2.
 
 A state is four tuples, one entry for each of two or three players in turn order: scores (in
 units), earned spins, passed spins, whammies. A player with ``max_whammies`` whammies is out: score
@@ -159,14 +156,8 @@ class Reference:
         """All earned spins of the player up become passed spins of ``receiver``."""
         up = self.player_up(state)
         received = state.passed[receiver] + state.earned[up]
-        return self.merged(
-            State(
-                state.scores,
-                put(state.earned, up, 0),
-                put(state.passed, receiver, received),
-                state.whammies,
-            )
-        )
+        earned, passed = put(state.earned, up, 0), put(state.passed, receiver, received)
+        return self.merged(state._replace(earned=earned, passed=passed))
 
     def spin_outcomes(self, state):
         """The player up spins: a passed spin if he has one, else an earned one."""
@@ -195,12 +186,10 @@ class Reference:
             spins_left = 0
         return self.merged(
             State(
-                put(state.scores, up, 0),
-                put(state.earned, up, spins_left),
-                put(state.passed, up, 0),
-                put(state.whammies, up, whammies),
+                put(state.scores, up, 0), put(state.earned, up, spins_left),
+                put(state.passed, up, 0), put(state.whammies, up, whammies),
             )
-        )
+        )  # fmt: skip
 
     def merged(self, state):
         """The state with 0 whammies for each player in who can no longer be put out."""

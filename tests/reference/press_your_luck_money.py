@@ -1,7 +1,5 @@
-"""Press Your Luck for money, and played on against the house, solved slowly and obviously.
-
-What this file is for: as `press_your_luck_slides`, whose spins it takes; here is what the players
-want, and what the last one in may do. It imports nothing from the product.
+"""Press Your Luck for money, and played on against the house: the spins are those of
+`press_your_luck_slides`, and here is what the players want and what the last one in may do.
 
 * ``objective = "money"``: who has the highest score of those in keeps it, several keep it each; the
   others have nothing. ``"win+money"``: beside that, `win_value` for a win, several share it.

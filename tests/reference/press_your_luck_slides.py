@@ -1,7 +1,5 @@
-"""Press Your Luck with every slide and the player's own choices, solved slowly and obviously.
-
-What this file is for: as `press_your_luck`, whose rules of turns, passes and whammies it takes;
-here the spin is read aloud from the squares. It imports nothing from the product.
+"""Press Your Luck with every slide and the player's own choices: the rules of turns, passes and
+whammies are those of `press_your_luck`, and the spin is read aloud from the squares.
 
 A spin: every square shows one of its slides, each equally likely, and one square is lit, each
 equally likely. What the lit square shows happens to the player up:
@@ -27,7 +25,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from itertools import product
 
-from tests.reference.press_your_luck import Reference, Rules, State, put
+from tests.reference.press_your_luck import Reference, Rules, put
 
 TIE = 1e-12
 STILL = 1e-15
@@ -51,12 +49,8 @@ class Slides(Reference):
 
     def __init__(self, squares, cap, choices="best", or_lose="best", spin_cap=None, **rules):
         super().__init__(Rules(1.0, (), (), cap, **rules), merge=False)
-        self.squares, self.choices, self.or_lose, self.spin_cap = (
-            squares,
-            choices,
-            or_lose,
-            spin_cap,
-        )
+        self.squares, self.choices = squares, choices
+        self.or_lose, self.spin_cap = or_lose, spin_cap
         chances = defaultdict(float)
         every = 1.0 / len(squares)
         if choices == "random":
@@ -111,39 +105,33 @@ class Slides(Reference):
         if kind == "choose":
             return Choice(up, tuple(self._after(state, up, option) for option in slide[1]))
         earned, passed = state.earned[up], state.passed[up]
-        if passed > 0:
-            passed -= 1
-        else:
-            earned -= 1
+        earned, passed = (earned, passed - 1) if passed > 0 else (earned - 1, 0)
+        now = state._replace(
+            earned=put(state.earned, up, earned), passed=put(state.passed, up, passed)
+        )
         if kind == "whammy":
-            return self.after_whammy(
-                State(state.scores, put(state.earned, up, earned), put(state.passed, up, passed),
-                      state.whammies), up, earned + passed)  # fmt: skip
-        score, whammies = state.scores[up], state.whammies[up]
-        others = sum(state.earned) + sum(state.passed) - state.earned[up] - state.passed[up]
+            return self.after_whammy(now, up, earned + passed)
+        score = state.scores[up]
         if kind == "money":
-            return self._paid(
-                state, up, score + slide[1], earned, passed, slide[2], whammies, others
-            )
+            return self._paid(now, up, score + slide[1], slide[2])
         if kind == "double":
-            return self._paid(state, up, 2 * score, earned, passed, slide[1], whammies, others)
-        fewer = self._paid(state, up, score, earned, passed, 0, max(whammies - 1, 0), others)
+            return self._paid(now, up, 2 * score, slide[1])
+        had = state.whammies[up]
+        fewer = now._replace(whammies=put(state.whammies, up, max(had - 1, 0)))
         if kind == "lose a whammy":
             return fewer
         assert kind == "or lose"
-        money = self._paid(state, up, score + slide[1], earned, passed, 0, whammies, others)
-        if self.or_lose == "cash" or whammies == 0:
-            return money
-        return Choice(up, (money, fewer))
+        money = self._paid(now, up, score + slide[1], 0)
+        return money if self.or_lose == "cash" or had == 0 else Choice(up, (money, fewer))
 
-    def _paid(self, state, up, score, earned, passed, brings, whammies, others):
+    def _paid(self, state, up, score, brings):
         if brings and self.spin_cap is not None:
-            brings = max(0, min(brings, self.spin_cap - others - earned - passed))
-        score, earned = min(score, self.rules.cap), earned + brings
-        return State(
-            put(state.scores, up, score), put(state.earned, up, earned),
-            put(state.passed, up, passed), put(state.whammies, up, whammies),
-        )  # fmt: skip
+            there = sum(state.earned) + sum(state.passed)
+            brings = max(0, min(brings, self.spin_cap - there))
+        return state._replace(
+            scores=put(state.scores, up, min(score, self.rules.cap)),
+            earned=put(state.earned, up, state.earned[up] + brings),
+        )
 
     # ---- the recursion ---------------------------------------------------------------------
 

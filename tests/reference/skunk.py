@@ -1,7 +1,4 @@
-"""Skunk, solved slowly and obviously in exact fractions: the rules read aloud in plain Python.
-
-What this file is for: a reader can hold it beside the rules and check it line by line; the
-product is then tested against it. It imports nothing from the product.
+"""Skunk, and Pig as a race, in exact fractions.
 
 A state is (mine, yours, turn) of the player to act; a policy says of each whether he rolls. For a
 given policy the chances to win satisfy one linear equation a state, and those at the start of a

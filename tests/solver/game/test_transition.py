@@ -1,8 +1,8 @@
-"""Transitions: the helpers write the contract; what is compiled is kept until it changes."""
+"""Transitions: what is compiled is kept until it changes. What their helpers write, games at random
+(`tests/e2e/test_wild_games.py`) hold to value iteration."""
 
 import importlib.util
 import os
-import pickle
 import sys
 import time
 
@@ -10,90 +10,11 @@ import numpy as np
 import pytest
 
 from luckbase.solver.game.game import load_game
-from luckbase.solver.game.rules import (
-    CHANCE,
-    DECISION,
-    SIMULTANEOUS,
-    TERMINAL,
-    Numbers,
-    chance,
-    decision,
-    lead,
-    over,
-    pay,
-    room_for,
-    simultaneous,
-    transition,
-)
+from luckbase.solver.game.rules import Numbers, room_for
 from luckbase.solver.search.expand import expand, who_acts
 from tests.places import BOARDS, ROOT
 from tests.shared import python
 from tests.solving import load_board
-
-BOARD = Numbers(np.array([7]), np.array([0.25]))
-
-
-@transition
-def every_kind(board, state, edges):
-    """The kind is the first number; the second is how many players there are."""
-    if state[0] == TERMINAL:
-        if state[1] == 1:
-            return over(edges, 2)
-        if state[1] == 2:
-            return over(edges, 0.25, 0.75)
-        return over(edges, 1.0, 2.0, 3.0)
-    for k in range(3):
-        child = lead(edges, state, k // 2, board.reals[0] * (k + 1))
-        child[1] += board.ints[0] + k
-        if k == 1:
-            pay(edges, 1.0, -1.0)
-    if state[0] == CHANCE:
-        return chance(edges)
-    if state[0] == SIMULTANEOUS:
-        return simultaneous(edges)
-    return decision(edges, state[1])
-
-
-def filled(*numbers, players=2):
-    """What it writes of a state, over what another state left behind."""
-    edges = room_for(3, 2, players)
-    edges.rewards[1:] = 9.0
-    edges.children[:], edges.weights[:], edges.actions[:] = -5, -5.0, -5
-    edges.about[:2] = 9
-    return every_kind(BOARD, np.array(numbers), edges), edges
-
-
-@pytest.mark.parametrize(
-    ("state", "who"), [((CHANCE, 1), -1), ((DECISION, 1), 1), ((SIMULTANEOUS, 1), -1)]
-)
-def test_edges_are_written_by_the_contract(state, who):
-    n, edges = filled(*state)
-    assert n == 3
-    assert edges.about.tolist() == [state[0], who, 0]
-    assert edges.children.tolist() == [[state[0], 8 + k] for k in range(3)]
-    assert edges.weights.tolist() == [0.25, 0.5, 0.75]
-    assert edges.actions.tolist() == [0, 0, 1]
-    assert edges.rewards.tolist() == [[0.0, 0.0], [1.0, -1.0], [0.0, 0.0]]
-
-
-@pytest.mark.parametrize("payoff", [[2.0], [0.25, 0.75], [1.0, 2.0, 3.0]])
-def test_a_game_that_is_over_pays_each_player(payoff):
-    n, edges = filled(TERMINAL, len(payoff), players=len(payoff))
-    assert n == 0
-    assert edges.about.tolist() == [TERMINAL, -1, 0]
-    assert edges.rewards[0].tolist() == payoff
-
-
-def test_one_state_leaves_nothing_behind_for_the_next():
-    edges = room_for(3, 2, 2)
-    counts = [every_kind(BOARD, np.array([kind, 2]), edges) for kind in (2, 1, 0, 3, 2)]
-    assert counts == [3, 3, 0, 3, 3]
-
-
-def test_a_transition_survives_pickling():
-    again = pickle.loads(pickle.dumps(every_kind))
-    assert again(BOARD, np.array([DECISION, 0]), room_for(3, 2, 2)) == 3
-    assert pickle.loads(pickle.dumps(BOARD)) == BOARD
 
 
 def test_who_acts_is_what_expanding_says():

@@ -150,7 +150,8 @@ def test_points_optimal_bids_table_1_of_the_paper(player, objective, keep):
 @pytest.mark.parametrize("keep", [False, True])
 @pytest.mark.parametrize("player", [0, 1])
 def test_win_optimal_bids_less_on_the_five(player, keep):
-    """docs/numbers.md#numbers-of-this-project: 1 .1444, 2 .0154, 5 .8402."""
+    """docs/numbers.md#numbers-of-this-project: 1 .1444, 2 .0154, 5 .8402 where points ask for
+    .8636."""
     game = board(5, "win", keep)
     chances = decided(game, "win-optimal", player, first_states(game))[-1]
     np.testing.assert_allclose(chances, [0.1444, 0.0154, 0, 0, 0.8402], rtol=0, atol=5e-5)

@@ -12,7 +12,6 @@ from luckbase.solver.board.file import board_from_canonical
 from luckbase.solver.game.arrays import Runs
 from luckbase.solver.games.press_your_luck import full_table as press_your_luck_layout
 from luckbase.solver.games.press_your_luck.kernel import take_if_better
-from luckbase.solver.games.press_your_luck.tiers import moves_of
 from tests import solving
 from tests.places import BOARDS
 from tests.solver.games.press_your_luck import InMemory, reference_of
@@ -122,18 +121,6 @@ def test_rows_and_states_are_the_same_thing_and_so_are_the_columns_of_the_table(
         assert set(planes.children(tier)) <= set(planes.tiers()[: planes.tiers().index(tier)])
 
 
-@pytest.mark.parametrize("three", [True, False])
-def test_the_order_of_configurations_lets_the_kernel_stream(three):
-    """Spending and gaining a spin map pieces onto contiguous pieces."""
-    for spins in range(1, 7):
-        moves = moves_of(spins, three)
-        assert moves.regions[6] == len(moves.configurations)
-        assert len(moves.runs) <= 2 * spins
-        for first, last, spend, gain in moves.runs:
-            assert (moves.spend[first:last] == spend + np.arange(last - first)).all()
-            assert (moves.gain[first:last] == gain + np.arange(last - first)).all()
-
-
 def test_a_tie_is_not_decided_by_the_last_bit():
     """Playing comes before passing; a pass that is better by rounding only moves nobody's payoff,
     one that is better by more than the tolerance moves all."""
@@ -148,10 +135,10 @@ def test_a_tie_is_not_decided_by_the_last_bit():
     assert best.tolist() == [0, 0, 2]
 
 
-@pytest.mark.parametrize("threads", [2, 3, 16])
-@pytest.mark.parametrize("edge_rows", [1, 300, 10**9])
+@pytest.mark.parametrize("threads", [3, 16])
+@pytest.mark.parametrize("edge_rows", [1, 300])
 def test_any_number_of_threads_fills_a_tier_with_the_same_bits(threads, edge_rows, monkeypatch):
-    """In blocks of a row, of some, of all; the decisions too."""
+    """In blocks of a row and of some; the decisions too."""
     monkeypatch.setattr(press_your_luck_layout, "BLOCK_ROWS", edge_rows)  # no option
     board = solving.load_board(TINY, frontier=3)
     layout = solving.load_layout(board)
@@ -167,20 +154,3 @@ def test_any_number_of_threads_fills_a_tier_with_the_same_bits(threads, edge_row
             found.append((out.tobytes(), best.tobytes()))
         assert found[0] == found[1]
         alone[tier] = out
-
-
-def test_a_row_is_filled_once_and_after_all_that_it_reads():
-    for size, edge, threads in (((5, 7), 1, 1), ((5, 7), 1, 4), ((9, 9), 2, 3), ((1, 6), 4, 2)):
-        done = []
-
-        def fill(b, first, stop, done=done):
-            for a in range(stop - 1, first - 1, -1):
-                above = {(b, k) for k in range(a + 1, size[1])} | {  # noqa: B023
-                    (k, a)
-                    for k in range(b + 1, size[0])  # noqa: B023
-                }
-                assert above <= set(done)
-                done.append((b, a))
-
-        press_your_luck_layout.sweep_planes(fill, size, edge, threads)
-        assert sorted(done) == [(b, a) for b in range(size[0]) for a in range(size[1])]

@@ -61,19 +61,6 @@ def test_every_payoff_and_decision_has_the_same_bits_as_in_the_full_table(path, 
         assert decided.tobytes() == full.best[tier].tobytes()
 
 
-def test_one_vector_after_another_goes_up():
-    of = decisions_of(FEBRUARY, **COARSE)
-    order = of.tiers()
-    assert sorted(order) == sorted(of.layout.tiers())
-    place = {tier: i for i, tier in enumerate(order)}
-    for tier in order:
-        below, boundaries = of.below(tier), of.boundaries_read(tier)
-        assert {below, *boundaries} - {None} == set(of.layout.children(tier))
-        assert all(place[child] < place[tier] for child in of.layout.children(tier))
-        if tier.spins > 3:  # whammies that count: the tier of a spin less comes right before
-            assert place[below] == place[tier] - 1
-
-
 def test_decisions_beyond_the_frontier_begin_where_payoffs_end():
     of = decisions_of(FEBRUARY, **COARSE | {"frontier": 2, "decisions": 4})
     assert of.tiers() == decisions_of(FEBRUARY, **COARSE).tiers()

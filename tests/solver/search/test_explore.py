@@ -1,10 +1,8 @@
 """Counting the states below some roots, as a plan does."""
 
 import numpy as np
-import pytest
 
 from luckbase.cluster.inputs import roots_of
-from luckbase.solver.errors import SearchLimitError
 from luckbase.solver.search import explore as module
 from luckbase.solver.search.explore import count_below, explore
 from tests import solving
@@ -45,10 +43,3 @@ def test_a_count_ends_when_its_time_is_over(monkeypatch):
     monkeypatch.setattr(module, "COUNTED_SECONDS", -1.0)  # no option
     count = count_below(game, roots)
     assert not count.is_exact and count.states == len(count.keys) < 100
-
-
-def test_a_search_that_meets_more_states_than_it_may_stops():
-    """At a limit that was really reached, and not at an estimate."""
-    game, roots = load({"scores": "0,0,0", "earned": "3,3,3"})
-    with pytest.raises(SearchLimitError, match=r"has found 1,\d+ states in .*the limit is 1,000"):
-        explore(game, roots, max_states=1000)
