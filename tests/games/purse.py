@@ -74,16 +74,10 @@ def rules(broken=0, **changed):
     """The rules, in one way broken and with other values."""
     tosses = {"toss": lambda game, player, state, actions: len(actions) - 1}
     right = Rules(
-        fields=[Field("purse", high=64), Field("tosses", high=5)],
-        players=1,
-        transition=coins,
-        numbers=(broken,),
-        max_edges=4 if broken == 17 else 3,
-        actions=("stop", "toss", "again"),
-        start=START,
-        level={"tosses": 1},
-        capabilities={Agents: Agents(tosses)},
-    )
+        fields=[Field("purse", high=64), Field("tosses", high=5)], players=1, transition=coins,
+        numbers=(broken,), max_edges=4 if broken == 17 else 3, actions=("stop", "toss", "again"),
+        start=START, level={"tosses": 1}, capabilities={Agents: Agents(tosses)},
+    )  # fmt: skip
     return replace(right, **changed)
 
 

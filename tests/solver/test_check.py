@@ -71,17 +71,13 @@ def _empty_at_the_end(states, refuse):
 @pytest.mark.parametrize(
     ("changed", "sentence"),
     [
-        (
-            {"canonical": _empty_at_the_end},
-            "leads to purse=4 tosses=0, which is not canonical; that",
-        ),
+        ({"canonical": _empty_at_the_end},
+         "leads to purse=4 tosses=0, which is not canonical; that"),
         ({"actions": ("stop",)}, r"action 1 has no name in Rules.actions=….; expected 0 to 0"),
-        (
-            {"fields": [Field("purse", bits=2), Field("tosses", high=5)]},
-            "does not fit into the bits",
-        ),
+        ({"fields": [Field("purse", bits=2), Field("tosses", high=5)]},
+         "does not fit into the bits"),
     ],
-)
+)  # fmt: skip
 def test_rules_that_break_the_contract_are_told_which_point(changed, sentence):
     with pytest.raises(GameError, match=sentence):
         check_game(game(**changed))
@@ -165,18 +161,15 @@ def test_a_kernel_is_held_to_the_rules(wrong, sentence):
 @pytest.mark.parametrize(
     ("member", "value", "sentence"),
     [
-        (
-            "tier_fields",
-            {},
-            r"tier 2 tosses and tier 1 tosses have one tier_fields, \{\}; expected",
-        ),
+        ("tier_fields", {},
+         r"tier 2 tosses and tier 1 tosses have one tier_fields, \{\}; expected"),
         ("tier_number", 7, "tier 2 tosses and tier 1 tosses have one tier_number, 7; expected one"),
         ("tier_number", 1 << 24, "tier 1 tosses has number 16777216; expected 0 to 16777215"),
         ("parts", [(0, 5)], r"tier 1 tosses has 33 rows, and parts \[\(0, 5\)\]; expected parts"),
         ("parts", [(0, 5), (6, 33)], "from row 0 to the last, each from where the one before"),
         ("parts", [], r"has 33 rows, and parts \[\]; expected"),
     ],
-)
+)  # fmt: skip
 def test_tiers_that_would_replace_each_other_or_lose_rows_are_refused(member, value, sentence):
     """A table whose tiers had one name was written over and over, and was then complete."""
     kind = type("Wrong", (Table,), {member: lambda self, tier: value})

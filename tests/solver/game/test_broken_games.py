@@ -142,14 +142,9 @@ def fees(board, state, edges):
 @pytest.mark.parametrize("engine", ["solve in one piece", "solve by stages", "query", "graph"])
 def test_what_edges_pay_in_all_is_held_to_the_range(engine, board, tmp_path, monkeypatch):
     changed = {
-        "fields": [Field("left", high=3, default=3)],
-        "transition": fees,
-        "pays": True,
-        "payoff_range": (0, 1),
-        "actions": (),
-        "start": {},
-        "level": {"left": 1},
-    }
+        "fields": [Field("left", high=3, default=3)], "transition": fees, "pays": True,
+        "payoff_range": (0, 1), "actions": (), "start": {}, "level": {"left": 1},
+    }  # fmt: skip
     monkeypatch.setitem(globals(), "START", {})
     register("purse", Purse, made(**changed))
     broken_now[0] = 3

@@ -115,16 +115,12 @@ def test_ray_workers_solve_it(board, tmp_path, ray_cluster):
         ("\nx = 1 / 0\n", r"line 2: ZeroDivisionError: division by zero"),
         (CLIMB.replace('register("climb"', 'register("pig"'), "one of luckbase's own"),
         (CLIMB.replace("board.ints\n", "bored.ints\n"), "bored"),
-        (
-            CLIMB.replace("lead(", "led(").replace("@transition", "def led(x): ...\n@transition"),
-            r"'led'.* write @numba.njit\(boundscheck=True\) above 'def led'$",
-        ),
-        (
-            CLIMB.replace("option(3, 1, 20)", "option(0, 1, 20)"),
-            "line 21: ValidationError: rounds: 0 is too small; expected at least 1$",
-        ),
+        (CLIMB.replace("lead(", "led(").replace("@transition", "def led(x): ...\n@transition"),
+         r"'led'.* write @numba.njit\(boundscheck=True\) above 'def led'$"),
+        (CLIMB.replace("option(3, 1, 20)", "option(0, 1, 20)"),
+         "line 21: ValidationError: rounds: 0 is too small; expected at least 1$"),
     ],
-)
+)  # fmt: skip
 def test_a_file_that_does_not_do_is_refused_in_a_sentence(text, sentence, tmp_path):
     with pytest.raises(OptionError, match=sentence) as message:
         load_game_file(file(tmp_path, text))

@@ -45,12 +45,9 @@ def one_by_one(of):
 
 @pytest.mark.parametrize(
     ("path", "options"),
-    [
-        (TINY, {}),
-        (FEBRUARY, COARSE),
-        pytest.param(FEBRUARY, {**COARSE, "choices": "best"}, marks=pytest.mark.slow),
-    ],
-)
+    [(TINY, {}), (FEBRUARY, COARSE),
+     pytest.param(FEBRUARY, {**COARSE, "choices": "best"}, marks=pytest.mark.slow)],
+)  # fmt: skip
 def test_every_payoff_and_decision_has_the_same_bits_as_in_the_full_table(path, options):
     of = decisions_of(path, **options)
     full = InMemory(load_layout(load_board(path, **options)), best=True)
