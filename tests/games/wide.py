@@ -1,25 +1,9 @@
 """One draw of `n` equally likely tickets, and nothing else: a game of one state."""
 
-from luckbase.game import (
-    Board,
-    Field,
-    Rules,
-    Section,
-    chance,
-    lead,
-    option,
-    over,
-    register,
-    transition,
-)
+from luckbase.game import Field, Rules, chance, lead, over, register, transition
+from tests.games import board
 
-
-class Options(Section):
-    n: int = option(22100, 1, 3000000)
-
-
-class WideBoard(Board):
-    rules: Options = Options()
+Wide = board("Wide", n=(22100, 1, 3000000))
 
 
 @transition
@@ -35,14 +19,9 @@ def wide(board, state, edges):
 def rules(board):
     n = board.rules.n
     return Rules(
-        fields=[Field("ticket", high=n, default=0)],
-        players=1,
-        transition=wide,
-        numbers=(n,),
-        max_edges=n,
-        actions=("draw",),
-        start={},
-    )
+        fields=[Field("ticket", high=n, default=0)], players=1, transition=wide, numbers=(n,),
+        max_edges=n, actions=("draw",), start={},
+    )  # fmt: skip
 
 
-register("wide", WideBoard, rules)
+register("wide", Wide, rules)

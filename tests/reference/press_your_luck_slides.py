@@ -17,8 +17,7 @@ equally likely. What the lit square shows happens to the player up:
 Scores stop at the cap, whammies at 0, and the spins of all players together at ``spin_cap`` where a
 slide brings some: what is over is lost. Squares are numbered from 0, clockwise.
 
-Whammies are never merged here. States that lead back to one another are iterated until nothing
-moves any more, from 0 and from 1 for everybody, which must come to the same, else `Unsettled`.
+Whammies are never merged here.
 """
 
 from collections import defaultdict
@@ -27,10 +26,6 @@ from itertools import product
 
 from tests.reference.press_your_luck import Reference, Rules, put
 
-TIE = 1e-12
-STILL = 1e-15
-SWEEPS = 2000
-
 
 @dataclass(frozen=True)
 class Choice:
@@ -38,10 +33,6 @@ class Choice:
 
     up: int
     options: tuple[object, ...]  # states and choices
-
-
-class Unsettled(Exception):
-    """The players' best replies do not come to rest, or not at one place."""
 
 
 class Slides(Reference):
@@ -140,58 +131,8 @@ class Slides(Reference):
             return [state for option in after.options for state in self.states_of(option)]
         return [after]
 
-    def _settle_component(self, moves):
-        result = []
-        for guess in (0.0, 1.0):
-            players = len(next(iter(moves)).scores)
-            values = dict.fromkeys(moves, (guess,) * players)
-            for sweep in range(SWEEPS + 1):
-                if sweep == SWEEPS:
-                    raise Unsettled
-                change = 0.0
-                for state, own in moves.items():
-                    new = self._best(state, own, values)
-                    change = max(
-                        change, *(abs(x - y) for x, y in zip(new, values[state], strict=True))
-                    )
-                    values[state] = new
-                if change < STILL or (len(moves) == 1 and not self._comes_back(moves)):
-                    break
-            result.append(values)
-        for state in moves:
-            apart = max(abs(x - y) for x, y in zip(result[0][state], result[1][state], strict=True))
-            if apart >= 1e-12:
-                raise Unsettled
-        self.settled.update(result[0])
-
-    def _comes_back(self, moves):
-        return any(state in moves for own in moves.values() for state in self.successors(own))
-
-    def _best(self, state, own, values):
-        if not own:
-            return self.final_payoff(state)
-        up = self.player_up(state)
-        return first_best([self._mean(outcomes, values) for _, outcomes in own], up)
-
-    def _mean(self, outcomes, values):
-        result = [(chance, self._value(after, values)) for chance, after in outcomes]
-        return tuple(
-            sum(chance * triple[i] for chance, triple in result) for i in range(len(result[0][1]))
-        )
-
     def _value(self, after, values):
         if isinstance(after, Choice):
-            return first_best([self._value(option, values) for option in after.options], after.up)
-        return values[after] if after in values else self.settled[after]
-
-    def _expected(self, outcomes):
-        return self._mean(outcomes, {})
-
-
-def first_best(triples, up):
-    """The one that is best for the player up; a later one only if better by more than a tie."""
-    best = triples[0]
-    for triple in triples[1:]:
-        if triple[up] > best[up] + TIE:
-            best = triple
-    return best
+            triples = [self._value(option, values) for option in after.options]
+            return self._first_best(triples, after.up)
+        return super()._value(after, values)

@@ -105,15 +105,6 @@ def test_a_byte_order_mark_and_windows_line_ends_are_read(tmp_path):
     assert read_board(path) == read_board(FEBRUARY)
 
 
-def test_a_wrong_request_ends_with_exit_code_two_and_all_else_with_one():
-    """1 the answer is no, 2 the request is wrong."""
-    wrong = [errors.BoardError, errors.StateError, errors.OptionError, errors.MemoryLimitError]
-    rest = [errors.MissingTableError, errors.CorruptTableError, errors.WorkerError]
-    assert {error.exit_code for error in wrong} == {2}
-    assert {error.exit_code for error in rest} == {1}
-    assert all(issubclass(error, errors.LuckbaseError) for error in wrong + rest)
-
-
 def test_only_a_name_that_is_really_close_is_suggested(tmp_path):
     """Else the folder's boards where they are few; a file that is none is no help."""
     text = {}

@@ -1,7 +1,6 @@
 """What somebody writes wrong in their first game is refused in a sentence."""
 
 from fractions import Fraction
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -21,8 +20,6 @@ from luckbase.game import (
 )  # fmt: skip
 from luckbase.solver.board.registry import register
 from luckbase.solver.errors import OptionError
-from luckbase.solver.game.fields import set_field
-from luckbase.solver.game.game import Game
 from luckbase.solver.game.rules import room_for
 from tests.games.climb import climb
 
@@ -150,18 +147,3 @@ def test_a_game_has_the_name_of_a_folder(name, tmp_path):
 def test_a_game_is_registered_with_its_board_its_rules_and_texts(wrong):
     with pytest.raises(TypeError, match=r"register: expected .name, a class of Board"):
         register(**{"name": "hill", "board": Board, "rules": lambda board: None, **wrong})
-
-
-def test_a_set_of_more_than_31_numbers_is_whole_in_a_table():
-    rules = Rules(**{**RIGHT, "fields": [set_field("hand", most=62), Field("turns", high=3)]})
-    columns = Game(Board(game="climb", name="deck"), rules).table_columns(
-        np.array([[1 << 61 | 1 << 31 | 1, 2]])
-    )
-    assert columns["hand"].labels == ["1 32 62"] and columns["turns"].dtype == np.int32
-
-
-def test_numbers_may_be_lists():
-    for numbers in (Numbers([10, 6], [0.5]), Numbers([], [0.5])):
-        rules = Rules(**{**RIGHT, "numbers": numbers})
-        given = Game.numbers.func(SimpleNamespace(rules=rules))
-        assert (given.ints.dtype, given.reals.dtype) == (np.int64, np.float64)

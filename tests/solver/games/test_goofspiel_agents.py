@@ -7,11 +7,10 @@ from luckbase.solver.board.file import read_board
 from luckbase.solver.board.model import board_hash
 from luckbase.solver.game.capabilities import agents_of
 from luckbase.solver.game.game import load_game
-from luckbase.solver.game.rules import SIMULTANEOUS, TERMINAL
 from luckbase.solver.games.goofspiel.rules import options_of
-from luckbase.solver.matrix_games import simplex as matrix_game
 from luckbase.solver.policies.evaluate import evaluate_profile
 from luckbase.solver.search.expand import expand
+from luckbase.solver.search.game_graph import Graph
 from luckbase.solver.search.keys import pack_all, unpack_all
 from tests.solver.games.goofspiel import POINTS, published
 
@@ -42,28 +41,13 @@ def decided(game, agent, player, states):
     return policy.decide(game, player, states, [np.array(hand) for hand in hands])
 
 
-def reference_value(game):
-    """Player 0's payoff of every state below the start, over `solver.search.expand.expand`."""
-    result = {}
-
-    def value(state):
-        key = state.tobytes()
-        if key not in result:
-            edges = expand(game, state[None])
-            if edges.kinds[0] == TERMINAL:
-                result[key] = float(edges.rewards[0, 0])
-                return result[key]
-            below = edges.rewards[:, 0] + [value(child) for child in edges.children]
-            if edges.kinds[0] == SIMULTANEOUS:
-                size = round(len(below) ** 0.5)
-                solved = matrix_game.solve(below.reshape(1, size, size))
-                result[key] = float(solved.values[0])
-            else:
-                result[key] = float(edges.weights @ below)
-        return result[key]
-
-    value(game.start())
-    return result
+def values_below(game):
+    """Player 0's payoff of every state below the start, as a search finds it."""
+    graph = Graph(game)
+    graph.solve(game.start()[None])
+    states = graph.states(np.arange(graph.count))
+    values = graph.values[: graph.count, 0].tolist()
+    return {state.tobytes(): value for state, value in zip(states, values, strict=True)}
 
 
 # --- boards that keep the cards ------------------------------------------------------------------
@@ -74,7 +58,7 @@ def reference_value(game):
 )
 def test_kept_cards_have_the_values_of_canonical_hands(cards, objective):
     kept, plain = board(cards, objective, True), board(cards, objective)
-    values, canonical = reference_value(kept), reference_value(plain)
+    values, canonical = values_below(kept), values_below(plain)
     assert len(values) > len(canonical) or cards == 2
     states = np.array([np.frombuffer(key, np.int64) for key in values])
     relabelled = states.copy()
@@ -161,7 +145,7 @@ def test_win_optimal_bids_less_on_the_five(player, keep):
 def test_optimal_strategies_guarantee_the_value_at_every_state(objective):
     """Each side's lottery alone holds the matrix game's value, on boards that keep cards too."""
     game, agent = board(4, objective, True), f"{objective}-optimal"
-    values = reference_value(game)
+    values = values_below(game)
     states = np.array([np.frombuffer(key, np.int64) for key in values])
     states = states[states[:, 3] > 0]
     rows, columns = (decided(game, agent, player, states) for player in (0, 1))

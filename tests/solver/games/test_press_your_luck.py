@@ -8,15 +8,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from luckbase.solver import dense
 from luckbase.solver.board.file import board_from_canonical
-from luckbase.solver.game.arrays import Runs
+from luckbase.solver.errors import OptionError
+from luckbase.solver.game.arrays import Runs, no_decisions
+from luckbase.solver.game.capabilities import DecisionLayout
 from luckbase.solver.games.press_your_luck import full_table as press_your_luck_layout
 from luckbase.solver.games.press_your_luck.kernel import take_if_better
 from tests import solving
 from tests.places import BOARDS
 from tests.solver.games.press_your_luck import InMemory, reference_of
 
-TINY = BOARDS / "press-your-luck/tiny.toml"
+TINY, FEBRUARY = BOARDS / "press-your-luck/tiny.toml", BOARDS / "press-your-luck/1985-02.toml"
 OPTIONS = list(product((True, False), ("passer", "next"), (1, 2, 3, 4)))
 """third_place_spins, tied_pass, max_whammies."""
 
@@ -83,7 +86,7 @@ def test_kernel_and_reference_agree_on_every_state_of_a_small_board(options):
     planes = planes_of(chances, 2, 2, options)
     table, last = InMemory(planes), planes.most - 1
     for tier in planes.tiers():
-        if tier.spins == 1 or tier.whammies in ((0, 0, 0), (last, 0, last)) or planes.most < 3:
+        if tier.spins == 1 or tier.whammies in ((0, 0, 0), (last, 0, last)):
             compare(planes, table, planes.states_at(tier, np.arange(planes.rows(tier))))
 
 
@@ -154,3 +157,64 @@ def test_any_number_of_threads_fills_a_tier_with_the_same_bits(threads, edge_row
             found.append((out.tobytes(), best.tobytes()))
         assert found[0] == found[1]
         alone[tier] = out
+
+
+# --- solved for its decisions alone ------------------------------------------------------------
+
+COARSE = {"score_unit": 1000, "score_cap": 5000, "frontier": 4}
+
+
+def decisions_of(path, **options):
+    """A board's layout of decisions."""
+    return solving.load_game(solving.load_board(path, **options)).need(DecisionLayout)
+
+
+def one_by_one(of):
+    """(payoffs, decisions) of all tiers in the order of the whammies. What a tier reads is filled
+    with NaN once nobody is to read it any more: the one below when its boundaries were taken and
+    all of a spin more are solved."""
+    order = of.tiers()
+    solved = {}
+    boundaries = {}
+    for tier in order:
+        out = np.full(of.layout.shape(tier), np.nan)
+        decided = no_decisions(of.layout.rows(tier))
+        below = of.below(tier)
+        of.solve_tier(
+            tier, out, None if below is None else solved[below][0],
+            {child: boundaries[child] for child in of.boundaries_read(tier)}, lambda: False,
+            decided,
+        )  # fmt: skip
+        solved[tier] = out, decided
+        boundaries[tier] = np.full(of.boundary_size(tier), np.nan)
+        of.take_boundary(tier, out, boundaries[tier])
+    return solved
+
+
+@pytest.mark.parametrize(
+    ("path", "options"),
+    [(TINY, {}), (FEBRUARY, COARSE),
+     pytest.param(FEBRUARY, {**COARSE, "choices": "best"}, marks=pytest.mark.slow)],
+)  # fmt: skip
+def test_every_payoff_and_decision_has_the_same_bits_as_in_the_full_table(path, options):
+    of = decisions_of(path, **options)
+    full = dense.InMemory(solving.load_layout(solving.load_board(path, **options)), best=True)
+    found = one_by_one(of)
+    assert found.keys() == full.payoffs.keys()
+    for tier, (payoffs, decided) in found.items():
+        assert payoffs.tobytes() == full.payoffs[tier].tobytes()
+        assert decided.tobytes() == full.best[tier].tobytes()
+
+
+def test_decisions_beyond_the_frontier_begin_where_payoffs_end():
+    of = decisions_of(FEBRUARY, **COARSE | {"frontier": 2, "decisions": 4})
+    assert of.tiers() == decisions_of(FEBRUARY, **COARSE).tiers()
+    assert {tier.spins for tier in of.tiers() if of.is_decided(tier)} == {3, 4}
+    none = decisions_of(FEBRUARY, **COARSE | {"decisions": 3})  # fewer than the frontier
+    assert not any(map(none.is_decided, none.tiers()))
+
+
+def test_a_board_whose_slides_take_whammies_away_is_refused():
+    board = BOARDS / "press-your-luck" / "1985-02-double.toml"
+    with pytest.raises(OptionError, match="slides that take whammies away"):
+        decisions_of(board)

@@ -93,12 +93,6 @@ def test_wins_are_the_payoffs_with_their_errors():
             assert counted.stderr == pytest.approx(result.stderr[i], rel=1e-9)
 
 
-def test_spins_are_counted_as_often_as_they_should():
-    """Two spins, each comes back one time in three."""
-    spins = of(luckbase.evaluate(TINY, "never-pass", START, games=20_000).counts, "spins")
-    assert 0 < spins.stderr < 0.02 and spins.mean == pytest.approx(3, abs=5 * spins.stderr)
-
-
 def test_a_turn_of_pig_is_counted_with_its_rolls():
     result = luckbase.evaluate(PIG, "hold-at-1", games=2000).counts
     rolls, turns = of(result, "rolls"), of(result, "turns")

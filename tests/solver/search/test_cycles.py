@@ -185,27 +185,6 @@ def test_the_certificate_covers_values_that_were_spoiled(seed):
             assert -Fraction(float(out[2, x])) - slack <= off <= Fraction(float(out[1, x])) + slack
 
 
-@pytest.mark.parametrize("seed", range(12))
-def test_cycles_that_cost_something_are_solved(seed):
-    """Player 0 may go round for ever, and pays for every step; player 1 always ends the play now
-    and then. A play without an end is worth minus infinity."""
-    rng, n = np.random.default_rng(100 + seed), 3
-    states = []
-    for x in range(n):
-        if x == 2 and seed % 2:
-            rounds = [
-                [Edge(0.9, int(rng.integers(0, 2))), Edge(0.1, None, float(rng.normal()))]
-                for _ in range(2)
-            ]
-            states.append((1, rounds))
-            continue
-        costs = -rng.integers(1, 9, 2) / 8
-        leave = [Edge(1.0, None, float(rng.normal()))]
-        go_on = [[Edge(1.0, (x + k) % n, 0.0, float(costs[k - 1]))] for k in (1, 2)]
-        states.append((0, [leave, *go_on]))
-    assert_within(solved(states), exact(states), 1e-14)
-
-
 def value_of_two_by_two(m):
     (a, b), (c, d) = m
     low, high = max(min(a, b), min(c, d)), min(max(a, c), max(b, d))
