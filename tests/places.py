@@ -6,6 +6,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 BOARDS = ROOT / "boards"
+TINY = BOARDS / "press-your-luck/tiny.toml"
+"""The smallest board of Press Your Luck."""
 IN_MEMORY = Path("/dev/shm") if Path("/dev/shm").is_dir() else None
 """A folder in memory: to flush a file takes milliseconds on a disk, and tests flush many."""
 

@@ -1,13 +1,12 @@
 """Cores and memory that a process may use: its affinity and its control groups count."""
 
 import os
-import subprocess
-import sys
 
 import pytest
 
 from luckbase.cluster import machine
 from luckbase.cluster.solve.options import Options
+from tests.shared import python
 
 GB = 1 << 30
 
@@ -64,8 +63,7 @@ def test_a_process_that_may_run_on_one_core_has_one():
         "import os; os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})\n"
         "from luckbase.cluster.solve.options import Options; print(Options().slots)"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "1"
+    assert python("-c", code).stdout.strip() == "1"
 
 
 def test_a_number_of_workers_that_is_given_stays():

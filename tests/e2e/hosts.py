@@ -20,9 +20,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from luckbase.solver.compiled import cache_folder
+from tests.places import ROOT
 from tests.shared import RAY
 
-ROOT = Path(__file__).parents[2]
 NET, PORT = "10.78.0", 6379
 SHORTER = {
     "RAY_grpc_client_keepalive_time_ms": "5000",

@@ -3,7 +3,6 @@
 import json
 import shutil
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -19,12 +18,11 @@ from luckbase.jobs.app import run
 from luckbase.solver.errors import CorruptTableError, RequestError
 from tests import solving
 from tests.e2e.stopped import solve_until
+from tests.places import BOARDS, TINY
 from tests.shared import commit_at_once
 from tests.shared import files_of as files
 
-ROOT = Path(__file__).parents[2]
-TINY = ROOT / "boards/press-your-luck/tiny.toml"
-POINTS = ROOT / "boards/goofspiel/points.toml"
+POINTS = BOARDS / "goofspiel/points.toml"
 
 
 def board(frontier, **settings):

@@ -4,8 +4,6 @@ import ipaddress
 import os
 import shutil
 import signal
-import subprocess
-import sys
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -18,11 +16,10 @@ from luckbase.cluster.store.writer import read_manifest
 from luckbase.solver.errors import MemoryLimitError
 from tests import solving
 from tests.e2e.stopped import solve_until
+from tests.places import TINY
 from tests.shared import files_of as files
-from tests.shared import lines_of
+from tests.shared import lines_of, python
 
-ROOT = Path(__file__).parents[2]
-TINY = ROOT / "boards/press-your-luck/tiny.toml"
 BOARD = solving.load_board(TINY, frontier=2)
 
 
@@ -109,10 +106,7 @@ def test_a_ray_of_its_own_is_not_reached_from_another_machine_and_loses_a_worker
     do not wait for all else that the machine does; one that is killed costs a retry and no state.
     Of a process that has not imported Ray yet."""
     script = f"from tests.e2e.test_solve import *; look_at_ray(Path({str(tmp_path)!r}))"
-    done = subprocess.run(
-        [sys.executable, "-c", script], cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    done = python("-c", script, check=False)
     assert done.returncode == 0, done.stderr
     assert files(table_in(tmp_path)) == files(undisturbed)
 
@@ -131,7 +125,7 @@ def look_at_ray(results):
 
     def commit_and_kill(run, receipt):
         commit(run, receipt)
-        if len(killed) < 2 and receipt.process not in killed:
+        if not killed:
             killed.append(receipt.process)
             os.kill(int(receipt.process.split()[1]), signal.SIGKILL)
 

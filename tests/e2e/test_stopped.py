@@ -16,9 +16,8 @@ from luckbase.solver.games.goofspiel import full_table as layout
 from tests import solving
 from tests.cluster.search.searches import WIDE, cut_small, tiny
 from tests.e2e.stopped import stopped_after
-from tests.places import BOARDS
+from tests.places import BOARDS, TINY
 
-TINY = BOARDS / "press-your-luck/tiny.toml"
 MOST = 2
 """Places at which each kind of solve is stopped, drawn from all."""
 

@@ -17,12 +17,10 @@ from luckbase.cluster.store import remote
 from luckbase.cluster.store.storage import storage_at
 from luckbase.cluster.store.writer import read_manifest
 from luckbase.jobs.app import run
-from luckbase.solver.errors import RequestError
 from tests import solving
-from tests.places import BOARDS, ROOT
+from tests.places import ROOT, TINY
 from tests.stores import Seaweed
 
-TINY = BOARDS / "press-your-luck/tiny.toml"
 BOARD = solving.load_board(TINY, frontier=1)
 
 
@@ -162,16 +160,3 @@ def test_a_clock_that_jumps_by_an_hour_in_mid_solve_is_a_sentence_with_both_time
     ours, theirs = map(datetime.fromisoformat, times.groups())
     assert 59 <= (theirs - ours).total_seconds() / 60 <= 61
     assert digests(solving.solve_board(BOARD, results=bucket, workers=1).table) == undisturbed
-
-
-def test_of_two_solves_one_works_and_the_other_says_who(bucket, undisturbed):
-    text = list[str]()
-
-    def another():
-        with pytest.raises(RequestError) as error:
-            solving.solve_board(BOARD, results=bucket)
-        text.append(str(error.value))
-
-    solved = solving.solve_board(BOARD, results=bucket, workers=1, on_progress=once(another))
-    assert f"another solve of this table is running: process {os.getpid()} on " in text[0]
-    assert digests(solved.table) == undisturbed

@@ -9,6 +9,7 @@ import pytest
 from tests import stores
 from tests.e2e.hosts import NET, ROOT, Hosts, cluster, missing
 from tests.e2e.test_hosts import DENSE, HANGS, SMALL, Solve, digests, search_by_stages
+from tests.places import TINY
 from tests.shared import plain
 
 pytestmark = pytest.mark.skipif(bool(missing()), reason=missing())
@@ -90,6 +91,7 @@ def test_a_search_by_stages_loses_a_host_and_no_stage_file_lies_in_the_store(hos
 SOLVE = """
 import sys, time, luckbase; from pathlib import Path; from tests import solving
 from luckbase.cluster.store import writer
+from tests.places import BOARDS
 writer.LEASE_SECONDS, writer.BEAT_SECONDS = float(sys.argv[2]), float(sys.argv[2]) / 3
 writer.COMMIT_SECONDS, writer.SHARE = 0.0, float("inf")
 def wait(now):
@@ -108,9 +110,8 @@ def test_a_solve_whose_link_is_cut_is_taken_over_and_stops_once_it_is_back(
     on_disk, table_of, lease
 ):
     """Nobody hears that it is gone: no connection is closed."""
-    board = ROOT / "boards/press-your-luck/tiny.toml"
-    alone = table_of(board, frontier=1)
-    command = ["python", "-c", SOLVE, str(board), str(lease)]
+    alone = table_of(TINY, frontier=1)
+    command = ["python", "-c", SOLVE, str(TINY), str(lease)]
     home = str(Path.home())  # what is compiled is there
     created = Hosts(on_disk, private=True, env={**ENV, "HOME": home})
     try:

@@ -22,10 +22,9 @@ from luckbase.solver.errors import WorkerError
 from tests import solving
 from tests.e2e.stopped import solve_until
 from tests.e2e.test_solve import files
-from tests.places import ROOT
+from tests.places import TINY
 from tests.shared import plain
 
-TINY = ROOT / "boards/press-your-luck/tiny.toml"
 ROWS = 900
 """Of a file of the tests: blocks of 42 are 2,058 rows of a tier of three players."""
 

@@ -3,10 +3,8 @@
 from functools import cache
 
 import luckbase
-from tests.places import ROOT
+from tests.places import BOARDS, TINY
 
-BOARDS = ROOT / "boards"
-TINY = BOARDS / "press-your-luck/tiny.toml"
 FAR = {"scores": "0,1000,500", "earned": "0,2,1"}
 
 KINDS = (

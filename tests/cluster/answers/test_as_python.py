@@ -12,9 +12,8 @@ import pytest
 import luckbase
 from luckbase.cluster.answers import export
 from luckbase.solver.errors import ClosedTableError, MemoryLimitError, OptionError, StateError
-from tests.places import BOARDS
+from tests.places import BOARDS, TINY
 
-TINY = BOARDS / "press-your-luck/tiny.toml"
 SOME = {"scores": (0, 1000, 500), "earned": (0, 1, 0)}
 
 

@@ -20,10 +20,10 @@ from luckbase.cluster.answers.table import search_in_memory
 from luckbase.cluster.store import format as table_format
 from luckbase.solver.errors import OptionError, StateError
 from tests import solving
+from tests.places import BOARDS
 from tests.shared import answers_of
 from tests.solver.search.written_out import chance, decides, over, written
 
-BOARDS = Path(__file__).parents[3] / "boards"
 PYL, CHANGED = "press-your-luck/tiny", "the same with other money"
 SMALL = {"frontier": 2, "score_cap": 1500, "max_whammies": 1}
 

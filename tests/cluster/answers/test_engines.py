@@ -1,8 +1,6 @@
 """DuckDB, pandas and polars read a table as it is: the lines of the page on stores, after solves of
 two boards and a search in the same results folder."""
 
-from pathlib import Path
-
 import duckdb
 import numpy as np
 import pandas
@@ -10,10 +8,10 @@ import polars
 import pytest
 
 from tests import solving
+from tests.places import BOARDS
 
-ROOT = Path(__file__).parents[3]
-FEBRUARY = ROOT / "boards/press-your-luck/1985-02.toml"
-WIN = ROOT / "boards/goofspiel/win.toml"
+FEBRUARY = BOARDS / "press-your-luck/1985-02.toml"
+WIN = BOARDS / "goofspiel/win.toml"
 
 
 @pytest.fixture(scope="module")

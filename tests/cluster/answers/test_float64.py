@@ -7,9 +7,8 @@ import pytest
 from luckbase.solver.board.model import rules_identity
 from luckbase.solver.game.arrays import FLOAT64_ERROR
 from tests import solving
-from tests.places import ROOT
+from tests.places import TINY
 
-TINY = ROOT / "boards/press-your-luck/tiny.toml"
 PAYOFFS = [f"payoff_{i}" for i in (1, 2, 3)]
 
 

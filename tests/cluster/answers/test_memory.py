@@ -2,7 +2,6 @@
 and from a search, for either seat; and in all else what the same table on disk says."""
 
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,9 +13,9 @@ from luckbase.solver.errors import StateError
 from luckbase.solver.game.capabilities import Charts
 from tests import solving
 from tests.bench.store import with_descendants
+from tests.places import BOARDS
 from tests.shared import answers_of
 
-BOARDS = Path(__file__).parents[3] / "boards"
 GOOFSPIEL = [BOARDS / "goofspiel/points.toml", BOARDS / "goofspiel/win.toml"]
 
 

@@ -2,7 +2,6 @@
 said in an answer, is smaller than the one that was made."""
 
 from fractions import Fraction
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,9 +12,9 @@ from luckbase.solver.matrix_games import simplex as matrix_game
 from luckbase.solver.search.game_graph import Graph
 from tests import solving
 from tests.games.dimes import Dimes
+from tests.places import BOARDS
 from tests.solver.search.written_out import board_of, decides, over, written
 
-BOARDS = Path(__file__).parents[3] / "boards"
 RUNGS = 20
 LADDER = [
     decides(0, [(0.75, rung), (0.25, rung + 1)], [(0.875, rung), (0.125, rung + 1)])

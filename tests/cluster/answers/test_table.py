@@ -1,11 +1,9 @@
 """A table on disk: what it answers, what it stores, and whether damage is found."""
 
 import gc
-import shutil
 import time
 import weakref
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -13,35 +11,27 @@ import pytest
 
 from luckbase.cluster.answers.actions import every_action
 from luckbase.cluster.answers.find import why_stale
-from luckbase.cluster.answers.verify import check_files
 from luckbase.cluster.solve.plan import make_plan
 from luckbase.cluster.store import manifest as manifests
 from luckbase.cluster.store.format import tier_files
 from luckbase.cluster.store.manifest import Manifest
 from luckbase.cluster.store.parquet import TableFile
 from luckbase.cluster.store.storage import Folder
-from luckbase.cluster.store.writer import check_bytes, read_manifest, why_wrong
+from luckbase.cluster.store.writer import check_bytes, read_manifest
 from luckbase.solver.errors import MissingTableError, StateError
 from luckbase.solver.game.capabilities import FullTable
 from luckbase.solver.search.bellman import choose, evaluate
 from luckbase.solver.search.expand import expand
 from tests import solving
+from tests.places import BOARDS, TINY
 from tests.solver.games.press_your_luck import InMemory
 
-ROOT = Path(__file__).parents[3]
-TINY = ROOT / "boards/press-your-luck/tiny.toml"
-FEBRUARY = ROOT / "boards/press-your-luck/1985-02.toml"
+FEBRUARY = BOARDS / "press-your-luck/1985-02.toml"
 
 
 @pytest.fixture(scope="module")
 def path(table_of):
     return table_of(TINY, frontier=2)
-
-
-@pytest.fixture
-def copy(path, tmp_path):
-    """A copy of the table, to damage."""
-    return Path(shutil.copytree(path, tmp_path / "table"))
 
 
 def all_states(table):
@@ -190,25 +180,6 @@ def test_files_that_wait_are_not_read_after_an_interrupt(path, monkeypatch):
         with pytest.raises(KeyboardInterrupt):
             check_bytes(Folder(path), path, table.manifest, interrupt)
         assert 1 <= len(begun) <= 9 < len(table.manifest.files)
-
-
-def test_a_missing_a_truncated_and_an_extra_file_are_each_named(copy):
-    missing, short = sorted(copy.rglob("*.parquet"))[:2]
-    missing.unlink()
-    short.write_bytes(short.read_bytes()[:-100])
-    extra = copy / "tiers" / "extra.parquet"
-    extra.write_bytes(b"x")
-    with solving.open_table(copy) as table:
-        faults = "\n".join(check_files(table))
-        entry = next(e for e in table.manifest.files.values() if copy / e.place == short)
-    ends = f"it ends at byte {entry.bytes - 100} and should have {entry.bytes}"
-    again = "delete it, and luckbase solve of its board makes it again"
-    said = f"{short}: is not as luckbase wrote it ({ends}); {again}"
-    assert why_wrong(Folder(copy), copy, entry) == said
-    assert f"{missing}: is missing" in faults
-    assert f"{short}: has {short.stat().st_size:,} bytes, not " in faults
-    assert f"{extra}: is not in the manifest" in faults
-    assert faults.count("\n") == 2
 
 
 def read(table):

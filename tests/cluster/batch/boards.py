@@ -1,8 +1,7 @@
 """Small boards in a folder of somebody's."""
 
-from pathlib import Path
+from tests.places import BOARDS
 
-BOARDS = Path(__file__).parents[3] / "boards"
 JACKPOT = (BOARDS / "jackpot/tiny.toml").read_text(encoding="utf-8")
 PIG = (BOARDS / "pig/tiny.toml").read_text(encoding="utf-8")
 PYL = (BOARDS / "press-your-luck/tiny.toml").read_text(encoding="utf-8")

@@ -45,27 +45,6 @@ def test_a_solve_of_a_board_solves_all_of_its_grids_and_a_state_only_the_finest(
     assert [due.state for due in again] == ["complete", "complete"]
 
 
-@pytest.mark.parametrize(
-    ("state", "answers"),
-    [
-        ("scores=0,1000,0 earned=0,1,0", "500"),
-        ("scores=0,1500,0 earned=0,2,0", "500"),
-        ("scores=0,1000,0 earned=0,3,0", "1000"),
-        ("Ed 1500, 1 spin; Peter 0; Michael 0", "500"),
-        ("Ed 1500, 3 spins; Peter 0; Michael 0", "1000"),
-        (None, "500"),
-    ],
-)
-def test_the_finest_table_that_holds_a_state_answers(solved, command, state, answers):
-    words = ["query", solved / "a.toml"] if state else ["chart", solved / "a.toml"]
-    code, out, err = command(
-        *words, *(state.split() if state else []), "--results", solved / "results"
-    )
-    assert code == 0, err
-    if state:
-        assert f"score_unit={answers}, solve" in out
-
-
 def test_an_open_board_answers_each_state_from_the_finest_table_that_holds_it(solved):
     with luckbase.open(solved / "a.toml", results=solved / "results") as table:
         for state, unit in (

@@ -16,8 +16,7 @@ from luckbase.cluster.batch.requests import (
 )
 from luckbase.solver.errors import JobError
 from tests.cluster.batch.boards import BOARDS, JACKPOT, pig, put
-
-ROOT = Path(__file__).parents[3]
+from tests.places import ROOT
 
 
 def named(result):

@@ -6,10 +6,9 @@ import pyarrow.parquet as pq
 
 from luckbase.cluster.search import shards as level_shards
 from tests import solving
-from tests.places import ROOT
+from tests.places import TINY
 from tests.shared import files_of  # noqa: F401  (for those who import it from here)
 
-TINY = ROOT / "boards/press-your-luck/tiny.toml"
 START = {"scores": "0,1000,500", "earned": "1,1,1"}
 WIDE = {"scores": "0,1000,500", "earned": "1,1,2", "whammies": "3,3,2"}
 """Four levels and the end below it, 23 stages, in 24 small shards."""

@@ -1,14 +1,12 @@
 """The memory of a search: stages need less than one piece; buffers are for edges that exist."""
 
-import subprocess
-import sys
-
 import pytest
 
 import luckbase
 from luckbase.solver.errors import MemoryLimitError
 from tests.games import wide  # noqa: F401  # its game is registered
-from tests.places import BOARDS, ROOT
+from tests.places import BOARDS
+from tests.shared import python
 
 MORE = 110_000_000
 """Bytes beyond what a process has once all is compiled: stages take 79 million, and 123 million if
@@ -40,10 +38,7 @@ for one_piece in (0, 1 << 40):
 
 def test_by_stages_it_is_solved_where_one_piece_has_no_memory():
     words = [str(BOARDS / "press-your-luck/1985-02.toml"), str(MORE)]
-    done = subprocess.run(
-        [sys.executable, "-c", SCRIPT, *words], capture_output=True, text=True, timeout=1200
-    )
-    assert not done.returncode, done.stderr[-1500:]
+    done = python("-c", SCRIPT, *words)
     assert done.stdout.split("\n")[-3:-1] == ["633199", "no memory"]
 
 
@@ -68,11 +63,7 @@ with open("/proc/self/status") as status:  # getrusage would say what the parent
 def test_50_000_outcomes_in_one_state_take_less_than_500_mb():
     """Before, buffers grew with the square of `max_edges`: 4.4 GB for 22,100 outcomes."""
     for n in ("2", "50000"):  # the first compiles, which has a peak of its own
-        done = subprocess.run(
-            [sys.executable, "-c", WIDE_SCRIPT, n],
-            capture_output=True, text=True, timeout=600, cwd=ROOT,
-        )  # fmt: skip
-        assert not done.returncode, done.stderr[-1500:]
+        done = python("-c", WIDE_SCRIPT, n)
     first, last = done.stdout.splitlines()
     states, value = first.split()
     assert states == "1" and float(value) == pytest.approx(50_001 / 100_000, rel=1e-12)

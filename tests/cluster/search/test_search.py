@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from luckbase.cluster.answers.diff import compare
 from luckbase.cluster.answers.verify import check_files, check_residuals
 from luckbase.cluster.store.format import solved_rows
-from luckbase.solver.errors import OptionError, SearchLimitError, StateError
+from luckbase.solver.errors import OptionError, SearchLimitError
 from luckbase.solver.search.game_graph import Graph
 from tests import solving
 from tests.cluster.search.searches import START, TINY, WIDE, by, files_of, rows_of, search, tiny
@@ -181,20 +181,6 @@ def test_a_question_above_the_frontier_equals_a_table_solved_one_higher(full, tm
 # --- refusals -------------------------------------------------------------------------------------
 
 
-def test_what_is_not_below_the_roots_is_said_so(once):
-    with solving.open_table(once.table) as table:
-        state = tiny().parse({"scores": "0,0,0", "earned": "3,3,3"})
-        assert table.get(state, None) is None
-        with pytest.raises(StateError, match="is not below this table's roots"):
-            table.ask(table.game.describe(state))
-
-
 def test_a_game_without_a_start_asks_for_one(tmp_path):
     with pytest.raises(OptionError, match="say where to start, as start="):
         solving.solve_below(tiny(players=2).board, results=tmp_path)  # [start] is of three
-
-
-def test_the_limit_on_states_holds_for_a_worker_and_nothing_is_committed(tmp_path):
-    with pytest.raises(SearchLimitError, match="the limit is 2,000"):
-        search(tmp_path, max_states=2000, workers=1)
-    assert not list(tmp_path.glob("**/*.parquet"))

@@ -3,7 +3,6 @@ small goals, with a gap that is stored, and the same bits whatever is asked."""
 
 import hashlib
 from fractions import Fraction
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,9 +15,8 @@ from luckbase.solver.search.game_graph import Graph
 from tests import solving
 from tests.cluster.search.searches import files_of
 from tests.games import climb  # noqa: F401  (registers the game)
+from tests.places import BOARDS
 from tests.solver.search.written_out import decides, over, written
-
-BOARDS = Path(__file__).parents[3] / "boards"
 
 
 @pytest.mark.parametrize(

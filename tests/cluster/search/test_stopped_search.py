@@ -2,7 +2,6 @@
 the end the table is the same as without a stop."""
 
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -20,7 +19,7 @@ from luckbase.cluster.solve import nodes
 from luckbase.cluster.solve.worker import PayoffsLostError, Threads
 from luckbase.cluster.store.storage import Folder, place_of, storage_at
 from luckbase.cluster.store.writer import read_manifest
-from luckbase.solver.errors import CorruptTableError, MissingTableError, SearchLimitError
+from luckbase.solver.errors import CorruptTableError, SearchLimitError
 from luckbase.solver.game.game import Stopped
 from luckbase.solver.search import stages as solver_stages
 from tests import solving
@@ -103,20 +102,6 @@ class Watched:
 @pytest.fixture
 def watched(monkeypatch):
     return Watched(monkeypatch)
-
-
-def test_a_search_killed_on_its_way_down_finds_its_states_again(staged, small, watched, tmp_path):
-    left = killed(tmp_path, "found", 5)
-    (table,) = tmp_path.glob("*/*/*")
-    assert not left.complete and not left.files and left.levels
-    assert list(table.glob("shards/*"))
-    with pytest.raises(MissingTableError, match="solve again to go on"):
-        solving.open_table(table).probe(tiny().parse(WIDE)[None])
-    solved = by(tmp_path, workers=2)
-    assert files_of(solved.table) == files_of(staged.table)
-    assert len(watched.found) == solved.shards == staged.shards
-    assert (solved.states, solved.kept) == (staged.states, 0)
-    assert solved.manifest.complete and not list(table.glob("shards/*"))
 
 
 def test_force_solves_all_of_a_stopped_search_anew(staged, small, watched, tmp_path):
@@ -202,64 +187,44 @@ def test_a_stage_file_that_changed_is_refused_and_the_same_command_goes_on(
     assert files_of(solved.table) == files_of(staged.table)
 
 
-@pytest.fixture(scope="module")
-def stopped(tmp_path_factory):
-    """The results of a search that was stopped once it had committed ten files; the next one is
-    written, and the manifest does not name it."""
-    commit, done, folder = StageSearch.commit, list[int](), tmp_path_factory.mktemp("stopped")
-
-    def stops(search, *how):
-        if len(done) == 10:
-            raise KeyboardInterrupt
-        commit(search, *how)
-        done.append(0)
-
-    with pytest.MonkeyPatch.context() as patch:
-        cut_small(patch)
-        patch.setattr(StageSearch, "commit", stops)
-        with pytest.raises(KeyboardInterrupt):
-            by(folder, workers=1)
-    return folder
-
-
-@pytest.fixture
-def halfway(small, stopped, tmp_path):
-    """The table of a search that was stopped, to be changed and solved."""
-    (table,) = shutil.copytree(stopped, tmp_path / "half").glob("*/*/*")
-    return table
-
-
 # --- several searches of one table ---
 
+OTHER_ROOT, WIDE_ROOT = (tiny().parse(words)[None] for words in (OTHER, WIDE))
 
-def alone(tmp_path, **how):
-    """The files of searches below OTHER and below WIDE, each in a table of its own."""
-    files = dict[str, bytes]()
-    for i, words in enumerate((OTHER, WIDE)):
-        files |= files_of(by(tmp_path / f"alone-{i}", tiny().parse(words)[None], **how).table)
-    return files
+
+@pytest.fixture(scope="module")
+def alone(staged, whole, tmp_path_factory):
+    """The files of searches below OTHER and WIDE, each in a table of its own, by one_piece."""
+    found = {}
+    for one_piece, wide in ((0, staged), (10**6, whole)):
+        with pytest.MonkeyPatch.context() as patch:
+            cut_small(patch)
+            other = by(tmp_path_factory.mktemp("other"), OTHER_ROOT, one_piece=one_piece)
+        found[one_piece] = files_of(other.table) | files_of(wide.table)
+    return found
 
 
 def test_a_stopped_search_goes_on_after_another_has_solved_part_of_it(
-    small, watched, tmp_path, halfway
+    alone, small, watched, tmp_path
 ):
     """Each has its own files, whoever comes first."""
-    expected = alone(tmp_path)
-    left = read_manifest(Folder(halfway), halfway)
+    with pytest.raises(KeyboardInterrupt), stopped_after(10):
+        by(tmp_path, workers=1)
+    (table,) = tmp_path.glob("*/*/*")
+    left = read_manifest(Folder(table), table)
     watched.solved.clear()
-    by(tmp_path / "half", tiny().parse(OTHER)[None])
-    solved = by(tmp_path / "half")
-    assert solved.manifest.complete and not list(halfway.glob("shards/*"))
-    assert files_of(solved.table) == expected
-    assert not set(watched.solved) & set(left.files)
+    by(tmp_path, OTHER_ROOT)
+    solved = by(tmp_path)
+    assert solved.manifest.complete and not list(table.glob("shards/*"))
+    assert files_of(solved.table) == alone[0]
+    assert left.files and not set(watched.solved) & set(left.files)
 
 
 @pytest.mark.parametrize("one_piece", [0, 10**6])
 def test_a_file_that_is_lost_is_solved_again_and_other_searches_stay_done(
-    one_piece, small, watched, tmp_path
+    one_piece, alone, small, watched, tmp_path
 ):
-    expected, roots = alone(tmp_path, one_piece=one_piece), [tiny().parse(OTHER)[None],
-                                                              tiny().parse(WIDE)[None]]  # fmt: skip
+    roots = OTHER_ROOT, WIDE_ROOT
     made = [by(tmp_path / "grown", root, one_piece=one_piece) for root in roots]
     lost = min(name for name, entry in made[0].manifest.files.items()
                if entry.part == made[0].goal.part)  # fmt: skip
@@ -267,24 +232,24 @@ def test_a_file_that_is_lost_is_solved_again_and_other_searches_stay_done(
     again = by(tmp_path / "grown", roots[1], one_piece=one_piece)
     assert again.states == 0
     again = by(tmp_path / "grown", roots[0], one_piece=one_piece)
-    assert again.manifest.complete and files_of(again.table) == expected
+    assert again.manifest.complete and files_of(again.table) == alone[one_piece]
     assert again.states == made[0].manifest.files[lost].rows
 
 
-def test_force_of_one_of_several_searches_leaves_the_others_as_they_are(small, watched, tmp_path):
-    expected = alone(tmp_path)
-    first, second = (by(tmp_path / "grown", tiny().parse(words)[None]) for words in (OTHER, WIDE))
+def test_force_of_one_of_several_searches_leaves_the_others_as_they_are(
+    alone, small, watched, tmp_path
+):
+    first, second = (by(tmp_path, root) for root in (OTHER_ROOT, WIDE_ROOT))
     watched.solved.clear()
-    solved = by(tmp_path / "grown", tiny().parse(OTHER)[None], force=True)
-    assert solved.manifest.complete and files_of(solved.table) == expected
+    solved = by(tmp_path, OTHER_ROOT, force=True)
+    assert solved.manifest.complete and files_of(solved.table) == alone[0]
     assert {name.partition("/")[0] for name in watched.solved} == {first.goal.part}
     assert first.goal.part != second.goal.part
 
 
 def test_states_that_two_searches_hold_have_one_answer(small, tmp_path):
     """They are rows of both, the same to the bit."""
-    roots = [tiny().parse(words)[None] for words in (OTHER, WIDE)]
-    made = [by(tmp_path / "grown", root) for root in roots]
+    made = [by(tmp_path, root) for root in (OTHER_ROOT, WIDE_ROOT)]
     with solving.open_table(made[1].table) as table:
         drawn = [np.concatenate(list(part.draw(part.rows, 0))) for part in table.parts]
         first = {state.tobytes() for state in drawn[0]}
@@ -297,10 +262,9 @@ def test_states_that_two_searches_hold_have_one_answer(small, tmp_path):
 
 def test_force_of_a_search_that_was_never_begun_leaves_others_as_they_are(small, tmp_path):
     """Also where it does not come to its end."""
-    first, second = (tiny().parse(words)[None] for words in (OTHER, WIDE))
-    solved = by(tmp_path, first)
+    solved = by(tmp_path, OTHER_ROOT)
     with pytest.raises(SearchLimitError):
-        by(tmp_path, second, force=True, max_states=300)
+        by(tmp_path, WIDE_ROOT, force=True, max_states=300)
     manifest = read_manifest(storage_at(solved.table), solved.table)
     assert manifest.done == solved.manifest.done and manifest.files == solved.manifest.files
 

@@ -1,6 +1,5 @@
 """The address of a cluster: one sentence says why nobody can join; old tables answer."""
 
-import os
 import socket
 
 import pytest
@@ -8,11 +7,8 @@ import pytest
 from luckbase.cluster.solve import ray
 from luckbase.solver.errors import OptionError
 from tests import solving
-from tests.places import BOARDS
-from tests.shared import python
+from tests.places import TINY
 from tests.solving import load_board
-
-TINY = BOARDS / "press-your-luck/tiny.toml"
 
 
 def test_a_cluster_that_does_not_answer_in_time_is_a_sentence(monkeypatch, capfd):
@@ -34,16 +30,14 @@ def test_a_node_with_another_version_is_named_before_anything_is_solved(
     assert not list(tmp_path.rglob("*.parquet"))
 
 
-def test_the_old_table_answers_if_the_cluster_does_not(tmp_path, table_of):
+def test_the_old_table_answers_if_the_cluster_does_not(table_of, command, monkeypatch):
     """Nor does an old address in RAY_ADDRESS matter, with which Ray would replace ``auto``."""
     table = table_of(TINY, frontier=2)
-    results, name = table.parents[2], str(TINY)
-    words = ["-m", "luckbase", "solve", name, "--set", "frontier=2", "--results", results]
-    env = {**os.environ, "RAY_ADDRESS": "nowhere"}
-    done = python(*words, "--force", "--address", "auto", env=env, check=False)
-    assert done.returncode == 2 and done.stderr.count("\n") == 1, done.stderr
-    assert "--address: the Ray cluster at auto does not answer" in done.stderr
-    assert python(*words, "--address", "auto", env=env, check=False).returncode == 0  # complete
-    query = "scores=0,1000,500", "earned=0,1,0"
-    answer = python("-m", "luckbase", "query", table, *query, check=False)
-    assert answer.returncode == 0 and "play" in answer.stdout, answer.stderr
+    words = ["solve", TINY, "--set", "frontier=2", "--results", table.parents[2]]
+    monkeypatch.setenv("RAY_ADDRESS", "nowhere")
+    code, _, err = command(*words, "--force", "--address", "auto")
+    assert code == 2 and err.count("\n") == 1, err
+    assert "--address: the Ray cluster at auto does not answer" in err
+    assert command(*words, "--address", "auto")[0] == 0  # complete
+    code, out, err = command("query", table, "scores=0,1000,500", "earned=0,1,0")
+    assert code == 0 and "play" in out, err

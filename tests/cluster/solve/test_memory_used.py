@@ -1,12 +1,11 @@
 """The memory that a solve takes: of each process its own; what is shared once a machine."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from luckbase.cluster.machine import MemoryUsed, total
+from tests.shared import python
 
 MB = 1 << 20
 WATCHED = """
@@ -61,9 +60,7 @@ def test_what_was_held_a_moment_counts_where_it_is_memory(kind, own, shared, on_
     with file.open("wb") as out:
         for _ in range(200):
             out.write(bytes(MB))
-    done = subprocess.run(
-        [sys.executable, "-c", WATCHED, kind, str(file)], capture_output=True, text=True, check=True
-    )
+    done = python("-c", WATCHED, kind, file)
     mine, ours, again = map(int, done.stdout.split())
     assert again < 40, "a solve that begins does not answer for the one before"
     assert (180 <= mine <= 260) if own else mine < 40

@@ -10,6 +10,7 @@ import pytest
 from luckbase.cluster.solve import nodes
 from luckbase.cluster.solve.nodes import PACKAGE, Nodes, difference, source_files, versions
 from luckbase.solver.errors import WorkerError
+from tests.shared import python
 
 
 def node(name, *, cpus=2, alive=True, memory=1e9):
@@ -95,8 +96,7 @@ def test_it_is_known_without_importing_any_of_it():
         "import sys; from luckbase.cluster.solve.nodes import versions; versions()\n"
         "print({'numba', 'numpy', 'pyarrow', 'ray', 'pydantic'} & set(sys.modules))"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "set()"
+    assert python("-c", code).stdout.strip() == "set()"
 
 
 def test_the_files_that_are_sent_are_the_package(tmp_path):
@@ -112,10 +112,7 @@ def test_the_files_that_are_sent_are_the_package(tmp_path):
         "from luckbase.cluster.solve.nodes import versions\n"
         "print(luckbase.__path__[0], versions()['luckbase'])"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True,
-        env={"PYTHONPATH": str(tmp_path), "PATH": "/usr/bin:/bin"}, cwd=tmp_path,
-    )  # fmt: skip
+    done = python("-c", code, env={"PYTHONPATH": str(tmp_path)}, cwd=tmp_path)
     assert done.stdout.split() == [str(tmp_path / "luckbase"), versions()["luckbase"]]
     assert PACKAGE.name == "luckbase"
 

@@ -1,7 +1,6 @@
 """Tiers in parts, by Goofspiel: the same rows however a layer is split, asked, resumed."""
 
 from collections import deque
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,9 +10,10 @@ from luckbase.cluster.answers.verify import check_files, check_residuals
 from luckbase.cluster.solve.full_table import payoffs_of
 from luckbase.solver.games.goofspiel import full_table as layout
 from tests import solving
+from tests.places import BOARDS
 
-POINTS = Path(__file__).parents[3] / "boards/goofspiel/points.toml"
-WIN = Path(__file__).parents[3] / "boards/goofspiel/win.toml"
+POINTS = BOARDS / "goofspiel/points.toml"
+WIN = BOARDS / "goofspiel/win.toml"
 
 
 @pytest.fixture

@@ -1,8 +1,6 @@
 """What a file of a table says of itself (docs/reference/table-format.md), and that columns from
 numpy and back are pyarrow's own, without pandas."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +13,8 @@ from hypothesis.extra import numpy as hnp
 
 import luckbase
 from luckbase.cluster.store.format import column_of, numbers_of, texts_of
-from tests.places import BOARDS, ROOT
+from tests.places import BOARDS
+from tests.shared import python
 
 KINDS = ("int8", "uint8", "int16", "int32", "int64", "uint64", "float32", "float64", "bool")
 SIZES = hnp.array_shapes(max_dims=1, min_side=0, max_side=40)
@@ -86,7 +85,7 @@ for made in (full, *below):
 assert "pandas" not in sys.modules
 import pandas
 """
-    subprocess.run([sys.executable, "-c", script], cwd=ROOT, check=True)
+    python("-c", script)
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 """Parquet files that pyarrow writes and that are read only as they were written."""
 
-from pathlib import Path
 from types import SimpleNamespace
 
 import duckdb
@@ -129,15 +128,6 @@ def test_no_changed_byte_of_a_footer_is_read(tmp_path):
     for _ in changes(path, entry, range(entry.bytes - entry.footer, entry.bytes, 7)):
         with pytest.raises(CorruptTableError, match="its footer"):
             TableFile(Folder(tmp_path), tmp_path, entry)
-
-
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full device")
-def test_a_full_disk_is_an_error_of_the_disk(tmp_path, monkeypatch):
-    link = tmp_path / "full"  # the writer removes what it could not fill: a link, never the device
-    link.symlink_to("/dev/full")
-    monkeypatch.setattr(Folder, "temporary", lambda self, name: link)
-    with pytest.raises(OSError, match="No space left"):
-        write(tmp_path)
 
 
 # --- row groups that are kept --------------------------------------------------------------------

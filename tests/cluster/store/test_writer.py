@@ -4,7 +4,6 @@ and every file that counts is there."""
 from __future__ import annotations
 
 import hashlib
-import json
 import subprocess
 import sys
 import threading
@@ -19,16 +18,10 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_sta
 
 from luckbase.cluster.store import writer as writers
 from luckbase.cluster.store.format import Written, new_entry, put_file
-from luckbase.cluster.store.manifest import NAME, decoded, new_head, seal
+from luckbase.cluster.store.manifest import NAME, decoded, new_head
 from luckbase.cluster.store.storage import Folder, Memory, tag_of
 from luckbase.cluster.store.writer import Writer, read_manifest
-from luckbase.solver.errors import (
-    CorruptTableError,
-    FencedError,
-    ForeignTableError,
-    RequestError,
-    StoreError,
-)
+from luckbase.solver import errors
 from tests.places import BOARDS, ROOT
 from tests.solving import load_board, load_game
 
@@ -65,7 +58,7 @@ class Driver:
         def run():
             try:
                 work()
-            except FencedError:
+            except errors.FencedError:
                 self.writer = None
             finally:
                 self.busy = False
@@ -345,7 +338,9 @@ def test_a_second_writer_is_refused_and_the_table_is_free_afterwards(kind, tmp_p
     storage = Memory() if kind is Memory else Folder(tmp_path)
     with (
         Writer(storage, WHERE, HEAD).take(),
-        pytest.raises(RequestError, match=r"t: another solve of this table is running: process"),
+        pytest.raises(
+            errors.RequestError, match=r"t: another solve of this table is running: process"
+        ),
     ):
         Writer(storage, WHERE, HEAD).take()
     with Writer(storage, WHERE, HEAD).take() as writer:
@@ -362,7 +357,7 @@ def test_a_writer_of_another_host_that_is_silent_is_taken_over_once(short):
     def take():
         try:
             taken.append(Writer(storage, WHERE, HEAD).take(notes.append))
-        except RequestError as error:
+        except errors.RequestError as error:
             refused.append(error)
 
     threads = [threading.Thread(target=take) for _ in range(2)]
@@ -378,7 +373,7 @@ def test_a_writer_of_another_host_that_is_silent_is_taken_over_once(short):
 def test_a_writer_of_another_host_that_shows_signs_of_life_is_not_taken_over(short):
     storage = Memory()
     with elsewhere(storage) as far:
-        with pytest.raises(RequestError, match="is running: process 7 on far since noon"):
+        with pytest.raises(errors.RequestError, match="is running: process 7 on far since noon"):
             Writer(storage, WHERE, HEAD).take()
         far.commit()
     Writer(storage, WHERE, HEAD).take().__exit__(None, None, None)
@@ -416,7 +411,7 @@ def test_a_process_of_this_host_that_has_ended_is_taken_over_at_once(tmp_path):
     process = subprocess.Popen([sys.executable, "-c", script, str(tmp_path)], cwd=ROOT, text=True,
                                stdout=subprocess.PIPE)  # fmt: skip
     assert process.stdout.readline() == "taken\n"
-    with pytest.raises(RequestError, match=f"process {process.pid} on"):
+    with pytest.raises(errors.RequestError, match=f"process {process.pid} on"):
         Writer(Folder(tmp_path), WHERE, HEAD).take()
     process.kill()
     process.wait()
@@ -433,35 +428,17 @@ def test_a_writer_that_was_taken_over_fails_at_its_next_commit():
     second = Alone(storage, WHERE, HEAD).take()
     second.commit(file(B))
     second_is = rf"has begun: process {second._record.process} on .*; this one stops"
-    with pytest.raises(FencedError, match=second_is):
+    with pytest.raises(errors.FencedError, match=second_is):
         first.commit(file("tiers/c.parquet"))
     assert read_manifest(storage, WHERE).files.keys() == {A, B}
-
-
-def test_a_table_of_a_later_format_is_not_taken():
-    storage = Memory()
-    Writer(storage, WHERE, HEAD).take().__exit__(None, None, None)
-    form = json.loads(storage.read(NAME))
-    del form["check"]
-    storage.put(NAME, seal({**form, "format": 6}))
-    before = storage.read(NAME)
-    with pytest.raises(ForeignTableError, match="a newer luckbase wrote it"):
-        Writer(storage, WHERE, HEAD).take()
-    assert storage.read(NAME) == before and not storage.list(writers.BEATS)
-
-
-def test_a_table_of_other_rules_is_not_taken():
-    storage = Memory()
-    Writer(storage, WHERE, HEAD).take().__exit__(None, None, None)
-    other = new_head(load_game(load_board(BOARDS / "skunk/tiny.toml")))
-    with pytest.raises(ForeignTableError, match="holds a table of other rules"):
-        Writer(storage, WHERE, other).take()
 
 
 def test_a_table_of_format_4_is_refused_with_the_command_that_solves_it_again():
     storage = Memory({"table.json": b'{"format": 4, "game": "pig", "board": "tiny"}'})
     for use in (lambda: read_manifest(storage, WHERE), lambda: Writer(storage, WHERE, HEAD).take()):
-        with pytest.raises(ForeignTableError, match=r"format 4; .* luckbase solve pig/tiny$"):
+        with pytest.raises(
+            errors.ForeignTableError, match=r"format 4; .* luckbase solve pig/tiny$"
+        ):
             use()
 
 
@@ -569,7 +546,7 @@ class Careless(Memory):
 def test_a_store_that_ignores_a_condition_is_refused(ignored):
     storage = Careless()
     storage.ignored = ignored
-    with pytest.raises(StoreError, match=f"header {ignored} .* would keep two solves apart"):
+    with pytest.raises(errors.StoreError, match=f"header {ignored} .* would keep two solves apart"):
         Writer(storage, WHERE, HEAD).take()
     assert not storage.list()
 
@@ -577,7 +554,7 @@ def test_a_store_that_ignores_a_condition_is_refused(ignored):
 def test_a_folder_that_is_locked_for_long_is_a_sentence(tmp_path, monkeypatch):
     monkeypatch.setattr("luckbase.cluster.store.storage.LOCK_SECONDS", 0.2)
     folder = Folder(tmp_path)
-    with folder._alone(NAME), pytest.raises(StoreError, match="locked by another process"):
+    with folder._alone(NAME), pytest.raises(errors.StoreError, match="locked by another process"):
         folder.swap(NAME, b"1", None)
 
 
@@ -586,7 +563,7 @@ def test_a_folder_without_locks_is_refused_in_a_sentence(tmp_path, monkeypatch):
         raise OSError(95, "Operation not supported")
 
     monkeypatch.setattr("fcntl.flock", no_locks)
-    with pytest.raises(StoreError, match="its file system has no locks"):
+    with pytest.raises(errors.StoreError, match="its file system has no locks"):
         Folder(tmp_path).swap(NAME, b"1", None)
 
 
@@ -606,13 +583,13 @@ def test_a_mount_whose_locks_other_hosts_do_not_see_is_refused(
     )  # fmt: skip
     if not local:
         return Folder(tmp_path / "t").check_writable()
-    with pytest.raises(StoreError, match=f"is mounted with {local}, so other hosts"):
+    with pytest.raises(errors.StoreError, match=f"is mounted with {local}, so other hosts"):
         Folder(tmp_path / "t").check_writable()
 
 
 def test_a_manifest_that_was_changed_is_replaced_by_a_solve_which_says_so():
     storage = Memory({NAME: b"{}"})
-    with pytest.raises(CorruptTableError, match=r"manifest.json: was changed"):
+    with pytest.raises(errors.CorruptTableError, match=r"manifest.json: was changed"):
         read_manifest(storage, WHERE)
     with Writer(storage, WHERE, HEAD).take() as writer:
         assert "was changed" in writer.damage
