@@ -166,10 +166,9 @@ def test_more_rows_than_the_memory_holds_are_refused(table, monkeypatch):
         table.to_pandas()
 
 
-@pytest.fixture(scope="module")
-def skunk():
-    with luckbase.open(BOARDS / "skunk/tiny.toml", in_memory=True) as opened:
-        yield opened
+@pytest.fixture
+def skunk(in_memory):
+    return in_memory("skunk/tiny")
 
 
 def test_a_chart_in_pandas_has_its_columns_and_rows(skunk):

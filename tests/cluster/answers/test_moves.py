@@ -1,41 +1,19 @@
 """All that can happen at a state."""
 
-from contextlib import ExitStack
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-import luckbase
 from luckbase.cluster.answers.moves import changed, equal_cases
 from luckbase.solver.errors import MissingTableError, StateError
 from luckbase.solver.game.fields import Field, typed
 from luckbase.solver.search.expand import expand
 from luckbase.solver.sentences import fields
-from tests.places import BOARDS
 
-PIG = BOARDS / "pig/tiny.toml"
-PRESS = BOARDS / "press-your-luck/tiny.toml"
-JACKPOT = BOARDS / "jackpot/tiny.toml"
-GOOFSPIEL = BOARDS / "goofspiel/tiny.toml"
-SKUNK = BOARDS / "skunk/tiny.toml"
-
-
-@pytest.fixture(scope="module")
-def made():
-    """Tables in memory, each solved once."""
-    tables = {}
-    with ExitStack() as stack:
-
-        def of(board):
-            if board not in tables:
-                settings = {"frontier": 1} if board == PRESS else {}
-                tables[board] = stack.enter_context(
-                    luckbase.open(board, in_memory=True, **settings)
-                )
-            return tables[board]
-
-        yield of
+PIG, PRESS, JACKPOT, GOOFSPIEL, SKUNK = GAMES = [
+    f"{game}/tiny" for game in ("pig", "press-your-luck", "jackpot", "goofspiel", "skunk")
+]
 
 
 def flat(there):
@@ -44,12 +22,10 @@ def flat(there):
     return [(each.name, each.chance, fields(each.state)) for each in every]
 
 
-@pytest.mark.parametrize(
-    "board", [PIG, PRESS, JACKPOT, GOOFSPIEL, SKUNK], ids=lambda path: path.parent.name
-)
-def test_every_edge_of_the_rules_is_there_and_no_other(board, made):
+@pytest.mark.parametrize("board", GAMES)
+def test_every_edge_of_the_rules_is_there_and_no_other(board, in_memory):
     """Edges that come to the same count as one, with the sum of their chances."""
-    table = made(board)
+    table = in_memory(board)
     for state in np.concatenate(list(table.draw(40, 3))):
         there = table.moves(typed(table.game.describe(state)), 0)
         edges = expand(table.game, state.reshape(1, -1))
@@ -65,8 +41,8 @@ def test_every_edge_of_the_rules_is_there_and_no_other(board, made):
         assert len({name for name, _, _ in text}) == len(text)  # each is told apart from the others
 
 
-def test_the_answer_is_the_tables_own(made):
-    table = made(PIG)
+def test_the_answer_is_the_tables_own(in_memory):
+    table = in_memory(PIG)
     for mine in range(0, 20, 3):
         state = {"mine": mine, "yours": 9, "turn": 3}
         there = table.moves(state)
@@ -74,14 +50,14 @@ def test_the_answer_is_the_tables_own(made):
         assert [move.action for move in there.moves] == list(there.answer.actions)
 
 
-def test_what_happens_is_said_as_the_one_who_moves_sees_it(made):
-    roll, hold = made(PIG).moves({"mine": 3, "yours": 10, "turn": 4}).moves
+def test_what_happens_is_said_as_the_one_who_moves_sees_it(in_memory):
+    roll, hold = in_memory(PIG).moves({"mine": 3, "yours": 10, "turn": 4}).moves
     assert [each.name for each in roll.outcomes] == [
         "a 1: the turn is lost", "a 2", "a 3", "a 4", "a 5", "a 6",
     ]  # fmt: skip
     assert [each.name for each in hold.outcomes] == ["mine 3 -> 7, turn 4 -> 0; player 2 is up"]
     assert hold.outcomes[0].state == {"mine": 10, "yours": 7, "turn": 0, "player": 2}
-    flip = made(JACKPOT).moves({"open": [1, 2, 3], "dice": [3]})
+    flip = in_memory(JACKPOT).moves({"open": [1, 2, 3], "dice": [3]})
     names = {each.name for move in flip.moves for each in move.outcomes}
     assert names == {"open without 3", "open without 1,2"}
 
@@ -94,9 +70,9 @@ def test_a_list_that_gets_shorter_is_said_whole():
     assert changed(game, {"dice": [3, 5]}, {"dice": [3, 4]}) == "player 2: dice 5 -> 4"
 
 
-def test_a_state_above_is_searched_where_that_is_allowed(made):
-    table = made(PRESS)
-    state = {"scores": (0, 1000, 500), "earned": (0, 1, 1)}
+def test_a_state_above_is_searched_where_that_is_allowed(in_memory):
+    table = in_memory(PRESS)
+    state = {"scores": (0, 1000, 500), "earned": (0, 2, 1)}
     with pytest.raises(MissingTableError, match="earned"):
         table.moves(state, 0)
     there = table.moves(state)
@@ -106,12 +82,12 @@ def test_a_state_above_is_searched_where_that_is_allowed(made):
         assert mean == pytest.approx(move.action.value, abs=1e-12)
 
 
-def test_a_game_that_is_over_has_no_moves(made):
-    there = made(PIG).moves({"mine": 20, "yours": 3})
+def test_a_game_that_is_over_has_no_moves(in_memory):
+    there = in_memory(PIG).moves({"mine": 20, "yours": 3})
     assert (there.over, there.moves, there.outcomes) == (True, (), ())
     assert there.answer.value == (1.0, 0.0)
     with pytest.raises(StateError, match="mine: 21"):
-        made(PIG).moves({"mine": 21, "yours": 3})
+        in_memory(PIG).moves({"mine": 21, "yours": 3})
 
 
 @pytest.mark.parametrize(

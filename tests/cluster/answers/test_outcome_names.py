@@ -78,10 +78,9 @@ def of_dice(name):
 
 
 @pytest.mark.parametrize("board", ["skunk/tiny", "pig/tiny"])
-def test_a_roll_is_told_by_its_dice(board):
+def test_a_roll_is_told_by_its_dice(board, in_memory):
     """The dice that a name lists add up to its points, and are so many of all rolls."""
-    with luckbase.open(BOARDS / f"{board}.toml", in_memory=True) as table:
-        there = table.moves({"mine": 3, "yours": 9, "turn": 4})
+    there = in_memory(board).moves({"mine": 3, "yours": 9, "turn": 4})
     roll = next(move for move in there.moves if move.action.name == "roll")
     lost = [each for each in roll.outcomes if "lost" in each.name]
     for each in [each for each in roll.outcomes if each not in lost]:
@@ -107,14 +106,14 @@ def rolled(there):
     return {each.name: each.weight for each in roll.outcomes}
 
 
-def test_rolls_that_win_and_rolls_that_lose_the_same_are_one():
-    with luckbase.open(BOARDS / "skunk/tiny.toml", in_memory=True) as table:
-        won = rolled(table.moves({"mine": 3, "yours": 10, "turn": 12}))
-        assert won["5 points or more: the game is won"] == 24
-        won = rolled(table.moves({"mine": 3, "yours": 10, "turn": 5}))
-        assert won["12 points: the game is won"] == 1
-        lost = rolled(table.moves({"mine": 0, "yours": 10, "turn": 3}))
-        assert lost["a 1: the turn is lost"] == 11
+def test_rolls_that_win_and_rolls_that_lose_the_same_are_one(in_memory):
+    table = in_memory("skunk/tiny")
+    won = rolled(table.moves({"mine": 3, "yours": 10, "turn": 12}))
+    assert won["5 points or more: the game is won"] == 24
+    won = rolled(table.moves({"mine": 3, "yours": 10, "turn": 5}))
+    assert won["12 points: the game is won"] == 1
+    lost = rolled(table.moves({"mine": 0, "yours": 10, "turn": 3}))
+    assert lost["a 1: the turn is lost"] == 11
 
 
 def test_a_safe_first_roll_counts_its_ones():

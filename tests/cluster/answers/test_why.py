@@ -2,7 +2,6 @@
 those numbers."""
 
 import re
-from contextlib import ExitStack
 from itertools import groupby
 
 import numpy as np
@@ -18,32 +17,7 @@ from luckbase.solver.game.groups import Groups
 from luckbase.solver.game.rules import SIMULTANEOUS
 from luckbase.solver.search.expand import expand
 from luckbase.solver.sentences import Payoffs, noun
-from tests.places import BOARDS, ROOT
-
-TABLES = {
-    "press-your-luck/tiny": {"frontier": 2},
-    "pig/tiny": {},
-    "skunk/tiny": {},
-    "jackpot/tiny": {},
-    "goofspiel/tiny": {},
-    "goofspiel/win": {"cards": 4},
-}
-
-
-@pytest.fixture(scope="module")
-def made():
-    """Tables in memory, each solved once."""
-    tables = {}
-    with ExitStack() as stack:
-
-        def of(board):
-            if board not in tables:
-                file = BOARDS / f"{board}.toml"
-                opened = luckbase.open(file, in_memory=True, **TABLES[board])
-                tables[board] = stack.enter_context(opened)
-            return tables[board]
-
-        yield of
+from tests.places import ROOT
 
 
 def drawn(table, count=16):
@@ -233,40 +207,40 @@ KINDS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("board", TABLES)
-def test_every_sentence_is_what_the_rules_and_the_table_say(board, made):
-    table, met = made(board), set()
+@pytest.mark.parametrize("board", KINDS)
+def test_every_sentence_is_what_the_rules_and_the_table_say(board, in_memory):
+    table, met = in_memory(board), set()
     for state in drawn(table):
         met |= check(table, state, why(table, moves(table, state)))
     assert met == KINDS[board]
 
 
-def test_a_spin_in_words(made):
-    found = made("press-your-luck/tiny").why({"scores": (0, 1500, 500), "earned": (0, 2, 0)})
+def test_a_spin_in_words(in_memory):
+    found = in_memory("press-your-luck/tiny").why({"scores": (0, 1500, 500), "earned": (0, 2, 0)})
     said = "".join(found)
     playing = r"Playing: a whammy, one in six, costs \d+ points; everything else gains"
     assert re.match(playing, found[0])
     assert "player 3 gets 2 spins and wins " in found[1]
     assert re.match(r"Passing is best from \$[\d,]+ ahead; here it is \$1,000 ahead\.", found[2])
-    answer = made("press-your-luck/tiny").ask({"scores": (0, 1500, 500), "earned": (0, 2, 0)})
+    answer = in_memory("press-your-luck/tiny").ask({"scores": (0, 1500, 500), "earned": (0, 2, 0)})
     for action in answer.actions:
         if action.name == "pass to 3":
             assert f"player 2 wins {100 * action.value[1]:.1f}%" in said
 
 
-def test_a_threshold_at_one_number_names_it_once(made):
-    turning = made("press-your-luck/tiny").game.get(Groups).turning
+def test_a_threshold_at_one_number_names_it_once(in_memory):
+    turning = in_memory("press-your-luck/tiny").game.get(Groups).turning
     assert _turning_text(turning, -500, [(-500, -500)], -1000, 1000) == (
         "Passing is best only at $500 behind; here it is $500 behind."
     )
 
 
-def test_nothing_is_said_of_a_game_that_is_over(made):
-    assert made("pig/tiny").why({"mine": 20, "yours": 3}) == []
+def test_nothing_is_said_of_a_game_that_is_over(in_memory):
+    assert in_memory("pig/tiny").why({"mine": 20, "yours": 3}) == []
 
 
-def test_a_state_above_the_table_is_explained_by_its_search(made):
-    table = made("press-your-luck/tiny")
+def test_a_state_above_the_table_is_explained_by_its_search(in_memory):
+    table = in_memory("press-your-luck/tiny")
     state = {"scores": "0,1000,500", "earned": "0,2,1"}
     luck, sure = why(table, moves(table, state, 10_000))
     assert luck.startswith("Playing: a whammy, one in six, costs") and "player 2 wins" in sure
