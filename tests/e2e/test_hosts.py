@@ -283,24 +283,18 @@ def search_by_stages(hosts, results, lost, table):
 # --- slow ---------------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def defaults():
-    """Hosts that were started with Ray's defaults."""
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        cluster(Path(folder), private=True, compiled=True) as hosts,
-    ):
-        yield hosts
+SETTINGS = {"defaults": {}, "shorter": SHORTER}
+"""Ray's own settings, and those that the guide gives."""
 
 
-@pytest.fixture(scope="module")
-def shorter():
-    """Hosts that were started with the settings that the guide gives."""
+@pytest.fixture(scope="module", params=SETTINGS)
+def started(request):
+    """Hosts that were started with these settings, and their name."""
     with (
         tempfile.TemporaryDirectory() as folder,
-        cluster(Path(folder), private=True, env=SHORTER, compiled=True) as hosts,
+        cluster(Path(folder), private=True, env=SETTINGS[request.param], compiled=True) as hosts,
     ):
-        yield hosts
+        yield hosts, request.param
 
 
 def back(hosts, name):
@@ -324,12 +318,11 @@ FAULTS = {
 @pytest.mark.slow
 @pytest.mark.parametrize("board", [DENSE, LONG_PARTS], ids=["dense", "parts"])
 @pytest.mark.parametrize("fault", list(FAULTS))
-@pytest.mark.parametrize("settings", ["defaults", "shorter"])
 def test_what_happens_to_a_host_delays_the_solve_and_changes_no_byte(
-    fault, settings, board, clean, request
+    fault, board, started, clean, request
 ):
     """By at most 90 s with Ray's defaults, 30 s with the guide's settings, beyond the shards."""
-    hosts = request.getfixturevalue(settings)
+    hosts, settings = started
     clear(hosts)
     request.addfinalizer(lambda: back(hosts, "node1"))
     first = Solve(hosts, board)

@@ -14,8 +14,7 @@ import traceback
 import tracemalloc
 from pathlib import Path
 from threading import Thread
-from types import SimpleNamespace
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas
@@ -25,19 +24,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import luckbase
-from luckbase.cluster.answers import export
-from luckbase.cluster.answers.columns import parse_where
 from luckbase.cluster.answers.files import encode
 from luckbase.jobs.app import run
 from luckbase.solver.errors import OptionError
-from luckbase.solver.game.capabilities import FullTable
 from tests.cluster.answers.many_tables import KINDS, TINY, kept
 from tests.cluster.answers.test_answer import assert_row_says, is_of_an_action
 from tests.places import BOARDS, ROOT
-from tests.solving import load_game
 
 if TYPE_CHECKING:
-    from luckbase.cluster.answers.table import Table
+    pass
 
 
 @pytest.fixture(scope="module")
@@ -208,20 +203,15 @@ def test_a_best_action_that_is_none_is_refused_also_where_the_game_lists_none():
 
 
 def test_states_with_an_offer_are_asked_about_as_no_row_is_one():
-    board = luckbase.load_board(BOARDS / "press-your-luck/1985-02.toml", choices="best")
-    game, schema = load_game(board), pa.schema([("offer", pa.int8()), ("spins", pa.int8())])
-    part = SimpleNamespace(layout=game.need(FullTable))
-    for where in ("offer=2", "offer>0", "spins=1 offer!=0"):
-        said = "offer: states with an offer are not rows of a full table; luckbase query answers"
-        with pytest.raises(OptionError, match=said):
-            left_out(part, [part], parse_where(game, where, schema))
-        left_out(part, [part, None], parse_where(game, where, schema))  # of a search they are
-    for where in ("offer=0", "offer<3", "offer!=1", "offer=spins"):
-        left_out(part, [part], parse_where(game, where, schema))
-
-
-def left_out(full, parts, where):
-    export._check_stored(cast("Table", SimpleNamespace(full=full, parts=parts)), where)
+    board = ROOT / "boards/press-your-luck/1985-02.toml"
+    small = {"choices": "best", "score_unit": 1000, "score_cap": 3000, "frontier": 1}
+    with luckbase.open(board, in_memory=True, **small) as table:
+        for where in ("offer=2", "offer>0", "spins=1 offer!=0"):
+            said = "offer: states with an offer are not rows of a full table; luckbase query answe"
+            with pytest.raises(OptionError, match=said):
+                table.to_arrow(where)
+        for where in ("offer=0", "offer<3", "offer!=1", "offer=spins"):
+            table.to_arrow(where)
 
 
 def test_a_value_of_several_words_needs_no_quotes_within(folder):

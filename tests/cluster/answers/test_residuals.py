@@ -3,7 +3,6 @@ is the worst."""
 
 import shutil
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
@@ -13,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import luckbase
+from luckbase.cluster.answers import verify
 from luckbase.cluster.answers.parts import drawn_rows
 from luckbase.cluster.answers.verify import check_residuals
 from luckbase.cluster.store.storage import Folder
@@ -21,57 +21,10 @@ from luckbase.jobs.app import run
 from luckbase.solver import sentences
 from luckbase.solver.search.bellman import most_residual
 from tests import solving
-from tests.cluster.answers.test_tie_slack import Held
 from tests.places import BOARDS
 from tests.shared import rewrite, write_rows
 
-MOST = 2.0**-20
 PLAY = {"scores": "0,1000,500", "earned": "0,1,1"}
-
-
-class Given(Held):
-    """A table whose rows have these residuals, in pieces."""
-
-    def __init__(self, pieces):
-        super().__init__(0.0)
-        self.pieces = [np.array(piece) for piece in pieces]
-        self._parts = [self]
-
-    @property
-    def rows(self):
-        return sum(map(len, self.pieces))
-
-    paid = True
-
-    def draw(self, count, seed):
-        assert count == self.rows
-        first = 0
-        for piece in self.pieces:
-            yield np.arange(first, first + len(piece)).reshape(-1, 1)
-            first += len(piece)
-
-    def residuals(self, states):
-        return np.concatenate(self.pieces)[states[:, 0]]
-
-    def errors_of(self, states):
-        return np.full(len(states), MOST / 2)
-
-    entries = (SimpleNamespace(place="a.parquet"),)
-
-    def files_of(self, states):
-        return np.zeros(len(states), np.int64)
-
-
-@given(st.lists(st.lists(st.floats(0, 3e-6), min_size=1), min_size=1))
-def test_the_worst_residual_said_is_the_worst_of_all_pieces_and_its_state(pieces):
-    flat = [residual for piece in pieces for residual in piece]
-    found = check_residuals(Given(pieces), None)
-    assert (found.rows, found.worst) == (len(flat), max(flat))
-    assert flat[found.state["at"]] == found.worst
-    assert found.mean == pytest.approx(sum(flat) / len(flat))
-    assert found.bound == MOST
-    assert found.faults == sum(residual > MOST for residual in flat)
-    assert found.files == ("a.parquet",) * bool(found.faults)
 
 
 CASES = {
@@ -205,6 +158,26 @@ def test_each_row_is_held_to_the_error_of_its_own_file(tmp_path):
                 return one(at, 10.0)(rows)
 
             assert not verdict(disturbed(path, shares, tmp_path / "t")).ok
+
+
+def test_the_worst_residual_said_is_the_worst_of_all_pieces_and_its_state(tmp_path, monkeypatch):
+    board = solving.load_board(BOARDS / "goofspiel/points.toml", cards=4)
+    solved = solving.solve_below(board, results=tmp_path, workers=1, one_piece=0)
+    rng = np.random.default_rng(1)
+    monkeypatch.setattr(verify, "states_at_once", lambda game: 30)
+    off = disturbed(solved.table, lambda rows: rng.uniform(-5, 5, rows), tmp_path / "t")
+    with solving.open_table(off) as table:
+        (part,) = table.parts
+        found, states = check_residuals(table, None), np.concatenate([*part.draw(part.rows, 0)])
+        residuals = part.residuals(states)
+        allowed = most_residual(table.game, part.errors_of(states))
+        worst = np.argmax(residuals / allowed)
+        assert (found.worst, found.bound) == (residuals[worst], allowed[worst])
+        assert found.state == table.game.describe(states[worst])
+        assert found.rows == len(states) and found.mean == pytest.approx(residuals.mean())
+        wrong = states[residuals > allowed]
+        assert found.faults == len(wrong) > 0
+        assert found.files == tuple(sorted({part.entries[i].place for i in part.files_of(wrong)}))
 
 
 @given(st.integers(0, 60), st.integers(0, 90), st.integers(0, 5))

@@ -18,7 +18,9 @@ from luckbase.cluster.store.manifest import Manifest
 from luckbase.cluster.store.parquet import TableFile
 from luckbase.cluster.store.storage import Folder
 from luckbase.cluster.store.writer import check_bytes, read_manifest
+from luckbase.solver.board.model import rules_identity
 from luckbase.solver.errors import MissingTableError, StateError
+from luckbase.solver.game.arrays import FLOAT64_ERROR
 from luckbase.solver.game.capabilities import FullTable
 from luckbase.solver.search.bellman import choose, evaluate
 from luckbase.solver.search.expand import expand
@@ -202,3 +204,33 @@ def test_why_a_table_is_stale_is_said_in_sentences(path, tmp_path):
     assert "cannot be read any more" in why_stale(moved(tmp_path / "gone.toml"))[0]
     assert why_stale(moved(tmp_path / "gone.toml"), absent_is_stale=False) == []
     assert why_stale(Manifest(said.head)) == []
+
+
+# --- payoffs in float64 --------------------------------------------------------------------------
+
+
+def test_a_board_that_says_float32_is_the_one_that_says_nothing():
+    text, left_out = solving.load_board(TINY, payoffs="float32"), solving.load_board(TINY)
+    wide = solving.load_board(TINY, payoffs="float64")
+    names = [rules_identity(solving.load_game(board)) for board in (text, left_out, wide)]
+    assert names[0] == names[1] != names[2]
+
+
+def test_it_holds_what_a_table_in_float32_rounds(tmp_path):
+    narrow, wide = (
+        solving.solve_board(solving.load_board(TINY, payoffs=kind, frontier=2), results=tmp_path)
+        for kind in ("float32", "float64")
+    )
+    assert narrow.manifest.files.keys() == wide.manifest.files.keys()
+    for name in narrow.manifest.files:
+        places = [each.table / each.manifest.files[name].place for each in (narrow, wide)]
+        first, second = (pq.ParquetFile(place).read() for place in places)
+        payoffs = [f"payoff_{i}" for i in (1, 2, 3)]
+        for column in payoffs:
+            assert first[column].type == "float" and second[column].type == "double"
+            rounded = second[column].to_numpy().astype(np.float32)
+            assert np.array_equal(first[column].to_numpy(), rounded)
+        assert first.drop(payoffs) == second.drop(payoffs)
+    assert wide.manifest.error() == FLOAT64_ERROR
+    with solving.open_table(wide.table) as table:
+        assert table.verify(None).residuals.worst < 1e-14

@@ -7,13 +7,11 @@ import pytest
 
 from luckbase.cluster.answers.tier_part import TierPart
 from luckbase.cluster.answers.verify import check_files, check_residuals
-from luckbase.cluster.solve.full_table import payoffs_of
 from luckbase.solver.games.goofspiel import full_table as layout
 from tests import solving
 from tests.places import BOARDS
 
 POINTS = BOARDS / "goofspiel/points.toml"
-WIN = BOARDS / "goofspiel/win.toml"
 
 
 @pytest.fixture
@@ -51,20 +49,6 @@ def test_parts_give_the_same_rows_as_whole_tiers(whole, tmp_path, small_parts, w
         assert check_files(opened) == []
         assert check_residuals(opened, 500).worst < 1e-12
     assert not (table / "spill").exists()
-
-
-@pytest.mark.parametrize("board", [POINTS, WIN])
-def test_parts_are_put_together_to_the_bits_of_a_whole_tier(board, small_parts, monkeypatch):
-    """The parts may come in any order."""
-    monkeypatch.setattr(layout, "GAMES_A_PART", 300)
-    layers = solving.load_layout(solving.load_board(board, cards=6))
-    random = np.random.default_rng(1)
-    below = random.random(layers.shape(4))
-    ranges = layers.parts(4)
-    assert len(ranges) > 5
-    order = random.permutation(len(ranges)).tolist()
-    parts = {part: below[slice(*ranges[part])] for part in order}
-    assert payoffs_of(layers, 4, parts).tobytes() == below.tobytes()
 
 
 def test_a_table_plays_both_sides_of_a_turned_card(whole):
