@@ -41,7 +41,7 @@ SAMPLE = 4_000
 """Number of states drawn at each level."""
 FOLLOWED, AT_ONCE = 1_000, 25
 """Maximum numbers of states from which decisions are followed at each level, and at a time."""
-MAX_STATES = 500_000
+MAX_STATES = 2_000_000
 """At each level, decisions are followed from more states until they lead to this many."""
 
 
@@ -173,8 +173,8 @@ def _payoff_error(
             while len(drawn) and met < MAX_STATES:
                 at, drawn, count = drawn[:count], drawn[count:], min(2 * count, AT_ONCE)
                 (first, one), (second, other) = (
-                    follow(coarse, ours[at], 4 * MAX_STATES),
-                    follow(fine, others[at], 4 * MAX_STATES),
+                    follow(coarse, ours[at], 2 * MAX_STATES),
+                    follow(fine, others[at], 2 * MAX_STATES),
                 )
                 met += max(len(one.chain.keys), len(other.chain.keys))
                 apart.append(first - second)
