@@ -26,7 +26,7 @@ SMALL = {"score_unit": 1000, "score_cap": 5000, "max_whammies": 3, "frontier": 3
 """The board with six scores, so that 20 spins need few states."""
 NEAR = 1e-6
 """Actions this close may be told apart otherwise: payoffs are stored as float32."""
-SEARCHED = 20_000_000
+SEARCHED = 4_000_000
 ROUND = os.environ.get("ROUND")
 needs_tables = pytest.mark.skipif(not ROUND, reason="ROUND names the results of a round")
 
