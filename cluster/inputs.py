@@ -192,7 +192,7 @@ def solve_board(board: Board, start: Any, options: SolveOptions) -> Solved:
 
         solved = solve(fitting(board, opts), **options)
         try:
-            _measure_grids(board, opts.folder)
+            _measure_grids(board, opts.folder, opts.on_note)
         except TableError as error:  # the other grid's: this table is solved
             opts.on_note(f"the grids were not compared: {error}")
         return solved
@@ -201,14 +201,15 @@ def solve_board(board: Board, start: Any, options: SolveOptions) -> Solved:
     return solve_below(board, roots_of(game, start), **options)
 
 
-def _measure_grids(board: Board, results: Path) -> None:
+def _measure_grids(board: Board, results: Path, on_note: Callable[[str], None]) -> None:
     """Compare the tables of a board on its grids, if there are several in a folder."""
     from luckbase.cluster.answers.grids import measure_grids
 
     paths = tables_on_grids(board, results, {})
     if len(paths) > 1 and not is_uri(results):
         with ExitStack() as opened:
-            measure_grids([opened.enter_context(open_table(path)) for path in paths])
+            tables = [opened.enter_context(open_table(path)) for path in paths]
+            measure_grids(tables, on_note)
 
 
 def open_by_name(board_or_path: Any, results: Path, options: Mapping[str, object]) -> Table:

@@ -70,9 +70,12 @@ class LevelError(Result):
     payoffs: PayoffError | None  # None if no state could be compared
 
 
-def measure_grids(tables: Sequence[Table]) -> None:
+def measure_grids(tables: Sequence[Table], on_note: Callable[[str], None]) -> None:
     """Compare each finished table of a board with the finer ones and store the results with the
-    coarser table, unless they were compared before. The finest is first."""
+    coarser table, unless they were compared before. The finest is first.
+
+    on_note: called with a sentence before a comparison, which can take minutes.
+    """
     finer: list[Table] = []
     for table in tables:
         if not table.manifest.complete or table.full is None:
@@ -81,6 +84,8 @@ def measure_grids(tables: Sequence[Table]) -> None:
         compared = [[each.identity, each.manifest.rows] for each in (table, *finer)]
         is_measured = known.get("tables") == compared and _levels(known, table.identity)
         if finer and not is_measured:
+            unit, value = unit_of(table.game.board)
+            on_note(f"comparing the table of {unit}={value} with those of finer grids")
             levels = [each.as_json() for each in _compared(table, finer)]
             content = {"tables": compared, "sample": SAMPLE, "levels": levels}
             storage_at(table.where).put(GRID, json.dumps(content).encode())

@@ -153,11 +153,13 @@ def test_decisions_are_compared_where_too_many_states_follow_to_compare_payoffs(
     ):
         before = (coarse.where / "grid.json").read_bytes()
         (coarse.where / "grid.json").unlink()
+        notes = list[str]()
         monkeypatch.setattr(moves, "free_memory", lambda: 0)  # no option
-        measure_grids([fine, coarse])
+        measure_grids([fine, coarse], notes.append)
         one, two = grid_errors(coarse.where, coarse.identity)
         (coarse.where / "grid.json").write_bytes(before)
     assert two.decisions > 100 and two.payoffs is None and one.payoffs.states > 100
+    assert notes == ["comparing the table of score_unit=1000 with those of finer grids"]
 
 
 def test_payoffs_beyond_the_finer_frontier_are_compared_by_following_decisions(tmp_path):
