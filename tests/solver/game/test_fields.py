@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from luckbase.solver.errors import StateError
 from luckbase.solver.game.arrays import Coded
 from luckbase.solver.game.capabilities import FullTable
-from luckbase.solver.game.fields import Field, Fields, Names, Refuse, members, set_field
+from luckbase.solver.game.fields import Field, Fields, Names, members, set_field
 from luckbase.solver.search.expand import expand
 from luckbase.solver.search.keys import fits
 from tests import solving
@@ -404,17 +404,6 @@ def test_a_frame_that_is_wrong_is_refused_with_row_and_field(cells, sentence):
     with pytest.raises(StateError) as caught:
         FIELDS.read_columns(cells, 2)
     assert str(caught.value).startswith(sentence)
-
-
-def test_the_row_that_is_wrong_is_named_where_there_are_several():
-    refuse = Refuse(3)
-    refuse(np.zeros(3, bool), lambda x: "never said")
-    with pytest.raises(StateError, match=r"^row 2: no$"):
-        refuse(np.array([False, True, True]), lambda x: "no")
-    with pytest.raises(StateError, match=r"^row 2: player 3$"):
-        refuse(np.array([[0, 0, 0], [0, 0, 1]], bool), lambda x, i: f"player {i + 1}")
-    with pytest.raises(StateError, match=r"^no$"):
-        Refuse(1)(np.array([True]), lambda x: "no")
 
 
 def test_what_is_left_out_is_what_it_is_read_as():

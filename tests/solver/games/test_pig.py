@@ -15,7 +15,6 @@ from luckbase.solver.dense import InMemory
 from luckbase.solver.errors import OptionError
 from luckbase.solver.game.capabilities import FullTable, agents_of
 from luckbase.solver.games.pig import agents as rounds_agents
-from luckbase.solver.games.pig.rules import chance_to_gain
 from luckbase.solver.games.skunk.agents import Computer, HoldAt, check_rolls
 from luckbase.solver.policies.evaluate import evaluate_profile
 from tests import solving
@@ -177,19 +176,6 @@ def test_the_cut_changes_no_more_than_its_bound(cut, rounds):
     states = np.array([[0, 0, 0, 1, 1], [0, 30, 8, rounds, 2], [20, 0, 0, 1, 2], [0, 39, 0, 1, 1]])
     difference = np.abs(look_up(ROUNDS, options, states) - look_up(ROUNDS, far, states)).max()
     assert difference <= solved(ROUNDS, options).error + 1e-9
-
-
-def test_the_chance_to_gain_is_the_best_over_policies():
-    """One turn, 7 points wanted, by hand: roll until there, a 1 after the first roll ends it."""
-    q = chance_to_gain(pig(ROUNDS).numbers.ints, 1, 7)
-
-    def to_go(turn):
-        if turn >= 7:
-            return Fraction(1)
-        faces = range(1 if turn == 0 else 2, 7)
-        return sum((to_go(turn + face) for face in faces), Fraction(0)) / 6
-
-    assert q[7] == pytest.approx(float(to_go(0)), abs=1e-15) and q[0] == 1.0
 
 
 # Agents

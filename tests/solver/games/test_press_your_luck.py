@@ -14,7 +14,6 @@ from luckbase.solver.errors import OptionError
 from luckbase.solver.game.arrays import Runs, no_decisions
 from luckbase.solver.game.capabilities import DecisionLayout
 from luckbase.solver.games.press_your_luck import full_table as press_your_luck_layout
-from luckbase.solver.games.press_your_luck.kernel import take_if_better
 from tests import solving
 from tests.places import BOARDS
 from tests.solver.games.press_your_luck import InMemory, reference_of
@@ -122,20 +121,6 @@ def test_rows_and_states_are_the_same_thing_and_so_are_the_columns_of_the_table(
                 numbers = np.repeat(column.values, column.times)
             assert (numbers == states[:, i]).all()
         assert set(planes.children(tier)) <= set(planes.tiers()[: planes.tiers().index(tier)])
-
-
-def test_a_tie_is_not_decided_by_the_last_bit():
-    """Playing comes before passing; a pass that is better by rounding only moves nobody's payoff,
-    one that is better by more than the tolerance moves all."""
-    gain = np.array([4e-16, 1e-13, 1e-9])
-    own = np.concatenate([np.full(3, 0.3), 0.3 + gain])  # playing, then passing
-    other = np.repeat([0.6, 0.1], 3)
-    best = np.zeros(3, np.int8)
-    x, y, n = np.uint64(0), np.uint64(3), np.uint64(3)
-    take_if_better(own, other, x, y, n, np.int8(2), best)
-    assert own[:3].tolist() == [0.3, 0.3, own[5]]
-    assert other[:3].tolist() == [0.6, 0.6, 0.1]
-    assert best.tolist() == [0, 0, 2]
 
 
 @pytest.mark.parametrize("threads", [3, 16])

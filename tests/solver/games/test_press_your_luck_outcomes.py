@@ -16,7 +16,6 @@ from luckbase.solver.errors import LuckbaseError
 from luckbase.solver.games.press_your_luck.board import outcome_distribution
 from luckbase.solver.games.press_your_luck.outcomes import (
     by_size,
-    coarsened,
     round_half_up,
     with_mean_kept,
 )
@@ -212,8 +211,3 @@ def test_the_chances_stay_what_they_are():
         ["1: 209/972", "2: 1099/4860", "3: 1/10"],
         ["1: 8291/38880", "3: 223/12960", "4: 5/162", "5: 5/162"],
     ]
-
-
-def test_amounts_plus_a_spin_that_are_nothing_on_average_have_no_coarse_chances():
-    amounts = ((Fraction(1, 4), Fraction(1)),)
-    assert by_size(amounts, 1) == {} and coarsened((), amounts, 9) is None

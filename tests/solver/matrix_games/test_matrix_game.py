@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from luckbase.solver.matrix_games import simplex as matrix_game
-from luckbase.solver.matrix_games.simplex import undominated
 from tests.reference import matrix_game as exact
 
 Games = NDArray[np.float64]
@@ -82,22 +81,6 @@ def test_near_degenerate_games_that_the_simplex_leaves_open_are_closed():
     assert certified(games).gaps.max() < 2e-13
 
 
-def test_the_criss_cross_method_alone_solves_games_from_the_first_basis():
-    """Each of its pivots, with the tableau computed again, ends at the value in fractions."""
-    for game in of_kind("integer", 30, 6, 5, seed=3):
-        t, labels = np.zeros((18, 18)), np.zeros((18, 18))
-        scaled = (game - game.min()) / np.ptp(game)
-        matrix_game.tableau(scaled, 6, 5, t, labels)
-        pivots = 0
-        while matrix_game.least_index_pivot(6, 5, t, labels):
-            matrix_game.rebuild(scaled, 6, 5, t, labels)
-            pivots += 1
-        assert pivots > 0
-        value, _, _ = exact.solve([[Fraction(x) for x in row] for row in game.tolist()])
-        result = (-1 / t[6, 5] - 1) * np.ptp(game) + game.min()
-        assert abs(result - float(value)) < 1e-13
-
-
 def test_rock_paper_scissors_has_one_optimal_strategy_and_a_duplicate_row_more():
     game = np.array([[0.0, -1, 1], [1, 0, -1], [-1, 1, 0]])
     np.testing.assert_allclose(matrix_game.all_ranges(game[None])[0], 1 / 3, atol=1e-6)
@@ -120,12 +103,3 @@ def test_entries_that_are_no_numbers_are_refused(entry):
 
 def test_no_games_have_no_solutions():
     assert matrix_game.solve(np.zeros((0, 2, 3))).values.shape == (0,)
-
-
-def test_what_is_dominated_goes_until_nothing_is():
-    """Two columns go first, then three rows, then one more column; nothing beyond is written."""
-    game = np.array([[4.0, 1, 3, 5], [4, 0, 5, 4], [4, 1, 5, 2], [5, 1, 0, 5]])
-    rows, columns = (np.concatenate([np.arange(4), np.arange(54, 59)]) for _ in range(2))
-    assert undominated(game, 4, 4, rows, columns) == (1, 1)
-    assert (rows[0], columns[0]) == (2, 1)
-    assert rows[4:].tolist() == columns[4:].tolist() == [54, 55, 56, 57, 58]
