@@ -29,7 +29,7 @@ def game_and_states(name):
 
 
 @pytest.mark.parametrize("name", SMALL)
-def test_every_decision_and_nothing_else_has_a_group(name):
+def test_every_decision_has_a_group_and_states_of_a_line_differ_in_its_number_alone(name):
     game, states = game_and_states(name)
     text, result = groups_of(game), classify(game, states)
     kinds = expand(game, states).kinds
@@ -41,20 +41,10 @@ def test_every_decision_and_nothing_else_has_a_group(name):
     assert result.thresholds.max(initial=-1) < len(text.thresholds)
     for code in np.unique(result.groups[decided]).tolist():
         assert len(text.labels(code)) == len(text.columns)
-
-
-@pytest.mark.parametrize("name", SMALL)
-def test_states_of_a_line_differ_in_its_number_alone(name):
-    game, states = game_and_states(name)
-    result = classify(game, states)
-    on = np.flatnonzero(result.thresholds >= 0)
-    lines = {}
-    for x in on.tolist():
-        at = int(result.at[x])
-        line = lines.setdefault((int(result.thresholds[x]), int(result.lines[x])), set())
-        assert at not in line
-        line.add(at)
-    assert bool(lines) == bool(groups_of(game).thresholds)
+    on = result.thresholds >= 0
+    lines = [each[on].tolist() for each in (result.thresholds, result.lines, result.at)]
+    assert len({*zip(*lines, strict=True)}) == on.sum()
+    assert on.any() == bool(text.thresholds)
 
 
 def test_groups_of_press_your_luck_are_spins_place_and_lead():

@@ -2,7 +2,6 @@
 
 from fractions import Fraction
 
-import numpy as np
 import pytest
 
 from luckbase.game import (
@@ -16,7 +15,6 @@ from luckbase.game import (
     option,
     over,
     pay,
-    transition,
 )  # fmt: skip
 from luckbase.solver.board.registry import register
 from luckbase.solver.errors import OptionError
@@ -40,22 +38,6 @@ RIGHT = {
 def test_payoffs_are_of_each_player_and_of_an_edge(end, says):
     with pytest.raises(ValueError, match=says):
         end(room_for(3, 1, 2))
-
-
-@transition
-def pot(board, state, edges):
-    """Four players; the number of payoffs is the state's."""
-    if state[0] == 3:
-        return over(edges, 0.0, 1, 0.0)
-    return over(edges, 0.0, 1, 0.0, 0.25)
-
-
-def test_a_fourth_player_without_a_payoff_is_refused():
-    room, numbers = room_for(1, 1, 4), Numbers(np.empty(0, np.int64), np.empty(0))
-    assert pot(numbers, np.array([4]), room) == 0
-    assert room.rewards.tolist() == [[0.0, 1.0, 0.0, 0.25]]
-    with pytest.raises(ValueError, match="a payoff for each player"):
-        pot(numbers, np.array([3]), room)
 
 
 @pytest.mark.parametrize(

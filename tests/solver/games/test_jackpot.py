@@ -130,6 +130,15 @@ def test_the_best_play_wins_its_known_fraction():
     assert solved(SEED)[start] == pytest.approx(float(OPTIMUM), abs=1e-15)
 
 
+@pytest.mark.parametrize(
+    ("path", "value"), [(SHUT_THE_BOX, 0.071431622306), (LEAST_SUM, -11.157508444203)]
+)
+def test_shut_the_box(path, value):
+    """docs/numbers.md#numbers-of-this-project."""
+    start = tuple(jackpot(path).start().tolist())
+    assert solved(path)[start] == pytest.approx(value, abs=1e-12)
+
+
 def test_hilo_errs_in_67_positions():
     """A position is a set of open tiles, 512 in all; hilo errs in it if
     for at least one roll his tile loses against the best. In rolls: 218 of 36 each, 120 where the

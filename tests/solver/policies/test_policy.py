@@ -67,17 +67,6 @@ def test_the_best_play_is_the_seeds_optimum(name):
     assert value == pytest.approx(float(Fraction(14103327415, 176319369216)), abs=1e-15)
 
 
-@pytest.mark.parametrize(
-    ("board", "value"), [("shut-the-box", 0.071431622306), ("shut-the-box-sum", -11.157508444203)]
-)
-def test_shut_the_box(board, value):
-    """docs/numbers.md#numbers-of-this-project."""
-    game = jackpot(board)
-    graph = Graph(game)
-    at = graph.solve(game.start()[None])
-    assert graph.values[at[0], 0] == pytest.approx(value, abs=1e-12)
-
-
 # --- three players --------------------------------------------------------------------------
 
 

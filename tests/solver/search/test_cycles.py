@@ -247,18 +247,6 @@ def three_players(states, payoffs):
     return c._replace(rewards=np.empty((0, 3)), children=children), rows, found_for(len(states), 3)
 
 
-def test_three_players_have_the_payoffs_on_which_best_replies_settle():
-    """Player 0 leaves at once for .5, or goes to player 1, who goes back half the time or leaves
-    with the best for themselves, .9, which gives player 0 only .2."""
-    states = [
-        (0, [[Edge(1.0, None, 0)], [Edge(0.5, 1), Edge(0.5, None, 1)]]),
-        (1, [[Edge(0.5, 0), Edge(0.5, None, 2)], [Edge(1.0, None, 1)]]),
-    ]
-    c, rows, result = three_players(states, [[0.5, 0.1, 0.4], [0.2, 0.3, 0.5], [0.1, 0.9, 0.0]])
-    assert solve_component(c, rows, LIMITS, result) == SOLVED
-    np.testing.assert_allclose(result.values, [[0.5, 0.1, 0.4], [0.3, 0.5, 0.2]], atol=1e-15)
-
-
 def test_three_players_whose_best_replies_settle_on_two_equilibria_are_refused():
     """Either may leave, or hand on at a chance of a tenth that all is lost. If player 1 hands on,
     player 0 leaves; if they leave, player 0 hands on: both are equilibria."""
