@@ -133,15 +133,6 @@ def test_what_does_not_fit_the_signature_is_refused(words, before):
         twice(function or double, np.array([1]) if numbers is None else numbers)
 
 
-def test_a_function_of_another_type_is_refused():
-    @njit(types.float64(types.float64), cache=False)
-    def other(x):
-        return x
-
-    with pytest.raises(TypeError):
-        twice(other, np.array([1]))
-
-
 def test_threads_that_come_at_once_get_the_same_answers():
     @njit(NUMBER, cache=False)
     def add(x):

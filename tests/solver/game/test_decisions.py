@@ -129,25 +129,6 @@ def test_rows_of_random_boards_say_what_the_rules_say(layout):
         table.check(tier, all_rows(layout, tier, 40))
 
 
-def test_a_player_who_must_spin_or_pass_has_an_action():
-    layout = laid_out("press-your-luck/tiny", frontier=2)
-    table = Decided(layout)
-
-    def said(**words):
-        state = layout.game.parse(words)[None]
-        number, row = (int(x[0]) for x in layout.locate(state))
-        tier = layout.tier_of_number()[number]
-        decisions = table.decisions[tier]
-        acting = layout.acting_rows(tier, 0, layout.rows(tier))[row]
-        return layout.best_names[decisions[row]], int(acting)
-
-    assert said(scores="0,3000,500", passed="0,2,0") == ("play", 2)
-    assert said(scores="500,0,3000", earned="0,0,2") == ("pass to 1", 3)
-    assert said(scores="500,1000,1500", earned="1,0,0") == ("play", 1)
-    assert said(scores="3000,2500,2500", earned="1,0,0") == ("pass to 2", 1)
-    assert said(scores="0,500,2500", earned="0,1,0", whammies="4,0,0") == ("pass to 3", 2)
-
-
 # Skunk and Pig
 
 

@@ -268,24 +268,6 @@ def test_shut_the_box_lists_sets_of_tiles_the_highest_tile_first():
     ]  # fmt: skip
 
 
-def test_one_die_is_a_choice_a_duty_or_neither():
-    low, high = "1,2,6", "1,2,7"
-    both = ["roll 2 dice", "roll 1 die"]
-    for rule, here in (("never", both[:1]), ("may", both), ("must", both[1:])):
-        game = jackpot(SHUT_THE_BOX, (("one_die", rule),))
-        assert said(game, open=low) == here
-        assert said(game, open=high) == both[:1]
-
-
-def test_a_lost_game_pays_minus_the_tiles_left_and_a_won_one_nothing():
-    game = jackpot(LEAST_SUM)
-    states = np.array([game.parse({"open": "1,2,9", "dice": "6,5"}), game.parse({"open": ""})])
-    edges = expand(game, states[:1])
-    assert not edges.terminal[0]  # 9 and 2 make 11
-    lost = game.parse({"open": "1,2,9", "dice": "4,4"})
-    assert expand(game, np.array([lost, states[1]])).rewards[:, 0].tolist() == [-12.0, 0.0]
-
-
 # States in words
 
 

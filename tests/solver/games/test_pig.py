@@ -19,7 +19,6 @@ from luckbase.solver.games.skunk.agents import Computer, HoldAt, check_rolls
 from luckbase.solver.policies.evaluate import evaluate_profile
 from tests import solving
 from tests.reference.pig import Reference
-from tests.reference.pig import turn_points as reference_turn
 from tests.reference.skunk import Reference as RaceReference
 from tests.solver.board.board_files import assert_one_sentence
 from tests.solver.search.solved import solve_graph
@@ -181,10 +180,11 @@ def test_the_cut_changes_no_more_than_its_bound(cut, rounds):
 # Agents
 
 
+@pytest.mark.parametrize("safe", [True, False])
 @pytest.mark.parametrize(("one", "two"), [("hold-at-3", "hold-at-7"), ("computer", "computer")])
-def test_profiles_of_the_rounds_are_what_their_chain_says(one, two):
+def test_profiles_of_the_rounds_are_what_their_chain_says(one, two, safe):
     """The game's own way against the chain of all states, where rolls are counted."""
-    options = (("rounds", 1), ("cut", 10), ("first_roll_forced", True))
+    options = (("rounds", 1), ("cut", 10), ("first_roll_forced", True), ("first_roll_safe", safe))
     game = pig(ROUNDS, (*options, ("count_rolls", True)))
     found = rounds_agents.payoffs(pig(ROUNDS, options), one, two)
     assert found == pytest.approx(evaluate_profile(game, game.start(), [one, two]).value, abs=1e-10)
@@ -200,15 +200,6 @@ def test_a_best_response_is_no_worse_than_anybody():
         assert (table[1] >= table[1, 1] - 1e-9).all()  # optimal is safe against all
         assert (table[:, 1] <= table[1, 1] + 1e-9).all()
     assert luckbase.evaluate(TINY, "optimal").value[0] == pytest.approx(start(TINY), abs=1e-12)
-
-
-@pytest.mark.parametrize("safe", [True, False])
-@pytest.mark.parametrize("agent", ["hold-at-8", "hold-at-25", "computer"])
-def test_what_a_turn_brings_is_the_references(agent, safe):
-    game = pig(ROUNDS, (("first_roll_safe", safe),))
-    found = rounds_agents.points_of_turns(game, agent)
-    slow = reference_turn(agents_of(game)[agent].sticks, safe, 60)
-    assert found[1:61] == pytest.approx([slow.get(p, 0.0) for p in range(1, 61)], abs=1e-12)
 
 
 def test_the_agents_by_name():

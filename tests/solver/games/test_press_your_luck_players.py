@@ -1,5 +1,5 @@
-"""Press Your Luck of two players, and boards whose keys use mixed radices: the rule of the last
-place, refusals, and the drawing of a state."""
+"""Press Your Luck on boards whose keys use mixed radices: a search, refusals; and the drawing of two
+and three players."""
 
 import re
 from itertools import pairwise
@@ -12,7 +12,6 @@ from luckbase.solver.board.file import board_from_canonical
 from luckbase.solver.errors import LuckbaseError, OptionError
 from luckbase.solver.game.capabilities import Charts, Drawing, FullTable
 from luckbase.solver.scene import Box
-from luckbase.solver.search.expand import expand
 from tests.solving import load_game
 
 
@@ -23,22 +22,6 @@ def game_of(players, cap=3000, unit=500):
         "solve": {"score_cap": cap, "score_unit": unit},
     }  # fmt: skip
     return load_game(board_from_canonical("made", form))
-
-
-@pytest.mark.parametrize(
-    ("players", "state", "names"),
-    [
-        (3, "scores=500,1000,1500 earned=1,0,0", ["play"]),
-        (3, "scores=500,500,1500 earned=1,0,0", ["play", "pass to 3"]),
-        (3, "scores=500,0,1500 earned=1,0,0 whammies=0,4,0", ["play", "pass to 3"]),
-        (3, "scores=1000,1000,1000 earned=0,1,0", ["play", "pass to 3", "pass to 1"]),
-        (2, "scores=500,1500 earned=1,0", ["play", "pass to 2"]),
-    ],
-)
-def test_the_last_of_three_players_who_are_in_must_play(players, state, names):
-    game = game_of(players)
-    actions = expand(game, game.parse(state)[None]).actions.tolist()
-    assert [game.action_name(action) for action in dict.fromkeys(actions)] == names
 
 
 def test_larsons_cap_is_searched_and_keys_tell_its_states_apart():

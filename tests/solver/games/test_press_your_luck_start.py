@@ -13,7 +13,6 @@ import luckbase
 from luckbase.solver.board.model import canonical, rules_identity
 from luckbase.solver.errors import GameError, MissingTableError, OptionError, SearchLimitError
 from luckbase.solver.games.press_your_luck.outcomes import Start
-from luckbase.solver.policies.evaluate import evaluate_profile
 from tests.reference.quiz import courses
 from tests.solver.board.board_files import FEBRUARY, SMALL, TINY, press_your_luck, read
 from tests.solver.games.press_your_luck import reference_of
@@ -136,16 +135,6 @@ def test_simulated_games_begin_as_often_in_each_start_as_they_should():
     right = luckbase.evaluate(TINY, "random").value
     for mean, error, exact in zip(played.value, played.stderr, right, strict=True):
         assert abs(mean - exact) < 5 * error < 0.02
-
-
-def test_a_start_that_is_given_is_where_all_plays_begin():
-    where = {"scores": (0, 1000, 500), "earned": (0, 1, 0)}
-    result = luckbase.evaluate(TINY, "never-pass", where)
-    game = load_game(press_your_luck(TINY))
-    alone = evaluate_profile(game, game.parse(where), ["never-pass"] * 3)
-    assert result.value == pytest.approx(alone.value.tolist(), abs=0)
-    with luckbase.play(TINY, where, seed=1) as play:
-        assert play.person == 1 and play.state.tolist() == game.parse(where).tolist()
 
 
 def test_a_play_draws_its_start_and_who_plays_has_something_to_decide():

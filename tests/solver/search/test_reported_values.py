@@ -202,11 +202,3 @@ def test_many_small_cycles_behind_one_another():
     p, q = Fraction(0.1), Fraction(0.2)
     other = (1 - p) * q / (p + q - p * q)
     assert_is(solved(throwers(0.1, 0.2, pairs=30)), 1 - other**30, 1e-14)
-
-
-def test_own_games_give_the_same_in_a_table():
-    with luckbase.open(die(), in_memory=True) as table:
-        answer = table[{"at": 87}]
-        assert answer.value[0] == pytest.approx(87, rel=1e-15) and answer.best == "a"
-        assert table[{"at": 86}].best == "b"
-        assert np.isclose(table[{"at": 0}].value[0], 1223 / 14, rtol=1e-15)
