@@ -5,15 +5,46 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from luckbase.game import Board, Field, Game, Rules, chance, decision, lead, set_field, transition
+from luckbase.game import (
+    Board,
+    Field,
+    Game,
+    Rules,
+    chance,
+    decision,
+    lead,
+    over,
+    set_field,
+    transition,
+)
 from luckbase.solver.errors import StateError
 from luckbase.solver.search.game_graph import Graph
-from tests.games import piglets, yahtzee
+from tests.games import yahtzee
 from tests.places import BOARDS
 from tests.solving import load_board, load_game
 
-ALL = (1 << 13) - 1
 TURN = ("rolls", "dice")
+
+
+@transition
+def piglets(board, state, edges):
+    """Pig for three: the banked scores, whose turn it is, the points of the turn."""
+    goal, up, turn = board.ints[0], state[3], state[4]
+    for player in range(3):
+        if state[player] >= goal:
+            return over(edges, 1.0 * (player == 0), 1.0 * (player == 1), 1.0 * (player == 2))
+    if turn > 0:
+        child = lead(edges, state, 0, 1.0)
+        child[up], child[3], child[4] = min(state[up] + turn, goal), (up + 1) % 3, 0
+    for face in range(1, 7):
+        child = lead(edges, state, 1, 1 / 6)
+        if face == 1:
+            child[3], child[4] = (up + 1) % 3, 0
+        elif state[up] + turn + face >= goal:
+            child[up], child[4] = goal, 0
+        else:
+            child[4] = turn + face
+    return decision(edges, up)
 
 
 def yahtzee_game():
@@ -21,9 +52,15 @@ def yahtzee_game():
     return Game(board, replace(yahtzee.rules(board), within_turn=TURN))
 
 
-def pig_for_three():
-    board = piglets.Piglets(game="turns", name="turns", rules={"goal": 8})
-    return Game(board, replace(piglets.rules(board), within_turn=("turn",)))
+def pig_for_three(goal=8):
+    return Game(Board(game="turns", name="turns"), Rules(
+        fields=[
+            Field("scores", length=3, high=goal, default=0), Field("up", high=2, default=0),
+            Field("turn", high=goal, default=0),
+        ],
+        players=3, transition=piglets, numbers=(goal,), max_edges=7, actions=("hold", "roll"),
+        start={}, within_turn=("turn",),
+    ))  # fmt: skip
 
 
 def race(name, goal):
