@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from luckbase.solver import dense
 from luckbase.solver.game.rules import SIMULTANEOUS, TERMINAL
-from luckbase.solver.games.press_your_luck.full_table import Planes
 from luckbase.solver.games.press_your_luck.tiers import Tier
 from luckbase.solver.matrix_games import simplex as matrix_game
 from luckbase.solver.policies.chain import explore_profile
@@ -65,14 +64,7 @@ class Decided:
         self.decisions = noted.best
         for tier, out in plain.payoffs.items():
             assert out.tobytes() == self.payoffs[tier].tobytes()
-        exact = isinstance(layout, Planes)  # whose tables round
-        self._found = InMemory(layout, self.payoffs) if exact else noted
-
-    def look_up(self, states):
-        """The exact payoffs (n, players) of canonical states."""
-        if isinstance(self._found, InMemory):
-            return self._found.look_up(states)
-        return self._found.lookup(states)[0]
+        self.look_up = InMemory(layout, self.payoffs).look_up
 
     def check(self, tier, rows):
         """Hold rows of a tier to the rules; returns where there is a choice and its best two
