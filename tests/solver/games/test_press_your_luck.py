@@ -203,3 +203,42 @@ def test_a_board_whose_slides_take_whammies_away_is_refused():
     board = BOARDS / "press-your-luck" / "1985-02-double.toml"
     with pytest.raises(OptionError, match="slides that take whammies away"):
         decisions_of(board)
+
+
+# --- what a finished solve proposes to ask --------------------------------------------------------
+
+SHOWS = {
+    "ahead, one spin left": lambda has, spins: has[1] == max(has) and spins == [0, 1, 0],
+    "far ahead, one spin left": lambda has, spins: (
+        has[1] > 2 * max(has[0], has[2]) and spins == [0, 1, 0]
+    ),
+    "the same with two spins": lambda has, spins: spins == [0, 2, 0],
+    "the first to go, well behind": lambda has, spins: has[0] < min(has[1:]) and spins == [2, 0, 0],
+    "both have a spin, second ahead": lambda has, spins: (
+        has[1] > has[2] > has[0] and spins == [1, 1, 0]
+    ),
+    "three spins, far ahead": lambda has, spins: (
+        has[1] > 2 * max(has[0], has[2]) and spins == [0, 3, 0]
+    ),
+}
+
+
+@pytest.mark.parametrize("frontier", [1, 3])
+def test_what_is_proposed_to_ask_is_what_its_title_says(frontier):
+    """Only those that the table reaches; "the same" has the scores of the one before."""
+    layout = solving.load_layout(solving.load_board(FEBRUARY, score_unit=250, frontier=frontier))
+    query = dict(layout.opening_questions())
+    assert len(query) == {1: 2, 3: len(SHOWS)}[frontier]
+    for title, state in query.items():
+        has = state["scores"]
+        spins = list(state["earned"])
+        assert SHOWS[title](has, spins), title
+    scores = [query[title]["scores"] for title in query if title.startswith(("far", "the same"))]
+    assert all(each == scores[0] for each in scores)
+
+
+def test_where_scores_are_few_no_state_is_proposed_twice():
+    few = {"score_unit": 1000, "score_cap": 4000, "frontier": 1}
+    layout = solving.load_layout(solving.load_board(FEBRUARY, **few))
+    (query,) = layout.opening_questions()
+    assert query == ("ahead, one spin left", {"scores": [0, 2000, 1000], "earned": (0, 1, 0)})

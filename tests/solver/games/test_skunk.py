@@ -249,6 +249,26 @@ def test_states_in_words():
         assert race.locate(race.game.parse(words))[0][0] == 0
 
 
+RACES = {
+    "the start": lambda mine, yours, turn: mine == yours == turn == 0,
+    "level, at the usual hold": lambda mine, yours, turn: mine == yours == 0 < turn,
+    "far ahead": lambda mine, yours, turn: yours == turn == 0 and mine > 60,
+    "the other is nearly there": lambda mine, yours, turn: (
+        mine == 0 and 20 < turn < 40 < 80 < yours
+    ),
+    "a great turn, the other nearly there": lambda mine, yours, turn: (
+        mine == 0 and 40 < turn < 80 < yours
+    ),
+}
+
+
+def test_what_is_proposed_to_ask_is_what_its_title_says():
+    query = dict(race_of(SEED).opening_questions())
+    assert set(query) == set(RACES)
+    for title, state in query.items():
+        assert RACES[title](*(state[name] for name in ("mine", "yours", "turn"))), title
+
+
 def test_a_solve_stops_when_it_is_told_to():
     race = race_of()
     with pytest.raises(Stopped):
