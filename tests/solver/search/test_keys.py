@@ -159,13 +159,6 @@ def test_a_rise_by_one_shows_beside_a_fall_of_all_there_is():
     assert not risen(result, parent, result.of(keys_of(fields, np.array([[0, 0, 0]])))[0])
 
 
-def test_a_column_that_is_none_is_named():
-    fields = Fields([Field("purse"), set_field("cards", 4)])
-    with pytest.raises(OptionError) as result:
-        words(fields, [{"purse": 1}, {"purses": 2}])
-    assert str(result.value) == "level: unknown column 'purses'; expected purse, cards"
-
-
 @pytest.mark.parametrize(
     ("widths", "functions"),
     [
