@@ -101,6 +101,11 @@ def test_ties_go_to_the_earlier_action_and_not_with_the_last_bits(tied_pass):
         exact, _, _ = what_the_rules_say(layout.game, states, table.look_up, tolerance=0.0)
         by_rounding += int((exact != table.decisions[tier][rows]).sum())
     assert ties > 100 and by_rounding > 20
+    graph, tier = Graph(layout.game), Tier(2, (0, 0, 0))
+    graph.solve(layout.states_at(tier, np.arange(0, layout.rows(tier), 3)))
+    check(graph)
+    tied = graph.margins <= graph.tolerance
+    assert tied.sum() > 10 and (graph.margins[~np.isnan(graph.margins)] >= 0).all()
 
 
 @pytest.mark.parametrize("options", OPTIONS)
@@ -114,11 +119,15 @@ def test_at_the_cap_too_where_loops_are_cut(options):
 
 
 @settings(max_examples=15)
-@given(boards())
-def test_rows_of_random_boards_say_what_the_rules_say(layout):
-    table = Decided(layout)
+@given(boards(), st.integers(0, 2**32 - 1))
+def test_rows_and_states_of_random_boards_say_what_the_rules_say(layout, seed):
+    table, graph, rng = Decided(layout), Graph(layout.game), np.random.default_rng(seed)
     for tier in layout.tiers():
         table.check(tier, all_rows(layout, tier, 40))
+    tiers = layout.tiers()
+    for tier in (tiers[i] for i in rng.integers(0, len(tiers), 4)):
+        graph.solve(layout.states_at(tier, rng.integers(0, layout.rows(tier), 2)))
+    check(graph)
 
 
 # Skunk and Pig
@@ -228,27 +237,6 @@ def test_every_state_of_a_search_says_what_the_rules_say(path, options, words):
     graph = Graph(game)
     graph.solve((game.parse(words) if words else game.needed_start())[None])
     assert check(graph) > 3
-
-
-@settings(max_examples=10)
-@given(boards(), st.integers(0, 2**32 - 1))
-def test_states_of_random_boards_say_what_the_rules_say(planes, seed):
-    rng, graph = np.random.default_rng(seed), Graph(planes.game)
-    tiers = planes.tiers()
-    for tier in (tiers[i] for i in rng.integers(0, len(tiers), 4)):
-        graph.solve(planes.states_at(tier, rng.integers(0, planes.rows(tier), 2)))
-    check(graph)
-
-
-def test_ties_in_a_search_cost_nothing():
-    """The board on which spinning oneself and letting an opponent spin are often worth the same."""
-    chances = {"whammy": "1/2", "1": "1/6", "2": "1/6", "3": "1/6"}
-    planes = planes_of(chances, 4, 2, (True, "passer", 4))
-    graph, tier = Graph(planes.game), Tier(2, (0, 0, 0))
-    graph.solve(planes.states_at(tier, np.arange(0, planes.rows(tier), 3)))
-    check(graph)
-    tied = graph.margins <= graph.tolerance
-    assert tied.sum() > 10 and (graph.margins[~np.isnan(graph.margins)] >= 0).all()
 
 
 def test_where_both_choose_at_once_nobody_acts_alone():

@@ -41,10 +41,6 @@ def laid_out(path, options=()):
     return pig(path, options).need(FullTable)
 
 
-def rounds_of(options=()):
-    return laid_out(ROUNDS, options)
-
-
 @cache
 def solved(path, options=()):
     """The full table in memory."""

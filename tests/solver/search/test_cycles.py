@@ -295,22 +295,19 @@ def test_a_cycle_without_a_way_out_is_refused():
     assert status_of([(0, [[Edge(1.0, 1)]]), (1, [[Edge(1.0, 0)]])])[0] == NO_EXIT
 
 
+STAY_OR_LEAVE = [(0, [[Edge(0.5, 0), Edge(0.5, None, 1.0)], [Edge(1.0, None, 0.5)]])]
+
+
 def test_choices_of_no_constant_sum_are_refused():
-    states = [
-        (0, [[Edge(0.5, 0), Edge(0.5, None, 1.0)], [Edge(1.0, None, 0.5)]])
-    ]  # fmt: skip
-    c, rows, result = component(states), rows_of(states), found_for(1, 2)
+    c, rows, result = component(STAY_OR_LEAVE), rows_of(STAY_OR_LEAVE), found_for(1, 2)
     assert solve_component(c, rows, LIMITS, result) == SOLVED
     rows[1, 2] += 1e-6
     assert solve_component(c, rows, LIMITS, result) == NO_SUM
     c.rewards[0] = [1e-12, 0.0]
-    assert solve_component(c, rows_of(states), LIMITS, result) == NO_SUM
+    assert solve_component(c, rows_of(STAY_OR_LEAVE), LIMITS, result) == NO_SUM
 
 
 def test_children_that_are_off_are_in_the_error():
-    states = [
-        (0, [[Edge(0.5, 0), Edge(0.5, None, 1.0)], [Edge(1.0, None, 0.5)]])
-    ]  # fmt: skip
-    c, result = component(states)._replace(off=0.125), found_for(1, 2)
-    assert solve_component(c, rows_of(states), LIMITS, result) == SOLVED
+    c, result = component(STAY_OR_LEAVE)._replace(off=0.125), found_for(1, 2)
+    assert solve_component(c, rows_of(STAY_OR_LEAVE), LIMITS, result) == SOLVED
     assert 0.125 <= result.errors[0] < 0.125 + 1e-12

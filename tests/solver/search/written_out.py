@@ -14,7 +14,6 @@ import numpy as np
 
 from luckbase.solver.board.model import Board, Section
 from luckbase.solver.board.registry import register
-from luckbase.solver.game.capabilities import Agents
 from luckbase.solver.game.fields import Field
 from luckbase.solver.game.game import load_game
 from luckbase.solver.game.rules import (
@@ -131,12 +130,6 @@ def written_out(board):
         payoff_range=(options.low, options.high),
         pays=True,
         simultaneous=any(kind == SIMULTANEOUS for kind, _, _ in states),
-        capabilities={
-            Agents: Agents({
-                "the-first": lambda game, player, state, actions: 0,
-                "the-last": lambda game, player, state, actions: len(actions) - 1,
-            })
-        },
     )  # fmt: skip
 
 
