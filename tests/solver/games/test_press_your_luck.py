@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from luckbase.solver import dense
 from luckbase.solver.board.file import board_from_canonical
 from luckbase.solver.errors import OptionError
-from luckbase.solver.game.arrays import Runs, no_decisions
+from luckbase.solver.game.arrays import Runs
 from luckbase.solver.game.capabilities import DecisionLayout
 from luckbase.solver.games.press_your_luck import full_table as press_your_luck_layout
 from tests import solving
@@ -38,15 +38,9 @@ def planes_of(outcomes, cap, frontier, options):
 def boards(draw):
     """Up to six outcomes with whole weights, some of them beyond the cap; all rule options."""
     cap = draw(st.integers(2, 5))
-    names = draw(
-        st.lists(
-            st.one_of(
-                st.integers(1, cap + 1).map(str),
-                st.integers(1, cap + 1).map("{} + spin".format),
-            ),
-            min_size=1, max_size=5, unique=True,
-        )
-    )  # fmt: skip
+    units = st.integers(1, cap + 1)
+    name = units.map(str) | units.map("{} + spin".format)
+    names = draw(st.lists(name, min_size=1, max_size=5, unique=True))
     if all("spin" in name for name in names):
         names.append("1")
     names.append("whammy")
@@ -154,28 +148,6 @@ def decisions_of(path, **options):
     return solving.load_game(solving.load_board(path, **options)).need(DecisionLayout)
 
 
-def one_by_one(of):
-    """(payoffs, decisions) of all tiers in the order of the whammies. What a tier reads is filled
-    with NaN once nobody is to read it any more: the one below when its boundaries were taken and
-    all of a spin more are solved."""
-    order = of.tiers()
-    solved = {}
-    boundaries = {}
-    for tier in order:
-        out = np.full(of.layout.shape(tier), np.nan)
-        decided = no_decisions(of.layout.rows(tier))
-        below = of.below(tier)
-        of.solve_tier(
-            tier, out, None if below is None else solved[below][0],
-            {child: boundaries[child] for child in of.boundaries_read(tier)}, lambda: False,
-            decided,
-        )  # fmt: skip
-        solved[tier] = out, decided
-        boundaries[tier] = np.full(of.boundary_size(tier), np.nan)
-        of.take_boundary(tier, out, boundaries[tier])
-    return solved
-
-
 @pytest.mark.parametrize(
     ("path", "options"),
     [(TINY, {}), (FEBRUARY, COARSE),
@@ -184,9 +156,9 @@ def one_by_one(of):
 def test_every_payoff_and_decision_has_the_same_bits_as_in_the_full_table(path, options):
     of = decisions_of(path, **options)
     full = dense.InMemory(solving.load_layout(solving.load_board(path, **options)), best=True)
-    found = one_by_one(of)
-    assert found.keys() == full.payoffs.keys()
-    for tier, (payoffs, decided) in found.items():
+    found = list(dense.decisions_in_order(of))
+    assert {tier for tier, _, _ in found} == full.payoffs.keys()
+    for tier, payoffs, decided in found:
         assert payoffs.tobytes() == full.payoffs[tier].tobytes()
         assert decided.tobytes() == full.best[tier].tobytes()
 

@@ -95,10 +95,7 @@ class Laid:
 
     def __init__(self, shape):
         self.shape, self._rng = shape, np.random.default_rng(shape.seed)
-        self.spots = [
-            (a, b, c, d)
-            for a, b, c, d in np.ndindex(*shape.sizes)  # lowest first
-        ]
+        self.spots = list(np.ndindex(*shape.sizes))  # lowest first
         self.kinds = {}
         self.edges = {}
         for spot in self.spots:
@@ -183,15 +180,10 @@ class Laid:
                 Field(NAMES[column], high=shape.sizes[column] - 1, bits=shape.bits)
                 for column in shape.order
             ],
-            players=shape.players,
-            transition=listed,
-            numbers=numbers_of(sizes, states),
-            max_edges=MOST,
-            actions=str,
-            payoff_range=(-100.0, 100.0),
-            pays=shape.pays,
+            players=shape.players, transition=listed, numbers=numbers_of(sizes, states),
+            max_edges=MOST, actions=str, payoff_range=(-100.0, 100.0), pays=shape.pays,
             simultaneous=shape.jointly,
-        )
+        )  # fmt: skip
         return Game(Board(game="laid-out", name="laid-out"), rules)
 
     def states(self, spots):

@@ -119,16 +119,11 @@ def written_out(board):
             for weight, child, *paid in action
         ]))  # fmt: skip
     return GameRules(
-        fields=[Field("at")],
-        players=options.players,
-        transition=listed,
+        fields=[Field("at")], players=options.players, transition=listed,
         numbers=numbers_of([len(states)], states),
         max_edges=max(len(edges) for _, _, edges in states),
-        actions=lambda action: chr(ord("a") + action),
-        start={"at": 0},
-        tie_tolerance=options.tolerance,
-        payoff_range=(options.low, options.high),
-        pays=True,
+        actions=lambda action: chr(ord("a") + action), start={"at": 0},
+        tie_tolerance=options.tolerance, payoff_range=(options.low, options.high), pays=True,
         simultaneous=any(kind == SIMULTANEOUS for kind, _, _ in states),
     )  # fmt: skip
 
