@@ -181,18 +181,15 @@ def test_a_board_whose_slides_take_whammies_away_is_refused():
 
 SHOWS = {
     "ahead, one spin left": lambda has, spins: has[1] == max(has) and spins == [0, 1, 0],
-    "far ahead, one spin left": lambda has, spins: (
-        has[1] > 2 * max(has[0], has[2]) and spins == [0, 1, 0]
-    ),
+    "far ahead, one spin left":
+        lambda has, spins: has[1] > 2 * max(has[0], has[2]) and spins == [0, 1, 0],
     "the same with two spins": lambda has, spins: spins == [0, 2, 0],
     "the first to go, well behind": lambda has, spins: has[0] < min(has[1:]) and spins == [2, 0, 0],
-    "both have a spin, second ahead": lambda has, spins: (
-        has[1] > has[2] > has[0] and spins == [1, 1, 0]
-    ),
-    "three spins, far ahead": lambda has, spins: (
-        has[1] > 2 * max(has[0], has[2]) and spins == [0, 3, 0]
-    ),
-}
+    "both have a spin, second ahead":
+        lambda has, spins: has[1] > has[2] > has[0] and spins == [1, 1, 0],
+    "three spins, far ahead":
+        lambda has, spins: has[1] > 2 * max(has[0], has[2]) and spins == [0, 3, 0],
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("frontier", [1, 3])

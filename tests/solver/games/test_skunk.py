@@ -253,13 +253,11 @@ RACES = {
     "the start": lambda mine, yours, turn: mine == yours == turn == 0,
     "level, at the usual hold": lambda mine, yours, turn: mine == yours == 0 < turn,
     "far ahead": lambda mine, yours, turn: yours == turn == 0 and mine > 60,
-    "the other is nearly there": lambda mine, yours, turn: (
-        mine == 0 and 20 < turn < 40 < 80 < yours
-    ),
-    "a great turn, the other nearly there": lambda mine, yours, turn: (
-        mine == 0 and 40 < turn < 80 < yours
-    ),
-}
+    "the other is nearly there":
+        lambda mine, yours, turn: mine == 0 and 20 < turn < 40 < 80 < yours,
+    "a great turn, the other nearly there":
+        lambda mine, yours, turn: mine == 0 and 40 < turn < 80 < yours,
+}  # fmt: skip
 
 
 def test_what_is_proposed_to_ask_is_what_its_title_says():

@@ -164,8 +164,7 @@ def test_a_simulated_best_response_is_worth_what_it_is_exactly():
 
 def test_plays_that_all_pay_a_third_have_no_error():
     level = {"scores": [1000, 1000, 1000]}
-    board = BOARDS / "press-your-luck" / "tiny.toml"
-    played = luckbase.evaluate(board, "never-pass", level, games=1000)
+    played = luckbase.evaluate(TINY, "never-pass", level, games=1000)
     assert played.stderr == (0, 0, 0) and played.value == pytest.approx([1 / 3] * 3, abs=1e-14)
 
 

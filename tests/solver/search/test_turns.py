@@ -97,14 +97,10 @@ def with_open(*boxes):
 
 @pytest.mark.parametrize(
     ("game", "root"),
-    [
-        (yahtzee_game(), with_open(6, 12, 13)),
-        (race("pig/race", 15), None),
-        (pig_for_three(), None),
-        (race("skunk/tiny", 12), None),
-    ],
+    [(yahtzee_game(), with_open(6, 12, 13)), (race("pig/race", 15), None),
+     (pig_for_three(), None), (race("skunk/tiny", 12), None)],
     ids=["yahtzee", "pig", "pig for three", "skunk"],
-)
+)  # fmt: skip
 def test_states_between_turns_have_the_same_payoffs(game, root):
     """Also where turns lead back to the states in which they began."""
     root = game.needed_starts() if root is None else root
