@@ -51,7 +51,7 @@ STATE = ({"scores": (500, 1000, 1500), "earned": (0, 2, 1)},)
 def test_every_game_here_keeps_the_contract(board, options, states):
     """But for pig by rounds, whose own tests check more boards."""
     created = solving.load_board(BOARDS / f"{board}.toml", **options)
-    assert check_game(created, states, most=400, rows=30_000) > 20
+    assert check_game(created, states, most=200, rows=30_000) > 20
 
 
 def test_a_game_without_a_start_wants_states():

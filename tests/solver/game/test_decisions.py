@@ -118,7 +118,7 @@ def test_at_the_cap_too_where_loops_are_cut(options):
         table.check(tier, all_rows(layout, tier, 200))
 
 
-@settings(max_examples=15)
+@settings(max_examples=10)
 @given(boards(), st.integers(0, 2**32 - 1))
 def test_rows_and_states_of_random_boards_say_what_the_rules_say(layout, seed):
     table, graph, rng = Decided(layout), Graph(layout.game), np.random.default_rng(seed)

@@ -292,21 +292,19 @@ def test_what_was_compiled_is_met_again_until_the_file_changes(tmp_path):
     assert after_one(changed) == 2
 
 
-@pytest.mark.parametrize(("name", "hits"), [("counting", "1"), ("known_here_only", "0")])
-def test_another_process_meets_it_too(tmp_path, name, hits):
+def test_another_process_meets_it_too(tmp_path):
     """What was kept under a name that the process does not know is compiled once more."""
-    path = tmp_path / name / "counting.py"  # no file of before: one that changed is kept apart
-    path.parent.mkdir()
-    path.write_text(f"{GAME}\nRUN = {tmp_path.name!r}, {time.time_ns()}\n")  # of this run alone
-    loaded(path, name)
+    for name, known_as in (("counting", "counting"), ("renamed", "known_here_only")):
+        path = tmp_path / f"{name}.py"
+        path.write_text(f"{GAME}\nRUN = {tmp_path.name!r}, {time.time_ns()}\n")  # of this run alone
+        loaded(path, known_as)
     program = (
-        "import sys\n"
-        f"sys.path[:0] = [{str(path.parent)!r}, {str(ROOT)!r}]\n"
-        "from counting import count\n"
-        "print(sum(count.stats.cache_hits.values()), len(count.signatures))\n"
+        f"import sys; sys.path[:0] = [{str(tmp_path)!r}, {str(ROOT)!r}]\n"
+        "from counting import count as one\nfrom renamed import count as other\n"
+        "print(*[sum(f.stats.cache_hits.values()) for f in (one, other)], len(other.signatures))\n"
     )
     text = python("-c", program, check=False)
-    assert text.stdout.split() == [hits, "1"], text.stderr
+    assert text.stdout.split() == ["1", "0", "1"], text.stderr
 
 
 def test_a_function_that_stands_in_no_file_is_compiled_too():

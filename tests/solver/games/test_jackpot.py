@@ -81,19 +81,16 @@ def regrets_of(name):
     """What an agent's flip loses on the board of nine tiles, if the best play follows it: the
     states in which it loses something."""
     game, values, lost = jackpot(SEED), solved(SEED), dict[State, float]()
-    for state in states_of(SEED):
-        edges = expand(game, state[None])
-        if edges.kinds[0] == DECISION:
-            listed = choices(game, state)
-            flip = listed[AGENTS[name](game, 0, state, listed)]
-            q = {
-                action: values[tuple(child)]
-                for action, child in zip(
-                    edges.actions.tolist(), edges.children.tolist(), strict=True
-                )
-            }
-            if max(q.values()) - q[flip] > game.tie_tolerance:
-                lost[tuple(state.tolist())] = max(q.values()) - q[flip]
+    states = states_of(SEED)
+    edges = expand(game, states)
+    children = list(map(tuple, edges.children.tolist()))
+    for x in np.flatnonzero(edges.kinds == DECISION):
+        own = range(edges.first[x], edges.first[x + 1])
+        listed = choices(game, states[x])
+        flip = listed[AGENTS[name](game, 0, states[x], listed)]
+        q = {int(edges.actions[k]): values[children[k]] for k in own}
+        if max(q.values()) - q[flip] > game.tie_tolerance:
+            lost[tuple(states[x].tolist())] = max(q.values()) - q[flip]
     return lost
 
 

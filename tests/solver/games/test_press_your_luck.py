@@ -57,7 +57,7 @@ def compare(planes, table, states):
     assert off.max() <= 1e-9, planes.game.describe(states[off.argmax()])
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(boards(), st.integers(0, 2**32 - 1))
 def test_kernel_and_reference_agree_on_random_states_of_random_boards(planes, seed):
     table = InMemory(planes)
