@@ -22,6 +22,7 @@ from luckbase.game import (
     pay,
 )  # fmt: skip
 from luckbase.solver.board.registry import register
+from luckbase.solver.check import _levels
 from luckbase.solver.errors import GameError, OptionError
 from luckbase.solver.game.rules import room_for
 from tests import solving
@@ -209,6 +210,14 @@ def test_a_kernel_is_held_to_its_own_bound(off, bound, fine):
     text = "purse=32 tosses=1: the kernel says .0.5000000.*, one step of the rules says .0.5."
     with pytest.raises(GameError, match=text):
         check_game(created)
+
+
+def test_a_part_of_a_wide_level_has_no_state_twice():
+    game = solving.load_game(solving.load_board(BOARDS / "jackpot/seed.toml"))
+    root = game.needed_start().reshape(1, -1)
+    levels = list(_levels(game, root, 10_000, 40, np.random.default_rng(1)))
+    assert max(map(len, levels)) == 40
+    assert all(len(np.unique(level, axis=0)) == len(level) for level in levels)
 
 
 def test_the_chance_that_can_not_be_is_the_one_that_is_named():

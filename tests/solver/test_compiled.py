@@ -1,10 +1,7 @@
 """Declared functions are compiled when they are first called. For one state they run as Python."""
 
 import json
-import os
 import pickle
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import numba as nb
@@ -18,7 +15,7 @@ from luckbase.cluster.answers.why import why
 from luckbase.solver.compiled import in_python, jitable, njit, types
 from luckbase.solver.search.keys import bits_in
 from luckbase.solver.search.runs import lowest_bit
-from tests.places import BOARDS, ROOT
+from tests.places import BOARDS
 from tests.shared import FIRST_CODE, first_solves, python
 
 LAID_OUT = ["press-your-luck", "skunk", "pig", "goofspiel"]
@@ -196,9 +193,5 @@ for game in ("press-your-luck", "goofspiel", "jackpot", "pig", "skunk"):
 def test_no_search_reads_or_writes_beyond_its_arrays(tmp_path):
     """numba checks every index, by stages and in one piece."""
     checked = {"NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": str(tmp_path)}
-    done = subprocess.run(
-        [sys.executable, "-c", SEARCHES], cwd=ROOT, env=os.environ | checked, text=True,
-        capture_output=True, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
+    done = python("-c", SEARCHES, env=checked)
     assert len(done.stdout.splitlines()) == 2 * 5

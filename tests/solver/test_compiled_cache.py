@@ -3,8 +3,6 @@
 import json
 import os
 import shutil
-import subprocess
-import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -15,6 +13,7 @@ import pytest
 
 from luckbase.solver import compiled
 from tests.places import ROOT
+from tests.shared import python
 
 HELPER = """
 from luckbase.solver.compiled import njit, types
@@ -51,11 +50,8 @@ print(json.dumps([[f(2) for f in each], [sum(f.made.stats.cache_misses.values())
 
 def run(checkout, cache):
     """Return the results of the functions, and how many were compiled."""
-    done = subprocess.run(
-        [sys.executable, "-c", RUN], cwd=checkout, capture_output=True, text=True, check=False,
-        env={**os.environ, "PYTHONPATH": str(checkout), "NUMBA_CACHE_DIR": str(cache)},
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
+    env = {"PYTHONPATH": str(checkout), "NUMBA_CACHE_DIR": str(cache)}
+    done = python("-c", RUN, cwd=checkout, env=env)
     return json.loads(done.stdout)
 
 

@@ -162,6 +162,14 @@ def test_a_simulated_best_response_is_worth_what_it_is_exactly():
     assert (np.abs(played.mean - right) < 4 * played.error).all()
 
 
+def test_the_variance_is_that_of_a_sample():
+    """Games are won or lost: of 5 the squares of what is off the mean are summed over 4."""
+    some = (simulated(jackpot("tiny"), "optimal", 5, seed) for seed in range(9))
+    played = next(each for each in some if 0 < each.mean[0] < 1)
+    mean = played.mean[0]
+    assert played.error[0] == pytest.approx((mean * (1 - mean) / 4) ** 0.5)
+
+
 def test_plays_that_all_pay_a_third_have_no_error():
     level = {"scores": [1000, 1000, 1000]}
     played = luckbase.evaluate(TINY, "never-pass", level, games=1000)
