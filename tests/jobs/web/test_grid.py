@@ -5,7 +5,7 @@ import pytest
 
 import luckbase
 from luckbase.cluster.answers.charts import cell_state, grid
-from tests.jobs.web.serving import id_of, state_of
+from tests.jobs.web.serving import id_of
 from tests.places import BOARDS
 
 
@@ -31,59 +31,48 @@ def test_a_grid_has_the_number_of_each_state(colour, table, monkeypatch):
             assert np.isnan(shown) if known is None else shown == pytest.approx(known)
 
 
-def test_the_best_action_has_one_number_and_its_region_a_name(client):
-    with client.pool.open(id_of(client, "press-your-luck")) as opened:
-        table = opened.table
-        state, text = {"scores": (0, 500, 1000), "earned": (0, 1, 0)}, {}
-        result = grid(table, ("scores_2", "scores_3"), state, "best")
-        for i, own in enumerate(result.xs.tolist()):
-            for j, rival in enumerate(result.ys.tolist()):
-                best = table.ask({**state, "scores": (0, own, rival)}).best
-                text.setdefault(best, set()).add(result.values[i, j])
+@pytest.fixture(scope="module")
+def press(table_of):
+    with luckbase.open(table_of(BOARDS / "press-your-luck/tiny.toml", frontier=1)) as opened:
+        yield opened
+
+
+STATE = {"scores": (0, 500, 1000), "earned": (0, 1, 0)}
+
+
+def test_the_best_action_has_one_number_and_its_region_a_name(press):
+    result, text = grid(press, ("scores_2", "scores_3"), STATE, "best"), {}
+    for i, own in enumerate(result.xs.tolist()):
+        for j, rival in enumerate(result.ys.tolist()):
+            best = press.ask({**STATE, "scores": (0, own, rival)}).best
+            text.setdefault(best, set()).add(result.values[i, j])
     assert all(len(numbers) == 1 for numbers in text.values()) and len(text) == 2
     assert {word.text for word in result.words} == {"play", "pass"}
     assert result.lines
 
 
-def test_the_usual_colour_is_the_payoff_of_the_player_up(client):
-    id = id_of(client, "press-your-luck")
-    query = "x=scores_2&y=scores_3&scores=0,500,1000&earned=0,1,0"
-    text = client.get(f"/tables/{id}/grid?{query}").json()
+def test_the_usual_colour_is_the_payoff_of_the_player_up_and_cells_lead_to_their_states(
+    press, client
+):
+    result = grid(press, ("scores_2", "scores_3"), STATE)
+    cells, (i, j) = cell_state(press.game, result), (1, 2)
+    there = {**cells, "scores_2": result.xs[i], "scores_3": result.ys[j]}
+    assert press.ask(there).value[1] == result.values[i, j]
+    at = f"/tables/{id_of(client, 'press-your-luck')}/grid"
+    text = client.get(at, params={**cells, "x": "scores_2", "y": "scores_3"}).json()
     assert text["names"] == ["scores_2", "scores_3", "value_2"]
-    for i, j in ((0, 1), (2, 3)):
-        scores = f"0,{text['xs'][i]},{text['ys'][j]}"
-        assert (
-            text["values"][i][j] == state_of(client, id, scores=scores, earned="0,1,0")["value"][1]
-        )
+    assert text["values"][i][j] == pytest.approx(result.values[i, j], abs=1e-7)
 
 
-def test_the_parameters_of_its_cells_lead_to_their_states(client):
-    id = id_of(client, "press-your-luck")
-    with client.pool.open(id) as opened:
-        table = opened.table
-        state = {"scores": (0, 500, 1000), "earned": (0, 1, 0)}
-        result = grid(table, ("scores_2", "scores_3"), state)
-        cells = cell_state(table.game, result)
-        i, j = 1, 2
-        there = {**cells, "scores_2": result.xs[i], "scores_3": result.ys[j]}
-        assert table.ask(there).value[1] == result.values[i, j]
-        again = client.get(f"/tables/{id}/grid", params={**cells, "x": "scores_2", "y": "scores_3"})
-        assert again.json()["values"][i][j] == result.values[i, j]
-
-
-def test_cells_that_the_table_does_not_answer_are_empty(client):
-    gaps = 0
-    with client.pool.open(id_of(client, "press-your-luck")) as opened:
-        table = opened.table
-        state = {"scores": (0, 500, 1000), "earned": (0, 1, 0)}
-        result = grid(table, ("earned_1", "earned_3"), state, "value_2")
-        for i, j in np.ndindex(result.values.shape):
-            earned = (int(result.xs[i]), 1, int(result.ys[j]))
-            try:
-                right = table.ask({**state, "earned": earned}).value[1]
-            except luckbase.LuckbaseError:
-                right, gaps = np.nan, gaps + 1
-            assert result.values[i, j] == pytest.approx(right, nan_ok=True)
+def test_cells_that_the_table_does_not_answer_are_empty(press):
+    gaps, result = 0, grid(press, ("earned_1", "earned_3"), STATE, "value_2")
+    for i, j in np.ndindex(result.values.shape):
+        earned = (int(result.xs[i]), 1, int(result.ys[j]))
+        try:
+            right = press.ask({**STATE, "earned": earned}).value[1]
+        except luckbase.LuckbaseError:
+            right, gaps = np.nan, gaps + 1
+        assert result.values[i, j] == pytest.approx(right, nan_ok=True)
     assert 0 < gaps < result.values.size
 
 

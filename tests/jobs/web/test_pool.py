@@ -11,6 +11,9 @@ import pytest
 
 import luckbase
 from luckbase.cluster.answers.find import tables_below
+from luckbase.cluster.machine import memory_limit
+from luckbase.cluster.store.storage import Folder
+from luckbase.cluster.store.writer import read_manifest
 from luckbase.jobs.web import pool, server
 from luckbase.jobs.web.pool import TablePool
 from luckbase.solver.errors import MissingTableError
@@ -19,6 +22,9 @@ from tests.places import BOARDS
 from tests.shared import rewrite
 
 PRESS = BOARDS / "press-your-luck/tiny.toml"
+
+
+GOAL = 'game = "pig"\n[rules]\ngoal = {}\n'
 
 
 @pytest.fixture
@@ -42,6 +48,17 @@ def client(results):
         yield result
 
 
+def answers(address, paths, threads=8):
+    """What a server answers to paths, several at once."""
+
+    def get(path):
+        with urlopen(f"{address}{path}", timeout=300) as reply:
+            return bytes(reply.read())
+
+    with ThreadPoolExecutor(threads) as many:
+        return list(many.map(get, paths))
+
+
 def test_a_table_that_is_solved_meanwhile_appears_and_grows(results, client):
     assert client.get("/tables").json() == {"tables": []}
     luckbase.solve(luckbase.load_board(PRESS, frontier=1), results=results)
@@ -54,13 +71,16 @@ def test_a_table_that_is_solved_meanwhile_appears_and_grows(results, client):
     assert after["value"] == pytest.approx(before["value"], abs=1e-6)
 
 
-def test_a_table_that_is_deleted_is_gone(copied, client):
+def test_a_table_that_is_deleted_is_gone_and_one_in_its_place_is_opened_again(copied, client):
+    """Files of the old one must not answer for the new."""
     id = id_of(client, "pig")
     state_of(client, id)
     shutil.rmtree(copied / "pig")
     reply = client.get(f"/tables/{id}/state?mine=1&yours=1")
     assert reply.status_code == 404 and "unknown table" in reply.json()["error"]
     assert [table["game"] for table in client.get("/tables").json()["tables"]] == ["skunk"]
+    luckbase.solve(BOARDS / "pig/tiny.toml", results=copied)
+    assert state_of(client, id, mine="1", yours="1")["source"] == "table"
 
 
 def test_a_changed_byte_is_refused_and_the_others_answer(copied, client):
@@ -85,71 +105,45 @@ def test_a_damaged_table_is_listed_and_says_why(copied, client):
         assert client.get(f"/tables/{id}{path}").status_code == 409
 
 
-def test_a_table_in_the_place_of_another_is_opened_anew(copied, client):
-    """Files of the old one must not answer for the new."""
-    id = id_of(client, "pig")
-    state_of(client, id, mine="1", yours="1")
-    (path,) = copied.glob("pig/*/*/")
-    shutil.rmtree(path)
-    luckbase.solve(BOARDS / "pig/tiny.toml", results=copied)
-    assert state_of(client, id, mine="1", yours="1")["source"] == "table"
-
-
-def test_a_stale_table_says_so(results, tmp_path):
+def test_a_stale_table_says_so(results, client, tmp_path):
     board = tmp_path / "mine.toml"
-    board.write_text('game = "pig"\n[rules]\ngoal = 10\n')
+    board.write_text(GOAL.format(10))
     luckbase.solve(board, results=results)
-    with asking(results) as client:
-        id = id_of(client, "pig")
-        assert state_of(client, id)["stale"] == []
-        board.write_text('game = "pig"\n[rules]\ngoal = 12\n')
-        os.utime(board, ns=(1, 1))
-        (listed,) = client.get("/tables").json()["tables"]
-        assert listed["state"] == "stale" and "goal" in listed["why"][0]
-        assert "goal" in state_of(client, id)["stale"][0]
+    id = id_of(client, "pig")
+    assert state_of(client, id)["stale"] == []
+    board.write_text(GOAL.format(12))
+    os.utime(board, ns=(1, 1))
+    (listed,) = client.get("/tables").json()["tables"]
+    assert listed["state"] == "stale" and "goal" in listed["why"][0]
+    assert "goal" in state_of(client, id)["stale"][0]
 
 
-def test_what_is_being_solved_is_listed_without_states(results, client):
+def test_what_is_being_solved_is_listed_without_states(copied, client):
     """A head and a goal, and no row yet."""
-    luckbase.solve(luckbase.load_board(PRESS, frontier=1), results=results)
-    (path,) = results.glob("*/*/*/")
-    from luckbase.cluster.store.storage import Folder
-    from luckbase.cluster.store.writer import read_manifest
-
-    storage = Folder(path)
-    manifest = read_manifest(storage, path)
+    (path,) = copied.glob("pig/*/*/")
+    manifest = read_manifest(Folder(path), path)
     manifest.files.clear()
     manifest.done.clear()
     rewrite(path, manifest)
-    (listed,) = client.get("/tables").json()["tables"]
+    (listed,) = (t for t in client.get("/tables").json()["tables"] if t["game"] == "pig")
     assert (listed["state"], listed["states"]) == ("partial", 0)
-    reply = client.get(f"/tables/{listed['id']}/state?scores=0,1000,500&earned=0,1,0")
+    reply = client.get(f"/tables/{listed['id']}/state?mine=1&yours=1")
     assert reply.status_code in (200, 404)
     assert client.get(f"/tables/{listed['id']}").json()["start"] is None
 
 
 def test_many_readers_at_once_get_the_same_answers(web_results):
     """Of several tables, with long questions among short ones, over a real connection."""
-    with listening(web_results) as address, ThreadPoolExecutor(8) as pool:
-
-        def get(path):
-            with urlopen(f"{address}{path}", timeout=300) as reply:
-                return bytes(reply.read())
-
-        import json
-
-        ids = [table["id"] for table in json.loads(get("/tables"))["tables"]]
-        with asking(web_results) as client:
-            paths = [
-                f"/tables/{id}/state?{urlencode(drawn(client, id, seed))}"
-                for seed in range(6)
-                for id in ids
-            ]
-        press = next(id for id in ids if id.startswith("press"))
-        paths += [f"/tables/{press}/state?scores=0,1000,{c}00&earned=1,1,1" for c in (0, 5)]
-        one_by_one = [get(path) for path in paths]
-        together = list(pool.map(get, paths * 3))
-    assert together == one_by_one * 3
+    with asking(web_results) as client:
+        ids = [id_of(client, game) for game in GAMES]
+        paths = [
+            f"/tables/{id}/state?{urlencode(drawn(client, id, seed))}"
+            for seed in range(6)
+            for id in ids
+        ]
+    paths += [f"/tables/{ids[0]}/state?scores=0,1000,{c}00&earned=1,1,1" for c in (0, 5)]
+    with listening(web_results) as address:
+        assert answers(address, paths * 3) == answers(address, paths, threads=1) * 3
 
 
 def test_no_more_tables_stay_open_than_may(web_results):
@@ -172,8 +166,6 @@ def test_no_more_tables_stay_open_than_may(web_results):
 
 def test_what_is_remembered_is_bounded(web_results):
     """By tables that stay open and as many in use: a share of the machine's memory."""
-    from luckbase.cluster.machine import memory_limit
-
     tables = TablePool([partial(tables_below, web_results)])
     id = tables.listed()[0].id
     with tables.open(id) as first, tables.open(id) as second:
@@ -194,13 +186,8 @@ def test_a_table_is_waited_for_and_not_opened_for_each_question(web_results, mon
         id = id_of(client, "pig")
         queries = [urlencode(drawn(client, id, seed)) for seed in range(24)]
     opened.clear()
-    with listening(web_results) as address, ThreadPoolExecutor(8) as threads:
-
-        def get(query):
-            with urlopen(f"{address}/tables/{id}/state?{query}", timeout=300) as reply:
-                return int(reply.status)
-
-        assert list(threads.map(get, queries)) == [200] * 24
+    with listening(web_results) as address:
+        assert all(answers(address, [f"/tables/{id}/state?{query}" for query in queries]))
     assert len(opened) == 1
 
 
@@ -233,28 +220,26 @@ def test_a_folder_whose_name_is_no_text_is_listed_and_answers(results, web_resul
     assert state_of(client, quote(listed["id"]))["to_act"] == 1
 
 
-def test_folders_of_this_machine_are_never_named(results, tmp_path, web_results):
+def test_folders_of_this_machine_are_never_named(results, tmp_path, web_results, client):
     """A state too far above, a stale table, a damaged file, a damaged head."""
     shutil.copytree(web_results / "press-your-luck", results / "press-your-luck")
     board = tmp_path / "mine.toml"
-    board.write_text('game = "pig"\n[rules]\ngoal = 10\n')
+    board.write_text(GOAL.format(10))
     luckbase.solve(board, results=results)
-    board.write_text('game = "pig"\n[rules]\ngoal = 12\n')
-    with asking(results) as client:
-        id, press = id_of(client, "pig"), id_of(client, "press-your-luck")
-        far = f"/tables/{press}/state?scores=0,0,0&earned=7,7,6"
-        sent = [client.get(far), client.get(f"/tables/{id}/state?drawing=1")]
-        assert [reply.status_code for reply in sent] == [404, 400]
-        place = "/".join(("results", *press.split("~")))
-        assert f"luckbase query {place} scores=0,0,0" in sent[0].text
-        sent += [client.get("/tables"), client.get(f"/tables/{id}/state")]
-        (file,) = results.glob("pig/*/*/tiers/*.parquet")
-        file.write_bytes(b"x" * file.stat().st_size)
-        client.pool.forget(id)
-        sent += [client.get(f"/tables/{id}/state?mine=1&yours=1")]
-        assert sent[-1].status_code == 409
-        (manifest,) = results.glob("pig/*/*/manifest.json")
-        manifest.write_text("{}")
-        sent += [client.get(f"/tables/{id}"), client.get("/tables")]
-    text = [str(tmp_path) in reply.text for reply in sent]
-    assert not any(text), text
+    board.write_text(GOAL.format(12))
+    id, press = id_of(client, "pig"), id_of(client, "press-your-luck")
+    far = f"/tables/{press}/state?scores=0,0,0&earned=7,7,6"
+    sent = [client.get(far), client.get(f"/tables/{id}/state?drawing=1")]
+    assert [reply.status_code for reply in sent] == [404, 400]
+    place = "/".join(("results", *press.split("~")))
+    assert f"luckbase query {place} scores=0,0,0" in sent[0].text
+    sent += [client.get("/tables"), client.get(f"/tables/{id}/state")]
+    (file,) = results.glob("pig/*/*/tiers/*.parquet")
+    file.write_bytes(b"x" * file.stat().st_size)
+    client.pool.forget(id)
+    sent += [client.get(f"/tables/{id}/state?mine=1&yours=1")]
+    assert sent[-1].status_code == 409
+    (manifest,) = results.glob("pig/*/*/manifest.json")
+    manifest.write_text("{}")
+    sent += [client.get(f"/tables/{id}"), client.get("/tables")]
+    assert not any(str(tmp_path) in reply.text for reply in sent)
