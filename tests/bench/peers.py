@@ -28,7 +28,6 @@ PIG, GOOFSPIEL = (20, 40, 60, 100), (3, 4, 5)
 """Goals; cards."""
 SIDES, GAMES, SECONDS = (2, 3, 5, 8, 13), 2_000, 20.0
 """Actions a player of matrix games; games; seconds that a program may take for them."""
-MATRIX = ("QuantEcon minmax", "scipy linprog")
 SINGLE, BATCH = 20, 10_000
 HEADS = ("work", "program", "ours", "theirs", "x, least", "x, median", "answers")
 
@@ -56,11 +55,9 @@ def _programs(python, results):
             gap = worst_gap(batch, np.load(out))
             return f"worst gap {gap:.1e}, ours {ours['gap']:.1e}, of {theirs['games']:,} games"
 
-        for who in MATRIX:
-            words = {"program": who, "games": path, "out": out, "most": SECONDS}
-            ours = partial(_run, None, "matrix", {"games": path})
-            theirs = partial(_run, python, "matrix_games", words)
-            yield _in_turns(f"matrix games, {side} × {side}", who, ours, theirs, gaps)
+        ours = partial(_run, None, "matrix", {"games": path})
+        theirs = partial(_run, python, "matrix_games", {"games": path, "out": out, "most": SECONDS})
+        yield _in_turns(f"matrix games, {side} × {side}", "QuantEcon minmax", ours, theirs, gaps)
 
 
 def _in_turns(work, who, ours, theirs, compared):

@@ -1,12 +1,10 @@
 """Suites of `bench` run to their end, on the smallest board; most peers are not installed here."""
 
-import json
-
 import numpy as np
 import pytest
 
 from tests import bench
-from tests.bench import peer_programs, peers
+from tests.bench import peers
 from tests.places import BOARDS
 
 TINY = BOARDS / "press-your-luck/tiny.toml"
@@ -44,15 +42,7 @@ def test_our_tables_give_the_same_as_other_readers(monkeypatch, tmp_path):
     assert all(row[3].endswith(" s") for row in rows)
 
 
-def test_scipy_solves_matrix_games_as_the_other_programs_are_called(tmp_path, capsys):
-    """scipy is here, in the tests' own environment."""
-    batch = np.random.default_rng(0).standard_normal((5, 3, 3))
-    np.save(tmp_path / "games.npy", batch)
-    text = {"program": "scipy linprog", "games": str(tmp_path / "games.npy"),
-            "out": str(tmp_path / "out.npy"), "most": 60}  # fmt: skip
-    peer_programs.main("matrix_games", json.dumps(text))
-    done = json.loads(capsys.readouterr().out)
-    assert done["answer"] == {"games": 5}
-    assert peers.worst_gap(batch, np.load(tmp_path / "out.npy")) < 1e-12
-    seconds, ours = peers.OURS["matrix"](text["games"])
+def test_our_matrix_games_are_solved_to_their_gap(tmp_path):
+    np.save(tmp_path / "games.npy", np.random.default_rng(0).standard_normal((5, 3, 3)))
+    seconds, ours = peers.OURS["matrix"](tmp_path / "games.npy")
     assert ours["gap"] < 1e-12 and seconds > 0

@@ -1,6 +1,5 @@
 """Comments name their sources: pages that this repository has, by anchors that exist."""
 
-import ast
 import re
 import shlex
 from pathlib import Path
@@ -8,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from luckbase.jobs.app import run
-from tests.places import ROOT, parsed
+from tests.places import ROOT, product_files
+from tests.test_words import strings
 
 ELSEWHERE = re.compile(
     r"(?i:games?'?s?'?[ _]pages?\b|\bthe[ _]seed('s|s)?\b(?!\.))|\bDESIGN\b"
@@ -54,22 +54,8 @@ def test_every_source_that_is_named_exists():
 MISTAKES = ROOT / "docs/how-to/troubleshooting.md"
 
 
-def said():
-    """Every text of the product's code, pieces of one sentence joined."""
-    result = []
-    for folder in ("solver", "cluster", "jobs"):
-        for path in (ROOT / folder).rglob("*.py"):
-            for node in ast.walk(parsed(path)):
-                if isinstance(node, ast.JoinedStr):
-                    parts = [p.value if isinstance(p, ast.Constant) else "…" for p in node.values]
-                    result.append("".join(map(str, parts)))
-                elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-                    result.append(node.value)
-    return "\n".join(result)
-
-
 def test_every_sentence_of_the_page_stands_in_the_code():
-    code, quoted = said(), 0
+    code, quoted = "\n".join(text for path in product_files() for _, text in strings(path)), 0
     for row in re.findall(r"^\| (`.*?) \|", MISTAKES.read_text(encoding="utf-8"), re.MULTILINE):
         for sentence in re.findall(r"`([^`]+)`", row):
             for piece in re.split(r"…|\.\.\.", sentence):

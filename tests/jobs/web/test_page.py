@@ -53,8 +53,18 @@ def edit(visitor, label, text):
         field.select_option(text)
     else:
         field.fill(text)
-    if (show := page.locator(".edit .go")).is_visible():
-        show.click()
+    sent(page.locator(".edit .go"))
+
+
+def sent(button):
+    """Send a form by its button, which pages without a script have."""
+    if button.is_visible():
+        button.click()
+
+
+def shows(page, table, fields):
+    """A page has the payoffs of a state."""
+    assert numbers(page.locator(".shares").first) == queried(table, fields)["value"]
 
 
 # --- explore --------------------------------------------------------------------------------------
@@ -97,8 +107,7 @@ def test_edit_a_field_follow_an_outcome_and_go_back(game, visitor, tables, addre
     expect(page).to_have_url(re.compile(re.escape(message)))
     visitor.drawn()
     assert "was=" not in page.url
-    fields = visitor.fields()
-    assert numbers(page.locator(".shares").first) == queried(tables[game], fields)["value"]
+    shows(page, tables[game], visitor.fields())
     edited = page.url
     page.locator("table.outcomes tbody a, table.pairs a, table.actions a").first.click()
     expect(page).not_to_have_url(edited)
@@ -128,9 +137,7 @@ def test_a_refused_value_marks_its_box_dims_the_answer_and_offers_the_nearest(
     assert page.locator("a.fix").all_inner_texts() == ["1,000", "1,500"]
     page.locator("a.fix").nth(1).click()
     expect(page.locator("[aria-invalid]")).to_have_count(0)
-    fields = {"scores": "500,1500,500", "earned": "0,2,0"}
-    shown = numbers(page.locator(".verdict .shares"))
-    assert shown == queried(tables["press-your-luck"], fields)["value"]
+    shows(page, tables["press-your-luck"], {"scores": "500,1500,500", "earned": "0,2,0"})
     only_refusals(visitor)
 
 
@@ -141,7 +148,7 @@ def test_a_sentence_says_who_has_what(visitor, tables, address):
     box.press("Enter")
     expect(page).to_have_url(re.compile("scores=500,1000,500&earned=0,2,0"))
     served = next(each for each in tables.values() if id_of(each) in page.url)
-    assert numbers(page.locator(".shares").first) == queried(served, visitor.fields())["value"]
+    shows(page, served, visitor.fields())
 
 
 def test_a_set_of_cards_is_live_and_says_what_is_missing(visitor, tables, address):
@@ -153,8 +160,7 @@ def test_a_set_of_cards_is_live_and_says_what_is_missing(visitor, tables, addres
     page.get_by_label("mine: 2").check(force=True)
     expect(page).to_have_url(re.compile("mine=1,2,3(&|$)"))
     expect(page.locator("#wrong")).to_have_count(0)
-    shown = numbers(page.locator(".shares").first)
-    assert shown == queried(tables["goofspiel"], visitor.fields())["value"]
+    shows(page, tables["goofspiel"], visitor.fields())
     only_refusals(visitor)
 
 
@@ -179,13 +185,11 @@ def test_a_setting_of_a_chart_and_the_state_of_a_cell(visitor, tables, address):
     page = visitor.go(address("press-your-luck", "chart/decide", ""))
     expect(page.locator("svg.plot:visible")).to_contain_text("pass")
     page.locator("#up").fill("1")
-    if (show := page.get_by_role("button", name="Show")).is_visible():
-        show.click()
+    sent(page.get_by_role("button", name="Show"))
     expect(page).to_have_url(re.compile("up=1"))
     page.get_by_role("button", name="Open").click()
     expect(page).to_have_url(re.compile("/state"))
-    shown = numbers(page.locator(".shares").first)
-    assert shown == queried(tables["press-your-luck"], visitor.fields())["value"]
+    shows(page, tables["press-your-luck"], visitor.fields())
 
 
 def test_a_click_on_a_heat_map_opens_the_state_there(visitor, tables, address):
@@ -197,7 +201,7 @@ def test_a_click_on_a_heat_map_opens_the_state_there(visitor, tables, address):
     expect(page).to_have_url(re.compile("/state"))
     fields = visitor.fields()
     assert (fields["mine"], fields["yours"], fields["turn"]) == ("3", "8", "0")
-    assert numbers(page.locator(".shares").first) == queried(tables["pig"], fields)["value"]
+    shows(page, tables["pig"], fields)
 
 
 # --- train, play, what if -------------------------------------------------------------------------
@@ -310,8 +314,7 @@ def test_two_tables_at_one_state_with_the_difference_as_heads(visitor, tables, a
     page = visitor.go(address("press-your-luck", "compare"))
     other = id_of(tables["other"])
     page.get_by_label("What if it were").select_option(other)
-    if (show := page.get_by_role("button", name="Compare")).is_visible():
-        show.click()
+    sent(page.get_by_role("button", name="Compare"))
     expect(page.locator("table.compared thead th").nth(1)).to_have_text("third_place_spins=false")
     heads = page.locator("table.compared thead th").all_inner_texts()
     assert heads == ["third_place_spins=true", "third_place_spins=false", "change"]
@@ -322,8 +325,7 @@ def test_two_tables_at_one_state_with_the_difference_as_heads(visitor, tables, a
     edit(visitor, "scores, player 1", "1500")
     expect(page).to_have_url(re.compile("scores=1500,1000,500"))
     page.get_by_label("What if it were").select_option(id_of(tables["finer"]))
-    if (show := page.get_by_role("button", name="Compare")).is_visible():
-        show.click()
+    sent(page.get_by_role("button", name="Compare"))
     expect(page.locator(".note").first).to_contain_text("different grids, of 500 and 250")
 
 

@@ -4,6 +4,7 @@ import base64
 import hashlib
 import os
 import re
+import shutil
 import tomllib
 from dataclasses import replace
 from html import unescape
@@ -15,10 +16,10 @@ import pytest
 import luckbase
 from luckbase.cluster.answers.charts import for_page
 from luckbase.cluster.store.provenance import board_file
-from luckbase.jobs.app import run
+from luckbase.game import load_game_file
 from luckbase.jobs.web.pages import environment
 from luckbase.solver import sentences
-from luckbase.solver.board.model import rules_identity
+from luckbase.solver.board.model import canonical, rules_identity
 from luckbase.solver.charts import Band, Curve, Curves, Heatmap, Line, Listing, Words
 from tests.e2e.stopped import solve_until
 from tests.games import climb
@@ -31,35 +32,29 @@ VOID = {"meta", "br", "link", "input", "hr", "img"}
 
 
 class Page(HTMLParser):
-    """A page read: its elements by name, its text, and that what is opened is closed."""
+    """A page read: its elements by name, its text; what is opened is closed."""
 
     def __init__(self, html):
         super().__init__()
-        self.open = []
-        self.found = {}
-        self.texts = []
+        self.open, self.found, self.words = [], {}, []
         self.feed(html)
         self.close()
         assert self.open == []
+        self.text = " ".join(" ".join(self.words).split())
 
     def handle_starttag(self, tag, attrs):
         self.found.setdefault(tag, []).append(dict(attrs))
-        if tag not in VOID:
-            self.open.append(tag)
-
-    def handle_startendtag(self, tag, attrs):
-        self.found.setdefault(tag, []).append(dict(attrs))
+        self.open += [tag] * (tag not in VOID)
 
     def handle_endtag(self, tag):
         assert self.open.pop() == tag
 
-    def handle_data(self, data):
-        self.texts.append((self.open[-1] if self.open else "", data))
+    def handle_startendtag(self, tag, attrs):
+        self.found.setdefault(tag, []).append(dict(attrs))
 
-    @property
-    def text(self):
-        return " ".join(" ".join(t for tag, t in self.texts if tag not in ("style", "script"))
-                        .split())  # fmt: skip
+    def handle_data(self, data):
+        if self.open and self.open[-1] not in ("style", "script"):
+            self.words.append(data)
 
 
 @pytest.fixture(scope="module")
@@ -127,27 +122,22 @@ def test_the_opening_questions_of_a_solve_are_answered_in_percent(tmp_path, comm
 def test_the_board_in_the_page_is_a_board_file_with_the_same_identity(results, tmp_path):
     html = luckbase.report(LUCK, 0, results=results, frontier=1).html
     (text,) = re.findall(r"The board as a file.*?<pre tabindex=\"0\">(.*?)</pre>", html, re.DOTALL)
-    text = unescape(text)
-    assert tomllib.loads(text)["outcomes"]["whammy"] == "1/6"
-    (tmp_path / "tiny.toml").write_text(text)
-    again = load_game(load_board(tmp_path / "tiny.toml"))
-    assert rules_identity(again) == rules_identity(load_game(load_board(LUCK)))
-    squares = load_board(BOARDS / "press-your-luck/1985-02.toml")
-    from luckbase.solver.board.model import canonical
-
-    (tmp_path / "1985-02.toml").write_text(board_file(canonical(squares)))
-    again = load_game(load_board(tmp_path / "1985-02.toml"))
-    assert rules_identity(again) == rules_identity(load_game(squares))
+    assert tomllib.loads(unescape(text))["outcomes"]["whammy"] == "1/6"
+    squares = load_board("press-your-luck/1985-02", score_unit=500)
+    for board, content in (
+        (load_board(LUCK), unescape(text)), (squares, board_file(canonical(squares))),
+    ):  # fmt: skip
+        (tmp_path / "x.toml").write_text(content)
+        again = load_game(load_board(tmp_path / "x.toml"))
+        assert rules_identity(again) == rules_identity(load_game(board))
 
 
-def test_the_same_table_gives_the_same_report(made, results):
-    first = luckbase.report(SKUNK, 50, results=results).html
-    assert first == luckbase.report(SKUNK, 50, results=results).html
+def test_the_same_table_gives_the_same_report(results):
+    first, again = (luckbase.report(SKUNK, 50, results=results).html for _ in range(2))
+    assert first == again
 
 
 def test_a_table_in_memory_and_a_game_of_ones_own_have_reports_too(tmp_path):
-    from luckbase.game import load_game_file
-
     load_game_file(ROOT / "tests/games/climb.py")
     (tmp_path / "hill.toml").write_text('game = "climb"\ntitle = "A <hill>"\n')
     board = luckbase.load_board(tmp_path / "hill.toml")
@@ -191,33 +181,26 @@ def test_a_table_that_is_not_complete_says_so(tmp_path):
 # --- the command -------------------------------------------------------------------------------
 
 
-def test_the_command_writes_it_says_so_and_finds_faults(results, tmp_path, capsys):
-    own = tmp_path / "results"
-    luckbase.solve(SKUNK, results=own)
-    words = ["publish", str(SKUNK), str(tmp_path / "r.html"), "--results", str(own)]
-    assert run([*words, "--sample", "200"]) == 0
-    message = capsys.readouterr()
-    assert message.out == f"{tmp_path / 'r.html'}\n"
-    assert "2 charts, 200 rows agree with the rules" in message.err
-    (file,) = own.glob("skunk/tiny/*/tiers/*.parquet")
+def test_the_command_writes_it_says_so_and_finds_faults(results, tmp_path, command):
+    """A file that no manifest names leaves the table readable; what is damaged has no pictures."""
+    (folder,) = results.glob("skunk/tiny/*")
+    own, page = shutil.copytree(folder, tmp_path / "skunk/tiny" / folder.name), tmp_path / "r.html"
+    words = ["publish", own, page, "--sample", "200"]
+    code, out, err = command(*words)
+    assert (code, out) == (0, f"{page}\n") and "2 charts, 200 rows agree with the rules" in err
+    (own / "tiers/more.parquet").write_bytes(b"no part of it")
+    code, _, err = command(*words)
+    assert code == 1 and "faults were found" in err
+    text = Page(page.read_text()).text
+    assert "Faults were found" in text and "more.parquet: is not in the manifest" in text
+    (own / "tiers/more.parquet").unlink()
+    (file,) = own.glob("tiers/*.parquet")
     content = bytearray(file.read_bytes())
     content[-9] ^= 1  # of the footer's length: no picture of it can be drawn
     content[len(content) // 2] ^= 1
     file.write_bytes(content)
-    assert run([*words, "--sample", "200"]) == 1
-    assert capsys.readouterr().err.startswith("luckbase: ")
-
-
-def test_a_fault_that_leaves_the_table_readable_stands_in_the_report(results, tmp_path, capsys):
-    own = tmp_path / "results"
-    luckbase.solve(SKUNK, results=own)
-    (folder,) = own.glob("skunk/tiny/*")
-    (folder / "tiers/more.parquet").write_bytes(b"no part of it")
-    out = tmp_path / "r.html"
-    assert run(["publish", str(folder), str(out), "--results", str(own)]) == 1
-    text = Page(out.read_text()).text
-    assert "Faults were found" in text and "more.parquet: is not in the manifest" in text
-    assert "faults were found" in capsys.readouterr().err
+    code, _, err = command(*words)
+    assert code == 1 and err.startswith("luckbase: ")
 
 
 def test_a_report_is_there_whole_or_not_at_all(made, tmp_path, monkeypatch):
