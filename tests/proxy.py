@@ -10,7 +10,24 @@ from urllib.parse import urlsplit
 from tests.stores import free_ports
 
 
-class Proxy:
+class Served:
+    """A server on the loopback, a thread a connection."""
+
+    def _serve(self, handler, port=0):
+        handler.protocol_version = "HTTP/1.1"
+        handler.log_message = lambda *_: None
+        self._server = ThreadingHTTPServer(("127.0.0.1", port), handler)
+        self._server.daemon_threads = True
+        threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True).start()
+        return f"http://127.0.0.1:{self._server.server_address[1]}"
+
+    def close(self):
+        """End it."""
+        self._server.shutdown()
+        self._server.server_close()
+
+
+class Proxy(Served):
     """seconds: that each answer takes at least. requests: (method, path, bytes answered) so far,
     and of each (path, range) `parts`; at_once: how many were there at the same time, at most."""
 
@@ -23,8 +40,6 @@ class Proxy:
         proxy = self
 
         class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
             def handle_all(self):
                 proxy._now += 1
                 proxy.at_once = max(proxy.at_once, proxy._now)
@@ -33,13 +48,7 @@ class Proxy:
 
             do_GET = do_PUT = do_POST = do_HEAD = do_DELETE = handle_all
 
-            def log_message(self, *_):
-                pass
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", port or free_ports(1)[0]), Handler)
-        self._server.daemon_threads = True
-        self.endpoint = f"http://127.0.0.1:{self._server.server_address[1]}"
-        threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True).start()
+        self.endpoint = self._serve(Handler, port or free_ports(1)[0])
 
     def _answer(self, handler):
         if self._closed:
@@ -79,13 +88,12 @@ class Proxy:
             handler.wfile.write(content)
 
     def close(self):
-        """End it."""
+        """End it, also the connections that are there."""
         self._closed = True
-        self._server.shutdown()
-        self._server.server_close()
+        super().close()
 
 
-class WebServer:
+class WebServer(Served):
     """A web server of a folder, which gives parts of files where `ranges`; no list of them."""
 
     def __init__(self, folder, ranges=True):
@@ -93,8 +101,6 @@ class WebServer:
         server = self
 
         class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
             def do_GET(self):
                 server.requests.append(self.path)
                 file = folder / self.path.lstrip("/")
@@ -121,15 +127,4 @@ class WebServer:
                 if self.command != "HEAD":
                     self.wfile.write(content)
 
-            def log_message(self, *_):
-                pass
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._server.daemon_threads = True
-        self.address = f"http://127.0.0.1:{self._server.server_address[1]}"
-        threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True).start()
-
-    def close(self):
-        """End it."""
-        self._server.shutdown()
-        self._server.server_close()
+        self.address = self._serve(Handler)

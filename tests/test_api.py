@@ -123,32 +123,24 @@ def test_an_answer_shows_itself_in_a_terminal_and_in_a_notebook(table):
     assert "<script>" not in evil._repr_html_() and "&lt;script&gt;" in evil._repr_html_()
 
 
-def states():
-    return [dict(STATE), {"scores": "0,500,0", "earned": [0, 1, 0]},
-            {"scores": (500, 500, 500), "earned": (2, 0, 0)}]  # fmt: skip
-
-
 def test_values_of_every_kind_of_frame_are_those_of_single_questions(table):
-    single = [table[state] for state in states()]
+    states = [STATE, {"scores": "0,500,0", "earned": [0, 1, 0]},
+              {"scores": (500, 500, 500), "earned": (2, 0, 0)}]  # fmt: skip
     more = {"best": True, "margin": True, "toss_up": True, "solve_id": True}
-    result = table.values([{**state, "note": (1, 2)} for state in states()], **more)
-    for row, answer in zip(result, single, strict=True):
-        assert [row[f"payoff_{i}"] for i in (1, 2, 3)] == list(answer.value)
-        assert (row["best"], row["margin"]) == (answer.best, answer.margin)
-        assert (row["toss_up"], row["solve_id"]) == (answer.toss_up, answer.origin.solve_id)
-        assert row["note"] == (1, 2)
-    columns = {f"scores_{i + 1}": [int(str(x)) for x in column] for i, column in
-               enumerate([(0, 0, 500), (1000, 500, 500), (500, 0, 500)])}  # fmt: skip
-    columns["earned"] = ["0,2,0", "0,1,0", "2,0,0"]
+    answers = [table[state] for state in states]
+    right = [[*a.value, a.best, a.margin, a.toss_up, a.origin.solve_id] for a in answers]
+    result = table.values([{**state, "note": (1, 2)} for state in states], **more)
     ours = ["payoff_1", "payoff_2", "payoff_3", "best", "margin", "toss_up", "solve_id"]
-    right = [[row[name] for name in ours] for row in result]
+    assert [[row[name] for name in ours] for row in result] == right
+    assert all(row["note"] == (1, 2) for row in result)
+    columns = {"scores_1": ["0", "0", "500"], "scores_2": [1000, 500, 500],
+               "scores_3": [500, 0, 500], "earned": ["0,2,0", "0,1,0", "2,0,0"]}  # fmt: skip
     frame = pandas.DataFrame({**columns, "note": "mine"}, index=[5, 7, 9])
     got = table.values(frame, **more)
     assert list(got.index) == [5, 7, 9] and list(got.columns) == [*columns, "note", *ours]
     assert got[ours].to_numpy().tolist() == right and list(frame.columns) == [*columns, "note"]
-    assert [
-        list(row) for row in table.values(polars.DataFrame(columns), **more)[ours].rows()
-    ] == right
+    in_polars = table.values(polars.DataFrame(columns), **more)
+    assert [list(row) for row in in_polars[ours].rows()] == right
     arrow = table.values(pa.table(columns), **more)
     assert [list(row.values()) for row in arrow.select(ours).to_pylist()] == right
     assert table.values(pa.table(columns)).column_names == [*columns, *ours[:3]]
@@ -167,15 +159,15 @@ def test_a_persons_own_column_is_never_overwritten(table, kind, name):
 
 def test_what_arrow_can_not_hold_is_read_or_refused_as_anything_else(table):
     rest = {"scores_1": [0], "scores_2": [500], "scores_3": [0], "own": [object()]}
-    right = table[{"scores": (0, 500, 0)}].value[1]
     wide = polars.DataFrame({**rest, "scores_2": polars.Series([500], dtype=polars.Int128)})
     mixed = [{"scores": "0,500,0"}, {"scores": [0, 500.0, 0]}, {"scores": b"0,500,0"}]
     for frame in (pandas.DataFrame(rest), wide, pandas.DataFrame(mixed), mixed):
-        assert {row[1] for row in _payoffs(table.values(frame))} == {right}
+        rows = pandas.DataFrame(table.values(frame)) if frame is mixed else table.values(frame)
+        assert set(rows["payoff_2"].to_numpy()) == {table[{"scores": (0, 500, 0)}].value[1]}
     objects = polars.DataFrame({"scores": polars.Series([object()], dtype=polars.Object)})
     for frame, wrong in [
         (7, "unknown type int; expected"),
-        ([dict(STATE), {**STATE, "scores": (0, 7, 0)}], "row 2: scores: 7 is not a multiple"),
+        ([STATE, {**STATE, "scores": (0, 7, 0)}], "row 2: scores: 7 is not a multiple"),
         (objects, "row 1: scores: '<object object"),
         (polars.LazyFrame({"scores": ["0,0,0"]}), "of a LazyFrame collect"),
         (pandas.DataFrame([[0, 0]], columns=["scores", "scores"]), "two columns are called 'sco"),
@@ -185,11 +177,6 @@ def test_what_arrow_can_not_hold_is_read_or_refused_as_anything_else(table):
         with pytest.raises(luckbase.LuckbaseError, match=wrong):
             table.values(frame)
     assert table.values([]) == []
-
-
-def _payoffs(frame):
-    rows = pandas.DataFrame(frame) if isinstance(frame, list) else frame
-    return list(rows[["payoff_1", "payoff_2", "payoff_3"]].to_numpy())
 
 
 @pytest.mark.parametrize(

@@ -113,16 +113,12 @@ def test_a_board_file(group, asked, sentence, refused, here):
     assert_same(refused(["info", "x.toml"], sentence), message)
 
 
-@cases_of("option")
-def test_an_option_of_a_board(group, asked, sentence, refused):
-    options = fields_of(*asked)
-    text = raised(sentence, luckbase.load_board, group["board"], **options)
-    assert_same(refused(["info", group["board"], *settings_of(options)], sentence), text)
-
-
-@cases_of("board")
-def test_a_name_of_a_board(group, asked, sentence, refused):
-    assert_same(refused(["solve", *asked], sentence), raised(sentence, luckbase.load_board, *asked))
+@cases_of("option", "board")
+def test_a_board_and_its_options(group, asked, sentence, refused):
+    options = fields_of(*asked) if group["kind"] == "option" else {}
+    board = group.get("board", asked[0])
+    text = raised(sentence, luckbase.load_board, board, **options)
+    assert_same(refused(["solve", board, *settings_of(options)], sentence), text)
 
 
 @cases_of("layout")
@@ -135,35 +131,30 @@ def test_a_board_without_a_full_table(group, asked, sentence):
 
 @cases_of("state")
 def test_a_state(group, asked, sentence, refused, table):
-    words, fields = asked[0].split(), fields_of(*asked)
+    words, options = asked[0].split(), group.get("options", {})
     if "table" in group:
-        name = table(group["table"])
-        with luckbase.open(name) as opened:
-            text = raised(sentence, opened.ask, fields)
-        assert_same(refused(["query", name, *words], sentence), text)
-        return
-    options = group.get("options", {})
-    game = load_game(luckbase.load_board(group["board"], **options))
-    text = raised(sentence, game.parse, fields)
-    solve = ["solve", group["board"], *settings_of(options), "--dry-run", "--from", *words]
-    assert_same(refused(solve, sentence), text)
+        command = ["query", table(group["table"]), *words]
+        with luckbase.open(command[1]) as opened:
+            text = raised(sentence, opened.ask, fields_of(*asked))
+    else:
+        game = load_game(luckbase.load_board(group["board"], **options))
+        text = raised(sentence, game.parse, fields_of(*asked))
+        command = ["solve", group["board"], *settings_of(options), "--dry-run", "--from", *words]
+    assert_same(refused(command, sentence), text)
 
 
-@cases_of("chart")
-def test_a_chart(group, asked, sentence, refused, table):
-    chart, *words = asked[0].split()
+@cases_of("chart", "where")
+def test_a_chart_and_rows_of_a_table(group, asked, sentence, refused, table):
     name = table(group["table"])
     with luckbase.open(name) as opened:
-        text = raised(sentence, opened.chart, chart, fields_of(" ".join(words)))
-    assert_same(refused(["chart", name, "--what", chart, *words], sentence), text)
-
-
-@cases_of("where")
-def test_rows_of_a_table(group, asked, sentence, refused, table):
-    name = table(group["table"])
-    with luckbase.open(name) as opened:
-        text = raised(sentence, opened.to_arrow, *asked)
-    assert_same(refused(["export", name, *asked], sentence), text)
+        if group["kind"] == "where":
+            text = raised(sentence, opened.to_arrow, *asked)
+            command = ["export", name, *asked]
+        else:
+            chart, *words = asked[0].split()
+            text = raised(sentence, opened.chart, chart, fields_of(" ".join(words)))
+            command = ["chart", name, "--what", chart, *words]
+    assert_same(refused(command, sentence), text)
 
 
 @cases_of("batch")

@@ -46,11 +46,6 @@ def short_table(_):
     return table("| command | does |", rows)
 
 
-def cell(text):
-    """Return text for a cell of a table."""
-    return " ".join((text or "").split()).replace("|", "\\|")
-
-
 def with_parts(text):
     """A page's text with the tables of boards as they should be."""
     return PART.sub(lambda result: result[1] + PARTS[result[2]](result[3]) + result[4], text)
@@ -59,18 +54,20 @@ def with_parts(text):
 def table(head, rows):
     """A Markdown table."""
     lines = [head, "| --- " * (head.count("|") - 1) + "|"]
-    return "\n".join(lines + [f"| {' | '.join(map(cell, row))} |" for row in rows]) + "\n"
+    for row in rows:
+        cells = (" ".join((text or "").split()).replace("|", "\\|") for text in row)
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n"
 
 
-def board_of(name):
-    """A board of ours: ``pig/race``."""
-    return solving.load_board(ROOT / f"boards/{name}.toml")
+def game_of(name):
+    """The game of a board of ours: ``pig/race``."""
+    return solving.load_game(solving.load_board(ROOT / f"boards/{name}.toml"))
 
 
 def fields(name):
     """The fields of a board's states."""
-    result = solving.load_game(board_of(name)).fields
-    rows = ((f"`{f.name}`", f.help, left_out(f)) for f in result)
+    rows = ((f"`{f.name}`", f.help, left_out(f)) for f in game_of(name).fields)
     return table("| field | meaning | if left out |", rows)
 
 
@@ -83,24 +80,20 @@ def left_out(field):
 
 def charts(name):
     """The charts of a board."""
-    result = solving.load_game(board_of(name)).need(Charts).kinds
-    rows = ((f"`{kind.name}`", kind.shows, kind.reading) for kind in result)
+    kinds = game_of(name).need(Charts).kinds
+    rows = ((f"`{kind.name}`", kind.shows, kind.reading) for kind in kinds)
     return table("| `--what` | shows | how to read it |", rows)
 
 
 def options(names):
     """The options of a board's game; ``pig/race,skunk/seed``: without those of the second."""
-    first, *others = map(option_rows, names.split(","))
+    first, *others = [
+        [(f"`{option}`", values(field), field.description)
+         for option, (_, field) in options_of(game_of(name).board).items()]
+        for name in names.split(",")
+    ]  # fmt: skip
     rows = [row for row in first if not any(row in each for each in others)]
     return table("| option | values | meaning |", rows)
-
-
-def option_rows(name):
-    """The rows of a board's options."""
-    return [
-        (f"`{option}`", values(field), field.description)
-        for option, (_, field) in options_of(board_of(name)).items()
-    ]
 
 
 def values(field):
@@ -166,18 +159,12 @@ STATES = {
 def pictures():
     """The files of the drawn states, on a ground that every page can show."""
     style, result = STYLE.read_text(encoding="utf-8"), {}
+    ground = f'><style>{style}</style><rect width="100%" height="100%" fill="#fff"/><title>'
     for game, (name, state) in STATES.items():
-        drawn = svg(scene_of(solving.load_game(board_of(name)), dict(pairs(state))))
-        ground = f'><style>{style}</style><rect width="100%" height="100%" fill="#fff"/><title>'
-        result[ROOT / f"docs/pictures/{game}-state.svg"] = (
-            drawn.replace("><title>", ground, 1) + "\n"
-        )
+        fields = dict(word.split("=") for word in state.split())
+        drawn = svg(scene_of(game_of(name), fields)).replace("><title>", ground, 1)
+        result[ROOT / f"docs/pictures/{game}-state.svg"] = f"{drawn}\n"
     return result
-
-
-def pairs(state):
-    """The fields of a state as it is typed."""
-    return [word.split("=") for word in state.split()]
 
 
 if __name__ == "__main__":

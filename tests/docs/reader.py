@@ -13,13 +13,11 @@ import zlib
 from dataclasses import dataclass
 from functools import cache
 from itertools import product
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-Columns = dict[str, Any]
 NAME = re.compile(r"[A-Za-z0-9_.-]+\.parquet")
 
 
@@ -31,7 +29,7 @@ class RefusedError(Exception):
 class Row:
     """The row of a state; swapped: its payoffs are to be exchanged."""
 
-    columns: Columns
+    columns: dict
     error: float
     swapped: bool = False
 
@@ -299,14 +297,12 @@ def skunk_place(rules, state):
     if mine + turn >= goal or yours >= goal:
         return None
     row = sum(goal * (goal - m) for m in range(goal)) * (player - 1)
-    row += sum(goal * (goal - m) for m in range(mine)) + yours * (goal - mine) + turn
-    return 0, row
+    return 0, row + sum(goal * (goal - m) for m in range(mine)) + yours * (goal - mine) + turn
 
 
 def rounds_canonical(rules, columns):
     lower = min(columns["mine"], columns["yours"])
-    taken = {name: columns[name] - lower for name in ("mine", "yours")}
-    return {**columns, **taken}, False
+    return columns | {name: columns[name] - lower for name in ("mine", "yours")}, False
 
 
 def rounds_place(rules, state):
@@ -317,18 +313,13 @@ def rounds_place(rules, state):
     return 2 * state["round"] + state["player"] - 3, row
 
 
-def no_place(rules, state):
-    return None
-
-
 GAMES = {
     "press-your-luck": (pyl_canonical, pyl_place),
     "goofspiel": (goofspiel_canonical, goofspiel_place),
-    "skunk": (as_asked, skunk_place),
-    "pig": (as_asked, skunk_place),
+    "skunk": (as_asked, skunk_place), "pig": (as_asked, skunk_place),
     "pig-rounds": (rounds_canonical, rounds_place),
-    "jackpot": (as_asked, no_place),
-}
+    "jackpot": (as_asked, lambda rules, state: None),
+}  # fmt: skip
 
 
 def key_fields(head):

@@ -26,6 +26,7 @@ import duckdb
 import pytest
 
 from luckbase.jobs.app import run
+from tests.docs.test_sources import anchors
 from tests.places import ROOT
 
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
@@ -49,14 +50,12 @@ class Block:
     text: str
     line: int
     skipped: str = ""
-    printed: list[str] = field(default_factory=list)
+    printed: list = field(default_factory=list)
 
 
 def blocks_of(page):
     """The blocks of a page that are run, each with what it should print."""
-    text = page.read_text(encoding="utf-8")
-    result = []
-    before = ""
+    text, result, before = page.read_text(encoding="utf-8"), [], ""
     for match in BLOCK.finditer(text):
         comments, kind, content = match.groups()
         if kind in RUN:
@@ -72,13 +71,12 @@ def blocks_of(page):
     return result
 
 
-def runs(page):
-    """Those that are not skipped."""
-    return [block for block in blocks_of(page) if not block.skipped]
-
-
 def name_of(page):
     return str(page.relative_to(ROOT))
+
+
+RUNS = {page: [block for block in blocks_of(page) if not block.skipped] for page in PAGES}
+"""Those that are not skipped, of each page."""
 
 
 def words_of(line):
@@ -109,10 +107,7 @@ def joined(text):
 
 
 def shell(command, folder):
-    """Run a command by a shell in which luckbase is this one; an installation is left out."""
-    if "pip install" in command:
-        command = command.rpartition("&& ")[2]
-    command = command.replace(".venv/bin/", "")
+    """Run a command by a shell in which luckbase is this one."""
     scripts = folder / ".scripts"
     scripts.mkdir(exist_ok=True)
     (scripts / "luckbase").write_text(f'#!/bin/sh\nexec "{sys.executable}" -m luckbase "$@"\n')
@@ -127,9 +122,10 @@ def shell(command, folder):
 
 
 def run_line(line, folder):
-    """(exit code, all that it printed) of a command."""
+    """(exit code, all that it printed) of a command; an installation is left out."""
     if "pip install" in line and "&& " in line:
-        line = line.rpartition("&& ")[2].replace(".venv/bin/", "")
+        line = line.rpartition("&& ")[2]
+    line = line.replace(".venv/bin/", "")
     typed = PIPED.fullmatch(line)
     simple = words_of(typed[2] if typed else line)
     if simple is None:
@@ -143,10 +139,10 @@ def run_line(line, folder):
         contextlib.redirect_stderr(text if out else printed),
     ):
         code = run(words)
-    if out:
-        (folder / out).write_text(printed.getvalue())
-        return code, text.getvalue()
-    return code, printed.getvalue()
+    if not out:
+        return code, printed.getvalue()
+    (folder / out).write_text(printed.getvalue())
+    return code, text.getvalue()
 
 
 def flat(text):
@@ -183,7 +179,7 @@ def run_block(block, where, folder, names):
     return printed
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if runs(page)], ids=name_of)
+@pytest.mark.parametrize("page", [page for page in PAGES if RUNS[page]], ids=name_of)
 def test_the_blocks_of_a_page_run_by_themselves_and_print_what_is_shown(
     page, tmp_path, monkeypatch
 ):
@@ -191,7 +187,7 @@ def test_the_blocks_of_a_page_run_by_themselves_and_print_what_is_shown(
         (tmp_path / name).symlink_to(ROOT / name)
     monkeypatch.chdir(tmp_path)
     names = {"__name__": "__main__"}
-    for block in runs(page):
+    for block in RUNS[page]:
         where = f"{name_of(page)}:{block.line}"
         printed = run_block(block, where, tmp_path, names)
         absent = missing(block.printed, printed)
@@ -213,8 +209,6 @@ def test_few_blocks_are_not_run_and_each_says_why():
 
 
 def test_every_link_within_the_documentation_leads_somewhere():
-    from tests.docs.test_sources import anchors
-
     for page in PAGES:
         text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
         for link in re.findall(r"\]\(([^)\s]+)\)", text):

@@ -95,23 +95,28 @@ def test_a_file_beside_one_of_other_bytes_is_read_in_its_own_place(tmp_path, loc
 # --- few requests --------------------------------------------------------------------------------
 
 
-def test_no_row_group_and_no_footer_is_read_twice(uri, proxy, local):
-    states = np.concatenate(list(local.draw(6, 3)))
-    for state in states:
+def test_no_row_group_and_no_footer_is_read_twice(uri, proxy, local, table, tmp_path):
+    """Also where all that the sentences of `why` need is read; and by an export with every action,
+    which looks children up too."""
+    for state in np.concatenate(list(local.draw(6, 3))):
         proxy.parts.clear()
         proxy.requests.clear()
         with open_table(uri) as found:
             asked = local.game.describe(state)
-            assert found.ask(asked) == local.ask(asked)
-            assert found.why(asked)
-            assert 2 <= len(proxy.parts) <= 5  # with all that the sentences of `why` need
-            assert {method for method, *_ in proxy.requests} == {"GET"}
-            assert len(set(proxy.parts)) == len(proxy.parts)
+            assert found.ask(asked) == local.ask(asked) and found.why(asked)
+        assert {method for method, *_ in proxy.requests} == {"GET"}
+        assert len(set(proxy.parts)) == len(proxy.parts) and 2 <= len(proxy.parts) <= 5
+    proxy.parts.clear()
+    with open_table(uri) as found:
+        found.export(tmp_path / "there.csv")
+    local.export(tmp_path / "here.csv")
+    assert (tmp_path / "there.csv").read_bytes() == (tmp_path / "here.csv").read_bytes()
+    read = [(path, part) for path, part in proxy.parts if path.endswith(".parquet")]
+    assert len(set(read)) == len(read) == 2 * len(local.manifest.files)
 
 
 def test_many_states_are_read_in_parallel_and_once(uri, proxy, local):
     states = np.concatenate(list(local.draw(1000, 4)))
-    proxy.parts.clear()
     six = threading.Event()
 
     def together(method, path, forward):
@@ -124,27 +129,11 @@ def test_many_states_are_read_in_parallel_and_once(uri, proxy, local):
 
     proxy.at_once, proxy.change = 0, together
     with open_table(uri) as found:
-        assert (found.get_many(states)[0] == local.get_many(states)[0]).all()
-        files = len(found.manifest.files)
-        footers = [(path, part) for path, part in proxy.parts if path.endswith(".parquet")]
-        assert len(set(footers)) == len(footers) <= 2 * files
-        assert six.is_set()
-        before = len(proxy.parts)
-        assert (found.get_many(states)[0] == local.get_many(states)[0]).all()
-        assert len(proxy.parts) == before
-
-
-def test_an_export_with_every_action_reads_a_row_group_and_a_footer_once(
-    uri, proxy, table, tmp_path
-):
-    """The rows, and again as the children of others."""
-    proxy.parts.clear()
-    with open_table(uri) as found, open_table(table) as local:
-        for name, each in (("there.csv", found), ("here.csv", local)):
-            each.export(tmp_path / name)
-    assert (tmp_path / "there.csv").read_bytes() == (tmp_path / "here.csv").read_bytes()
-    read = [(path, part) for path, part in proxy.parts if path.endswith(".parquet")]
-    assert len(set(read)) == len(read) == 2 * len(local.manifest.files)
+        for _ in range(2):
+            assert (found.get_many(states)[0] == local.get_many(states)[0]).all()
+        read = [(path, part) for path, part in proxy.parts if path.endswith(".parquet")]
+        assert len(set(read)) == len(read) <= 2 * len(found.manifest.files)
+    assert six.is_set()
 
 
 # --- every command -------------------------------------------------------------------------------
@@ -182,8 +171,7 @@ def test_a_board_file_means_its_table_in_results_of_a_uri(command, memory, table
 
 def test_a_byte_that_changed_in_the_store_is_found(memory, command):
     storage = storage_at(place_of(memory))
-    first = "tiers/spins-1.whammies_1-0.whammies_2-0.whammies_3-0"
-    (name,) = storage.list(first)
+    (name,) = storage.list("tiers/spins-1.whammies_1-0.whammies_2-0.whammies_3-0")
     content = storage.read(name)
     storage.put(name, content[:700] + b"?" + content[701:])
     code, out, _ = command("verify", memory)
@@ -194,8 +182,7 @@ def test_a_byte_that_changed_in_the_store_is_found(memory, command):
     storage.delete(name)
     assert f"{name}: is missing" in command("status", memory)[1]
     code, _, err = command("query", memory, *WORDS)
-    assert code == 1
-    assert "(it is missing)" in err
+    assert code == 1 and "(it is missing)" in err
 
 
 def test_polars_and_duckdb_read_a_published_table(bucket, seaweed, site, server, local):
@@ -271,22 +258,21 @@ def test_a_copy_that_was_stopped_goes_on(table, local, tmp_path, monkeypatch):
         assert found.verify(100).ok
 
 
-def test_what_is_not_finished_or_not_its_place_is_refused(local, table, tmp_path):
-    with pytest.raises(RequestError, match="is the table itself"):
-        local.publish(table)
-    part = tmp_path / "part"
-    shutil.copytree(table, part)
+def test_what_is_not_finished_or_not_its_place_is_refused(local, table, tmp_path, table_of):
+    part = shutil.copytree(table, tmp_path / "part")
     manifest = read_manifest(Folder(part), part)
     manifest.done.clear()
     rewrite(part, manifest)
     with open_table(part) as found, pytest.raises(RequestError, match="is not finished"):
         found.publish(tmp_path / "to")
-    board = luckbase.load_board(BOARDS / "pig/tiny.toml")
-    other = Path(str(luckbase.solve(board, results=tmp_path / "results").table))
-    with pytest.raises(ForeignTableError, match="holds a table of other rules"):
-        local.publish(other)
-    with pytest.raises(StoreError, match="is only read"):
-        local.publish("https://example.org/t")
+    pig = table_of(BOARDS / "pig/tiny.toml")
+    for place, error, said in (
+        (table, RequestError, "is the table itself"),
+        (pig, ForeignTableError, "holds a table of other rules"),
+        ("https://example.org/t", StoreError, "is only read"),
+    ):  # fmt: skip
+        with pytest.raises(error, match=said):
+            local.publish(place)
 
 
 def test_a_byte_that_changes_on_the_way_is_found(local, table, tmp_path, monkeypatch):
@@ -302,8 +288,7 @@ def test_a_byte_that_changes_on_the_way_is_found(local, table, tmp_path, monkeyp
         patch.setattr(Folder, "put", changing)
         with pytest.raises(StoreError, match="is not what was put there"):
             local.publish(tmp_path / "to")
-    bad = tmp_path / "bad"
-    shutil.copytree(table, bad)
+    bad = shutil.copytree(table, tmp_path / "bad")
     file = next((bad / "tiers").iterdir())
     file.write_bytes(file.read_bytes()[:-9] + b"?" + file.read_bytes()[-8:])
     with open_table(bad) as found, pytest.raises(CorruptTableError, match="its SHA-256 is another"):

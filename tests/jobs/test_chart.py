@@ -1,4 +1,5 @@
-"""`luckbase chart`: the lines of 1998, what the published files are, and a table of one tier."""
+"""`luckbase chart`: the lines of 1998, what the published files are, and a table of one tier; games
+that `graph` draws, and plain arguments."""
 
 import csv
 import io
@@ -10,17 +11,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import luckbase
 from luckbase.cluster.answers.charts import for_page, specification
+from luckbase.cluster.play import draw
 from luckbase.cluster.store.storage import Folder
 from luckbase.cluster.store.writer import read_manifest
 from luckbase.solver.charts import ChartRequest, Heatmap
 from luckbase.solver.game.capabilities import Charts
 from luckbase.solver.games.skunk.charts import all_or_nothing_from
-from tests.places import ROOT
+from tests.places import BOARDS, ROOT
+from tests.reference import jackpot as reference
 from tests.shared import rewrite
 from tests.solving import load_board, load_game, open_table
 
-BOARDS, PUBLISHED = ROOT / "boards", ROOT / "results" / "published"
+PUBLISHED = ROOT / "results" / "published"
 SEED, TINY = str(BOARDS / "skunk/seed.toml"), str(BOARDS / "skunk/tiny.toml")
 
 
@@ -74,8 +78,7 @@ def test_the_csv_is_the_list(command, solved, tmp_path):
 def test_choices_closer_than_the_tables_error_are_marked_not_called(results):
     """The closest call on the board to 100 is 5e-8, at (10,29) with a turn of 21."""
     charts = load_game(load_board(SEED)).need(Charts)
-    (path,) = results.glob("*/seed/*")
-    with open_table(path) as table:
+    with open_table(next(results.glob("*/seed/*"))) as table:
         first = ChartRequest({"mine": "10", "yours": "29"}, error=5e-8)
         (line,) = (result := charts.make("chart", table.probe, first)).lines
         assert line.endswith(" - 21 ? 21") and "1 turn after a ?" in result.note
@@ -112,8 +115,7 @@ def test_pictures_are_written_the_same_to_the_byte_and_a_page_loads_nothing(solv
 
 
 def test_a_page_may_hold_a_picture_under_a_strict_policy(results):
-    (path,) = results.glob("*/tiny/*")
-    with open_table(path) as table:
+    with open_table(next(results.glob("*/tiny/*"))) as table:
         svg = for_page(table.chart("hold"), "hold")
     assert "style=" not in svg and "<script" not in svg and "var(--ink)" in svg
     assert set(re.findall(r"url\(#([^)]*)\)", svg)) <= set(re.findall(r'id="(hold-[^"]*)"', svg))
@@ -148,20 +150,14 @@ BIDS = re.compile(r"goofspiel-(points|win)-([0-9]+)\.csv")
 def test_every_published_file_has_its_command():
     created = {Path(call.split()[-1]).name for call in COMMANDS} | {"README.md"}
     there = {path.name for path in PUBLISHED.iterdir() if path.is_file()}
-    bids = {name for name in there if BIDS.fullmatch(name)}
+    bids = {name: BIDS.fullmatch(name) for name in there if BIDS.fullmatch(name)}
     findings = {name for name in there if name.startswith(("press-your-luck-", "larson-"))}
     text = (PUBLISHED / "README.md").read_text(encoding="utf-8")
-    assert there == created | bids | findings | {"findings.py", "goofspiel-upcard.png"}
+    assert there == {*created, *bids, *findings, "findings.py", "goofspiel-upcard.png"}
     assert all(name in text for name in findings - {"press-your-luck-seats.csv"})
-    cards = {kind: [int(n) for k, n in map(_bids, bids) if k == kind] for kind in ("points", "win")}
-    assert sorted(cards["points"]) == list(range(5, 15))
-    assert sorted(cards["win"]) == list(range(5, max(cards["win"]) + 1))
-
-
-def _bids(name):
-    result = BIDS.fullmatch(name)
-    assert result
-    return result[1], result[2]
+    for kind, most in (("points", 14), ("win", 11)):
+        cards = sorted(int(each[2]) for each in bids.values() if each[1] == kind)
+        assert cards == [*range(5, most + 1)]
 
 
 def test_published_bids_of_five_cards_are_the_seeds_table_1():
@@ -179,14 +175,11 @@ def test_published_bids_of_five_cards_are_the_seeds_table_1():
 
 @pytest.mark.parametrize("objective", ["points", "win"])
 @pytest.mark.parametrize("cards", [5, 7])
-def test_published_bids_are_what_their_commands_give(command, solved, tmp_path, objective, cards):
-    board = str(BOARDS / f"goofspiel/{objective}.toml")
-    code, table, _ = command("solve", board, "--set", f"cards={cards}")
-    assert code == 0
-    here = tmp_path / "bids.csv"
-    assert command("chart", table.strip(), "--out", str(here))[0] == 0
+def test_published_bids_are_what_their_commands_give(table_of, tmp_path, objective, cards):
+    with open_table(table_of(BOARDS / f"goofspiel/{objective}.toml", cards=cards)) as table:
+        table.chart().save(tmp_path / "bids.csv")
     there = PUBLISHED / f"goofspiel-{objective}-{cards}.csv"
-    assert here.read_bytes() == there.read_bytes()
+    assert (tmp_path / "bids.csv").read_bytes() == there.read_bytes()
 
 
 @pytest.mark.parametrize("call", COMMANDS)
@@ -223,10 +216,89 @@ def test_what_lies_below_the_start_is_all_that_the_charts_of_tiles_need(command,
 
 
 def test_a_partial_table_and_a_missing_one_get_one_sentence(command, solved, results, tmp_path):
-    table = Path(shutil.copytree(solved(TINY), tmp_path / "table"))
+    table = shutil.copytree(solved(TINY), tmp_path / "table")
     manifest = read_manifest(Folder(table), table)
     manifest.files, manifest.done = {}, {}
     rewrite(table, manifest)
     code, out, err = command("chart", str(table))
     assert (code, out, err.count("\n")) == (1, "", 1)
     assert "0 of its 1 tier is solved, and a chart needs them all: luckbase solve" in err
+
+
+# --- games that are drawn, and evaluated ---------------------------------------------------------
+
+JACKPOT, SMALL = str(BOARDS / "jackpot/seed.toml"), str(BOARDS / "jackpot/tiny.toml")
+LUCK = str(BOARDS / "press-your-luck/tiny.toml")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["evaluate", LUCK, "--agents", "always-pass-ahead", "--games", "1000", "--json"],
+        ["graph", LUCK, "--agents", "always-pass-ahead"],
+    ],
+)
+def test_fields_given_as_plain_arguments_are_the_start(command, words):
+    start = ["scores=0,1000,500", "earned=0,2,0"]
+    plain = command(words[0], words[1], *start, *words[2:])
+    assert plain[0] == 0
+    assert plain == command(*words, "--from", *start)
+    assert plain == command(words[0], words[1], start[1], *words[2:], "--from", start[0])
+    assert plain != command(words[0], words[1], start[0], "earned=0,1,0", *words[2:])
+
+
+def test_graph_draws_the_seeds_two_variants(command, tmp_path):
+    """jackpot-mike-french.txt: layer boxes; edges with moves and counts; layers 1, 9, 36, …"""
+    path = tmp_path / "hilo.dot"
+    words = ["graph", JACKPOT, "--agents", "hilo", "--layers", "--labels", "counts"]
+    code, out, err = command(*words, "--all", "--out", str(path))
+    assert code == 0 and out == "" and "512 positions" in err
+    text = path.read_text()
+    boxes = re.findall(r"subgraph cluster_\d+ \{(.*?)\n\t\}", text, re.DOTALL)
+    sizes = [len(re.findall(r"^\t\t\d+ \[label", box, re.MULTILINE)) for box in boxes]
+    assert sizes == [1, 9, 36, 84, 126, 126, 84, 36, 9, 1]
+    code, out, _ = command(*words)
+    assert code == 0 and out.count(" -> ") == text.count(" -> ")  # hilo comes everywhere
+    start = re.search(r"^\t\t(\d+) \[label=\"open 1,2,3,4,5,6,7,8,9\\n", out, re.MULTILINE)
+    assert start
+    edges = re.findall(rf"^\t{start[1]} -> \d+ \[label=\"flip (\d)\\n(\d+)\"\]", out, re.MULTILINE)
+    assert sum(int(count) for _, count in edges) == 36
+    assert dict(edges)["9"] == "4"  # {3,6} {6,3} {4,5} {5,4}
+    words[3] = "max"
+    assert command(*words)[1].count(" -> ") < command(*words, "--all")[1].count(" -> ")
+
+
+def test_a_position_that_comes_back_is_reached_more_than_once(command):
+    """A coin in turns until heads: the first tosses 1 + 1/4 + … = 4/3 times, the other 2/3."""
+    code, out, _ = command("graph", str(BOARDS / "pig/piglet.toml"), "--set", "goal=1")
+    assert code == 0 and re.findall(r"reached ([\d.]+), worth", out) == ["1.333", "0.6667"]
+    assert "its average number of visits in a game" in " ".join(command("graph", "-h")[1].split())
+
+
+@pytest.mark.parametrize("name", reference.AGENTS)
+def test_a_drawing_says_how_often_each_position_is_reached(name):
+    """jackpot-mike-french.txt: every node stores the probability of reaching it."""
+    right = reference.Reference().reach(reference.AGENTS[name])
+    nodes = luckbase.graph(JACKPOT, name, every=True).diagram.nodes
+    positions = {frozenset(node.fields["open"]): node.reach for node in nodes if node.fields}
+    assert len(positions) == 511
+    for tiles, reach in positions.items():
+        assert reach == pytest.approx(float(right[tiles]), abs=1e-15)
+    (won,) = (node.reach for node in nodes if node.end)
+    assert won == pytest.approx(float(right[frozenset()]), abs=1e-15)
+
+
+def test_a_picture_takes_graphviz(command, tmp_path):
+    path = tmp_path / "x.svg"
+    code, _, err = command("graph", SMALL, "--out", str(path))
+    if shutil.which("dot"):
+        assert code == 0 and "<svg" in path.read_text()
+        return
+    assert code == 2 and "GraphViz (its command dot) is not installed" in err
+    assert not path.exists()
+
+
+def test_a_drawing_that_nobody_can_read_is_refused(command, monkeypatch):
+    monkeypatch.setattr(draw, "MAX_NODES", 10)  # no option; 20,000 nodes take seconds
+    code, out, err = command("graph", JACKPOT)
+    assert (code, out) == (2, "") and "cannot be read; expected at most 10; start nearer" in err

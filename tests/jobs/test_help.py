@@ -18,13 +18,6 @@ from tests.places import ROOT
 PARSED = commands()
 
 
-def examples(name):
-    """The words of a command's examples, after ``luckbase``."""
-    result = [shlex.split(example) for example in PARSED[name].examples]
-    assert all(words[:2] == ["luckbase", name] for words in result)
-    return [words[1:] for words in result]
-
-
 def test_the_help_has_a_line_a_command_in_its_group(command):
     code, out, _ = command("--help")
     assert code == 0
@@ -36,43 +29,33 @@ def test_the_help_has_a_line_a_command_in_its_group(command):
     assert max(map(len, out.splitlines())) <= 80
 
 
-def test_a_word_that_may_be_left_out_is_in_brackets():
-    for name, command in PARSED.items():
-        for word in (each for each in command.params if each.param_type_name == "argument"):
-            assert word.required != word.metavar.startswith("["), (name, word.metavar)
-
-
-def test_the_commands_that_are_said_to_ask_a_store_take_a_table():
-    page = Path(__file__).parents[2] / "docs/how-to/store.md"
-    text = " ".join(page.read_text(encoding="utf-8").split())
-    (message,) = re.findall(r"(`query`[^.]*) take a URI like a folder", text)
-    for name in re.findall(r"`(\w+)`", message):
-        assert PARSED[name].params[0].metavar.lstrip("[").startswith("TABLE"), name
-
-
-@pytest.mark.parametrize("name", list(COMMANDS))
+@pytest.mark.parametrize("name", COMMANDS)
 def test_a_help_ends_with_two_examples_that_the_command_takes(command, name):
+    """Every option has help, and some a variable; a word that may be left out is in brackets."""
     _, out, _ = command(name, "--help")
-    written = PARSED[name].examples
-    assert len(written) == 2 and max(map(len, out.splitlines())) <= 80
-    assert out.rstrip().endswith("Examples:\n" + "\n".join(f"  {line}" for line in written))
-    for words in examples(name):
-        parsed = PARSED[name].make_context(name, words[1:])
-        assert parsed.params
+    parsed = PARSED[name]
+    assert parsed.help and len(parsed.examples) == 2 and max(map(len, out.splitlines())) <= 80
+    assert out.rstrip().endswith("\n  ".join(["Examples:", *parsed.examples]))
+    for example in parsed.examples:
+        program, *words = shlex.split(example)
+        assert (program, words[0]) == ("luckbase", name)
+        assert parsed.make_context(name, words[1:]).params
+    for each in parsed.params:
+        assert getattr(each, "help", None) and each.envvar == VARIABLES.get(each.name), each.name
+        if each.param_type_name == "argument":
+            assert each.required != each.metavar.startswith("["), each.metavar
 
 
 def test_the_examples_work(command, tmp_path, monkeypatch):
     """They run in the order of the help, in one folder."""
-    monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("sys.stdin", io.StringIO())
     (tmp_path / "states.csv").write_text("mine,yours,turn\n0,87,12\n40,40,0\n")
     for sides in ("6", "4"):
         assert command("solve", "pig/tiny", "--set", f"sides={sides}")[0] == 0
     for name in COMMANDS:
-        for words in examples(name) if name != "serve" else ():  # which does not end
-            words = [
-                word.replace("frontier=2", "frontier=1").replace("s3:", "memory:") for word in words
-            ]
+        for example in PARSED[name].examples if name != "serve" else ():  # which does not end
+            example = example.replace("frontier=2", "frontier=1").replace("s3:", "memory:")
+            words = shlex.split(example)[1:]
             code, out, err = command(*words)
             assert code == (1 if name == "diff" else 0), (words, err)
             written = words[words.index("--out") + 1] if "--out" in words else ""
@@ -86,17 +69,11 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_every_option_of_these_names_has_its_variable():
-    for name, command in commands().items():
-        for each in command.params:
-            assert each.envvar == VARIABLES.get(each.name), (name, each.name)
-
-
 def test_results_that_are_no_folder_are_refused_by_every_command_that_takes_them(command):
     Path("file").write_text("x")
     more = {"query": ["open=1,2"], "diff": ["jackpot/tiny"], "publish": ["to"]}
     said = "luckbase: --results: file is a file; write a folder, such as results\n"
-    for name, each in commands().items():
+    for name, each in PARSED.items():
         if any("--results" in param.opts for param in each.params):
             words = [name, "jackpot/tiny", *more.get(name, []), "--results", "file"]
             assert command(*words) == (2, "", said)
@@ -129,16 +106,9 @@ def test_games_of_several_files_are_known(command, own_games, monkeypatch):
 TEXT = README.read_text(encoding="utf-8")
 
 
-def test_every_command_and_every_option_has_help():
-    for name, command in commands().items():
-        assert command.help, name
-        for parameter in command.params:
-            assert getattr(parameter, "help", None), f"{name} {parameter.name}"
-
-
 def test_every_command_in_the_pages_is_one_that_the_command_line_takes():
     """Also in blocks that no test can run; and every command is called somewhere."""
-    names, called = set(commands()), set()
+    names, called = set(PARSED), set()
     for each in PAGES:
         text = each.read_text(encoding="utf-8")
         shell = "\n".join(re.findall(r"```sh\n(.*?)```", text, re.DOTALL))

@@ -95,15 +95,15 @@ def test_fractions_texts_and_sets_of_a_game_of_ones_own(odds, capsys):
         luckbase.info("odds.toml", chance="1.0")
 
 
-def test_a_question_without_a_state_names_the_file_of_the_game(capsys, own_games):
+def test_a_question_without_a_state_names_the_file_of_the_game(command, own_games):
     """Of a game that has no start."""
     text = Path(climb.__code__.co_filename).read_text()
     Path("climb.py").write_text(text.replace("        start={},\n", ""))
     Path("hill.toml").write_text('game = "climb"\n')
-    assert run(["solve", "hill.toml", "--game", "climb.py", "--from", "turns=1"]) == 0
-    assert run(["query", "hill.toml", "--game", "climb.py"]) == 2
-    *_, program = capsys.readouterr().err.strip().partition("examples: ")
-    assert program == "luckbase info hill.toml --game climb.py"
+    words = ["hill.toml", "--game", "climb.py"]
+    assert command("solve", *words, "--from", "turns=1")[0] == 0
+    code, _, err = command("query", *words)
+    assert code == 2 and err.endswith("examples: luckbase info hill.toml --game climb.py\n")
 
 
 def test_a_table_says_its_size_age_and_origin(capsys):
@@ -112,23 +112,23 @@ def test_a_table_says_its_size_age_and_origin(capsys):
     solved = luckbase.solve("pig/tiny")
     (status,) = luckbase.status()
     for name in ("pig/tiny", str(solved.table)):
-        table = luckbase.info(name).table
-        assert (table.status.states, table.status.bytes) == (status.states, status.bytes)
-        assert table.status.state == "complete" and table.commands == ("luckbase solve pig/tiny",)
-        assert began <= datetime.fromisoformat(table.solved) <= datetime.now()
-        assert luckbase.info(name).title == "Pig, one die, first to 20"
+        info = luckbase.info(name)
+        assert info.title == "Pig, one die, first to 20"
+        there = info.table.status
+        assert (there.states, there.bytes, there.state) == (status.states, status.bytes, "complete")
+        assert info.table.commands == ("luckbase solve pig/tiny",)
+        assert began <= datetime.fromisoformat(info.table.solved) <= datetime.now()
     assert luckbase.info("pig/tiny", goal=10).table is None
-    result = commands(capsys, str(solved.table))
-    assert result == commands(capsys, "pig/tiny")
+    assert commands(capsys, str(solved.table)) == commands(capsys, "pig/tiny")
 
 
 def test_a_table_that_is_not_whole_says_what_is_missing():
     solved = luckbase.solve(load_board("press-your-luck/tiny", frontier=1))
-    table = luckbase.info("press-your-luck/tiny").table  # three spins
-    assert table is not None and table.status.state == "partial" and table.status.why
+    status = luckbase.info("press-your-luck/tiny").table.status  # three spins
+    assert status.state == "partial" and status.why
     next(Path(solved.table).rglob("*.parquet")).unlink()
-    table = luckbase.info(solved.table).table
-    assert table is not None and table.status.state == "damaged" and table.status.why
+    status = luckbase.info(solved.table).table.status
+    assert status.state == "damaged" and status.why
 
 
 def test_a_search_is_explained_by_where_it_began(capsys):
@@ -139,45 +139,43 @@ def test_a_search_is_explained_by_where_it_began(capsys):
 
 
 def test_a_board_without_a_full_table_is_solved_below_a_state(capsys):
-    outcomes = 'whammy = "1/3"\n1000 = "1/3"\n"500 + 2 spins" = "1/3"\n'
-    solve = "score_unit = 500\nscore_cap = 3000\n"
-    Path("spins.toml").write_text(
-        f'game = "press-your-luck"\n[outcomes]\n{outcomes}[rules]\nspin_cap = 3\n[solve]\n{solve}'
-    )
+    Path("spins.toml").write_text("""
+        game = "press-your-luck"
+        outcomes = { whammy = "1/3", 1000 = "1/3", "500 + 2 spins" = "1/3" }
+        rules = { spin_cap = 3 }
+        solve = { score_unit = 500, score_cap = 3000 }
+    """)
     before = commands(capsys, "spins.toml")
     assert [words[1] for words in before] == ["solve", "query", "play", "evaluate"]
     assert run(before[0][1:]) == run(before[1][1:]) == 0
     assert commands(capsys, "spins.toml") == before
-    table = luckbase.info("spins.toml").table
-    assert table is not None and table.status.state == "complete"
+    assert luckbase.info("spins.toml").table.status.state == "complete"
 
 
-def test_json_has_all_of_it(capsys):
+def test_json_has_all_of_it(command):
     text = luckbase.info("skunk/tiny").as_json()
     assert text["game_title"] == "Skunk" and "table" not in text
     assert text["fields"][0]["help"] == "Points banked by the player up."
     assert text["charts"][0]["reading"].startswith("(0,67) .1635")
-    assert run(["info", "--json"]) == 0
-    listed = json.loads(capsys.readouterr().out)
+    listed = json.loads(command("info", "--json")[1])
     assert len(listed["boards"]) == len(packaged())
 
 
 # --- boards --------------------------------------------------------------------------------------
 
 
-def test_a_copy_is_the_board_and_nothing_is_overwritten(capsys):
-    assert run(["info", "pig/tiny", "--copy"]) == 0
-    text = capsys.readouterr()
-    assert text.out == "tiny.toml\n" and "luckbase solve tiny.toml" in text.err
+def test_a_copy_is_the_board_and_nothing_is_overwritten(command):
+    _, out, err = command("info", "pig/tiny", "--copy")
+    assert out == "tiny.toml\n" and "luckbase solve tiny.toml" in err
     assert canonical(load_board("tiny.toml")) == canonical(load_board("pig/tiny"))
     Path("tiny.toml").write_text("mine")
-    assert run(["info", "pig/tiny", "--copy"]) == 2
-    assert "--out: tiny.toml is there already; name another" in capsys.readouterr().err
-    assert Path("tiny.toml").read_text() == "mine"
+    code, _, err = command("info", "pig/tiny", "--copy")
+    assert code == 2 and "--out: tiny.toml is there already; name another" in err
     (board,) = (each for each in luckbase.boards() if each.name == "pig/tiny")
     with pytest.raises(OptionError, match=r"^out: tiny.toml is there already"):
         board.copy("tiny.toml")
-    assert run(["info", "pig/tiny", "--copy", "--out", "other.toml", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["file"] == "other.toml"
-    assert run(["info", "pig/tiny", "--copy", "--out", "my own.toml"]) == 0
-    assert "then: luckbase solve 'my own.toml'\n" in capsys.readouterr().err
+    assert Path("tiny.toml").read_text() == "mine"
+    _, out, _ = command("info", "pig/tiny", "--copy", "--out", "other.toml", "--json")
+    assert json.loads(out)["file"] == "other.toml"
+    _, _, err = command("info", "pig/tiny", "--copy", "--out", "my own.toml")
+    assert "then: luckbase solve 'my own.toml'\n" in err

@@ -15,7 +15,6 @@ from luckbase.cluster.answers.table import Table
 from luckbase.cluster.inputs import search_below, table_for_play
 from luckbase.cluster.play.agents import opponents
 from luckbase.cluster.play.game import Play, Question, Seat, matrix_game_of, read_answer
-from luckbase.cluster.play.game import seeded as new_dice
 from luckbase.jobs.app import run
 from luckbase.solver.errors import MissingTableError
 from luckbase.solver.game.capabilities import Agents, detailed, plain, simplify
@@ -30,6 +29,17 @@ from tests.reference import goofspiel, matrix_game
 JACKPOT, PIG = str(BOARDS / "jackpot/tiny.toml"), str(BOARDS / "pig/tiny.toml")
 SKUNK, ROUNDS = str(BOARDS / "skunk/tiny.toml"), str(BOARDS / "pig/rounds.toml")
 TINY, BIG = (str(BOARDS / f"press-your-luck/{name}.toml") for name in ("tiny", "1985-02"))
+
+
+@pytest.fixture
+def played(command, monkeypatch, tmp_path):
+    """Runs `play` with lines on stdin: exit code, stdout, stderr."""
+
+    def call(*words, lines=()):
+        monkeypatch.setattr("sys.stdin", io.StringIO("".join(line + "\n" for line in lines)))
+        return command("play", *words, "--results", tmp_path / "results")
+
+    return call
 
 
 def worth_of(game, root):
@@ -98,6 +108,7 @@ def the_best(play):
         ('game = "jackpot"\nrules = {tiles = 5, dice = 1, sides = 5, allowed = "sum"}', 0, "last"),
         ('game = "climb"\nrules = {summit = 8, rounds = 2, sides = 4}', 0, "first"),
         ('game = "climb"\nrules = {summit = 8, rounds = 2, sides = 4}', 1, "first"),
+        ('game = "climb"\nrules = {summit = 8, rounds = 2, sides = 4}', 1, "best"),
     ],
 )
 def test_the_costs_of_all_plays_add_up_to_what_the_script_loses(tmp_path, text, person, takes):
@@ -105,7 +116,7 @@ def test_the_costs_of_all_plays_add_up_to_what_the_script_loses(tmp_path, text, 
     file = tmp_path / "small.toml"
     file.write_text(text)
     game = solving.load_game(solving.load_board(file))
-    root, answer = game.start(), the_last if takes == "last" else the_first
+    root, answer = game.start(), {"last": the_last, "first": the_first, "best": the_best}[takes]
     values, seats = worth_of(game, root), seats_of(game, person)
     chance, cost, paid = 0.0, 0.0, np.zeros(game.players)
     for weight, play in every_play(
@@ -117,24 +128,15 @@ def test_the_costs_of_all_plays_add_up_to_what_the_script_loses(tmp_path, text, 
         cost += weight * sum(decision.cost for decision in play.decisions)
     profile = ["optimal"] * game.players
     best = evaluate_profile(game, root, profile).value
-    profile[person] = lambda game, player, state, actions: (
-        len(actions) - 1 if takes == "last" else 0
-    )
+    if takes != "best":
+        profile[person] = lambda game, player, state, actions: (
+            len(actions) - 1 if takes == "last" else 0
+        )
     script = evaluate_profile(game, root, profile).value
     assert chance == pytest.approx(1, abs=1e-12)
     assert paid == pytest.approx(script, abs=1e-12)
     assert cost == pytest.approx(best[person] - script[person], abs=1e-12)
-    assert cost > 1e-3
-
-
-@pytest.mark.parametrize(("file", "person"), [(JACKPOT, 0), (PIG, 0), (SKUNK, 1)])
-def test_optimal_play_costs_nothing(file, person):
-    game = solving.load_game(solving.load_board(file))
-    root = game.start()
-    play = Play(game, root, worth_of(game, root), seats_of(game, person), person, new_dice(1))
-    play.through(the_best)
-    assert play.over and sum(decision.cost for decision in play.decisions) == 0
-    assert all(decision.action == decision.best for decision in play.decisions)
+    assert cost == 0 if takes == "best" else cost > 1e-3
 
 
 def test_in_one_round_to_stick_at_once_costs_the_whole_game(played):
@@ -147,8 +149,7 @@ def test_in_one_round_to_stick_at_once_costs_the_whole_game(played):
 
 def test_tiers_and_search_say_the_same():
     game = solving.load_game(solving.load_board(ROUNDS, rounds=2, cut=40))
-    root = game.start()
-    tiers, search = worth_of(game, root), search_below(game, root, 1_000_000)
+    tiers, search = worth_of(game, game.start()), search_below(game, game.start(), 1_000_000)
     assert game.cut_error > 0.1  # which both make: numbers above 40 count as 40
     assert tiers.error > game.cut_error and search.error == game.cut_error + 1e-12
     for words in (
@@ -156,9 +157,8 @@ def test_tiers_and_search_say_the_same():
         {"mine": "0", "yours": "12", "turn": "9", "round": "2"},
     ):
         edges = expand(game, game.parse(words).reshape(1, -1))
-        assert tiers.action_values(edges).values == pytest.approx(
-            search.action_values(edges).values, abs=1e-12
-        )
+        right = search.action_values(edges).values
+        assert tiers.action_values(edges).values == pytest.approx(right, abs=1e-12)
 
 
 def test_a_table_of_this_very_board_is_asked_and_no_other(tmp_path, monkeypatch):
@@ -291,15 +291,11 @@ def test_a_board_that_begins_too_high_names_some_states_to_copy(played):
     code, _, err = played(BIG, "--max-states", "1000")
     said = re.findall(r"(scores=\S+ earned=\S+) \(", err)
     assert code == 2 and len(said) == 2
-    game = solving.load_game(solving.load_board(BIG))
-    for words in said:
-        game.parse(dict(word.split("=") for word in words.split()))
     assert f"as --from {said[0]} (ahead, one spin left); or " in err
     assert re.search(rf", or solve a table first: luckbase solve {BIG} --from scores=\S+ earn", err)
-    code, out, _ = played(
-        BIG, *said[0].split(), "--max-states", "100000", "--seed", "1", lines=["1"] * 9
-    )
-    assert code == 0 and "1 decision" in out
+    for words in said:
+        code, out, _ = played(BIG, *words.split(), "--max-states", "100000", lines=["q"])
+        assert code == 0 and out.endswith("you left; the game is not over\n")
 
 
 def test_payoffs_are_said_where_more_than_one_player_gets_all(
@@ -309,8 +305,8 @@ def test_payoffs_are_said_where_more_than_one_player_gets_all(
     (tmp_path / "together.py").write_text(rules)
     (tmp_path / "hill.toml").write_text('game = "climb"\n[rules]\nrounds = 1\n')
     monkeypatch.setattr(sys, "stdin", io.StringIO("rest\n"))
-    board, file = str(tmp_path / "hill.toml"), str(tmp_path / "together.py")
-    code, out, _ = command("play", board, "--game", file, "--results", str(tmp_path))
+    board, file = tmp_path / "hill.toml", tmp_path / "together.py"
+    code, out, _ = command("play", board, "--game", file, "--results", tmp_path)
     assert code == 0 and "chance to win: you 1, player 2 (optimal) 1" in out
 
 
@@ -375,24 +371,20 @@ def test_every_bid_of_three_cards_costs_what_the_exact_matrix_game_says(objectiv
     assert all(play.over for _, play in plays)
     decisions = {(str(made.state), made.action, made.cost): made for _, play in plays
                  for made in play.decisions}  # fmt: skip
-    seen = 0
     for decision in decisions.values():
-        said = {name: str(held).strip("[]") for name, held in decision.state.items()}
-        mine, theirs, deck = (decision.state[name] for name in ("mine", "theirs", "deck"))
-        lead = decision.state.get("lead", 0)
-        sets = frozenset(mine), frozenset(theirs), frozenset(deck)
-        exact = goofspiel.game(*sets, decision.state["upcard"], win, lead)
-        value, *_ = matrix_game.solve(exact)
-        state = game.own(Agents).as_seen_by(person, game.parse(said))
+        said, held = decision.state, ("mine", "theirs", "deck")
+        sets = (frozenset(said[name]) for name in held)
+        exact = goofspiel.game(*sets, said["upcard"], win, said.get("lead", 0))
+        value = float(matrix_game.solve(exact)[0])
+        words = {name: str(each).strip("[]") for name, each in said.items()}
+        state = game.own(Agents).as_seen_by(person, game.parse(words))
         at = matrix_game_of(game, state, _edges(game, state), values)
-        a, y = np.array(exact, float), at.lotteries[1 - person]
-        against = a @ y
-        assert against.max() == pytest.approx(float(value), abs=1e-9)  # y is optimal
-        lost = float(value) - against[at.names[person].index(decision.action)]
+        against = np.array(exact, float) @ at.lotteries[1 - person]
+        assert against.max() == pytest.approx(value, abs=1e-9)  # the other's lottery is optimal
+        lost = value - against[at.names[person].index(decision.action)]
         assert decision.cost == pytest.approx(max(lost, 0.0), abs=1e-9)
         assert decision.cost == 0 or decision.cost > 1e-9
-        seen += decision.cost > 0
-    assert seen > 10
+    assert sum(decision.cost > 0 for decision in decisions.values()) > 10
 
 
 def _edges(game, state):
@@ -409,13 +401,10 @@ def test_a_table_tiers_and_a_search_say_the_same(stored):
         edges = _edges(game, root)
         with table_for_play(game, root, stored.parents[2], 1_000) as table:
             assert table.in_files
-            found = [table.action_values(edges).values]
-        bare = plain(game)
-        simple = simplify(bare, root[None])[0]
-        search = search_below(bare, simple, 1_000_000)
-        found += [one.action_values(edges).values for one in (worth_of(game, root), search)]
-        assert found[1] == pytest.approx(found[0], abs=1e-9)
-        assert found[2] == pytest.approx(found[0], abs=1e-9)
+            right = table.action_values(edges).values
+        search = search_below(plain(game), simplify(plain(game), root[None])[0], 1_000_000)
+        for values in (worth_of(game, root), search):
+            assert values.action_values(edges).values == pytest.approx(right, abs=1e-9)
 
 
 # --- the talk ----------------------------------------------------------------------------------

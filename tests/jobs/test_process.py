@@ -1,42 +1,74 @@
 """Signals end a command with the way to go on; what nobody reads, and a full disk, are sentences;
-compiling is said while it goes on, and no estimate of time left counts it."""
+compiling is said while it goes on, and no estimate of time left counts it. A solve that runs is
+watched from elsewhere, by its status and its events."""
 
+import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
 import time
 import tomllib
 from contextlib import contextmanager
+from dataclasses import replace
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
 
-from luckbase.cluster.solve.progress import Progress
+import luckbase
+from luckbase.cluster.answers.find import SILENT_SECONDS, running
+from luckbase.cluster.solve import progress as watch
+from luckbase.cluster.solve.progress import Progress, Watch
+from luckbase.cluster.store import RUNNING
 from luckbase.cluster.store.storage import Folder
-from luckbase.cluster.store.writer import read_manifest
+from luckbase.cluster.store.writer import Writer, read_manifest
 from luckbase.jobs import terminal
 from luckbase.jobs.app import run
 from luckbase.solver.compiled import njit, types
 from tests import solving
-from tests.jobs.conftest import begun_solve
+from tests.cluster.store.test_writer import HEAD
 from tests.places import ROOT
 from tests.shared import first_solves, python
 
 PRESS = str(ROOT / "boards/press-your-luck/tiny.toml")
 
 
-def begun(results, *more, ignore=None):
-    """A solve in a process of its own that has finished three tiers, and its words."""
+SLOWLY = """
+import runpy, time
+from luckbase.cluster.solve import full_table
+write, written = full_table.write_tier, []
+def slowly(*given, **named):
+    written.append(1)
+    time.sleep(0.1 * (len(written) > 3))
+    return write(*given, **named)
+full_table.write_tier = slowly
+runpy.run_module("luckbase", run_name="__main__", alter_sys=True)
+"""
+"""A command whose solve takes its time from the fourth tier on, so that it is not done before
+anybody stops it, however busy the machine is."""
+
+
+def begun(results, *more, ignored=False):
+    """A solve in a process of its own that has finished three tiers of many."""
+    program = ["-m", "luckbase"] if ignored else ["-c", SLOWLY]
     words = ["solve", PRESS, "--set", "frontier=2", "--results", str(results), "--workers", "1"]
-    words += more
 
-    def before():
-        signal.signal(signal.SIGHUP, signal.SIG_DFL)  # the tests may run under nohup
-        if ignore is not None:
-            signal.signal(ignore, signal.SIG_IGN)
+    def before():  # the tests may run under nohup
+        signal.signal(signal.SIGHUP, signal.SIG_IGN if ignored else signal.SIG_DFL)
 
-    return begun_solve(words, results, slowly=ignore is None, preexec_fn=before), words
+    child = subprocess.Popen(
+        [sys.executable, *program, *words, *more], cwd=ROOT, stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE, text=True, preexec_fn=before,
+    )  # fmt: skip
+    end = time.monotonic() + 300
+    while child.poll() is None and time.monotonic() < end:
+        # Folders may go while this looks.
+        if sum(name.endswith(".parquet") for *_, names in os.walk(results) for name in names) > 2:
+            break
+        time.sleep(0.03)
+    return child
 
 
 @pytest.mark.parametrize(
@@ -44,11 +76,12 @@ def begun(results, *more, ignore=None):
 )
 def test_a_signal_ends_a_solve_with_the_command_that_goes_on(number, code, force, tmp_path):
     """Also with --force: the same command resumes."""
-    child, words = begun(tmp_path, *force)
+    child = begun(tmp_path, *force)
     os.kill(child.pid, number)
     out, err = child.communicate(timeout=300)
     assert (child.returncode, out) == (code, ""), err
-    assert f"finished files stay; run again: luckbase {' '.join(words)}\n" in err
+    words = shlex.split(err.partition("finished files stay; run again: luckbase ")[2])
+    assert words == child.args[3:]
     (table,) = (path.parent for path in tmp_path.rglob("manifest.json"))
     manifest = read_manifest(Folder(table), table)
     finished = manifest.next.files if force else manifest.files.values()
@@ -60,7 +93,7 @@ def test_a_signal_ends_a_solve_with_the_command_that_goes_on(number, code, force
 
 def test_a_signal_that_is_ignored_stays_so(tmp_path):
     """Under nohup a solve outlives its terminal."""
-    child, _ = begun(tmp_path, ignore=signal.SIGHUP)
+    child = begun(tmp_path, ignored=True)
     os.kill(child.pid, signal.SIGHUP)
     child.communicate(timeout=300)
     assert child.returncode == 0
@@ -256,16 +289,14 @@ def test_the_lines_of_progress_take_compiling_in_their_stride(every_line, capsys
 def test_the_bar_says_so(monkeypatch, capsys):
     monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
     monkeypatch.setattr("sys.__stderr__", sys.stderr)  # where the bar may move the cursor
-    monkeypatch.setenv("COLUMNS", "100")
-    monkeypatch.setenv("FORCE_COLOR", "1")
-    monkeypatch.setenv("TERM", "xterm")  # a dumb one has no bar
+    for name, value in (("COLUMNS", "100"), ("FORCE_COLOR", "1"), ("TERM", "xterm")):
+        monkeypatch.setenv(name, value)  # a dumb one has no bar
     with terminal.progress("tiny") as show:
         show(Progress(0, 0, 0, 0, 0.0, compiling=True))
         said, end = "", time.monotonic() + 60
         while "compiling, the first time only" not in said and time.monotonic() < end:
             time.sleep(0.05)  # it is drawn by a thread
             said += capsys.readouterr().err
-        show(Progress(5, 20, 250, 1000, 40.0))
     assert "compiling, the first time only" in said
 
 
@@ -303,3 +334,63 @@ def test_a_second_signal_ends_a_command_by_itself_and_handlers_are_put_back(numb
         assert signal.getsignal(number) is there
     finally:
         signal.signal(number, before)
+
+
+def test_status_shows_a_solve_that_runs(tmp_path, monkeypatch, command):
+    monkeypatch.setattr(watch, "WRITE_SECONDS", 0.0)  # no option
+    seen = []
+
+    def look(now):
+        if now.shards > 5 and not seen:
+            (only,) = luckbase.status(results=tmp_path)
+            assert only.running is not None and only.state == "partial"
+            code, out, _ = command("status", "--results", tmp_path)
+            assert code == 1
+            seen.append((only.running, out))
+
+    board = luckbase.load_board(PRESS, frontier=2)
+    luckbase.solve(board, results=tmp_path, workers=1, on_progress=look)
+    ((text, shown),) = seen
+    assert text["process"] == os.getpid() and text["shards_total"] == 74
+    assert 5 <= int(str(text["shards"])) < 74 and int(str(text["states"])) > 0
+    assert f"running: process {os.getpid()} on " in shown and " of 74 shards, " in shown
+    assert "  this process: 1 core" in shown and "goes on with: luckbase solve" in shown
+    (after,) = luckbase.status(results=tmp_path)
+    assert after.running is None and not list(tmp_path.rglob(RUNNING))
+
+
+def test_a_solve_prints_events_and_at_last_what_it_did(tmp_path, every_line, command):
+    words = ["--set", "frontier=2", "--workers", "1", "--results", tmp_path, "--json"]
+    *events, last = map(json.loads, command("solve", PRESS, *words)[1].splitlines())
+    assert {event["event"] for event in events} == {"progress"} and last["event"] == "solved"
+    shards = [event["shards"] for event in events]
+    assert shards == sorted(shards)
+    assert shards[-1] == events[-1]["shards_total"] == last["file_count"]
+    assert events[-1]["states"] == events[-1]["states_total"] == last["states"]
+    assert all(event["seconds"] >= 0 <= (event["seconds_left"] or 0) for event in events)
+
+
+def test_a_solve_that_was_killed_on_this_machine_does_not_run(tmp_path):
+    storage = Folder(tmp_path)
+    with Writer(storage, tmp_path, HEAD).take() as writer, Watch(tmp_path, print, print) as shown:
+        shown.show(Progress(1, 2, 3, 4, 5.0), [])
+        assert running(tmp_path) is not None
+        # another process has its number now
+        writer.manifest.writer = replace(writer.manifest.writer, started="0")
+        writer.commit()
+        assert running(tmp_path) is None
+
+
+def test_a_solve_that_has_long_been_silent_does_not_run(tmp_path):
+    file = tmp_path / RUNNING
+    with Watch(tmp_path, print, print) as shown:
+        shown.show(Progress(1, 2, 3, 4, 5.0), [])
+        text = json.loads(file.read_text())
+        assert running(tmp_path) == text
+        for age in (SILENT_SECONDS - 5, SILENT_SECONDS + 5):
+            at = datetime.now().astimezone() - timedelta(seconds=age)
+            file.write_text(json.dumps({**text, "at": at.isoformat()}))
+            assert (running(tmp_path) is not None) == (age < SILENT_SECONDS)
+        for bad in ("", "{", "[]", '{"at": 3}', '{"at": "soon"}'):
+            file.write_text(bad)
+            assert running(tmp_path) is None

@@ -2,13 +2,9 @@
 
 import asyncio
 import json
-import os
 import re
 import signal
 import socket
-import subprocess
-import sys
-from contextlib import contextmanager
 from types import SimpleNamespace
 from urllib.request import urlopen
 
@@ -20,21 +16,7 @@ from luckbase.jobs.app import run
 from luckbase.jobs.serve import address_of, hosts_of, pool_of
 from luckbase.jobs.web.server import LOCAL
 from tests.jobs.web import serving
-from tests.places import BOARDS, ROOT
-
-
-@contextmanager
-def served(*words):
-    """A server in a process of its own, and what it said first."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "luckbase", "serve", *words, "--no-open"],
-        cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
-    try:
-        yield process, process.stderr.readline()
-    finally:
-        process.kill()
-        process.wait()
+from tests.places import BOARDS
 
 
 @pytest.fixture
@@ -43,7 +25,7 @@ def pig(table_of):
 
 
 def test_it_says_its_address_answers_and_ends_with_a_signal(pig):
-    with served(str(pig), "--port", "0") as (process, text):
+    with serving.served(str(pig)) as (process, text):
         result = re.search(r"^1 table at (http://127\.0\.0\.1:[0-9]+/) \(Ctrl\+C ends it\)", text)
         assert result, text
         with urlopen(f"{result[1]}tables", timeout=300) as reply:
@@ -55,7 +37,7 @@ def test_it_says_its_address_answers_and_ends_with_a_signal(pig):
 
 
 def test_another_address_is_warned_of_and_answers_by_any_name(pig):
-    with served(str(pig), "--port", "0", "--host", "0.0.0.0") as (process, text):
+    with serving.served(str(pig), "--host", "0.0.0.0") as (process, text):
         assert "whoever reaches this machine can read these tables" in text
         result = re.search(r"http://[0-9.]+:([0-9]+)/", process.stderr.readline())
         assert result

@@ -1,7 +1,7 @@
 """A person's browser on the page, for the tests of its views, and what must hold of every view.
 
 A test file of views imports this; where there is no Chromium or no playwright, which drives it,
-its tests are skipped. The fixtures (`visitor`, `address`, …) are in `conftest`.
+its tests are skipped.
 """
 
 import shutil

@@ -3,13 +3,12 @@
 import io
 import json
 import os
-import re
 import socket
 import subprocess
 import sys
 import threading
 import time
-from contextlib import contextmanager, redirect_stdout, suppress
+from contextlib import contextmanager, redirect_stdout
 from functools import partial
 
 from starlette.testclient import TestClient
@@ -56,27 +55,17 @@ def drawn(client, id, seed):
 
 
 @contextmanager
-def started(*tables):
-    """The address of a server of these tables, as a person starts it."""
-    served = subprocess.Popen(
-        [sys.executable, "-m", "luckbase", "serve", "--no-open", "--port", "0",
-         *map(str, tables)],
-        stderr=subprocess.PIPE, text=True, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)},
+def served(*words):
+    """A server in a process of its own, and what it said first."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "luckbase", "serve", *words, "--no-open", "--port", "0"],
+        cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
-    text = ""
-    for line in served.stderr:
-        text += line
-        if result := re.search(r"http://\S+", line):
-            break
-    else:
-        raise AssertionError(text)
     try:
-        yield result[0]
+        yield process, process.stderr.readline()
     finally:
-        served.terminate()
-        with suppress(subprocess.TimeoutExpired):
-            served.wait(10)
-        served.kill()
+        process.kill()
+        process.wait()
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 import re
 import sys
-from contextlib import contextmanager
+from collections import deque
 from urllib.parse import quote
 
 import pytest
@@ -12,27 +12,9 @@ from hypothesis import strategies as st
 from luckbase.solver.compiled import cache_roots
 from tests.jobs.web.serving import GAMES, PAGE, asking, id_of
 
-SEEN = None
-"""Files that are opened, while somebody looks."""
-
-
-def _hear(event, given):
-    if SEEN is not None and event == "open":
-        SEEN.append(str(given[0]))
-
-
-sys.addaudithook(_hear)
-
-
-@contextmanager
-def opened():
-    """The names of the files that are opened meanwhile, by whichever thread."""
-    global SEEN
-    SEEN = []
-    try:
-        yield SEEN
-    finally:
-        SEEN = None
+SEEN = deque(maxlen=100_000)
+"""Files that were opened since somebody began to look."""
+sys.addaudithook(lambda event, given: SEEN.append(str(given[0])) if event == "open" else None)
 
 
 def refused(reply):
@@ -62,9 +44,9 @@ VIEWS = ("", "/state", "/grid", "/chart/chart", "/search/1", "/nothing")
 @few
 @given(id=rude, view=st.sampled_from(VIEWS), name=rude, value=rude)
 def test_any_id_and_any_parameter(client, id, view, name, value):
-    with opened() as files:
-        refused(client.get(f"/tables/{quote(id, safe='')}{view}", params={name: value}))
-    assert [file for file in files if "passwd" in file or file in (id, value)] == []
+    SEEN.clear()
+    refused(client.get(f"/tables/{quote(id, safe='')}{view}", params={name: value}))
+    assert [file for file in SEEN if "passwd" in file or file in (id, value)] == []
 
 
 @few
@@ -81,9 +63,9 @@ def test_any_id_and_any_parameter(client, id, view, name, value):
     ),
 )  # fmt: skip
 def test_any_parameters_of_a_table_that_is_there(client, web_results, game, view, given_):
-    with opened() as files:
-        reply = client.get(f"/tables/{id_of(client, game)}{view}", params=given_)
-        page = client.get(f"/tables/{id_of(client, game)}{view}", params=given_, headers=PAGE)
+    SEEN.clear()
+    reply = client.get(f"/tables/{id_of(client, game)}{view}", params=given_)
+    page = client.get(f"/tables/{id_of(client, game)}{view}", params=given_, headers=PAGE)
     assert page.status_code in (200, 400, 404, 409) and page.text.endswith("</html>")
     assert "<script>" not in page.text  # a parameter of that name
     if reply.status_code == 200:
@@ -92,7 +74,7 @@ def test_any_parameters_of_a_table_that_is_there(client, web_results, game, view
         refused(reply)
     compiled = map(str, cache_roots())
     allowed = (str(web_results), sys.prefix, sys.base_prefix, "/proc", "/sys/fs/cgroup", *compiled)
-    strange = [file for file in files if not file.startswith(allowed)]
+    strange = [file for file in SEEN if not file.startswith(allowed)]
     # What is compiled lies in a folder of its own, and so does the lock of who compiles it in a run
     # of all tests; a board file is looked at again if it changed.
     known = r"__pycache__|/boards/|/luckbase-locks-|/web/templates/"

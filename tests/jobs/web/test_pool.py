@@ -1,11 +1,19 @@
-"""Tables that come, grow, change, break and go while a server reads them."""
+"""Tables that come, grow, change, break and go while a server reads them; many requests at once: no
+long question delays the others, and connections are bounded. The floor of the server's speed is for
+two cores without other work: run it with -m slow -n0."""
 
+import json
 import os
+import re
 import shutil
+import socket
+import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from urllib.parse import quote, urlencode
-from urllib.request import urlopen
+from http.client import HTTPConnection
+from urllib.parse import quote, urlencode, urlsplit
+from urllib.request import Request, urlopen
 
 import pytest
 
@@ -14,10 +22,11 @@ from luckbase.cluster.answers.find import tables_below
 from luckbase.cluster.machine import memory_limit
 from luckbase.cluster.store.storage import Folder
 from luckbase.cluster.store.writer import read_manifest
-from luckbase.jobs.web import pool, server
+from luckbase.jobs import serve
+from luckbase.jobs.web import pool, server, states
 from luckbase.jobs.web.pool import TablePool
 from luckbase.solver.errors import MissingTableError
-from tests.jobs.web.serving import GAMES, asking, drawn, id_of, listening, state_of
+from tests.jobs.web.serving import GAMES, asking, drawn, id_of, listening, served, state_of
 from tests.places import BOARDS
 from tests.shared import rewrite
 
@@ -48,15 +57,20 @@ def client(results):
         yield result
 
 
+HANGS = 300.0
+"""Seconds after which something hangs: first answers are compiled, on a slow machine too."""
+
+
+def read(address, path, accept="application/json"):
+    query = Request(f"{address}{path}", headers={"Accept": accept})
+    with urlopen(query, timeout=HANGS) as reply:
+        return reply.read()
+
+
 def answers(address, paths, threads=8):
     """What a server answers to paths, several at once."""
-
-    def get(path):
-        with urlopen(f"{address}{path}", timeout=300) as reply:
-            return bytes(reply.read())
-
     with ThreadPoolExecutor(threads) as many:
-        return list(many.map(get, paths))
+        return list(many.map(partial(read, address), paths))
 
 
 def test_a_table_that_is_solved_meanwhile_appears_and_grows(results, client):
@@ -243,3 +257,125 @@ def test_folders_of_this_machine_are_never_named(results, tmp_path, web_results,
     manifest.write_text("{}")
     sent += [client.get(f"/tables/{id}"), client.get("/tables")]
     assert not any(str(tmp_path) in reply.text for reply in sent)
+
+
+@pytest.fixture
+def end():
+    """What takes long waits for this."""
+    event = threading.Event()
+    yield event
+    event.set()
+
+
+def test_long_questions_delay_neither_their_table_nor_the_others(web_results, monkeypatch, end):
+    """There are more of them than threads, all of one table."""
+    real = states.first_rows
+    monkeypatch.setattr(states, "first_rows", lambda *given: end.wait(HANGS) and real(*given))
+    with asking(web_results) as client:
+        pig, skunk = id_of(client, "pig"), id_of(client, "skunk")
+    with listening(web_results) as address, ThreadPoolExecutor(8) as pool:
+        path = f"/tables/{pig}/search/1?most=1"
+        query = [pool.submit(read, address, path) for _ in range(6)]
+        try:
+            for _ in range(5):
+                for path in (f"/tables/{skunk}/state", f"/tables/{pig}/state", "/"):
+                    assert read(address, path)
+            assert not any(each.done() for each in query)
+        finally:
+            end.set()
+        assert all(each.result() for each in query)
+
+
+def test_states_that_are_searched_delay_no_state_of_their_table(web_results, monkeypatch, end):
+    real = states.moves
+
+    def slow(table, state, max_states):
+        assert not max_states or end.wait(HANGS)
+        return real(table, state, max_states)
+
+    monkeypatch.setattr(states, "moves", slow)
+    with asking(web_results) as client:
+        index = f"/tables/{id_of(client, 'press-your-luck')}/state?scores=0,1000,500"
+    with listening(web_results) as address, ThreadPoolExecutor(20) as pool:
+        paths = [f"{index}&earned=1,{1 + k % 2},1" for k in range(20)]
+        above = [pool.submit(read, address, path) for path in paths]
+        try:
+            for accept in ("application/json", "text/html") * 5:
+                assert read(address, f"{index}&earned=0,1,0", accept)
+            assert not any(each.done() for each in above)
+        finally:
+            end.set()
+        assert {json.loads(each.result())["source"] for each in above} == {"search"}
+
+
+def connect(address):
+    host, port = address.removeprefix("http://").split(":")
+    return socket.create_connection((host, int(port)), timeout=HANGS)
+
+
+def status_of(line, head=b"Host: 127.0.0.1"):
+    """The status of the answer to a request on a connection."""
+    line.sendall(b"GET /tables HTTP/1.1\r\n" + head + b"\r\n\r\n")
+    return int(line.recv(100).split(b" ")[1])
+
+
+def test_connections_are_bounded_and_idle_ones_leave_the_others_answered(web_results, monkeypatch):
+    """No more than the system here may allow."""
+    with listening(web_results) as address:
+        idle = [connect(address) for _ in range(400)]
+        with connect(address) as line:
+            assert status_of(line) == 200
+        for each in idle:
+            each.close()
+    monkeypatch.setattr(serve, "CONNECTIONS", 3)  # no option
+    with (
+        listening(web_results) as address, connect(address), connect(address),
+        connect(address) as third,
+    ):  # fmt: skip
+        assert status_of(third) == 503
+
+
+def test_a_header_is_read_no_further_than_it_may_be_long(web_results):
+    with listening(web_results) as address:
+        with connect(address) as line:
+            assert status_of(line, b"Host: 127.0.0.1\r\nX: " + b"x" * 200_000) == 400
+        with connect(address) as line:
+            assert status_of(line) == 200
+
+
+FLOOR = 200
+"""Answers of one state a second."""
+CLIENTS, SECONDS = 4, 5.0
+BUSY = 1.5
+"""A machine with a greater load measures its other work."""
+
+
+def count_answers(address, path, seconds):
+    """Ask for a path on one connection, and return the number of good answers."""
+    connection, count = HTTPConnection(urlsplit(address).netloc, timeout=60), 0
+    end = time.perf_counter() + seconds
+    while time.perf_counter() < end:
+        connection.request("GET", path)
+        reply = connection.getresponse()
+        assert reply.read() and reply.status == 200
+        count += 1
+    connection.close()
+    return count
+
+
+@pytest.mark.slow
+def test_the_server_gives_200_answers_of_one_state_a_second(web_results):
+    if os.getloadavg()[0] > BUSY:
+        pytest.skip(f"the load is {os.getloadavg()[0]:.1f}; expected at most {BUSY}")
+    (table,) = web_results.glob("press-your-luck/*/*")
+    path = f"/tables/{'~'.join(table.parts[-3:])}/state?scores=500,1000,500&earned=0,2,0"
+    with served(str(table)) as (_, text), ThreadPoolExecutor(CLIENTS) as clients:
+        address = re.search(r"http://\S+", text)[0]
+        count_answers(address, path, 1.0)  # loads the compiled code
+        begun = time.perf_counter()
+        counts = clients.map(
+            count_answers, *zip(*[(address, path, SECONDS)] * CLIENTS, strict=True)
+        )
+        rate = sum(counts) / (time.perf_counter() - begun)
+    print(f"{rate:.0f} answers a second")
+    assert rate >= FLOOR

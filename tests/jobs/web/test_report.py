@@ -226,12 +226,6 @@ def macro(name, *given):
     return str(getattr(environment.get_template("numbers.html").module, name)(*given))
 
 
-def heatmap(n, m, **more):
-    values = np.add.outer(np.arange(n) * 1.0, np.arange(m) * 10.0)
-    return Heatmap("a <title>", "about", ("x", "y", "z"), np.arange(n) * 5, np.arange(m), values,
-                   "the x", "the y", "the z", **more)  # fmt: skip
-
-
 def test_what_stands_in_a_chart_can_not_end_an_element():
     evil = "</script><script>alert(1)</script>"
     made = Heatmap(evil, evil, (evil, evil, evil), np.arange(2), np.arange(2), np.eye(2), evil,
@@ -246,14 +240,16 @@ def test_what_stands_in_a_chart_can_not_end_an_element():
 def test_a_long_list_says_how_many_lines_are_left_and_which_command_prints_them():
     lines = tuple(f"line {k}" for k in range(1000))
     listed = Listing(lines, ("k",), tuple((k,) for k in range(1000)))
-    html = macro("listing", listed, 10, 30, "luckbase x")
-    text = Page(html).text
+    text = Page(macro("listing", listed, 10, 30, "luckbase x")).text
     assert "line 9" in text and "line 10" not in text and "990 more lines: luckbase x" in text
     assert "970 more rows" in text
 
 
 def test_the_table_of_a_picture_is_thinned_and_right():
-    html = macro("sample", heatmap(50, 40), 100, "c")
+    xs, ys = np.arange(50), np.arange(40)
+    values = np.add.outer(xs * 1.0, ys * 10.0)
+    names = ("x", "y", "z"), xs * 5, ys, values, "the x", "the y", "the z"
+    html = macro("sample", Heatmap("a <title>", "about", *names), 100, "c")
     rows = re.findall(r'<th scope="row">(\d+)</th>(.*?)</tr>', html)
     assert len(rows) <= 10 and "One in 5 rows and columns; all: " in html
     for y, cells in rows:
@@ -267,7 +263,6 @@ def test_curves_have_their_numbers_with_gaps():
     numbers = {"play": np.array([0.1, 0.2, 0.3]), "pass": np.array([np.nan, 0.4, 0.2])}
     two = tuple(Curve(name, name, each) for name, each in numbers.items())
     made = Curves("t", "a", "lead", xs, two, "lead", "win", (Band(500, 2000, "b"),))
-    html = macro("sample", made, 441, "luckbase chart x")
-    assert "500 0.2 0.4 1,000 0.3 0.2" in Page(html).text
     dollars = replace(made, curves=(Curve("lead", "lead", np.array([12_000.0, np.nan, 4000.0])),))
-    assert "0 12,000 500 1,000 4,000" in Page(macro("sample", dollars, 441, "c")).text
+    for chart, text in ((made, "500 0.2 0.4 1,000 0.3 0.2"), (dollars, "0 12,000 500 1,000 4,000")):
+        assert text in Page(macro("sample", chart, 441, "luckbase chart x")).text
