@@ -24,11 +24,7 @@ BOARD = solving.load_board(TINY, frontier=2)
 
 
 def leftovers(table):
-    return [
-        *table.rglob("*.part"),
-        *table.glob("spill"),
-        *table.glob("running.json"),
-    ]
+    return [*table.rglob("*.part"), *table.glob("spill"), *table.glob("running.json")]
 
 
 def read(table):

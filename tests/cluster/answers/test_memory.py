@@ -1,5 +1,4 @@
-"""Tables in memory: what play is told a state is worth, the same from a table, from tiers in memory
-and from a search, for either seat; and in all else what the same table on disk says."""
+"""Tables in memory say what the same table on disk says."""
 
 import re
 
@@ -8,16 +7,10 @@ import pytest
 
 import luckbase
 from luckbase.solver.charts import Curves
-from luckbase.solver.dense import InMemory
 from luckbase.solver.errors import StateError
 from luckbase.solver.game.capabilities import Charts
-from tests import solving
-from tests.bench.store import with_descendants
 from tests.places import BOARDS
 from tests.shared import answers_of
-
-GOOFSPIEL = [BOARDS / "goofspiel/points.toml", BOARDS / "goofspiel/win.toml"]
-
 
 BOTH = [
     ("press-your-luck/tiny", {"frontier": 1}), ("pig/tiny", {}), ("skunk/tiny", {}),
@@ -68,16 +61,3 @@ def test_what_a_search_in_memory_does_not_hold_is_said(tmp_path):
         with pytest.raises(StateError, match=r"row 2: open=1,2,3,4 is not .*; ask it alone"):
             table.values([state, {"open": (1, 2, 3, 4)}])
         assert table[{"open": (1, 2, 3, 4)}].source == "search"
-
-
-def test_a_part_of_the_tiers_answers_for_itself():
-    layout = solving.load_layout(solving.load_board(GOOFSPIEL[0], cards=4))
-    game = layout.game
-    low = InMemory(layout, layout.tiers()[:2])
-    below = game.parse({"mine": "1,2", "theirs": "1,3", "deck": "2,4"})
-    states = np.stack([game.needed_start(), below])
-    payoffs, found = low.lookup(states)
-    assert found.tolist() == [False, True]
-    whole = InMemory(layout, with_descendants(layout, layout.tiers()[3]))
-    assert np.array_equal(whole.lookup(states[1:])[0], payoffs[1:])
-    assert list(whole.payoffs) == list(layout.tiers())

@@ -7,13 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import luckbase
-from luckbase.cluster.batch.requests import (
-    board_files,
-    is_job,
-    is_many,
-    read_job,
-    requests_for,
-)
+from luckbase.cluster.batch.requests import board_files, is_job, is_many, read_job, requests_for
 from luckbase.solver.errors import JobError
 from tests.cluster.batch.boards import BOARDS, JACKPOT, pig, put
 from tests.places import ROOT

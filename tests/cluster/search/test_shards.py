@@ -3,13 +3,7 @@
 import numpy as np
 
 from luckbase.cluster.search import shards as level_shards
-from luckbase.cluster.search.shards import (
-    Ask,
-    Demand,
-    Growth,
-    ask_of,
-    sample_of,
-)
+from luckbase.cluster.search.shards import Ask, Demand, Growth, ask_of, sample_of
 from luckbase.solver.game.rules import Level
 from luckbase.solver.search.keys import NO_KEYS
 from luckbase.solver.search.stages import WHOLE, Stages

@@ -58,20 +58,14 @@ def both(board, results, **how):
 # --- every game -----------------------------------------------------------------------------------
 
 GAMES = [
-    ("goofspiel/tiny", {}, True),
-    ("goofspiel/points", {"cards": 5}, True),
-    ("goofspiel/win", {"cards": 4}, True),
-    ("jackpot/tiny", {}, True),
-    ("jackpot/seed", {"tiles": 6}, True),
-    ("jackpot/shut-the-box", {"tiles": 7}, True),
+    ("goofspiel/tiny", {}, True), ("goofspiel/points", {"cards": 5}, True),
+    ("goofspiel/win", {"cards": 4}, True), ("jackpot/tiny", {}, True),
+    ("jackpot/seed", {"tiles": 6}, True), ("jackpot/shut-the-box", {"tiles": 7}, True),
     ("jackpot/shut-the-box-sum", {"tiles": 7}, True),
-    ("pig/rounds", {"rounds": 2, "cut": 10}, True),
-    ("pig/race", {"goal": 12}, False),
-    ("pig/piglet", {}, False),
-    ("pig/tiny", {"goal": 12}, False),
-    ("skunk/tiny", {}, False),
+    ("pig/rounds", {"rounds": 2, "cut": 10}, True), ("pig/race", {"goal": 12}, False),
+    ("pig/piglet", {}, False), ("pig/tiny", {"goal": 12}, False), ("skunk/tiny", {}, False),
     ("skunk/seed", {"goal": 12}, False),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("path", "options", "levels"), GAMES, ids=[each[0] for each in GAMES])
