@@ -53,18 +53,6 @@ def test_a_command_prints_every_number_whole(words, results, command, monkeypatc
     assert max(map(len, printed[1].splitlines())) <= 80
 
 
-def test_the_questions_after_a_solve_fit_as_well(tmp_path, command, monkeypatch):
-    words = ["solve", GOOFSPIEL, "--set", "cards=6", "--results", tmp_path, "--force"]
-    tables = []
-    for width in (None, 80):
-        monkeypatch.setattr(terminal, "width", lambda out, width=width: width)
-        err = command(*words)[2]
-        table = err[err.index("A few questions") : err.index("Ask anything")]
-        tables.append(sorted(re.sub(r"[\s─]+", "", table)))
-        assert max(map(len, table.splitlines())) <= (width or 160)
-    assert tables[0] == tables[1]
-
-
 # --- the parts -----------------------------------------------------------------------------------
 
 HEADS = (

@@ -123,6 +123,7 @@ def faults(page):
             (width, high, scheme), OF_WIDTHS if scheme == "light" else []
         )
         seen = page.evaluate(LOOK)
+        seen["moves where motion is unwelcome"] = page.evaluate(RUNNING)
         grounds.add(seen.pop("ground"))
         at = f"at {width}, {scheme}"
         result += [f"{at}: {name}: {what}" for name, what in seen.items() if what]
@@ -134,5 +135,6 @@ def faults(page):
     return result
 
 
+RUNNING = "document.getAnimations().filter(one => one.playState === 'running').length"
 AXE = """asked => axe.run(document, {resultTypes: ["violations"], runOnly: asked})
   .then(said => said.violations)"""

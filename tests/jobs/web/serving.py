@@ -11,6 +11,7 @@ import time
 from contextlib import contextmanager, redirect_stdout
 from functools import partial
 
+import uvicorn
 from starlette.testclient import TestClient
 
 from luckbase.cluster.answers.examples import drawn_state
@@ -69,23 +70,12 @@ def served(*words):
 
 
 @contextmanager
-def listening(*folders, below=""):
-    """The address of a real server, in a thread; below: a path that is taken away from addresses
-    that begin with it before the server gets them, as a proxy does."""
-    import uvicorn
-
-    pool = TablePool([partial(tables_below, folder) for folder in folders])
-    app = make_app(pool)
-
-    async def proxy(scope, receive, send):
-        if scope["type"] == "http" and scope["path"].startswith(f"{below}/"):
-            cut = {name: scope[name][len(below) :] for name in ("path", "raw_path")}
-            scope = {**scope, **cut}
-        await app(scope, receive, send)
-
+def listening(*folders):
+    """The address of a real server, in a thread."""
+    app = make_app(TablePool([partial(tables_below, folder) for folder in folders]))
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
-        server = uvicorn.Server(config_of(proxy if below else app))
+        server = uvicorn.Server(config_of(app))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()
         try:

@@ -151,23 +151,26 @@ def test_every_search_chart_grid_and_example_that_is_offered_is_answered(game, c
 
 @EACH_GAME
 def test_every_page_that_a_page_of_a_game_links_to_shows_something(game, client):
-    """Also all charts and searches; links that differ by their query are followed once."""
-    at = f"/tables/{id_of(client, game)}"
-    seen, todo = {"/"}, [f"{at}/state"]
+    """Also all charts and searches, and below a path that a proxy takes away before it asks the
+    server. Links that differ by their query are followed once."""
+    at = f"/some/where/tables/{id_of(client, game)}"
+    seen, todo = set(), [f"{at}/state"]
     while todo:
         path = todo.pop()
-        reply = client.get(path, headers=PAGE)
+        reply = client.get(path.removeprefix("/some/where"), headers=PAGE)
         good = 404 if path.startswith(f"{at}/compare") else 200  # it is the only table of its game
         assert reply.status_code == good, path
         assert ("/chart/" in path) <= ("<svg" in reply.text or "<pre" in reply.text), path
-        for link in re.findall(r'<a [^>]*href="([^"]+)"', reply.text):
+        for link in re.findall(r'(?:href|src|action)="([^"#]+)', reply.text):
             there = urljoin(path, unescape(link))
+            assert there.startswith("/some/where/"), (path, link)
             if there.partition("?")[0] not in seen:
                 seen.add(there.partition("?")[0])
-                todo.append(there)
-    about = client.get(at).json()
+                todo += [there] * there.startswith((at, "/some/where/static"))
+    about = client.get(at.removeprefix("/some/where")).json()
     assert {f"{at}/chart/{chart['name']}" for chart in about["charts"]} <= seen
     assert {f"{at}/search/{number + 1}" for number in range(len(about["searches"]))} <= seen
+    assert {"/some/where/", "/some/where/static/live.js"} <= seen
 
 
 @EACH_GAME
