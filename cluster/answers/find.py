@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from itertools import islice
@@ -41,7 +40,15 @@ from luckbase.cluster.store.storage import is_uri, place_of, results_of, storage
 from luckbase.cluster.store.writer import check_identity, damaged_files, read_manifest
 from luckbase.solver import sentences
 from luckbase.solver.board import registry
-from luckbase.solver.board.file import differences, name_of, read_board, suggestion
+from luckbase.solver.board.file import (
+    MISSING,
+    Change,
+    as_words,
+    changes,
+    name_of,
+    read_board,
+    suggestion,
+)
 from luckbase.solver.board.model import (
     Board,
     changed_options,
@@ -144,8 +151,8 @@ def tables_on_grids(board: Board, results: Path, settings: Mapping[str, object])
     for path in dict.fromkeys([*paths, *tables_of(board, results)]):
         with suppress(TableError):  # `status` reports it
             manifest = read_manifest(storage_at(path), path)
-            changes, head = differences(form, manifest.head.rules), manifest.head
-            if head.rules_version == version and all(x.startswith(f"{unit}: ") for x in changes):
+            changed, head = changes(form, manifest.head.rules), manifest.head
+            if head.rules_version == version and all(each.place == unit for each in changed):
                 value, _ = options_of(manifest.board({}))[unit]
                 order[path] = not manifest.complete, value
     return sorted(order, key=lambda path: order[path])
@@ -205,13 +212,14 @@ def _none_of(name: str, board: Board, results: Path, settings: dict[str, str]) -
         except TableError:
             others.append(f"{path} cannot be read")
             continue
-        differ = [_in_full(board, each) for each in differences(rules_form(board), head.rules)]
+        differ = [_in_full(board, each) for each in changes(rules_form(board), head.rules)]
+        has = [f"{each.place}: {show(each.new)} instead of {show(each.old)}" for each in differ]
         versions.add(head.rules_version)
         if head.rules_version != game.rules_version:
-            differ.append(_new_version(board.game, head.rules_version, game.rules_version))
-        # the other table's values, from the differences between the boards
-        asks += filter(None, [_settings_that_ask(board, differ)])
-        has = [re.sub(r"was (.*), now (.*)", r"\2 instead of \1", each) for each in differ]
+            has.append(_new_version(board.game, head.rules_version, game.rules_version))
+        elif all(_option(board, each) and each.new is not MISSING for each in differ):
+            words = as_words({each.place: each.new for each in differ})
+            asks.append(" ".join(setting(*each) for each in words.items()))
         others.append(f"{path} ({', '.join(has[:4])}{', …' * (len(has) > 4)})")
     makes = board_command(name, settings, board.game, results)
     searched = game.start() is not None or (
@@ -227,24 +235,19 @@ def _none_of(name: str, board: Board, results: Path, settings: dict[str, str]) -
     return f"{missing}{others_text}{nearest}; run: {makes}"
 
 
-def _in_full(board: Board, difference: str) -> str:
-    """Insert an option's default into a difference in which one board omits the option."""
-    match = re.match(r"(?:.*, )?(\w+): was ", difference)
-    _, option = options_of(board).get(match[1], (None, None)) if match else (None, None)
-    if option is None or option.default is None:
-        return difference
-    return re.sub(r"\b(was|now) missing\b", rf"\1 {show(option.default)}", difference)
+def _in_full(board: Board, change: Change) -> Change:
+    """Return a change with an option's default for a board that omits the option."""
+    name = _option(board, change)
+    default = options_of(board)[name][1].default if name else None
+    if default is None:
+        return change
+    old, new = (default if each is MISSING else each for each in (change.old, change.new))
+    return replace(change, old=old, new=new)
 
 
-def _settings_that_ask(board: Board, differ: Sequence[str]) -> str:
-    """Return the options that select another table, as typed; "" if another value differs."""
-    matches = [
-        re.fullmatch(r"(?:.*, )?(\w+): was .*, now (?!missing$)'?(.*?)'?", each) for each in differ
-    ]
-    settings = [
-        setting(*match.groups()) for match in matches if match and match[1] in board.options()
-    ]
-    return " ".join(settings) if len(settings) == len(matches) else ""
+def _option(board: Board, change: Change) -> str | None:
+    """Return the name of the option that changed; None for another value."""
+    return next((name for name, at in board.options().items() if at == change.location), None)
 
 
 def why_stale(manifest: Manifest, *, absent_is_stale: bool = True) -> list[str]:
@@ -268,7 +271,7 @@ def why_stale(manifest: Manifest, *, absent_is_stale: bool = True) -> list[str]:
 
 def what_changed(head: Head, board: Board, rules_version: int) -> list[str]:
     """Return the differences between a table's rules and a board's current rules, as sentences."""
-    changed = differences(head.rules, rules_form(board))
+    changed = list(map(str, changes(head.rules, rules_form(board))))
     if rules_version != head.rules_version:
         changed.append(_new_version(board.game, head.rules_version, rules_version))
     return changed

@@ -14,6 +14,7 @@ import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache, reduce
 from pathlib import Path
@@ -105,14 +106,36 @@ def board_from_canonical(name: str, form: Mapping[str, Any]) -> Board:
         raise BoardError(f"board {shorten(name, 60)}: {fault}") from None
 
 
-def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
-    """Return the changes between two canonical forms, one sentence each: "squares 4, slide 1: was
-    '3000 + spin', now '3500 + spin'". A section that was added or removed is one sentence."""
+MISSING: Any = type("Missing", (), {"__repr__": lambda _: "missing"})()
+"""In place of a value that a canonical form does not have."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """A change between two canonical forms. `str` is a sentence: "squares 4, slide 1: was '3000 +
+    spin', now '3500 + spin'"."""
+
+    location: Location
+    place: str  # in words
+    old: Any  # MISSING if there was none
+    new: Any  # MISSING if it was removed
+
+    def __str__(self) -> str:
+        if self.old is MISSING and isinstance(self.new, Mapping):
+            return f"{self.place}: is new in the board"
+        if self.new is MISSING and isinstance(self.old, Mapping):
+            return f"{self.place}: is no longer in the board"
+        return f"{self.place}: was {show(self.old)}, now {show(self.new)}"
+
+
+def changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[Change]:
+    """Return the changes between two canonical forms. A section that was added or removed is one
+    change."""
     try:
         model = _model(new)
     except _Fault:
         model = Board
-    return [f"{model.place(location)}: {change}" for location, change in _changes(old, new, ())]
+    return [Change(at, model.place(at), *values) for at, *values in _changes(old, new, ())]
 
 
 def _grids(model: type[Board], data: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -294,24 +317,17 @@ def _unknown_key(model: type[Board], location: Location) -> str:
     return f"unknown key {show(key)}; {nearest(key, known)}"
 
 
-def _changes(old: object, new: object, location: Location) -> Iterable[tuple[Location, str]]:
-    """Yield the locations where two canonical values differ, and how, in the order of keys."""
+def _changes(old: Any, new: Any, location: Location) -> Iterable[tuple[Location, Any, Any]]:
+    """Yield the locations where two canonical values differ, and both values, in the order of
+    keys."""
     if isinstance(old, Mapping) and isinstance(new, Mapping):
         for key in sorted({*old, *new}, key=in_order):
-            inner = (*location, key)
-            if key in old and key in new:
-                yield from _changes(old[key], new[key], inner)
-            elif isinstance(new.get(key, old.get(key)), Mapping):
-                yield inner, "is new in the board" if key in new else "is no longer in the board"
-            elif key in new:
-                yield inner, f"was missing, now {show(new[key])}"
-            else:
-                yield inner, f"was {show(old[key])}, now missing"
+            yield from _changes(old.get(key, MISSING), new.get(key, MISSING), (*location, key))
     elif isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
         for number, (before, after) in enumerate(zip(old, new, strict=True)):
             yield from _changes(before, after, (*location, number))
     elif old != new or type(old) is not type(new):
-        yield location, f"was {show(old)}, now {show(new)}"
+        yield location, old, new
 
 
 @cache

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import pytest
 
-from luckbase.solver.board.file import board_from_canonical, differences, read_board, read_boards
+from luckbase.solver.board.file import board_from_canonical, changes, read_board, read_boards
 from luckbase.solver.board.model import board_hash, canonical, rules_identity
 from luckbase.solver.errors import BoardError, OptionError
 from luckbase.solver.game.game import load_game
@@ -313,7 +313,7 @@ def test_differences_are_sentences_in_the_order_of_the_board():
         "[1, 6, 10, 15]", "[1, 6]"
     )
     board = read(text, score_unit="500")
-    assert differences(canonical(read_board(FEBRUARY)), canonical(board)) == [
+    assert [*map(str, changes(canonical(read_board(FEBRUARY)), canonical(board)))] == [
         "across: was missing, now 8",
         "corners: was [1, 6, 10, 15], now [1, 6]",
         "decisions: was 4, now 8",
@@ -329,13 +329,13 @@ def test_differences_are_sentences_in_the_order_of_the_board():
 def test_a_section_that_came_or_went_is_one_sentence():
     """From squares to outcomes, and outcomes that came, went or changed."""
     february, tiny = canonical(read_board(FEBRUARY)), canonical(read_board(TINY))
-    assert differences(february, february) == []
-    text = differences(february, tiny)
+    assert changes(february, february) == []
+    text = [*map(str, changes(february, tiny))]
     assert "squares: is no longer in the board" in text
     assert "outcomes: is new in the board" in text
     other = json.loads(json.dumps(tiny))
     other["outcomes"] = {"500": "1/3", "1000": "1/3", "whammy": "1/3"}
-    assert differences(tiny, other) == [
+    assert [*map(str, changes(tiny, other))] == [
         "outcomes, '500': was '1/2', now '1/3'",
         "outcomes, '1000': was missing, now '1/3'",
         "outcomes, '500 + spin': was '1/3', now missing",
