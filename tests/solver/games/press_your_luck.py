@@ -1,7 +1,5 @@
 """A board solved two ways: by the kernel, in memory, and by the reference of Press Your Luck."""
 
-from copy import copy
-
 import numpy as np
 
 from luckbase.solver import dense
@@ -13,9 +11,9 @@ class InMemory(dense.InMemory):
     """A full table as the kernel left it; a table on disk may round it."""
 
     def __init__(self, layout, payoffs=None):
-        layout = copy(layout)
-        layout.payoff_type = np.float64
-        super().__init__(layout, None if payoffs is None else ())
+        exact = object.__new__(type(layout))  # a copy is the same layout, which others use
+        vars(exact).update(vars(layout), payoff_type=np.float64)
+        super().__init__(exact, None if payoffs is None else ())
         self.payoffs = payoffs or self.payoffs
 
     def look_up(self, states):
