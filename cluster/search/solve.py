@@ -122,6 +122,11 @@ class _Search(Work):
         options, has_level = self.options, self.game.level is not None
         if options.one_piece < 1 and has_level:
             return None
+        if not has_level and options.slots > 1 and (options.workers or options.address):
+            options.on_note(
+                "one process solves this game, because it has no level or names the fields of a "
+                f"turn; {option('workers')} and {option('address')} have no effect"
+            )
         most = min(MAX_NUMBERED, options.max_states or MAX_NUMBERED)
         states = max(1, (self.memory - edge_memory(self.game)) // PIECE_BYTES)
         limit = min(most, options.one_piece if has_level else states)

@@ -40,6 +40,12 @@ def command(folder, monkeypatch, capsys):
     return call
 
 
+def test_it_says_that_more_workers_have_no_effect(command, tmp_path):
+    where = "yahtzee.toml", "--results", str(tmp_path), "--from", FILLED, "upper=49"
+    assert "have no effect" in command("solve", *where, "--workers", "2").err
+    assert "have no effect" not in command("solve", *where, "--force").err
+
+
 def test_only_states_between_turns_are_stored(command):
     out = command("export", "yahtzee.toml", "--columns", "filled,upper,bonus,rolls,dice").out
     _, *rows = out.splitlines()
