@@ -104,7 +104,7 @@ def test_the_line_of_the_picture_is_where_the_seed_sees_the_catastrophe(results)
 
 
 def test_pictures_are_written_the_same_to_the_byte_and_a_page_loads_nothing(solved, tmp_path):
-    with open_table(solved(TINY)) as table:
+    with luckbase.open(solved(TINY)) as table:
         picture = table.chart("hold")
     for suffix in (".png", ".svg", ".html"):
         first, second = tmp_path / f"one{suffix}", tmp_path / f"two{suffix.upper()}"
@@ -176,7 +176,7 @@ def test_published_bids_of_five_cards_are_the_seeds_table_1():
 @pytest.mark.parametrize("objective", ["points", "win"])
 @pytest.mark.parametrize("cards", [5, 7])
 def test_published_bids_are_what_their_commands_give(table_of, tmp_path, objective, cards):
-    with open_table(table_of(BOARDS / f"goofspiel/{objective}.toml", cards=cards)) as table:
+    with luckbase.open(table_of(BOARDS / f"goofspiel/{objective}.toml", cards=cards)) as table:
         table.chart().save(tmp_path / "bids.csv")
     there = PUBLISHED / f"goofspiel-{objective}-{cards}.csv"
     assert (tmp_path / "bids.csv").read_bytes() == there.read_bytes()

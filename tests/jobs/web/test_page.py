@@ -275,10 +275,10 @@ def test_a_running_solve_shows_its_progress_and_the_page_refreshes_itself(
 
     def slowly(now):
         """A stop after three shards until the page has shown them, and another one later."""
-        if now.shards == 3:
+        if now.shards > 2:
             going.set()
             assert more.wait(300)
-        if now.shards == 9:
+        if now.shards > 8:
             assert seen.wait(300)
 
     how = {"results": tmp_path, "workers": 1, "on_progress": slowly}

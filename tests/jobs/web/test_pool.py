@@ -160,6 +160,14 @@ def test_many_readers_at_once_get_the_same_answers(web_results):
         assert answers(address, paths * 3) == answers(address, paths, threads=1) * 3
 
 
+@pytest.fixture
+def tables(web_results):
+    found = TablePool([partial(tables_below, web_results)])
+    yield found
+    found.forget()
+    assert not found._idle
+
+
 def test_no_more_tables_stay_open_than_may(web_results):
     tables = TablePool([partial(tables_below, web_results)], open_tables=2)
     ids = [each.id for each in tables.listed()]
@@ -175,12 +183,10 @@ def test_no_more_tables_stay_open_than_may(web_results):
             pass
     assert [each.entry.id for each in tables._idle] == [ids[-2], ids[0]]
     tables.forget()
-    assert not tables._idle
 
 
-def test_what_is_remembered_is_bounded(web_results):
+def test_what_is_remembered_is_bounded(tables):
     """By tables that stay open and as many in use: a share of the machine's memory."""
-    tables = TablePool([partial(tables_below, web_results)])
     id = tables.listed()[0].id
     with tables.open(id) as first, tables.open(id) as second:
         assert second is not first
@@ -189,7 +195,6 @@ def test_what_is_remembered_is_bounded(web_results):
     assert sizes[0] == sizes[1] and 4 * pool.OPEN_TABLES * sizes[0] <= memory_limit()
     with tables.open(id) as again:
         assert again is first
-    tables.forget()
 
 
 def test_a_table_is_waited_for_and_not_opened_for_each_question(web_results, monkeypatch):
@@ -205,15 +210,13 @@ def test_a_table_is_waited_for_and_not_opened_for_each_question(web_results, mon
     assert len(opened) == 1
 
 
-def test_a_failed_question_leaves_the_table_usable(web_results):
-    tables = TablePool([partial(tables_below, web_results)])
+def test_a_failed_question_leaves_the_table_usable(tables):
     id = tables.listed()[0].id
     for _ in range(5):
         with pytest.raises(MissingTableError), tables.open(id):
             raise MissingTableError("nothing there")
     with tables.open(id) as opened:
         assert opened.table.rows
-    tables.forget()
 
 
 def test_two_folders_with_one_table_each_have_ids_of_their_own(copied, web_results):
