@@ -5,8 +5,11 @@ A position is (round, player, lead of player 1 over player 2, points of the turn
 player 1's: the chance to win and half the chance of a draw. Scores have no bound; a lead that
 reaches `cut`, the points of the turn included, is won. `cut` as large as the product's default
 would take a day here, and both sides of a comparison use the same small one.
+
+Agents: `turn_points` follows one who sticks by (turn, rolls), roll by roll.
 """
 
+from collections import defaultdict
 from dataclasses import dataclass, field
 from fractions import Fraction
 
@@ -56,3 +59,22 @@ class Reference:
             else:
                 total += self.value(round, player, lead, turn + face)
         return total / self.sides
+
+
+def turn_points(sticks, first_roll_safe, most):
+    """The chance of each number of points that a turn brings, sticks(turn, rolls) being the chance
+    to stick; turns above `most` points are left out."""
+    result = defaultdict(float)
+    here = {(0, 0): 1.0}
+    while here:
+        after = defaultdict(float)
+        for (turn, rolls), chance in here.items():
+            stick = sticks(turn, rolls) if rolls else 0.0
+            result[turn] += chance * stick
+            for face in range(1, 7):
+                if face == 1 and not (first_roll_safe and rolls == 0):
+                    result[0] += chance * (1 - stick) / 6
+                elif stick < 1 and turn + face <= most:
+                    after[turn + face, rolls + 1] += chance * (1 - stick) / 6
+        here = after
+    return result

@@ -4,6 +4,8 @@ from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from luckbase.solver.game.arrays import Coded
 from luckbase.solver.games.goofspiel.charts import SEEN
@@ -107,6 +109,19 @@ def test_patterns_change_nothing(cards, sizes):
         result = table.look_up(table.game.canonical_states(values))
         exact = np.array([float(reference.value(*triple)) for triple in triples])
         np.testing.assert_allclose(result, np.stack([exact, -exact], axis=1), rtol=0, atol=1e-12)
+
+
+@settings(max_examples=30)
+@given(st.data())
+def test_random_states_have_the_exact_value(data):
+    cards = data.draw(st.integers(6, 8))
+    size = data.draw(st.integers(1, 3))
+    hand = st.permutations(range(1, cards + 1)).map(lambda order: frozenset(order[:size]))
+    triple = (data.draw(hand), data.draw(hand), data.draw(hand))
+    table = solved(cards)
+    states = table.game.canonical_states(np.array([[*map(mask, triple), 0]]))
+    exact = float(reference.value(*triple))
+    np.testing.assert_allclose(table.look_up(states), [[exact, -exact]], rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("cards", [2, 3, 4])

@@ -13,12 +13,17 @@ import luckbase
 from luckbase.solver.check import check_game
 from luckbase.solver.dense import InMemory
 from luckbase.solver.errors import OptionError
+from luckbase.solver.game.arrays import NO_BEST
 from luckbase.solver.game.capabilities import FullTable, agents_of
 from luckbase.solver.games.pig import agents as rounds_agents
+from luckbase.solver.games.pig import kernel
+from luckbase.solver.games.pig.rules import chance_to_gain
 from luckbase.solver.games.skunk.agents import Computer, HoldAt, check_rolls
 from luckbase.solver.policies.evaluate import evaluate_profile
+from luckbase.solver.search.expand import expand
 from tests import solving
 from tests.reference.pig import Reference
+from tests.reference.pig import turn_points as reference_turn
 from tests.reference.skunk import Reference as RaceReference
 from tests.solver.board.board_files import assert_one_sentence
 from tests.solver.search.solved import solve_graph
@@ -56,6 +61,21 @@ def start(path, options=()):
     return float(look_up(path, options, pig(path, options).start().reshape(1, -1))[0, 0])
 
 
+def start_bounds(layout):
+    """(lower, upper) of player 1's payoff at the start in the game without a cut: a win by the cut
+    is taken at its worst, and then at its best, for player 1."""
+    found, error, none = [], layout.game.cut_error, NO_BEST
+    for less, more in ((error, 0.0), (0.0, error)):
+        starts, out = layout.turn_starts(None), np.empty(layout.rows((1, 1)))
+        for tier in layout.tiers():
+            reals = layout.game.numbers.reals
+            won = reals[0] - less if tier[1] == 1 else reals[2] + more
+            kernel.solve(layout.ints, starts, tier[1], won, out, 0.0, none)
+            starts = layout.turn_starts(out)
+        found.append(float(starts[layout.cut - 1]))
+    return found[0] - layout.rounding, found[1] + layout.rounding
+
+
 # Published numbers
 
 
@@ -91,6 +111,8 @@ def test_piglet_to_2_is_as_solved_by_hand():
 def test_the_rounds_are_worth_their_known_numbers(rounds, value):
     options = (("rounds", rounds),)
     assert start(ROUNDS, options) == pytest.approx(value, abs=1e-12)
+    low, high = start_bounds(laid_out(ROUNDS, options))
+    assert low <= start(ROUNDS, options) <= high and high - low < 1e-12
 
 
 def test_nobody_draws_under_the_best_play_of_ten_rounds():
@@ -111,6 +133,9 @@ def test_the_blogs_computer_makes_its_known_points():
     facts = {what: number for agent, what, number in found.facts or () if agent == "computer"}
     assert facts["points a turn"] == pytest.approx(8.464091932, abs=1e-9)
     assert facts["chance of a turn worth nothing"] == pytest.approx(0.369449561, abs=1e-9)
+    assert found.value == rounds_agents.payoffs(
+        pig(ROUNDS, (("rounds", 1),)), "optimal", "computer"
+    )
     assert found.states is None and found.gain and min(found.gain) >= 0  # by the game's own way
 
 
@@ -173,7 +198,63 @@ def test_the_cut_changes_no_more_than_its_bound(cut, rounds):
     assert difference <= solved(ROUNDS, options).error + 1e-9
 
 
+def test_the_chance_to_gain_is_the_best_over_policies():
+    """One turn, 7 points wanted, by hand: roll until there, a 1 after the first roll ends it."""
+    q = chance_to_gain(pig(ROUNDS).numbers.ints, 1, 7)
+
+    def to_go(turn):
+        if turn >= 7:
+            return Fraction(1)
+        faces = range(1 if turn == 0 else 2, 7)
+        return sum((to_go(turn + face) for face in faces), Fraction(0)) / 6
+
+    assert q[7] == pytest.approx(float(to_go(0)), abs=1e-15) and q[0] == 1.0
+
+
 # Agents
+
+
+def by_the_rules(game, one, two):
+    """Player 1's payoff at the start: every state that the rules lead to, with what the agents say
+    there, and payoffs iterated until they settle."""
+    agents = [agents_of(game)[name] for name in (one, two)]
+    number, rows = {tuple(game.start().tolist()): 0}, []
+    todo, paid = list(number), []
+    for state in todo:
+        edges = expand(game, np.array([state]))
+        paid.append(edges.rewards[0, 0] if edges.terminal[0] else 0.0)
+        if edges.terminal[0]:
+            continue
+        actions, player = list(dict.fromkeys(edges.actions.tolist())), int(edges.actors[0])
+        picks = [1.0]
+        if len(actions) > 1:
+            picks = agents[player](game, player, np.array(state), actions)
+            if isinstance(picks, int | np.integer):
+                picks = np.eye(len(actions))[picks]
+        for action, weight, child in zip(
+            edges.actions.tolist(), edges.weights, map(tuple, edges.children.tolist()), strict=True
+        ):
+            if (chance := picks[actions.index(action)] * weight) > 0:
+                if child not in number:
+                    number[child] = len(number)
+                    todo.append(child)
+                rows.append((number[state], number[child], chance))
+    owners, children, chances = np.array(rows).T
+    owners, children, values = owners.astype(int), children.astype(int), np.array(paid)
+    while True:
+        before, values = values, paid + np.bincount(owners, chances * values[children], len(values))
+        if np.abs(values - before).max() <= 1e-14:
+            return float(values[0])
+
+
+@pytest.mark.parametrize(
+    ("one", "two"),
+    [("hold-at-3", "hold-at-7"), ("computer", "hold-at-5"), ("computer", "computer")],
+)
+def test_profiles_are_what_the_rules_and_the_agents_say(one, two):
+    game = pig(TINY, (("goal", 9), ("count_rolls", True)))
+    value = luckbase.evaluate(game.board, [one, two]).value[0]
+    assert value == pytest.approx(by_the_rules(game, one, two), abs=1e-10)
 
 
 @pytest.mark.parametrize("safe", [True, False])
@@ -196,6 +277,15 @@ def test_a_best_response_is_no_worse_than_anybody():
         assert (table[1] >= table[1, 1] - 1e-9).all()  # optimal is safe against all
         assert (table[:, 1] <= table[1, 1] + 1e-9).all()
     assert luckbase.evaluate(TINY, "optimal").value[0] == pytest.approx(start(TINY), abs=1e-12)
+
+
+@pytest.mark.parametrize("safe", [True, False])
+@pytest.mark.parametrize("agent", ["hold-at-8", "hold-at-25", "computer"])
+def test_what_a_turn_brings_is_the_references(agent, safe):
+    game = pig(ROUNDS, (("first_roll_safe", safe),))
+    found = rounds_agents.points_of_turns(game, agent)
+    slow = reference_turn(agents_of(game)[agent].sticks, safe, 60)
+    assert found[1:61] == pytest.approx([slow.get(p, 0.0) for p in range(1, 61)], abs=1e-12)
 
 
 def test_the_agents_by_name():

@@ -275,6 +275,29 @@ def test_counts_are_those_of_all_plays(house, most, agent, scores, spins):
         holds("wins", i + 1, lambda end, count, i=i: (i in won(end)) / max(len(won(end)), 1))
 
 
+@pytest.mark.parametrize("players", [2, 3])
+def test_a_profile_pays_what_the_reference_says(players):
+    """Everybody passes whenever they may; by the evaluation, and by dice."""
+    board = board_from_canonical("made", {
+        "game": "press-your-luck", "rules": {"players": players, "max_whammies": 1},
+        "outcomes": {"whammy": "1/2", "1000": "1/2"},
+        "solve": {"score_unit": 1000, "score_cap": 3000},
+    })  # fmt: skip
+    none, spins, scores = (0,) * players, (1, 2, 1)[:players], (1, 1, 0)[:players]
+    reference = Money(((("money", 1, 0), ("whammy",)),), cap=3, max_whammies=1)
+    ends = plays(reference, State(scores, spins, none, none), lambda at, names: names[-1], 20)
+    expected = np.zeros(players)
+    for (end, _), chance in ends.items():
+        inside = [score if end.whammies[i] == 0 else -1 for i, score in enumerate(end.scores)]
+        won = np.array(inside) == max(inside)
+        expected += chance * won / won.sum()
+    start = {"scores": [1000 * score for score in scores], "earned": spins}
+    found = luckbase.evaluate(board, "always-pass", start)
+    assert [*found.value] == pytest.approx(expected, abs=1e-12)
+    dice = luckbase.evaluate(board, "always-pass", start, games=20_000)
+    assert [*dice.value] == pytest.approx(expected, abs=0.02)
+
+
 START = {"scores": (1000, 500, 1500), "earned": (1, 1, 0)}
 TINY, PIG = BOARDS / "press-your-luck/tiny.toml", BOARDS / "pig/tiny.toml"
 
@@ -288,6 +311,12 @@ def test_wins_are_the_payoffs_with_their_errors():
             counted = of(result.counts, what, i + 1)
             assert counted.mean == pytest.approx(result.value[i], rel=1e-12)
             assert counted.stderr == pytest.approx(result.stderr[i], rel=1e-9)
+
+
+def test_spins_are_counted_as_often_as_they_should():
+    """Two spins, each comes back one time in three."""
+    spins = of(luckbase.evaluate(TINY, "never-pass", START, games=20_000).counts, "spins")
+    assert 0 < spins.stderr < 0.02 and spins.mean == pytest.approx(3, abs=5 * spins.stderr)
 
 
 def test_a_turn_of_pig_is_counted_with_its_rolls():
