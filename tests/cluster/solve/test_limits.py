@@ -141,6 +141,7 @@ def test_a_search_may_meet_as_many_states_as_it_is_allowed_and_not_one_more(tmp_
     board = board_of(*LINE, players=1)
     with pytest.raises(SearchLimitError, match="the limit is 94"):
         solving.solve_below(board, results=tmp_path, workers=1, max_states=94)
+    assert not list(tmp_path.rglob("*.parquet"))
     solving.solve_below(board, results=tmp_path, workers=1, max_states=100)
 
 
