@@ -41,7 +41,8 @@ AREAS = {
     ),
     "parser": (
         "solver/game/fields.py solver/board/*.py",
-        "tests/solver/game tests/solver/board tests/solver/search/test_keys.py tests/test_refusals.py", 3,
+        "tests/solver/game tests/solver/board tests/solver/search/test_keys.py "
+        "tests/test_refusals.py", 3,
     ),
     "pages": ("jobs/web/*.py", "tests/jobs/web/test_api.py tests/jobs/web", 3),
 }  # fmt: skip
