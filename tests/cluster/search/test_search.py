@@ -11,8 +11,11 @@ from luckbase.solver.errors import OptionError, SearchLimitError
 from luckbase.solver.search.game_graph import Graph
 from tests import solving
 from tests.cluster.search.searches import START, TINY, WIDE, by, files_of, rows_of, search, tiny
+from tests.places import BOARDS
 from tests.shared import answer_by_search, answers_of
 from tests.solver.games.press_your_luck import reference_of
+
+FEBRUARY = BOARDS / "press-your-luck/1985-02.toml"
 
 
 @pytest.fixture(scope="module")
@@ -164,3 +167,14 @@ def test_a_question_above_the_frontier_equals_a_table_solved_one_higher(full, tm
 def test_a_game_without_a_start_asks_for_one(tmp_path):
     with pytest.raises(OptionError, match="say where to start, as start="):
         solving.solve_below(tiny(players=2).board, results=tmp_path)  # [start] is of three
+
+
+@pytest.mark.slow
+def test_hundreds_of_random_roots_at_500_agree_with_the_full_table(tmp_path):
+    board = solving.load_board(FEBRUARY, score_unit=500, frontier=3)
+    full = solving.solve_board(board, results=tmp_path).table
+    with solving.open_table(full) as table:
+        states = np.concatenate(list(table.draw(300, 1)))
+        graph = Graph(table.game)
+        at = graph.solve(states)
+        assert np.abs(graph.values[at] - table.probe(states)).max() < 3.1e-8

@@ -1,6 +1,10 @@
 """Best actions beyond the frontier: those of a table of payoffs, and what is not known there."""
 
 import math
+import os
+import shutil
+import signal
+from collections import Counter
 from dataclasses import replace
 from itertools import product
 
@@ -16,12 +20,14 @@ from luckbase.cluster.answers.verify import _check_entry
 from luckbase.cluster.inputs import search_below
 from luckbase.cluster.machine import PROCESS_BYTES
 from luckbase.cluster.play.advise import in_words
+from luckbase.cluster.solve import full_table
 from luckbase.cluster.solve.ray import RayWorkers
 from luckbase.cluster.store.format import write_decisions
 from luckbase.cluster.store.manifest import DECISIONS, TIERS
 from luckbase.cluster.store.storage import Folder
 from luckbase.solver import errors
 from luckbase.solver.charts import Curves, Heatmap
+from luckbase.solver.game.arrays import no_decisions
 from luckbase.solver.game.game import Stopped
 from luckbase.solver.search.expand import expand
 from tests.places import BOARDS
@@ -107,6 +113,34 @@ def test_each_option_may_be_overridden_and_the_table_grows_by_both(solved, tmp_p
     luckbase.solve(coarse(1, 2), results=tmp_path)
     (status,) = luckbase.status(str(then.table))
     assert status.state == "partial"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("frontier", [2, 3, 4])
+def test_every_decision_of_february_is_that_of_the_payoffs(frontier, tmp_path):
+    """In every row, $500: as they are in a table of payoffs."""
+    how = {"score_unit": 500, "frontier": 1, "decisions": frontier}
+    done = luckbase.solve(luckbase.load_board(FEBRUARY, **how), results=tmp_path)
+    dense, rows = load_layout(luckbase.load_board(FEBRUARY, **how | {"frontier": frontier})), 0
+    with luckbase.open(done.table) as table:
+        decided = table.decided
+        assert decided is not None
+        number_of = {entry.tier: i for i, entry in enumerate(decided.entries)}
+        left = Counter(child for tier in dense.tiers() for child in dense.children(tier))
+        kept = {}
+        for tier in dense.tiers():
+            out, noted = np.empty(dense.shape(tier)), no_decisions(dense.rows(tier))
+            dense.solve_tier(tier, out, kept.__getitem__, lambda: False, 0, noted)
+            if tier.spins > 1:
+                codes = decided.best_of_file(number_of[dense.tier_number(tier)])
+                assert (codes == noted).all()
+            rows += dense.rows(tier)
+            kept[tier] = out
+            for child in dense.children(tier):
+                left[child] -= 1
+                if not left[child]:
+                    del kept[child]
+    assert rows == done.states
 
 
 def searches_agree(table, wanted, most):
@@ -404,20 +438,43 @@ def test_verify_solves_tiers_again_and_finds_a_changed_decision(solved):
         assert "another best action than its tier solved again" in table.verify(None).faults[0]
 
 
-def test_ray_workers_give_the_same_bytes(tmp_path, ray_cluster, monkeypatch):
-    """Faces travel, and tiers that several others read."""
+def test_lost_files_of_best_actions_are_made_again(solved, tmp_path):
+    results = solved.where.parents[2]
+    where = shutil.copytree(results, tmp_path / "r") / solved.where.relative_to(results)
+    lost = [solved.manifest.of_part(DECISIONS)[number] for number in (3, 7)]
+    before = [(where / entry.place).read_bytes() for entry in lost]
+    for entry in lost:
+        (where / entry.place).unlink()
+    again = luckbase.solve(coarse(), results=tmp_path / "r")
+    assert len(again.damaged) == 2
+    new = [again.manifest.files[entry.name].place for entry in lost]
+    assert [(where / place).read_bytes() for place in new] == before
+
+
+def test_ray_workers_give_the_same_bytes_also_where_one_is_killed(
+    tmp_path, ray_cluster, monkeypatch
+):
+    """The worker of the first receipt. Faces travel, and tiers that several others read."""
     board = coarse(tied_pass="next")
     alone = luckbase.solve(board, results=tmp_path / "alone")
+    killed, commit = list[str](), full_table.ChainRun.commit
     kept, submit = list[int](), RayWorkers._submit
+
+    def commit_and_kill(self, receipt):
+        commit(self, receipt)
+        if not killed:
+            killed.append(receipt.process)
+            os.kill(int(receipt.process.split()[1]), signal.SIGKILL)
 
     def note(self, running):
         kept.extend([running.task.keep.shape[0]] if running.task.keep else [])
         submit(self, running)
 
+    monkeypatch.setattr(full_table.ChainRun, "commit", commit_and_kill)
     monkeypatch.setattr(RayWorkers, "_submit", note)
     by_ray = luckbase.solve(board, results=tmp_path / "ray", workers=2, address=ray_cluster)
     layout = load_layout(coarse(2, tied_pass="next"))
-    assert by_ray.ray and by_ray.states == alone.states
+    assert killed and by_ray.ray and by_ray.states == alone.states
     assert 0 < max(kept) < max(math.prod(layout.shape(tier)) for tier in layout.tiers())
     for name, entry in alone.manifest.files.items():
         other = by_ray.table / by_ray.manifest.files[name].place

@@ -6,6 +6,7 @@ batches, `chart`, `play`, `diff` and agents ask; the command line itself is trie
 
 import shutil
 from collections import Counter
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -116,6 +117,28 @@ def test_no_changed_byte_is_ever_answered(sound, copy):
     check(flips(sound, copy, 90, 1), {"row groups": 5, "footer": 2, "manifest.json": 1})
 
 
+@pytest.mark.slow
+def test_none_of_a_thousand_changed_bytes_is_ever_answered(sound, copy):
+    check(flips(sound, copy, 1000, 2), {"row groups": 50, "footer": 20, "manifest.json": 10})
+
+
+def swapped(copy):
+    """Two files that change places; their sizes may be equal."""
+    files = sorted(copy.rglob("*.parquet"), key=lambda path: (path.stat().st_size, path.name))
+    pairs = list(pairwise(files))
+    return min(pairs, key=lambda pair: abs(pair[0].stat().st_size - pair[1].stat().st_size))
+
+
+def test_two_files_that_changed_places_are_refused(copy):
+    one, two = swapped(copy)
+    first, second = one.read_bytes(), two.read_bytes()
+    size = max(len(first), len(second))
+    one.write_bytes(second.ljust(size, b"\0")[: len(first)])
+    two.write_bytes(first.ljust(size, b"\0")[: len(second)])
+    with solving.open_table(copy) as table, pytest.raises(CorruptTableError):
+        list(everything(table))
+
+
 def test_an_old_file_under_a_new_manifest_is_refused(tmp_path):
     """The file of another board of the same name has its name, its rows and nearly its bytes."""
     other = tmp_path / "tiny.toml"
@@ -182,7 +205,7 @@ def ways(tmp_path):
         "play": lambda table: ["play", str(TINY), *state, "--as", "2", *results],
         "diff": lambda table: ["diff", str(table), str(table)],
         "verify": lambda table: ["verify", str(table)],
-        "export": lambda table: ["export", str(table), "--out", str(tmp_path / "out.csv")],
+        "export": lambda table: ["export", str(table), "--out", str(tmp_path / "out/x.csv")],
         "agent": lambda table: ["evaluate", str(TINY), *state, "--agents", str(table)],
     }
 
@@ -191,6 +214,7 @@ def ways(tmp_path):
 def test_every_command_refuses_a_changed_byte_in_one_sentence(way, tmp_path, capsys, monkeypatch):
     table = full(tmp_path)
     changed_byte(table)
+    (tmp_path / "out").mkdir()
     monkeypatch.setattr("sys.stdin", None)
     capsys.readouterr()
     code = run(ways(tmp_path)[way](table))
@@ -199,7 +223,7 @@ def test_every_command_refuses_a_changed_byte_in_one_sentence(way, tmp_path, cap
     text = err + out
     assert "is not as luckbase wrote it" in text
     assert "delete it, and luckbase solve of its board makes it again" in text
-    assert not (tmp_path / "out.csv").exists()
+    assert not any((tmp_path / "out").iterdir())
     if way != "verify":
         assert err.count("\n") == 1
     if way not in ("verify", "play"):
