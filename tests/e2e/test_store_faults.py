@@ -17,6 +17,7 @@ from luckbase.cluster.store import remote
 from luckbase.cluster.store.storage import storage_at
 from luckbase.cluster.store.writer import read_manifest
 from luckbase.jobs.app import run
+from luckbase.solver.errors import RequestError
 from tests import solving
 from tests.places import ROOT, TINY
 from tests.stores import Seaweed
@@ -36,6 +37,17 @@ def undisturbed(tmp_path_factory):
     return digests(
         solving.solve_board(BOARD, results=tmp_path_factory.mktemp("folder"), workers=1).table
     )
+
+
+@pytest.fixture
+def own(tmp_path, monkeypatch):
+    """A server that may be killed."""
+    server = Seaweed(tmp_path / "server")
+    server.start(again=3)
+    for name, value in server.environment.items():
+        monkeypatch.setenv(name, value)
+    yield server
+    server.kill()
 
 
 def once(happens):
@@ -63,6 +75,24 @@ def test_a_server_that_stops_for_a_while_is_waited_for(seaweed, bucket, undistur
 
     solved = solving.solve_board(BOARD, results=bucket, workers=1, on_progress=once(stops))
     assert digests(solved.table) == undisturbed
+
+
+@pytest.mark.slow
+def test_a_server_that_is_killed_and_started_again_is_waited_for(own, undisturbed):
+    over = threading.Event()
+
+    def start_again():
+        time.sleep(5.0)
+        own.start()
+        over.wait()  # the server ends with the thread that has started it
+
+    def dies():
+        own.kill()
+        threading.Thread(target=start_again, daemon=True).start()
+
+    solved = solving.solve_board(BOARD, results="s3://tests/r", workers=1, on_progress=once(dies))
+    assert digests(solved.table) == undisturbed
+    over.set()
 
 
 @pytest.fixture
@@ -160,3 +190,47 @@ def test_a_clock_that_jumps_by_an_hour_in_mid_solve_is_a_sentence_with_both_time
     ours, theirs = map(datetime.fromisoformat, times.groups())
     assert 59 <= (theirs - ours).total_seconds() / 60 <= 61
     assert digests(solving.solve_board(BOARD, results=bucket, workers=1).table) == undisturbed
+
+
+def test_of_two_solves_one_works_and_the_other_says_who(bucket, undisturbed):
+    text = list[str]()
+
+    def another():
+        with pytest.raises(RequestError) as error:
+            solving.solve_board(BOARD, results=bucket)
+        text.append(str(error.value))
+
+    solved = solving.solve_board(BOARD, results=bucket, workers=1, on_progress=once(another))
+    assert f"another solve of this table is running: process {os.getpid()} on " in text[0]
+    assert digests(solved.table) == undisturbed
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(
+    os.geteuid() != 0 or not shutil.which("unshare"), reason="takes Linux, root and unshare"
+)
+def test_where_the_machine_that_solves_is_lost_another_goes_on_at_the_store(bucket, undisturbed):
+    """One with its own processes and name, which nobody here can look at: its lease runs out."""
+    script = (
+        "import sys, time; from tests import solving\n"
+        "def slowly(now):\n"
+        "    if now.shards >= 3: print('some', flush=True); time.sleep(600)\n"
+        "board = solving.load_board(sys.argv[1], frontier=1)\n"
+        "solving.solve_board(board, results=sys.argv[2], workers=1, on_progress=slowly)\n"
+    )
+    lost = subprocess.Popen(
+        ["unshare", "--pid", "--uts", "--fork", "--kill-child", "--mount-proc", "sh", "-c",
+         'hostname lost; exec "$@"', "sh", sys.executable, "-c", script,
+         str(TINY), bucket],
+        cwd=ROOT, stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert lost.stdout is not None and lost.stdout.readline() == "some\n"
+    with pytest.raises(RequestError, match="is running: process 1 on lost since"):
+        solving.solve_board(BOARD, results=bucket)
+    lost.kill()
+    lost.wait()
+    lost.stdout.close()
+    notes = list[str]()
+    solved = solving.solve_board(BOARD, results=bucket, on_note=notes.append)
+    assert "process 1 on lost" in notes[0] and solved.kept
+    assert digests(solved.table) == undisturbed

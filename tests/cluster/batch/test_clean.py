@@ -316,6 +316,21 @@ def test_in_a_store_goes_what_nobody_needs_and_nothing_else(stored):
     assert only.state == "needed" and objects(needed) == before
 
 
+def test_in_a_store_nothing_goes_that_somebody_solves(stored, short):  # noqa: F811
+    results, old, _ = stored
+    storage = storage_at(old)
+    head = read_manifest(storage, old).head
+    with elsewhere(storage, head) as far:
+        before = objects(old)
+        (item,) = luckbase.clean(results=results, yes=True)
+        assert item.state == "running" and "another solve of this table is running" in item.error
+        assert objects(old).keys() == before.keys()
+        far.commit()
+    ended(elsewhere(storage, head))  # a process that says nothing any more
+    assert [item.state for item in luckbase.clean(results=results, yes=True)] == ["removed"]
+    assert objects(old) == {}
+
+
 def test_no_earlier_solve_commits_to_a_table_that_is_removed(stored, monkeypatch):
     results, old, _ = stored
     storage, true = storage_at(old), Objects.delete

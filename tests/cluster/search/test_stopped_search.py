@@ -19,7 +19,7 @@ from luckbase.cluster.solve import nodes
 from luckbase.cluster.solve.worker import PayoffsLostError, Threads
 from luckbase.cluster.store.storage import Folder, place_of, storage_at
 from luckbase.cluster.store.writer import read_manifest
-from luckbase.solver.errors import CorruptTableError, SearchLimitError
+from luckbase.solver.errors import CorruptTableError, MissingTableError, SearchLimitError
 from luckbase.solver.game.game import Stopped
 from luckbase.solver.search import stages as solver_stages
 from tests import solving
@@ -102,6 +102,20 @@ class Watched:
 @pytest.fixture
 def watched(monkeypatch):
     return Watched(monkeypatch)
+
+
+def test_a_search_killed_on_its_way_down_finds_its_states_again(staged, small, watched, tmp_path):
+    left = killed(tmp_path, "found", 5)
+    (table,) = tmp_path.glob("*/*/*")
+    assert not left.complete and not left.files and left.levels
+    assert list(table.glob("shards/*"))
+    with pytest.raises(MissingTableError, match="solve again to go on"):
+        solving.open_table(table).probe(tiny().parse(WIDE)[None])
+    solved = by(tmp_path, workers=2)
+    assert files_of(solved.table) == files_of(staged.table)
+    assert len(watched.found) == solved.shards == staged.shards
+    assert (solved.states, solved.kept) == (staged.states, 0)
+    assert solved.manifest.complete and not list(table.glob("shards/*"))
 
 
 def test_force_solves_all_of_a_stopped_search_anew(staged, small, watched, tmp_path):
