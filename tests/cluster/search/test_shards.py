@@ -1,13 +1,16 @@
 """What is asked of a level is cut into shards; which of them comes next."""
 
 import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from luckbase.cluster.search import shards as level_shards
-from luckbase.cluster.search.shards import Ask, Demand, Growth, ask_of, sample_of
+from luckbase.cluster.search.shards import Ask, Demand, Growth, ask_of, requested_runs, sample_of
 from luckbase.solver.game.rules import Level
 from luckbase.solver.search.keys import NO_KEYS
 from luckbase.solver.search.stages import WHOLE, Stages
-from tests.solver.search.laid_out import Laid, Shape
+from tests.solver.search.laid_out import Laid, Shape, shapes
 from tests.solver.search.stages_below import found_of, tiny
 
 
@@ -25,6 +28,54 @@ def asked_of(laid, lists):
         for each, some in asks:
             every.setdefault(each, []).append(some)
     return query, every
+
+
+@given(shapes(), st.lists(st.lists(st.integers(0, 500), min_size=1), min_size=1, max_size=4),
+       st.sampled_from([1, 3, 10, 1000]), st.sampled_from([1.0, 3.0]))  # fmt: skip
+def test_every_key_that_is_asked_for_is_of_one_shard_which_is_told_of_it(
+    shape, lists, size, growth
+):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(level_shards, "SHARD_STATES", size)
+        patch.setattr(level_shards, "SPARSE_BITS", 1)
+        query, every = asked_of(Laid(shape), lists)
+        stages = query.stages
+        while (level := query.highest()) is not None:
+            shards = query.shards(level, Growth(growth))
+            mine = [each for each in every if each >> 32 == level]
+            assert sorted({s for each in shards for s in each.stages}) == sorted(mine)
+            for stage in mine:
+                wanted = np.unique(np.concatenate(every[stage]))
+                of = [each for each in shards if stage in each.stages]
+                inside = np.array([stages.boxes_of(wanted, [each.box]) >= 0 for each in of])
+                assert (inside.sum(axis=0) == 1).all()
+                for each, here in zip(of, inside, strict=True):
+                    orders = [request.order for request in query.requests_for(each)]
+                    assert orders == sorted(orders)
+                    shown = [
+                        each.ask for each in query.requests_for(each) if each.ask.stage == stage
+                    ]
+                    runs, _ = requested_runs(shown, stages)
+                    assert np.isin(wanted[here], runs.all_keys()).all()
+            before = []
+            for i, each in enumerate(shards):
+                assert all(k < i for k in each.after)
+                leads = {
+                    k
+                    for k in range(i)
+                    if shards[k].stages == each.stages
+                    and not each.box.whole
+                    and stages.leads([shards[k].box], [each.box])[0, 0]
+                }
+                assert leads.issuperset(each.after)
+                by_way = set().union(*(before[k] for k in each.after))
+                assert by_way.isdisjoint(each.after)  # those are waited for as it is
+                before.append(by_way.union(each.after))
+                assert before[-1] >= leads
+                for k in range(i + 1, len(shards)):  # and none leads back
+                    if shards[k].stages == each.stages:
+                        assert not stages.leads([shards[k].box], [each.box])[0, 0]
+            query.done(level)
 
 
 def test_what_several_ask_for_counts_once(monkeypatch):

@@ -1,12 +1,32 @@
 """Arrays of payoffs in one process: used again, beyond the memory in files, never mixed up."""
 
 import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
 
 from luckbase.cluster.solve.plan import make_plan
 from luckbase.cluster.solve.worker import Pool, writable
 from tests import solving
 from tests.e2e.test_solve import files
 from tests.places import TINY
+
+
+@given(st.data())
+def test_what_is_held_is_nobody_elses(tmp_path_factory, data):
+    pool = Pool(data.draw(st.integers(0, 400)), tmp_path_factory.getbasetemp() / "spill")
+    stored = []
+    for turn in range(data.draw(st.integers(1, 25))):
+        if stored and data.draw(st.booleans()):
+            each, number = stored.pop(data.draw(st.integers(0, len(stored) - 1)))
+            assert (each == number).all()
+            pool.give(each)
+        else:
+            shape = (data.draw(st.integers(1, 4)), data.draw(st.integers(1, 9)))
+            each = pool.take(shape)
+            assert each.shape == shape and each.flags.writeable
+            each[...] = turn
+            stored.append((each, turn))
+        assert all((each == number).all() for each, number in stored)
 
 
 def test_memory_is_used_again_and_what_is_beyond_lies_in_a_file(tmp_path):
