@@ -15,7 +15,7 @@ from tests.jobs.web.serving import GAMES, PAGE, asking, drawn, id_of, queried, s
 from tests.places import BOARDS
 
 EACH_GAME = pytest.mark.parametrize("game", GAMES)
-SEEDS = range(4)
+SEEDS = range(12)
 LUCK = "press-your-luck"
 
 
@@ -81,11 +81,24 @@ def test_both_choosing_at_once_gives_strategies_and_every_pair(client):
     first, second = text["strategies"]
     for bid in first + second:
         assert bid["least"] - 1e-6 <= bid["chance"] <= bid["most"] + 1e-6
+    assert [sum(bid["chance"] for bid in side) for side in (first, second)] == pytest.approx([1, 1])
     assert len(text["outcomes"]) == 16
+    total = np.zeros(2)
     for each in text["outcomes"]:
         one, other = (side[i] for side, i in zip((first, second), each["pair"], strict=True))
         assert each["name"] == f"{one['action']} against {other['action']}"
         assert each["chance"] == pytest.approx(one["chance"] * other["chance"])
+        total += each["chance"] * (np.array(each["value"]) + each["reward"])
+    assert total == pytest.approx(text["value"], abs=1e-9)
+
+
+def test_costs_are_what_the_one_who_decides_loses(client):
+    text = asked(client, LUCK, "/state", scores="0,1000,500", earned="0,1,0")
+    play, pass_ = text["actions"]
+    assert (play["best"], play["cost"], pass_["best"]) == (True, 0.0, False)
+    assert pass_["cost"] == pytest.approx(text["margin"])
+    assert pass_["cost"] == pytest.approx(play["value"][1] - pass_["value"][1])
+    assert pass_["next"]["name"] == "player 3 gets 1 spin"
 
 
 def test_a_search_that_is_too_large_says_how_to_get_it(web_results, tmp_path):

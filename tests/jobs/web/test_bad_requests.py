@@ -35,7 +35,7 @@ rude = st.text(max_size=30) | st.sampled_from(
      "1e9", "nan", "inf", "0,0,0,0,0", ",,,", "${HOME}", "<script>", "٣", "true", "9" * 9]
 )  # fmt: skip
 few = settings(
-    max_examples=40, derandomize=True,
+    max_examples=60, derandomize=True,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )  # fmt: skip
 VIEWS = ("", "/state", "/grid", "/chart/chart", "/search/1", "/nothing")

@@ -333,6 +333,14 @@ def test_a_decision_is_told_what_it_cost_and_the_score_goes_on(game, visitor, ta
     expect(page.locator(".score")).to_contain_text("0 of 1 right")
 
 
+def test_the_question_of_home_is_answered_with_its_reasons(visitor):
+    page = visitor.go("")
+    expect(page.locator(".question h1")).to_contain_text("?")
+    page.locator(".question .moves a").first.click()
+    expect(page.locator("h1")).to_contain_text(re.compile("Right|costs"))
+    expect(page.locator(".why p").first).to_be_visible()
+
+
 @EACH_GAME
 def test_a_game_is_played_to_its_end_and_its_decisions_priced(game, visitor, tables, address):
     page = visitor.go(address(game, "play", STATES[game] if game == "press-your-luck" else ""))
@@ -385,7 +393,7 @@ def test_two_tables_at_one_state_with_the_difference_as_heads(visitor, tables, a
 
 VIEWS = {
     "home": None,
-    **{game: (game,) for game in GAMES if game != "skunk"},  # whose pages are those of pig
+    **{game: (game,) for game in GAMES},
     "about": ("pig", "", ""),
     "refused": ("pig", "state", "mine=3&yours=99&was=mine%3D3%26yours%3D8"),
     "begin": ("pig", "play", ""),
@@ -397,6 +405,8 @@ VIEWS = {
     "grid": ("press-your-luck", "grid", "x=scores_1&y=scores_2&scores=0,1000,500"),
     "search": ("press-your-luck", "search/1", ""),
     "what if": ("press-your-luck", "compare"),
+    "no such state": ("pig", "state", "mine=3&yours=8&turns=4"),
+    "no answer": ("press-your-luck", "state", "scores=0,0,0&earned=7,7,6"),
     "no such page": None,
 }
 """Each view once, with all that it can show."""
