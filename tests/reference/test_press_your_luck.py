@@ -4,16 +4,15 @@ from fractions import Fraction as F
 
 import pytest
 
-from tests.reference.press_your_luck import Reference, Rules, State
-from tests.solver.board.board_files import FEBRUARY, press_your_luck
-from tests.solver.games.press_your_luck import reference_of
-from tests.solving import load_game
+from tests.reference.press_your_luck import FEBRUARY_1985, Reference, Rules, State
 
 NONE = (0, 0, 0)
 
 
 def february(tied_pass):
-    return reference_of(load_game(press_your_luck(FEBRUARY, tied_pass=tied_pass)))
+    whammy, money, spin = FEBRUARY_1985.values()
+    floats = [tuple((units, float(chance)) for units, chance in kind) for kind in (money, spin)]
+    return Reference(Rules(float(whammy), *floats, cap=80, tied_pass=tied_pass))
 
 
 def whammy_or_money(chance, units=3, cap=20, **options):
@@ -66,10 +65,11 @@ def test_with_one_spin_left_player_two_passes_far_behind_or_ahead(february_next)
 def test_two_at_the_cap_passing_for_ever_match_the_geometric_series():
     """Two in, both at the cap, one earned spin each way: player 1 passes, player 2 spins: whammy
     (1/5) and 1 wins, money (2/5) and they tie, plus a spin (2/5) and 2 passes to 1 likewise."""
-    rules = Rules(0.2, ((1, 0.3), (2, 0.1)), ((1, 0.25), (3, 0.15)), cap=4)
-    x = Reference(rules).value((4, 4, 0), (1, 0, 0), NONE, (0, 0, 4))[0]
-    assert x == pytest.approx(1 / 5 + 2 / 5 * 1 / 2 + 2 / 5 * (1 - x), abs=1e-15)
-    assert x == pytest.approx(4 / 7, abs=1e-15)
+    money, spin = ((1, F(3, 10)), (2, F(1, 10))), ((1, F(1, 4)), (3, F(3, 20)))
+    reference = Reference(Rules(F(1, 5), money, spin, cap=4, tie_tolerance=0))
+    x = reference.value((4, 4, 0), (1, 0, 0), NONE, (0, 0, 4))[0]
+    assert x == F(1, 5) + F(2, 5) * F(1, 2) + F(2, 5) * (1 - x)
+    assert x == F(4, 7)
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,8 @@ from luckbase.game import (
 from luckbase.solver.board.registry import register
 from luckbase.solver.check import _levels
 from luckbase.solver.errors import GameError, OptionError
+from luckbase.solver.game.fields import set_field
+from luckbase.solver.game.game import Game
 from luckbase.solver.game.rules import room_for
 from tests import solving
 from tests.games.climb import climb
@@ -294,6 +296,14 @@ def test_payoffs_are_of_each_player_and_of_an_edge(end, says):
 def test_rules_of_no_game_are_refused(wrong, says):
     with pytest.raises((TypeError, ValueError), match=says):
         Rules(**{**RIGHT, **wrong})
+
+
+def test_a_set_of_more_than_31_numbers_is_whole_in_a_table():
+    rules = Rules(**{**RIGHT, "fields": [set_field("hand", most=62), Field("turns", high=3)]})
+    columns = Game(Board(game="climb", name="deck"), rules).table_columns(
+        np.array([[1 << 61 | 1 << 31 | 1, 2]])
+    )
+    assert columns["hand"].labels == ["1 32 62"] and columns["turns"].dtype == np.int32
 
 
 class TooFew(Section):

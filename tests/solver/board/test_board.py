@@ -20,6 +20,7 @@ from luckbase.solver.games.press_your_luck.outcomes import (
     Effect,
     round_half_up,
 )
+from tests.reference.press_your_luck import FEBRUARY_1985
 from tests.solver.board.board_files import (
     ALL,
     BOARDS,
@@ -69,6 +70,8 @@ def test_february_1985_has_the_chances_and_counts_worked_out_by_hand(unit, disti
     assert outcomes.whammy == Fraction(1, 6)
     assert spin_again(outcomes) == Fraction(71, 243)
     assert outcomes.distinct == distinct
+    if unit == "250":
+        assert {kind: getattr(outcomes, kind) for kind in FEBRUARY_1985} == FEBRUARY_1985
 
 
 def test_june_1984_has_the_chances_worked_out_by_hand():

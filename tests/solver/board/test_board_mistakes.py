@@ -203,6 +203,21 @@ def test_a_good_board_spoilt_anywhere_is_a_board_or_one_sentence(scratch, edits,
     assert_read_or_refused(scratch)
 
 
+@settings(max_examples=300, deadline=None)
+@given(
+    line=st.sampled_from(re.findall(r"^\w+(?= = )", GOOD, re.MULTILINE)),
+    value=st.sampled_from(PIECES)
+    | st.lists(st.sampled_from(PIECES), min_size=3, max_size=3).map(
+        lambda parts: f"[{', '.join(parts)}]"
+    ),
+)
+def test_a_value_of_any_type_is_a_board_or_one_sentence(scratch, line, value):
+    """Each key of a good board given each odd value."""
+    text = re.sub(f"^{line} = .*$", lambda _: f"{line} = {value}", GOOD, flags=re.MULTILINE)
+    scratch.write_bytes(text.encode())
+    assert_read_or_refused(scratch)
+
+
 @settings(max_examples=60, deadline=None)
 @given(
     options=st.dictionaries(

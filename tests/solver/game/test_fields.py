@@ -115,7 +115,7 @@ def test_what_is_said_of_a_state_is_read_as_the_state_however_it_is_written(case
         assert_read(game, {name: as_text(value) for name, value in columns.items()}, state)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(states())
 def test_what_is_left_out_is_what_is_said_of_it_by_default(case):
     """Fields that hold their defaults change nothing when they are not said, or said as nothing."""
@@ -138,6 +138,7 @@ def load_field(game, name):
     return next(field for field in game.fields if field.name == name)
 
 
+@settings(max_examples=100, deadline=None)
 @given(states(), st.data())
 def test_known_states_are_those_that_are_refused_one_by_one_left_out(case, data):
     game, found = case
@@ -157,6 +158,7 @@ def test_known_states_are_those_that_are_refused_one_by_one_left_out(case, data)
     assert read.tolist() == wanted
 
 
+@settings(max_examples=100, deadline=None)
 @given(states())
 def test_a_frame_is_read_as_its_states(case):
     """Whole numbers, texts and lists as cells; a column a number, or a column a field."""

@@ -197,6 +197,13 @@ def test_on_the_highest_card_the_next_two_are_never_bid(cards):
     assert cards % 2 or most[0] < 1e-5
 
 
+def test_winning_with_five_cards_bids_less_on_the_five():
+    """docs/numbers.md#numbers-of-this-project: 1 .1444, 2 .0154, 5 .8402
+    where points ask for .8636."""
+    chances = first_move(solved(5, "win")).chances[:, -1]
+    np.testing.assert_allclose(chances, [0.1444, 0.0154, 0, 0, 0.8402], rtol=0, atol=5e-5)
+
+
 @pytest.mark.parametrize(("objective", "even"), [("points", 0.0), ("win", 0.5)])
 def test_equal_hands_draw_whatever_is_turned_up(objective, even):
     result = first_move(solved(6, objective))

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from luckbase.solver.game.rules import DECISION
 from luckbase.solver.games.jackpot.agents import AGENTS
@@ -266,6 +268,38 @@ def test_shut_the_box_lists_sets_of_tiles_the_highest_tile_first():
 
 
 # States in words
+
+
+@st.composite
+def written(draw):
+    """A variant and a state of it as a person may write it."""
+    game = jackpot(*draw(st.sampled_from(VARIANTS)))
+    rules = options_of(game)
+    numbers = st.integers(1, rules.tiles)
+    open_tiles = draw(st.lists(numbers, unique=True, max_size=rules.tiles))
+    words = {"open": ",".join(map(str, open_tiles))}
+    first = rules.one_die != "never" and all(tile <= rules.sides for tile in open_tiles)
+    counts = [1] * first + [rules.dice] * (rules.one_die != "must" or not first)
+    before = draw(st.booleans())
+    if open_tiles and not before:
+        count = draw(st.sampled_from(counts))
+        faces = draw(st.lists(st.integers(1, rules.sides), min_size=count, max_size=count))
+        words["dice"] = ",".join(map(str, faces))
+    return game, words
+
+
+@given(written())
+def test_parse_and_describe_are_inverse_up_to_merging(case):
+    game, words = case
+    state = game.parse(words)
+    described = game.describe(state)
+    assert np.array_equal(game.parse(described), state)
+    shown = described.get("dice", [])
+    assert described["open"] == sorted(map(int, filter(None, words["open"].split(","))))
+    faces = [int(face) for face in words.get("dice", "").split(",") if face]
+    assert sum(shown) == sum(faces)
+    if options_of(game).allowed == "jackpot":
+        assert shown == faces
 
 
 @pytest.mark.parametrize(

@@ -92,7 +92,7 @@ def test_a_score_between_grid_states_has_weights_of_its_neighbors():
     assert weights.tolist() == [1] and not between
 
 
-@settings(max_examples=30)
+@settings(max_examples=60)
 @given(made=boards())
 def test_what_can_be_said_is_what_the_rules_lead_to(made):
     game, words = made.game, made.game.need(Follow)

@@ -27,7 +27,7 @@ from tests.solving import load_game
 NOBODY = {"scores": (0, 0, 0), "whammies": (1, 1, 1)}
 
 
-@settings(max_examples=15, suppress_health_check=list(HealthCheck))
+@settings(max_examples=25, suppress_health_check=list(HealthCheck))
 @given(st.one_of(*(boards(money=True, players=players) for players in (3, 2))))
 def test_random_boards_for_money_are_as_the_reference_has_them(made):
     refused = ["best replies do not settle"]

@@ -16,6 +16,7 @@ from luckbase.solver.errors import LuckbaseError
 from luckbase.solver.games.press_your_luck.board import outcome_distribution
 from luckbase.solver.games.press_your_luck.outcomes import (
     by_size,
+    coarsened,
     round_half_up,
     with_mean_kept,
 )
@@ -211,3 +212,14 @@ def test_the_chances_stay_what_they_are():
         ["1: 209/972", "2: 1099/4860", "3: 1/10"],
         ["1: 8291/38880", "3: 223/12960", "4: 5/162", "5: 5/162"],
     ]
+
+
+def test_one_amount_is_kept_where_the_mean_is_on_the_grid():
+    """(500 + 1000) / 2 = 750 and (500 + 2000) / 2 = 1250 dollars."""
+    spin = outcome_distribution(read(SMALL, outcomes="3", score_unit="250"))
+    assert (spin.money, spin.spin) == (((3, Fraction(1, 2)),), ((5, Fraction(1, 3)),))
+
+
+def test_amounts_plus_a_spin_that_are_nothing_on_average_have_no_coarse_chances():
+    amounts = ((Fraction(1, 4), Fraction(1)),)
+    assert by_size(amounts, 1) == {} and coarsened((), amounts, 9) is None

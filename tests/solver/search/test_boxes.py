@@ -92,7 +92,7 @@ def same_as(graph, solved):
 # --- the same bits --------------------------------------------------------------------------------
 
 
-@settings(max_examples=60)
+@settings(max_examples=80)
 @given(shapes(), TINIEST, st.booleans(), st.integers(1, 12))
 def test_any_true_level_and_any_boxes_give_the_states_and_bits_of_the_search(
     shape, most, alone, roots
