@@ -1,4 +1,5 @@
-"""Games that an author wrote from docs/how-to/own-game.md, against published values."""
+"""Games that an author wrote from docs/how-to/own-game.md, against published values
+and a plain program."""
 
 import numba
 import numpy as np
@@ -12,13 +13,16 @@ from luckbase.game import (
     chance,
     decision,
     joint,
+    keeps,
     lead,
     over,
+    rolls,
     simultaneous,
     transition,
 )
 from luckbase.solver.search.game_graph import Graph
 from tests.games import board
+from tests.reference import farkle as reference
 
 STAND, HIT, DOUBLE = 0, 1, 2
 CARD = np.array([0] + 9 * [1 / 13] + [4 / 13])
@@ -158,3 +162,77 @@ def test_blackjack_from_an_infinite_deck():
     at = graph.solve(np.array([game.parse(state) for state in states]))
     published = [float(value) for row in WIZARD.values() for value in row.split()]
     assert graph.values[at, 0] == pytest.approx(published, abs=5.1e-5)
+
+
+Farkle = board("Farkle", goal=(10, 1, 200), dice=(3, 1, 6))  # the goal: in 50 points
+
+
+def worth(dice):
+    """The points, in fifties, of dice that all score; else 0."""
+    total = 0
+    for face, count in enumerate(dice, 1):
+        if count >= 3:
+            total += (20 if face == 1 else 2 * face) << (count - 3)
+        elif count:
+            total += {1: 2, 5: 1}.get(face, -1000) * count
+    return max(total, 0)
+
+
+ROLLS = np.concatenate([rolls(n).counts for n in range(7)])
+CHANCE = np.concatenate([rolls(n).chances for n in range(7)])
+FIRST_ROLL = np.array([0, *np.cumsum([len(rolls(n).chances) for n in range(7)])])
+"""The rolls of n dice begin at FIRST_ROLL[n]."""
+SCORED = [sorted({(worth(k), sum(k)) for k in keeps(row).tolist() if worth(k)}) for row in ROLLS]
+FIRST_SCORED = np.array([0, *np.cumsum([len(each) for each in SCORED])])
+POINTS, USED = np.array([pair for each in SCORED for pair in each]).T.copy()
+
+
+@transition
+def farkle(board, state, edges):
+    """The scores, who is up, the turn's points, the dice to roll, and the roll or 0."""
+    goal, dice = board.ints
+    up, turn, remaining, roll = state[2:]
+    if max(state[0], state[1]) >= goal:
+        return over(edges, 1.0 * (state[0] >= goal), 1.0 * (state[1] >= goal))
+    if roll == 0:
+        if turn > 0:
+            child = lead(edges, state, 0, 1.0)
+            child[up], child[2] = min(state[up] + turn, goal), 1 - up
+            child[3], child[4] = 0, dice
+        for k in range(FIRST_ROLL[remaining], FIRST_ROLL[remaining + 1]):
+            child = lead(edges, state, 1, CHANCE[k])
+            if FIRST_SCORED[k] == FIRST_SCORED[k + 1]:
+                child[2], child[3], child[4] = 1 - up, 0, dice
+            else:
+                child[5] = k
+        return decision(edges, up)
+    for k in range(FIRST_SCORED[roll], FIRST_SCORED[roll + 1]):
+        child = lead(edges, state, 2 + k - FIRST_SCORED[roll], 1.0)
+        child[3] = min(turn + POINTS[k], goal)
+        child[4] = remaining - USED[k] if remaining > USED[k] else dice
+        child[5] = 0
+    return decision(edges, up)
+
+
+def farkle_rules(board):
+    goal, dice = board.rules.goal, board.rules.dice
+    return Rules(
+        fields=[
+            Field("scores", length=2, high=goal, default=0), Field("up", high=1, default=0),
+            Field("turn", high=goal, default=0), Field("left", high=dice, default=dice),
+            Field("roll", high=len(ROLLS), default=0),
+        ],
+        players=2, transition=farkle, numbers=(goal, dice), max_edges=64 + len(ROLLS),
+        actions=lambda a: ("bank", "roll")[a] if a < 2 else f"keep {a - 1}", start={},
+        within_turn=("turn", "left", "roll"),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(("goal", "dice"), [(4, 1), (8, 2), (6, 3)])
+def test_farkle_for_two(goal, dice):
+    """Dice are kept, and turns that bring nothing come back to where they began."""
+    table = Farkle(game="farkle", name="farkle", rules={"goal": goal, "dice": dice})
+    game = Game(table, farkle_rules(table))
+    graph = Graph(game, keeps_turns=False)
+    at = graph.solve(game.parse({})[None])
+    assert graph.values[at[0], 0] == pytest.approx(reference.farkle(goal, dice), abs=1e-10)
