@@ -2,6 +2,7 @@
 that `graph` draws, and plain arguments."""
 
 import csv
+import hashlib
 import io
 import re
 import shlex
@@ -190,6 +191,17 @@ def test_a_published_file_is_what_its_command_gives(command, solved, tmp_path, c
     size = 24 if there.suffix == ".png" else None  # its head; letters are those of the machine
     assert here.read_bytes()[:size] == there.read_bytes()[:size]
     assert there.stat().st_size < 400_000
+
+
+# luckbase chart skunk/seed --what hold --csv | sha256sum; outside of its letters the published
+# picture is, pixel by pixel, the one of these values
+HOLD_VALUES = "900c092f427d6d94382485d749c993a592448d7085393f824e5083733c67604d"
+
+
+def test_the_values_of_the_published_picture_stay(command, solved):
+    """Its bytes are compared by their head alone: its letters are those of the machine."""
+    values = command("chart", SEED, "--what", "hold", "--csv")[1]
+    assert hashlib.sha256(values.encode()).hexdigest() == HOLD_VALUES
 
 
 # --- what is refused -----------------------------------------------------------------------------
