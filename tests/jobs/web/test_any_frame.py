@@ -144,24 +144,34 @@ def frames(table):
         yield frame
 
 
+def answers_to(table, frame):
+    return list(table.ask_all(frame))
+
+
+def payoffs(table, frame):
+    result = table.values(frame)
+    if isinstance(result, list):
+        return [row["payoff_1"] for row in result]
+    return result["payoff_1"].to_numpy().tolist()
+
+
 def test_a_frame_is_answered_as_single_questions_or_refused(tables):
     assert len(COLUMNS) > 150
     for game, rest, must, column, meant in COLUMNS:
         fields = {name: pa.array([value] * len(meant)) for name, value in rest.items()}
         frame = pa.table({"mine": column, **fields, "note": column})
-        right = None
-        if NONE not in meant:
-            right = [tables[game][{**rest, "mine": value}].value[0] for value in meant]
-        for each in frames(frame):
+        table = tables[game]
+        answers = None if NONE in meant else [table[{**rest, "mine": value}] for value in meant]
+        right = answers and [answer.value[0] for answer in answers]
+        asked = [(answers_to, frame, answers), *((payoffs, each, right) for each in frames(frame))]
+        for how, each, wanted in asked:
             try:
-                result = tables[game].values(each)
+                result = how(table, each)
             except luckbase.LuckbaseError as error:
                 assert not must, (column, error)
                 assert str(error) and "\n" not in str(error) and len(str(error)) < 600
                 continue
-            rows = result if isinstance(result, list) else result["payoff_1"].to_numpy().tolist()
-            payoffs = [row["payoff_1"] for row in rows] if rows is result else rows
-            assert payoffs == right, column
+            assert result == wanted, column
 
 
 def test_whole_floats_of_a_csv_are_numbers_and_a_gap_is_not_said(tables, tmp_path, command):
