@@ -200,11 +200,11 @@ def turned_away(hosts, name):
 def test_a_host_is_lost_one_joins_some_are_left_out_and_a_killed_driver_goes_on_elsewhere(
     tmp_path, clean
 ):
-    """Two see one folder, head and who joins; others have disks of their own. One of these has
-    other code of luckbase, which does not matter; it is lost. One has another pyarrow: it is named,
-    and nothing is solved until it is gone. A solve of the same table on another host is refused, by
-    name; the driver is killed, and the same command goes on there. A host without the token does
-    not come in."""
+    """Two see one folder, head and who joins; others have disks of their own. One of these is lost.
+    One has other code of luckbase and nothing compiled, which does not matter. One has another
+    pyarrow: it is named, and nothing is solved until it is gone. A solve of the same table on
+    another host is refused, by name; the driver is killed, and the same command goes on there. A
+    host without the token does not come in."""
     other = tmp_path / "other"
     shutil.copytree(ROOT / "luckbase", other / "luckbase", ignore=shutil.ignore_patterns("*.pyc"))
     rules = other / "luckbase/solver/games/press_your_luck/rules.py"
@@ -213,14 +213,15 @@ def test_a_host_is_lost_one_joins_some_are_left_out_and_a_killed_driver_goes_on_
     lacking.mkdir(parents=True)
     (lacking / "METADATA").write_text("Metadata-Version: 2.1\nName: pyarrow\nVersion: 1.0.0\n")
     alone = {
-        "other": {"env": {"PYTHONPATH": f"{other}:{ROOT}"}, "compiled": True},
+        "lost": {"compiled": True},
+        "other": {"env": {"PYTHONPATH": f"{other}:{ROOT}"}},
         "lacking": {"env": {"PYTHONPATH": str(lacking.parent)}},
     }
     nodes = {name: {"private": True, **how} for name, how in alone.items()}
     with cluster(tmp_path / "hosts", nodes, env=SHORTER) as hosts:
         refused = Solve(hosts, SMALL)
         assert refused.process.wait(HANGS) == 2
-        message = "node test-lacking (10.78.0.3) has pyarrow 1.0.0, not"
+        message = "node test-lacking (10.78.0.4) has pyarrow 1.0.0, not"
         assert message in refused.log.read_text() and not digests(hosts.shared)
         hosts.leave("lacking")
         turned_away(hosts, "stranger")
@@ -228,11 +229,11 @@ def test_a_host_is_lost_one_joins_some_are_left_out_and_a_killed_driver_goes_on_
         solve.until(1)
         solve.slow.write_text("2")  # 74 of them take longer than a host needs to come
         hosts.add("joins", compiled=True)
-        while "node test-joins (10.78.0.5) has joined" not in solve.log.read_text():
+        while "node test-joins (10.78.0.6) has joined" not in solve.log.read_text():
             assert solve.process.poll() is None, solve.log.read_text()
             time.sleep(0.1)
         assert solve.files < 66
-        hosts.kill("other")
+        hosts.kill("lost")
         solve.slow.write_text("0.5")
         solve.until(solve.files + 3)
         solve.slow.write_text("2")

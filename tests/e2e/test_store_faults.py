@@ -212,7 +212,8 @@ def test_of_two_solves_one_works_and_the_other_says_who(bucket, undisturbed):
 def test_where_the_machine_that_solves_is_lost_another_goes_on_at_the_store(bucket, undisturbed):
     """One with its own processes and name, which nobody here can look at: its lease runs out."""
     script = (
-        "import sys, time; from tests import solving\n"
+        "import sys, time, pytest; from tests import shared, solving\n"
+        "shared.commit_at_once(pytest.MonkeyPatch())\n"
         "def slowly(now):\n"
         "    if now.shards >= 3: print('some', flush=True); time.sleep(600)\n"
         "board = solving.load_board(sys.argv[1], frontier=1)\n"
