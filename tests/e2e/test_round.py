@@ -96,14 +96,14 @@ def positions(rng, unit):
 @needs_tables
 def test_positions_off_the_grid_are_answered_as_a_finer_grid_answers_them(command):
     """30 of them. A wrong action must cost less than the grid moves payoffs at most."""
-    apart, wrong, asked = [], [], positions(np.random.default_rng(3), 100)
-    fine = "--set", "score_unit=100"
+    apart, wrong, lines, asked = [], [], [], positions(np.random.default_rng(3), 100)
+    coarse, fine = ("--set", "score_unit=250"), ("--set", "score_unit=100")
     code, _, err = command("solve", BOARD, *fine, "--set", "frontier=1", "--set", "decisions=2",
                            "--results", ROUND)  # fmt: skip
     assert code == 0, err
     while len(apart) < 30:
         answers, text = [], next(asked)
-        for which in (), fine:
+        for which in coarse, fine:
             code, out, err = command("query", BOARD, text, *which, "--json", "--results", ROUND)
             assert code == 0, err
             answers.append(json.loads(out))
@@ -114,7 +114,10 @@ def test_positions_off_the_grid_are_answered_as_a_finer_grid_answers_them(comman
         if found["best"] != right["best"]:
             paid = {each["action"]: each["value"][right["to_act"] - 1] for each in right["actions"]}
             wrong.append(paid[right["best"]] - paid[found["best"]])
-        print(f"{text}: {found['best']} {found['value']}, on $100 {right['best']} {right['value']}")
+        lines.append(
+            f"{text}: {found['best']} {found['value']}, on $100 {right['best']} {right['value']}"
+        )
+    print(*lines, sep="\n")
     print(
         f"chances apart {np.mean(apart):.4f} on average, {max(apart):.4f} at most; "
         f"another action {len(wrong)} times, at a cost of at most {max(wrong, default=0):.4f}"
