@@ -124,3 +124,5 @@ def test_a_shard_has_several_cores_where_few_are_ready_and_one_where_many_are():
     assert cores(200, 64) == [1] * 64
     narrow = [Shard(i, str(i), (), 1, 1) for i in range(3)]
     assert [step.cores for step in Schedule(narrow, workers=64, memory=9).start()] == [1, 1, 1]
+    mixed = [Shard(0, "0", (), 1, 1, cores=1), Shard(1, "1", (), 1, 1, cores=16)]
+    assert [step.cores for step in Schedule(mixed, workers=64, memory=9).start()] == [1, 16]
