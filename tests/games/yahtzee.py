@@ -1,7 +1,9 @@
-"""Yahtzee, for one, with free jokers: optimal play from the start is worth 254.5896 points
-(T. Verhoeff, 1999)."""
+"""Yahtzee, for one, under three rules for jokers. Optimal play from the start is worth 254.5896
+points with free jokers, 254.5877 with forced ones (T. Verhoeff, 1999; J. Glenn, 2006), and 245.87
+without jokers and bonuses."""
 
 from itertools import accumulate
+from typing import Literal
 
 import numpy as np
 
@@ -10,10 +12,12 @@ from luckbase.game import (
     Field,
     Names,
     Rules,
+    Section,
     chance,
     decision,
     keeps,
     lead,
+    option,
     over,
     pay,
     register,
@@ -74,8 +78,12 @@ FIVE = np.array([counts.index(5) if 5 in counts else -1 for counts in DICE])
 POINTS = np.array([[[points(c, b, j) for b in range(13)] for c in DICE] for j in (False, True)])
 
 
+class Options(Section):
+    jokers: Literal["free", "forced", "none"] = option("free")
+
+
 class YahtzeeBoard(Board):
-    pass
+    rules: Options = Options()
 
 
 @transition
@@ -97,18 +105,24 @@ def yahtzee(board, state, edges):  # noqa: C901  # one function, as rules are
             if KEPT[k] == dice:
                 child[3] = 0
         return decision(edges, 0)
-    five = FIVE[dice]
-    extra = five >= 0 and filled >> YAHTZEE & 1 == 1
+    five, jokers = FIVE[dice], board.ints[0]
+    extra = five >= 0 and filled >> YAHTZEE & 1 == 1 and jokers > 0
     joker = extra and filled >> five & 1 == 1
+    lower_open = filled >> UPPER != (1 << 7) - 1
     for box in range(13):
         if filled >> box & 1:
             continue
+        if extra and jokers == 2:  # the upper box of these dice, else a lower one
+            if not joker and box != five:
+                continue
+            if joker and lower_open and box < UPPER:
+                continue
         worth = POINTS[1 if joker else 0, dice, box]
         child = lead(edges, state, box, 1.0)
         child[0], child[3], child[4] = filled | 1 << box, 3, 0
         if box < UPPER:
             child[1] = min(63, upper + worth)
-        if box == YAHTZEE and worth > 0:
+        if box == YAHTZEE and worth > 0 and jokers > 0:
             child[2] = 1
         pay(edges, worth + 100 * (extra and bonus == 1))
     return decision(edges, 0)
@@ -130,7 +144,8 @@ def rules(board):
             Field("dice", high=len(DICE) - 1, names=Names(NAMES), help="The dice on the table."),
         ],
         players=1, transition=yahtzee, max_edges=252, actions=named, start={}, pays=True,
-        numbers=(), payoff_name="points", within_turn=("rolls", "dice"),
+        numbers=(["none", "free", "forced"].index(board.rules.jokers),), payoff_name="points",
+        within_turn=("rolls", "dice"),
     )  # fmt: skip
 
 
