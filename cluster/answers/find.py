@@ -218,7 +218,7 @@ def _none_of(name: str, board: Board, results: Path, settings: dict[str, str]) -
         if head.rules_version != game.rules_version:
             has.append(_new_version(board.game, head.rules_version, game.rules_version))
         elif all(_option(board, each) and each.new is not MISSING for each in differ):
-            words = as_words({each.place: each.new for each in differ})
+            words = as_words({str(_option(board, each)): each.new for each in differ})
             asks.append(" ".join(setting(*each) for each in words.items()))
         others.append(f"{path} ({', '.join(has[:4])}{', …' * (len(has) > 4)})")
     makes = board_command(name, settings, board.game, results)
