@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 GROUPS = {
     "Solve": {"solve": "solve"},
     "Query": {"info": "query", "query": "query", "export": "query"},
-    "Compare": {"diff": "compare", "evaluate": "compare"},
+    "Compare": {"diff": "status", "evaluate": "play"},
     "Draw": {"chart": "draw", "graph": "draw", "serve": "serve"},
     "Play": {"play": "play", "advise": "play"},
     "Manage": {"status": "status", "verify": "status", "publish": "status", "clean": "status"},

@@ -1,5 +1,5 @@
-"""``luckbase play`` and ``advise``: play against agents on the terminal (`cluster.play.game`), and
-follow a real game in words."""
+"""``luckbase play``, ``evaluate`` and ``advise``: play against agents on the terminal
+(`cluster.play.game`), compute payoffs of agents, and follow a real game in words."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ import luckbase
 from luckbase.jobs import app, terminal
 from luckbase.solver import sentences
 from luckbase.solver.errors import RequestError
-from luckbase.solver.sentences import Help, Payoffs
+from luckbase.solver.sentences import Help, Payoffs, figures
 
 if TYPE_CHECKING:
-    from luckbase import Board, Play
+    from luckbase import Board, Evaluated, Matrix, Play
     from luckbase.cluster.play.advise import Following, Response
     from luckbase.cluster.play.game import Decision
 
@@ -132,6 +132,91 @@ def _take_any_text() -> None:
     raising an error."""
     if isinstance(sys.stdin, io.TextIOWrapper):
         sys.stdin.reconfigure(errors="replace")
+
+
+@app.command(
+    "luckbase evaluate pig/tiny --agents hold-at-4,hold-at-6,optimal --matrix",
+    "luckbase evaluate jackpot/seed --agents hilo --games 100000 --seed 7",
+    api=luckbase.evaluate,
+)
+def evaluate(
+    board: app.BoardFile,
+    more: app.More = None,
+    agents: app.Agents = "optimal",
+    start: app.From = None,
+    settings: app.Settings = None,
+    results: app.Results = Path("results"),
+    matrix: Annotated[bool, Help("For two players: play each agent against each.")] = False,
+    as_json: app.Json = False,
+    **how: Any,
+) -> None:
+    """Print the payoffs of agents who play each other.
+
+    An agent is optimal, best-response, random, a table, or an agent of the game. Games begin at the
+    game's start, or at --from. Payoffs are exact; with --games they are means of simulated games,
+    with standard errors. The same --seed gives the same games."""
+    from luckbase.solver.game.game import load_game
+
+    read, root = app.board_of(board, settings), app.read_start(start, more)
+    payoff_name = load_game(read).payoff_name
+    result: Matrix | Evaluated
+    if matrix:
+        app.check_one(matrix=True, games=how["games"], gain=how["gain"])
+        result = luckbase.matrix(read, agents, root, results=results)
+    else:
+        result = luckbase.evaluate(read, agents, root, results=results, **how)
+    if as_json:
+        terminal.print_json(result)
+    elif isinstance(result, luckbase.Matrix):
+        _print_matrix(payoff_name, result)
+    else:
+        _print_payoffs(payoff_name, result, how["seed"])
+
+
+def _print_matrix(payoff_name: str, matrix: Matrix) -> None:
+    heads = ["player 1, against player 2", *matrix.agents]
+    rows = [
+        [name, *(f"{x:z.9f}" for x in row)]
+        for name, row in zip(matrix.agents, matrix.values, strict=True)
+    ]
+    terminal.print_table(f"{payoff_name} of player 1", heads, rows, sys.stdout)
+    print(f"under the rules of {matrix.origin}")
+
+
+def _print_payoffs(payoff_name: str, result: Evaluated, seed: int) -> None:
+    heads, digits = ["player", "agent", payoff_name], 10 if result.stderr is None else 6
+    rows = [
+        [str(i + 1), name, f"{result.value[i]:z.{digits}f}"] for i, name in enumerate(result.agents)
+    ]
+    for head, form, numbers in (
+        ("could gain", ".2e", result.gain), ("standard error", "z.6f", result.stderr),
+    ):  # fmt: skip
+        if numbers is not None:
+            heads.append(head)
+            for row, number in zip(rows, numbers, strict=True):
+                row.append(f"{number:{form}}")
+    terminal.print_table("", heads, rows, sys.stdout)
+    if result.facts:
+        facts = [(agent, what, f"{number:z.9f}") for agent, what, number in result.facts]
+        terminal.print_table("", ("agent", "what", ""), facts, sys.stdout)
+    if result.counts:
+        counts = [
+            (each.what, str(each.player or ""), figures(each.mean, 6), f"{each.stderr:.2g}")
+            for each in result.counts
+        ]
+        counted = ("mean of a game", "player", "", "standard error")
+        terminal.print_table("", counted, counts, sys.stdout)
+    if result.starts is not None:
+        others = "the agents' tables do not have the other starts"
+        print(f"only the starts of {100 * result.starts:.1f}% of all games; {others}")
+    print(f"under the rules of {result.origin}")
+    if result.states is not None:
+        print(f"{sentences.many(result.states, 'state')} can occur")
+    if result.games is not None:
+        print(
+            f"{sentences.counted(result.games, 'game')} in {sentences.duration(result.seconds)}, "
+            f"{sentences.count(result.games / result.seconds)} games/s, seed {seed}"
+        )
 
 
 @app.command(

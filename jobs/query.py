@@ -139,7 +139,8 @@ def _explain(table: str, settings: list[str] | None, results: Path, as_json: boo
     if facts.charts:
         print("\nCharts: luckbase chart, --what NAME")
         _print_pairs((each.name, f"{capital(each.shows)}. {each.reading}") for each in facts.charts)
-    print("", *_lines(f"Agents: {', '.join(_runs(facts.agents))}, best-response"), sep="\n")
+    agents = ", ".join([*sentences.families(facts.agents), "best-response"])
+    print("", *_lines(f"Agents: {agents}"), sep="\n")
     print("\nTable")
     _print_pairs(_table_rows(facts.table))
     print("\nTry")
@@ -168,13 +169,6 @@ def _command_lines(command: str) -> list[str]:
             lines.append(" " * 4)
         lines[-1] += f" {word}"
     return [f" {line}" for line in lines]
-
-
-def _runs(names: Iterable[str]) -> Iterable[str]:
-    """Combine names that differ only in consecutive numbers."""
-    for stem, of_stem in groupby(names, lambda name: name.rstrip("0123456789")):
-        first, *_, last = [*of_stem] * 2
-        yield first if first == last else f"{first} to {last.removeprefix(stem)}"
 
 
 def _print_pairs(pairs: Iterable[tuple[str, str]]) -> None:

@@ -158,7 +158,7 @@ def run(pool: TablePool, listener: socket.socket, host: str, page: str | None) -
 
     from luckbase.jobs.web.server import make_app
 
-    app = make_app(pool, hosts_of(host, listener), warm=True)
+    app = make_app(pool, hosts_of(host, listener))
     server = uvicorn.Server(config_of(app))
     # On Linux without a display, a browser would take over the terminal.
     screen = os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")

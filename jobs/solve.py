@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -90,7 +90,7 @@ def _solve_one(
     if as_json:
         terminal.print_json({"event": "solved"}, solved)
         return 0
-    say_solved(solved, Path(name), before)
+    say_solved(solved, before)
     print(sentences.shown(solved.table))
     return 0
 
@@ -161,8 +161,8 @@ def _solve_many(
 # --- what a solve did ----------------------------------------------------------------------------
 
 
-def say_solved(solved: Solved, path: Path, before: list[str]) -> None:
-    """Print a solve's report. path: the board file. before: its changes since its last table."""
+def say_solved(solved: Solved, before: list[str]) -> None:
+    """Print a solve's report. before: the board's changes since its last table."""
     name, table = solved.manifest.head.board, sentences.shown(solved.table)
     for fault in solved.damaged[:5]:
         say(f"{name}: damaged, and solved again: {fault}")
@@ -170,76 +170,57 @@ def say_solved(solved: Solved, path: Path, before: list[str]) -> None:
         say(f"{name}: and {len(solved.damaged) - 5} more")
     if before:
         say(f"{name}: the board has changed since its last table: {'; '.join(before[:5])}")
-    if solved.searched and solved.states:
-        _say_search(solved)
-    elif solved.shards and not solved.searched:
-        _say_tiers(solved)
-        _opening_questions(solved, path)
-    else:
+    if not (solved.states if solved.searched else solved.shards):
         done = "all of it is there" if solved.searched else "the table is complete"
         say(f"{name}: nothing to do: {done}, {table}")
+        return
+    rows = solved.rows
+    where = f"in {sentences.many(solved.file_count, 'file')}"
+    if solved.goal.roots is not None:
+        roots, rows = len(solved.goal.roots.start), solved.states
+        where = f"below {'one state' if roots == 1 else sentences.many(roots, 'state')}"
+    say(f"{name}: {sentences.counted(rows, 'state')} {where}")
+    for label, text in _facts(solved):
+        say(f"  {label:13}{text}")
+    if not solved.searched:
+        _opening_questions(solved)
 
 
-def _say_search(solved: Solved) -> None:
-    manifest, roots = solved.manifest, solved.goal.roots
-    assert roots is not None
-    n = len(roots.start)
-    below = "one state" if n == 1 else sentences.many(n, "state")
-    say(f"{manifest.head.board}: {sentences.counted(solved.states, 'state')} below {below}")
-    if solved.kept:
-        kept, new = sentences.count(solved.kept), sentences.count(solved.states)
-        say(f"  grown        kept {kept}, new {new}")
-    _say_time(solved)
-    if solved.solve_seconds:
-        rate = sentences.count(solved.states / solved.solve_seconds)
-        per = solved.edges / max(solved.states, 1)
-        say(f"  speed        {rate} states/s a worker in the search, {per:.1f} edges a state")
-    if solved.levels:
-        say(
-            f"  stages       {solved.stages} of {sentences.many(solved.levels, 'level')} in "
-            f"{sentences.many(solved.shards, 'shard')}"
-        )
-    a_state = solved.bytes_a_state
-    _say_size(solved, 1, f", {a_state:.0f} bytes a state while solving" if a_state else "")
-    say(f"  accuracy     payoffs {sentences.within(manifest.error(solved.goal.part))}")
-
-
-def _say_size(solved: Solved, digits: int, more: str = "") -> None:
-    each = solved.bytes / max(solved.rows, 1)
-    say(f"  size         {sentences.size(solved.bytes)}, {each:.{digits}f} bytes a state, Parquet")
-    say(f"  memory       {sentences.size(solved.peak_memory)} at most{more}")
-
-
-def _say_time(solved: Solved, more: str = "") -> None:
-    how = sentences.many(solved.workers, "Ray worker" if solved.ray else "thread")
-    say(f"  time         {sentences.duration(solved.seconds)} with {how}{more}")
-
-
-def _say_tiers(solved: Solved) -> None:
-    manifest, count = solved.manifest, sentences.count
-    files = sentences.many(solved.file_count, "file")
-    say(f"{manifest.head.board}: {sentences.counted(solved.rows, 'state')} in {files}")
+def _facts(solved: Solved) -> Iterator[tuple[str, str]]:
+    """Yield the lines of a solve's report."""
+    count, size, manifest = sentences.count, sentences.size, solved.manifest
     if solved.kept:
         again = f", solved again {count(solved.again)} ({solved.again_seconds:.1f} s)"
         back = f", read back {count(solved.read)}"
-        say(
-            f"  grown        kept {count(solved.kept)}{again * bool(solved.again)}"
-            f"{back * bool(solved.read)}, new {count(solved.states)}"
-        )
-    compiled = solved.compile_seconds
-    _say_time(
-        solved, f", after {sentences.duration(compiled)} of compiling" if compiled > 1 else ""
-    )
-    rate = count((solved.states + solved.again + solved.read) / solved.seconds)
+        more = f"{again * bool(solved.again)}{back * bool(solved.read)}"
+        yield "grown", f"kept {count(solved.kept)}{more}, new {count(solved.states)}"
+    how = sentences.many(solved.workers, "Ray worker" if solved.ray else "thread")
+    compiled = f", after {sentences.duration(solved.compile_seconds)} of compiling"
+    compiled *= solved.compile_seconds > 1
+    yield "time", f"{sentences.duration(solved.seconds)} with {how}{compiled}"
     kernel = count(solved.states / max(solved.solve_seconds, 1e-9))
-    say(f"  speed        {rate} states/s end to end, {kernel} a core in the kernel")
-    _say_size(solved, 2)
-    for part, what in ("tiers", "payoffs"), ("decisions", "each the best"):
-        if manifest.of_part(part) and (part == "tiers" or manifest.error(part)):
-            say(f"  accuracy     {what} {sentences.within(manifest.error(part))}")
+    if not solved.searched:
+        rate = count((solved.states + solved.again + solved.read) / solved.seconds)
+        yield "speed", f"{rate} states/s end to end, {kernel} a core in the kernel"
+    elif solved.solve_seconds:
+        edges = solved.edges / max(solved.states, 1)
+        yield "speed", f"{kernel} states/s a worker in the search, {edges:.1f} edges a state"
+    if solved.levels:
+        levels = sentences.many(solved.levels, "level")
+        shards = sentences.many(solved.shards, "shard")
+        yield "stages", f"{solved.stages} of {levels} in {shards}"
+    each = solved.bytes / max(solved.rows, 1)
+    digits = 1 if solved.searched else 2
+    yield "size", f"{size(solved.bytes)}, {each:.{digits}f} bytes a state, Parquet"
+    a_state = f", {solved.bytes_a_state:.0f} bytes a state while solving"
+    yield "memory", f"{size(solved.peak_memory)} at most{a_state * bool(solved.bytes_a_state)}"
+    parts = {"tiers": "payoffs", "decisions": "each the best"}
+    for part, what in ({solved.goal.part: "payoffs"} if solved.searched else parts).items():
+        if manifest.of_part(part) and (what == "payoffs" or manifest.error(part)):
+            yield "accuracy", f"{what} {sentences.within(manifest.error(part))}"
 
 
-def _opening_questions(solved: Solved, path: Path) -> None:
+def _opening_questions(solved: Solved) -> None:
     from luckbase.cluster.answers.find import action_names, open_table, opening_answers
 
     with open_table(solved.table, named_by_board=True) as source, in_python(beside=True):

@@ -1,12 +1,13 @@
-"""``luckbase status``, ``verify``, ``publish`` and ``clean``: maintain tables.
+"""``luckbase status``, ``verify``, ``diff``, ``publish`` and ``clean``: tables as a whole.
 
-They show which tables exist, check them, copy them or write a page about them, and remove those
-that no board file needs.
+They show which tables exist, check and compare them, copy them or write a page about them, and
+remove those that no board file needs.
 """
 
 from __future__ import annotations
 
 import shlex
+import sys
 from collections.abc import Iterator, Sequence
 from operator import attrgetter
 from pathlib import Path
@@ -16,10 +17,11 @@ import luckbase
 from luckbase.jobs import app, terminal
 from luckbase.solver import sentences
 from luckbase.solver.errors import OptionError
-from luckbase.solver.sentences import Help, shorten
+from luckbase.solver.sentences import Help, capital, shorten
 
 if TYPE_CHECKING:
     from luckbase import Spare, Status
+    from luckbase.cluster.answers.comparison import Comparison
     from luckbase.cluster.answers.table import Table
 
 SORTS: dict[str, Any] = {
@@ -174,6 +176,104 @@ def verify(
         which = f"{unfinished} of its {solves}" if manifest.goals[1:] else "its solve"
         print(f"the table is partial: {which} did not end")
     return 0
+
+
+@app.command(
+    "luckbase diff pig/tiny pig/tiny --set-second sides=4",
+    "luckbase diff pig/tiny pig/tiny --set-second sides=4 --out moved.csv",
+)
+def diff(
+    first: app.TableName,
+    second: Annotated[str, app.Argument("Another table of the game.", "TABLE")],
+    out: Annotated[
+        str | None, Help("Write all changed decisions to a .csv or .parquet file.", "FILE")
+    ] = None,
+    picture: Annotated[
+        str | None, Help("Draw the changes to a .png, .svg, .pdf or .html file.", "FILE")
+    ] = None,
+    worst: Annotated[int, Help("Print the N most costly changes.", "N", 0)] = 10,
+    sample: Annotated[int | None, Help("Compare only N random states.", "N", 1)] = None,
+    settings: app.Settings = None,
+    set_second: Annotated[
+        list[str] | None, Help("Like --set, for the second board only.", "NAME=VALUE")
+    ] = None,
+    results: app.Results = Path("results"),
+    as_json: app.Json = False,
+) -> int:
+    """Compare two tables: the decisions that differ, and their cost.
+
+    The cost is the loss of the player who decides, if they take the first table's action in the
+    game of the second table. Toss-ups are counted separately. Exit code 1 if the tables differ."""
+    from luckbase.cluster.answers.charts import PICTURES
+    from luckbase.cluster.answers.files import check_place
+
+    suffix = ""
+    if picture is not None:
+        suffix = app.check_ending("--picture", picture, PICTURES)
+        check_place("--picture", picture)
+    first_settings, second_settings = _settings_of(first, second, settings or [], set_second or [])
+    with (
+        app.open_named(first, results, first_settings) as old,
+        app.open_named(second, results, second_settings) as new,
+        terminal.rows_progress("diff") as on_rows,
+    ):
+        names = [old.origin, new.origin]
+        app.say_unfinished(first, old)
+        app.say_unfinished(second, new)
+        result = old.diff(new, worst=worst, sample=sample, out=out, on_rows=on_rows)
+    if out is not None:
+        moved = result.actions + result.toss_ups + result.one_sided + result.unpriced
+        terminal.say(f"{out}: {sentences.counted(moved, 'decision')}")
+    if as_json:
+        terminal.print_json({"tables": [name.as_json() for name in names]}, result)
+    else:
+        _print_comparison(result, names)
+    if picture is not None:  # last, so that an error here does not hide the answer
+        sys.stdout.flush()
+        _draw(picture, suffix, result, names)
+    return 1 if result.differs else 0
+
+
+def _settings_of(
+    first: str, second: str, both: list[str], settings: list[str]
+) -> tuple[list[str], list[str]]:
+    """Return the options of each table; `settings` are for the second. A folder has none."""
+    in_first = [] if app.is_folder(first) else both
+    in_second = [] if app.is_folder(second) else both
+    names = [word.partition("=")[0].strip() for word in settings]
+    inherited = [word for word in in_second if word.partition("=")[0].strip() not in names]
+    return in_first, [*inherited, *settings]
+
+
+def _draw(where: str, suffix: str, result: Comparison, names: Sequence[Any]) -> None:
+    from luckbase.cluster.answers.charts import draw
+
+    boards = [name.board for name in names]
+    if boards[0] == boards[1]:
+        boards = [f"{name.board} ({name.solve_id})" for name in names]
+    drawn = draw(result.picture.heatmap(f"{boards[1]} in place of {boards[0]}"), suffix)
+    size = sentences.size(terminal.write_file(where, drawn))
+    terminal.say(f"{where}: where decisions moved, {size}")
+
+
+def _print_comparison(result: Comparison, names: Sequence[Any]) -> None:
+    if result.actions:
+        heads, cases = result.case_rows()
+        terminal.print_table("", heads, cases, sys.stdout)
+    for sentence in result.notes:
+        terminal.print_to_fit(f"{capital(sentence)}.")
+    print(f"{'' if not result.notes else chr(10)}first   {names[0]}\nsecond  {names[1]}")
+    counts = [f"{sentences.many(result.states, 'state')} in both"]
+    sides = ("first are not in the second", "second are not in the first")
+    counts += [f"{n:,} of the {side}" for side, n in zip(sides, result.only, strict=True)
+             if n is not None]  # fmt: skip
+    terminal.print_to_fit(f"{', '.join(counts)}; payoffs closer than {result.tolerance:.1e} agree")
+    stored = ", of those with payoffs in both," * bool(result.unpriced)
+    print(f"payoffs of {sentences.many(result.payoffs, 'state')}{stored} differ", end="")
+    print(f", by {result.amount(result.largest)} at most" * bool(result.payoffs))
+    if result.worst:
+        columns = ("state", "cost", "before", "now")
+        terminal.print_table("", columns, result.worst_rows(), sys.stdout)
 
 
 PAGES = (".html", ".htm")

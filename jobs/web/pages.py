@@ -12,28 +12,22 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import parse_qsl, quote, urlencode
 
 from jinja2 import Environment, FileSystemLoader
-from starlette.requests import Request
-from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from luckbase.cluster.answers.charts import cell_state, for_page
 from luckbase.cluster.answers.examples import Example, nearest_known
 from luckbase.cluster.answers.pictures import around, svg
-from luckbase.jobs.web import states
-from luckbase.jobs.web.http import Context, Query, Refusal, View, ViewRequest
-from luckbase.jobs.web.states import StateView, rivals, state_answer
+from luckbase.jobs.web.pool import Context, OpenTable, Query, Refusal, View, ViewRequest
+from luckbase.jobs.web.views import StateView, info, rivals, state_answer
 from luckbase.solver import sentences
 from luckbase.solver.charts import Heatmap, Listing
 from luckbase.solver.errors import CorruptTableError, LuckbaseError
 from luckbase.solver.game.capabilities import Follow
 from luckbase.solver.scene import listed
 from luckbase.solver.sentences import Payoffs
-
-if TYPE_CHECKING:
-    from luckbase.jobs.web.pool import OpenTable
 
 HERE = Path(__file__).parent
 STATIC = HERE / "static"
@@ -217,25 +211,29 @@ def render(template: str, **context: Any) -> str:
     return environment.get_template(template).render(context)
 
 
-def error_page(request: Request, refusal: Refusal) -> Response:
+def error_page(depth: int, refusal: Refusal) -> str:
     """Return the page of a refusal that no other page shows."""
-    root = "../" * _depth(request) or "./"
-    return HTMLResponse(render("error.html", root=root, refusal=refusal, info=None), refusal.status)
+    return render("error.html", root=_root(depth), refusal=refusal, info=None)
 
 
-def _depth(request: Request) -> int:
-    """Return the depth of an address below the home page."""
-    path, root = request.scope["raw_path"], request.scope.get("root_path", "")
-    return int(path.count(b"/") - root.count("/") - 1)
+def _root(depth: int) -> str:
+    """Return the address of the home page from a page of this depth below it."""
+    return "../" * depth or "./"
 
 
-def respond(view: View, view_request: ViewRequest, request: Request) -> Response:
-    """Return the page of a request. Raises LuckbaseError for a table that cannot be read,
-    LongAnswer if it needs a search and is not `long`."""
-    pairs = request.query_params.multi_items()
-    of_page = {name: value for name, value in pairs if name in OF_A_PAGE and value}
-    query = view_request.query = Query([pair for pair in pairs if pair[0] not in OF_A_PAGE], view)
-    context = _context(view, view_request, _depth(request)) | {"of_page": of_page}
+def page(
+    view: View, view_request: ViewRequest, given: Sequence[tuple[str, str]], depth: int
+) -> tuple[int, str]:
+    """Return the status and the page of a request; or 303 and the address of its page. Raises
+    LuckbaseError for a table that cannot be read, LongAnswer if it needs a search and is not
+    `long`.
+
+    given: the parameters.
+    depth: of the address below the home page.
+    """
+    of_page = {name: value for name, value in given if name in OF_A_PAGE and value}
+    query = view_request.query = Query([each for each in given if each[0] not in OF_A_PAGE], view)
+    context = _context(view, view_request, depth) | {"of_page": of_page}
 
     def answer() -> None:
         result = view.answer(view_request)
@@ -257,22 +255,22 @@ def respond(view: View, view_request: ViewRequest, request: Request) -> Response
             answer()
     refusal: Refusal | None = context["refusal"]
     if refusal is None and not {"was", "sentence"}.isdisjoint({*of_page, *query}):
-        return RedirectResponse(f"{context['here']}?{context['view']['query']}", 303)
+        return 303, f"{context['here']}?{context['view']['query']}"
     if view.more is not None:
         context |= view.more(view_request, context)
-    return HTMLResponse(render(view.template, **context), refusal.status if refusal else 200)
+    return refusal.status if refusal else 200, render(view.template, **context)
 
 
 def _context(view: View, view_request: ViewRequest, depth: int) -> Context:
     """Return the values of a template before its answer. depth: of the address below the home
     page."""
     context: Context = {
-        "root": "../" * depth or "./", "at": "../" * (depth - 2), "given": view_request.query,
+        "root": _root(depth), "at": "../" * (depth - 2), "given": view_request.query,
         "path": view_request.path, "here": view.template[:-5], "info": None,
         "refusal": None, "view": None, "result": None, "nearest": [],
     }  # fmt: skip
     if id := view_request.path.get("id"):
-        context["info"] = states.info(view_request, view_request.opened).as_json()
+        context["info"] = info(view_request, view_request.opened).as_json()
         context["payoffs"] = view_request.table.game.payoffs
         context["at"] = context["at"] or ("" if depth == 2 else f"{id}/")
     return context
@@ -297,7 +295,7 @@ def names(view_request: ViewRequest, context: Context) -> Context:
     if context["view"] is None:
         return context
     opened = view_request.open(context["view"]["second_id"])
-    second = states.info(view_request, opened).as_json()
+    second = info(view_request, opened).as_json()
     return {"second": second, "names": differences(context["info"], second)}
 
 
@@ -334,5 +332,5 @@ def question(view_request: ViewRequest, opened: OpenTable, examples: Sequence[Ex
                           if other is not each and not UNNAMED.match(other.label)]  # fmt: skip
                 question = {"view": view.as_json(), "scene": view.scene, "others": others,
                             "words": words(view)}  # fmt: skip
-                return {"question": question, "info": states.info(view_request, opened).as_json()}
+                return {"question": question, "info": info(view_request, opened).as_json()}
     return {"question": None}

@@ -1,4 +1,4 @@
-"""The tables that are served: listed by id, opened on demand and cached.
+"""The tables that are served, listed by id, opened on demand and cached; and requests for them.
 
 An id (``pig~tiny~1f6fa0d7efbd``) is looked up in a list of the tables in the folders given at the
 start, so a request never becomes a path. The list is renewed regularly, so tables that are solved
@@ -11,8 +11,8 @@ from __future__ import annotations
 import re
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -35,10 +35,18 @@ from luckbase.cluster.store.storage import is_uri
 from luckbase.solver.board import registry
 from luckbase.solver.board.model import canonical, options_of
 from luckbase.solver.charts import Kind, Search
-from luckbase.solver.errors import CorruptTableError, MissingTableError
+from luckbase.solver.errors import (
+    CorruptTableError,
+    LuckbaseError,
+    MissingTableError,
+    OptionError,
+    RequestError,
+    SearchLimitError,
+)
 from luckbase.solver.game.capabilities import Charts, Drawing, Follow
 from luckbase.solver.game.game import Game
 from luckbase.solver.result import Flat, Result
+from luckbase.solver.sentences import nearest, shorten
 
 OPEN_TABLES = 6
 """Number of tables that stay open; as many again may be in use."""
@@ -52,6 +60,12 @@ AGENT_SECONDS = 2.0
 """Maximum seconds an opponent may need before its first move."""
 _PATH = re.compile(r"(?<![\w.~/-])/(?!tables/)(?:[^\s/:;,'\"]+/)+[^\s/:;,'\"]*")
 """An absolute path with at least two names."""
+
+OPTIONS = {"--what": "chart", "--as": "seat", "--against": "against", "--from": "state",
+           "start": "state"}  # fmt: skip
+"""Names in URLs of options of the command line, or of arguments in Python."""
+LENGTH = 400
+"""Maximum characters of a parameter; any state is shorter."""
 
 Finder = Callable[[], Sequence[Path]]
 """Returns the current folders of tables."""
@@ -239,12 +253,6 @@ class TablePool:
             self._summaries[entry.id] = known
         return known[2]
 
-    def smallest(self) -> list[str]:
-        """Return the id of the smallest table of each game."""
-        states = {each: self.summary(each).status.states for each in self.listed()}
-        largest_first = sorted(filter(states.get, states), key=lambda each: -states[each])
-        return [*{each.names[0]: each.id for each in largest_first}.values()]
-
     # --- open tables ---------------------------------------------------------------------------
 
     @contextmanager
@@ -349,3 +357,110 @@ def _stamp(files: Sequence[Path]) -> tuple[object, ...]:
         else:
             stamps.append((found.st_mtime_ns, found.st_size, found.st_ino))
     return tuple(stamps)
+
+
+# --- requests ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Why a request is refused. field: the invalid field of the state, if there is one."""
+
+    status: int
+    error: str
+    field: str | None = None
+
+
+class Query(dict[str, Any]):
+    """The parameters of an address: texts by name, and `move`, a list of texts.
+
+    A parameter that is repeated, as by a form's checkboxes, is joined with commas.
+    """
+
+    def __init__(self, given: Iterable[tuple[str, str]] = (), view: View | None = None) -> None:
+        """Raise OptionError for a parameter that the view does not have."""
+        super().__init__()
+        self.names = () if view is None else view.params
+        for name, value in given:
+            if len(value) > LENGTH:
+                raise OptionError(f"{shorten(name, 30)}: has more than {LENGTH} letters")
+            if name not in self.names and not (view and view.takes_state):
+                hint = nearest(name, self.names)
+                raise OptionError(f"unknown parameter '{shorten(name, 30)}'; {hint}")
+            if name in self.names and name == "move":
+                self.setdefault(name, []).append(value)
+            elif value or name not in self.names:
+                self[name] = ",".join(filter(None, (self.get(name), value)))
+
+    @property
+    def state(self) -> dict[str, str]:
+        """The fields of a state: the parameters that the view does not name."""
+        return {name: value for name, value in self.items() if name not in self.names}
+
+    def integer(self, name: str, low: int, high: int, default: int) -> int:
+        """Return an integer from `low` to `high`. Raises OptionError."""
+        text = self.get(name, str(default))
+        if not re.fullmatch(r"[+-]?[0-9]{1,15}", text) or not low <= int(text) <= high:
+            raise OptionError(
+                f"{name}: '{shorten(text, 30)}' is not a whole number from {low} to {high}"
+            )
+        return int(text)
+
+
+class LongAnswer(Exception):
+    """A short query needs a search."""
+
+
+class ViewRequest(ExitStack):
+    """A request to a view; a context that holds the tables that it uses until its end.
+
+    path: the variable parts of its path, by name.
+    long: the answer may take long.
+    """
+
+    def __init__(self, pool: TablePool, path: Mapping[str, str], long: bool = True) -> None:
+        super().__init__()
+        self.pool, self.path, self.long = pool, path, long
+        self.query = Query()
+
+    def open(self, id: str) -> OpenTable:
+        """Open a table. Raises MissingTableError, CorruptTableError."""
+        return self.enter_context(self.pool.open(id))
+
+    @cached_property
+    def opened(self) -> OpenTable:
+        """The table in the path. Raises as `open` does."""
+        return self.open(self.path["id"])
+
+    @property
+    def table(self) -> Table:
+        """The table in the path. Raises as `open` does."""
+        return self.opened.table
+
+    def refusal(self, error: LuckbaseError) -> Refusal:
+        """Return the refusal for an error, without paths of this machine."""
+        missing = isinstance(error, MissingTableError | SearchLimitError)
+        status = 404 if missing else 400 if isinstance(error, RequestError) else 409
+        word, colon, rest = self.pool.without_paths(str(error)).partition(":")
+        sentence, opened = f"{OPTIONS.get(word, word)}{colon}{rest}", self.__dict__.get("opened")
+        named = sentence.replace(":", " ").split(" ", 1)[0].rpartition("'")[2]
+        known = () if opened is None else opened.table.game.fields.names
+        field = next((name for name in known if re.fullmatch(rf"{name}(_\d+)?", named)), None)
+        return Refusal(status, sentence, field)
+
+
+Context = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class View:
+    """An address that returns a page, made by a template, or JSON."""
+
+    path: str
+    answer: Callable[[ViewRequest], Result]
+    template: str
+    params: tuple[str, ...] = ()  # the names of its parameters
+    takes_state: bool = False  # other parameters are fields of a state
+    long: bool = False  # an answer may take long
+    more: Callable[[ViewRequest, Context], Context] | None = None
+    """Returns further values for the template, from its context."""

@@ -8,30 +8,29 @@ queries delay the others.
 
 from __future__ import annotations
 
-import asyncio
-import gc
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
-from typing import TYPE_CHECKING, Any
+import json
+import logging
+from collections.abc import Mapping
+from typing import Any
 
 from anyio import CapacityLimiter
 from anyio.to_thread import run_sync
+from pydantic_core import PydanticSerializationError, to_json
 from starlette.applications import Starlette
+from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from luckbase.jobs.web import http, pages, play, states
-from luckbase.jobs.web.http import LongAnswer, Query, Refusal, View, ViewRequest
+from luckbase.jobs.web import pages, views
+from luckbase.jobs.web.pool import LongAnswer, Query, Refusal, TablePool, View, ViewRequest
 from luckbase.solver.errors import LuckbaseError
-
-if TYPE_CHECKING:
-    from luckbase.jobs.web.pool import TablePool
 
 THREADS, LONG_THREADS = 4, 2
 """Threads for short queries, and for long queries."""
@@ -40,26 +39,100 @@ OF_ONE_TABLE = 2
 ZIPPED_BYTES, ZIP_LEVEL = 1000, 1
 """Minimum bytes of a compressed answer, and gzip's level: JSON shrinks to a fifth."""
 LOCAL = ("127.0.0.1", "localhost", "::1")
+log = logging.getLogger("luckbase.web")
+HEADERS = {
+    "content-security-policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+        "connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+    ),
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "referrer-policy": "no-referrer",
+    "cross-origin-resource-policy": "same-origin",
+    "cross-origin-opener-policy": "same-origin",
+}
+"""Only this server's script and style are loaded, and no other page can frame ours."""
+API_HEADERS = {"cache-control": "no-store", "vary": "accept"}
+BUG = "this is an error in luckbase, not yours; the server has printed more"
+
 
 # --- the addresses -----------------------------------------------------------------------------
 
 AT = "/tables/{id}"
 VIEWS = (
-    View("/", states.list_view, "home.html", more=pages.home),
-    View("/tables", states.list_view, "home.html", more=pages.home),
-    View(AT, states.table_view, "table.html"),
-    View(f"{AT}/state", states.state_view, "state.html", ("sentence",), takes_state=True),
-    View(f"{AT}/chart/{{name}}", states.chart_view, "chart.html", takes_state=True,
+    View("/", views.list_view, "home.html", more=pages.home),
+    View("/tables", views.list_view, "home.html", more=pages.home),
+    View(AT, views.table_view, "table.html"),
+    View(f"{AT}/state", views.state_view, "state.html", ("sentence",), takes_state=True),
+    View(f"{AT}/chart/{{name}}", views.chart_view, "chart.html", takes_state=True,
          more=pages.draw),
-    View(f"{AT}/grid", states.grid_view, "chart.html", ("x", "y", "colour"), takes_state=True,
+    View(f"{AT}/grid", views.grid_view, "chart.html", ("x", "y", "colour"), takes_state=True,
          more=pages.draw),
-    View(f"{AT}/search/{{number:int}}", states.search_view, "search.html", ("most",), long=True),
-    View(f"{AT}/train", play.train_view, "train.html", ("difficulty", "seed"), takes_state=True),
-    View(f"{AT}/play", play.game_view, "play.html",
+    View(f"{AT}/search/{{number:int}}", views.search_view, "search.html", ("most",), long=True),
+    View(f"{AT}/train", views.train_view, "train.html", ("difficulty", "seed"), takes_state=True),
+    View(f"{AT}/play", views.game_view, "play.html",
          ("seed", "seat", "against", "move", "hints", "at"), takes_state=True),
-    View(f"{AT}/compare", states.compare_view, "compare.html", ("second",), takes_state=True,
+    View(f"{AT}/compare", views.compare_view, "compare.html", ("second",), takes_state=True,
          more=pages.names),
 )  # fmt: skip
+
+
+# --- responses -----------------------------------------------------------------------------------
+
+
+def reply(content: Mapping[str, Any], status: int = 200) -> Response:
+    """Return a JSON response. Surrogates, which file names may contain, become ``\\udcff``."""
+    try:
+        body = to_json(content, inf_nan_mode="null")
+    except (PydanticSerializationError, UnicodeError):
+        body = json.dumps(content).encode()
+    return Response(body, status, API_HEADERS, "application/json")
+
+
+def refusal_json(refusal: Refusal) -> Response:
+    """Return a refusal as JSON."""
+    field = {} if refusal.field is None else {"field": refusal.field}
+    return reply({"error": refusal.error, **field}, refusal.status)
+
+
+def refused(request: Request, refusal: Refusal) -> Response:
+    """Return the response to a refused request."""
+    if not wants_page(request):
+        return refusal_json(refusal)
+    return HTMLResponse(pages.error_page(_depth(request), refusal), refusal.status)
+
+
+def wants_page(request: Request) -> bool:
+    """True if the client is a browser that displays HTML; others get JSON."""
+    return "text/html" in request.headers.get("accept", "")
+
+
+def _depth(request: Request) -> int:
+    """Return the depth of an address below the home page."""
+    path, root = request.scope["raw_path"], request.scope.get("root_path", "")
+    return int(path.count(b"/") - root.count("/") - 1)
+
+
+class Guard:
+    """Adds `HEADERS` to every response, and turns an unexpected error into a sentence."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return await self.app(scope, receive, send)
+
+        async def send_guarded(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                MutableHeaders(scope=message).update(HEADERS)
+            await send(message)
+
+        try:
+            await self.app(scope, receive, send_guarded)
+        except Exception as error:
+            log.error("%s %s", scope["method"], scope["path"], exc_info=error)
+            await refusal_json(Refusal(500, BUG))(scope, receive, send_guarded)
 
 
 # --- the application ---------------------------------------------------------------------------
@@ -99,28 +172,15 @@ class Explorer:
         view_request = ViewRequest(self.tables, request.path_params, long)
         try:
             with view_request:
+                given = request.query_params.multi_items()
                 if wants_page(request):
-                    return pages.respond(view, view_request, request)
-                view_request.query = Query(request.query_params.multi_items(), view)
-                return http.reply(view.answer(view_request).as_json())
+                    status, page = pages.page(view, view_request, given, _depth(request))
+                    redirects = status == 303
+                    return (RedirectResponse if redirects else HTMLResponse)(page, status)
+                view_request.query = Query(given, view)
+                return reply(view.answer(view_request).as_json())
         except LuckbaseError as error:
             return refused(request, view_request.refusal(error))
-
-    async def warm_up(self) -> None:
-        """Load the compiled code of each game before the first query needs it."""
-        for id in await run_sync(self.tables.smallest):
-            await run_sync(states.warm_up, self.tables, id, limiter=self._threads[True])
-        gc.freeze()  # the collector need not visit the loaded code again
-
-
-def wants_page(request: Request) -> bool:
-    """True if the client is a browser that displays HTML; others get JSON."""
-    return "text/html" in request.headers.get("accept", "")
-
-
-def refused(request: Request, refusal: Refusal) -> Response:
-    """Return the response to a refused request."""
-    return pages.error_page(request, refusal) if wants_page(request) else refusal.reply()
 
 
 async def on_error(request: Request, error: Any) -> Response:
@@ -134,37 +194,21 @@ async def on_error(request: Request, error: Any) -> Response:
     return refused(request, Refusal(status, sentences.get(status, str(error.detail))))
 
 
-def make_app(
-    tables: TablePool, hosts: tuple[str, ...] | None = LOCAL, warm: bool = False
-) -> Starlette:
+def make_app(tables: TablePool, hosts: tuple[str, ...] | None = LOCAL) -> Starlette:
     """Return the application.
 
     hosts: host names accepted in requests; None for any. This protects against foreign pages whose
         host name leads to this machine.
-    warm: load the compiled code of each game at the start.
     """
     explorer = Explorer(tables)
-
-    @asynccontextmanager
-    async def lifespan(app: Starlette) -> AsyncIterator[None]:
-        warming = asyncio.create_task(explorer.warm_up()) if warm else None
-        yield
-        if warming is not None:
-            warming.cancel()
-            with suppress(asyncio.CancelledError):
-                await warming
-        tables.forget()
-
     drawings: Any = [("luckbase.cluster.answers", "static")]
     static = StaticFiles(directory=pages.STATIC, packages=drawings)
     routes = [*map(explorer.route, VIEWS), Mount("/static", static)]
     names = ["*"] if hosts is None else [f"[{name}]" if ":" in name else name for name in hosts]
     middleware = [
-        Middleware(http.Guard),
+        Middleware(Guard),
         Middleware(GZipMiddleware, minimum_size=ZIPPED_BYTES, compresslevel=ZIP_LEVEL),
         Middleware(TrustedHostMiddleware, allowed_hosts=names, www_redirect=False),
     ]
-    return Starlette(
-        routes=routes, middleware=middleware, exception_handlers={HTTPException: on_error},
-        lifespan=lifespan,
-    )  # fmt: skip
+    handlers = {HTTPException: on_error}
+    return Starlette(routes=routes, middleware=middleware, exception_handlers=handlers)

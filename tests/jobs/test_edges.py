@@ -149,7 +149,7 @@ def test_a_search_of_one_state_says_how_many_edges_it_has(capsys, tmp_path):
     board = board_of(chance((0.5, 1), (0.5, 2)), over(0.25, 0.75), over(0.75, 0.25))
     roots = load_game(board).parse({"at": "0"}).reshape(1, -1)
     solved = solving.solve_below(board, roots, results=tmp_path, workers=1)
-    say_solved(solved, Path("written.toml"), [])
+    say_solved(solved, [])
     assert "2.0 edges a state" in capsys.readouterr().err
 
 

@@ -120,7 +120,7 @@ def test_a_shell_can_complete():
 
 @pytest.mark.parametrize(
     ("words", "heavy", "modules"),
-    [(["--help"], {"importlib.metadata"}, 7), (["clean", "--help"], set(), 1)],
+    [(["--help"], {"importlib.metadata"}, 6), (["clean", "--help"], set(), 1)],
 )
 def test_help_loads_nothing_heavy(words, heavy, modules):
     """Nor, of all commands, what completion and the version need only when they are asked for; of

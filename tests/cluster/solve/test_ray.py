@@ -1,7 +1,6 @@
 """Workers of a Ray that a test plays: what they submit again, keep and report."""
 
 import pickle
-from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
@@ -10,7 +9,7 @@ import pytest
 
 from luckbase.cluster.solve import nodes
 from luckbase.cluster.solve.nodes import Nodes
-from luckbase.cluster.solve.ray import RETRIES, RayWorkers, _check_versions
+from luckbase.cluster.solve.ray import RETRIES, RayWorkers
 from luckbase.cluster.solve.worker import (
     NotSeenError,
     PayoffPlace,
@@ -251,25 +250,3 @@ def test_a_task_gets_files_and_parts_and_leaves_nothing_on_its_node(monkeypatch)
     assert node == "a" and own == (["whole", {1: "second", 0: "first"}], b"file")
     assert stage_file == b"states" and content == {"file": b""}
     assert not receipt.scratch.exists()
-
-
-def test_a_node_that_joins_with_another_version_is_named():
-    needed = {**nodes.versions(), "numba": "0.1"}
-    with pytest.raises(WorkerError, match=r"node \S+ has numba \S+, not 0\.1; the solved parts"):
-        next(nodes.run(needed, b"", (), ()))
-
-
-@pytest.mark.parametrize("alive", [False, True])
-def test_only_a_node_that_lives_must_answer_the_probe(alive):
-    node = {**NODE, "NodeID": 28 * "0a", "Alive": alive}
-
-    class Lost(SomeRay):
-        def get(self, reference, timeout=0.0):
-            raise LostError("the node is gone")
-
-        def nodes(self):
-            return [node]
-
-    refused = pytest.raises(OptionError, match="cannot do a task: the node is gone")
-    with refused if alive else nullcontext():
-        _check_versions(Lost([None]), Nodes([{**node, "Alive": True}], lambda text: None))

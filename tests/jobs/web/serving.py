@@ -34,6 +34,7 @@ def asking(*folders, open_tables=4):
     with TestClient(make_app(pool), base_url="http://127.0.0.1") as client:
         client.pool = pool
         yield client
+    pool.forget()
 
 
 def id_of(client, game):

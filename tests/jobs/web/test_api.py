@@ -10,7 +10,7 @@ import pytest
 
 import luckbase
 from luckbase.cluster.answers.charts import cell_state, grid
-from luckbase.jobs.web import states
+from luckbase.jobs.web import views
 from tests.jobs.web.serving import GAMES, PAGE, asking, drawn, id_of, queried, state_of
 from tests.places import BOARDS
 
@@ -188,7 +188,7 @@ def test_every_page_that_a_page_of_a_game_links_to_shows_something(game, client)
 
 @EACH_GAME
 def test_rows_of_a_search_are_those_of_an_export_with_their_answers(game, table_of, monkeypatch):
-    monkeypatch.setattr(states, "SECONDS", 600.0)  # no option; other tests keep the machine busy
+    monkeypatch.setattr(views, "SECONDS", 600.0)  # no option; other tests keep the machine busy
     path = table_of(BOARDS / game / "tiny.toml", **({"frontier": 1} if game == LUCK else {}))
     with asking(path) as client, luckbase.open(path) as table:
         ready = asked(client, game)["searches"]
@@ -209,7 +209,7 @@ def test_rows_of_a_search_are_those_of_an_export_with_their_answers(game, table_
 
 
 def test_a_search_stops_when_its_time_is_over(client, monkeypatch):
-    monkeypatch.setattr(states, "SECONDS", -1.0)  # no option
+    monkeypatch.setattr(views, "SECONDS", -1.0)  # no option
     text = asked(client, "pig", "/search/1")
     assert not text["complete"] and text["looked_at"] == text["count"] == 0 < text["total"]
 

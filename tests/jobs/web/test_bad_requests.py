@@ -106,7 +106,7 @@ def test_the_field_that_a_sentence_is_of_is_named(client):
 
 
 def test_long_words_and_games_do_not_come_back_whole(client, monkeypatch):
-    monkeypatch.setattr("luckbase.jobs.web.play.MAX_MOVES", 2)  # no option
+    monkeypatch.setattr("luckbase.jobs.web.views.MAX_MOVES", 2)  # no option
     at = f"/tables/{id_of(client, 'pig')}/play"
     for against in ("x" * 390, "x" * 389 + ",", "x," * 190, "x" * 50_000):
         refused(client.get(at, params={"against": against}))
@@ -163,7 +163,7 @@ def test_a_mistake_of_ours_is_a_plain_sentence_and_a_line_in_the_log(
     def broken(*given):
         raise ZeroDivisionError("secret detail")
 
-    monkeypatch.setattr("luckbase.jobs.web.states.why", broken)
+    monkeypatch.setattr("luckbase.jobs.web.views.why", broken)
     with asking(web_results) as client:
         reply = client.get(f"/tables/{id_of(client, 'pig')}/state?mine=0&yours=0")
     assert reply.status_code == 500

@@ -23,7 +23,7 @@ from luckbase.cluster.machine import memory_limit
 from luckbase.cluster.store.storage import Folder
 from luckbase.cluster.store.writer import read_manifest
 from luckbase.jobs import serve
-from luckbase.jobs.web import pool, server, states
+from luckbase.jobs.web import pool, server, views
 from luckbase.jobs.web.pool import TablePool
 from luckbase.solver.errors import MissingTableError
 from tests.jobs.web.serving import GAMES, asking, drawn, id_of, listening, served, state_of
@@ -272,8 +272,8 @@ def end():
 
 def test_long_questions_delay_neither_their_table_nor_the_others(web_results, monkeypatch, end):
     """There are more of them than threads, all of one table."""
-    real = states.first_rows
-    monkeypatch.setattr(states, "first_rows", lambda *given: end.wait(HANGS) and real(*given))
+    real = views.first_rows
+    monkeypatch.setattr(views, "first_rows", lambda *given: end.wait(HANGS) and real(*given))
     with asking(web_results) as client:
         pig, skunk = id_of(client, "pig"), id_of(client, "skunk")
     with listening(web_results) as address, ThreadPoolExecutor(8) as pool:
@@ -290,13 +290,13 @@ def test_long_questions_delay_neither_their_table_nor_the_others(web_results, mo
 
 
 def test_states_that_are_searched_delay_no_state_of_their_table(web_results, monkeypatch, end):
-    real = states.moves
+    real = views.moves
 
     def slow(table, state, max_states):
         assert not max_states or end.wait(HANGS)
         return real(table, state, max_states)
 
-    monkeypatch.setattr(states, "moves", slow)
+    monkeypatch.setattr(views, "moves", slow)
     with asking(web_results) as client:
         index = f"/tables/{id_of(client, 'press-your-luck')}/state?scores=0,1000,500"
     with listening(web_results) as address, ThreadPoolExecutor(20) as pool:
