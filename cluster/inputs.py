@@ -6,7 +6,7 @@ Also opens the tables of a play: those of its agents, and the table with its pay
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from functools import cache, partial
 from itertools import chain, count
@@ -320,59 +320,57 @@ def following(
     max_states: int, results: Path,
 ) -> Following:  # fmt: skip
     """Follow a game, from a given state if there is one. Raises as `start_of` does."""
-    from luckbase.cluster.play.advise import Following, Prices
+    from luckbase.cluster.play.advise import Following
 
     game = game_of(board, **options)
     root = None if start is None else start_of(game, start)
     instead = partial(table_that_answers, board, as_words(options), results)
     fixed = dict.fromkeys(type(game.board).grid) if isinstance(board, Board) else options
     tables = tables_on_grids(game.board, results, fixed)
-    return Following(game, Prices(game, tables, max_states, instead), root)
+    return Following(game, root, tables, max_states, instead)
 
 
 # --- tables of a play ----------------------------------------------------------------------------
 
 
 @contextmanager
-def tables_by_name(board: Board, results: Path) -> Iterator[Opener]:
+def tables_by_name(game: Game, results: Path, *, optimal: bool = False) -> Iterator[Opener]:
     """Yield a function that opens the table named by an agent, once: a folder whose name contains a
-    slash, or the table of a board file under `results`. Close the tables at the end."""
+    slash, or the table of a board file under `results`. Close the tables at the end.
+
+    optimal: the agent of this name is a full table, solved in memory, if that is small.
+    """
+    from luckbase.cluster.answers.table import tiers_in_memory
+
     with ExitStack() as tables:
 
         @cache
         def opener(name: str) -> Lookup | None:
             path = place_of(name)
             if ("/" in name and path.is_dir()) or (path.suffix == ".toml" and path.is_file()):
-                return tables.enter_context(open_table(table_used(name, board, results)))
-            return None
+                return tables.enter_context(open_table(table_used(name, game.board, results)))
+            layout = plain(game).get(FullTable) if optimal and name == OPTIMAL else None
+            if layout is None or not layout.best_names or not _is_small(layout, MAX_OPTIMAL):
+                return None
+            return tables.enter_context(tiers_in_memory(layout))
 
         yield opener
 
 
+def _is_small(layout: FullTable[Any], rows: int) -> bool:
+    """True if a full table in memory has at most this many rows and exact payoffs: then its kernel
+    is ten times as fast as a search."""
+    return layout.payoff_type is np.float64 and sum(map(layout.rows, layout.tiers())) <= rows
+
+
 @contextmanager
 def playing(
-    board: Board | str | os.PathLike[str], agents: str | Sequence[Any], start: Any,
-    results: str | os.PathLike[str],
-) -> Iterator[tuple[Game, Starts, Opener]]:  # fmt: skip
+    board: Board | str | os.PathLike[str], start: Any, results: str | os.PathLike[str]
+) -> Iterator[tuple[Game, Starts, Opener]]:
     """Yield the game of a board, the starts of plays, and an opener of the agents' tables. Raises
-    OptionError for an unknown agent, and as `start_of` does."""
-    from luckbase.cluster.answers.table import tiers_in_memory
-    from luckbase.cluster.play.agents import check
-
+    as `start_of` does."""
     game = game_of(board)
-    with tables_by_name(game.board, place_of(results)) as by_name, ExitStack() as tables:
-
-        @cache
-        def opener(name: str) -> Lookup | None:
-            if name != OPTIMAL:
-                return by_name(name)
-            layout = plain(game).get(FullTable)  # its kernel is ten times as fast as a search
-            if layout is None or not layout.best_names or layout.payoff_type is not np.float64:
-                return None
-            few = sum(map(layout.rows, layout.tiers())) <= MAX_OPTIMAL
-            return tables.enter_context(tiers_in_memory(layout)) if few else None
-
-        check(game, agents, opener)
+    with tables_by_name(game, place_of(results), optimal=True) as opener:
         yield game, starts_of(game, start), opener
 
 
@@ -388,7 +386,7 @@ def new_play(game: Game, start: Any, results: Path, max_states: int, how: PlayOp
             table = table_for_play(game, root, results, max_states, named, on_note)
             return tables.enter_context(table)
 
-        by_name = tables.enter_context(tables_by_name(game.board, results))
+        by_name = tables.enter_context(tables_by_name(game, results))
         stored = None
         if start is None and len(game.starts()) > 1:
             bare = plain(game)
@@ -430,8 +428,7 @@ def table_for_play(
         return stored
     # If this board cannot have the layout, `need` raises the reason; a search would not end.
     layout = bare.need(FullTable) if FullTable in bare.rules.capabilities else None
-    few = layout is not None and sum(map(layout.rows, layout.tiers())) <= MAX_ROWS
-    if layout and few and layout.payoff_type is np.float64 and _inside(layout, root):
+    if layout and _is_small(layout, MAX_ROWS) and _inside(layout, root):
         seconds = sum(map(layout.tier_seconds, layout.tiers()))
         if seconds > A_WHILE:
             duration = sentences.duration(seconds)
@@ -468,14 +465,13 @@ def search_below(game: Game, root: Ints, max_states: int, file: str = "BOARD") -
     """Search all states below a state (fields,) in memory. Raises SearchLimitError."""
     from luckbase.cluster.answers.table import search_in_memory
 
-    layout = game.get(FullTable)
-    tiered = layout if layout is not None and _inside(layout, root) else None
-    below = "" if tiered else f" --from {game.say(root)}"
-    table = f"solve a table first: luckbase solve {file}{below}"
-    nearer = "give a state nearer the end" if tiered is None else f"take {tiered.smaller}"
-    if layout is not None and not tiered and (lower := states_to_copy(game)):
-        nearer = f"begin lower, as {lower}"
+    layout, lower = game.get(FullTable), ""
+    if layout is None or not _inside(layout, root):
+        file, lower = f"{file} --from {game.say(root)}", states_to_copy(game)
+    nearer = f"begin lower, as {lower}" if lower else "give a state nearer the end"
     try:
         return search_in_memory(game, root, max_states)
     except SearchLimitError as error:
-        raise SearchLimitError(f"{error}; {nearer.removesuffix(',')}, or {table}") from None
+        raise SearchLimitError(
+            f"{error}; {nearer}, or solve a table first: luckbase solve {file}"
+        ) from None

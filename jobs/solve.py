@@ -221,14 +221,15 @@ def _facts(solved: Solved) -> Iterator[tuple[str, str]]:
 
 
 def _opening_questions(solved: Solved) -> None:
-    from luckbase.cluster.answers.find import action_names, open_table, opening_answers
+    from luckbase.cluster.answers.examples import action_names, opening_answers
+    from luckbase.cluster.answers.find import open_table
 
     with open_table(solved.table, named_by_board=True) as source, in_python(beside=True):
         answers = opening_answers(source)
     if not answers:
         return
     names = action_names(answers)
-    rows = [(q.title, sentences.fields(q.state), *map(q.payoff_of, names), q.best) for q in answers]
+    rows = [(q.label, sentences.fields(q.state), *map(q.payoff_of, names), q.best) for q in answers]
     say()
     heads = ("the player up is" if names else "", "state", *names, "best")
     what = f", and the {source.game.payoff_name} of the player who acts" if names else ""

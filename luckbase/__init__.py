@@ -316,7 +316,7 @@ def evaluate(  # the command takes its options from these parameters
     from luckbase.cluster.inputs import playing
     from luckbase.cluster.play.agents import evaluate_agents
 
-    with playing(board, agents, start, results) as (game, root, opener):
+    with playing(board, start, results) as (game, root, opener):
         return evaluate_agents(game, root, agents, opener, gain, games, seed, max_states)
 
 
@@ -331,7 +331,7 @@ def matrix(
     from luckbase.cluster.inputs import playing
     from luckbase.cluster.play.agents import matrix_of
 
-    with playing(board, agents, start, results) as (game, root, opener):
+    with playing(board, start, results) as (game, root, opener):
         return matrix_of(game, root, agents, opener)
 
 
@@ -396,7 +396,7 @@ def graph(  # the command takes its options from these parameters
     from luckbase.cluster.inputs import playing
     from luckbase.cluster.play.draw import draw_play
 
-    with playing(board, agents, start, results) as (game, root, opener):
+    with playing(board, start, results) as (game, root, opener):
         return draw_play(game, root, agents, opener, every, layers, labels, ends)
 
 

@@ -1,7 +1,7 @@
 """The actions of many states, with their payoffs, as arrays: `EveryAction`.
 
 `every_action` computes it for any states of a table, part by part: from stored rows
-(`actions_of_part`), from stored best actions alone, or, for states of which only the children are
+(`_actions_of_part`), from stored best actions alone, or, for states of which only the children are
 known, by one step of the rules (`stepped`). An `Answer` (`answer_at`) and the columns of a batch or
 an export (`cluster.answers.columns`) are derived from it.
 """
@@ -318,20 +318,16 @@ class Payoffs(Protocol):
 
 
 def every_action(
-    table: Payoffs, states: Ints, inputs: Ints | None = None, edges: Expanded | None = None,
-    payoffs: Floats | None = None,
-) -> tuple[EveryAction, NDArray[np.bool_]]:  # fmt: skip
+    table: Payoffs, states: Ints, inputs: Ints | None = None
+) -> tuple[EveryAction, NDArray[np.bool_]]:
     """Return the answers of `Lookup.ask`, without searches, to canonical states (n, fields); and a
     mask (n,) of those that have one: stored and terminal states, and states whose children are all
     stored.
 
     inputs: the states as the user gave them, values (n, fields), for the names of choices.
-    edges, payoffs: of the states and of their children (m, players), if already computed.
     """
     states = np.ascontiguousarray(np.asarray(states, np.int64))
     inputs = table.game.fields.values(states) if inputs is None else inputs
-    if len(table.parts) > 1:
-        payoffs = None  # each part searches its own rows first
     owners, known = table.owners(states), np.ones(len(states), bool)
     pieces: list[tuple[Ints, EveryAction]] = []
     for at in _shares(table, states, np.flatnonzero(owners < 0)):
@@ -339,9 +335,7 @@ def every_action(
         pieces.append((at, actions))
     for i, part in enumerate(table.parts):
         for at in _shares(table, states, np.flatnonzero(owners == i), part):
-            in_order = len(at) == len(states) and (np.diff(at) == 1).all()
-            expanded = (edges, payoffs) if in_order else (None, None)
-            pieces.append((at, actions_at(table, part, states[at], inputs[at], *expanded)))
+            pieces.append((at, actions_at(table, part, states[at], inputs[at])))
     return joined(pieces or [(owners, nothing_known(0, table.game.players))]), known
 
 
@@ -360,15 +354,12 @@ def _shares(table: Payoffs, states: Ints, at: Ints, part: Part | None = None) ->
         yield at[start : start + most]
 
 
-def actions_at(
-    table: Payoffs, part: Part, states: Ints, inputs: Ints, edges: Expanded | None = None,
-    payoffs: Floats | None = None,
-) -> EveryAction:  # fmt: skip
+def actions_at(table: Payoffs, part: Part, states: Ints, inputs: Ints) -> EveryAction:
     """Return the answers to states of one part. Payoffs of actions and strategies are included if
     the children are stored."""
-    edges = expand(table.game, states) if edges is None else edges
+    edges = expand(table.game, states)
     if part.paid:
-        result = actions_of_part(part, states, edges, payoffs)
+        result = _actions_of_part(part, states, edges)
         better = np.flatnonzero(edges.kinds == SIMULTANEOUS)
     else:
         rows = part.stored(states)
@@ -384,18 +375,12 @@ def actions_at(
     return joined([(others, result.only(others)), (better[kept], from_rules.only(kept))])
 
 
-def actions_of_part(
-    part: Part, states: Ints, edges: Expanded, payoffs: Floats | None
-) -> EveryAction:
+def _actions_of_part(part: Part, states: Ints, edges: Expanded) -> EveryAction:
     """Compute the answers of a part for stored or terminal canonical states (n, fields). For
-    simultaneous moves, only payoffs. payoffs: of the children, if already computed.
-
-    Raises CorruptTableError.
-    """
-    if payoffs is None:
-        part.fetch(np.concatenate([states, edges.children]))
+    simultaneous moves, only payoffs. Raises CorruptTableError."""
+    part.fetch(np.concatenate([states, edges.children]))
     rows = part.stored(states)
-    q = evaluate(edges, part.children(edges) if payoffs is None else payoffs)
+    q = evaluate(edges, part.children(edges))
     values = np.asarray(rows.values, np.float64)
     chosen_rows = part.taken(rows, q, edges.actors, states)
     result = from_rules(part.game, edges, q, chosen_rows, part.tolerance, values, part.error)

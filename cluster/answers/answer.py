@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from html import escape
 from typing import Annotated, Any, Literal
 
@@ -249,3 +250,14 @@ def otherwise(inputs: Mapping[str, Any], state: Mapping[str, Any]) -> dict[str, 
         return sorted(value) if isinstance(value, list) else value
 
     return {name: v for name, v in inputs.items() if unordered(v) != unordered(state.get(name))}
+
+
+def often(chance: float) -> str:
+    """Return a probability in words: ``one in six``, ``5 in 18``, ``16.4%``."""
+    fraction = Fraction(chance).limit_denominator(36)
+    over, under = fraction.numerator, fraction.denominator
+    if not fraction or abs(fraction - chance) > 1e-9:
+        return f"{100 * chance:.3g}%"
+    if under >= len(sentences.NUMBERS):
+        return f"{over} in {under}"
+    return f"{sentences.NUMBERS[over]} in {sentences.NUMBERS[under]}"

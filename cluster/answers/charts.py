@@ -12,11 +12,9 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import math
 import re
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
 from html import escape
 from itertools import count
 from textwrap import wrap
@@ -46,8 +44,6 @@ DRAWN = 2_000
 """Number of rows drawn to determine the range of columns."""
 AXIS_VALUES = 100
 """Maximum number of values of a column on an axis of a grid."""
-GRID_PIECE = 4_000
-"""Number of states looked up together: about 60 children each."""
 MARKED = 45
 """A curve with at most this many points has a marker at each."""
 UNITS = {"dollars": "$,.0f", "probability": ".0%", "chance": ".0%"}
@@ -140,19 +136,15 @@ def for_page(picture: Heatmap | Curves, name: str = "chart", width: int = WIDTH)
     A strict content security policy allows the element: it has no script and no inline style.
     """
     need("a picture", "vl_convert", extra="report")
-    spec = specification(picture, page=True, width=width)
-    return _rendered(json.dumps(spec), name, f"{picture.title}. {picture.about}")
-
-
-@lru_cache(64)
-def _rendered(spec: str, name: str, label: str) -> str:
     import vl_convert
 
+    spec = specification(picture, page=True, width=width)
     svg = _with_ids(str(vl_convert.vegalite_to_svg(spec)), name)
     svg = re.sub(r' (style|aria-[a-z]+|role)="[^"]*"', "", svg)
     head, _, inner = svg.partition(">")
     (box,) = re.findall(r'viewBox="[\d. ]+"', head)
-    return f'<svg class="plot" role="img" aria-label="{escape(label)}" {box}>{inner}'
+    label = escape(f"{picture.title}. {picture.about}")
+    return f'<svg class="plot" role="img" aria-label="{label}" {box}>{inner}'
 
 
 def _with_ids(svg: str, name: str) -> str:
@@ -413,26 +405,22 @@ def _cell_numbers(
 ) -> tuple[Floats, NDArray[np.int16], tuple[str, ...]]:
     """For states in users' units, values (n, columns), return numbers (n,), best actions (n,) with
     -1 for none, and the names of the actions."""
-    game = table.game
-    states, sound = game.known_states(values)
-    places = np.flatnonzero(sound)
-    numbers, best = np.full(len(values), np.nan), np.full(len(values), -1, np.int16)
+    states, sound = table.game.known_states(values)
+    actions, known = every_action(table, states)
     names: dict[str, int] = {}
-    for start in range(0, len(states), GRID_PIECE):
-        here, places_here = (each[start : start + GRID_PIECE] for each in (states, places))
-        payoffs, there = table.backup(here)
-        owned = np.flatnonzero(table.owners(here) >= 0)
-        if colour == "margin":
-            numbers[places_here[owned]] = every_action(table, here[owned])[0].margins
-        for x, name in zip(
-            places_here[owned].tolist(), table.stored_best(here[owned]), strict=True
-        ):
-            best[x] = -1 if name is None else names.setdefault(name, len(names))
-        if colour == "best":
-            numbers[places_here] = np.where(best[places_here] >= 0, best[places_here], np.nan)
-        elif colour != "margin":
-            player = int(colour.removeprefix("value_")) - 1
-            numbers[places_here] = np.where(there, payoffs[:, player], np.nan)
+    codes = [
+        names.setdefault(name, len(names)) if name is not None and is_known else -1
+        for name, is_known in zip(actions.best_names(), known.tolist(), strict=True)
+    ]
+    numbers, best = np.full(len(values), np.nan), np.full(len(values), -1, np.int16)
+    best[sound] = codes
+    if colour == "best":
+        numbers = np.where(best >= 0, best, np.nan)
+    elif colour == "margin":
+        numbers[sound] = np.where(known, actions.margins, np.nan)
+    else:
+        player = int(colour.removeprefix("value_")) - 1
+        numbers[sound] = np.where(known, actions.values[:, player], np.nan)
     return numbers, best, tuple(names)
 
 

@@ -8,37 +8,38 @@ with best actions. The margin of a decision is the cost of its cheapest mistake.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from luckbase.cluster.answers.actions import every_action
+from luckbase.cluster.answers.answer import Answer, often
 from luckbase.cluster.answers.columns import parse_where
 from luckbase.cluster.answers.export import columns_of
-from luckbase.cluster.answers.find import opening_answers
 from luckbase.cluster.answers.frames import all_answers
 from luckbase.cluster.answers.moves import Addressed
 from luckbase.cluster.answers.table import Table
-from luckbase.cluster.answers.why import often
+from luckbase.cluster.store.provenance import in_order
 from luckbase.solver.charts import Search
-from luckbase.solver.errors import MissingTableError, OptionError
+from luckbase.solver.errors import MissingTableError, OptionError, StateError
 from luckbase.solver.game.arrays import Floats, Ints
-from luckbase.solver.game.capabilities import Charts
+from luckbase.solver.game.capabilities import Charts, FullTable
 from luckbase.solver.game.fields import typed
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.rules import DECISION, SIMULTANEOUS
-from luckbase.solver.result import Flat, Result
+from luckbase.solver.result import Flat, PythonOnly, Result
 from luckbase.solver.search.expand import Expanded, expand
 from luckbase.solver.sentences import fields, many
 
 TRIES = 20
 """Number of rows drawn to find one solved state: some rows of a partial search are not solved."""
-STARTS, QUESTIONS = 5, 8
-"""Maximum numbers of starts and of questions among the examples."""
+STARTS, QUESTIONS, ROOTS = 5, 8, 6
+"""Maximum numbers of starts, of questions, and of roots of searches among the examples."""
 LIKELY = 0.01
 """Minimum chance of a start among the examples."""
 MAX_STEPS = 400
@@ -54,48 +55,92 @@ CARELESS = 0.2
 
 @dataclass(frozen=True)
 class Example(Result):
-    """An interesting state."""
+    """An interesting state, with the table's answer."""
 
     label: str
     state: dict[str, str]
     address: Addressed
+    answer: PythonOnly[Answer]
+
+    @property
+    def best(self) -> str:
+        """The best action, or the likeliest choices of a mixed strategy; a dash if no player
+        acts."""
+        answer = self.answer
+        if answer.strategies is None:
+            return "toss-up" if answer.toss_up else answer.best or "–"
+        likely = sorted(answer.strategies[0], key=lambda bid: -bid.chance)
+        return ", ".join(f"{bid.name} {bid.chance:.0%}" for bid in likely[:3] if bid.chance > 0.005)
+
+    def payoff_of(self, name: str) -> str:
+        """Return an action's payoff to the player who acts, or a dash if it is not stored."""
+        for action in self.answer.actions:
+            if action.name == name and action.value and self.answer.to_act is not None:
+                return self.answer.origin.payoffs.text(action.value[self.answer.to_act - 1])
+        return "–"
+
+
+def action_names(examples: Sequence[Example]) -> list[str]:
+    """Return the actions of the examples in which one player decides."""
+    answers = [each.answer for each in examples]
+    return sorted({a.name for answer in answers if answer.to_act for a in answer.actions})
+
+
+def opening_answers(table: Table) -> list[Example]:
+    """Answer the full table's opening questions; without a full table, the start or the roots of
+    searches. States that are not solved yet are left out."""
+    return _answered(table, _questions(table))
 
 
 def examples(table: Table) -> list[Example]:
     """Return states with which a page can begin: the game's likeliest starts, its questions or
     roots of searches, and two drawn rows."""
-    game, starts, by_state = table.game, table.game.starts(), dict[str, Example]()
+    starts, drawn = [*_starts(table)], list[tuple[str, Mapping[str, Any]]]()
+    questions = [each for each in _questions(table) if not (starts and each[0] == "the start")]
+    for label, seed in (("a random state", 0), ("another random state", 1)):
+        for states in islice(table.draw(TRIES, seed), 1):
+            drawn.append((label, table.game.describe(states[seed % len(states)])))
+    return _answered(table, [*starts, *questions[:QUESTIONS], *drawn])
 
-    def add(title: str, state: Mapping[str, Any]) -> None:
-        by_state.setdefault(fields(state), Example(title, typed(state), state))
 
-    if starts:
-        states = np.array([state for _, state in starts])
-        known = table.backup(states)[1] & ~expand(game, states).terminal
-        known &= np.array([chance for chance, _ in starts]) >= LIKELY
-        shown = [(starts[x][0], game.describe(states[x])) for x in np.flatnonzero(known)[:STARTS]]
-        for chance, state in shown:
-            different = {
-                name: value
-                for name, value in state.items()
-                if any(value != others[name] for _, others in shown)
-            }
-            odds = f"a start, {often(chance)}: {fields(different)}"
-            add("the start" if len(starts) == 1 else odds, state)
-    for each in opening_answers(table)[:QUESTIONS]:
-        if not (by_state and each.title == "the start"):
-            add(each.title, each.state)
-    for title, seed in (("a random state", 0), ("another random state", 1)):
-        if (drawn := drawn_state(table, seed)) is not None:
-            add(title, drawn)
+def _answered(table: Table, states: Iterable[tuple[str, Mapping[str, Any]]]) -> list[Example]:
+    by_state = dict[str, Example]()
+    for label, state in states:
+        with suppress(StateError, MissingTableError):
+            example = Example(label, typed(state), state, table.ask(state))
+            by_state.setdefault(fields(state), example)
     return [*by_state.values()]
 
 
-def drawn_state(table: Table, seed: int) -> dict[str, str] | None:
-    """Return a state drawn from the table; None if no solved state was found."""
-    for states in table.draw(TRIES, seed):
-        return typed(table.game.describe(states[seed % len(states)]))
-    return None
+def _starts(table: Table) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    game, starts = table.game, table.game.starts()
+    if not starts:
+        return
+    states = np.array([state for _, state in starts])
+    known = table.backup(states)[1] & ~expand(game, states).terminal
+    known &= np.array([chance for chance, _ in starts]) >= LIKELY
+    shown = [(starts[x][0], game.describe(states[x])) for x in np.flatnonzero(known)[:STARTS]]
+    for chance, state in shown:
+        different = {
+            name: value
+            for name, value in state.items()
+            if any(value != others[name] for _, others in shown)
+        }
+        odds = f"a start, {often(chance)}: {fields(different)}"
+        yield "the start" if len(starts) == 1 else odds, state
+
+
+def _questions(table: Table) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    game, start = table.game, table.game.start()
+    if table.full is not None and game.has(FullTable):
+        yield from table.full.layout.opening_questions()
+    elif start is not None and table.holds(start.reshape(1, -1))[0]:
+        yield "the start", game.describe(start)
+    else:
+        roots = [root for goal in table.manifest.goals if goal.roots for root in goal.roots.start]
+        stored = (root for root in roots if table.holds(game.parse(root).reshape(1, -1))[0])
+        for root in islice(stored, ROOTS):
+            yield "below this all is solved", in_order(root, game)
 
 
 def nearest_known(table: Table, state: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, str]]]:

@@ -1,5 +1,4 @@
-"""Find tables in folders: by name, by board, or all; open them, read their status, and answer their
-opening questions.
+"""Find tables in folders: by name, by board, or all; open them, and read their status.
 
 A board file with its options determines exactly one rules identity; options that only change the
 reach do not matter. The table may be stored under the name of another board with the same rules.
@@ -9,12 +8,11 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,7 +31,6 @@ from luckbase.cluster.store.manifest import (
 from luckbase.cluster.store.provenance import (
     as_its_file_begins,
     board_command,
-    in_order,
     solve_command,
 )
 from luckbase.cluster.store.storage import is_uri, place_of, results_of, storage_at
@@ -42,8 +39,6 @@ from luckbase.solver import sentences
 from luckbase.solver.board import registry
 from luckbase.solver.board.file import (
     MISSING,
-    Change,
-    as_words,
     changes,
     name_of,
     read_board,
@@ -61,7 +56,6 @@ from luckbase.solver.errors import (
     LuckbaseError,
     MissingTableError,
     OptionError,
-    StateError,
     StoreError,
     TableError,
     UnknownGameError,
@@ -69,17 +63,14 @@ from luckbase.solver.errors import (
 from luckbase.solver.game.capabilities import FullTable
 from luckbase.solver.game.game import load_game
 from luckbase.solver.result import IfAny, PythonOnly, Result
-from luckbase.solver.sentences import html_facts, on_command_line, setting, show
+from luckbase.solver.sentences import fields, html_facts, on_command_line, setting, show, some
 
 if TYPE_CHECKING:
-    from luckbase.cluster.answers.answer import Answer
     from luckbase.cluster.answers.parts import Part
     from luckbase.cluster.answers.table import Table
 
 SILENT_SECONDS = 60.0
 """A solve on another machine that has been silent for this long counts as killed."""
-MAX_ROOTS = 6
-"""Maximum number of roots of searches shown with their answers."""
 
 
 def tables_in(results: Path) -> list[Path]:
@@ -201,26 +192,29 @@ def open_for(name: str, results: Path, settings: dict[str, str]) -> Table:
 
 
 def _none_of(name: str, board: Board, results: Path, settings: dict[str, str]) -> str:
-    missing = f"{name}: no table of this board" + f" with {sentences.fields(settings)}" * bool(
-        settings
-    )
-    others, asks, game = list[str](), list[str](), load_game(board)
+    """Return the sentence that a board has no table with these settings: its other tables, each
+    with the settings that select it or with what else differs, and the command that solves it."""
+    game, options, others = load_game(board), options_of(board), list[str]()
     versions = set[int]()
+    names = {location: option for option, location in board.options().items()}
     for path in tables_of(board, results):
         try:
             head = read_manifest(storage_at(path), path).head
         except TableError:
-            others.append(f"{path} cannot be read")
+            others.append(f"{path} (cannot be read)")
             continue
-        differ = [_in_full(board, each) for each in changes(rules_form(board), head.rules)]
-        has = [f"{each.place}: {show(each.new)} instead of {show(each.old)}" for each in differ]
         versions.add(head.rules_version)
+        differ = list[str]()
+        for each in changes(rules_form(board), head.rules):
+            option = names.get(each.location)
+            value = options[option][1].default if option and each.new is MISSING else each.new
+            if option and value is not None:
+                differ.append(setting(option, sentences.listed(value)))
+            else:
+                differ.append(f"{each.place}: {show(each.new)} instead of {show(each.old)}")
         if head.rules_version != game.rules_version:
-            has.append(_new_version(board.game, head.rules_version, game.rules_version))
-        elif all(_option(board, each) and each.new is not MISSING for each in differ):
-            words = as_words({str(_option(board, each)): each.new for each in differ})
-            asks.append(" ".join(setting(*each) for each in words.items()))
-        others.append(f"{path} ({', '.join(has[:4])}{', …' * (len(has) > 4)})")
+            differ.append(_new_version(board.game, head.rules_version, game.rules_version))
+        others.append(f"{path} ({', '.join(some(4, differ))})")
     makes = board_command(name, settings, board.game, results)
     searched = game.start() is not None or (
         game.starts() and FullTable not in game.rules.capabilities
@@ -230,24 +224,9 @@ def _none_of(name: str, board: Board, results: Path, settings: dict[str, str]) -
     if versions and game.rules_version not in versions:
         edited = _new_version(board.game, max(versions), game.rules_version)
         return f"{name}: {edited} since the table was solved; run: {makes}"
-    others_text = f"; there is {'; '.join(others[:5])}" if others else f" under {results}"
-    nearest = f"; to ask the nearest, add {min(asks, key=len)}" if asks else ""
-    return f"{missing}{others_text}{nearest}; run: {makes}"
-
-
-def _in_full(board: Board, change: Change) -> Change:
-    """Return a change with an option's default for a board that omits the option."""
-    name = _option(board, change)
-    default = options_of(board)[name][1].default if name else None
-    if default is None:
-        return change
-    old, new = (default if each is MISSING else each for each in (change.old, change.new))
-    return replace(change, old=old, new=new)
-
-
-def _option(board: Board, change: Change) -> str | None:
-    """Return the name of the option that changed; None for another value."""
-    return next((name for name, at in board.options().items() if at == change.location), None)
+    given = f" with {fields(settings)}" * bool(settings)
+    there = f"; there is {'; '.join(some(5, others))}" if others else f" under {results}"
+    return f"{name}: no table of this board{given}{there}; run: {makes}"
 
 
 def why_stale(manifest: Manifest, *, absent_is_stale: bool = True) -> list[str]:
@@ -309,14 +288,10 @@ def changed_since(board: Board, results: Path) -> list[str]:
 def table_used(name: str | os.PathLike[str], board: Board, results: Path) -> Path:
     """Return the folder of the table by which an agent plays on a board. name: of a folder or of a
     board file; of its tables, the one with the board's rules. Raises MissingTableError."""
-    path, source = place_of(name), board.source
-    absolute = name_of(path.absolute())
-    same_board = source is not None and not path.is_dir() and absolute == name_of(source.file)
-    table = table_of(board, results) if same_board else None
-    if table is not None:
-        return table
-    paths = find_tables(str(name), results, {})
-    identity = rules_identity(load_game(board))
+    path, source, settings = place_of(name), board.source, dict[str, str]()
+    if source and not path.is_dir() and name_of(path.absolute()) == name_of(source.file):
+        settings = source.settings
+    paths, identity = find_tables(str(name), results, settings), rules_identity(load_game(board))
     return next((path for path in paths if path.name == identity), paths[0])
 
 
@@ -391,7 +366,7 @@ class Status(Result):
 
     def _repr_html_(self) -> str:
         files = f"{self.tiers:,} of {sentences.many(self.tiers_in_all, 'file')}"
-        rows = [("options", sentences.fields(self.options)), ("states", f"{self.states:,}"),
+        rows = [("options", fields(self.options)), ("states", f"{self.states:,}"),
                 ("full table", files * bool(self.tiers_in_all)),
                 ("roots of searches", f"{self.roots:,}" * bool(self.roots)),
                 ("size", sentences.size(self.bytes)), ("date", self.date or ""),
@@ -400,40 +375,36 @@ class Status(Result):
 
 
 def status_of(path: Path) -> Status:
-    try:
-        return _status_of(path)
-    except PermissionError as error:
-        why = f"{error.filename or path}: permission denied"
-        return Status(str(path), "refused", {}, why=(why,))
-
-
-def _status_of(path: Path) -> Status:
     from luckbase.cluster.answers.grids import grid_lines
 
     try:
         storage = storage_at(path)
         manifest = read_manifest(storage, path)
-        head = manifest.head
+        head, goal = manifest.head, manifest.furthest
         stale, damaged = why_stale(manifest), damaged_files(storage, path, manifest.files)
-        goal = manifest.furthest
         board = manifest.board(manifest.reach)
-        options = changed_options(board)
-    except TableError as error:
-        unknown = isinstance(error, UnknownGameError)
-        states, size = (manifest.rows, manifest.bytes) if unknown else (0, 0)
+        state, why = _state(manifest, stale, damaged, results_of(path))
         return Status(
-            str(path), "refused" if unknown else "damaged", {}, states=states, bytes=size,
+            str(path), state, changed_options(board),
+            *((0, 0) if goal is None else manifest.progress(goal)),
+            len({json.dumps(start) for g in manifest.goals if g.roots for start in g.roots.start}),
+            manifest.rows, manifest.bytes, manifest.error(), tuple(why), running(path),
+            title_of(manifest), (head.game, head.board, head.identity), _changed_at(path),
+            manifest.stores, tuple(grid_lines(path, head.identity, board)) or None,
+        )  # fmt: skip
+    except PermissionError as error:
+        why = [f"{error.filename or path}: permission denied"]
+        return Status(str(path), "refused", {}, why=tuple(why))
+    except UnknownGameError as error:
+        return Status(
+            str(path), "refused", {}, states=manifest.rows, bytes=manifest.bytes,
             why=(str(error),), running=running(path), date=_changed_at(path),
         )  # fmt: skip
-    state, why = _state(manifest, stale, damaged, results_of(path))
-    return Status(
-        str(path), state, options,
-        *((0, 0) if goal is None else manifest.progress(goal)),
-        len({json.dumps(start) for g in manifest.goals if g.roots for start in g.roots.start}),
-        manifest.rows, manifest.bytes, manifest.error(), tuple(why), running(path),
-        title_of(manifest), names=(head.game, head.board, head.identity), date=_changed_at(path),
-        stores=manifest.stores, grid=tuple(grid_lines(path, head.identity, board)) or None,
-    )  # fmt: skip
+    except TableError as error:
+        return Status(
+            str(path), "damaged", {}, why=(str(error),), running=running(path),
+            date=_changed_at(path),
+        )  # fmt: skip
 
 
 def title_of(manifest: Manifest) -> str:
@@ -511,72 +482,6 @@ def _state(
         parts = {manifest.files[name].goal_part for name in damaged}
         again = [solve_command(g, game, results) for g in manifest.goals if g.part in parts]
         commands = [f"made again by: {each}" for each in dict.fromkeys(again)]
-        return "damaged", [*sentences.some(5, list(damaged.values())), *commands]
+        return "damaged", [*some(5, list(damaged.values())), *commands]
     unfinished = [goal for goal in manifest.goals if not manifest.is_done(goal)]
     return "partial", [f"goes on with: {solve_command(each, game, results)}" for each in unfinished]
-
-
-# --- what an open one says of itself -------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Question:
-    """An interesting state: its title, its fields and the table's answer."""
-
-    title: str
-    state: Mapping[str, Any]
-    answer: Answer
-
-    @property
-    def best(self) -> str:
-        """The best action, or the likeliest choices of a mixed strategy; a dash if no player
-        acts."""
-        answer = self.answer
-        if answer.strategies is None:
-            return "toss-up" if answer.toss_up else answer.best or "–"
-        likely = sorted(answer.strategies[0], key=lambda bid: -bid.chance)
-        return ", ".join(f"{bid.name} {bid.chance:.0%}" for bid in likely[:3] if bid.chance > 0.005)
-
-    def payoff_of(self, name: str) -> str:
-        """Return an action's payoff to the player who acts, or a dash if it is not stored."""
-        for action in self.answer.actions:
-            if action.name == name and action.value and self.answer.to_act is not None:
-                return self.answer.origin.payoffs.text(action.value[self.answer.to_act - 1])
-        return "–"
-
-
-def action_names(questions: Sequence[Question]) -> list[str]:
-    """Return the actions of the questions in which one player decides."""
-    answers = [question.answer for question in questions]
-    return sorted({a.name for answer in answers if answer.to_act for a in answer.actions})
-
-
-def opening_answers(table: Table) -> list[Question]:
-    """Answer the full table's opening questions; without a full table, the start or the roots of
-    searches. States that are not solved yet are left out."""
-    answers = []
-    for title, state in _questions(table):
-        with suppress(StateError, MissingTableError):
-            answers.append(Question(title, state, table.ask(state)))
-    return answers
-
-
-def _questions(table: Table) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    full = table.full
-    if full is not None and table.game.has(FullTable):
-        yield from full.layout.opening_questions()
-        return
-    start = table.game.start()
-    if start is not None and table.holds(start.reshape(1, -1))[0]:
-        yield "the start", table.game.describe(start)
-        return
-    for state in islice(stored_roots(table), MAX_ROOTS):
-        yield "below this all is solved", state
-
-
-def stored_roots(table: Table) -> Iterator[dict[str, Any]]:
-    """Yield the roots of searches that have a row."""
-    roots = [root for goal in table.manifest.goals if goal.roots for root in goal.roots.start]
-    for state in (in_order(root, table.game) for root in roots):
-        if table.holds(table.game.parse(state).reshape(1, -1))[0]:
-            yield state

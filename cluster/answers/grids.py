@@ -12,14 +12,13 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from pydantic import ValidationError
 
 from luckbase.cluster.answers.moves import follow
 from luckbase.cluster.answers.tier_part import TierPart
@@ -80,10 +79,8 @@ def measure_grids(tables: Sequence[Table], on_note: Callable[[str], None]) -> No
     for table in tables:
         if not table.manifest.complete or table.full is None:
             continue
-        known = _stored(table.where)
         compared = [[each.identity, each.manifest.rows] for each in (table, *finer)]
-        is_measured = known.get("tables") == compared and _levels(known, table.identity)
-        if finer and not is_measured:
+        if finer and not grid_errors(table.where, table.identity, compared):
             unit, value = unit_of(table.game.board)
             on_note(f"comparing the table of {unit}={value} with those of finer grids")
             levels = [each.as_json() for each in _compared(table, finer)]
@@ -92,27 +89,19 @@ def measure_grids(tables: Sequence[Table], on_note: Callable[[str], None]) -> No
         finer.append(table)
 
 
-def grid_errors(path: Path, identity: str) -> list[LevelError]:
-    """Return the measured errors of the table in a folder, by level; empty if not measured."""
-    return _levels(_stored(path), identity)
-
-
-def _levels(content: Mapping[str, Any], identity: str) -> list[LevelError]:
-    """Return the errors in a stored comparison; empty if it is not of this table."""
-    try:
-        if content["tables"][0][0] != identity:
-            return []
-        return adapter(list[LevelError]).validate_python(content["levels"])
-    except (KeyError, TypeError, IndexError, ValidationError):
-        return []
-
-
-def _stored(path: Path) -> dict[str, Any]:
+def grid_errors(
+    path: Path, identity: str, compared: list[list[Any]] | None = None
+) -> list[LevelError]:
+    """Return the measured errors of the table in a folder, by level; empty if not measured, or not
+    with the tables `compared`: the identity and rows of each."""
     try:
         content = json.loads(storage_at(path).read_tagged(GRID)[0])
-    except (OSError, ValueError, RecursionError, LuckbaseError):
-        return {}
-    return content if isinstance(content, dict) else {}
+        tables = content["tables"]
+        if tables[0][0] != identity or compared not in (None, tables):
+            return []
+        return adapter(list[LevelError]).validate_python(content["levels"])
+    except (OSError, ValueError, LookupError, TypeError, RecursionError, LuckbaseError):
+        return []
 
 
 def unit_of(board: Board) -> tuple[str, int]:

@@ -428,15 +428,12 @@ class Lookup:
         an invalid state."""
         return self.known_answers(*self.read(state))[0] is not None
 
-    def known_answers(
-        self, states: Ints, inputs: Ints, edges: Expanded | None = None,
-        payoffs: Floats | None = None,
-    ) -> list[Answer | None]:  # fmt: skip
+    def known_answers(self, states: Ints, inputs: Ints) -> list[Answer | None]:
         """Return the answers to canonical states (n, fields) without searching; None where there is
-        none. inputs, edges, payoffs: as in `every_action`."""
-        if edges is None and (self.decided is not None or self.game.simultaneous):
-            edges = expand(self.game, states)
-        actions, known = every_action(self, states, inputs, edges, payoffs)
+        none. inputs: as in `every_action`."""
+        several = self.decided is not None or self.game.simultaneous
+        edges = expand(self.game, states) if several else None
+        actions, known = every_action(self, states, inputs)
         if edges is not None and self.game.simultaneous:
             # Both may choose even if there are only payoffs and no strategies.
             known = known & ((edges.kinds != SIMULTANEOUS) | (np.diff(actions.first) > 0))

@@ -150,118 +150,102 @@ def moves(
     Raises StateError; MissingTableError if the table does not contain the state and `max_states` is
     0; SearchLimitError.
     """
-    canonical, inputs = table.read(state)
-    edges = expand(table.game, canonical)
+    game, (canonical, inputs) = table.game, table.read(state)
+    edges = expand(game, canonical)
+    (answer,) = table.known_answers(canonical, inputs)
     payoffs, known = table.backup(edges.children)
-    (answer,) = table.known_answers(canonical, inputs, edges, payoffs if known.all() else None)
     if answer is None:
         if not max_states:
             raise MissingTableError(table.missing(canonical[0]))
         answer, payoffs = table.search(canonical, inputs, max_states, on_level)
         known = np.ones(len(payoffs), bool)
-    numbers, in_table = canonical[0], bool(table.holds(canonical)[0])
-    if edges.terminal[0]:
-        return Moves(numbers, answer, over=True, in_table=True)
-    children = _Children(table, answer, numbers, edges, payoffs, known)
+    there = Moves(canonical[0], answer, bool(edges.terminal[0]), bool(table.holds(canonical)[0]))
+    if there.over:
+        return replace(there, in_table=True)
+    outcomes = _outcomes(game, edges, payoffs, known)
     if answer.strategies is not None:  # the outcome of a choice depends on both players
-        bids = tuple(Move(each, each.name == answer.best, False, None, ())
-                     for each in answer.actions)  # fmt: skip
-        return Moves(numbers, answer, False, in_table, bids, children.of_pairs())
+        bids = [Move(each, each.name == answer.best, False, None, ()) for each in answer.actions]
+        return replace(there, moves=tuple(bids), outcomes=_of_pairs(game, answer, edges, outcomes))
+    starts = [*action_starts(edges)[1].tolist(), len(edges.actions)]
+    by_action = {
+        game.action_name(int(edges.actions[a])): _of_action(there, game, edges, outcomes, a, b)
+        for a, b in pairwise(starts)
+    }
     if answer.to_act is None:
-        return Moves(
-            numbers, answer, False, in_table, (), children.of_action(0, len(edges.actions))
-        )
-    return Moves(numbers, answer, False, in_table, tuple(children.moves(table.tolerance)))
+        return replace(there, outcomes=next(iter(by_action.values())))
+    return replace(there, moves=tuple(_moves(answer, by_action, table.tolerance)))
 
 
-class _Children:
-    """The children of a canonical state, as outcomes.
+def _outcomes(
+    game: Game, edges: Expanded, payoffs: Floats, known: NDArray[np.bool_]
+) -> list[Outcome]:
+    """Return each edge of a state as an outcome without a name. payoffs: of the children, float64
+    (m, players); `known` tells which are known."""
+    kinds, actors = who_acts(game, edges.children)
+    columns = (
+        edges.weights.tolist(), edges.rewards.tolist(), game.fields.describe_all(edges.children),
+        payoffs.tolist(), known.tolist(), (kinds == TERMINAL).tolist(), actors.tolist(),
+    )  # fmt: skip
+    return [
+        Outcome("", weight, None, weight, tuple(reward), state, tuple(value) if is_known else None,
+                over, None, actor)
+        for weight, reward, state, value, is_known, over, actor in zip(*columns, strict=True)
+    ]  # fmt: skip
 
-    answer: to the state.
-    numbers: the state (fields,).
-    edges: of the state alone, m of them.
-    payoffs: float64 (m, players), of the children; `known` tells which are known.
-    """
 
-    def __init__(
-        self, table: Lookup, answer: Answer, numbers: Ints, edges: Expanded, payoffs: Floats,
-        known: NDArray[np.bool_],
-    ) -> None:  # fmt: skip
-        self.game, self.answer, self.numbers, self.edges = table.game, answer, numbers, edges
-        self.states = [child.tobytes() for child in edges.children]
-        self.weights = edges.weights.tolist()
-        self.rewards = [tuple(reward) for reward in edges.rewards.tolist()]
-        self.values = [
-            tuple(value) if is_known else None
-            for value, is_known in zip(payoffs.tolist(), known.tolist(), strict=True)
-        ]
-        kinds, actors = who_acts(self.game, edges.children)
-        self.over, self.actors = (kinds == TERMINAL).tolist(), actors.tolist()
-        self.described = self.game.fields.describe_all(edges.children)
+def _of_action(
+    there: Moves, game: Game, edges: Expanded, outcomes: Sequence[Outcome], first: int, last: int
+) -> tuple[Outcome, ...]:
+    """Return the outcomes of an action's edges, most likely first. Edges with equal results are
+    merged."""
+    cases, same = equal_cases(tuple(edges.weights[first:last].tolist())), dict[Any, int]()
+    for k in range(first, last):
+        result = edges.children[k].tobytes(), outcomes[k].reward
+        if same.setdefault(result, k) < k:
+            outcomes[same[result]].chance += outcomes[k].chance
+    order = sorted(same.values(), key=lambda k: -outcomes[k].chance)
+    action, names_of = int(edges.actions[first]), game.own(Drawing).outcome_names
+    names = names_of(there.numbers, action, edges.children[order])
+    for each, name in zip((outcomes[k] for k in order), names, strict=True):
+        each.name = name or happened(game, there.state, each.state)
+        each.cases, each.weight = cases, each.chance
+        if cases is not None:
+            each.weight = round(each.chance * cases)
+    return tuple(outcomes[k] for k in order)
 
-    def outcome(
-        self, k: int, name: str | None, weight: Number, cases: int | None, chance: float,
-        pair: tuple[int, int] | None = None,
-    ) -> Outcome:  # fmt: skip
-        """Return edge k as an outcome."""
-        state = self.described[k]
-        return Outcome(
-            name or happened(self.game, self.answer.state, state), weight, cases, chance,
-            self.rewards[k], state, self.values[k], self.over[k], pair, self.actors[k],
+
+def _moves(
+    answer: Answer, outcomes: Mapping[str, tuple[Outcome, ...]], slack: float
+) -> Iterator[Move]:
+    """Yield the actions of the player who decides, best first. slack: closer payoffs cannot be
+    distinguished."""
+    actor, decided = (answer.to_act or 1) - 1, len(answer.actions) == len(outcomes)
+    top = max((each.value[actor] for each in answer.actions if each.value), default=0.0)
+    for action in answer.actions:
+        cost = top - action.value[actor] if action.value else 0.0
+        best, level = action.name == answer.best, cost <= slack
+        yield Move(
+            action, best, decided and answer.toss_up and level,
+            (0.0 if level or best else cost) if decided else None, outcomes[action.name],
         )  # fmt: skip
 
-    def of_action(self, first: int, last: int) -> tuple[Outcome, ...]:
-        """Return the outcomes of an action's edges, most likely first. Edges with equal results are
-        merged."""
-        cases, same = equal_cases(tuple(self.weights[first:last])), dict[Any, list[int]]()
-        for k in range(first, last):
-            same.setdefault((self.states[k], self.rewards[k]), []).append(k)
-        chances = {at[0]: sum(self.weights[k] for k in at) for at in same.values()}
-        order = sorted(chances, key=lambda k: -chances[k])
-        action, names_of = int(self.edges.actions[first]), self.game.own(Drawing).outcome_names
-        names = names_of(self.numbers, action, self.edges.children[order])
-        weights = [chances[k] if cases is None else round(chances[k] * cases) for k in order]
-        return tuple(
-            self.outcome(k, name, weight, cases, chances[k])
-            for k, name, weight in zip(order, names, weights, strict=True)
-        )
 
-    def moves(self, slack: float) -> Iterator[Move]:
-        """Yield the actions of the player who decides, best first. slack: closer payoffs cannot be
-        distinguished."""
-        answer, edges = self.answer, self.edges
-        actor = int(edges.actors[0])
-        starts = [*action_starts(edges)[1].tolist(), len(edges.actions)]
-        spans = {self.game.action_name(int(edges.actions[a])): (a, b) for a, b in pairwise(starts)}
-        decided = len(answer.actions) == len(spans)
-        top = max((each.value[actor] for each in answer.actions if each.value), default=0.0)
-        for action in answer.actions:
-            cost = top - action.value[actor] if action.value else 0.0
-            best, level = action.name == answer.best, cost <= slack
-            yield Move(
-                action, best, decided and answer.toss_up and level,
-                (0.0 if level or best else cost) if decided else None,
-                self.of_action(*spans[action.name]),
-            )  # fmt: skip
-
-    def of_pairs(self) -> tuple[Outcome, ...]:
-        """Return the outcomes of every pair of simultaneous choices, with their probabilities under
-        the answer's strategies."""
-        assert self.answer.strategies is not None
-        first, second = self.answer.strategies
-        row, column = (
-            np.unique(choices, return_inverse=True)[1].tolist()
-            for choices in np.divmod(self.edges.actions, JOINT)
-        )
-        outcomes = []
-        for k, (i, j) in enumerate(zip(row, column, strict=True)):
-            weight, name = self.weights[k], f"{first[i].name} against {second[j].name}"
-            chance = first[i].chance * second[j].chance * weight
-            each = self.outcome(k, name, weight, None, chance, (i, j))
-            if weight < 1:
-                each.name += f"; {happened(self.game, self.answer.state, each.state)}"
-            outcomes.append(each)
-        return tuple(sorted(outcomes, key=lambda each: -each.chance))
+def _of_pairs(
+    game: Game, answer: Answer, edges: Expanded, outcomes: Sequence[Outcome]
+) -> tuple[Outcome, ...]:
+    """Return the outcomes of every pair of simultaneous choices, with their probabilities under the
+    answer's strategies."""
+    first, second = answer.strategies or ((), ())
+    row, column = (
+        np.unique(choices, return_inverse=True)[1].tolist()
+        for choices in np.divmod(edges.actions, JOINT)
+    )
+    for each, i, j in zip(outcomes, row, column, strict=True):
+        each.name, each.pair = f"{first[i].name} against {second[j].name}", (i, j)
+        if each.chance < 1:
+            each.name += f"; {happened(game, answer.state, each.state)}"
+        each.chance *= first[i].chance * second[j].chance
+    return tuple(sorted(outcomes, key=lambda each: -each.chance))
 
 
 def happened(game: Game, before: Mapping[str, Any], after: Mapping[str, Any]) -> str:

@@ -8,7 +8,6 @@ classes (``s-card``, ``s-up``, …) are for tints (`STYLE`).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import lru_cache
 from html import escape
 from pathlib import Path
 
@@ -77,9 +76,8 @@ def as_html(scene: Scene) -> str:
     return f'{style}<div style="max-width: 44rem">{svg(scene)}</div>'
 
 
-@lru_cache(4096)
 def drawn(shape: Shape | Group) -> str:
-    """Return a shape or group as SVG. Cached, because consecutive scenes share most shapes."""
+    """Return a shape or group as SVG."""
     match shape:
         case Group():
             return "".join(map(drawn, shape.shapes))

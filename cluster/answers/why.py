@@ -8,21 +8,19 @@ distinguish from 0 are 0.
 
 >>> with luckbase.open("boards/pig/tiny.toml") as table:
 ...     print(*table.why({"mine": 0, "yours": 10, "turn": 4}), sep="\\n")
-Rolling: a 1 (the turn is lost), one in six, costs 35 points; everything else gains 2.9 to 11
-points. Holding: player 1 wins 28%, 33 points less than by rolling. Holding is best nowhere from 1
-point to 19 points in this turn.
+Roll: a 1 (the turn is lost), one in six, costs 35 points; everything else gains 2.9 to 11 points.
+Hold: player 1 wins 28%, 33 points less. Holding is best nowhere from 1 point to 19 points in this
+turn.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from fractions import Fraction
-from functools import lru_cache
-from typing import Any
+import re
+from collections.abc import Sequence
 
 import numpy as np
 
-from luckbase.cluster.answers.answer import Answer
+from luckbase.cluster.answers.answer import often
 from luckbase.cluster.answers.lookup import Lookup, OnLevel
 from luckbase.cluster.answers.moves import Move, Moves, Outcome, moves
 from luckbase.solver.game.arrays import Ints
@@ -31,28 +29,10 @@ from luckbase.solver.game.game import Game
 from luckbase.solver.game.groups import Groups, TurningPoint
 from luckbase.solver.game.rules import DECISION
 from luckbase.solver.search.expand import expand, who_acts
-from luckbase.solver.sentences import NUMBERS, Payoffs, capital, noun
+from luckbase.solver.sentences import Payoffs, capital, noun, spoken
 
 MAX_LINE = 256
 """Maximum number of states looked up along a field around the given one."""
-
-_GERUNDS = {"bid": "bidding", "flip": "flipping", "hold": "holding", "pass": "passing",
-          "play": "playing", "roll": "rolling", "stick": "sticking",
-          "stop": "stopping", "take": "taking"}  # fmt: skip
-
-
-def about(answer: Answer) -> str:
-    """Return the result of simulated games of each action for the player who decides, with standard
-    errors: ``Play: about 81.2% (± 0.40)``; "" for other payoffs."""
-    if answer.source != "games" or answer.to_act is None:
-        return ""
-    payoffs = answer.origin.payoffs
-    worth = [
-        f"{action.name}: about {payoffs.text(action.value[answer.to_act - 1])} "
-        f"(± {payoffs.size(answer.error)})"
-        for action in answer.actions
-    ]
-    return capital("; ".join(worth))
 
 
 def why(table: Lookup, at: Moves) -> list[str]:
@@ -89,7 +69,7 @@ def reason(table: Lookup, at: Moves) -> str:
     largest loss; "" without a choice.
 
     >>> reason(table, table.moves({"mine": 0, "yours": 10, "turn": 4}))
-    'a 1 (the turn is lost), one in six, costs 35 points; holding gives away 33 points'
+    'a 1 (the turn is lost), one in six, costs 35 points; hold gives away 33 points'
     """
     answer = at.answer
     if answer.decision_only:  # without payoffs, only the threshold is known
@@ -97,9 +77,9 @@ def reason(table: Lookup, at: Moves) -> str:
     if answer.to_act is None or len(at.moves) < 2:
         return ""
     best, second = at.moves[:2]
-    clause = f"{gerund(second.action.name)} is as good"
+    clause = f"{spoken(second.action.name)} is as good"
     if second.cost:
-        clause = f"{gerund(second.action.name)} gives away {table.game.payoffs.change(second.cost)}"
+        clause = f"{spoken(second.action.name)} gives away {table.game.payoffs.change(second.cost)}"
     for move in (best, second):
         if len(move.outcomes) > 1:
             losses, _ = _effects(table, move.outcomes, answer.to_act - 1, answer.value)
@@ -110,14 +90,18 @@ def reason(table: Lookup, at: Moves) -> str:
 
 
 def _of_action(table: Lookup, at: Moves, move: Move) -> list[str]:
-    answer, cost = at.answer, move.cost or 0.0
+    """Return the sentence for an action: the effect of chance, or the payoff if it is sure."""
+    answer, cost, payoffs = at.answer, move.cost or 0.0, table.game.payoffs
     assert answer.to_act is not None
-    actor = answer.to_act - 1
     if len(move.outcomes) != 1:
+        actor = answer.to_act - 1
         return _luck(table, move.outcomes, move.action.name, actor, answer.value, cost)
-    if len(at.moves) < 2 or move.outcomes[0].value is None:
+    if len(at.moves) < 2 or not move.action.value:
         return []
-    return [_sure(table.game, answer, move, actor, cost)]
+    text = payoffs.of(f"player {answer.to_act}", move.action.value[answer.to_act - 1])
+    if not move.best:
+        text += f", {payoffs.change(cost)} less" if cost else ", as much"
+    return [f"{capital(spoken(move.action.name))}: {text}."]
 
 
 # --- the effect of chance ------------------------------------------------------------------------
@@ -135,7 +119,7 @@ def _luck(
         return []
     if cost:
         parts.append(f"on average {table.game.payoffs.change(cost)} less")
-    head = f"for player {actor + 1}" if action is None else gerund(action)
+    head = f"for player {actor + 1}" if action is None else spoken(action)
     return [f"{capital(head)}: {'; '.join(parts)}."]
 
 
@@ -177,44 +161,6 @@ def _clause(payoffs: Payoffs, subject: str, changes: Sequence[float], ending: st
     if high > 0:
         return f"{subject} gain{ending} {payoffs.span(low, high)}"
     return f"{subject} cost{ending} {payoffs.span(-high, -low)}"
-
-
-# --- a sure action -------------------------------------------------------------------------------
-
-
-def _sure(game: Game, answer: Answer, move: Move, actor: int, cost: float) -> str:
-    """Return the sentence for an action that leads to one state: what happens, if it has a name;
-    the payoff of another player who acts next; the payoff of the player who decides. cost: 0 for
-    the best action."""
-    (then,) = move.outcomes
-    assert then.value is not None
-    payoffs, brings = game.payoffs, _brings(game, answer.state, then)
-    parts = [brings] if brings else []
-    who, own = f"player {then.actor + 1}", f"player {actor + 1}"
-    payoff = payoffs.of(own, move.action.value[actor])
-    if game.players > 2 and then.actor not in (-1, actor):
-        wins = payoffs.of(who, then.value[then.actor] + then.reward[then.actor])
-        if brings and brings.startswith(who):
-            parts = [f"{brings} and {wins.removeprefix(who).strip()}"]
-        else:
-            parts.append(wins if wins.startswith(who) else f"{who}'s {wins}")
-        payoff = payoff if payoff.startswith(own) else f"{own}'s {payoff}"
-    if not move.best and answer.best is not None:
-        less = f"{payoffs.change(cost)} less than" if cost else "as much as"
-        payoff += f", {less} by {gerund(answer.best)}"
-    return f"{capital(gerund(move.action.name))}: {'; '.join([*parts, payoff])}."
-
-
-def _brings(game: Game, before: Mapping[str, Any], then: Outcome) -> str | None:
-    """Describe an action with one outcome: what remains of a set, or the outcome's name."""
-    remains = []
-    for name in (each.name for each in game.fields if each.is_set or each.blank is not None):
-        old, new = before.get(name), then.state.get(name)
-        if not (isinstance(old, list) and isinstance(new, list)):
-            continue
-        if len(new) < len(old) and set(new) < set(old):
-            remains.append(f"leaves {name} {', '.join(map(str, new)) or 'none'}")
-    return "; ".join(remains) or (None if "->" in then.name else then.name)
 
 
 # --- where it turns ------------------------------------------------------------------------------
@@ -299,19 +245,11 @@ def _turning_text(
 # --- words ---------------------------------------------------------------------------------------
 
 
-def gerund(action: str) -> str:
-    """Return an action as a gerund: ``passing to 3``; unknown verbs in quotation marks."""
-    verb, *rest = action.split(" ")
-    return " ".join([_GERUNDS[verb], *rest]) if verb in _GERUNDS else f"'{action}'"
+def named(text: str, names: Sequence[str]) -> str:
+    """Replace player numbers with names in a text: ``pass to Michael``."""
 
+    def name(match: re.Match[str]) -> str:
+        index = int(match[1] or match[2]) - 1
+        return names[index] if 0 <= index < len(names) else match[0]
 
-@lru_cache(1024)
-def often(chance: float) -> str:
-    """Return a probability in words: ``one in six``, ``5 in 18``, ``16.4%``."""
-    fraction = Fraction(chance).limit_denominator(36)
-    over, under = fraction.numerator, fraction.denominator
-    if not fraction or abs(fraction - chance) > 1e-9:
-        return f"{100 * chance:.3g}%"
-    if under >= len(NUMBERS):
-        return f"{over} in {under}"
-    return f"{NUMBERS[over]} in {NUMBERS[under]}"
+    return re.sub(r"\b[Pp]layer (\d+)\b|(?<=\bto )(\d+)\b", name, text)

@@ -26,6 +26,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from typing import NamedTuple
 
 from luckbase.cluster.answers.find import is_table, running, tables_in, what_changed
 from luckbase.cluster.batch.requests import is_job, read_job, requests_for
@@ -94,9 +95,16 @@ def clean(
             raise OptionError(f"{os.fspath(name)[:80]}: is only read; nothing is removed there")
     if not place.is_dir() and not (names and all(is_table(place_of(n)) for n in names)):
         raise OptionError(f"{option('results')}: there is not a folder {results}")
-    scope = _Scope(names, place)
-    spares = [spare for path in scope.tables() if (spare := _spare(path, scope)) is not None]
-    return [_removed(spare) if yes and spare.state == "unneeded" else spare for spare in spares]
+    scope, spares = _Scope(names, place), list[Spare]()
+    for path in scope.tables():
+        try:
+            spare = _spare(path, scope)
+        except PermissionError as error:
+            denied = f"{error.filename or path}: permission denied"
+            spare = Spare(path, "kept", named=path in scope.named, error=denied)
+        if spare is not None:
+            spares.append(_removed(spare) if yes and spare.state == "unneeded" else spare)
+    return spares
 
 
 def _removed(spare: Spare) -> Spare:
@@ -147,13 +155,9 @@ class _Scope:
         """One board file for each rules identity that a board file needs. Searches the named files,
         and all board files in folders from which tables were solved."""
         folders = {os.path.dirname(file) for files in self.files.values() for file in files}
-        candidates = dict.fromkeys(
-            place for folder in sorted(folders - {""})
-            for place in ([folder] if os.path.isdir(folder) else _moved(folder, self.results))
-        )  # fmt: skip
         beside = [
-            str(file) for folder in candidates for file in sorted(Path(folder).glob("*.toml"))
-            if not is_special(str(file))
+            str(file) for folder in sorted(folders - {""})
+            for file in sorted(Path(folder).glob("*.toml")) if not is_special(str(file))
         ]  # fmt: skip
         by_rules: dict[str, str] = {}
         for request in [*self.requests, *requests_for(beside)]:
@@ -174,17 +178,6 @@ def _board_files(path: Path) -> list[str]:
         return []
 
 
-def _moved(folder: str, results: Path) -> list[str]:
-    """Return folders where a missing folder may be now, if a project was moved with its results.
-    These are paths that end like the missing one, in a folder that contains the results."""
-    if is_uri(results):
-        return []
-    parts = Path(folder).parts[1:]
-    parents = Path(os.path.realpath(results)).parents
-    paths = [os.path.join(parent, *parts[i:]) for parent in parents for i in range(len(parts))]
-    return [str(parents[0]), *filter(os.path.isdir, paths)]
-
-
 def _below(file: str, name: str) -> bool:
     if not file:
         return False
@@ -193,16 +186,9 @@ def _below(file: str, name: str) -> bool:
 
 
 def _spare(path: Path, scope: _Scope) -> Spare | None:
-    """Return the state of a table, or None if a board file needs it and it was not named."""
+    """Return the state of a table, or None if a board file needs it and it was not named. Raises
+    PermissionError."""
     named = path in scope.named
-    try:
-        return _state(path, scope, named)
-    except PermissionError as error:
-        denied = f"{error.filename or path}: permission denied"
-        return Spare(path, "kept", named=named, error=denied)
-
-
-def _state(path: Path, scope: _Scope, named: bool) -> Spare | None:
     if not is_uri(path) and path.is_symlink():
         return Spare(path, "kept", ("it is a link, and a link is not followed",), named=named)
     ours, others = contents(path, writers_in(storage_at(path)))
@@ -234,8 +220,7 @@ def _state(path: Path, scope: _Scope, named: bool) -> Spare | None:
     return replace(spare, state="unneeded", why=why)
 
 
-@dataclass(frozen=True)
-class _Source:
+class _Source(NamedTuple):
     """A goal of a table, compared with its board file as it is now."""
 
     same: bool = False
@@ -254,13 +239,10 @@ def _source(goal: Goal, manifest: Manifest) -> _Source:
         protects = f"it was solved with {options}"
     elif goal.roots is not None and not _is_start(goal, manifest):
         protects = "it was solved from chosen states"
-    if not os.path.exists(file):
-        try:
-            gone = os.path.basename(file) not in os.listdir(os.path.dirname(file))
-        except OSError:
-            gone = False
-        if gone:
+    try:
+        if os.path.basename(file) not in os.listdir(os.path.dirname(file)):
             return _Source(why=(f"{file} is gone",), protects=protects)
+    except OSError:
         why = f"{file} cannot be looked up: its folder is missing or cannot be read"
         maybe = "its board file may have been moved, or its disk taken out"
         return _Source(why=(why,), protects=protects or maybe)
@@ -270,7 +252,7 @@ def _source(goal: Goal, manifest: Manifest) -> _Source:
         why = f"its board file cannot be read: {error}"
         return _Source(why=(why,), protects=protects or "its board file may be half-saved")
     if rules_identity(game) == manifest.head.identity:
-        return _Source(same=True, protects=protects)
+        return _Source(True, protects=protects)
     changed = what_changed(manifest.head, game.board, game.rules_version)
     return _Source(why=sentences.some(5, changed), protects=protects)
 

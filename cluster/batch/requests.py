@@ -49,8 +49,6 @@ class BoardRequest:
     """The order given in the job file."""
     group: int = 0
     """Index of the name in the call from which this request comes."""
-    loaded: bool = False
-    """True if a board was passed, not a file."""
 
     @property
     def name(self) -> str:
@@ -60,10 +58,9 @@ class BoardRequest:
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """Equal for two requests with the same file and options, or with the same passed board."""
-        if self.loaded and self.board is not None:
-            return (self.board.name, board_hash(self.board))
-        return (os.path.realpath(self.file), *sorted(self.settings.items()))
+        """Equal for two requests with the same board, or with the same unreadable file."""
+        board = "" if self.board is None else board_hash(self.board)
+        return (os.path.realpath(self.file), board, *sorted(self.settings.items()))
 
 
 BoardName = Board | str | os.PathLike[str]
@@ -198,7 +195,7 @@ def _requests(name: BoardName, settings: dict[str, str], finest: bool) -> Iterat
     if isinstance(name, Board):
         source = name.source
         file, options = ("", {}) if source is None else (source.file, dict(source.settings))
-        yield BoardRequest(file, options, name, loaded=True)
+        yield BoardRequest(file, options, name)
         return
     try:
         path = path_of(name)

@@ -12,7 +12,6 @@ end of the game, within a limit.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -21,7 +20,7 @@ from typing import Any
 
 from luckbase.cluster.answers.lookup import Lookup
 from luckbase.cluster.answers.moves import Moves, moves
-from luckbase.cluster.answers.why import reason
+from luckbase.cluster.answers.why import named, reason
 from luckbase.solver import sentences
 from luckbase.solver.errors import MissingTableError, SearchLimitError, StateError
 from luckbase.solver.game.arrays import Ints
@@ -29,7 +28,6 @@ from luckbase.solver.game.capabilities import Event, Follow, Position
 from luckbase.solver.game.game import Game
 from luckbase.solver.result import IfAny, Result
 
-KEPT = 2  # number of searches kept in memory for later lines
 WORDS = (
     ("undo", "take the last line back"), ("state", "who has what"),
     ("help", "these lines"), ("quit", "leave"),
@@ -74,62 +72,27 @@ class Response(Result):
     unpriced: IfAny[str] = None  # why there is no advice
 
 
-class Prices:
-    """The payoffs of a board's states, from its tables, finest first, and from searches of at most
-    `max_states` states.
+class Following:
+    """A game that is being followed. Payoffs come from the board's tables, finest first, and from
+    searches of at most `max_states` states.
 
+    start: a canonical state (fields,); without it, the board's start or the first line.
     paths: the folders of the tables.
     instead: returns, for a position as a line, a clause with the command whose table would answer
         it; "" if there is none.
     """
 
     def __init__(
-        self, game: Game, paths: Sequence[Path], max_states: int, instead: Callable[[str], str]
-    ) -> None:
+        self, game: Game, start: Ints | None, paths: Sequence[Path], max_states: int,
+        instead: Callable[[str], str],
+    ) -> None:  # fmt: skip
         from luckbase.cluster.answers.find import open_table
 
-        self.game, self.max_states, self.instead = game, max_states, instead
+        self.game, self.words = game, game.need(Follow)
+        self.max_states, self.instead = max_states, instead
         self.tables: list[Lookup] = [open_table(path, named_by_board=True) for path in paths]
-        self.searches: list[Lookup] = []
-
-    def close(self) -> None:
-        for table in [*self.searches, *self.tables]:
-            table.close()
-
-    def moves_of(self, position: Position) -> tuple[Lookup, Position, Moves]:
-        """Return the first table that answers a position with a player to act, otherwise a search;
-        the position on its grid; and the moves there.
-
-        Raises SearchLimitError with the number of states and a suggestion.
-        """
-        from luckbase.cluster.answers.table import search_in_memory
-
-        for table in [*self.tables, *self.searches]:
-            snapped = self.on_grid(table, position)
-            with suppress(MissingTableError):
-                return table, snapped, moves(table, table.game.describe(snapped.state))
-        try:
-            if self.tables:
-                table, snapped = self.tables[0], self.on_grid(self.tables[0], position)
-                state = table.game.describe(snapped.state)
-                return table, snapped, moves(table, state, self.max_states)
-            table = search_in_memory(self.game, position.state, self.max_states)
-        except SearchLimitError as error:
-            instead = self.instead(self.game.need(Follow).say(position))
-            raise SearchLimitError(f"{error}; {instead}" if instead else str(error)) from None
-        self.searches = [table, *self.searches][:KEPT]
-        return table, position, moves(table, self.game.describe(position.state))
-
-    def on_grid(self, table: Lookup, position: Position) -> Position:
-        """Return a position on the grid of a table."""
-        return position if table.game is self.game else table.game.need(Follow).on_grid(position)
-
-
-class Following:
-    """A game that is being followed, from a line with everybody's scores or a canonical state."""
-
-    def __init__(self, game: Game, prices: Prices, start: Ints | None = None) -> None:
-        self.game, self.prices, self.words = game, prices, game.need(Follow)
+        self.searched: list[Lookup] = []
+        """The last search of a board without a table, for later lines."""
         self.positions: list[Position] = []
         """The position before each of `events` and the current one; empty before the game."""
         self.events: list[Event] = []
@@ -143,7 +106,8 @@ class Following:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.prices.close()
+        for table in self.tables:
+            table.close()
 
     @property
     def here(self) -> Position:
@@ -191,13 +155,31 @@ class Following:
         advice, unpriced, note = None, None, self.words.note(position) or None
         if up is not None:
             try:
-                table, snapped, here = self.prices.moves_of(position)
-                here = replace(here, answer=table.answer_position(snapped, here.answer))
-                note = here.answer.remark
-                advice = advice_at(table, here, position.names)
+                table, here = self._moves(position)
+                note, advice = here.answer.remark, advice_at(table, here, position.names)
             except SearchLimitError as error:
-                unpriced = str(error)
+                instead = self.instead(self.words.say(position))
+                unpriced = f"{error}; {instead}" if instead else str(error)
         return Response(text, up, self.game.describe(position.state), desks, note, advice, unpriced)
+
+    def _moves(self, position: Position) -> tuple[Lookup, Moves]:
+        """Return the first table that answers a position with a player to act, otherwise a search,
+        and the moves there. Raises SearchLimitError."""
+        from luckbase.cluster.answers.table import search_in_memory
+
+        for table in [*self.tables, *self.searched]:
+            with suppress(MissingTableError):
+                return table, self._moves_in(table, position, 0)
+        if not self.tables:
+            self.searched = [search_in_memory(self.game, position.state, self.max_states)]
+        table = [*self.tables, *self.searched][0]
+        return table, self._moves_in(table, position, self.max_states)
+
+    def _moves_in(self, table: Lookup, position: Position, max_states: int) -> Moves:
+        if table.game is not self.game:
+            position = table.game.need(Follow).on_grid(position)
+        here = moves(table, table.game.describe(position.state), max_states)
+        return replace(here, answer=table.answer_position(position, here.answer))
 
 
 def advice_at(table: Lookup, here: Moves, names: Sequence[str]) -> Advice:
@@ -213,16 +195,6 @@ def advice_at(table: Lookup, here: Moves, names: Sequence[str]) -> Advice:
         choices, named(reason(table, here), names), answer.error, answer.source,
         answer.decision_only,
     )  # fmt: skip
-
-
-def named(text: str, names: Sequence[str]) -> str:
-    """Replace player numbers with names in a text: ``passing to Michael``."""
-
-    def name(match: re.Match[str]) -> str:
-        index = int(match[1] or match[2]) - 1
-        return names[index] if 0 <= index < len(names) else match[0]
-
-    return re.sub(r"\b[Pp]layer (\d+)\b|(?<=\bto )(\d+)\b", name, text)
 
 
 def payoffs_text(game: Game, names: Iterable[str], value: Iterable[float]) -> str:

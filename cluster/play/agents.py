@@ -93,13 +93,6 @@ def _one_each(
     return items * count if len(items) == 1 else items
 
 
-def check(game: Game, agents: str | Sequence[AgentLike], opener: Opener) -> None:
-    """Raise OptionError for an unknown agent. A wrong number of agents is not reported here."""
-    items = split(agents)
-    for agent in items if len(items) in (1, game.players) else ():
-        _player(game, agent, opener, "agents")
-
-
 def seats_of(game: Game, agents: str | Sequence[AgentLike]) -> list[AgentLike]:
     """Return an agent for each player. Raises OptionError for a wrong number of agents."""
     who = f"{game.board.game} has {many(game.players, 'player')}"
@@ -114,10 +107,18 @@ def players_of(
     return [_player(game, agent, opener, "agents") for agent in seats]
 
 
+@dataclass(frozen=True)
+class Seat:
+    """A player's name and the function that decides for them; None plays the best action."""
+
+    name: str
+    decide: Decider | None = None
+
+
 def opponents(
     game: Game, against: str | Sequence[AgentLike] | None, opener: Opener = no_tables
-) -> list[tuple[str, Decider | None]]:
-    """Return the name of each opponent and the function that decides for them; None for `optimal`.
+) -> list[Seat]:
+    """Return the opponents of a person.
 
     against: one agent for all opponents or one for each.
 
@@ -127,9 +128,8 @@ def opponents(
     if not others and against is not None:
         raise OptionError(f"{option(argument)}: {game.board.game} has one player; leave it out")
     agents = OPTIMAL if against is None else against
-    seats = _one_each(agents, others, argument, f"you have {many(others, 'opponent')}")
-    players: list[tuple[str, Decider | None]] = []
-    for agent in seats:
+    seats = list[Seat]()
+    for agent in _one_each(agents, others, argument, f"you have {many(others, 'opponent')}"):
         if agent == BEST_RESPONSE:
             raise OptionError(
                 f"{option(argument)}: {agent} has to know beforehand how you will play; {OPTIMAL} "
@@ -141,8 +141,8 @@ def opponents(
             decide = plays.decide
         elif plays != OPTIMAL:
             decide = asking(random_player if isinstance(plays, str) else plays)
-        players.append((name_of(agent), decide))
-    return players
+        seats.append(Seat(name_of(agent), decide))
+    return seats
 
 
 def _player(game: Game, agent: AgentLike, opener: Opener, argument: str) -> str | Agent | Policy:
@@ -309,6 +309,7 @@ def matrix_of(
         why = f"for games of two, and {game.board.game} has {game.players}"
         raise OptionError(f"{option('matrix')}: {why}")
     rivals, exact = split(agents), _exact_payoffs(game, starts_at(root), opener, MAX_STATES)
+    players_of(game, rivals, opener)  # an unknown one is refused before the work
     values = [[exact([first, second]).value[0] for second in rivals] for first in rivals]
     return Matrix(origin_of(game), tuple(map(name_of, rivals)), tuple(map(tuple, values)))
 

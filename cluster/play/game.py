@@ -23,26 +23,24 @@ from typing import Any, Self, TypedDict, Unpack
 
 import numpy as np
 
+from luckbase.cluster.answers.actions import EveryAction, stepped
 from luckbase.cluster.answers.lookup import Lookup
 from luckbase.cluster.answers.moves import Addressed, changed
-from luckbase.cluster.play.agents import AgentLike, Opener, no_tables, opponents
+from luckbase.cluster.play.agents import AgentLike, Opener, Seat, no_tables, opponents
 from luckbase.solver import sentences
 from luckbase.solver.errors import MissingTableError, OptionError, StateError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import (
     Agents,
     Drawing,
-    choice_names,
     detailed,
     first_state,
     simplify,
 )
-from luckbase.solver.game.fields import State, typed
+from luckbase.solver.game.fields import State
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.rules import CHANCE, DECISION, JOINT, SIMULTANEOUS, TERMINAL
-from luckbase.solver.policies.agents import Decider
 from luckbase.solver.result import IfAny, Result
-from luckbase.solver.search.bellman import choose
 from luckbase.solver.search.expand import Expanded, expand
 from luckbase.solver.sentences import on_command_line, option
 
@@ -86,46 +84,6 @@ class Offer(Result):
         object.__setattr__(self, "best", not self.cost)
 
 
-@dataclass(frozen=True)
-class Seat:
-    """A player's name and the function that decides for them; None plays the best action."""
-
-    name: str
-    decide: Decider | None = None
-
-
-@dataclass(frozen=True)
-class MatrixGameState:
-    """The matrix game of a state. Tuples have one entry for each of the two players."""
-
-    names: tuple[list[str], list[str]]  # names of each player's choices
-    actions: tuple[Ints, Ints]  # numbers of each player's choices, ascending
-    lotteries: tuple[Floats, Floats]  # an optimal mixed strategy of each player
-    against: tuple[Floats, Floats]
-    """Each player's payoffs, by choice, against the other's optimal mixed strategy."""
-    values: tuple[float, float]  # values of the state
-    gap: float  # distance between the bounds that the two strategies prove
-
-
-def matrix_game_of(game: Game, state: Ints, edges: Expanded, table: Lookup) -> MatrixGameState:
-    """Return the matrix game of a state (fields,) with simultaneous moves. edges: of the state.
-    table: has the payoffs."""
-    from luckbase.solver.matrix_games import simplex as matrix_game
-
-    q = table.action_values(edges)
-    rows, columns = np.unique(q.actions // JOINT), np.unique(q.actions % JOINT)
-    game_of_pairs = np.ascontiguousarray(q.values[:, 0].reshape(len(rows), len(columns)))
-    total, solution = float(q.values[0].sum()), matrix_game.solve(game_of_pairs[None])
-    x, y = solution.row_strategies[0], solution.column_strategies[0]
-    value, state_words = float(solution.values[0]), typed(game.describe(state))
-    return MatrixGameState(
-        (choice_names(game, state_words, 0, rows.tolist()),
-         choice_names(game, state_words, 1, columns.tolist())),
-        (rows, columns), (x, y), (game_of_pairs @ y, total - x @ game_of_pairs),
-        (value, total - value), float(solution.gaps[0]),
-    )  # fmt: skip
-
-
 Talk = Generator["str | Question", str | None, Any]
 """Yields lines and questions; answers are sent in."""
 
@@ -141,7 +99,6 @@ class Play:
         """person: index in `seats`."""
         self.game, self.table, self.seats, self.person = game, table, seats, person
         self.draw, self.hints = draw, hints
-        self.slack = table.tolerance
         self.help = HELP_AT_ONCE if game.simultaneous else HELP
         self.decisions: list[Decision] = []
         """The person's decisions so far."""
@@ -162,16 +119,29 @@ class Play:
     def _expand(self, state: Ints) -> None:
         self.state = np.ascontiguousarray(state)
         self.edges: Expanded = expand(self.game, self.state.reshape(1, -1))
-        self._matrix_game: MatrixGameState | None = None
+        self._priced: EveryAction | None = None
         seen = self.game.own(Agents).as_seen_by(self.person, self.state)
         self.shown: dict[str, Any] = self.game.describe(seen)
 
     @property
-    def matrix_game(self) -> MatrixGameState | None:
-        """The matrix game of the current state; None without simultaneous moves."""
-        if self._matrix_game is None and self.edges.kinds[0] == SIMULTANEOUS:
-            self._matrix_game = matrix_game_of(self.game, self.state, self.edges, self.table)
-        return self._matrix_game
+    def priced(self) -> EveryAction:
+        """The payoffs of the actions at the current state; if both choose at once, of each choice
+        against the other's optimal strategy."""
+        if self._priced is None:
+            table, inputs = self.table, self.game.fields.values(self.state.reshape(1, -1))
+            q, errors = table.action_values(self.edges), np.zeros(len(self.edges.actions))
+            near = table.tolerance, table.error
+            self._priced = stepped(self.game, self.edges, q, near, errors, inputs)
+        return self._priced
+
+    @property
+    def at_once(self) -> bool:
+        """True if both players choose at the current state."""
+        return bool(self.edges.kinds[0] == SIMULTANEOUS)
+
+    def _rows(self, player: int) -> Ints:
+        """Return the rows of `priced` with a player's actions."""
+        return np.flatnonzero(self.priced.choosers == (player if self.at_once else -1))
 
     def through(self, answer: Callable[[Play], str | None]) -> list[str]:
         """Play to the end and return all lines. answer: called at each question; returns the
@@ -211,23 +181,20 @@ class Play:
     @property
     def names(self) -> list[str]:
         """The names of the person's choices, in order."""
-        at_once = self.matrix_game
-        if at_once is not None:
-            return at_once.names[self.person]
-        actions = dict.fromkeys(self.edges.actions.tolist())
-        return [self.game.action_name(action) for action in actions]
+        return self._names(self.person)
+
+    def _names(self, player: int) -> list[str]:
+        return [self.priced.names[code] for code in self.priced.named[self._rows(player)]]
 
     def offers(self) -> list[Offer]:
         """Return the value and cost of each choice, in the order of `names`. The cost is 0 if a
         choice cannot be distinguished from the best."""
-        at_once, me = self.matrix_game, self.person
-        if at_once is None:
-            values = self.table.action_values(self.edges).values[:, me]
-            top, slack, chances = values.max(), self.slack, [None] * len(values)
-        else:
-            values, top = at_once.against[me], at_once.values[me]
-            slack, chances = self.slack + at_once.gap, at_once.lotteries[me].tolist()
+        priced, me, rows = self.priced, self.person, self._rows(self.person)
+        values = priced.q[rows, me]
+        top = priced.values[0, me] if self.at_once else values.max()
+        slack = self.game.tie_tolerance + 2 * priced.errors[0]
         costs = np.where(top - values > slack, top - values, 0.0).tolist()
+        chances = priced.mixed[rows, 0].tolist() if self.at_once else [None] * len(rows)
         return list(map(Offer, self.names, values.tolist(), costs, chances))
 
     # --- the talk ------------------------------------------------------------------------------
@@ -236,7 +203,7 @@ class Play:
         """Play to the end. Yields lines, and questions that wait for an answer."""
         last = -1
         while self.edges.kinds[0] != TERMINAL:
-            if self.edges.kinds[0] == SIMULTANEOUS:
+            if self.at_once:
                 if not (yield from self._choose_at_once()):
                     yield LEFT
                     return
@@ -294,8 +261,8 @@ class Play:
 
     def _ask(self) -> Generator[str | Question, str | None, int | None]:
         """Ask until an answer is valid. Return an index into `names`; None if the person leaves."""
-        names, offers, at_once = self.names, self.offers(), self.matrix_game
-        numbered = names if at_once else [f"{i + 1} {name}" for i, name in enumerate(names)]
+        names, offers = self.names, self.offers()
+        numbered = names if self.at_once else [f"{i + 1} {name}" for i, name in enumerate(names)]
         hints, pick = self._hints(offers), None
         if self.hints:
             yield from hints
@@ -306,65 +273,58 @@ class Play:
             if answer.strip() == "?":
                 yield from hints
                 continue
-            pick = read_answer(names, answer, at_once=at_once is not None)
+            pick = read_answer(names, answer, at_once=self.at_once)
             if pick is None:
                 yield f"'{answer.strip()[:30]}' is not one of these; write {self.help}"
-        best, cost = pick, offers[pick].cost
-        if cost and at_once is not None:
-            best = int(np.argmax(at_once.lotteries[self.person]))
-        elif cost:
-            q = self.table.action_values(self.edges)
-            best = choose(q.values, self.person, self.slack)
-        self.decisions.append(Decision(self.shown, names[pick], names[best], cost))
+        best = pick
+        if offers[pick].cost and self.at_once:
+            best = int(np.argmax([offer.chance or 0.0 for offer in offers]))
+        elif offers[pick].cost:
+            best = int(self.priced.best[0])
+        self.decisions.append(Decision(self.shown, names[pick], names[best], offers[pick].cost))
         return pick
 
     def _hints(self, offers: Sequence[Offer]) -> list[str]:
         """Return lines with the value and cost of each choice; also its chance for simultaneous
         moves."""
-        at_once, width = self.matrix_game, max(len(offer.action) for offer in offers)
         payoffs = self.game.payoffs
-        costs = [
-            f"costs {payoffs.change(offer.cost)}" if offer.cost else "best" for offer in offers
-        ]
-        values = [payoffs.text(offer.value) for offer in offers]
-        rows = [f"    {offer.action:{width}}  " for offer in offers]
-        if at_once is None:
-            rows = list(map("{}{}  {}".format, rows, values, costs))
-            return [f"  {payoffs.name}, at {sentences.fields(self.shown)}:", *rows]
-        widths = max(map(len, values)), max(map(len, costs))
-        chances = [sentences.percent(offer.chance or 0.0) for offer in offers]
-        value = payoffs.text(at_once.values[self.person])
-        return [
-            f"  {payoffs.name}: {value} for optimal play; by choice, against the "
-            "other's, and its chance in yours:",
-            *(
-                f"{row}{paid:>{widths[0]}}  {text:{widths[1]}}  chance {chance}"
-                for row, paid, text, chance in zip(rows, values, costs, chances, strict=True)
-            ),
-        ]
+        rows = [
+            [offer.action, payoffs.text(offer.value),
+             f"costs {payoffs.change(offer.cost)}" if offer.cost else "best"]
+            for offer in offers
+        ]  # fmt: skip
+        head = f"  {payoffs.name}, at {sentences.fields(self.shown)}:"
+        if self.at_once:
+            value = payoffs.text(self.priced.values[0, self.person])
+            head = (
+                f"  {payoffs.name}: {value} for optimal play; by choice, against the other's, and "
+                "its chance in yours:"
+            )
+            for row, offer in zip(rows, offers, strict=True):
+                row.append(f"chance {sentences.percent(offer.chance or 0.0)}")
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        cells = [map(str.ljust, row, widths) for row in rows]
+        return [head, *(f"    {'  '.join(each)}".rstrip() for each in cells)]
 
     def _choose_at_once(self) -> Generator[str | Question, str | None, bool]:
         """Play a state with simultaneous moves. Return False if the person left."""
-        here = self.matrix_game
-        assert here is not None
         me, opponent = self.person, 1 - self.person
-        names, rival = here.names[me], self.seats[opponent]
+        names, rival = self.names, self.seats[opponent]
         yield f"you and {rival.name} choose at once: {sentences.fields(self.shown)}"
         pick = (yield from self._ask()) if len(names) > 1 else 0
         if pick is None:
             return False
-        lottery = here.lotteries[opponent]
+        numbers = [np.unique(side) for side in np.divmod(self.edges.actions, JOINT)]
+        theirs, lottery = self._names(opponent), self.priced.mixed[self._rows(opponent), 0]
         if rival.decide is not None:
-            inputs = self.state.reshape(1, -1), [here.actions[opponent]]
+            inputs = self.state.reshape(1, -1), [numbers[opponent]]
             lottery = rival.decide(self.game, opponent, *inputs)[0]
         reply = self.draw(lottery) if len(lottery) > 1 else 0
         pair = (pick, reply) if me == 0 else (reply, pick)
-        gain = float(
-            self._step(int(here.actions[0][pair[0]] * JOINT + here.actions[1][pair[1]]))[me]
-        )
+        gain = float(self._step(int(numbers[0][pair[0]] * JOINT + numbers[1][pair[1]]))[me])
         what = sentences.figures(abs(gain), 6) if gain else "nothing"
         gets = f"; you {'lose' if gain < 0 else 'get'} {what}" if self.game.pays else ""
-        yield f"  you: {names[pick]}, {rival.name}: {here.names[opponent][reply]}{gets}"
+        yield f"  you: {names[pick]}, {rival.name}: {theirs[reply]}{gets}"
         return True
 
     def _result(self) -> str:
@@ -426,8 +386,8 @@ def begin(
     if start is not None:
         root = game.own(Agents).as_seen_by(seat - 1, root)
     seats = [
-        Seat(f"player {i + 1 + (i + 1 >= seat)} ({name})", decide)
-        for i, (name, decide) in enumerate(others)
+        Seat(f"player {i + 1 + (i + 1 >= seat)} ({other.name})", other.decide)
+        for i, other in enumerate(others)
     ]
     seats.insert(seat - 1, Seat("you"))
     hints = how.get("hints", False)

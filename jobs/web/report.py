@@ -78,9 +78,7 @@ def report_on(table: Table, sample: int | None = 10_000, *, verify: bool = True)
     style = "".join(path.read_text("utf-8") for path in (pictures.STYLE, STATIC / "style.css"))
     digest = base64.b64encode(hashlib.sha256(style.strip().encode()).digest()).decode()
     manifest = table.manifest if table.in_files else None
-    questions = [
-        find.Question(each.label, each.state, table.ask(each.state)) for each in examples(table)
-    ]
+    questions = examples(table)
     html = render(
         "report.html", table=table, game=table.game, manifest=manifest, verdict=verdict,
         charts=charts, why_none=why_none, commands=_commands(table, sample), style=style.strip(),

@@ -13,8 +13,8 @@ import luckbase
 import tests.games.climb  # registers the game
 from luckbase.cluster.answers.table import Table
 from luckbase.cluster.inputs import search_below, table_for_play
-from luckbase.cluster.play.agents import opponents
-from luckbase.cluster.play.game import Play, Question, Seat, matrix_game_of, read_answer
+from luckbase.cluster.play.agents import Seat, opponents
+from luckbase.cluster.play.game import Play, Question, read_answer
 from luckbase.jobs.app import run
 from luckbase.solver.errors import MissingTableError
 from luckbase.solver.game.capabilities import Agents, detailed, plain, simplify
@@ -47,7 +47,7 @@ def worth_of(game, root):
 
 
 def seats_of(game, person, against=None):
-    found = [Seat(*named) for named in opponents(game, against)]
+    found = opponents(game, against)
     return [*found[:person], Seat("you"), *found[person:]]
 
 
@@ -96,7 +96,7 @@ def the_last(play):
 
 def the_best(play):
     q = play.table.action_values(play.edges)
-    return str(1 + choose(q.values, play.person, play.slack))
+    return str(1 + choose(q.values, play.person, play.table.tolerance))
 
 
 # --- what decisions cost -----------------------------------------------------------------------
@@ -378,10 +378,10 @@ def test_every_bid_of_three_cards_costs_what_the_exact_matrix_game_says(objectiv
         value = float(matrix_game.solve(exact)[0])
         words = {name: str(each).strip("[]") for name, each in said.items()}
         state = game.own(Agents).as_seen_by(person, game.parse(words))
-        at = matrix_game_of(game, state, _edges(game, state), values)
-        against = np.array(exact, float) @ at.lotteries[1 - person]
+        at = Play(game, state, values, seats, person, lambda chances: 0)
+        against = np.array(exact, float) @ at.priced.mixed[at.priced.choosers == 1 - person, 0]
         assert against.max() == pytest.approx(value, abs=1e-9)  # the other's lottery is optimal
-        lost = value - against[at.names[person].index(decision.action)]
+        lost = value - against[at.names.index(decision.action)]
         assert decision.cost == pytest.approx(max(lost, 0.0), abs=1e-9)
         assert decision.cost == 0 or decision.cost > 1e-9
     assert sum(decision.cost > 0 for decision in decisions.values()) > 10

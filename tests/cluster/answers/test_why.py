@@ -8,15 +8,16 @@ import numpy as np
 import pytest
 
 import luckbase
+from luckbase.cluster.answers.answer import often
 from luckbase.cluster.answers.moves import moves
-from luckbase.cluster.answers.why import _turning_text, gerund, often, why
+from luckbase.cluster.answers.why import _turning_text, why
 from luckbase.game import load_game_file
 from luckbase.solver.errors import StateError
 from luckbase.solver.game.fields import typed
 from luckbase.solver.game.groups import Groups
 from luckbase.solver.game.rules import SIMULTANEOUS
 from luckbase.solver.search.expand import expand
-from luckbase.solver.sentences import Payoffs, noun
+from luckbase.solver.sentences import Payoffs, capital, noun, spoken
 from tests.places import ROOT
 
 
@@ -69,19 +70,13 @@ def luck(table, there, outcomes):
 
 
 def sure(table, there, move):
-    """The payoffs of an action that leads to one state, from what the table says of that state."""
-    (then,), payoffs, player = move.outcomes, table.game.payoffs, there.answer.to_act
-    after = table.ask(typed(then.state))
+    """The payoff of an action that leads to one state, to the player who decides."""
+    answer, payoffs, player = there.answer, table.game.payoffs, there.answer.to_act
     text = payoffs.of(f"player {player}", move.action.value[player - 1])
-    if table.game.players > 2 and after.to_act not in (None, player):
-        wins = payoffs.of(f"player {after.to_act}", after.value[after.to_act - 1])
-        yield wins.partition(" ")[2].partition(" ")[2]  # what they win, after their name
-    best = max(each.value[player - 1] for each in there.answer.actions)
-    cost = best - move.action.value[player - 1]
+    cost = max(each.value[player - 1] for each in answer.actions) - move.action.value[player - 1]
     if not move.best:
-        less = "as much as" if cost <= table.tolerance else f"{payoffs.change(cost)} less than"
-        text += f", {less} by {gerund(there.answer.best)}"
-    yield text
+        text += ", as much" if cost <= table.tolerance else f", {payoffs.change(cost)} less"
+    return text
 
 
 def check(table, state, sentences):
@@ -92,7 +87,7 @@ def check(table, state, sentences):
     if answer.to_act is None and answer.strategies is None:
         moved = [(None, there.outcomes, None)]
     for name, outcomes, move in moved:
-        head = "For player 1" if name is None else gerund(name).capitalize()
+        head = "For player 1" if name is None else capital(spoken(name))
         if len(outcomes) > 1 and (parts := luck(table, there, outcomes)):
             if move is not None and move.cost:
                 mean = sum(chance * x for x, chance, _ in changes(table, there, outcomes))
@@ -101,9 +96,7 @@ def check(table, state, sentences):
             assert left.pop(0) == f"{head}: {'; '.join(parts)}."
             kinds.add("luck")
         elif len(outcomes) == 1 and len(there.moves) > 1:
-            text = left.pop(0)
-            assert text.startswith(f"{head}: ") and text.endswith(".")
-            assert all(part in text for part in sure(table, there, move))
+            assert left.pop(0) == f"{head}: {sure(table, there, move)}."
             kinds.add("sure")
     if left:
         check_turn(table, state, *left)
@@ -218,9 +211,8 @@ def test_every_sentence_is_what_the_rules_and_the_table_say(board, in_memory):
 def test_a_spin_in_words(in_memory):
     found = in_memory("press-your-luck/tiny").why({"scores": (0, 1500, 500), "earned": (0, 2, 0)})
     said = "".join(found)
-    playing = r"Playing: a whammy, one in six, costs \d+ points; everything else gains"
-    assert re.match(playing, found[0])
-    assert "player 3 gets 2 spins and wins " in found[1]
+    play = r"Play: a whammy, one in six, costs \d+ points; everything else gains"
+    assert re.match(play, found[0])
     assert re.match(r"Passing is best from \$[\d,]+ ahead; here it is \$1,000 ahead\.", found[2])
     answer = in_memory("press-your-luck/tiny").ask({"scores": (0, 1500, 500), "earned": (0, 2, 0)})
     for action in answer.actions:
@@ -243,7 +235,7 @@ def test_a_state_above_the_table_is_explained_by_its_search(in_memory):
     table = in_memory("press-your-luck/tiny")
     state = {"scores": "0,1000,500", "earned": "0,2,1"}
     luck, sure = why(table, moves(table, state, 10_000))
-    assert luck.startswith("Playing: a whammy, one in six, costs") and "player 2 wins" in sure
+    assert luck.startswith("Play: a whammy, one in six, costs") and "player 2 wins" in sure
 
 
 @pytest.mark.parametrize(

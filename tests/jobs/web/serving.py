@@ -14,12 +14,12 @@ from functools import partial
 import uvicorn
 from starlette.testclient import TestClient
 
-from luckbase.cluster.answers.examples import drawn_state
 from luckbase.cluster.answers.find import tables_below
 from luckbase.jobs.app import run
 from luckbase.jobs.serve import config_of
 from luckbase.jobs.web.pool import TablePool
 from luckbase.jobs.web.server import make_app
+from luckbase.solver.game.fields import typed
 from tests.places import ROOT
 
 GAMES = ("press-your-luck", "goofspiel", "skunk", "pig", "jackpot")
@@ -53,7 +53,8 @@ def state_of(client, id, **query):
 def drawn(client, id, seed):
     """The fields of a state that a seed draws from the rows of a table."""
     with client.pool.open(id) as opened:
-        return drawn_state(opened.table, seed)
+        states = next(opened.table.draw(20, seed))
+        return typed(opened.table.game.describe(states[seed % len(states)]))
 
 
 @contextmanager

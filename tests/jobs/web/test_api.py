@@ -410,12 +410,3 @@ def test_cells_that_the_table_does_not_answer_are_empty(press):
             right, gaps = np.nan, gaps + 1
         assert result.values[i, j] == pytest.approx(right, nan_ok=True)
     assert 0 < gaps < result.values.size
-
-
-def test_a_grid_in_pieces_is_the_same(table, monkeypatch):
-    wish = ("mine", "turn"), {"mine": "0", "yours": "7"}, "margin"
-    full = grid(table, *wish)
-    monkeypatch.setattr("luckbase.cluster.answers.charts.GRID_PIECE", 37)  # no option
-    pieces = grid(table, *wish)
-    assert np.array_equal(full.values, pieces.values, equal_nan=True)
-    assert full.words == pieces.words
