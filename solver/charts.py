@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -19,7 +20,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from luckbase.solver.errors import OptionError, need
+from luckbase.solver.errors import OptionError, StateError, need
 from luckbase.solver.result import Array, Array2, Flags2, PythonOnly, Result, WholeNumbers
 from luckbase.solver.sentences import figures, html_table, many, some
 
@@ -45,6 +46,7 @@ file. They are imported when something is shown.
 """
 
 FULL, START = "full", "start"
+MOST_NUMBERS = 500  # the most numbers of a range; more than a person can read
 
 
 @dataclass(frozen=True)
@@ -413,3 +415,19 @@ def words_in(
         if middle is not None and inside.sum() >= 0.02 * inside.size:
             words.append(Words(name.split()[0], float(xs[middle[0]]), float(ys[middle[1]])))
     return tuple(words)
+
+
+def numbers_in(name: str, text: str) -> list[int]:
+    """Return the numbers of ``1,2,5`` or ``1-12``, each once. Raises StateError."""
+    numbers: list[int] = []
+    for part in text.replace("$", "").replace(" ", "").split(","):
+        ends = re.fullmatch(r"([0-9]{1,9})(?:-([0-9]{1,9}))?", part)
+        if not ends:
+            raise StateError(
+                f"{name}: '{text[:30]}' is not a number or several, as in {name}=1,2 or {name}=1-3"
+            )
+        first, last = int(ends[1]), int(ends[2] or ends[1])
+        if last - first >= MOST_NUMBERS:
+            raise StateError(f"{name}: {part} are too many; expected at most {MOST_NUMBERS}")
+        numbers += range(first, last + 1)
+    return list(dict.fromkeys(numbers))

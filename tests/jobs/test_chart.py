@@ -100,7 +100,7 @@ def test_the_line_of_the_picture_is_where_the_seed_sees_the_catastrophe(results)
     assert jump[0] == 88 and jump[88] == 0
     assert list(picture.blank[0, 86:89]) == [False, False, True]
     (line,) = picture.lines
-    assert (line.xs[0], line.ys[0]) == (-0.5, 87.5) and (line.xs[-1], line.ys[-1]) == (87.5, -0.5)
+    assert {(-0.5, 87.5), (87.5, -0.5)} <= {*zip(line.xs, line.ys, strict=True)}
     assert picture.values[0, 87] == 33 and picture.values[0, 88] == 100
 
 

@@ -22,11 +22,15 @@ Box uses only the sum of a roll, so all rolls with the same sum are one state. I
 die if one may be rolled and can show the sum, and otherwise as the most even dice, low ones first
 (7 is 3,4 and 12 is 6,6).
 
+An **agent** gets the list from `choices`. Actions are sets of tiles as bits, so a set with higher
+tiles has a higher number, and rolling more dice has a higher number than rolling fewer.
+
 Sources: docs/numbers.md#french-2022, docs/numbers.md#shut-the-box.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 from typing import Literal, Self
 
@@ -39,7 +43,7 @@ from luckbase.solver.game import rules
 from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.capabilities import Agents, Charts, Drawing
 from luckbase.solver.game.fields import Field, Refuse, members, set_field
-from luckbase.solver.game.game import Game
+from luckbase.solver.game.game import Agent, Game
 from luckbase.solver.game.groups import GROUP_TYPE, Axis, Grouped, Groups
 from luckbase.solver.game.outcomes import sums
 from luckbase.solver.game.rules import Numbers, Rules
@@ -299,7 +303,7 @@ def jackpot(board: JackpotBoard) -> Rules:
         payoff_name="minus the tiles left" if counts_open else "chance to shut all",
         level={"open": 1},
         capabilities={
-            Agents: f"{HERE}.agents:agents",
+            Agents: agents,
             Charts: f"{HERE}.charts:TileCharts",
             Groups: groups,
             Drawing: f"{HERE}.charts:drawing",
@@ -386,6 +390,58 @@ def _wrong_count(options: Options, rolled: int, tiles: int) -> str:
 
 def _dice(count: int) -> str:
     return many(count, "die", "dice")
+
+
+# --- agents --------------------------------------------------------------------------------------
+
+
+def min_(game: Game, player: int, state: Ints, actions: list[int]) -> int:
+    """Take the lowest tile; among sets of tiles, the set with the lowest highest tile."""
+    return actions.index(min(actions))
+
+
+def max_(game: Game, player: int, state: Ints, actions: list[int]) -> int:
+    """Take the highest tile."""
+    return actions.index(max(actions))
+
+
+def first(game: Game, player: int, state: Ints, actions: list[int]) -> int:
+    """Take the first choice: the tile of the first die if it is open."""
+    return 0
+
+
+def last(game: Game, player: int, state: Ints, actions: list[int]) -> int:
+    """Take the last choice: the tile of the sum if it is open."""
+    return len(actions) - 1
+
+
+def hilo(game: Game, player: int, state: Ints, actions: list[int]) -> int:
+    """Take the highest tile that no single die can show, otherwise the lowest: 9 8 7 1 2 … 6."""
+    sides = options_of(game).sides
+
+    def priorities(tiles: int) -> list[int]:
+        return sorted(-tile if tile > sides else tile for tile in members(tiles))
+
+    return min(range(len(actions)), key=lambda k: priorities(actions[k]))
+
+
+def hilo2(game: Game, player: int, state: Ints, actions: list[int]) -> int:
+    """Take the highest tile if no single die can show it (7 or more), otherwise the lowest."""
+    above_die = max(actions) >> options_of(game).sides
+    return (max_ if above_die else min_)(game, player, state, actions)
+
+
+AGENTS: Mapping[str, Agent] = {
+    "min": min_, "max": max_, "first": first, "last": last, "hilo": hilo, "hilo2": hilo2,
+}  # fmt: skip
+
+
+def agents(game: Game) -> Agents:
+    """Return the agents, and the list of their choices."""
+    return Agents(AGENTS, lambda state, actions: choices(game, state))
+
+
+# --- groups of decisions -------------------------------------------------------------------------
 
 
 @njit(GROUP_TYPE)

@@ -1,6 +1,6 @@
 """Pig by rounds between any two agents: the exact chances to win, to draw and to lose.
 
-Agents by name: ``hold-at-k`` and ``computer`` (`solver.games.skunk.agents`), ``optimal`` (plays as
+Agents by name: ``hold-at-k`` and ``computer`` (`solver.games.skunk.rules`), ``optimal`` (plays as
 in the table, even if the opponent does not) and ``best-response`` (to the other agent). Turn by
 turn from the last, each sticks by a policy, or by a guide: the table's values, or these same
 chances (`kernel.follow`). As in the table, a lead that reaches the cut counts as won.
@@ -20,15 +20,14 @@ from luckbase.solver.game.capabilities import Agents, Fact, FullTable, agents_of
 from luckbase.solver.game.game import Game, under
 from luckbase.solver.games.pig.kernel import Rounds, follow
 from luckbase.solver.games.pig.rules import PigRoundsBoard
-from luckbase.solver.games.skunk.agents import Computer, HoldAt, TurnAgents
-from luckbase.solver.games.skunk.rules import EVENTS, Options
+from luckbase.solver.games.skunk.rules import EVENTS, Computer, DiceRules, HoldAt, TurnAgents
 from luckbase.solver.policies.agents import BEST_RESPONSE, OPTIMAL
 
 Sticks = Callable[[int, int], float]
 """(points of the turn, its rolls) -> the chance to stick, for an agent who ignores the scores."""
 
 
-def visits(sticks: Sticks, rules: Options, limit: int) -> tuple[Floats, Floats]:
+def visits(sticks: Sticks, rules: DiceRules, limit: int) -> tuple[Floats, Floats]:
     """Return the chances that a turn reaches each number of points up to `limit`, and that it holds
     there, (limit + 1,) each. The end of the game does not end the turn."""
     chances = np.zeros((limit + 1, limit + 2))  # turn, rolls: each roll is worth at least a point
@@ -70,7 +69,7 @@ def points_of_turns(game: Game, name: str) -> Floats:
     A turn lost to a roll brings 0, and so do turns of more points than the cut.
     """
     rounds = _rounds(game)
-    points = visits(stationary(game, name).sticks, rounds.options.race(), rounds.cut)[1]
+    points = visits(stationary(game, name).sticks, rounds.options, rounds.cut)[1]
     points[0] = 1.0 - points[1:].sum()
     return points
 
@@ -112,7 +111,7 @@ def _policy(rounds: Rounds, name: str) -> Floats:
     if name in (OPTIMAL, BEST_RESPONSE):
         return np.empty(0)
     reached, holds = visits(
-        stationary(rounds.game, name).sticks, rounds.options.race(), 2 * rounds.cut - 1
+        stationary(rounds.game, name).sticks, rounds.options, 2 * rounds.cut - 1
     )
     return np.divide(holds, reached, out=np.ones(2 * rounds.cut), where=reached > 0)
 

@@ -34,7 +34,7 @@ Source: docs/numbers.md#pig-blog.
 from __future__ import annotations
 
 from functools import partial
-from typing import Literal, Self
+from typing import ClassVar, Literal, Self
 
 import numpy as np
 from pydantic import model_validator
@@ -45,21 +45,18 @@ from luckbase.solver.game import rules
 from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.capabilities import Agents, Drawing, FullTable
 from luckbase.solver.game.fields import Field, Refuse
-from luckbase.solver.game.game import Game
 from luckbase.solver.game.groups import Groups
 from luckbase.solver.game.rules import Numbers, Rules
-from luckbase.solver.games.skunk.drawing import RaceScene, RollNames, draw, rounds
 from luckbase.solver.games.skunk.rules import (
     HELP,
     NO_ROLLS,
     RULE_HELP,
-    Options,
+    DiceRules,
     Penalty,
     groups_of_scores,
     race,
     refuse_rolls,
 )
-from luckbase.solver.scene import Scene
 
 HERE = __package__
 MINE, YOURS, TURN, ROUND, PLAYER, ROLLED = 0, 1, 2, 3, 4, 5
@@ -74,7 +71,7 @@ others: how many of the TOTAL rolls end the turn, and are worth 0 to MAX_POINTS.
 _i, _i1 = types.int64, types.int64[::1]
 
 
-class PigRules(Section):
+class PigRules(DiceRules):
     """The rule options of the race, as Skunk's.
 
     Two-dice Pig has ``dice = 2`` and ``all_ones = "score"`` and is Skunk. Piglet is a coin: ``sides
@@ -91,15 +88,10 @@ class PigRules(Section):
     count: Literal["faces", "rolls"] = option("faces", help=RULE_HELP["count"])
     count_rolls: bool = option(False, help=RULE_HELP["count_rolls"])
 
-    def race(self) -> Options:
-        """Return the same options in Skunk's terms."""
-        options = self.model_dump()
-        return Options(must_roll=options.pop("first_roll_forced"), **options)
-
-    @model_validator(mode="after")
-    def _can_be_played(self) -> Self:
-        self.race()
-        return self
+    @property
+    def must_roll(self) -> bool:
+        """Skunk's name for `first_roll_forced`."""
+        return self.first_roll_forced
 
 
 class PigBoard(Board):
@@ -109,8 +101,13 @@ class PigBoard(Board):
     rules: PigRules = PigRules()
 
 
-class RoundsRules(Section):
+class RoundsRules(DiceRules):
     """The rule options of Pig by rounds."""
+
+    goal: ClassVar[int] = 0
+    some_ones: ClassVar[Penalty] = "turn"
+    all_ones: ClassVar[Penalty] = "turn"
+    count: ClassVar[str] = "faces"
 
     rounds: int = option(10, 1, 50, "Rounds; in each, player 1 takes a turn and then player 2.")
     dice: int = option(
@@ -128,13 +125,6 @@ class RoundsRules(Section):
     )
     count_rolls: bool = option(False, help=RULE_HELP["count_rolls"])
 
-    def race(self) -> Options:
-        """Return the rules of the dice in Skunk's terms."""
-        return Options(
-            dice=self.dice, sides=self.sides, some_ones="turn", all_ones="turn",
-            first_roll_safe=self.first_roll_safe,
-        )  # fmt: skip
-
     def payoffs(self) -> tuple[tuple[float, float, float], tuple[float, float, float]]:
         """Return each player's payoff if player 1 wins, if it is a draw, and if player 2 wins."""
         drawn = {"half": 0.5, "first": 1.0, "second": 0.0}[self.draw]
@@ -143,11 +133,6 @@ class RoundsRules(Section):
             first = (1.0, 2 * drawn - 1, -1.0)
             return first, (-first[0], -first[1], -first[2])
         return first, (0.0, 1 - drawn, 1.0)
-
-    @model_validator(mode="after")
-    def _can_be_played(self) -> Self:
-        self.race()
-        return self
 
 
 class RoundsSolve(Section):
@@ -266,7 +251,7 @@ def chance_to_gain(ints, turns, most_points):
 def numbers(board: PigRoundsBoard) -> Numbers:
     """Return the board as `transition` reads it."""
     options = board.rules
-    first, later = options.race().rolls(True), options.race().rolls(False)
+    first, later = options.rolls(True), options.rolls(False)
     ints = [options.rounds, board.solve.cut, options.first_roll_forced, first.total]
     ints.append(len(first.points) - 1)
     for table in (first, later):
@@ -281,7 +266,7 @@ def cut_error(ints: Ints, spread: float = 1.0) -> float:
 
 def pig(board: PigBoard) -> Rules:
     """Return the rules of the race on a board."""
-    return race(board.rules.race(), f"{HERE}.kernel:PigRace")
+    return race(board.rules, f"{HERE}.kernel:PigRace")
 
 
 def pig_rounds(board: PigRoundsBoard) -> Rules:
@@ -318,7 +303,7 @@ def pig_rounds(board: PigRoundsBoard) -> Rules:
         capabilities={
             FullTable: NO_ROLLS if options.count_rolls else f"{HERE}.kernel:Rounds",
             Agents: f"{HERE}.agents:rounds_agents",
-            Drawing: drawing,
+            Drawing: "luckbase.solver.games.skunk.charts:drawing",
             Groups: lambda game: groups_of_scores(100, cut, "stick", "sticks", "sticking"),
         },
     )
@@ -345,48 +330,3 @@ def canonical(rounds: int, cut: int, states: Ints, refuse: Refuse) -> Ints:
     states[ended, YOURS] = (sign < 0)[ended]
     states[ended, ROUND], states[ended, PLAYER] = rounds + 1, 1
     return states
-
-
-def outcome_names(
-    names: RollNames, cut: int, state: Ints, action: int, children: Ints
-) -> list[str | None]:
-    """Return the names of the states (n, fields) that an action leads to; None near the cut, where
-    a terminal state does not show whether the turn was lost."""
-    largest = names.options.dice * names.options.sides
-    if action != ROLL or state[MINE] - state[YOURS] + state[TURN] + largest >= cut:
-        return [None] * len(children)
-    first, whose = bool(state[TURN] == 0), [ROUND, PLAYER]
-    lost = (children[:, whose] != state[whose]).any(axis=1)
-    points = (children[:, TURN] - state[TURN]).tolist()
-    return [
-        names.lost(first, score=False) if gone else names.points(first, more)
-        for gone, more in zip(lost, points, strict=True)
-    ]
-
-
-MIN_END = 50  # the least number of points that the tracks show
-
-
-def drawing(game: Game) -> Drawing:
-    """Return the drawing of a board's states."""
-    board = game.board
-    assert isinstance(board, PigRoundsBoard)
-    names = RollNames(board.rules.race())
-    return Drawing(partial(_draw, board.rules), partial(outcome_names, names, board.solve.cut))
-
-
-def _draw(options: RoundsRules, values: Ints) -> Scene:
-    mine, yours, turn, round_, player, *rolls = values.tolist()
-    banked = (mine, yours) if player == 1 else (yours, mine)
-    over = round_ > options.rounds
-    winner = None
-    if over and mine != yours:
-        winner = 0 if banked[0] > banked[1] else 1
-    end = max(MIN_END, -(-(max(banked) + turn) // MIN_END) * MIN_END)
-    race = RaceScene(
-        banked, turn, player - 1, end, False, rolls[0] if rolls else None, winner, over
-    )
-    above, top = rounds(options.rounds, round_)
-    scene = draw(race, options.dice, options.sides, above, top)
-    about = f"Round {min(round_, options.rounds)} of {options.rounds}. "
-    return Scene(scene.title, about + scene.about, scene.wide, scene.high, scene.shapes)

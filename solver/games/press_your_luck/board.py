@@ -506,9 +506,12 @@ def outcome_distribution(board: PressYourLuckBoard) -> Outcomes:
     return Outcomes(whammy, *coarse)
 
 
-def effects_of(board: PressYourLuckBoard, slide: Slide) -> Iterator[Effect]:
-    """Yield the effects of a slide. If there are several, the player up takes one."""
-    units = min(round_half_up(board.dollars(slide), board.solve.score_unit), board.cap_units)
+def effects_of(board: PressYourLuckBoard, slide: Slide, *, exact: bool = False) -> Iterator[Effect]:
+    """Yield the effects of a slide, in units or in `exact` dollars. If there are several, the
+    player up takes one."""
+    units = board.dollars(slide)
+    if not exact:
+        units = min(round_half_up(units, board.solve.score_unit), board.cap_units)
     if slide.kind in ("money", "prize", "money or lose a whammy"):
         yield Effect(PAYS, units, slide.spins)
         if slide.kind == "money or lose a whammy" and board.rules.or_lose_whammy == "best":

@@ -19,11 +19,9 @@ Scores above the cap count as the cap, so near it a lead is worth less than on t
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
-from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -42,6 +40,7 @@ from luckbase.solver.charts import (
     Search,
     Words,
     last_run,
+    numbers_in,
     outline,
     words_in,
 )
@@ -59,10 +58,8 @@ from luckbase.solver.games.press_your_luck.rules import (
 )
 from luckbase.solver.search.bellman import evaluate
 from luckbase.solver.search.expand import expand
-from luckbase.solver.sentences import NUMBERS, many, nearest, setting
+from luckbase.solver.sentences import NUMBERS, setting
 
-MAX_SETTINGS = 500  # the most settings of one chart; more than a person can read
-WORDS = ("up", "spins", "own", "rival", "third")
 SPINS = ChartField("spins", "Spins left in all, as 1 or 1,2 or 1-3.")
 SPIN = ChartField("spins", "Spins left in all (default: 1).")
 THIRD = ChartField("third", "Dollars of the other opponent (default: 0).")
@@ -187,10 +184,7 @@ class LuckCharts(Charts):
         ends: Floats = np.append(scores, np.nan)[last_run(passing)] - scores
         outdone = np.array([case.outdone(scores) for case in chosen])
         ends[outdone] = np.nan
-        curves = tuple(
-            Curve(difference(case, chosen), difference(case, chosen, column=True), line)
-            for case, line in zip(chosen, ends, strict=True)
-        )
+        curves = tuple(map(Curve, *zip(*labels(chosen), strict=True), ends))
         # The title uses the usual score of the rival, or the least higher one that is not blank;
         # the lowest scores are blank.
         usual = min(usual_score(self.game), int(scores[-1]))
@@ -281,6 +275,16 @@ def spin_count(count: int) -> str:
     return f"{number} spin{'s' * (count != 1)}"
 
 
+def labels(cases: Sequence[Setting]) -> Iterator[tuple[str, str]]:
+    """Yield the label and the column name of each curve: what differs among the settings."""
+    several = len({case.up for case in cases}) > 1
+    for case in cases:
+        parts = [(f"player {case.up + 1} up", f"up_{case.up + 1}")] * several
+        if not several or len({each.spins for each in cases}) > 1:
+            parts.append((f"{spin_count(case.spins)} left", f"spins_{case.spins}"))
+        yield ", ".join(text for text, _ in parts), "_".join(name for _, name in parts)
+
+
 # --- titles --------------------------------------------------------------------------------------
 
 
@@ -314,8 +318,7 @@ def decide_title(where: Setting, leads: Floats) -> str:
 def choices(game: Game, lookup: Lookup, request: ChartRequest, values: Ints) -> Choice:
     """Return play or pass at states in people's units (n, 4 players), by one step of the rules, or
     beyond the frontier by the stored best actions. Raises StateError for an invalid state."""
-    no_offer = game.field_count - values.shape[1]
-    states = game.canonical_states(np.pad(values, ((0, 0), (0, no_offer))))
+    states = _states(game, values)
     play, passed = np.full((2, len(states)), np.nan)
     passing = np.zeros(len(states), bool)
     _, earned, passed_on, _ = by_field(values)
@@ -339,93 +342,74 @@ def choices(game: Game, lookup: Lookup, request: ChartRequest, values: Ints) -> 
 def settings(
     game: Game, fields: Mapping[str, str], spins: Sequence[int] | None = None
 ) -> list[Setting]:
-    """Return the settings that fields describe, the first field slowest. Raises StateError.
+    """Return the settings that fields describe, by `up` and then by `spins`. Raises StateError.
 
-    spins: the numbers of spins of a chart that allows several values of each field; None for a
-        chart of one setting.
+    spins: the numbers of spins of a chart that allows several values of these two; None for a chart
+        of one setting.
     """
-    columns = _columns(game, fields)
-    up = columns.pop("up", [2])
-    if not set(up) <= {*range(1, game.players + 1)}:
-        raise StateError(f"up: {max(up)} is not a player; {spoken(game.players, 'or')}")
-    counts = columns.pop("spins", list(spins or [1]))
-    for name, listed in {"up": up, "spins": counts, **columns}.items():
+    words = dict(fields)
+    ups, counts = (
+        numbers_in(name, words.pop(name)) if name in words else usual
+        for name, usual in (("up", [2]), ("spins", [*(spins or [1])]))
+    )
+    for name, listed in (("up", ups), ("spins", counts)):
         if len(listed) > 1 and spins is None:
             raise StateError(f"{name}: this chart is of one value; write {name}={listed[0]}")
-    if "spins" not in fields and spins is not None:  # skip counts that leave the player up none
-        of_others = sum(
-            min(listed) for name, listed in columns.items() if name.startswith(("earned", "passed"))
-        )
-        counts = [n for n in counts if n > of_others] or counts[-1:]
-    cases = list(product(up, counts, *columns.values()))
-    if len(cases) > MAX_SETTINGS:
-        raise StateError(f"{len(cases)} settings in one chart; expected at most {MAX_SETTINGS}")
-    return [
-        _setting(game, who - 1, n, dict(zip(columns, values, strict=True)))
-        for who, n, *values in cases
-    ]
+    if not {*ups} <= {*range(1, game.players + 1)}:
+        raise StateError(f"up: {max(ups)} is not a player; {spoken(game.players, 'or')}")
+    cases = []
+    for up in ups:
+        others = _without_spins(game, up - 1, words)
+        if "spins" not in fields:  # skip counts that leave the player up none
+            counts = [n for n in counts if n > others.spins] or counts[-1:]
+        cases += [_with_spins(game, others, count) for count in counts]
+    return cases
 
 
-def _columns(game: Game, fields: Mapping[str, str]) -> dict[str, list[int]]:
-    """Return column -> the chosen numbers; whole fields by column."""
-    columns: dict[str, list[int]] = {}
-    for name, text in fields.items():
-        parts = [column for column in game.columns if column.rpartition("_")[0] == name]
-        chosen = WORDS[: 2 + game.players]
-        if not parts and name not in (*game.columns, *chosen):
-            known = (*chosen, *game.columns, *game.fields.names)
-            raise StateError(f"unknown field '{name}'; {nearest(name, known)}")
-        numbers = _numbers(name, text)
-        if not parts:
-            columns[name] = numbers
-        elif len(numbers) != len(parts):
-            raise StateError(
-                f"{name}: '{text[:30]}' has {many(len(numbers), 'value')}, not {len(parts)}"
-            )
-        else:
-            columns |= {column: [number] for column, number in zip(parts, numbers, strict=True)}
-    return columns
-
-
-def _numbers(name: str, text: str) -> list[int]:
-    """Return the numbers of ``1,2,5`` or ``1-12``. Raises StateError."""
-    numbers: list[int] = []
-    for part in text.replace("$", "").replace(" ", "").split(","):
-        ends = re.fullmatch(r"([0-9]{1,9})(?:-([0-9]{1,9}))?", part)
-        if not ends:
-            raise StateError(
-                f"{name}: '{text[:30]}' is not a number or several, as in {name}=1,2 or {name}=1-3"
-            )
-        first, last = int(ends[1]), int(ends[2] or ends[1])
-        if last - first >= MAX_SETTINGS:
-            raise StateError(f"{name}: {part} are too many; expected at most {MAX_SETTINGS}")
-        numbers += range(first, last + 1)
-    return numbers
-
-
-def _setting(game: Game, up: int, spins: int, columns: Mapping[str, int]) -> Setting:
-    """Return a setting. Raises StateError unless the player up has a choice."""
-    limit, most = board_of(game).rules.max_whammies, board_of(game).depth
+def _without_spins(game: Game, up: int, words: Mapping[str, str]) -> Setting:
+    """Return a setting in which the player up has no spins yet: of the columns given, and the
+    defaults of the others. Raises StateError."""
+    limit = board_of(game).rules.max_whammies
+    zeros = {column: 0 for column in game.columns if column.rpartition("_")[0] not in words}
+    third = {name: words[name] for name in ("third",)[: game.players - 2] if name in words}
+    given = {name: text for name, text in words.items() if name not in third}
+    values = game.fields.read({**zeros, **given})
+    scores, _, _, whammies = by_field(values)
     others = [i for i in reversed(range(game.players)) if i != up]
-    last, *inside = sorted(others, key=lambda i: columns.get(f"whammies_{i + 1}") == limit)
-    words = {"own": f"scores_{up + 1}", "rival": f"scores_{last + 1}"}
-    if inside:
-        words["third"] = f"scores_{inside[0] + 1}"
-    state = _state(game, words, columns)
-    of_others = sum(n for name, n in state.items() if name.startswith(("earned", "passed")))
-    if of_others >= spins:
+    last, *inside = sorted(others, key=lambda i: bool(whammies[i] == limit))
+    own = {f"scores_{up + 1}", f"scores_{last + 1}", f"earned_{up + 1}", f"passed_{up + 1}"}
+    for name in given:
+        if own & {name, *(column for column in game.columns if column.startswith(f"{name}_"))}:
+            raise StateError(
+                f"{name}: the chart sets the score and the spins of player {up + 1}, who is up, "
+                "and the score of the rival; leave it out"
+            )
+    for text in third.values():
+        if (column := f"scores_{inside[0] + 1}") in given:
+            raise StateError(f"third: is the same as {column}, which is given too; leave one out")
+        scores[inside[0]] = numbers_in("third", text)[0]
+    scores[last] = usual_score(game)
+    scores_, earned, passed, out = (tuple(column.tolist()) for column in by_field(values))
+    return Setting(scores_, earned, passed, out, up, last, limit)
+
+
+def _with_spins(game: Game, others: Setting, spins: int) -> Setting:
+    """Return a setting with this number of spins in all. Raises StateError unless the player up has
+    a choice."""
+    up, held, most = others.up, others.spins, board_of(game).depth
+    if held >= spins:
         raise StateError(
-            f"spins: {spins} in all, and the others hold {of_others}; player {up + 1} needs one"
+            f"spins: {spins} in all, and the others hold {held}; player {up + 1} needs one"
         )
-    state[f"earned_{up + 1}"] = spins - of_others
-    values = np.array([*state.values()])
-    scores, earned, passed, whammies = (tuple(column.tolist()) for column in by_field(values))
-    parsed = Setting(scores, earned, passed, whammies, up, last, limit)
-    if whammies[up] == limit:
+    where = replace(
+        others, earned=(*others.earned[:up], spins - held, *others.earned[up + 1 :])
+    )  # fmt: skip
+    if not where.is_in(up):
         raise StateError(f"up: player {up + 1} is out")
-    if not any(map(parsed.is_in, parsed.others)):
+    if not any(map(where.is_in, where.others)):
         raise StateError("whammies: every opponent is out, and the game is over")
-    first = int(player_up(game.canonical_states(values)[0]))
+    own, rival = (np.array([where.scores[i]]) for i in (up, where.last))
+    first = int(player_up(_states(game, where.over(rival, own))[0]))
     if first != up:
         raise StateError(f"up: player {first + 1} holds a spin and is up before player {up + 1}")
     if spins > most:
@@ -433,34 +417,12 @@ def _setting(game: Game, up: int, spins: int, columns: Mapping[str, int]) -> Set
             f"spins: {spins} in all, and the table covers {most}; solve with "
             f"{setting('frontier', spins)}"
         )
-    return parsed
+    return where
 
 
-def _state(game: Game, words: Mapping[str, str], columns: Mapping[str, int]) -> dict[str, int]:
-    """Return the columns of a state except the spins of the player up: chosen, or the defaults.
-
-    words: the columns of the scores. Raises StateError for a column that must not be chosen.
-    """
-    player = words["own"].removeprefix("scores_")
-    why = {
-        f"earned_{player}": f"player {player} is up, and has what the others leave of spins=",
-        f"passed_{player}": f"player {player} is up, and who must spin has no choice",
-    }
-    for word, over in (
-        ("own", f"player {player} is up, and this chart is over their score"),
-        ("rival", "this chart is over the rival's score"),
-    ):
-        why |= dict.fromkeys((word, words[word]), over)
-    state = dict.fromkeys(game.columns, 0)
-    state[words["rival"]] = usual_score(game)
-    for name, number in columns.items():
-        if name in why:
-            raise StateError(f"{name}: {why[name]}; leave it out")
-        column = words.get(name, name)
-        if column != name and column in columns:
-            raise StateError(f"{name}: is the same as {column}, which is given too; leave one out")
-        state[column] = number
-    return state
+def _states(game: Game, values: Ints) -> Ints:
+    """Return the canonical states of values (n, 4 players), without an offer."""
+    return game.canonical_states(np.pad(values, ((0, 0), (0, game.field_count - values.shape[1]))))
 
 
 def usual_score(game: Game) -> int:
@@ -497,30 +459,3 @@ def who_has_less(cases: Sequence[Setting]) -> str:
         return "the rival has less than the third"
     ((last, others),) = who
     return f"player {last + 1} has less than player {' or '.join(str(i + 1) for i in others)}"
-
-
-def _parts(where: Setting) -> dict[str, tuple[str, str]]:
-    """Return the parts of a setting: (for people, as a column)."""
-    third = [where.scores[i] for i in where.beside]
-    whammies = ",".join(map(str, where.whammies))
-    of_others = [(where.earned[i], where.passed[i]) for i in where.others]
-    return {
-        "up": (f"player {where.up + 1} up", f"up_{where.up + 1}"),
-        "spins": (f"{spin_count(where.spins)} left", f"spins_{where.spins}"),
-        "third": (
-            "".join(f"third has {score:,}" for score in third),
-            "".join(f"third_{score}" for score in third),
-        ),
-        "whammies": (f"whammies {whammies}", f"whammies_{whammies.replace(',', '_')}"),
-        "held": (f"the others hold {of_others}", f"held_{of_others}"),
-    }
-
-
-def difference(where: Setting, cases: Sequence[Setting], column: bool = False) -> str:
-    """Return the parts of a setting that differ among several, or the spins left.
-
-    column: whether to return it as a column's name.
-    """
-    parts, all_parts = _parts(where), [_parts(case) for case in cases]
-    apart = [name for name in parts if len({case[name] for case in all_parts}) > 1] or ["spins"]
-    return ("_" if column else ", ").join(parts[name][column] for name in apart)

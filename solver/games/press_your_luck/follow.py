@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from difflib import get_close_matches
 from itertools import product
 
 import numpy as np
@@ -24,11 +25,9 @@ from luckbase.solver.game.game import Game
 from luckbase.solver.game.rules import TERMINAL, Numbers
 from luckbase.solver.games.press_your_luck.board import effects_of, outcome_distribution
 from luckbase.solver.games.press_your_luck.outcomes import (
-    KINDS,
     LOSES,
     MAX_DOLLARS,
     MAY_LOSE,
-    PAYS,
     Effect,
     Slide,
     round_half_up,
@@ -46,12 +45,6 @@ from luckbase.solver.search.expand import Expanded, expand
 from luckbase.solver.sentences import many, shorten
 
 BEYOND = 10**12  # dollars that no score reaches; used as the cap
-SLIDE = re.compile(
-    r"(?:an? )?(?:(whammy)|(double)|(lose|loses|lost) (?:an? )?whammy|(prize)(?: (\d+))?|(\d+))"
-    r"(?: \+ (?:an? )?(?:(\d{1,3}) )?spins?)?"
-)
-VERBS = r"(?:(takes?|took|gets?|got|wins?|won|hits?|hit|spins?|spun) )?"
-MONEY = "money"
 
 
 class LuckWords(Follow):
@@ -66,12 +59,11 @@ class LuckWords(Follow):
         self._stop = int(self.ints[STOP]) or -1  # the action of stopping against the house
         self.outcomes = outcome_distribution(self.board)
         self.effects = sorted({effect for effects, _ in self.outcomes.others for effect in effects})
-        self.slides = sorted({leaf.slide for leaf in self.board.leaves()})
-        self.names = {
-            next(effects_of(self.board, slide)): _called(_money(slide))
-            for slide in reversed(self.slides)
-        }
-        """The name of each effect in units: of the first slide of this board that has it."""
+        self.slides: dict[str, Effect] = {}
+        """What a spin can hit, as in a line -> its effect in dollars."""
+        for slide in sorted({leaf.slide for leaf in self.board.leaves()}):
+            for effect in effects_of(self.board, slide, exact=True):
+                self.slides.setdefault(_called(slide, effect), effect)
 
     @property
     def words(self) -> Sequence[tuple[str, str]]:
@@ -215,89 +207,66 @@ class LuckWords(Follow):
                 f"{name} is not up: {who} is, who has {self.desk(position, position.up)}"
             )
         edges = self._edges(position.values)
-        text = re.sub(r"(?<=\d),(?=\d{3}\b)", "", text.replace("$", "")).strip(" .!")
-        if re.match(r"pass(es|ed)?\b", text, re.I):
+        text = re.sub(r"(?<=\d),(?=\d{3}\b)", "", text.replace("$", "")).strip(" .!").lower()
+        if self._offer_at(position.values):
+            return self._take(position, edges, text)
+        if re.match(r"pass(es|ed)?\b", text):
             return self._pass(position, edges, text)
-        text = re.sub(r" ?(?:\+|\b(?:and|plus)\b(?: an?\b)?) ?", " + ", text.lower())
         if re.fullmatch(r"stop(s|ped)?", text) and self._stop in edges.actions:
             after = edges.children[np.argmax(edges.actions == self._stop)]
             return Event(self._stop, f"{name} stops"), self._position(position.names, after)
-        try:
-            if match := re.fullmatch(r"(?:may take|can take|is offered|offered) (.*)", text):
-                return self._offer(position, re.split(r",? or |, ", match[1]))
-            slide, dollars = self._slide(position, text)
-            return self._spun(position, edges, slide, self._effect(position, slide, dollars))
-        except StateError:
-            if not self._offer_at(position.values):
-                raise
-            takes = " or ".join(self.lines(position))
-            raise StateError(f"{name} has no such choice; expected {takes}") from None
+        if match := re.fullmatch(r"(?:may take|can take|is offered|offered) (.*)", text):
+            return self._offer(position, re.split(r",? or |, ", match[1]))
+        slide, effect = self._hit(position, text)
+        return Event(PLAY, f"{name} {slide}"), self._after(position, effect)
 
-    def _slide(self, position: Position, text: str) -> tuple[Slide, int]:
-        match = re.fullmatch(VERBS + SLIDE.pattern, text)
-        if match is None:
-            problem = f"'{shorten(text, 40)}': " if text else ""
-            raise StateError(
-                f"{problem}expected what {position.names[position.up]} got, as in 3000 + spin, "
-                f"prize or whammy{', or whom they pass to' if self._passes(position) else ''}"
-            )
-        _, whammy, double, lose, prize, of_prize, money, count = match.groups()
-        spins = int(count or 1) if "+" in text else 0
-        if prize:
-            return Slide("prize", 0, spins), int(of_prize or self.board.prize_value or 0)
-        if money:
-            return Slide(MONEY, int(money), spins), int(money)
-        kind = "whammy" if whammy else "double" if double else "lose a whammy" if lose else ""
-        return Slide(kind, 0, spins), 0
-
-    def _effect(self, position: Position, slide: Slide, dollars: int) -> Effect:
-        """Return the effect of a slide, in dollars. Raises StateError for an unknown slide."""
-        name, kinds = position.names[position.up], {item.kind for item in self.slides}
-        or_lose = [item for item in self.slides if item.kind == "money or lose a whammy"]
-        if slide.kind == "lose a whammy":
-            may = bool(or_lose) and self.board.rules.or_lose_whammy == "best"
-            if slide.kind not in kinds and not may:
-                raise StateError("no slide of this board takes a whammy away")
-            if may and slide.kind not in kinds and not self._has_whammy(position):
-                raise StateError(f"{name} has no whammy to lose; expected the money")
-            return Effect(LOSES if slide.kind in kinds else MAY_LOSE)
-        on_board = list(map(_money, self.slides))
-        if slide not in on_board:
-            raise StateError(self._no_such(name, slide, on_board))
-        if dollars > MAX_DOLLARS:
-            raise StateError(f"${dollars:,} is too large; expected at most ${MAX_DOLLARS:,}")
-        return Effect(KINDS.get(slide.kind, PAYS), dollars, slide.spins)
-
-    def _no_such(self, name: str, slide: Slide, on_board: Sequence[Slide]) -> str:
-        problem = f"no slide of this board is {_called(slide)}"
-        near = [item for item in on_board if (item.kind, item.number) == (slide.kind, slide.number)]
-        if not near and slide.kind == MONEY:
-            paying = [item for item in on_board if item.kind == MONEY]
-            near = sorted(paying, key=lambda each: (
-                each.spins != slide.spins, abs(each.number - slide.number)))[:2]  # fmt: skip
-        if near:
-            problem += f"; expected {' or '.join(f'{name} {_called(item)}' for item in near)}"
-        prizes = any(item.kind == "prize" and item.spins == slide.spins for item in on_board)
-        if slide.kind == MONEY and prizes:
-            problem += f"; for a prize write {name} {_called(replace(slide, kind='prize'))}"
-        return problem
-
-    def _spun(
-        self, position: Position, edges: Expanded, slide: Slide, effect: Effect
-    ) -> tuple[Event, Position]:
-        """Return the event and position after a spin hits a slide or a player takes one."""
-        name, action = position.names[position.up], PLAY
+    def _after(self, position: Position, effect: Effect) -> Position:
+        """Return the position after a spin with an effect in dollars."""
         after = position.values.copy()
         spin(self.ints, position.values, position.up, tuple(effect), after)
-        if self._offer_at(position.values):
-            units = _same(self._in_units(effect))
-            takes = [self.players + 1 + i for i, item in enumerate(self.effects)
-                     if _same(item) == units]  # fmt: skip
-            action = next((a for a in takes if a in edges.actions), -1)
-            if action < 0:
-                raise StateError(f"{name} has no such choice")
-        text = f"{name} {'takes ' * (action != PLAY)}{_called(slide, effect)}"
-        return Event(action, text), self._position(position.names, after)
+        return self._position(position.names, after)
+
+    def _hit(self, position: Position, text: str) -> tuple[str, Effect]:
+        """Return a slide as in `slides`, and its effect in dollars. Raises StateError."""
+        name, slide = position.names[position.up], _plain(text)
+        prize = re.fullmatch(r"prize (\d{1,9})( \+ .*)?", slide)
+        effect = self.slides.get(f"prize{prize[2] or ''}" if prize else slide)
+        if effect is None:
+            raise StateError(self._no_such(position, name, slide))
+        if effect.kind == MAY_LOSE and not self._has_whammy(position):
+            raise StateError(f"{name} has no whammy to lose; expected the money")
+        if prize:
+            effect = effect._replace(units=int(prize[1]))
+            if effect.units > MAX_DOLLARS:
+                raise StateError(f"${effect.units:,} is too large; expected at most "
+                                 f"${MAX_DOLLARS:,}")  # fmt: skip
+        return slide, effect
+
+    def _no_such(self, position: Position, name: str, slide: str) -> str:
+        """Return a sentence for an unknown slide, with similar slides of the board."""
+        number = re.match(r"\d+", slide)
+        near = get_close_matches(slide, self.slides, n=2) or [*self.slides][-2:]
+        if number:
+            paid = [each for each in self.slides if each[0].isdigit()]
+            near = sorted(paid, key=lambda each: abs(int(each.split()[0]) - int(number[0])))[:2]
+        problem = f"no slide of this board is '{shorten(slide, 40)}'; " if slide else ""
+        expected = " or ".join(f"{name} {each}" for each in near)
+        passing = ", or whom they pass to" if self._passes(self._edges(position.values)) else ""
+        prize = f"; for a prize write {name} prize {slide}" if self.board.prize_value else ""
+        return f"{problem}expected what {name} got, as in {expected}{passing}{prize * bool(number)}"
+
+    def _take(self, position: Position, edges: Expanded, text: str) -> tuple[Event, Position]:
+        """Return the event and position after a player takes one of the slides offered."""
+        name, first = position.names[position.up], self.players + 1
+        actions = {_same(each): first + i for i, each in enumerate(self.effects)
+                   if first + i in edges.actions}  # fmt: skip
+        try:
+            slide, effect = self._hit(position, text)
+            action = actions[_same(self._in_units(effect))]
+        except (StateError, KeyError):
+            takes = " or ".join(self.lines(position))
+            raise StateError(f"{name} has no such choice; expected {takes}") from None
+        return Event(action, f"{name} takes {slide}"), self._after(position, effect)
 
     def _in_units(self, effect: Effect) -> Effect:
         units = round_half_up(effect.units, self.board.solve.score_unit)
@@ -312,61 +281,46 @@ class LuckWords(Follow):
     def _offer(self, position: Position, parts: Sequence[str]) -> tuple[Event, Position]:
         """Return the event and position after a spin that offers a choice of slides."""
         name, has = position.names[position.up], self._has_whammy(position)
-        offered, names = [], []
-        for part in parts:
-            slide, dollars = self._slide(position, part.strip())
-            effect = self._effect(position, slide, dollars)
-            offered.append(_same(self._in_units(effect)))
-            names.append(_called(slide, effect))
+        slides, effects = zip(*(self._hit(position, part.strip()) for part in parts), strict=True)
+        offered, text = [_same(self._in_units(each)) for each in effects], " or ".join(slides)
         lists = [
             [_same(item) for item in effects if item.kind != MAY_LOSE or has]
             for effects, _ in self.outcomes.others
         ]
         meant = [i for i, item in enumerate(lists) if {*item} == {*offered} and len(item) > 1]
-        if meant and not self._offer_at(position.values):
-            values = position.values.copy()
-            values[-1] = 1 + next((i for i in meant if lists[i] == offered), meant[0])
-            text = f"{name} may take {' or '.join(names)}"
-            return Event(PLAY, text), self._position(position.names, values)
-        raise StateError(
-            f"no spin of this board leaves {name} the choice of {' or '.join(names)}; write what "
-            f"{name} got"
-        )
+        if not meant:
+            raise StateError(f"no spin of this board leaves {name} the choice of {text}; write "
+                             f"what {name} got")  # fmt: skip
+        values = position.values.copy()
+        values[-1] = 1 + next((i for i in meant if lists[i] == offered), meant[0])
+        event = Event(PLAY, f"{name} may take {text}")
+        return event, self._position(position.names, values)
 
-    def _passes(self, position: Position) -> list[int]:
-        actions = self._edges(position.values).actions.tolist()
-        return [action - 1 for action in actions if PLAY < action <= self.players]
+    def _passes(self, edges: Expanded) -> list[int]:
+        """Return the players to whom the player up may pass."""
+        return [each - 1 for each in edges.actions.tolist() if PLAY < each <= self.players]
 
     def _pass(self, position: Position, edges: Expanded, text: str) -> tuple[Event, Position]:
-        name, up, allowed = position.names[position.up], position.up, self._passes(position)
-        _, earned, passed, _ = self._holdings(position, up)
-        form = r"pass(?:es|ed)?(?: (?:all )?(\d+))?(?: spins?)?(?: to (.+))?"
-        match = re.fullmatch(form, text, re.I)
-        if match is None:
-            raise StateError(f"'{shorten(text, 40)}': expected {name} passes {earned} to NAME")
-        if self._offer_at(position.values):
-            raise StateError(f"{name} has slides to choose from; expected what they take")
-        if passed:
-            raise StateError(f"{name} has {passed} passed and must play them; expected what "
-                             f"{name} got, as in whammy")  # fmt: skip
+        name, allowed = position.names[position.up], self._passes(edges)
+        _, earned, passed, _ = self._holdings(position, position.up)
         if not allowed:
-            if self._stop in edges.actions:
-                raise StateError(f"{name} is alone; expected {name} stops, or what {name} got")
-            raise StateError(f"{name} is behind all others and must play (third_place_spins); "
-                             f"expected what {name} got, as in whammy")  # fmt: skip
+            why = "is behind all others and must play (third_place_spins)"
+            if passed or self._stop in edges.actions:
+                why = f"has {passed} passed and must play them" if passed else "is alone"
+            raise StateError(f"{name} {why}; expected what {name} got, as in whammy")
         whom = " or ".join(position.names[i] for i in allowed)
+        form = r"pass(?:es|ed)?(?: (?:all )?(\d+))?(?: spins?)?(?: to (.+))?"
+        match, right = re.fullmatch(form, text), f"expected {name} passes {earned} to {whom}"
+        if match is None or int(match[1] or earned) != earned:
+            raise StateError(f"'{shorten(text, 40)}': {name} has {many(earned, 'earned spin')} and "
+                             f"passes all of them; {right}")  # fmt: skip
         if match[2] is None and len(allowed) > 1:
-            raise StateError(f"to whom? expected {name} passes {earned} to {whom}")
+            raise StateError(f"to whom? {right}")
         to = allowed[0] if match[2] is None else self.player(position, match[2])
         if to not in allowed:
             raise StateError(
                 f"{name} may not pass to {position.names[to]}: spins go to the highest score still "
-                f"in; expected {name} passes {earned} to {whom}"
-            )
-        if match[1] is not None and int(match[1]) != earned:
-            raise StateError(
-                f"{name} has {many(earned, 'earned spin')} and passes all of them; expected {name} "
-                f"passes {earned} to {position.names[to]}"
+                f"in; {right}"
             )
         after = edges.children[np.argmax(edges.actions == to + 1)]
         event = Event(to + 1, f"{name} passes {earned} to {position.names[to]}")
@@ -378,26 +332,24 @@ class LuckWords(Follow):
         if position.up < 0:
             return
         name, earned = position.names[position.up], self._holdings(position, position.up)[1]
-        actions, offered = self._edges(position.values).actions, self._offer_at(position.values)
-        has = self._has_whammy(position)
-        if (actions == PLAY).any():
-            yield from (f"{name} {_called(_money(slide))}" for slide in self.slides)
-            lists = (self._available(effects, has) for effects, _ in self.outcomes.others)
-            yield from (
-                f"{name} may take {' or '.join(available)}" for available in lists if available[1:]
-            )
-        elif offered:
-            available = self._available(self.outcomes.others[offered - 1][0], has)
-            yield from (f"{name} takes {text}" for text in available)
-        for to in self._passes(position):
+        edges, has = self._edges(position.values), self._has_whammy(position)
+        lists = [self._available(effects, has) for effects, _ in self.outcomes.others]
+        if offered := self._offer_at(position.values):
+            yield from (f"{name} takes {slide}" for slide in lists[offered - 1])
+        elif PLAY in edges.actions:
+            yield from (f"{name} {slide}" for slide, effect in self.slides.items()
+                        if effect.kind != MAY_LOSE or has)  # fmt: skip
+            yield from (f"{name} may take {' or '.join(each)}" for each in lists if each[1:])
+        for to in self._passes(edges):
             yield f"{name} passes {earned} to {position.names[to]}"
-        if self._stop in actions:
+        if self._stop in edges.actions:
             yield f"{name} stops"
 
     def _available(self, effects: Sequence[Effect], has: bool) -> list[str]:
         """Return the slides of a list that a player can take; has: whether they have a whammy."""
-        named = [effect for effect in effects if effect.kind != MAY_LOSE or has]
-        return [self.names.get(effect, "lose a whammy") for effect in named]
+        slides = reversed(self.slides.items())  # the first of those with the same effect
+        named = {_same(self._in_units(each)): slide for slide, each in slides}
+        return [named[_same(each)] for each in effects if each.kind != MAY_LOSE or has]
 
 
 _KINDS = {
@@ -414,19 +366,27 @@ _COUNTS = f"(?:(?:{_COUNTED})(?:,? | and |,?$)|{_BARE}(?:, | and | (?={_COUNTED}
 ``5k``. A second bare number needs a comma, as in ``player 2 5000, 3``."""
 
 
-def _money(slide: Slide) -> Slide:
-    """Return a slide; of money or a whammy less, the money."""
-    return Slide(MONEY, slide.number) if slide.kind == "money or lose a whammy" else slide
-
-
 def _same(effect: Effect) -> Effect:
     """Return an effect, the same for effects that are described alike."""
     return effect._replace(kind=LOSES) if effect.kind == MAY_LOSE else effect
 
 
-def _called(slide: Slide, effect: Effect | None = None) -> str:
-    """Return a slide as in a line, ``3000 + spin``; effect: gives the dollars of a prize."""
-    dollars = slide.number if effect is None else effect.units
-    if slide.kind == "prize" and dollars:
-        return f"prize {dollars}" + str(replace(slide, number=0)).removeprefix("prize")
-    return str(slide)
+def _called(slide: Slide, effect: Effect) -> str:
+    """Return a slide as in a line, ``3000 + spin``; of money or a whammy less, the part taken."""
+    if effect.kind in (LOSES, MAY_LOSE):
+        return "lose a whammy"
+    return str(slide.number) if slide.kind == "money or lose a whammy" else str(slide)
+
+
+def _plain(text: str) -> str:
+    """Return what a spin hit as `_called` has it: ``hits a whammy`` is ``whammy``."""
+    for form, plain in (
+        (r" ?(?:\+|\b(?:and|plus)\b) ?", " + "),
+        (r"^(?:takes?|took|gets?|got|wins?|won|hits?|spins?|spun) ", ""),
+        (r"^an? ", ""),
+        (r"^(?:loses?|lost) (?:an? )?whammy$", "lose a whammy"),
+        (r"\+ (?:an? |1 )*spins?$", "+ spin"),
+        (r"\+ (\d+) spins?$", r"+ \1 spins"),
+    ):
+        text = re.sub(form, plain, text)
+    return text

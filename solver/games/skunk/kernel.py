@@ -51,7 +51,7 @@ from luckbase.solver.games.skunk.rules import (
     ROLL,
     TABLES,
     TOTAL,
-    race_options,
+    options_of,
 )
 
 MAX_SWEEPS = 1000
@@ -313,7 +313,7 @@ class Race(FullTable[int]):
 
     def __init__(self, game: Game) -> None:
         super().__init__(game)
-        self.options, self.ints = race_options(game), game.numbers.ints
+        self.options, self.ints = options_of(game), game.numbers.ints
         self.goal = self.options.goal
 
     def tiers(self) -> Sequence[int]:

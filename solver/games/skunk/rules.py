@@ -11,31 +11,40 @@ A player who has rolled has at least a point, so turn = 0 is before the first ro
 dice as whole numbers of rolls. Ties between actions: holding comes first; rolling must be better by
 more than the tolerance.
 
-Sources: docs/numbers.md#gottahack-1998, docs/numbers.md#neller-and-presser-2004.
+**Agents of Skunk and Pig.** `hold-at-k`, for any k: hold once the turn has at least k points.
+`computer`: the opponent in Pig by rounds. After each roll they stick with the chance min(1, rolls
+** (4 v) / 50), where v = (turn / rolls) / sides. They always roll first, and need the rolls of the
+turn. ``optimal`` plays as in the table, even if the opponent does not; ``best-response`` plays best
+against the opponent.
+
+Sources: docs/numbers.md#gottahack-1998, docs/numbers.md#neller-and-presser-2004,
+docs/numbers.md#pig-blog.
 """
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 from pydantic import model_validator
 
 from luckbase.solver.board.model import Board, Section, mistake, option
 from luckbase.solver.compiled import njit
+from luckbase.solver.errors import OptionError
 from luckbase.solver.game import rules
 from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.capabilities import Agents, Charts, Drawing, FullTable
 from luckbase.solver.game.fields import Field, Refuse
-from luckbase.solver.game.game import Game
+from luckbase.solver.game.game import Agent, Game, under
 from luckbase.solver.game.groups import GROUP_TYPE, Axis, Grouped, Groups, Threshold, TurningPoint
 from luckbase.solver.game.outcomes import rolls_in_order
 from luckbase.solver.game.rules import Numbers, Rules
-from luckbase.solver.sentences import many
+from luckbase.solver.sentences import many, setting
 
 HERE = __package__
 MINE, YOURS, TURN, PLAYER, ROLLED = 0, 1, 2, 3, 4  # the positions of the fields in a state
@@ -74,32 +83,18 @@ RULE_HELP = {
 """Help for the options, here and in Pig."""
 
 
-class Options(Section):
-    """The rule options. Without `must_roll` there is no full table; passing never helps."""
+class DiceRules(Section):
+    """What follows from the rule options of Skunk and both forms of Pig."""
 
-    goal: int = option(100, 1, 200, RULE_HELP["goal"])
-    dice: int = option(2, 1, 4, RULE_HELP["dice"])
-    sides: int = option(6, 2, 20, RULE_HELP["sides"])
-    some_ones: Penalty = option("turn", help=RULE_HELP["some_ones"])
-    all_ones: Penalty = option("score", help=RULE_HELP["all_ones"])
-    first_roll_safe: bool = option(False, help=RULE_HELP["first_roll_safe"])
-    count: Literal["faces", "rolls"] = option("faces", help=RULE_HELP["count"])
-    must_roll: bool = option(
-        True,
-        help="A turn begins with a roll. Without this rule two players could pass for ever, so "
-        "there is no full table and the board is searched.",
-    )
-    count_rolls: bool = option(False, help=RULE_HELP["count_rolls"])
+    if TYPE_CHECKING:
+
+        def __getattr__(self, option: str) -> Any: ...
 
     @model_validator(mode="after")
     def _can_be_played(self) -> Self:
         if self.sides**self.dice > MAX_ROLLS:
             problem = f"{self.dice} dice of {self.sides} sides roll in {self.sides**self.dice} ways"
             raise mistake(f"{problem}; expected at most {MAX_ROLLS}", "rules", "dice")
-        return self
-
-    def race(self) -> Options:
-        """Return the options of a race in Skunk's terms: these."""
         return self
 
     def every_roll(self, first: bool) -> Iterator[tuple[tuple[int, ...], Penalty, int]]:
@@ -117,6 +112,24 @@ class Options(Section):
         counts = Counter((penalty, points) for _, penalty, points in self.every_roll(first))
         points = [counts["points", k] for k in range(self.dice * self.sides + 1)]
         return Rolls(counts["turn", 0], counts["score", 0], points, counts.total())
+
+
+class Options(DiceRules):
+    """The rule options. Without `must_roll` there is no full table; passing never helps."""
+
+    goal: int = option(100, 1, 200, RULE_HELP["goal"])
+    dice: int = option(2, 1, 4, RULE_HELP["dice"])
+    sides: int = option(6, 2, 20, RULE_HELP["sides"])
+    some_ones: Penalty = option("turn", help=RULE_HELP["some_ones"])
+    all_ones: Penalty = option("score", help=RULE_HELP["all_ones"])
+    first_roll_safe: bool = option(False, help=RULE_HELP["first_roll_safe"])
+    count: Literal["faces", "rolls"] = option("faces", help=RULE_HELP["count"])
+    must_roll: bool = option(
+        True,
+        help="A turn begins with a roll. Without this rule two players could pass for ever, so "
+        "there is no full table and the board is searched.",
+    )
+    count_rolls: bool = option(False, help=RULE_HELP["count_rolls"])
 
 
 @dataclass(frozen=True)
@@ -188,7 +201,7 @@ EVENTS: Mapping[str, Any] = {
 of the win."""
 
 
-def numbers(options: Options) -> Numbers:
+def numbers(options: DiceRules) -> Numbers:
     """Return the board as `transition` reads it."""
     first, later = options.rolls(True), options.rolls(False)
     ints = [options.goal, options.must_roll, first.total, len(first.points) - 1]
@@ -202,8 +215,8 @@ def skunk(board: SkunkBoard) -> Rules:
     return race(board.rules, f"{HERE}.kernel:Race")
 
 
-def race(options: Options, layout: str) -> Rules:
-    """Return the rules of a race under options in Skunk's terms; layout: names its `FullTable`."""
+def race(options: DiceRules, layout: str) -> Rules:
+    """Return the rules of a race; layout: names its `FullTable`."""
     goal, counted = options.goal, options.count_rolls
     table = NO_ROLLS if counted else layout if options.must_roll else NO_END
     turn = goal // 5
@@ -229,18 +242,24 @@ def race(options: Options, layout: str) -> Rules:
         tie_tolerance=1e-11,
         capabilities={
             FullTable: table,
-            Agents: f"{HERE}.agents:race_agents",
+            Agents: race_agents,
             Charts: f"{HERE}.charts:RaceCharts",
-            Drawing: f"{HERE}.drawing:drawing",
+            Drawing: f"{HERE}.charts:drawing",
             Groups: lambda game: groups_of_scores(goal, goal, "hold", "holds", "holding"),
         },
     )
 
 
-def race_options(game: Game) -> Options:
-    """Return the options of a race's board, in Skunk's terms."""
+def options_of(game: Game) -> DiceRules:
+    """Return the rule options of a board of Skunk or Pig."""
     board: Any = game.board
-    return board.rules.race()
+    return board.rules
+
+
+def rounds_of(game: Game) -> int:
+    """Return the number of rounds; 0 for a race."""
+    board: Any = game.board
+    return getattr(board.rules, "rounds", 0)
 
 
 NO_ROLLS = rules.Unavailable(
@@ -284,6 +303,81 @@ def refuse_rolls(rolls: Ints, turn: Ints, refuse: Refuse) -> None:
     )  # fmt: skip
     refuse(rolls > turn, lambda x: f"rolls: {rolls[x]} is more than turn={turn[x]}")
 
+
+# --- agents --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class HoldAt:
+    """Hold at k points or more."""
+
+    k: int
+
+    def sticks(self, turn: int, rolls: int) -> float:
+        """Return the chance to hold after this many rolls worth `turn`."""
+        return float(turn >= self.k)
+
+    def __call__(self, game: Game, player: int, state: Ints, actions: list[int]) -> int:
+        return actions.index(HOLD if state[TURN] >= self.k else ROLL)
+
+
+@dataclass(frozen=True)
+class Computer:
+    """The blog's computer, with dice of this many sides."""
+
+    sides: int
+
+    def sticks(self, turn: int, rolls: int) -> float:
+        """Return the chance to hold after this many rolls worth `turn`."""
+        v = turn / max(rolls, 1) / self.sides
+        return float(min(1.0, rolls ** (4 * v) / 50)) if rolls else 0.0
+
+    def __call__(self, game: Game, player: int, state: Ints, actions: list[int]) -> list[float]:
+        stick = self.sticks(int(state[TURN]), int(state[-1]))
+        return [stick if action == HOLD else 1.0 - stick for action in actions]
+
+
+class TurnAgents(Mapping[str, Agent]):
+    """The agents by name; ``hold-at-k`` exists for any k >= 1 and is listed up to `most`."""
+
+    def __init__(self, most: int, sides: int) -> None:
+        self.most, self.sides = most, sides
+
+    def __getitem__(self, name: str) -> Agent:
+        if name == "computer":
+            return Computer(self.sides)
+        match = re.fullmatch(r"hold-at-([1-9][0-9]{0,5})", name)
+        if match is None:
+            raise KeyError(name)
+        return HoldAt(int(match[1]))
+
+    def __iter__(self) -> Iterator[str]:
+        yield "computer"
+        for k in range(1, self.most + 1):
+            yield f"hold-at-{k}"
+
+    def __len__(self) -> int:
+        return self.most + 1
+
+
+def race_agents(game: Game) -> Agents:
+    options = options_of(game)
+    return Agents(
+        TurnAgents(options.goal, options.sides), check=check_rolls, events=EVENTS,
+        plain=partial(under, game, count_rolls=False),
+    )  # fmt: skip
+
+
+def check_rolls(game: Game, name: str) -> None:
+    """Raise OptionError if an agent needs the rolls of a turn and the board does not count them."""
+    if name == "computer" and "rolls" not in game.columns:
+        count_rolls = setting("count_rolls", "true")
+        raise OptionError(
+            f"agent 'computer' needs the rolls of the turn; play it with {count_rolls}"
+        )
+
+
+# --- groups of decisions -------------------------------------------------------------------------
 
 STEPS, TURNS = 3, 6
 """The number of steps of a lead, and of a deficit; of spans of a turn. The last has no bound."""

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from luckbase.solver.game.rules import DECISION
-from luckbase.solver.games.jackpot.agents import AGENTS
-from luckbase.solver.games.jackpot.rules import choices, options_of, positions
+from luckbase.solver.games.jackpot.rules import AGENTS, choices, options_of, positions
 from luckbase.solver.policies.evaluate import evaluate_profile
 from luckbase.solver.search.bellman import choose, evaluate
 from luckbase.solver.search.expand import expand

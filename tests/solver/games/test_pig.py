@@ -18,7 +18,7 @@ from luckbase.solver.game.capabilities import FullTable, agents_of
 from luckbase.solver.games.pig import agents as rounds_agents
 from luckbase.solver.games.pig import kernel
 from luckbase.solver.games.pig.rules import chance_to_gain
-from luckbase.solver.games.skunk.agents import Computer, HoldAt, check_rolls
+from luckbase.solver.games.skunk.rules import Computer, HoldAt, check_rolls
 from luckbase.solver.policies.evaluate import evaluate_profile
 from luckbase.solver.search.expand import expand
 from tests import solving
