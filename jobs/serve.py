@@ -165,6 +165,7 @@ def run(pool: TablePool, listener: socket.socket, host: str, page: str | None) -
     if page is not None and (screen or not sys.platform.startswith("linux")):
         threading.Timer(0.3, webbrowser.open, [page]).start()
     answer(server, listener)
+    pool.forget()
 
 
 def config_of(application: Starlette) -> uvicorn.Config:

@@ -70,8 +70,8 @@ class _Search(Work):
     def starts(self) -> Ints:
         return np.asarray(unpack_all(self.game.strides, self.keys))
 
-    def kept(self, manifest: Manifest) -> int:
-        return sum(entry.rows for entry in manifest.of_part(self.part))
+    def entries(self, manifest: Manifest) -> list[FileEntry]:
+        return manifest.of_part(self.part)
 
     def check_room(self, table: Path, manifest: Manifest | None) -> None:
         needed = edge_memory(self.game)
@@ -81,10 +81,6 @@ class _Search(Work):
                 f"{size(needed)}, and the search may use {size(self.memory)}; write in Rules how "
                 f"many edges a state really has at most, or allow more with {option('memory')}"
             )
-
-    def forget(self, manifest: Manifest) -> None:
-        manifest.levels.pop(self.part, None)
-        manifest.take_out([entry.name for entry in manifest.of_part(self.part)], self.part)
 
     def compile(self) -> None:
         graph, state = Graph(self.game), some_state(self.game)

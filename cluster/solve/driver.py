@@ -39,6 +39,7 @@ from luckbase.cluster.solve.worker import (
 from luckbase.cluster.store import RUNNING
 from luckbase.cluster.store.manifest import (
     SHARDS,
+    FileEntry,
     Goal,
     Manifest,
     Roots,
@@ -82,8 +83,8 @@ class Work(ABC):
         """Return states (n, fields) from which a sample is checked against the rules first."""
 
     @abstractmethod
-    def kept(self, manifest: Manifest) -> int:
-        """Return the number of states that exist already."""
+    def entries(self, manifest: Manifest) -> list[FileEntry]:
+        """Return the files of the work that exist already."""
 
     @abstractmethod
     def check_room(self, table: Path, manifest: Manifest | None) -> None:
@@ -91,10 +92,6 @@ class Work(ABC):
 
         manifest: of the table, if there is one.
         """
-
-    @abstractmethod
-    def forget(self, manifest: Manifest) -> None:
-        """Remove the work's entries from the manifest, to solve them again (``--force``)."""
 
     @abstractmethod
     def compile(self) -> None:
@@ -105,8 +102,13 @@ class Work(ABC):
         """Solve and commit the missing parts. Return the report with its counts."""
 
     def report(self, table: Path, manifest: Manifest, goal: Goal) -> Solved:
-        kept = self.kept(manifest)
+        kept = sum(entry.rows for entry in self.entries(manifest))
         return Solved(origin_of(self.game), table, manifest, goal, kept=kept, workers=0)
+
+    def forget(self, manifest: Manifest) -> None:
+        """Remove the work's entries from the manifest, to solve them again (``--force``)."""
+        manifest.levels.pop(self.part, None)
+        manifest.take_out([entry.name for entry in self.entries(manifest)], self.part)
 
 
 def solve_table(work: Work) -> Solved:

@@ -104,8 +104,8 @@ class FullSolve(Work):
         start = self.game.start()
         return np.array([] if start is None else [start])
 
-    def kept(self, manifest: Manifest) -> int:
-        return self.plan.kept(manifest)
+    def entries(self, manifest: Manifest) -> list[FileEntry]:
+        return [manifest.files[name] for name in self.plan.files & manifest.files.keys()]
 
     def check_room(self, table: Path, manifest: Manifest | None) -> None:
         plan, present = self.plan, set[str]()
@@ -115,9 +115,6 @@ class FullSolve(Work):
             present = {entry.name for entry in files}
         if todo := plan.missing(present):
             check_room(plan, self.budget, table, self.layout.smaller, todo, self.options.slots)
-
-    def forget(self, manifest: Manifest) -> None:
-        manifest.take_out([name for name in self.plan.files if name in manifest.files])
 
     def compile(self) -> None:
         started = time.perf_counter()

@@ -100,10 +100,6 @@ class Plan:
         missing = {shard.index for shard in self.missing(manifest.files)}
         return {shard.index for shard in self.shards} - missing
 
-    def kept(self, manifest: Manifest) -> int:
-        """Return the number of states that the manifest has."""
-        return sum(manifest.files[name].rows for name in self.files & manifest.files.keys())
-
 
 def joined(plans: Sequence[Plan]) -> Plan:
     """Return plans that are solved one after the other as one, for its sums."""

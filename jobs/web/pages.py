@@ -225,8 +225,7 @@ def page(
     view: View, view_request: ViewRequest, given: Sequence[tuple[str, str]], depth: int
 ) -> tuple[int, str]:
     """Return the status and the page of a request; or 303 and the address of its page. Raises
-    LuckbaseError for a table that cannot be read, LongAnswer if it needs a search and is not
-    `long`.
+    LuckbaseError for a table that cannot be read.
 
     given: the parameters.
     depth: of the address below the home page.

@@ -201,10 +201,6 @@ class TablePool:
             self._list_again()
             return list(self._listed.values())
 
-    def is_listed(self, id: str | None) -> bool:
-        """True if the last list has a table with this id."""
-        return id in self._listed
-
     def find(self, id: str) -> TableEntry:
         """Return the table with an id. Raises MissingTableError."""
         entry = self._listed.get(id)
@@ -407,20 +403,15 @@ class Query(dict[str, Any]):
         return int(text)
 
 
-class LongAnswer(Exception):
-    """A short query needs a search."""
-
-
 class ViewRequest(ExitStack):
     """A request to a view; a context that holds the tables that it uses until its end.
 
     path: the variable parts of its path, by name.
-    long: the answer may take long.
     """
 
-    def __init__(self, pool: TablePool, path: Mapping[str, str], long: bool = True) -> None:
+    def __init__(self, pool: TablePool, path: Mapping[str, str]) -> None:
         super().__init__()
-        self.pool, self.path, self.long = pool, path, long
+        self.pool, self.path = pool, path
         self.query = Query()
 
     def open(self, id: str) -> OpenTable:
@@ -461,6 +452,5 @@ class View:
     template: str
     params: tuple[str, ...] = ()  # the names of its parameters
     takes_state: bool = False  # other parameters are fields of a state
-    long: bool = False  # an answer may take long
     more: Callable[[ViewRequest, Context], Context] | None = None
     """Returns further values for the template, from its context."""

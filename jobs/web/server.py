@@ -1,9 +1,7 @@
-"""The web server: its addresses, and the limits of concurrent queries.
+"""The web server: its addresses, and its responses.
 
-Views only read tables. A query runs in a thread, with exclusive use of an open table. It first
-waits until few enough queries of the same table are running. Long queries have their own threads,
-and each table answers its long queries in turn. So neither many queries of the same table nor long
-queries delay the others.
+Views only read tables. A few threads compute answers, each with exclusive use of an open table. No
+answer holds a thread for long: searches stop after two seconds or 200,000 states (`views`).
 """
 
 from __future__ import annotations
@@ -24,18 +22,16 @@ from starlette.middleware.gzip import GZipMiddleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
-from starlette.routing import Mount, Route
+from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from luckbase.jobs.web import pages, views
-from luckbase.jobs.web.pool import LongAnswer, Query, Refusal, TablePool, View, ViewRequest
+from luckbase.jobs.web.pool import Query, Refusal, TablePool, View, ViewRequest
 from luckbase.solver.errors import LuckbaseError
 
-THREADS, LONG_THREADS = 4, 2
-"""Threads for short queries, and for long queries."""
-OF_ONE_TABLE = 2
-"""Maximum of short queries of the same table at once. Long queries of a table follow each other."""
+THREADS = 4
+"""Threads that compute answers."""
 ZIPPED_BYTES, ZIP_LEVEL = 1000, 1
 """Minimum bytes of a compressed answer, and gzip's level: JSON shrinks to a fifth."""
 LOCAL = ("127.0.0.1", "localhost", "::1")
@@ -68,7 +64,7 @@ VIEWS = (
          more=pages.draw),
     View(f"{AT}/grid", views.grid_view, "chart.html", ("x", "y", "colour"), takes_state=True,
          more=pages.draw),
-    View(f"{AT}/search/{{number:int}}", views.search_view, "search.html", ("most",), long=True),
+    View(f"{AT}/search/{{number:int}}", views.search_view, "search.html", ("most",)),
     View(f"{AT}/train", views.train_view, "train.html", ("difficulty", "seed"), takes_state=True),
     View(f"{AT}/play", views.game_view, "play.html",
          ("seed", "seat", "against", "move", "hints", "at"), takes_state=True),
@@ -138,41 +134,14 @@ class Guard:
 # --- the application ---------------------------------------------------------------------------
 
 
-class Explorer:
-    """The views of a server: its tables, and the limits of threads that read them."""
+def route(view: View, tables: TablePool, limiter: CapacityLimiter) -> Route:
+    """Return the route of a view. limiter: of the threads that compute answers."""
 
-    def __init__(self, tables: TablePool) -> None:
-        self.tables = tables
-        tables.listed()
-        self._threads = {False: CapacityLimiter(THREADS), True: CapacityLimiter(LONG_THREADS)}
-        self._of_table: dict[tuple[str | None, bool], CapacityLimiter] = {}
-
-    def route(self, view: View) -> Route:
-        """Return the route of a view."""
-
-        async def answer(request: Request) -> Response:
-            try:
-                return await self._answer(view, request, view.long)
-            except LongAnswer:
-                return await self._answer(view, request, long=True)
-
-        return Route(view.path, answer, methods=["GET"])
-
-    async def _answer(self, view: View, request: Request, long: bool) -> Response:
-        """Return the response of a view, computed in a thread."""
-        id = request.path_params.get("id")
-        key = id if self.tables.is_listed(id) else None, long  # unknown tables share a limiter
-        of_table = CapacityLimiter(1 if long else OF_ONE_TABLE)
-        async with self._of_table.setdefault(key, of_table):
-            return await run_sync(
-                self._answer_now, view, request, long, limiter=self._threads[long]
-            )
-
-    def _answer_now(self, view: View, request: Request, long: bool) -> Response:
-        view_request = ViewRequest(self.tables, request.path_params, long)
+    def answer(request: Request) -> Response:
+        view_request = ViewRequest(tables, request.path_params)
+        given = request.query_params.multi_items()
         try:
             with view_request:
-                given = request.query_params.multi_items()
                 if wants_page(request):
                     status, page = pages.page(view, view_request, given, _depth(request))
                     redirects = status == 303
@@ -181,6 +150,11 @@ class Explorer:
                 return reply(view.answer(view_request).as_json())
         except LuckbaseError as error:
             return refused(request, view_request.refusal(error))
+
+    async def in_thread(request: Request) -> Response:
+        return await run_sync(answer, request, limiter=limiter)
+
+    return Route(view.path, in_thread, methods=["GET"])
 
 
 async def on_error(request: Request, error: Any) -> Response:
@@ -200,10 +174,11 @@ def make_app(tables: TablePool, hosts: tuple[str, ...] | None = LOCAL) -> Starle
     hosts: host names accepted in requests; None for any. This protects against foreign pages whose
         host name leads to this machine.
     """
-    explorer = Explorer(tables)
     drawings: Any = [("luckbase.cluster.answers", "static")]
     static = StaticFiles(directory=pages.STATIC, packages=drawings)
-    routes = [*map(explorer.route, VIEWS), Mount("/static", static)]
+    limiter = CapacityLimiter(THREADS)
+    routes: list[BaseRoute] = [route(view, tables, limiter) for view in VIEWS]
+    routes.append(Mount("/static", static))
     names = ["*"] if hosts is None else [f"[{name}]" if ":" in name else name for name in hosts]
     middleware = [
         Middleware(Guard),
