@@ -10,33 +10,28 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, quote, urlencode
 
 from jinja2 import Environment, FileSystemLoader
 
-from luckbase.cluster.answers.charts import cell_state, for_page
-from luckbase.cluster.answers.examples import Example, nearest_known
+from luckbase.cluster.answers.examples import nearest_known
 from luckbase.cluster.answers.pictures import around, svg
-from luckbase.jobs.web.pool import Context, OpenTable, Query, Refusal, View, ViewRequest
-from luckbase.jobs.web.views import StateView, info, rivals, state_answer
+from luckbase.jobs.web.pool import Context, Query, Refusal, View, ViewRequest
 from luckbase.solver import sentences
-from luckbase.solver.charts import Heatmap, Listing
 from luckbase.solver.errors import CorruptTableError, LuckbaseError
 from luckbase.solver.game.capabilities import Follow
 from luckbase.solver.scene import listed
 from luckbase.solver.sentences import Payoffs
 
+if TYPE_CHECKING:
+    from luckbase.jobs.web.views import StateView
+
 HERE = Path(__file__).parent
 STATIC = HERE / "static"
-WIDTHS = {"desktop": 560, "phone": 300}
-"""Widths of a chart's panel, for desktops and phones."""
 OF_A_PAGE = ("was", "take", "done", "right", "lost")
 """Parameters that only the page uses, not the answer."""
-UNNAMED = re.compile("a |another |the start|below ")
-"""Begins the labels of examples that are not questions."""
 
 
 # --- numbers and words ---------------------------------------------------------------------------
@@ -201,7 +196,8 @@ environment.filters |= {
 }  # fmt: skip
 environment.globals |= {
     "address_of": address_of, "around": around, "board_title": board_title,
-    "form": form, "listed": sentences.listed, "many": sentences.many, "pairs": pairs,
+    "differences": differences, "form": form, "listed": sentences.listed, "many": sentences.many,
+    "pairs": pairs,
     "short_names": short_names, "signed": signed, "svg": svg, "words": words,
 }  # fmt: skip
 
@@ -269,67 +265,7 @@ def _context(view: View, view_request: ViewRequest, depth: int) -> Context:
         "refusal": None, "view": None, "result": None, "nearest": [],
     }  # fmt: skip
     if id := view_request.path.get("id"):
-        context["info"] = info(view_request, view_request.opened).as_json()
+        context["info"] = view_request.info().as_json()
         context["payoffs"] = view_request.table.game.payoffs
         context["at"] = context["at"] or ("" if depth == 2 else f"{id}/")
     return context
-
-
-# --- single pages --------------------------------------------------------------------------------
-
-
-def draw(view_request: ViewRequest, context: Context) -> Context:
-    """Return a chart's pictures, and the state that its cells share."""
-    chart = None if context["result"] is None else context["result"].chart
-    if chart is None or isinstance(chart, Listing):
-        return {"svgs": {}, "cells": None}
-    cells = cell_state(view_request.table.game, chart) if isinstance(chart, Heatmap) else None
-    svgs = {name: for_page(chart, f"chart-{name}", width) for name, width in WIDTHS.items()}
-    return {"svgs": svgs, "cells": cells}
-
-
-def names(view_request: ViewRequest, context: Context) -> Context:
-    """Return the tables to compare with, and names that distinguish the two tables."""
-    context["rivals"] = [each.as_json() for each in rivals(view_request)]
-    if context["view"] is None:
-        return context
-    opened = view_request.open(context["view"]["second_id"])
-    second = info(view_request, opened).as_json()
-    return {"second": second, "names": differences(context["info"], second)}
-
-
-def home(view_request: ViewRequest, context: Context) -> Context:
-    """Return the tables by game, and a question from the largest."""
-    listed = context["view"]["tables"]
-    games: dict[str, list[dict[str, Any]]] = {}
-    for each in listed:
-        same = [other["options"] for other in listed if other["title"] == each["title"]]
-        own = each["options"].items()
-        each["apart"] = {n: v for n, v in own if any(other.get(n) != v for other in same)}
-        games.setdefault(each["game"], []).append(each)
-    usable = [each for each in listed if each["state"] == "complete" and each["states"]]
-    context_found: Context = {"question": None}
-    for each in sorted(usable, key=lambda each: -each["states"]):
-        with suppress(LuckbaseError):
-            largest = view_request.open(each["id"])
-            finest = view_request.open(view_request.pool.finest(largest))
-            context_found = question(view_request, finest, largest.facts.examples)
-            break
-    return {**context_found, "games": games, "running": any(each["running"] for each in listed)}
-
-
-def question(view_request: ViewRequest, opened: OpenTable, examples: Sequence[Example]) -> Context:
-    """Return a decision of a board in words, with its drawing, and the board's other questions."""
-    examples = sorted(examples, key=lambda each: bool(UNNAMED.match(each.label)))
-    for each in examples:
-        with suppress(LuckbaseError):
-            table = opened.table.for_state(each.state)
-            view = state_answer(table, each.state)
-            answer = view.moves.answer
-            if answer.to_act and len(answer.actions) > 1 and not answer.toss_up:
-                others = [other.as_json() for other in examples
-                          if other is not each and not UNNAMED.match(other.label)]  # fmt: skip
-                question = {"view": view.as_json(), "scene": view.scene, "others": others,
-                            "words": words(view)}  # fmt: skip
-                return {"question": question, "info": info(view_request, opened).as_json()}
-    return {"question": None}

@@ -109,6 +109,14 @@ class TableFacts(Result):
     board_file: dict[str, Any]
 
 
+@dataclass(frozen=True)
+class TableInfo(Result):
+    """A table with its game and board."""
+
+    summary: Flat[TableSummary]
+    facts: Flat[TableFacts]
+
+
 def summary_of(id: str, names: tuple[str, str, str], status: Status) -> TableSummary:
     """Return a table's entry in the list. names: game, board and identity, by its folders."""
     game, board, identity = status.names or names
@@ -427,6 +435,11 @@ class ViewRequest(ExitStack):
     def table(self) -> Table:
         """The table in the path. Raises as `open` does."""
         return self.opened.table
+
+    def info(self, opened: OpenTable | None = None) -> TableInfo:
+        """Return the facts of an open table, by default the one in the path."""
+        opened = opened or self.opened
+        return TableInfo(self.pool.summary(opened.entry), opened.facts)
 
     def refusal(self, error: LuckbaseError) -> Refusal:
         """Return the refusal for an error, without paths of this machine."""

@@ -56,20 +56,20 @@ BUG = "this is an error in luckbase, not yours; the server has printed more"
 
 AT = "/tables/{id}"
 VIEWS = (
-    View("/", views.list_view, "home.html", more=pages.home),
-    View("/tables", views.list_view, "home.html", more=pages.home),
+    View("/", views.list_view, "home.html", more=views.home),
+    View("/tables", views.list_view, "home.html", more=views.home),
     View(AT, views.table_view, "table.html"),
     View(f"{AT}/state", views.state_view, "state.html", ("sentence",), takes_state=True),
     View(f"{AT}/chart/{{name}}", views.chart_view, "chart.html", takes_state=True,
-         more=pages.draw),
+         more=views.draw),
     View(f"{AT}/grid", views.grid_view, "chart.html", ("x", "y", "colour"), takes_state=True,
-         more=pages.draw),
+         more=views.draw),
     View(f"{AT}/search/{{number:int}}", views.search_view, "search.html", ("most",)),
     View(f"{AT}/train", views.train_view, "train.html", ("difficulty", "seed"), takes_state=True),
     View(f"{AT}/play", views.game_view, "play.html",
          ("seed", "seat", "against", "move", "hints", "at"), takes_state=True),
     View(f"{AT}/compare", views.compare_view, "compare.html", ("second",), takes_state=True,
-         more=pages.names),
+         more=views.others),
 )  # fmt: skip
 
 

@@ -10,8 +10,9 @@ and the game is replayed from its beginning (`cluster.play.game`).
 
 from __future__ import annotations
 
+import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,9 +22,10 @@ from urllib.parse import quote
 
 import numpy as np
 
-from luckbase.cluster.answers.charts import grid
+from luckbase.cluster.answers.charts import cell_state, for_page, grid
 from luckbase.cluster.answers.examples import (
     DIFFICULTIES,
+    Example,
     FoundRows,
     decisions,
     difficulty_of,
@@ -42,14 +44,15 @@ from luckbase.cluster.play.game import (
     play_on,
 )
 from luckbase.jobs.web.pool import (
+    Context,
     OpenTable,
-    TableFacts,
+    TableInfo,
     TableSummary,
     ViewRequest,
     opponents,
 )
 from luckbase.solver import errors, sentences
-from luckbase.solver.charts import Chart
+from luckbase.solver.charts import Chart, Heatmap, Listing
 from luckbase.solver.errors import LuckbaseError, MissingTableError, OptionError
 from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.capabilities import (
@@ -75,6 +78,10 @@ SEARCH_STATES = 200_000
 SECONDS = 2.0
 """Maximum seconds of a search for rows; a page shows the rows found until then."""
 MAX_SHOWN = 200
+WIDTHS = {"desktop": 560, "phone": 300}
+"""Widths of a chart's panel, for desktops and phones."""
+UNNAMED = re.compile("a |another |the start|below ")
+"""Begins the labels of examples that are not questions."""
 MAX_MOVES = 2_000
 MAX_SEED = 2**32 - 1
 
@@ -89,14 +96,6 @@ class TableList(Result):
     tables: list[TableSummary]
 
 
-@dataclass(frozen=True)
-class TableInfo(Result):
-    """A table with its game and board."""
-
-    summary: Flat[TableSummary]
-    facts: Flat[TableFacts]
-
-
 def list_view(request: ViewRequest) -> TableList:
     """Return the tables that are served."""
     return TableList(list(map(request.pool.summary, request.pool.listed())))
@@ -104,12 +103,7 @@ def list_view(request: ViewRequest) -> TableList:
 
 def table_view(request: ViewRequest) -> TableInfo:
     """Return the facts of the table in the path."""
-    return info(request, request.opened)
-
-
-def info(request: ViewRequest, opened: OpenTable) -> TableInfo:
-    """Return the facts of an open table."""
-    return TableInfo(request.pool.summary(opened.entry), opened.facts)
+    return request.info()
 
 
 def start_of(opened: OpenTable) -> dict[str, str]:
@@ -424,3 +418,63 @@ def _decision(table: Table, state: Ints, margin: float, seed: int) -> TrainView 
     seat = answer.to_act or 1
     choices = play_on(table, answer.state, seat=seat).offers()
     return TrainView(view, seat, choices, margin, difficulty_of(table.game, margin), seed)
+
+
+# --- what only pages show ------------------------------------------------------------------------
+
+
+def draw(view_request: ViewRequest, context: Context) -> Context:
+    """Return a chart's pictures, and the state that its cells share."""
+    chart = None if context["result"] is None else context["result"].chart
+    if chart is None or isinstance(chart, Listing):
+        return {"svgs": {}, "cells": None}
+    cells = cell_state(view_request.table.game, chart) if isinstance(chart, Heatmap) else None
+    svgs = {name: for_page(chart, f"chart-{name}", width) for name, width in WIDTHS.items()}
+    return {"svgs": svgs, "cells": cells}
+
+
+def others(view_request: ViewRequest, context: Context) -> Context:
+    """Return the tables to compare with, and the facts of the second table."""
+    context["rivals"] = [each.as_json() for each in rivals(view_request)]
+    if context["view"] is None:
+        return context
+    opened = view_request.open(context["view"]["second_id"])
+    second = view_request.info(opened).as_json()
+    return {"second": second}
+
+
+def home(view_request: ViewRequest, context: Context) -> Context:
+    """Return the tables by game, and a question from the largest."""
+    listed = context["view"]["tables"]
+    games: dict[str, list[dict[str, Any]]] = {}
+    for each in listed:
+        same = [other["options"] for other in listed if other["title"] == each["title"]]
+        own = each["options"].items()
+        each["apart"] = {n: v for n, v in own if any(other.get(n) != v for other in same)}
+        games.setdefault(each["game"], []).append(each)
+    usable = [each for each in listed if each["state"] == "complete" and each["states"]]
+    context_found: Context = {"question": None}
+    for each in sorted(usable, key=lambda each: -each["states"]):
+        with suppress(LuckbaseError):
+            largest = view_request.open(each["id"])
+            finest = view_request.open(view_request.pool.finest(largest))
+            context_found = question(view_request, finest, largest.facts.examples)
+            break
+    return {**context_found, "games": games, "running": any(each["running"] for each in listed)}
+
+
+def question(view_request: ViewRequest, opened: OpenTable, examples: Sequence[Example]) -> Context:
+    """Return a decision of a board in words, with its drawing, and the board's other questions."""
+    examples = sorted(examples, key=lambda each: bool(UNNAMED.match(each.label)))
+    for each in examples:
+        with suppress(LuckbaseError):
+            table = opened.table.for_state(each.state)
+            view = state_answer(table, each.state)
+            answer = view.moves.answer
+            if answer.to_act and len(answer.actions) > 1 and not answer.toss_up:
+                more = [other.as_json() for other in examples
+                          if other is not each and not UNNAMED.match(other.label)]  # fmt: skip
+                question = {"view": view.as_json(), "scene": view.scene, "others": more,
+                            "result": view}  # fmt: skip
+                return {"question": question, "info": view_request.info(opened).as_json()}
+    return {"question": None}
