@@ -155,7 +155,7 @@ def _names_in(path):
 
 FLOWS = {
     "cluster.solve.full_table": "check charts scene matrix_games.simplex search.stages",
-    "cluster.search.solve": "check charts scene search.stages search.sweep search.explore",
+    "cluster.search.solve": "check charts scene search.stages search.sweep",
     "cluster.answers.lookup": "check charts scene matrix_games.simplex search.game_graph",
 }
 """The first module of a solve, of a small search and of a question, and modules of `solver` that

@@ -23,7 +23,7 @@ from luckbase.solver.errors import CorruptTableError, OptionError, StateError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.rules import TERMINAL, level_from
 from luckbase.solver.search.bellman import final_payoffs
-from luckbase.solver.search.expand import who_acts
+from luckbase.solver.search.expand import known_below, who_acts
 from luckbase.solver.search.keys import Keys, fits, pack_all, unpack_all
 
 if TYPE_CHECKING:
@@ -194,13 +194,11 @@ class KeyPart(Part):
     def _payoffs_inside(self, states: Ints) -> Floats | None:
         """Return the payoffs (n, players) of states (n, fields) inside turns; None if the part
         lacks a state in which these turns can end."""
-        from luckbase.solver.search.explore import KNOWN, explore
         from luckbase.solver.search.game_graph import Graph
 
         compile_on()
         game = self.game
-        met = explore(game, states, known=lambda below: ~game.within_turn(below))
-        ends = np.ascontiguousarray(met.keys[met.kinds == KNOWN])
+        ends = known_below(game, states, lambda below: ~game.within_turn(below))
         payoffs, known = self.get_many(unpack_all(game.strides, ends))
         if not known.all():
             return None

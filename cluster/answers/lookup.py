@@ -37,7 +37,7 @@ from luckbase.solver.search.bellman import (
     error_of_taken,
     evaluate,
 )
-from luckbase.solver.search.expand import Expanded, expand
+from luckbase.solver.search.expand import Expanded, expand, known_below
 from luckbase.solver.search.keys import unpack_all
 
 if TYPE_CHECKING:
@@ -473,13 +473,11 @@ class Lookup:
 
         Raises SearchLimitError, with its progress; StateError for a cycle that is not covered.
         """
-        from luckbase.solver.search.explore import KNOWN, explore  # compiles the search
-        from luckbase.solver.search.game_graph import Graph
+        from luckbase.solver.search.game_graph import Graph  # compiles the search
 
         compile_on()
         game, edges = self.game, expand(self.game, state)
-        met = explore(game, state, known=self.pays, max_states=max_states, on_level=on_level)
-        keys = np.ascontiguousarray(met.keys[met.kinds == KNOWN])
+        keys = known_below(game, state, self.pays, max_states, on_level)
         stored = unpack_all(game.strides, keys)
         graph = Graph(game, tolerance=self.tolerance, max_states=max_states)
         graph.know(keys, self.get_many(stored)[0], self.errors(stored))

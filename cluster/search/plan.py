@@ -1,12 +1,14 @@
 """Plan a search: the number of states below its roots, and the memory, disk space and time they
 take.
 
-States are counted for at most ten seconds (`solver.search.explore`). Bytes and seconds follow from
-the constants below, which were measured on the games.
+States are counted for at most ten seconds. Bytes and seconds follow from the constants below, which
+were measured on the games.
 """
 
 from __future__ import annotations
 
+import time
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -18,10 +20,12 @@ from luckbase.cluster.solve.options import ONE_PIECE
 from luckbase.cluster.solve.plan import Planned
 from luckbase.cluster.store.manifest import table_directory
 from luckbase.cluster.store.storage import is_uri
+from luckbase.solver.compiled import compiling_seconds
+from luckbase.solver.errors import SearchLimitError
+from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.game import Game
 from luckbase.solver.game.rules import Level
-from luckbase.solver.search.expand import expand
-from luckbase.solver.search.explore import count_below
+from luckbase.solver.search.expand import OVER, Explorer, expand
 from luckbase.solver.search.game_graph import edge_memory
 from luckbase.solver.search.keys import Keys, pack_all, unpack_all
 from luckbase.solver.search.stages import Stages
@@ -43,10 +47,43 @@ SAMPLED, STEPS, MAX_MET = 32, 6, 2000
 this many states are visited."""
 WORKERS_SHARE = 0.85
 """The efficiency of each worker if there are two or more."""
+COUNTED_STATES, COUNTED_SECONDS = 3_000_000, 10.0
+"""The most states, and the most seconds without compiling, that a plan spends on counting."""
+
+
+@dataclass(frozen=True)
+class Count:
+    states: int  # that a table stores; if not `is_exact`, those met so far
+    is_exact: bool
+    keys: Keys  # (k,), the states that were met
+
+
+def count_below(game: Game, roots: Ints) -> Count:
+    """Count the states at and below canonical roots (m, fields), up to the limits of a plan.
+
+    Raises the errors of `Explorer` except SearchLimitError.
+    """
+    started = time.perf_counter() - compiling_seconds()
+    explorer = Explorer(game, roots, max_states=COUNTED_STATES)
+    try:
+        while explorer.deeper():
+            if time.perf_counter() - compiling_seconds() - started > COUNTED_SECONDS:
+                return Count(_stored(game, explorer.keys), False, explorer.keys)
+    except SearchLimitError:
+        met = _stored(game, explorer.keys) if game.turn.size else COUNTED_STATES
+        return Count(met, False, explorer.keys)
+    return Count(_stored(game, explorer.keys[explorer.kinds != OVER]), True, explorer.keys)
+
+
+def _stored(game: Game, keys: Keys) -> int:
+    """Return how many of these states a table stores: those between turns if the game has turns."""
+    if not game.turn.size:
+        return len(keys)
+    return int(np.count_nonzero(~game.within_turn(unpack_all(game.strides, keys))))
 
 
 def planned_search(game: Game, keys: Keys, results: Path, workers: int | None = None) -> Planned:
-    """Plan a search below the states with these keys. Raises as `solver.search.explore` does."""
+    """Plan a search below the states with these keys. Raises as `count_below` does."""
     roots = unpack_all(game.strides, keys)
     slots, count = workers or cores(), count_below(game, roots)
     states = count.states

@@ -85,7 +85,7 @@ class _StageJob:
         transition = [each for each in (game.transition,) if isinstance(each, LazyFunction)]
         compile_all(
             *transition, matrix_game_solver(game), runs.number_runs, runs.count_runs,
-            runs.ranks_of, runs.keys_in, kernels.enter, kernels.expand_on, kernels.order_states,
+            runs.ranks_of, runs.keys_in, kernels.enter, kernels.expand_on, kernels.ordered,
             kernels.renumber, kernels.shift_children, sweep.sweep_on, sweep.join,
         )  # fmt: skip
 

@@ -83,7 +83,7 @@ class Found(NamedTuple):
     errors: Floats
     best: Ints
     margins: Floats
-    cycle: Ints  # (n,), the action of each state of a refused cycle, -1 elsewhere
+    cycle: Ints  # (n,), the action, from 0 to k - 1, of each state of refused cycles, -1 elsewhere
 
 
 COMPONENT = tuple_type(Component, _i1, _i1, _f1, _i1, _f2, _i1, _i1, _f)
@@ -312,7 +312,7 @@ def choose(c, rows, limits, found):
 
 
 @njit(SOLVE_COMPONENT_TYPE, error_model="numpy")
-def solve_component(c, rows, limits, found):  # noqa: C901  # one case after the other
+def solve_component(c, rows, limits, found):  # one case after the other
     """Solve a component for all players; return SOLVED or a reason.
 
     rows: float64 (any, 1 + players), the payoffs of children outside, after the first column.
@@ -344,9 +344,6 @@ def solve_component(c, rows, limits, found):  # noqa: C901  # one case after the
                 found.values[x, 1] = total - value[x]
                 found.errors[x] += spread + U * (abs(total) + abs(total - value[x]))
     if got != SOLVED:
-        for x in range(n):
-            if found.cycle[x] >= 0:
-                found.cycle[x] = c.names[found.cycle[x]]
         return got
     for x in range(n):
         found.errors[x] += c.off
@@ -366,7 +363,6 @@ def solve_jointly(c: Component, rows: Floats, limits: Floats, found: Found) -> i
     if not spread <= max(limits[EVEN], 4 * c.off):
         return NO_SUM
     if endless(whole, found.cycle):
-        found.cycle[:] = np.where(found.cycle < 0, -1, c.names[np.maximum(found.cycle, 0)])
         return FREE
     values, best, quiet = np.zeros(n), (np.full(n, -np.inf), np.full(n, np.inf)), 0
     scale = max(*map(abs, _range(c, rows, limits)), np.finfo(float).tiny)
@@ -460,16 +456,19 @@ def solve_alone(
     solve = solve_jointly if status == AT_ONCE else solve_component
     status = solve(c, out.values, limits, found)
     if status != SOLVED:
-        raise refusal(game, states, found, status)
+        raise refusal(game, c, states, found.cycle, status)
     write_found(c, found, members, out)
 
 
-def refusal(game: Game, states: Ints, found: Found, status: int) -> StateError:
-    """Return the error of a component, states (n, fields), that is not solved."""
-    marked = np.flatnonzero(found.cycle >= 0)
-    cycle = [f"{game.say(states[x])}: {game.action_name(int(found.cycle[x]))}" for x in marked[:3]]
-    listed = f" ({'; '.join([*cycle, '…'] if len(marked) > 3 else cycle)})"
-    where = game.say(states[marked[0] if len(marked) else 0])
+def refusal(game: Game, c: Component, states: Ints, cycle: Ints, status: int) -> StateError:
+    """Return the error of a component, states (n, fields), that is not solved.
+
+    cycle: as in `Found`.
+    """
+    at = _one_cycle(c, cycle)
+    named = [f"{game.say(states[x])}: {game.action_name(int(c.names[cycle[x]]))}" for x in at[:3]]
+    listed = f" ({'; '.join([*named, '…'] if len(at) > 3 else named)})"
+    where = game.say(states[at[0] if at else 0])
     why = {
         NO_EXIT: "that play never leaves, so its payoff is not defined",
         FREE: f"that the players can keep up for ever for free{listed}, and the rules do not say "
@@ -483,3 +482,18 @@ def refusal(game: Game, states: Ints, found: Found, status: int) -> StateError:
         SLOW: "whose bounds do not meet",
     }[status]
     return StateError(f"{where} lies on a cycle {why}")
+
+
+def _one_cycle(c: Component, cycle: Ints) -> list[int]:
+    """Return the states of one of some refused cycles, ascending: a small one, without those that
+    only lead to it."""
+    reached, count = np.flatnonzero(cycle >= 0)[:1].tolist(), 0
+    while len(reached) != count:
+        count, reached = len(reached), reached[-1:]
+        met = {*reached}
+        for x in reached:  # it grows
+            for y in c.children[c.first[cycle[x]] : c.first[cycle[x] + 1]].tolist():
+                if y >= 0 and cycle[y] >= 0 and y not in met:
+                    met.add(y)
+                    reached.append(y)
+    return sorted(reached)

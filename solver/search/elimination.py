@@ -319,13 +319,13 @@ def back_substitute(g, k, f):
 
 
 @part
-def evaluate(g, k, policy, f, kind, fine, hi, lo):
+def evaluate(g, k, policy, f, kind, hi, lo):
     """Write the values, or steps, of the factored policy; return the largest residual.
 
-    fine: whether to refine them in pairs of doubles until the residuals are only rounding.
+    They are refined in pairs of doubles until the residuals are only rounding.
     """
     worst = np.inf
-    for turn in range(60 if fine else 1):
+    for turn in range(60):
         largest, enough = 0.0, True
         for i in range(g.actors.size):
             x = k.order[i]

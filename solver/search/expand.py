@@ -1,7 +1,8 @@
 """Expand states and check them against the rules. All solvers call this, never the transition.
 
-`expand_one` expands one state in compiled code, `expand` many into flat arrays. `classify` assigns
-states to groups: the cells and thresholds of a picture (`solver.game.groups`).
+`expand_one` expands one state in compiled code, `expand` many into flat arrays. `Explorer` expands
+all states below some roots, level by level. `classify` assigns states to groups: the cells and
+thresholds of a picture (`solver.game.groups`).
 
 The games of this package are checked by tests. For a user's game, each expanded state is checked
 against `solver.game.rules` before its edges are used; `solver.game.faults` describes a fault.
@@ -9,7 +10,7 @@ against `solver.game.rules` before its edges are used; `solver.game.faults` desc
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -18,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from luckbase.solver.compiled import inlined, njit, tuple_type, types
-from luckbase.solver.errors import LuckbaseError, StateError
+from luckbase.solver.errors import LuckbaseError, SearchLimitError, StateError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.faults import fault_at, worth_at
 from luckbase.solver.game.game import Game, Stopped
@@ -36,7 +37,8 @@ from luckbase.solver.game.rules import (
     Edges,
     room_for,
 )
-from luckbase.solver.search.keys import Keys, fits, grown, pack, pack_all, unpack_all
+from luckbase.solver.search.keys import Keys, Numbering, fits, grown, pack, pack_all, unpack_all
+from luckbase.solver.sentences import many, option
 
 _i, _b, _i1, _i2 = types.int64, types.boolean, types.int64[::1], types.int64[:, ::1]
 _u1, _f1 = types.uint64[::1], types.float64[::1]
@@ -374,3 +376,73 @@ def classify(game: Game, states: Ints, groups: Groups | None = None) -> Standing
     if wrong:
         raise fault_at(game, room.at)
     return Standing(places[:, 0], places[:, 1], places[:, 2], lines, places[:, 3], places[:, 4])
+
+
+# --- level by level ------------------------------------------------------------------------------
+
+INNER, OVER, KNOWN = 0, 1, 2  # kinds of a state: to expand, terminal, known (not expanded)
+PIECE_EDGES = 1 << 20
+"""The most edges that are expanded at once."""
+KnownStates = Callable[[Ints], NDArray[np.bool_]]  # states (n, fields) -> which of them are known
+
+
+class Explorer:
+    """The levels below canonical roots (m, fields); each call of `deeper` adds one.
+
+    States first[d] .. first[d + 1] - 1 are d edges from the roots; `known` ones are not expanded.
+    """
+
+    def __init__(
+        self, game: Game, roots: Ints, known: KnownStates | None = None, max_states: int = 1 << 30
+    ) -> None:
+        self.game, self.known, self.max_states = game, known, max_states
+        self._numbering = Numbering()
+        self._numbering.enter(keys_of_roots(game, roots))
+        self.first, self._kinds = [0, self._numbering.count], list[NDArray[np.uint8]]()
+
+    @property
+    def keys(self) -> Keys:
+        """uint64 (n,): the states met so far, by level; a copy."""
+        return self._numbering.keys_at(np.arange(self.first[-1]))
+
+    @property
+    def kinds(self) -> NDArray[np.uint8]:
+        """uint8: INNER, OVER or KNOWN, for each state of the expanded levels."""
+        return np.concatenate(self._kinds)
+
+    def deeper(self) -> bool:
+        """Expand the last level; return False if it has no new children. Raises SearchLimitError,
+        and GameError for a state whose edges break the rules."""
+        game, numbering, (start, stop) = self.game, self._numbering, self.first[-2:]
+        kinds, piece = np.zeros(stop - start, np.uint8), max(1, PIECE_EDGES // game.max_edges)
+        for at in range(start, stop, piece):
+            states = unpack_all(game.strides, numbering.rows[at : min(stop, at + piece), 0].copy())
+            known = np.zeros(len(states), bool) if self.known is None else self.known(states)
+            edges, inner = expand(game, states[~known]), np.flatnonzero(~known) + at - start
+            kinds[at - start :][: len(states)][known] = KNOWN
+            kinds[inner[edges.terminal]] = OVER
+            numbering.enter(pack_all(game.strides, edges.below))
+            if numbering.count > self.max_states:
+                raise SearchLimitError(
+                    f"the search has found {many(numbering.count, 'state')} in "
+                    f"{many(len(self.first) - 1, 'level')} "
+                    f"and is not finished; the limit is {self.max_states:,} "
+                    f"({option('max_states')})"
+                )
+        self._kinds.append(kinds)
+        if numbering.count > stop:
+            self.first.append(numbering.count)
+        return numbering.count > stop
+
+
+def known_below(
+    game: Game, roots: Ints, known: KnownStates, max_states: int = 1 << 30,
+    on_level: Callable[[int, int], None] | None = None,
+) -> Keys:  # fmt: skip
+    """Return the keys of the known states below canonical roots (m, fields) at which a search can
+    stop. on_level: called with the number of states met and of levels."""
+    explorer = Explorer(game, roots, known, max_states)
+    while explorer.deeper():
+        if on_level is not None:
+            on_level(explorer.first[-1], len(explorer.first) - 1)
+    return np.ascontiguousarray(explorer.keys[explorer.kinds == KNOWN])

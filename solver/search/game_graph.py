@@ -42,7 +42,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from luckbase.solver.compiled import borrowed, inlined, njit, tuple_type, types
-from luckbase.solver.errors import GameError, LuckbaseError, SearchLimitError, StateError
+from luckbase.solver.errors import SearchLimitError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.faults import fault_at
 from luckbase.solver.game.game import Game, Stopped
@@ -95,8 +95,8 @@ from luckbase.solver.search.keys import (
 )
 from luckbase.solver.sentences import option
 
-OUT_OF_RANGE, BROKEN = 20, 21
-"""More reasons why a component is not solved: a payoff is out of range, edges break the rules."""
+BROKEN = 20
+"""One more reason why a component is not solved: edges break the rules."""
 BUDGET = 200_000
 """States visited between two calls of `stop`: a fifth of a second."""
 
@@ -104,7 +104,7 @@ _i, _f, _i1, _f1 = types.int64, types.float64, types.int64[::1], types.float64[:
 _n1, _n2, _i2 = types.int32[::1], types.int32[:, ::1], types.int64[:, ::1]
 _f2, _u2 = types.float64[:, ::1], types.uint64[:, ::1]
 
-FINISHED, GROW, COMPONENT, PAUSE, REFUSED, BEYOND, SUMS = range(7)
+FINISHED, GROW, COMPONENT, PAUSE, REFUSED, SUMS = range(6)
 """Why a search stops (`search`)."""
 DEPTH, COUNT, CLOCK, HEIGHT, ROOT, EDGES, TOP, STATUS, READY = range(9)
 """Positions in `Path.at`, the progress of a search: frames on the path minus one, states met,
@@ -256,15 +256,10 @@ def ascending(keys, numbers):
 @njit(_i(TRANSITION, SOLVE_COMPONENT, TASK_TYPE, STORE_TYPE, _n1))
 def solve_members(transition, solve, task, store, members):
     """Solve the component of these members, int32 (n,) by ascending key; return a status."""
-    c, span, values = gather(transition, task, store, members), task.room.span, store.results.values
+    c = gather(transition, task, store, members)
     if c.off < 0.0:
         return BROKEN
-    status = cycles.solve_members(solve, c, task.scratch.limits, members, store.results)
-    for i in range(members.size if status == SOLVED and task.room.checked else 0):
-        for p in range(1, values.shape[1]):
-            if not span[0] <= values[members[i], p] <= span[1]:
-                status = OUT_OF_RANGE
-    return status
+    return cycles.solve_members(solve, c, task.scratch.limits, members, store.results)
 
 
 @njit(_i(_i2, _i2, _i1, STORE_TYPE, _i, _i))
@@ -306,13 +301,12 @@ def search(  # noqa: C901, PLR0913, PLR0915  # one piece, for speed: module docs
 
     GROW: states or frames may not have room. COMPONENT: the states on the stack from the last
     frame's state up are a component that could not be solved; at[STATUS] is the reason. PAUSE:
-    `budget` states were expanded. REFUSED: the edges of the state room.at break the rules. BEYOND:
-    the payoffs of the last frame's state, in scratch.out, are out of range. SUMS: both choose at
-    once in the last frame's state, and the payoffs do not have a constant sum.
+    `budget` states were expanded. REFUSED: the edges of the state room.at break the rules. SUMS:
+    both choose at once in the last frame's state, and the payoffs do not have a constant sum.
     """
     board, room = task.board, borrowed(task.room)
     strides, turn = borrowed(task.strides), borrowed(task.turn)
-    state, scratch, limits = borrowed(task.state), borrowed(task.scratch), room.span
+    state, scratch = borrowed(task.state), borrowed(task.scratch)
     below, chances, names, paid, about = room.edges
     slots, keys, (rows, best, margins, actors, errors) = borrowed(store)
     numbers, first, children, weights, actions, rewards = borrowed(frames)
@@ -466,12 +460,6 @@ def search(  # noqa: C901, PLR0913, PLR0915  # one piece, for speed: module docs
                 if best[x] == UNEVEN:
                     code = SUMS
                     break
-                if pays and room.checked:  # otherwise the range follows from the final payoffs
-                    for p in range(players):
-                        if not limits[0] <= out[p] <= limits[1]:
-                            code = BEYOND
-                    if code == BEYOND:
-                        break
                 if margin == margin:
                     margins[x] = margin
                 actors[x], errors[x] = max(actor, -1) + 1, rounded_up(error)
@@ -515,7 +503,6 @@ class Graph:
         """keeps_turns: keep all states inside turns, not only those below roots inside a turn."""
         self.game, self.max_states, self.stop = game, max_states, stop
         self.tolerance = game.tie_tolerance if tolerance is None else tolerance
-        self._fault: LuckbaseError | None = None
         room = 1 << 14
         numbering = self._numbering = Numbering(game.players, room)
         self._store = Store(numbering.slots, numbering.rows, Results(
@@ -639,6 +626,7 @@ class Graph:
 
     def solve(self, roots: Ints) -> NDArray[np.int32]:
         """Solve canonical roots (m, fields) and all states below them; return the roots' numbers.
+        After an exception the graph is not usable.
 
         Raises SearchLimitError beyond `max_states`; StateError for a root that has no key or a
         cycle that `solver.search.cycles` refuses; GameError for a state whose edges break the rules
@@ -650,6 +638,7 @@ class Graph:
             code = self._search(numbers)
             self._check_limits(code)
             if code == FINISHED:
+                self._check_range()
                 return numbers
             if code == GROW:
                 self._grow()
@@ -666,26 +655,24 @@ class Graph:
                 f"solved yet; the limit is {self.max_states:,} ({option('max_states')})"
             )
 
+    def _check_range(self) -> None:
+        if self.game.is_checked and self.game.pays:
+            solved = np.flatnonzero(self.best != KNOWN)
+            refuse_beyond(self.game, self.keys_at(solved), self.values[solved])
+
     def _search(self, roots: NDArray[np.int32]) -> int:
-        if self._fault is not None:
-            raise self._fault
         game, task = self.game, self._task
-        try:
-            with expanding(game, task.room):
-                code = search(
-                    game.transition, self._solve_game, self._engine, task, roots,
-                    self._store, self._frames, self._path, BUDGET,
-                )  # fmt: skip
-            if code == REFUSED:
-                raise fault_at(game, task.room.at)
-            if code in (BEYOND, SUMS):
-                at = self._frames.numbers[self._path.frames[self._at[DEPTH]], [NODE]]
-                refuse_beyond(game, self.states(at), task.scratch.out[None])
-                children = pack_all(game.strides, expand(game, self.states(at)).children)
-                refuse_uneven(game, self.states(at)[0], self.values[self.look_up(children)])
-        except GameError as error:  # the search cannot continue after it
-            self._fault = error
-            raise
+        with expanding(game, task.room):
+            code = search(
+                game.transition, self._solve_game, self._engine, task, roots,
+                self._store, self._frames, self._path, BUDGET,
+            )  # fmt: skip
+        if code == REFUSED:
+            raise fault_at(game, task.room.at)
+        if code == SUMS:
+            at = self._frames.numbers[self._path.frames[self._at[DEPTH]], [NODE]]
+            children = pack_all(game.strides, expand(game, self.states(at)).children)
+            refuse_uneven(game, self.states(at)[0], self.values[self.look_up(children)])
         return int(code)
 
     def _solve_component(self) -> None:
@@ -703,17 +690,10 @@ class Graph:
         states = self.states(members)
         if status == BROKEN:
             raise fault_at(game, task.room.at)
-        if status == OUT_OF_RANGE:
-            refuse_beyond(game, states, self.values[members])
         component = gather(game.transition, task, store, members)
-        try:
-            cycles.solve_alone(
-                game, component, task.scratch.limits, status, members, store.results, states
-            )
-        except StateError as error:  # the search cannot continue after it
-            self._fault = error
-            raise
-        refuse_beyond(game, states, self.values[members])
+        cycles.solve_alone(
+            game, component, task.scratch.limits, status, members, store.results, states
+        )
         self._at[HEIGHT] = below
         self._at[DEPTH] -= 1
         self._at[TOP] = frame[START] if self._at[DEPTH] >= 0 else 0

@@ -4,13 +4,12 @@ Player 0 maximises and player 1 minimises the payoff to player 0. A component ta
 
 1. **A first policy** under which the play ends: each state takes an action that may lead to a state
    from which it ends. If possible, player 0's part ends the play for any actions of player 1.
-2. **Policy iteration** (Howard). `solver.search.elimination` evaluates each policy. Player 1's best
-   reply is found before player 0 changes an action (Hoffman and Karp), because improving both at
-   once may cycle for ever.
-3. **Refinement.** When float64 finds no more improvement, the values are refined to about 31 digits
-   and policy iteration continues with them. An action is changed only if its gain exceeds the error
-   of the values, so every change is a true improvement and nothing cycles. A policy that does not
-   end after a change in float64 is replaced by the last policy that ended.
+2. **Sweeps** (Gauss and Seidel) change its actions until they stay the same. If the play then never
+   ends, the policy of step 1 is kept.
+3. **Policy iteration** (Howard). `solver.search.elimination` evaluates each policy to about 31
+   digits. An action is changed only if its gain exceeds the error of the values, so every change is
+   a true improvement and nothing cycles. Player 1's best reply is found before player 0 changes an
+   action (Hoffman and Karp), because improving both at once may cycle for ever.
 4. **Certificate.** Let player 1 keep their policy. The value is at most v + eps w if gain + margin
    + eps (mean of w - own w) <= 0 at each state for each remaining action. w is the greatest
    expected number of steps over the actions that are tied with the best. Clearly worse actions need
@@ -62,12 +61,8 @@ MAX_POLICIES, MAX_SWEEPS = 2000, 20_000
 LARGE, LARGEST, MOST_WORK = 150_000, 1 << 22, 500_000_000
 """LARGE: with more states, a component is eliminated only if few entries arise. LARGEST: the most
 entries of a factor. MOST_WORK: the most multiplications for one policy, half a second."""
-WARM = 16
-"""The least number of states for which sweeps find the first policy."""
 LEAP = 8
 """Sweeps from one extrapolation to the next."""
-QUICK = 100
-"""Policies that are tried in float64 before pairs of doubles."""
 
 
 @part
@@ -110,24 +105,20 @@ def first_policy(g, k, keep):
 
 
 @part
-def _improve(g, k, player, fine, tolerance):
+def _improve(g, k, player, tolerance):
     """Let one player take better actions; return the number of changed states."""
     sign, changed = 1.0 if player == 0 else -1.0, 0
     for x in range(g.actors.size):
         if g.actors[x] != player or g.action_first[x + 1] - g.action_first[x] < 2:
             continue
         best, most = k.chosen[x], 0.0
-        own = gain(g, best, x, k.hi, k.lo, VALUE)[0] if fine else quick_gain(g, best, x, k.hi)
+        own = gain(g, best, x, k.hi, k.lo, VALUE)[0]
         for a in range(g.action_first[x], g.action_first[x + 1]):
-            if a == k.chosen[x]:
-                continue
-            if fine:
+            if a != k.chosen[x]:
                 q, margin, _, _ = gain(g, a, x, k.hi, k.lo, VALUE)
                 q = sign * (q - own) - 4 * margin
-            else:
-                q = sign * (quick_gain(g, a, x, k.hi) - own)
-            if q > tolerance and q > most:
-                best, most = a, q
+                if q > tolerance and q > most:
+                    best, most = a, q
         if best != k.chosen[x]:
             k.chosen[x] = best
             changed += 1
@@ -200,40 +191,6 @@ def _sweep_on(g, k):
 
 
 @part
-def _mark_cycle(g, k, policy):
-    """Mark in k.seen the smallest set found that a policy never leaves."""
-    n = g.actors.size
-    fewest, start = n + 1, -1
-    for root in range(min(n, 300)):
-        if _closure(g, k, policy, root, fewest) < fewest:
-            fewest, start = _closure(g, k, policy, root, fewest), root
-    if start >= 0:
-        _closure(g, k, policy, start, n + 1)
-
-
-@part
-def _closure(g, k, policy, root, most):
-    """Mark in k.seen the states that a policy reaches from a root; return their number.
-
-    Returns a number above `most` if the policy leaves the component or reaches at least `most`
-    states.
-    """
-    fill(k.seen, 0)
-    k.stack[0], k.seen[root], count, done = root, 1, 1, 0
-    while done < count and count < most:
-        a = policy[k.stack[done]]
-        done += 1
-        for e in range(g.first[a], g.first[a + 1]):
-            y = g.children[e]
-            if y < 0:
-                return most + 1
-            if not k.seen[y]:
-                k.stack[count], k.seen[y] = y, 1
-                count += 1
-    return count if done == count else most + 1
-
-
-@part
 def peel(g, k, allowed):
     """Mark in k.seen the states in which allowed actions can continue a play for ever.
 
@@ -264,6 +221,16 @@ def peel(g, k, allowed):
     return left
 
 
+@part
+def _mark_endless(g, k, policy):
+    """Mark in k.seen the states in which a policy continues the play for ever."""
+    only = np.empty(g.first.size - 1, np.bool_)
+    fill(only, False)
+    for x in range(g.actors.size):
+        only[policy[x]] = True
+    peel(g, k, only)
+
+
 # --- the certificate ----------------------------------------------------------------------------
 
 
@@ -279,11 +246,11 @@ def _longest(g, k, f, allowed, ties, swept):
     for _ in range(MAX_POLICIES):
         got = factor(g, k, k.slow, f, MOST_WORK)
         if got == ENDLESS:
-            _mark_cycle(g, k, k.slow)
+            _mark_endless(g, k, k.slow)
             return FREE
         if got != SOLVED:
             return got
-        evaluate(g, k, k.slow, f, STEPS, True, k.w_hi, k.w_lo)
+        evaluate(g, k, k.slow, f, STEPS, k.w_hi, k.w_lo)
         slower = 0
         for x in range(g.actors.size if ties else 0):
             most = 1e-3
@@ -393,57 +360,40 @@ def _residual(g, k, chance_error, gains, margins, allowed, sign):
 
 
 @part
-def _iterate(g, k, f):  # noqa: C901  # one loop, with the ways to go back
+def _iterate(g, k, f):
     """Run policy iteration (steps 1 to 3) from a k.chosen that ends; return a status."""
-    fine, who, quick, tolerance = False, -1, 0, 0.0
+    who, swept, quiet = -1, True, 0
     copy(k.chosen, k.before)
-    warm = g.actors.size >= WARM
-    if warm:  # sweep until no action changes in four sweeps
-        fill(k.hi, 0.0)
-        quiet = 0
-        for _ in range(100):
-            changed, _ = _sweep(g, k)
-            quiet = 0 if changed else quiet + 1
-            if quiet == 4:
-                break
+    fill(k.hi, 0.0)
+    for _ in range(100):  # sweep until no action changes in four sweeps
+        quiet = 0 if _sweep(g, k)[0] else quiet + 1
+        if quiet == 4:
+            break
     for _ in range(MAX_POLICIES):
         got = factor(g, k, k.chosen, f, MOST_WORK)
-        if got == ENDLESS and warm:  # the sweeps led to a policy that never ends
+        if got == ENDLESS and swept:  # the sweeps led to a policy that never ends
             copy(k.before, k.chosen)
-            warm = False
+            swept = False
             continue
-        warm = False
+        swept = False
         if got == ENDLESS and who == 0:  # player 1's old reply may no longer end the play
             copy(k.chosen, k.slow)
             if not first_policy(g, k, True):
                 who = -1
                 continue
             copy(k.slow, k.chosen)
-        if got == ENDLESS and not fine:  # an improvement, real or by rounding
-            copy(k.before, k.chosen)
-            fine, who = True, -1
-            continue
         if got == ENDLESS:
-            _mark_cycle(g, k, k.chosen)
-            copy(k.chosen, k.slow)
+            _mark_endless(g, k, k.chosen)
             return PAYS
         if got != SOLVED:
             return got
-        residual = evaluate(g, k, k.chosen, f, VALUE, fine, k.hi, k.lo)
-        if fine:
-            fill(k.b, 1.0)
-            back_substitute(g, k, f)
-            tolerance = 4 * residual * _largest(k.b)
-        else:
-            tolerance = 32 * U * max(_outcome_scale(g), _largest(k.hi))
-        copy(k.chosen, k.before)
-        who = 1 if _improve(g, k, 1, fine, tolerance) else -1
-        if who < 0 and _improve(g, k, 0, fine, tolerance):
-            who = 0
-        quick += not fine
-        if who < 0 and fine:
+        residual = evaluate(g, k, k.chosen, f, VALUE, k.hi, k.lo)
+        fill(k.b, 1.0)
+        back_substitute(g, k, f)
+        tolerance = 4 * residual * _largest(k.b)
+        who = 1 if _improve(g, k, 1, tolerance) else 0 if _improve(g, k, 0, tolerance) else -1
+        if who < 0:
             return SOLVED
-        fine = fine or who < 0 or quick > QUICK
     return SLOW
 
 

@@ -362,38 +362,24 @@ def enter_patterns(slots, hashes):
         slots[slot] = p
 
 
-class Walk(NamedTuple):
-    """Scratch for `order_states`, (n,) each."""
-
-    low: NDArray[np.int32]
-    """0 if a state was not visited, its low-link while its component is open, then -1."""
-    seen: NDArray[np.int32]  # when it was visited
-    cursor: NDArray[np.int32]  # its next edge
-    path: NDArray[np.int32]  # of the depth-first search
-    stack: NDArray[np.int32]
-
-
-_walk = tuple_type(Walk, _n1, _n1, _n1, _n1, _n1)
-
-
-@njit(_i(_i1, _n1, _n1, _n1, _walk))
-def order_states(first, children, order, starts, walk):  # noqa: C901, PLR0915  # Tarjan's
+@njit(types.Tuple((_n1, _i2))(_i1, _n1))
+def ordered(first, children):  # noqa: C901, PLR0915  # Tarjan's
     """Order n states so that each comes after its children below n, except in its own component.
 
-    Returns the number of components that have several members or an edge to themselves.
+    Returns the order, int32 (n,), and the position in it and the size of each component that has
+    several members or an edge to itself, int64 (k, 2).
 
     first: int64 (n + 1,), where the edges of each begin.
-    order: int32 (n,), written.
-    starts: int32 (2 n,), written: the position in `order` and the size of each such component.
 
     The search begins with the greatest keys: in games whose scores grow, most children of a state
     are then done when it is visited, so it is finished at once. Source: Tarjan (1972).
     """
-    low, seen, cursor = walk.low, walk.seen, walk.cursor
-    path, stack = walk.path, walk.stack
     n, loops, done, clock, tall = first.size - 1, 0, 0, 1, 0
-    for x in range(n):
-        low[x] = 0
+    order, starts = np.empty(n, np.int32), np.empty((n, 2), np.int64)
+    # 0 if a state was not visited, its low-link while its component is open, then -1.
+    low = np.zeros(n, np.int32)
+    seen, cursor = np.empty(n, np.int32), np.empty(n, np.int32)  # the time of the visit; next edge
+    path, stack = np.empty(n, np.int32), np.empty(n, np.int32)
     for root in range(n - 1, -1, -1):
         if low[root] != 0:
             continue
@@ -440,19 +426,9 @@ def order_states(first, children, order, starts, walk):  # noqa: C901, PLR0915  
                     for k in range(first[x], stop):
                         itself = itself or children[k] == x
                 if done - begin > 1 or itself:
-                    starts[2 * loops], starts[2 * loops + 1] = begin, done - begin
+                    starts[loops, 0], starts[loops, 1] = begin, done - begin
                     loops += 1
-    return loops
-
-
-def ordered(first: Ints, children: NDArray[np.int32]) -> tuple[NDArray[np.int32], Ints]:
-    """Return the order of `order_states` (n,), and where each component begins in it and its
-    number of states (k, 2)."""
-    n = len(first) - 1
-    order, starts = np.empty(n, np.int32), np.empty(2 * n, np.int32)
-    walk = Walk(*(np.empty(n, np.int32) for _ in range(5)))
-    loops = order_states(first, children, order, starts, walk)
-    return order, starts[: 2 * loops].reshape(-1, 2).astype(np.int64)
+    return order, starts[:loops].copy()
 
 
 class Order(NamedTuple):

@@ -12,7 +12,7 @@ import pytest
 import luckbase
 from luckbase.cluster import machine
 from luckbase.cluster.search import plan as planning
-from luckbase.cluster.search.plan import goes_in_circles, planned_search
+from luckbase.cluster.search.plan import Count, count_below, goes_in_circles, planned_search
 from luckbase.cluster.search.stages import StageSearch
 from luckbase.cluster.solve import full_table, worker
 from luckbase.cluster.solve.plan import check_room, make_plan
@@ -20,9 +20,7 @@ from luckbase.cluster.store import RUNNING, storage
 from luckbase.cluster.store.writer import read_manifest
 from luckbase.solver.errors import DiskLimitError, MemoryLimitError
 from luckbase.solver.game.game import Stopped
-from luckbase.solver.search import explore as counting
 from luckbase.solver.search.expand import root_keys
-from luckbase.solver.search.explore import Count, count_below
 from tests import solving
 from tests.places import BOARDS
 from tests.shared import commit_at_once
@@ -121,7 +119,7 @@ FROM = ["--from", *(f"{name}={value}" for name, value in START.items())]
 
 
 def test_a_search_by_stages(command, tmp_path, monkeypatch):
-    monkeypatch.setattr(counting, "COUNTED_STATES", 30_000)  # no option
+    monkeypatch.setattr(planning, "COUNTED_STATES", 30_000)  # no option
     words = ["solve", PRESS, *FROM, "--dry-run", "--results", str(tmp_path), "--workers", "2"]
     out = command(*words)[1]
     assert "states          more than 30,000 by levels" in out and "2 workers" in out
@@ -156,7 +154,7 @@ def test_a_board_without_a_full_table_is_planned_from_its_start(command):
 def test_a_full_disk_refuses_the_plan(command, tmp_path, monkeypatch):
     usage = type(machine.shutil.disk_usage(tmp_path))
     monkeypatch.setattr(machine.shutil, "disk_usage", lambda path: usage(0, 0, 0))
-    monkeypatch.setattr(counting, "COUNTED_STATES", 30_000)  # no option
+    monkeypatch.setattr(planning, "COUNTED_STATES", 30_000)  # no option
     code, _, err = command("solve", "--dry-run", PRESS, *FROM, "--results", tmp_path)
     assert code == 2
     assert "disk: the search needs about " in err and " under " in err

@@ -7,6 +7,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from luckbase.cluster.answers.verify import check_files, check_residuals
+from luckbase.cluster.inputs import roots_of
+from luckbase.cluster.search import plan
+from luckbase.cluster.search.plan import count_below
 from luckbase.solver.errors import OptionError, SearchLimitError
 from luckbase.solver.search.game_graph import Graph
 from tests import solving
@@ -159,6 +162,43 @@ def test_a_question_above_the_frontier_equals_a_table_solved_one_higher(full, tm
             assert answer.best == other.best and answer.source == "search"
         with pytest.raises(SearchLimitError, match="the limit is 10"):
             answer_by_search(low, game.parse(START), 10)
+
+
+# --- counting, as a plan does --------------------------------------------------------------------
+
+
+def searched(start):
+    game = tiny()
+    return game, roots_of(game, start)
+
+
+def test_a_small_search_is_counted_without_the_states_that_are_over():
+    game, roots = searched(START)
+    count, graph = count_below(game, roots), Graph(game)
+    graph.solve(roots)
+    assert count.is_exact and (np.sort(count.keys) == np.sort(graph.keys)).all()
+    assert count.states == len(graph.rows()) < graph.count
+
+
+def test_several_roots_are_one_search():
+    game, roots = searched([START, {"scores": "0,500,500", "earned": "1,1,1"}])
+    both, first = count_below(game, roots), count_below(game, roots[:1])
+    apart = first.states + count_below(game, roots[1:]).states
+    assert first.states < both.states < apart
+
+
+def test_a_count_ends_at_its_limit_of_states(monkeypatch):
+    game, roots = searched(START)
+    monkeypatch.setattr(plan, "COUNTED_STATES", 1000)  # no option
+    count = count_below(game, roots)
+    assert (count.states, count.is_exact) == (1000, False) and 100 < len(count.keys) <= 1000
+
+
+def test_a_count_ends_when_its_time_is_over(monkeypatch):
+    game, roots = searched(START)
+    monkeypatch.setattr(plan, "COUNTED_SECONDS", -1.0)  # no option
+    count = count_below(game, roots)
+    assert not count.is_exact and count.states == len(count.keys) < 100
 
 
 # --- refusals -------------------------------------------------------------------------------------

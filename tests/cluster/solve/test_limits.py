@@ -16,7 +16,7 @@ from luckbase.cluster.solve.schedule import Schedule, Shard
 from luckbase.jobs.app import read_memory
 from luckbase.solver.errors import DiskLimitError, MemoryLimitError, SearchLimitError
 from luckbase.solver.policies.evaluate import evaluate_profile
-from luckbase.solver.search.explore import explore
+from luckbase.solver.search.expand import known_below
 from luckbase.solver.search.game_graph import Graph
 from tests import solving
 from tests.cluster.answers.test_tie_slack import Held
@@ -125,7 +125,9 @@ LINE = [decides(0, [(1.0, x + 1)]) for x in range(99)] + [over(1.0)]
     "meets",
     [
         lambda game, most: Graph(game, max_states=most).solve(np.array([[0]])),
-        lambda game, most: explore(game, np.array([[0]]), max_states=most),
+        lambda game, most: known_below(
+            game, np.array([[0]]), lambda states: states[:, 0] < 0, most
+        ),
         lambda game, most: evaluate_profile(game, np.array([0]), ["random"], max_states=most),
     ],
     ids=["a graph", "an exploration", "agents"],

@@ -1,6 +1,5 @@
 """Somebody else's game that breaks the rules is refused in a sentence, by every engine."""
 
-import re
 from itertools import count
 from pathlib import Path
 
@@ -9,6 +8,7 @@ import pytest
 
 import luckbase
 from luckbase.cluster.answers.verify import verify
+from luckbase.cluster.search.plan import count_below
 from luckbase.game import (
     Field,
     chance,
@@ -24,7 +24,6 @@ from luckbase.solver import check
 from luckbase.solver.check import check_sample
 from luckbase.solver.errors import GameError
 from luckbase.solver.game.game import fault_in
-from luckbase.solver.search.explore import count_below, explore
 from luckbase.solver.search.game_graph import Graph
 from tests import solving
 from tests.games.purse import START, Purse, rules
@@ -97,12 +96,7 @@ def _game(board):
 
 def _graph(board, folder):
     game, start = _game(board)
-    graph = Graph(game)
-    with pytest.raises(GameError) as first:
-        graph.solve(start)
-    with pytest.raises(GameError, match=re.escape(str(first.value))):
-        graph.solve(start)
-    raise first.value
+    Graph(game).solve(start)
 
 
 ENGINES = {
@@ -111,7 +105,6 @@ ENGINES = {
     "verify": _verify,
     "query": _query,
     "graph": _graph,
-    "explore": lambda board, _: explore(*_game(board)),
     "check": lambda board, _: check_game(board),
     "count": lambda board, _: count_below(*_game(board)),
     "evaluate": lambda board, _: luckbase.evaluate(board, "toss"),

@@ -4,13 +4,10 @@ import numpy as np
 import pytest
 
 import luckbase
-from luckbase.cluster.inputs import roots_of
 from luckbase.solver.errors import StateError
-from luckbase.solver.search import explore as module
 from luckbase.solver.search import keys
 from luckbase.solver.search.bellman import OVER, evaluate, payoffs_of
 from luckbase.solver.search.expand import expand
-from luckbase.solver.search.explore import count_below, explore
 from tests import solving
 from tests.places import BOARDS
 from tests.solver.games.press_your_luck import reference_of
@@ -77,41 +74,3 @@ def test_what_every_action_is_worth_has_the_bits_of_the_search():
     assert np.diff(edges.first).max() == 36
     assert (result == graph.values[inner]).all()
     assert (np.add.reduceat(edges.weights[:, None] * below, edges.first[:-1]) != result).any()
-
-
-# --- counting, as a plan does --------------------------------------------------------------------
-
-START = {"scores": "0,1000,500", "earned": "1,1,1"}
-
-
-def searched(start):
-    game = tiny()
-    return game, roots_of(game, start)
-
-
-def test_a_small_search_is_counted_without_the_states_that_are_over():
-    game, roots = searched(START)
-    count, every = count_below(game, roots), explore(game, roots)
-    assert count.is_exact and (np.sort(count.keys) == np.sort(every.keys)).all()
-    assert count.states == (every.kinds != module.OVER).sum() < len(every.keys)
-
-
-def test_several_roots_are_one_search():
-    game, roots = searched([START, {"scores": "0,500,500", "earned": "1,1,1"}])
-    both, first = count_below(game, roots), count_below(game, roots[:1])
-    apart = first.states + count_below(game, roots[1:]).states
-    assert first.states < both.states < apart
-
-
-def test_a_count_ends_at_its_limit_of_states(monkeypatch):
-    game, roots = searched(START)
-    monkeypatch.setattr(module, "COUNTED_STATES", 1000)  # no option
-    count = count_below(game, roots)
-    assert (count.states, count.is_exact) == (1000, False) and 100 < len(count.keys) <= 1000
-
-
-def test_a_count_ends_when_its_time_is_over(monkeypatch):
-    game, roots = searched(START)
-    monkeypatch.setattr(module, "COUNTED_SECONDS", -1.0)  # no option
-    count = count_below(game, roots)
-    assert not count.is_exact and count.states == len(count.keys) < 100
