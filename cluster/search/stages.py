@@ -73,7 +73,7 @@ class StageSearch(Run):
         self.at_level = self.done_before = 0
         self.tasks = count()
         """The numbers of tasks on the way down."""
-        self.solved = self.committed = 0
+        self.committed = 0
 
     def run(self) -> Solved:
         """Run both passes. Raises as `solver.search.stages.BoxSearch` and `sweep.Sweeping` do."""
@@ -81,7 +81,7 @@ class StageSearch(Run):
             self.solve_shards()
         stages = {stage for shard in self.found_shards for stage in shard.shard.stages}
         return self.done(
-            states=self.solved, shards=len(self.found_shards), edges=self._edges(),
+            shards=len(self.found_shards), edges=self._edges(),
             stages=len(stages), levels=len(self.levels),
         )  # fmt: skip
 
@@ -177,7 +177,7 @@ class StageSearch(Run):
         shard = replace(receipt.found, askers=tuple(sorted(askers)))
         self.shards[_name(shard.shard)] = shard
         self.met += shard.rows
-        self.solve_seconds += receipt.solve_seconds
+        self.add(solve_seconds=receipt.solve_seconds)
         self.note_memory(receipt)
 
     def _show_way_down(self) -> None:
@@ -233,7 +233,7 @@ class StageSearch(Run):
         self.swept += 1
         new = receipt.shard not in self.schedule.stored
         self.done_rows += self.solves[receipt.shard].rows * new
-        self.solve_seconds += receipt.solve_seconds
+        self.add(solve_seconds=receipt.solve_seconds)
 
     def drop(self, shards: list[int]) -> None:
         for shard in shards:
@@ -262,7 +262,7 @@ class StageSearch(Run):
         shard = self.solves[receipt.shard]
         self.committed += shard.rows
         for file in receipt.files.values():
-            self.solved += file.rows
+            self.add(states=file.rows)
             self.writer.add(file.solved_in(shard.seconds + receipt.solve_seconds))
 
 

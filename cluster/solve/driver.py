@@ -290,9 +290,9 @@ class Run(ABC):
 
     def __init__(self, work: Work, report: Solved, memory: int) -> None:
         self.game, self.options, self.writer = work.game, work.options, work.writer
-        self.before, self.manifest, self.memory = report, report.manifest, memory
+        self.report, self.manifest, self.memory = report, report.manifest, memory
         self.processes: dict[str, MemoryUsed] = {}
-        self.cores, self.solve_seconds = 0, report.solve_seconds
+        self.cores = 0
         self.started = time.perf_counter() - report.seconds
 
     @abstractmethod
@@ -330,7 +330,7 @@ class Run(ABC):
         kept: bytes of payoffs that threads keep in memory.
         store: bytes of the object store of a Ray that is started here.
         """
-        table, options = self.before.table, self.options
+        table, options = self.report.table, self.options
         with (
             Watch(table, options.on_progress, options.on_note) as self.watch,
             table_location(table, options.joins, self.writer) as self.location,
@@ -348,14 +348,19 @@ class Run(ABC):
         workers = (options.workers or 0) if options.joins else options.slots
         return ray_workers(options.address, location, note, workers, store)
 
+    def add(self, **counts: float) -> None:
+        """Add to the counts of the report."""
+        sums = {name: getattr(self.report, name) + count for name, count in counts.items()}
+        self.report = replace(self.report, **sums)
+
     def done(self, **counts: Any) -> Solved:
+        """Return the report, with these counts in place of its own."""
         ray = self.options.address is not None
         workers = self.options.slots * self.threads
         if ray:  # the cores that its nodes had
             workers = self.cores or workers
         return replace(
-            self.before, seconds=self.seconds, solve_seconds=self.solve_seconds,
-            peak_memory=peak_memory(self.processes), ray=ray,
+            self.report, seconds=self.seconds, peak_memory=peak_memory(self.processes), ray=ray,
             workers=workers, **counts,
         )  # fmt: skip
 

@@ -167,8 +167,6 @@ class TierRun(Run):
         self.tiers, self.exact = layout.tiers(), layout.payoff_type is np.float64
         self.largest = max(payoff_bytes(self.layout, tier) for tier in self.tiers)
         """Maximum bytes that one shard leaves for others."""
-        self.shards, self.rows = report.shards, report.states
-        self.again, self.read, self.again_seconds = report.again, report.read, report.again_seconds
         self.shards_total = self.rows_total = 0
 
     def solve(self) -> Solved:
@@ -177,10 +175,7 @@ class TierRun(Run):
         with self.open(spare, min(spare, round(1.1 * plan.kept_bytes) + slots * self.largest)):
             self.workers.check_memory(plan.shard_memory, self.layout.smaller)
             self.solve_shards()
-        return self.done(
-            again=self.again, read=self.read, states=self.rows, shards=self.shards,
-            again_seconds=self.again_seconds,
-        )  # fmt: skip
+        return self.done()
 
     def make_schedule(self) -> Schedule:
         shards, committed = self.plan.shards, self.plan.committed(self.manifest)
@@ -191,28 +186,29 @@ class TierRun(Run):
             stored=in_files, ahead=AHEAD if self.options.joins else 1,
         )  # fmt: skip
         waiting = [shards[i] for i in schedule.waiting]
-        self.shards_total = self.shards + sum(bool(s.files) for s in waiting) + self.later[0]
+        self.shards_total = self.report.shards + sum(bool(s.files) for s in waiting) + self.later[0]
         self.rows_total = self.progress().rows + sum(s.rows for s in waiting) + self.later[1]
         return schedule
 
     def progress(self) -> Progress:
-        done = self.rows + self.again + self.read
-        return Progress(self.shards, self.shards_total, done, self.rows_total, self.seconds)
+        now = self.report
+        done = now.states + now.again + now.read
+        return Progress(now.shards, self.shards_total, done, self.rows_total, self.seconds)
 
     def rows_solved(self, shard: int) -> int:
         """Return the number of states of a finished shard that its task solved or read back."""
         return self.plan.shards[shard].rows
 
     def count(self, receipt: Receipt) -> None:
-        self.shards += bool(self.plan.shards[receipt.shard].files)
+        self.add(shards=bool(self.plan.shards[receipt.shard].files))
         solved, new = self.rows_solved(receipt.shard), sum(e.rows for e in receipt.files.values())
         if receipt.shard in self.schedule.stored:
-            self.read += solved
+            self.add(read=solved)
             return
-        seconds = receipt.solve_seconds / max(1, solved)
-        self.rows, self.again = self.rows + new, self.again + solved - new
-        self.solve_seconds += seconds * new
-        self.again_seconds += seconds * (solved - new)
+        again, seconds = solved - new, receipt.solve_seconds / max(1, solved)
+        self.add(
+            states=new, again=again, solve_seconds=seconds * new, again_seconds=seconds * again
+        )
 
     def drop(self, shards: list[int]) -> None:
         kept = {*map(self._payoffs_name, self.schedule.kept)}

@@ -201,7 +201,7 @@ def test_stage_files_are_as_large_as_planned_where_states_are_not_found_in_runs(
     sizes = list[int]()
 
     def noted(search):
-        folder = search.before.table
+        folder = search.report.table
         sizes.append(sum((folder / each.place).stat().st_size for each in search.shards.values()))
         raise Stopped
 

@@ -190,7 +190,7 @@ def test_a_stage_file_that_changed_is_refused_and_the_same_command_goes_on(
 
     def damaged(search):
         up(search)
-        how(search.before.table / search.solves[12].place)
+        how(search.report.table / search.solves[12].place)
 
     with monkeypatch.context() as patch:
         patch.setattr(StageSearch, "_up", damaged)

@@ -17,7 +17,6 @@ import luckbase
 from luckbase.cluster.answers.parts import named
 from luckbase.cluster.answers.table import Table, tiers_in_memory
 from luckbase.cluster.answers.verify import _check_entry
-from luckbase.cluster.inputs import search_below
 from luckbase.cluster.machine import PROCESS_BYTES
 from luckbase.cluster.play.advise import in_words
 from luckbase.cluster.solve import full_table
@@ -29,7 +28,6 @@ from luckbase.solver import errors
 from luckbase.solver.charts import Curves, Heatmap
 from luckbase.solver.game.arrays import no_decisions
 from luckbase.solver.game.game import Stopped
-from luckbase.solver.search.expand import expand
 from tests.places import BOARDS
 from tests.solving import load_layout
 
@@ -141,34 +139,6 @@ def test_every_decision_of_february_is_that_of_the_payoffs(frontier, tmp_path):
                 if not left[child]:
                     del kept[child]
     assert rows == done.states
-
-
-def searches_agree(table, wanted, most):
-    """So many random states whose search has at most `most` states have the same best action."""
-    decided, rng = table.decided, np.random.default_rng(2)
-    assert decided is not None
-    rows = np.array([entry.rows for entry in decided.entries], float)
-    agreed = 0
-    for _ in range(100 * wanted):
-        entry = decided.entries[rng.choice(len(rows), p=rows / rows.sum())]
-        tier, row = decided.tier_of_number[entry.tier], rng.integers(entry.rows)
-        state = decided.layout.states_at(tier, np.array([row]))[0]
-        if len({*expand(table.game, state[None]).actions.tolist()}) < 2:
-            continue  # there is no choice
-        words = table.game.describe(state)
-        try:
-            with search_below(table.game, state, most) as found:
-                assert found.ask(words).best == table.ask(words).best, words
-        except errors.SearchLimitError:
-            continue
-        agreed += 1
-        if agreed == wanted:
-            return
-    raise AssertionError(f"{agreed} of {wanted} states could be searched; expected more room")
-
-
-def test_searches_from_random_states_agree(solved):
-    searches_agree(solved, 3, 100_000)
 
 
 def test_a_question_is_answered_at_once_and_its_payoffs_by_following(solved, full, every_state):
