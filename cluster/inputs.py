@@ -32,7 +32,6 @@ from luckbase.solver.board.model import Board, options_of
 from luckbase.solver.compiled import compile_on
 from luckbase.solver.errors import (
     MemoryLimitError,
-    MissingTableError,
     OptionError,
     SearchLimitError,
     StateError,
@@ -214,16 +213,9 @@ def _measure_grids(board: Board, results: Path, on_note: Callable[[str], None]) 
 
 def open_by_name(board_or_path: Any, results: Path, options: Mapping[str, object]) -> Table:
     """Open the table in a folder or of a board. Raises MissingTableError, which names the command
-    to run, and as `find_table` does."""
+    to run, and as `find_tables` does."""
     if isinstance(board_or_path, Board):
-        board = board_of(board_or_path, **options)
-        path = table_of(board, results)
-        if path is None:
-            raise MissingTableError(
-                f"board {board.name}: no table of it under {results}; solve it first, or give "
-                "in_memory=True"
-            )
-        return open_table(path, named_by_board=True)
+        return open_for(board_of(board_or_path, **options), results, {})
     return open_for(os.fspath(board_or_path), results, as_words(options))
 
 

@@ -149,12 +149,20 @@ def tables_on_grids(board: Board, results: Path, settings: Mapping[str, object])
     return sorted(order, key=lambda path: order[path])
 
 
-def find_tables(name: str, results: Path, settings: dict[str, str]) -> list[Path]:
-    """Return the tables that a user names, best first: the folder itself, or the tables of a board
-    file with `settings`, in the order of `tables_on_grids`.
+def find_tables(name: Board | str, results: Path, settings: dict[str, str]) -> list[Path]:
+    """Return the tables that a user names, best first: the folder itself, the table of a board, or
+    the tables of a board file with `settings`, in the order of `tables_on_grids`.
 
     Raises MissingTableError, which lists the board's other tables; OptionError, BoardError.
     """
+    if isinstance(name, Board):
+        exact = table_of(name, results)
+        if exact is None:
+            file = name.name if name.source is None else name.source.file
+            given = settings if name.source is None else name.source.settings
+            missing = _none_of(file, name, results, given)
+            raise MissingTableError(f"{missing}, or give in_memory=True")
+        return [exact]
     path = place_of(name)
     if path.is_dir():
         if settings:
@@ -181,10 +189,10 @@ def find_table(name: str, results: Path, settings: dict[str, str]) -> Path:
     return find_tables(name, results, settings)[0]
 
 
-def open_for(name: str, results: Path, settings: dict[str, str]) -> Table:
+def open_for(name: Board | str, results: Path, settings: dict[str, str]) -> Table:
     """Open the first of `find_tables`. Its `Table.for_state` finds the table that has a state.
     Raises as `find_tables` does."""
-    named_by_board = not place_of(name).is_dir()
+    named_by_board = isinstance(name, Board) or not place_of(name).is_dir()
     first, *rest = find_tables(name, results, settings)
     table = open_table(first, named_by_board=named_by_board)
     table.other_grids = [partial(open_table, each, named_by_board=True) for each in rest]

@@ -123,7 +123,6 @@ class _Scope:
     """The names in the call, resolved: folders of tables, board files and folders of boards."""
 
     def __init__(self, names: Sequence[str], results: Path) -> None:
-        self.results = results
         self.named = [place_of(name) for name in names if is_table(place_of(name))]
         self.places = [name for name in names if not is_table(place_of(name))]
         existing = {name for name in self.places if os.path.exists(path_of(name))}

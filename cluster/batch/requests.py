@@ -11,7 +11,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from itertools import islice
+from itertools import islice, product
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -199,27 +199,21 @@ def _requests(name: BoardName, settings: dict[str, str], finest: bool) -> Iterat
         return
     try:
         path = path_of(name)
-    except OptionError as error:
-        yield BoardRequest("", settings, None, error)
-        return
-    try:
         job = read_job(path) if is_job(path) else None
-    except JobError as error:
-        yield BoardRequest(str(path), settings, None, error)
+    except (OptionError, JobError) as error:
+        yield BoardRequest(os.fspath(name), settings, None, error)
         return
     if job is None:
         yield from _requests_at(path, settings, finest)
         return
-    solve_options = job.solve_options(path)
     for entry in job.board:
-        for file in entry.file:
-            for variant in entry.variants:
-                words = {**entry.settings, **variant, **settings}
-                for request in _requests_at(_beside(path, file), words, finest):
-                    yield replace(
-                        request, file=shown(request.file), solve_options=solve_options,
-                        order=job.order,
-                    )  # fmt: skip
+        for file, variant in product(entry.file, entry.variants):
+            words = {**entry.settings, **variant, **settings}
+            for request in _requests_at(_beside(path, file), words, finest):
+                yield replace(
+                    request, file=shown(request.file), solve_options=job.solve_options(path),
+                    order=job.order,
+                )  # fmt: skip
 
 
 def _requests_at(path: Path, settings: dict[str, str], finest: bool) -> Iterator[BoardRequest]:
