@@ -282,7 +282,7 @@ def report_on(table: Table, sample: int | None = 10_000, *, verify: bool = True)
     vl-convert is not installed; faults that `verify` finds are in the report.
     """
     need("a page", "jinja2", "vl_convert", extra="report")
-    from luckbase.cluster.answers import find, pictures
+    from luckbase.cluster.answers import find
     from luckbase.cluster.answers.examples import examples
     from luckbase.cluster.store import FORMAT
     from luckbase.cluster.store.manifest import solver_version
@@ -290,10 +290,11 @@ def report_on(table: Table, sample: int | None = 10_000, *, verify: bool = True)
     from luckbase.jobs.web.pages import STATIC, render
     from luckbase.solver.board.model import canonical
     from luckbase.solver.game.capabilities import scene_of
+    from luckbase.solver.scene import STYLE
 
     verdict = table.verify(sample) if verify else None
     charts, why_none = _charts(table)
-    style = "".join(path.read_text("utf-8") for path in (pictures.STYLE, STATIC / "style.css"))
+    style = "".join(path.read_text("utf-8") for path in (STYLE, STATIC / "style.css"))
     digest = base64.b64encode(hashlib.sha256(style.strip().encode()).digest()).decode()
     manifest = table.manifest if table.in_files else None
     questions = examples(table)

@@ -266,10 +266,7 @@ def open(
     from luckbase.solver.charts import DRAWN_BY
 
     Table.played_by = "luckbase.cluster.play.game:play_on"
-    DRAWN_BY.update(
-        png="luckbase.cluster.answers.charts:draw", file="luckbase.jobs.draw:save",
-        html="luckbase.cluster.answers.pictures:as_html",
-    )  # fmt: skip
+    DRAWN_BY.update(png="luckbase.cluster.answers.charts:draw", file="luckbase.jobs.draw:save")
     if in_memory:
         return inputs.in_memory(board_or_path, start, options)
     return inputs.open_by_name(board_or_path, _as_path(results), options)

@@ -17,12 +17,11 @@ from urllib.parse import parse_qsl, quote, urlencode
 from jinja2 import Environment, FileSystemLoader
 
 from luckbase.cluster.answers.examples import nearest_known
-from luckbase.cluster.answers.pictures import around, svg
 from luckbase.jobs.web.pool import Context, Query, Refusal, View, ViewRequest
 from luckbase.solver import sentences
 from luckbase.solver.errors import CorruptTableError, LuckbaseError
 from luckbase.solver.game.capabilities import Follow
-from luckbase.solver.scene import listed
+from luckbase.solver.scene import around, listed, svg
 from luckbase.solver.sentences import Payoffs
 
 if TYPE_CHECKING:

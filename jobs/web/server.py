@@ -174,7 +174,7 @@ def make_app(tables: TablePool, hosts: tuple[str, ...] | None = LOCAL) -> Starle
     hosts: host names accepted in requests; None for any. This protects against foreign pages whose
         host name leads to this machine.
     """
-    drawings: Any = [("luckbase.cluster.answers", "static")]
+    drawings: Any = [("luckbase.solver", "static")]
     static = StaticFiles(directory=pages.STATIC, packages=drawings)
     limiter = CapacityLimiter(THREADS)
     routes: list[BaseRoute] = [route(view, tables, limiter) for view in VIEWS]

@@ -14,11 +14,11 @@ import re
 import typer.main
 
 import luckbase
-from luckbase.cluster.answers.pictures import STYLE, svg
 from luckbase.solver import sentences
 from luckbase.solver.board.file import as_words, path_of, read_boards
 from luckbase.solver.board.model import options_of, values_of
 from luckbase.solver.game.capabilities import Charts, scene_of
+from luckbase.solver.scene import STYLE, svg
 from tests import solving
 from tests.places import ROOT
 

@@ -5,9 +5,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from luckbase.cluster.answers.pictures import PIPS, STYLE, as_html, svg
 from luckbase.solver.game.capabilities import scene_of
-from luckbase.solver.scene import ROLES, Box, Counter, Die, Scene, Words
+from luckbase.solver.scene import PIPS, ROLES, STYLE, Box, Counter, Die, Scene, Words, svg
 from tests.solver.test_scene import STARTS, game_of, start_of
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -87,4 +86,4 @@ def test_the_style_sheet_knows_what_is_drawn():
     text = STYLE.read_text(encoding="utf-8")
     for role in set(ROLES) - {""}:
         assert f".s-{role} " in text
-    assert as_html(Scene("t", "a.", 9, 9, ())).startswith(f"<style>{text}</style>")
+    assert Scene("t", "a.", 9, 9, ())._repr_html_().startswith(f"<style>{text}</style>")
