@@ -17,7 +17,7 @@ import re
 import shlex
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from difflib import get_close_matches
 from functools import wraps
 from importlib import import_module
@@ -73,8 +73,7 @@ class _Interrupted(Exception):
 
 
 class _Command(TyperCommand):
-    """A command whose help ends with examples, and whose errors name the environment variable that
-    set a wrong value."""
+    """A command whose help ends with examples."""
 
     @property
     def examples(self) -> Sequence[str]:
@@ -82,37 +81,6 @@ class _Command(TyperCommand):
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         return [*(name for name, _ in self._arguments()), "[OPTIONS]"]
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        with self._naming_variables(ctx):
-            rest: list[str] = super().parse_args(ctx, args)
-        for each in self.params:
-            if not str(each.metavar).startswith(("FILE", "DIR")) or each.name == "results":
-                continue
-            value = ctx.params[each.name]
-            for name in value if isinstance(value, list | tuple) else [value]:
-                if ":/" in str(name):  # a Path of a URI has one slash
-                    text = f"{each.opts[0]}: {str(name)[:60]}"
-                    raise OptionError(f"{text}: expected a file or folder on this machine")
-        return rest
-
-    def invoke(self, ctx: Any) -> Any:
-        with self._naming_variables(ctx):
-            return super().invoke(ctx)
-
-    @contextmanager
-    def _naming_variables(self, ctx: Any) -> Iterator[None]:
-        """Replace the option in an error message by the environment variable that set it."""
-        try:
-            yield
-        except OptionError as error:
-            for each in self.params:
-                source = ctx.get_parameter_source(each.name)
-                option, message = f"{each.opts[0]}: ", str(error)
-                if getattr(source, "name", "") == "ENVIRONMENT" and message.startswith(option):
-                    message = f"{each.envvar}: {message.removeprefix(option)}"
-                    raise OptionError(message) from None
-            raise
 
     def _arguments(self) -> list[tuple[str, str]]:
         arguments: list[Any] = [each for each in self.params if each.param_type_name == "argument"]
@@ -234,7 +202,7 @@ def run(arguments: list[str]) -> int:
     except terminal.ClosedPipe as error:
         return error.exit_code
     except LuckbaseError as error:
-        print(f"luckbase: {error}", file=sys.stderr)
+        print(f"luckbase: {_by_variable(str(error), arguments)}", file=sys.stderr)
         return error.exit_code
     except (KeyboardInterrupt, _Interrupted) as stop:
         again = f"run again: {shlex.join([program(), *arguments])}"
@@ -252,6 +220,16 @@ def _meant(arguments: list[str]) -> list[str]:
     if arguments[:1] == ["version"]:
         return ["--version"]
     return [*arguments[1:2], "--help"] if arguments[:1] == ["help"] else arguments
+
+
+def _by_variable(message: str, arguments: list[str]) -> str:
+    """Return a message with the environment variable in place of an option that it has set."""
+    for name, variable in VARIABLES.items():
+        option = flag(name)
+        given = any(word.partition("=")[0] == option for word in arguments)
+        if message.startswith(f"{option}: ") and os.environ.get(variable) and not given:
+            return variable + message.removeprefix(option)
+    return message
 
 
 def check_current_folder() -> None:
@@ -353,7 +331,7 @@ class Argument(Help):
 
 
 GameFiles = Annotated[
-    list[Path] | None, Help("A file that registers a game; repeatable.", "FILE.py")
+    list[str] | None, Help("A file that registers a game; repeatable.", "FILE.py")
 ]
 
 
@@ -369,7 +347,7 @@ def command(
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(function)
-        def call(*, game: list[Path] | None, **inputs: Any) -> Any:
+        def call(*, game: list[str] | None, **inputs: Any) -> Any:
             for file in game or ():
                 from luckbase.solver.game.game import load_game_file
 
@@ -412,6 +390,8 @@ def _option(parameter: Parameter) -> Parameter:
             parser = _whole_number(name, spec.min)
         elif parameter.name == "results":
             parser = read_results
+        elif str(spec.metavar).startswith("FILE"):
+            parser = _local_file(name)
         spec = typer.Option(
             name, help=spec.text, metavar=spec.metavar, envvar=VARIABLES.get(parameter.name),
             parser=parser,
@@ -433,6 +413,18 @@ def _whole_number(name: str, least: int | None) -> Callable[[Any], int]:
         if least is not None and number < least:
             raise OptionError(f"{name}: {number} is too small; expected at least {least}")
         return number
+
+    return read
+
+
+def _local_file(name: str) -> Callable[[Any], str]:
+    """Return the parser of an option that names a file on this machine."""
+
+    def read(text: Any) -> str:
+        if "://" in str(text):
+            where = f"{name}: {str(text)[:60]}"
+            raise OptionError(f"{where}: expected a file or folder on this machine")
+        return str(text)
 
     return read
 
