@@ -207,10 +207,7 @@ def graph(
 
     A position shows its payoffs and its average number of visits in a game, which can be more than
     1 if the game returns to it."""
-    from luckbase.cluster.play.draw import check_labels
-
     need("graph", "graphviz", extra="report")
-    check_labels(how["labels"])
     endings = (".dot", *app.PICTURES)
     suffix = ".dot" if out == "-" else app.check_ending("--out", out, endings)
     read, root = app.board_of(board, settings), app.read_start(start, more)

@@ -403,15 +403,12 @@ def status_of(path: Path) -> Status:
     except PermissionError as error:
         why = [f"{error.filename or path}: permission denied"]
         return Status(str(path), "refused", {}, why=tuple(why))
-    except UnknownGameError as error:
-        return Status(
-            str(path), "refused", {}, states=manifest.rows, bytes=manifest.bytes,
-            why=(str(error),), running=running(path), date=_changed_at(path),
-        )  # fmt: skip
     except TableError as error:
+        unknown = isinstance(error, UnknownGameError)
+        states, size = (manifest.rows, manifest.bytes) if unknown else (0, 0)
         return Status(
-            str(path), "damaged", {}, why=(str(error),), running=running(path),
-            date=_changed_at(path),
+            str(path), "refused" if unknown else "damaged", {}, states=states, bytes=size,
+            why=(str(error),), running=running(path), date=_changed_at(path),
         )  # fmt: skip
 
 

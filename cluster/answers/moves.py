@@ -57,23 +57,12 @@ def address(state: Mapping[str, Any]) -> str:
     return sentences.fields(state, "&")
 
 
-@dataclass(frozen=True)
-class StateText(Result):
-    """A state as text: `query` for a URL, `text` as a person types it."""
-
-    query: str
-    text: str
-
-
-def state_text(state: Mapping[str, Any]) -> dict[str, str]:
-    """Return the `StateText` of a state as JSON. Not a dataclass, because an answer has a dozen."""
+def _texts(state: Mapping[str, Any]) -> dict[str, str]:
     return {"query": address(state), "text": sentences.fields(state)}
 
 
-Addressed = Flat[Annotated[Mapping[str, Any], PlainSerializer(
-    state_text, return_type=StateText
-)]]  # fmt: skip
-"""A state's fields; in JSON its `StateText`."""
+Addressed = Flat[Annotated[Mapping[str, Any], PlainSerializer(_texts, return_type=dict[str, str])]]
+"""A state's fields; in JSON `query`, for a URL, and `text`, as a person types it."""
 
 
 @dataclass(slots=True)  # not frozen: five times faster to make; an answer has a dozen
@@ -98,12 +87,9 @@ class Outcome(Result):
     """The player who acts at the resulting state, from 0; -1 for none or both."""
 
 
-@dataclass(frozen=True)
-class OneOrMore(Result):
-    """The outcomes of an action: `next` if there is only one, otherwise `outcomes`."""
-
-    next: IfAny[Outcome] = None
-    outcomes: IfAny[tuple[Outcome, ...]] = None
+def _next(outcomes: Sequence[Outcome]) -> dict[str, Any]:
+    each = [outcome.as_json() for outcome in outcomes]
+    return {"next": each[0]} if len(each) == 1 else {"outcomes": each}
 
 
 @dataclass(frozen=True)
@@ -117,8 +103,7 @@ class Move(Result):
     """Cost to the player who decides, compared with the best; 0 if they cannot be distinguished;
     None if unknown."""
     outcomes: Flat[Annotated[tuple[Outcome, ...], PlainSerializer(
-        lambda each: OneOrMore(each[0]) if len(each) == 1 else OneOrMore(None, each),
-        return_type=OneOrMore,
+        _next, return_type=dict[str, Any]
     )]]  # fmt: skip
     """Most likely first. In JSON `next` if there is only one."""
 

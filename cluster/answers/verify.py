@@ -506,13 +506,11 @@ def _sampled_tiers(layout: DecisionLayout[Any], rows: int, seed: int) -> set[Any
             stack += new
         return reached
 
-    last = {next(iter(dense.tier_fields(tier).values()), 0) for tier in order}
-    top = [t for t in order if next(iter(dense.tier_fields(t).values()), 0) == max(last)]
+    levels = [next(iter(dense.tier_fields(tier).values()), 0) for tier in order]
+    top = [closure(t) for t, level in zip(order, levels, strict=True) if level == max(levels)]
     sampled: set[Any] = set()
     for k in np.random.default_rng(seed).permutation(len(top)).tolist():
-        more = sampled | closure(top[k])
+        more = sampled | top[k]
         if sum(map(dense.rows, more)) <= rows:
             sampled = more
-    if sampled:
-        return sampled
-    return min((closure(tier) for tier in top), key=lambda tiers: sum(map(dense.rows, tiers)))
+    return sampled or min(top, key=lambda tiers: sum(map(dense.rows, tiers)))

@@ -9,7 +9,7 @@ An edge is labelled with the last action taken along it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any
@@ -89,12 +89,6 @@ class Picture:
         return str(self.dot.source)
 
 
-def check_labels(labels: str) -> None:
-    """Raise OptionError for an unknown kind of label."""
-    if labels not in sentences.LABELS:
-        raise OptionError(f"{option('labels')}: '{labels}'; expected {', '.join(sentences.LABELS)}")
-
-
 def draw_play(
     game: Game, root: Starts, agents: str | Sequence[AgentLike], opener: Opener, every: bool,
     layers: bool, labels: str, ends: bool,
@@ -104,7 +98,8 @@ def draw_play(
     Raises OptionError for unknown labels or agents, and for a drawing of every position if the game
     does not list its positions.
     """
-    check_labels(labels)
+    if labels not in sentences.LABELS:
+        raise OptionError(f"{option('labels')}: '{labels}'; expected {', '.join(sentences.LABELS)}")
     drawing = game.own(Drawing)
     if labels == "counts" and not drawing.equally_likely:
         why = f"chances of {game.board.game} are not counts; write chances"
@@ -206,8 +201,7 @@ def diagram_of(chain: Chain, values: Floats, *, all_ends: bool = True) -> Diagra
                 target = inner[y]
             key = (source, target, _called(game, action, at_once=actor == JOINTLY))
             chances[key] = chances.get(key, 0.0) + float(chain.chances[k])
-    layers = _layers(len(inner) + len(ends), chances)
-    reach = _reach(len(layers), chances)
+    reach, layers = _placed(len(inner) + len(ends), chances)
     nodes = []
     for x, i in inner.items():
         state = game.describe(chain.states(np.array([x]))[0])
@@ -227,30 +221,24 @@ def _called(game: Game, action: int, *, at_once: bool) -> str:
     return " against ".join(choice_names(game, {}, player, [number])[0] for player, number in pair)
 
 
-def _reach(count: int, chances: Mapping[tuple[int, int, str], float]) -> list[float]:
-    """Return the average number of visits to each node, if the game starts at node 0. This is the
-    solution of x(y) = [y is 0] + sum over z of x(z) P(z, y)."""
-    stays, starts = np.eye(count), np.eye(count)[0]
+def _placed(
+    count: int, chances: Mapping[tuple[int, int, str], float]
+) -> tuple[list[float], list[int]]:
+    """Return for each node the average number of visits, if the game starts at node 0, and its
+    layer: the smallest number of edges from node 0. A node that cannot be reached is put one layer
+    above the highest of its children. The visits solve x(y) = [y is 0] + sum of x(z) P(z, y)."""
+    steps, start = np.zeros((count, count)), np.eye(count)[0]
     for (source, target, _), chance in chances.items():
-        stays[target, source] -= chance
-    reach: list[float] = np.linalg.solve(stays, starts).tolist()
-    return reach
-
-
-def _layers(count: int, edges: Iterable[tuple[int, int, str]]) -> list[int]:
-    """Return the smallest number of edges from node 0 to each node. A node that cannot be reached
-    is put one layer above the highest of its children."""
-    below: dict[int, set[int]] = {}
-    for source, target, _ in edges:
-        below.setdefault(source, set()).add(target)
-    layer, now = {0: 0}, {0}
-    while now:
-        now = {target for node in now for target in below.get(node, ()) if target not in layer}
-        layer |= dict.fromkeys(now, max(layer.values()) + 1)
-    rest = [node for node in range(count) if node not in layer]
-    for _ in rest:
-        for node in rest:
-            known = [layer[target] for target in below.get(node, ()) if target in layer]
-            if node not in layer and known:
-                layer[node] = max(0, min(known) - 1)
-    return [layer.get(node, 0) for node in range(count)]
+        steps[source, target] += chance
+    reach = np.linalg.solve(np.eye(count) - steps.T, start)
+    edges, layer, now, depth = steps > 0, np.full(count, count), start > 0, 0
+    while now.any():
+        layer[now] = depth
+        now, depth = edges[now].any(axis=0) & (layer == count), depth + 1
+    while True:
+        highest = np.where(edges, layer, count).min(axis=1)
+        now = (layer == count) & (highest < count)
+        if not now.any():
+            break
+        layer[now] = np.maximum(highest[now] - 1, 0)
+    return reach.tolist(), np.where(layer < count, layer, 0).tolist()
