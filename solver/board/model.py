@@ -20,7 +20,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import reduce
-from typing import Annotated, Any, ClassVar, Protocol, Self, get_args
+from typing import Annotated, Any, ClassVar, Self, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, TypeAdapter, field_validator
 from pydantic.fields import FieldInfo
@@ -187,15 +187,8 @@ def identity_of(form: Mapping[str, Any], rules_version: int) -> str:
     return _digest([form, rules_version])[:12]
 
 
-class _OnBoard(Protocol):
-    @property
-    def board(self) -> Board: ...
-    @property
-    def rules_version(self) -> int: ...
-
-
-def rules_identity(game: _OnBoard) -> str:
-    """Return the rules identity of a game on its board, in 12 hexadecimal digits."""
+def rules_identity(game: Any) -> str:
+    """Return the rules identity of a `Game` on its board, in 12 hexadecimal digits."""
     return identity_of(rules_form(game.board), game.rules_version)
 
 

@@ -39,21 +39,25 @@ this off, and nothing but the number of states changes.
 Loops
 -----
 Players at the cap can pass a plus-a-spin round and come back to the same state. The states are
-therefore settled one strongly connected component at a time, children first. A component of one
-state is the recursion above. In a larger one every state has a single action (checked), so its
-values are the solution of a linear system, found by Gaussian elimination.
+therefore settled one strongly connected component at a time, children first. A component without
+a way back is the recursion above. Another one is iterated until nothing moves any more, from 0 and
+from 1 for everybody, which must come to the same, else `Unsettled`.
 
-All arithmetic is that of the chances given: floats, or exact if they are Fractions (then set
-``tie_tolerance=0``).
+But for these, all arithmetic is that of the chances given: floats, or exact if they are Fractions
+(then set ``tie_tolerance=0``).
 """
 
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import NamedTuple
 
-from tests.reference import linear
-
 Number = float | Fraction
+STILL, SWEEPS = 1e-15, 2000
+
+
+class Unsettled(Exception):
+    """The players' best replies do not come to rest, or not at one place."""
+
 
 # February 1985 at $250, choices at random: (units, chance), exactly.
 FEBRUARY_1985 = {
@@ -263,35 +267,30 @@ class Reference:
 
     def _settle_component(self, moves):
         """Value states that reach one another, given that all others they reach are settled."""
-        if len(moves) > 1:
-            self._solve_loop(moves)
+        if not any(state in moves for own in moves.values() for state in self.successors(own)):
+            [(state, own)] = moves.items()
+            self.settled[state] = self._best(state, own, {})
             return
-        [(state, own)] = moves.items()
-        self.settled[state] = self._best(state, own, {})
+        found = []
+        for guess in (0.0, 1.0):
+            values = {state: (guess,) * len(state.scores) for state in moves}
+            for _ in range(SWEEPS):
+                before = dict(values)
+                for state, own in moves.items():
+                    values[state] = self._best(state, own, values)
+                if apart(values, before) < STILL:
+                    break
+            else:
+                raise Unsettled
+            found.append(values)
+        if apart(*found) >= 1e-12:
+            raise Unsettled
+        self.settled.update(found[0])
 
-    def _solve_loop(self, moves):
-        """Solve  value(s) - sum over s' in the loop of chance * value(s') = the rest.
 
-        One row a state: its coefficients, then the right-hand sides, one a player.
-        """
-        members = list(moves)
-        column = {state: j for j, state in enumerate(members)}
-        size, players = len(members), len(members[0].scores)
-        rows = []
-        for state in members:
-            if len(moves[state]) != 1:
-                raise RuntimeError(f"{state} lies on a loop and has a choice; loops must have none")
-            row = [0 * self.one] * (size + players)
-            row[column[state]] += self.one
-            for chance, after in moves[state][0][1]:
-                if after in column:
-                    row[column[after]] -= chance
-                else:
-                    for i in range(players):
-                        row[size + i] += chance * self.settled[after][i]
-            rows.append(row)
-        for state, triple in zip(members, linear.solve(rows), strict=True):
-            self.settled[state] = triple
+def apart(one, other):
+    """The largest difference of the payoffs of states."""
+    return max(abs(x - y) for state in one for x, y in zip(one[state], other[state], strict=True))
 
 
 def put(entries, i, entry):

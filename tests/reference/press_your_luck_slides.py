@@ -17,8 +17,7 @@ equally likely. What the lit square shows happens to the player up:
 Scores stop at the cap, whammies at 0, and the spins of all players together at ``spin_cap`` where a
 slide brings some: what is over is lost. Squares are numbered from 0, clockwise.
 
-Whammies are never merged here. States that lead back to one another are iterated until nothing
-moves any more, from 0 and from 1 for everybody, which must come to the same, else `Unsettled`.
+Whammies are never merged here.
 """
 
 from collections import defaultdict
@@ -26,12 +25,6 @@ from dataclasses import dataclass
 from itertools import product
 
 from tests.reference.press_your_luck import Reference, Rules, put
-
-STILL, SWEEPS = 1e-15, 2000
-
-
-class Unsettled(Exception):
-    """The players' best replies do not come to rest, or not at one place."""
 
 
 @dataclass(frozen=True)
@@ -138,33 +131,8 @@ class Slides(Reference):
             return [state for option in after.options for state in self.states_of(option)]
         return [after]
 
-    def _settle_component(self, moves):
-        if not any(state in moves for own in moves.values() for state in self.successors(own)):
-            super()._settle_component(moves)
-            return
-        found = []
-        for guess in (0.0, 1.0):
-            values = {state: (guess,) * len(state.scores) for state in moves}
-            for _ in range(SWEEPS):
-                before = dict(values)
-                for state, own in moves.items():
-                    values[state] = self._best(state, own, values)
-                if apart(values, before) < STILL:
-                    break
-            else:
-                raise Unsettled
-            found.append(values)
-        if apart(*found) >= 1e-12:
-            raise Unsettled
-        self.settled.update(found[0])
-
     def _value(self, after, values):
         if isinstance(after, Choice):
             triples = [self._value(option, values) for option in after.options]
             return self._first_best(triples, after.up)
         return super()._value(after, values)
-
-
-def apart(one, other):
-    """The largest difference of the payoffs of states."""
-    return max(abs(x - y) for state in one for x, y in zip(one[state], other[state], strict=True))

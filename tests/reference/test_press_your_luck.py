@@ -65,11 +65,10 @@ def test_with_one_spin_left_player_two_passes_far_behind_or_ahead(february_next)
 def test_two_at_the_cap_passing_for_ever_match_the_geometric_series():
     """Two in, both at the cap, one earned spin each way: player 1 passes, player 2 spins: whammy
     (1/5) and 1 wins, money (2/5) and they tie, plus a spin (2/5) and 2 passes to 1 likewise."""
-    money, spin = ((1, F(3, 10)), (2, F(1, 10))), ((1, F(1, 4)), (3, F(3, 20)))
-    reference = Reference(Rules(F(1, 5), money, spin, cap=4, tie_tolerance=0))
-    x = reference.value((4, 4, 0), (1, 0, 0), NONE, (0, 0, 4))[0]
-    assert x == F(1, 5) + F(2, 5) * F(1, 2) + F(2, 5) * (1 - x)
-    assert x == F(4, 7)
+    money, spin = ((1, 0.3), (2, 0.1)), ((1, 0.25), (3, 0.15))
+    reference = Reference(Rules(0.2, money, spin, cap=4))
+    x = reference.value((4, 4, 0), (1, 0, 0), NONE, (0, 0, 4))[0]  # 1/5 + 1/5 + 2/5 (1 - x)
+    assert x == pytest.approx(4 / 7, abs=1e-14)
 
 
 @pytest.mark.parametrize(

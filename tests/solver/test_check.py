@@ -145,9 +145,6 @@ class Table(FullTable[int]):
         out[-1] += self.off
         return self.bound
 
-    def payoff_rows(self, tier, payoffs, start, stop):
-        return [payoffs[start:stop]]
-
     def acting_rows(self, tier, start, stop):
         return np.ones(stop - start, np.int8)
 

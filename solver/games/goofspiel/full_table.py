@@ -99,9 +99,6 @@ class Layers(FullTable[int]):
     def tier_name(self, tier: int) -> str:
         return many(tier, "card")
 
-    def shape(self, tier: int) -> tuple[int, ...]:
-        return (self.layer(tier).rows,)
-
     def rows(self, tier: int) -> int:
         return self.layer(tier).rows
 

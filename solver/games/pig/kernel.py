@@ -7,12 +7,19 @@ are no cycles. A lead of `cut` counts as won; the table's error bound includes t
 (`solver.games.pig.rules`).
 
 Rows of a tier: (d, t) ascending, -cut < d < cut, 0 <= t < cut - d.
+
+**Agents.** The chances of any two agents to win, to draw and to lose are exact too: ``hold-at-k``
+and ``computer`` (`solver.games.skunk.rules`), ``optimal`` (plays as in the table, even if the
+opponent does not) and ``best-response`` (to the other agent). Turn by turn from the last, each
+sticks by a policy, or by a guide: the table's values, or these same chances (`follow`).
+
+>>> win, draw, loss = chances(game, "optimal", "computer")
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -20,8 +27,8 @@ from numpy.typing import NDArray
 
 from luckbase.solver.compiled import njit, types
 from luckbase.solver.game.arrays import NO_BEST, Best, Floats, Ints
-from luckbase.solver.game.capabilities import FullTable
-from luckbase.solver.game.game import Game, Stopped
+from luckbase.solver.game.capabilities import Agents, FullTable, agents_of, plain
+from luckbase.solver.game.game import Game, Stopped, under
 from luckbase.solver.games.pig.rules import (
     CUT,
     FORCED,
@@ -33,6 +40,8 @@ from luckbase.solver.games.pig.rules import (
     PigRoundsBoard,
 )
 from luckbase.solver.games.skunk.kernel import Race
+from luckbase.solver.games.skunk.rules import EVENTS, Computer, DiceRules, HoldAt, TurnAgents
+from luckbase.solver.policies.agents import BEST_RESPONSE, OPTIMAL
 
 _i, _f, _i1, _f1 = types.int64, types.float64, types.int64[::1], types.float64[::1]
 _f2 = types.float64[:, ::1]
@@ -206,12 +215,6 @@ class Rounds(FullTable[Tier]):
     def most_error(self, tier: Tier) -> float:
         return self.game.cut_error + self.rounding
 
-    def payoff_rows(
-        self, tier: Tier, payoffs: Floats, start: int, stop: int
-    ) -> list[NDArray[np.floating[Any]]]:
-        total = self.game.numbers.reals[0] + self.game.numbers.reals[3]
-        return [payoffs[start:stop], total - payoffs[start:stop]]
-
     def acting_rows(self, tier: Tier, start: int, stop: int) -> NDArray[np.int8]:
         return np.full(stop - start, tier[1], np.int8)
 
@@ -252,3 +255,97 @@ class PigRace(Race):
         ("far behind", (0.2, 0.8, 0.2)),
         ("both nearly there", (0.9, 0.9, 0.05)),
     )
+
+
+# --- any two agents ------------------------------------------------------------------------------
+
+Sticks = Callable[[int, int], float]
+"""(points of the turn, its rolls) -> the chance to stick, for an agent who ignores the scores."""
+
+
+def visits(sticks: Sticks, rules: DiceRules, limit: int) -> tuple[Floats, Floats]:
+    """Return the chances that a turn reaches each number of points up to `limit`, and that it holds
+    there, (limit + 1,) each. The end of the game does not end the turn."""
+    chances = np.zeros((limit + 1, limit + 2))  # turn, rolls: each roll is worth at least a point
+    chances[0, 0] = 1.0
+    reached, holds = np.zeros(limit + 1), np.zeros(limit + 1)
+    tables = rules.rolls(False), rules.rolls(True)
+    for turn in range(limit + 1):
+        counts = np.flatnonzero(chances[turn])
+        if not len(counts):
+            continue
+        low, high = int(counts[0]), int(counts[-1]) + 1
+        stick = np.array([sticks(turn, count) for count in range(low, high)])
+        chance = chances[turn, low:high]
+        reached[turn], holds[turn] = chance.sum(), chance @ stick
+        rolls = tables[turn == 0]
+        going = chance * (1 - stick) / rolls.total
+        for points, ways in enumerate(rolls.points):
+            if ways and turn + points <= limit:
+                chances[turn + points, low + 1 : high + 1] += ways * going
+    return reached, holds
+
+
+def payoffs(game: Game, agent_1: str, agent_2: str) -> tuple[float, float]:
+    """Return both players' payoffs by the board's objective, for the profile of `chances`."""
+    first, second = game.numbers.reals.reshape(2, 3) @ chances(game, agent_1, agent_2)
+    return float(first), float(second)
+
+
+def chances(game: Game, agent_1: str, agent_2: str) -> Floats:
+    """Return the chances, (3,), that `agent_1`, as player 1, wins, draws and loses."""
+    names, rounds = (agent_1, agent_2), _rounds(game)
+    policies = {name: _policy(rounds, name) for name in names}
+    cut, ints, reals = rounds.cut, game.numbers.ints, game.numbers.reals
+    leads, by_guide = np.arange(1 - cut, cut), np.empty(0)
+    total = reals[0] + reals[3]
+    # By the lead of the player who acts next: their chances to win and to draw, and the table's
+    # payoff of player 1. After the last turn player 1 would act.
+    real, ideal = np.array([leads > 0, leads == 0], float), rounds.turn_starts()
+    for player in (2, 1) * rounds.rounds:  # the last turn first
+        won, drawn = 1 - real[0] - real[1], real[1]  # by the lead of the next player
+        payoffs = reals[:3] if player == 1 else reals[:2:-1]  # of a win, a draw, a loss
+        expected = payoffs[0] * won + payoffs[1] * drawn + payoffs[2] * (1 - won - drawn)
+        guide = ideal if player == 1 else total - ideal
+        name = names[player - 1]
+        starts = np.vstack([expected if name == BEST_RESPONSE else guide, won, drawn])
+        tolerance = game.tie_tolerance if name == OPTIMAL else 0.0
+        real = follow(ints, starts, policies[name], payoffs[0], tolerance)[1:]
+        if OPTIMAL in names:
+            by_rules = follow(ints, np.vstack([guide, won, drawn]), by_guide, payoffs[0], 0.0)[0]
+            ideal = by_rules if player == 1 else total - by_rules
+    win, draw = real[:, cut - 1]
+    return np.array([win, draw, 1 - win - draw])
+
+
+def _rounds(game: Game) -> Rounds:
+    layout = game.need(FullTable)
+    assert isinstance(layout, Rounds)
+    return layout
+
+
+def _policy(rounds: Rounds, name: str) -> Floats:
+    """Return the chance to stick by the turn's points, as `follow` expects it."""
+    if name in (OPTIMAL, BEST_RESPONSE):
+        return np.empty(0)
+    agent = agents_of(rounds.game)[name]
+    assert isinstance(agent, HoldAt | Computer)
+    reached, holds = visits(agent.sticks, rounds.options, 2 * rounds.cut - 1)
+    return np.divide(holds, reached, out=np.ones(2 * rounds.cut), where=reached > 0)
+
+
+def rounds_agents(game: Game) -> Agents:
+    board = game.board
+    assert isinstance(board, PigRoundsBoard)
+    return Agents(
+        TurnAgents(100, board.rules.sides), from_start=from_start, events=EVENTS,
+        plain=partial(under, game, count_rolls=False),
+    )  # fmt: skip
+
+
+def from_start(game: Game, names: Sequence[str]) -> tuple[float, float] | None:
+    """Return the payoffs of two agents from the start; None unless this module knows both."""
+    named, (agent_1, agent_2) = agents_of(game), names
+    if not all(name in (OPTIMAL, BEST_RESPONSE) or name in named for name in names):
+        return None
+    return payoffs(plain(game), agent_1, agent_2)

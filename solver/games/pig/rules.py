@@ -302,7 +302,7 @@ def pig_rounds(board: PigRoundsBoard) -> Rules:
         level={"round": -2, "player": -1},
         capabilities={
             FullTable: NO_ROLLS if options.count_rolls else f"{HERE}.kernel:Rounds",
-            Agents: f"{HERE}.agents:rounds_agents",
+            Agents: f"{HERE}.kernel:rounds_agents",
             Drawing: "luckbase.solver.games.skunk.charts:drawing",
             Groups: lambda game: groups_of_scores(100, cut, "stick", "sticks", "sticking"),
         },

@@ -127,69 +127,49 @@ def _whammies(count: int) -> str:
 # --- desks -----------------------------------------------------------------------------------
 
 
-Place = tuple[float, float]  # the top left corner of a desk, or of a part of it
-
-
 @lru_cache(4096)
 def _desk(
-    player: int, corner: Place, role: str, desk: tuple[int, ...], out: int
+    player: int, corner: tuple[float, float], role: str, desk: tuple[int, ...], out: int
 ) -> tuple[Group, str]:
-    (x, y), (score, earned, passed, whammies) = corner, desk
-    text = _description(player, desk, whammies < out)
-    return Group((
+    """Return a player's desk with its top left corner there, and its description."""
+    (x, y), (score, earned, passed, whammies), number = corner, desk, player + 1
+    inside, middle, money = whammies < out, x + DESK / 2, f"${score:,}"
+    text = _description(player, desk, inside)
+    head = {UP: " · up", GOOD: " · wins", GONE: " · out"}.get(role, "")
+    shapes: list[Shape] = [
         Box("desk", x, y, DESK, DESK_HIGH, role=role, about=text),
-        _money(player, corner, role, score, whammies < out),
-        _pieces("earned spins", f"earned_{player + 1}", earned, "", "", (x, y + 86)),
-        _pieces("passed spins", f"passed_{player + 1}", passed, UP, "P", (x, y + 136)),
-        _whammies_of(player, corner, whammies, out),
-    )), text  # fmt: skip
-
-
-@lru_cache(1024)
-def _money(player: int, corner: Place, role: str, score: int, inside: bool) -> Group:
-    (x, y), number, money = corner, player + 1, f"${score:,}"
-    head = {UP: "up", GOOD: "wins", GONE: "out"}.get(role, "")
-    title = f"player {number}" + f" · {head}" * bool(head)
-    return Group((
-        Words(title, x + DESK / 2, y + 20, 17.0, bold=role == UP),
+        Words(f"player {number}{head}", middle, y + 20, 17.0, bold=role == UP),
         Box("plate", x + 9, y + 36, DESK - 18, 42, (money,), "" if inside else GONE,
             fitting(money, DESK - 22, 26), f"the money of player {number}",
             f"scores_{number}", str(score)),
-    ))  # fmt: skip
-
-
-@lru_cache(256)
-def _whammies_of(player: int, corner: Place, whammies: int, count: int) -> Group:
-    (x, y), number = corner, player + 1
-    middle = x + DESK / 2
-    return Group((
+    ]  # fmt: skip
+    for kind, count, below, marked, word in (
+        ("earned", earned, 86, "", ""), ("passed", passed, 136, UP, "P"),
+    ):  # fmt: skip
+        shown, field = f"{count} {kind} spin{'s' * (count != 1)}", f"{kind}_{number}"
+        shapes += [
+            Box("plate", x + 9, y + below, DESK - 18, 46, (), QUIET, 16, shown, field, str(count)),
+            Words(shown, middle, y + below + 12, 13.0),
+        ]
+        if count * PIECE > DESK - 14:  # no room for each
+            shapes.append(Counter(middle, y + below + 32, 11, str(count), marked, shown))
+        else:
+            shapes += (Counter(spot, y + below + 32, 10, word, marked)
+                       for spot in _spread(middle, count, PIECE))  # fmt: skip
+    shapes += [
         Box("plate", x + 9, y + 186, DESK - 18, 46, (), QUIET, 16,
-            f"player {number} has {whammies} of {count} whammies", f"whammies_{number}",
+            f"player {number} has {whammies} of {out} whammies", f"whammies_{number}",
             str(whammies)),
         Words("whammies", middle, y + 197, 13),
-        *(Counter(middle + (k - (count - 1) / 2) * 27, y + 217, 11,
-                  *(("W", BAD) if k < whammies else ("", GONE))) for k in range(count)),
-    ))  # fmt: skip
+        *(Counter(spot, y + 217, 11, *(("W", BAD) if k < whammies else ("", GONE)))
+          for k, spot in enumerate(_spread(middle, out, 27))),
+    ]  # fmt: skip
+    return Group(tuple(shapes)), text
 
 
-@lru_cache(1024)
-def _pieces(name: str, field: str, count: int, role: str, word: str, corner: Place) -> Group:
-    """Draw spins of one kind, one by one if there is room."""
-    x, y = corner
-    middle = x + DESK / 2
-    shown = f"{count} {name[:-1] if count == 1 else name}"
-    shapes: list[Shape] = [
-        Box("plate", x + 9, y, DESK - 18, 46, (), QUIET, 16, shown, field, str(count)),
-        Words(shown, middle, y + 12, 13.0),
-    ]
-    if count * PIECE > DESK - 14:
-        shapes.append(Counter(middle, y + 32, 11, str(count), role, shown))
-    else:
-        shapes += [
-            Counter(middle + (k - (count - 1) / 2) * PIECE, y + 32, 10, word, role)
-            for k in range(count)
-        ]
-    return Group(tuple(shapes))
+def _spread(middle: float, count: int, apart: float) -> list[float]:
+    """Return the centres of pieces in a row."""
+    return [middle + (k - (count - 1) / 2) * apart for k in range(count)]
 
 
 # --- the board -------------------------------------------------------------------------------

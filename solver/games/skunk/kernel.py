@@ -361,11 +361,6 @@ class Race(FullTable[int]):
     def most_error(self, tier: int) -> float:
         return TOLERANCE
 
-    def payoff_rows(
-        self, tier: int, payoffs: Floats, start: int, stop: int
-    ) -> list[NDArray[np.floating[Any]]]:
-        return [payoffs[start:stop], 1.0 - payoffs[start:stop]]
-
     def acting_rows(self, tier: int, start: int, stop: int) -> NDArray[np.int8]:
         acting = np.full(stop - start, 1, np.int8)
         acting[max(self.rows(tier) // 2 - start, 0) :] = 2

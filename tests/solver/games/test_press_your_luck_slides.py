@@ -12,8 +12,9 @@ from luckbase.cluster.answers.table import search_in_memory
 from luckbase.solver.board.file import board_from_canonical
 from luckbase.solver.errors import BoardError, StateError
 from luckbase.solver.game.game import Game
+from tests.reference.press_your_luck import Unsettled
 from tests.reference.press_your_luck_money import Money
-from tests.reference.press_your_luck_slides import Slides, Unsettled
+from tests.reference.press_your_luck_slides import Slides
 from tests.solver.board.board_files import BOARDS, press_your_luck
 from tests.solving import load_game
 
