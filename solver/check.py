@@ -4,26 +4,34 @@
 
 It follows the rules from the game's start, or from given states, and checks them against
 `solver.game.rules`. If the game has a `FullTable`, it also solves the full table in memory and
-compares every row with the rules.
+compares every row with the rules: payoffs, who acts, best actions, columns.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from luckbase.solver.board.model import Board
 from luckbase.solver.dense import InMemory, check_tiers
 from luckbase.solver.errors import GameError
-from luckbase.solver.game.arrays import Floats, Ints
+from luckbase.solver.game.arrays import Coded, Floats, Ints, Runs
 from luckbase.solver.game.capabilities import FullTable, rounding
 from luckbase.solver.game.faults import broken, check_edges
 from luckbase.solver.game.game import Game, load_game
-from luckbase.solver.game.rules import TERMINAL, Edges
+from luckbase.solver.game.rules import SIMULTANEOUS, TERMINAL, Edges
 from luckbase.solver.search import keys
-from luckbase.solver.search.bellman import evaluate, most_residual, payoffs_of
+from luckbase.solver.search.bellman import (
+    ActionValues,
+    chosen,
+    evaluate,
+    most_residual,
+    payoffs_of,
+)
 from luckbase.solver.search.expand import Expanded, expand
 from luckbase.solver.search.stages import Stages
 
@@ -140,7 +148,9 @@ def _check_layout(game: Game, layout: FullTable[Any]) -> None:
                 f"{layout.tier_name(late)}, which does not come before it"
             )
         done.add(tier)
-    solved = InMemory(layout)
+    exact = object.__new__(type(layout))  # best actions follow from payoffs that are not rounded
+    vars(exact).update(vars(layout), payoff_type=np.float64)
+    solved = InMemory(exact, best=True)
     for tier in layout.tiers():
         if not solved.errors[tier] <= layout.most_error(tier):
             raise GameError(
@@ -156,22 +166,65 @@ def _check_layout(game: Game, layout: FullTable[Any]) -> None:
                 game, states[off[0]], f"is row {off[0]} of {layout.tier_name(tier)}, and `locate` "
                 f"says row {places[off[0]]} of tier {numbers[off[0]]}",
             )  # fmt: skip
-        stored, by_rules = solved.lookup(states)[0], _one_step(solved, states)
+        edges, q = _step(solved, states)
+        stored = solved.lookup(states)[0]
+        by_rules = payoffs_of(edges.kinds, edges.actors, q, game.tie_tolerance)
         residuals = np.abs(by_rules - stored).max(axis=1)
-        own_bound = solved.errors[tier] - game.cut_error + rounding(layout)
+        own_bound = solved.errors[tier] - game.cut_error + rounding(exact)
         wrong = np.flatnonzero(~(residuals <= most_residual(game, own_bound)))
         if len(wrong):
             x = int(wrong[0])
             raise broken(game, states[x], f"the kernel says {stored[x].tolist()}, one step of the "
                          f"rules says {by_rules[x].tolist()}")  # fmt: skip
+        acts = (edges.actors >= 0) & (edges.kinds != SIMULTANEOUS)
+        taken = np.where(acts, q.actions[chosen(q, edges.actors, game.tie_tolerance)], -1)
+        best, names = np.full(len(rows), -1), layout.best_names
+        for action in np.unique(taken[acts]).tolist():
+            name = game.action_name(action)
+            best[taken == action] = names.index(name) if name in names else -2
+        _check_column(game, states, "acting_rows", layout.acting_rows(tier, 0, len(rows)),
+                      np.where(acts, edges.actors + 1, 0))  # fmt: skip
+        if own_bound <= game.float64_error:  # otherwise ties are not certain
+            _check_column(game, states, "best", solved.best[tier], best)
+        columns, right = (
+            each(tier, 0, len(rows))
+            for each in (layout.state_rows, partial(FullTable.state_rows, layout))
+        )
+        for name in {**columns, **right}:
+            both = (_in_full(each.get(name, ()), len(rows)) for each in (columns, right))
+            _check_column(game, states, name, *both)
+
+
+def _in_full(column: Any, rows: int) -> NDArray[Any]:
+    """Return the values of a column of a table, one for each row."""
+    if isinstance(column, Runs):
+        return np.repeat(column.values, column.times)
+    if isinstance(column, Coded):
+        return np.array(column.labels)[column.codes]
+    return np.asarray(column) if len(column) else np.full(rows, -1)
+
+
+def _check_column(
+    game: Game, states: Ints, name: str, stored: NDArray[Any], right: NDArray[Any]
+) -> None:
+    """Raise GameError for the first row in which a column of a full table differs."""
+    wrong = np.flatnonzero(stored != right)
+    if len(wrong):
+        x = int(wrong[0])
+        raise broken(game, states[x], f"the full table has {name} {stored[x]}; expected {right[x]}")
 
 
 def _one_step(solved: InMemory[Any], states: Ints) -> Floats:
-    """Return the payoffs (n, players) of states from their children's, by the rules, with another
-    step for children without a row."""
+    """Return the payoffs (n, players) of states by one step of the rules (`_step`)."""
+    edges, q = _step(solved, states)
+    return payoffs_of(edges.kinds, edges.actors, q, solved.game.tie_tolerance)
+
+
+def _step(solved: InMemory[Any], states: Ints) -> tuple[Expanded, ActionValues]:
+    """Return the edges of states, and the values of their actions from their children's payoffs,
+    with another step for children without a row."""
     edges = expand(solved.game, states)
     below, in_table = solved.lookup(edges.children)
     if not in_table.all():
         below[~in_table] = _one_step(solved, edges.children[~in_table])
-    q = evaluate(edges, below)
-    return payoffs_of(edges.kinds, edges.actors, q, solved.game.tie_tolerance)
+    return edges, evaluate(edges, below)

@@ -48,7 +48,7 @@ STATE = ({"scores": (500, 1000, 1500), "earned": (0, 2, 1)},)
         ("goofspiel/points", {"cards": 3}, ()),
         ("goofspiel/win", {"cards": 3}, ()),
         ("goofspiel/win", {"cards": 3, "keep_cards": True}, ()),
-        ("press-your-luck/tiny", {"frontier": 1}, STATE),
+        ("press-your-luck/tiny", {"frontier": 1, "max_whammies": 2}, STATE),
     ],
 )
 def test_every_game_here_keeps_the_contract(board, options, states):
@@ -138,15 +138,20 @@ class Table(FullTable[int]):
     def rows(self, tier):
         return (64 >> tier) + 1
 
-    def solve_tier(self, tier, out, fetch, *more):
+    def solve_tier(self, tier, out, fetch, stop, part=0, best=None):
         purses = np.arange(self.rows(tier))
         below = np.arange(65) / 64 if tier == 1 else fetch(tier - 1)
         out[:] = np.maximum(purses / 64, (below[0] + below[2 * purses]) / 2)
         out[-1] += self.off
+        if best is not None:
+            best[:] = self.wrong == "best"  # stopping and tossing are always tied
         return self.bound
 
     def acting_rows(self, tier, start, stop):
-        return np.ones(stop - start, np.int8)
+        return np.full(stop - start, self.wrong != "actor", np.int8)
+
+    def state_rows(self, tier, start, stop):
+        return {"purse": np.arange(start, stop) + (self.wrong == "column")}
 
     def locate(self, states):
         over = states[:, 1] == 0
@@ -163,6 +168,9 @@ class Table(FullTable[int]):
         ("", ""),
         ("row", "is row 1 of 1 tosses, and `locate` says row 2 of tier 1"),
         ("order", "tier 5 tosses reads 4 tosses, which does not come before it"),
+        ("best", "at purse=0 tosses=1: the full table has best 1; expected 0"),
+        ("actor", "at purse=0 tosses=1: the full table has acting_rows 0; expected 1"),
+        ("column", "at purse=0 tosses=1: the full table has purse 1; expected 0"),
     ],
 )
 def test_a_kernel_is_held_to_the_rules(wrong, sentence):

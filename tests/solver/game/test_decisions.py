@@ -7,12 +7,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from luckbase.solver import dense
+from luckbase.solver.check import check_game
 from luckbase.solver.game.rules import SIMULTANEOUS, TERMINAL
 from luckbase.solver.games.press_your_luck.tiers import Tier
 from luckbase.solver.matrix_games import simplex as matrix_game
 from luckbase.solver.policies.chain import explore_profile
 from luckbase.solver.policies.evaluate import deciders_of
-from luckbase.solver.search.bellman import MIXED, NEW, OVER, choose, evaluate, strategies_of
+from luckbase.solver.search.bellman import MIXED, NEW, OVER, chosen, evaluate, strategies_of
 from luckbase.solver.search.expand import expand
 from luckbase.solver.search.game_graph import Graph
 from luckbase.solver.search.keys import pack_all
@@ -31,23 +32,19 @@ def laid_out(path, **options):
     return solving.load_layout(solving.load_board(BOARDS / f"{path}.toml", **options))
 
 
-def all_rows(layout, tier, most=1 << 30):
-    """The rows of a tier, or about `most` of them, evenly."""
-    return np.arange(0, layout.rows(tier), max(1, layout.rows(tier) // most))
-
-
 def what_the_rules_say(game, states, look, tolerance=None):
-    """By one step of the rules, every state on its own, and `solver.search.bellman.choose`;
+    """By one step of the rules, every state on its own, and `solver.search.bellman.chosen`;
     tolerance: the game's if not said."""
     tolerance = game.tie_tolerance if tolerance is None else tolerance
     edges = expand(game, states)
     q = evaluate(edges, look(edges.children))
+    chosen_at = chosen(q, edges.actors, tolerance) - q.first[:-1]
     best, margin = np.full(len(states), -1), np.full(len(states), np.nan)
     acts = (edges.actors >= 0) & (edges.kinds != TERMINAL) & (edges.kinds != SIMULTANEOUS)
     for x in np.flatnonzero(acts):
         actions = q.values[q.first[x] : q.first[x + 1]]
         actor = int(edges.actors[x])
-        taken = choose(actions, actor, tolerance)
+        taken = int(chosen_at[x])
         best[x] = q.actions[q.first[x] + taken]
         if len(actions) > 1:
             others = np.delete(actions[:, actor], taken)
@@ -55,52 +52,35 @@ def what_the_rules_say(game, states, look, tolerance=None):
     return best, np.where(acts, edges.actors + 1, 0).astype(np.int8), margin
 
 
-class Decided:
-    """The full table of a game in memory, and what to do in every row of it."""
-
-    def __init__(self, layout):
-        plain, noted = dense.InMemory(layout), dense.InMemory(layout, best=True)
-        self.layout, self.game, self.payoffs = layout, layout.game, noted.payoffs
-        self.decisions = noted.best
-        for tier, out in plain.payoffs.items():
-            assert out.tobytes() == self.payoffs[tier].tobytes()
-        self.look_up = InMemory(layout, self.payoffs).look_up
-
-    def check(self, tier, rows):
-        """Hold rows of a tier to the rules; returns where there is a choice and its best two
-        actions are tied."""
-        layout, game, decisions = self.layout, self.game, self.decisions[tier]
-        best, actors, margin = what_the_rules_say(game, layout.states_at(tier, rows), self.look_up)
-        assert_same(best, decisions[rows])
-        assert_same(actors, layout.acting_rows(tier, 0, layout.rows(tier))[rows])
-        return margin <= game.tie_tolerance
-
-
 def assert_same(one, other):
     """Equal whole numbers (n,)."""
     assert one.tolist() == other.tolist()
 
 
-# Press Your Luck
+def ties_in(layout, tier, tolerance=None):
+    """In how many rows of a tier the best two actions are tied, and rounding alone would decide."""
+    states, look = layout.states_at(tier, np.arange(layout.rows(tier))), InMemory(layout).look_up
+    best, _, margin = what_the_rules_say(layout.game, states, look)
+    exact, _, _ = what_the_rules_say(layout.game, states, look, tolerance=0.0)
+    return (margin <= layout.game.tie_tolerance).sum(), (best != exact).sum()
+
+
+# Full tables, every row of which `check_game` holds to the rules: the best action, who acts
+
+
+UP = [{"scores": (0, 1, 2), "earned": (0, 1, 0)}]
 
 
 @pytest.mark.parametrize("tied_pass", ["passer", "next"])
 def test_ties_go_to_the_earlier_action_and_not_with_the_last_bits(tied_pass):
     """A whammy is as likely as money here, so that spinning oneself and letting an opponent spin
-    are often worth the same; rounding alone would have 30 of them pass."""
+    are often worth the same; rounding alone would decide a hundred."""
     layout = planes_of(
-        {"whammy": "1/2", "1": "1/6", "2": "1/6", "3": "1/6"}, 4, 2, (True, tied_pass, 4)
+        {"whammy": "1/2", "1": "1/6", "2": "1/6", "3": "1/6"}, 4, 2, (True, tied_pass, 2)
     )  # fmt: skip
-    table = Decided(layout)
-    ties = by_rounding = 0
-    for tier in layout.tiers():
-        whole = tier.whammies in ((0, 0, 0), (4, 3, 3), (3, 4, 3))
-        rows = all_rows(layout, tier, 1 << 30 if whole else 40)
-        ties += int(table.check(tier, rows).sum())
-        states = layout.states_at(tier, rows)
-        exact, _, _ = what_the_rules_say(layout.game, states, table.look_up, tolerance=0.0)
-        by_rounding += int((exact != table.decisions[tier][rows]).sum())
-    assert ties > 100 and by_rounding > 20
+    assert check_game(layout.game, UP, most=10)
+    ties, by_rounding = np.sum([ties_in(layout, tier) for tier in layout.tiers()], axis=0)
+    assert ties > 500 and by_rounding > 100
     graph, tier = Graph(layout.game), Tier(2, (0, 0, 0))
     graph.solve(layout.states_at(tier, np.arange(0, layout.rows(tier), 3)))
     check(graph)
@@ -112,25 +92,17 @@ def test_ties_go_to_the_earlier_action_and_not_with_the_last_bits(tied_pass):
 def test_at_the_cap_too_where_loops_are_cut(options):
     """Two thirds of these rows have somebody at the cap, and all scores are level often."""
     chances = {"whammy": "1/5", "1": "1/4", "2 + spin": "3/10", "1 + spin": "1/4"}
-    layout = planes_of(chances, 2, 2, options)
-    table = Decided(layout)
-    for tier in layout.tiers():
-        table.check(tier, all_rows(layout, tier, 200))
+    assert check_game(planes_of(chances, 2, 2, options).game, UP, most=10)
 
 
 @settings(max_examples=10)
 @given(boards(), st.integers(0, 2**32 - 1))
 def test_rows_and_states_of_random_boards_say_what_the_rules_say(layout, seed):
-    table, graph, rng = Decided(layout), Graph(layout.game), np.random.default_rng(seed)
-    for tier in layout.tiers():
-        table.check(tier, all_rows(layout, tier, 40))
-    tiers = layout.tiers()
+    graph, rng, tiers = Graph(layout.game), np.random.default_rng(seed), layout.tiers()
+    check_game(layout.game, UP, most=10, rows=8_000)
     for tier in (tiers[i] for i in rng.integers(0, len(tiers), 4)):
         graph.solve(layout.states_at(tier, rng.integers(0, layout.rows(tier), 2)))
     check(graph)
-
-
-# Skunk and Pig
 
 
 ROLLS = {"goal": 12, "dice": 2, "sides": 3, "all_ones": "turn", "count": "rolls"}
@@ -154,32 +126,16 @@ ROLLS = {"goal": 12, "dice": 2, "sides": 3, "all_ones": "turn", "count": "rolls"
 def test_every_row_of_a_small_dice_game_says_what_the_rules_say(path, options, ties):
     """`ties`: rows at the least in which both actions are worth the same."""
     layout = laid_out(path, **options)
-    table = Decided(layout)
-    assert sum(table.check(tier, all_rows(layout, tier)).sum() for tier in layout.tiers()) >= ties
+    assert check_game(layout.game, most=100)
+    assert sum(ties_in(layout, tier)[0] for tier in layout.tiers()) >= ties
 
 
-# Goofspiel
-
-
-@pytest.mark.parametrize("objective", ["points", "win"])
-def test_nobody_decides_before_the_upcard(objective):
-    layout = laid_out("goofspiel/points", cards=4, objective=objective)
-    table = Decided(layout)
-    for tier in layout.tiers():
-        assert (table.decisions[tier] == -1).all()
-        assert (layout.acting_rows(tier, 0, layout.rows(tier)) == 0).all()
-    assert layout.best_names == ()
-
-
-# The contract
-
-
-@pytest.mark.parametrize("path", ["press-your-luck/tiny", "skunk/tiny", "pig/tiny", "pig/rounds"])
-def test_best_names_are_the_names_of_the_actions(path):
-    layout = laid_out(path)
-    assert list(layout.best_names) == [
-        layout.game.action_name(i) for i in range(len(layout.best_names))
-    ]
+@pytest.mark.parametrize("path", ["press-your-luck/tiny", "skunk/tiny", "pig/rounds"])
+def test_payoffs_are_the_same_bits_with_their_best_actions(path):
+    layout = laid_out(path, **({"cut": 30} if path == "pig/rounds" else {}))
+    plain, noted = dense.InMemory(layout), dense.InMemory(layout, best=True)
+    for tier, out in plain.payoffs.items():
+        assert out.tobytes() == noted.payoffs[tier].tobytes()
 
 
 @settings(max_examples=20)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from luckbase.solver.game.rules import DECISION
 from luckbase.solver.games.jackpot.rules import AGENTS, choices, options_of, positions
 from luckbase.solver.policies.evaluate import evaluate_profile
-from luckbase.solver.search.bellman import choose, evaluate
+from luckbase.solver.search.bellman import chosen, evaluate
 from luckbase.solver.search.expand import expand
 from tests import solving
 from tests.reference import jackpot as reference
@@ -222,12 +222,11 @@ def test_the_tie_tolerance_calls_ties_as_exact_fractions_do(path):
     game, result, right = jackpot(path), solved(path), slow(path).value
     edges = expand(game, states_of(path))
     q = evaluate(edges, np.array([[result[tuple(c)]] for c in edges.children.tolist()]))
+    taken = chosen(q, edges.actors, game.tie_tolerance) - q.first[:-1]
     for x in np.flatnonzero(edges.kinds == DECISION).tolist():
-        here = slice(int(q.first[x]), int(q.first[x + 1]))
         children = edges.children[edges.first[x] : edges.first[x + 1]]
         exact = [right[tiles(child[0])] for child in children.tolist()]
-        best = choose(q.values[here], 0, game.tie_tolerance)
-        assert best == max(range(here.stop - here.start), key=exact.__getitem__)
+        assert taken[x] == exact.index(max(exact))
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from luckbase.solver import dense
 from luckbase.solver.board.file import board_from_canonical
 from luckbase.solver.errors import OptionError
-from luckbase.solver.game.arrays import Runs
 from luckbase.solver.game.capabilities import DecisionLayout
 from luckbase.solver.games.press_your_luck import full_table as press_your_luck_layout
 from tests import solving
@@ -94,28 +93,6 @@ def test_three_at_the_cap_pass_one_spin_round_for_ever():
     assert InMemory(planes).look_up(state)[0] == pytest.approx(
         [0.36528138, 0.28711239, 0.34760623], abs=5e-9
     )
-
-
-def test_rows_and_states_are_the_same_thing_and_so_are_the_columns_of_the_table():
-    planes = planes_of({"whammy": "1/2", "1": "1/2"}, 3, 3, (True, "passer", 4))
-    seen = set()
-    for tier in planes.tiers():
-        rows = np.arange(planes.rows(tier))
-        states = planes.states_at(tier, rows)
-        numbers, back = planes.locate(states)
-        assert (back == rows).all()
-        assert set(numbers.tolist()) == {planes.tier_number(tier)}
-        assert planes.tier_number(tier) not in seen
-        seen.add(planes.tier_number(tier))
-        assert (planes.game.canonical_states(states) == states).all()
-        columns = planes.state_rows(tier, 0, planes.rows(tier))
-        for i, name in enumerate(planes.game.columns[:9]):
-            column = columns[name]
-            numbers = column
-            if isinstance(column, Runs):
-                numbers = np.repeat(column.values, column.times)
-            assert (numbers == states[:, i]).all()
-        assert set(planes.children(tier)) <= set(planes.tiers()[: planes.tiers().index(tier)])
 
 
 @pytest.mark.parametrize("threads", [3, 16])

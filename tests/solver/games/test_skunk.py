@@ -148,15 +148,6 @@ def test_a_board_whose_plays_can_last_too_long_is_refused_in_a_sentence():
     assert "the values at goal 7 are certain to 2" in str(caught.value)
 
 
-def test_columns_of_rows_are_the_states():
-    race = race_of()
-    columns = race.state_rows(0, 7, 99)
-    assert list(columns) == list(race.game.columns)
-    assert np.array_equal(np.column_stack([*columns.values()]), race.states_at(0, np.arange(7, 99)))
-    one, two = race.payoff_rows(0, solved()[0], 7, 99)
-    assert one + two == pytest.approx(1.0, abs=1e-15) and one.dtype == np.float64
-
-
 # The certificate is real
 
 
