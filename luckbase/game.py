@@ -24,7 +24,7 @@ from luckbase.solver.charts import (
 )
 from luckbase.solver.check import check_game
 from luckbase.solver.compiled import tell_numba
-from luckbase.solver.errors import GameError, OptionError, StateError
+from luckbase.solver.errors import GameError, OptionError, StateError, Stopped
 from luckbase.solver.game.arrays import Best, Coded, Runs
 from luckbase.solver.game.capabilities import (
     Agents,
@@ -36,7 +36,7 @@ from luckbase.solver.game.capabilities import (
     Position,
 )
 from luckbase.solver.game.fields import Field, Names, Refuse, members, set_field
-from luckbase.solver.game.game import Game, Stopped, load_game, load_game_file
+from luckbase.solver.game.game import Game, load_game, load_game_file
 from luckbase.solver.game.groups import GROUP_TYPE as _GROUP_TYPE
 from luckbase.solver.game.groups import Axis, Grouped, Groups, Threshold, TurningPoint
 from luckbase.solver.game.outcomes import Outcomes, Sums, draws, keeps, rolls, rolls_in_order, sums

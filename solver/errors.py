@@ -1,4 +1,4 @@
-"""The exceptions of luckbase, all derived from `LuckbaseError`.
+"""The exceptions of luckbase, derived from `LuckbaseError`, but for `Stopped`.
 
 `str(error)` is one sentence for a person, without line breaks or a final full stop: where the error
 is, what is wrong and what would be right. The command line prints it and exits with
@@ -10,6 +10,10 @@ from typing import TYPE_CHECKING, ClassVar
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+
+class Stopped(Exception):
+    """The solve was told to stop; the unfinished work on its shard is discarded."""
 
 
 class LuckbaseError(Exception):
@@ -112,3 +116,17 @@ def need(what: str, *packages: str, extra: str = "") -> None:
     if missing:
         names = f"'.[{extra}]'" if extra else " ".join(missing)
         raise OptionError(f"{what} needs {' and '.join(missing)}; run: pip install {names}")
+
+
+def line_of(error: BaseException, file: str) -> str:
+    """Return ", line N" for the innermost line of `file` that raised the error, or ""."""
+    import traceback
+    from pathlib import Path
+
+    place = getattr(error, "loc", None)  # set by numba's errors
+    if place is not None and Path(place.filename).name == Path(file).name:
+        return f", line {place.line}"
+    frames = traceback.extract_tb(error.__traceback__)
+    lines = [frame.lineno for frame in frames if frame.filename == file]
+    line = getattr(error, "lineno", None) or (lines[-1] if lines else None)
+    return "" if line is None else f", line {line}"

@@ -73,9 +73,10 @@ from luckbase.cluster.store.manifest import (
 from luckbase.cluster.store.parquet import row_groups
 from luckbase.cluster.store.storage import in_threads
 from luckbase.solver.board.model import Board
+from luckbase.solver.errors import Stopped
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.capabilities import DecisionLayout, FullTable
-from luckbase.solver.game.game import Game, Stopped, load_game
+from luckbase.solver.game.game import Game, load_game
 
 AHEAD = 2
 """Shards handed out on a cluster, as a multiple of its cores."""

@@ -37,10 +37,10 @@ from luckbase.cluster.store import FORMAT
 from luckbase.cluster.store.manifest import DECISIONS, KEY_SHIFT, TIERS, FileEntry, solver_version
 from luckbase.cluster.store.parquet import Writer
 from luckbase.cluster.store.storage import Storage
-from luckbase.solver.errors import CorruptTableError
+from luckbase.solver.errors import CorruptTableError, Stopped
 from luckbase.solver.game.arrays import Best, Coded, Floats, Ints, Runs
 from luckbase.solver.game.capabilities import DecisionLayout, FullTable, rounding
-from luckbase.solver.game.game import Game, Stopped
+from luckbase.solver.game.game import Game
 from luckbase.solver.search.keys import Keys, unpack_columns
 
 if TYPE_CHECKING:

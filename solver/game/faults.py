@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from luckbase.solver.board import registry
-from luckbase.solver.errors import GameError, StateError
+from luckbase.solver.errors import GameError, StateError, line_of
 from luckbase.solver.game.arrays import Floats, Ints
-from luckbase.solver.game.game import Game, line_of
 from luckbase.solver.game.rules import (
     CHANCE,
     DECISION,
@@ -29,6 +28,9 @@ from luckbase.solver.game.rules import (
     room_for,
 )
 from luckbase.solver.sentences import many
+
+if TYPE_CHECKING:
+    from luckbase.solver.game.game import Game
 
 
 def fault_at(game: Game, state: Ints, error: Exception | None = None) -> GameError:

@@ -44,7 +44,7 @@ from luckbase.solver.board import registry
 from luckbase.solver.board.model import Board, Source, canonical
 from luckbase.solver.board.registry import GameFile
 from luckbase.solver.compiled import cache_folder
-from luckbase.solver.errors import GameError, LuckbaseError, OptionError, StateError
+from luckbase.solver.errors import GameError, LuckbaseError, OptionError, StateError, line_of
 from luckbase.solver.game.arrays import FLOAT64_ERROR, Coded, Floats, Ints, coded
 from luckbase.solver.game.fields import Field, Fields, Refuse, State
 from luckbase.solver.game.rules import WEIGHT, Capability, Level, Numbers, Rules, Unavailable, takes
@@ -55,10 +55,6 @@ LARGEST = np.finfo(np.float64).max
 
 Agent = Callable[["Game", int, Ints, list[int]], int | Sequence[float]]
 """choose(game, player from 0, state (fields,), actions) -> index into actions, or their chances."""
-
-
-class Stopped(Exception):
-    """The solve was told to stop; the unfinished work on its shard is discarded."""
 
 
 class Game:
@@ -496,17 +492,6 @@ def own_fault(error: BaseException) -> str | None:
         if (where := Path(frame.filename)) in files:
             return where.name + fault_in(where, error)
     return None
-
-
-def line_of(error: BaseException, file: str) -> str:
-    """Return ", line N" for the innermost line of `file` that raised the error, or ""."""
-    place = getattr(error, "loc", None)  # set by numba's errors
-    if place is not None and Path(place.filename).name == Path(file).name:
-        return f", line {place.line}"
-    frames = traceback.extract_tb(error.__traceback__)
-    lines = [frame.lineno for frame in frames if frame.filename == file]
-    line = getattr(error, "lineno", None) or (lines[-1] if lines else None)
-    return "" if line is None else f", line {line}"
 
 
 def _reduced(board: Board) -> tuple[Any, ...]:

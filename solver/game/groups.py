@@ -26,15 +26,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from luckbase.solver.compiled import njit, types
 from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.fields import Field
-from luckbase.solver.game.game import Game
 from luckbase.solver.game.rules import NUMBERS_TYPE, Capability, Numbers
+
+if TYPE_CHECKING:
+    from luckbase.solver.game.game import Game
 
 _i, _i1 = types.int64, types.int64[::1]
 GROUP_TYPE = types.int64(NUMBERS_TYPE, _i1, _i, _i1, _i1)

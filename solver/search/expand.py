@@ -13,16 +13,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from luckbase.solver.compiled import inlined, njit, tuple_type, types
-from luckbase.solver.errors import LuckbaseError, SearchLimitError, StateError
+from luckbase.solver.errors import LuckbaseError, SearchLimitError, StateError, Stopped
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.faults import fault_at, worth_at
-from luckbase.solver.game.game import Game, Stopped
 from luckbase.solver.game.groups import GROUP, Groups, groups_of
 from luckbase.solver.game.rules import (
     CHANCE,
@@ -38,6 +37,9 @@ from luckbase.solver.game.rules import (
     room_for,
 )
 from luckbase.solver.search.keys import Keys, Numbering, fits, grown, pack, pack_all, unpack_all
+
+if TYPE_CHECKING:
+    from luckbase.solver.game.game import Game
 from luckbase.solver.sentences import many, option
 
 _i, _b, _i1, _i2 = types.int64, types.boolean, types.int64[::1], types.int64[:, ::1]

@@ -42,10 +42,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from luckbase.solver.compiled import borrowed, inlined, njit, tuple_type, types
-from luckbase.solver.errors import SearchLimitError
+from luckbase.solver.errors import SearchLimitError, Stopped
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.faults import fault_at
-from luckbase.solver.game.game import Game, Stopped
+from luckbase.solver.game.game import Game
 from luckbase.solver.game.rules import NUMBERS_TYPE, SIMULTANEOUS, TERMINAL, TRANSITION, Numbers
 from luckbase.solver.search import cycles
 from luckbase.solver.search.bellman import (

@@ -28,10 +28,10 @@ from itertools import pairwise, product
 import numpy as np
 from numpy.typing import NDArray
 
-from luckbase.solver.errors import MemoryLimitError, OptionError, StateError
+from luckbase.solver.errors import MemoryLimitError, OptionError, StateError, Stopped
 from luckbase.solver.game.arrays import Ints
 from luckbase.solver.game.faults import fault_at
-from luckbase.solver.game.game import Game, Stopped
+from luckbase.solver.game.game import Game
 from luckbase.solver.game.rules import Level
 from luckbase.solver.search import stage_kernels as kernels
 from luckbase.solver.search.expand import expand, expanding, room_of

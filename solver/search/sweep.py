@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from luckbase.solver.compiled import borrowed, njit, types
+from luckbase.solver.errors import Stopped
 from luckbase.solver.game.arrays import Floats, Ints
-from luckbase.solver.game.game import Game, Stopped
+from luckbase.solver.game.game import Game
 from luckbase.solver.search import cycles
 from luckbase.solver.search.bellman import (
     MATRIX_GAME,

@@ -31,9 +31,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from luckbase.solver.compiled import compile_all
+from luckbase.solver.errors import Stopped
 from luckbase.solver.game.arrays import Best, Coded, Floats, Ints, coded, set_text
 from luckbase.solver.game.capabilities import FullTable
-from luckbase.solver.game.game import Game, Stopped, load_game
+from luckbase.solver.game.game import Game, load_game
 from luckbase.solver.games.goofspiel.kernel import (
     hands_of,
     pattern_numbers,

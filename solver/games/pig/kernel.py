@@ -26,9 +26,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from luckbase.solver.compiled import njit, types
+from luckbase.solver.errors import Stopped
 from luckbase.solver.game.arrays import NO_BEST, Best, Floats, Ints
 from luckbase.solver.game.capabilities import Agents, FullTable, agents_of, plain
-from luckbase.solver.game.game import Game, Stopped, under
+from luckbase.solver.game.game import Game, under
 from luckbase.solver.games.pig.rules import (
     CUT,
     FORCED,

@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from luckbase.solver.compiled import njit, types
-from luckbase.solver.errors import StateError
+from luckbase.solver.errors import StateError, Stopped
 from luckbase.solver.game.arrays import FLOAT64_ERROR, NO_BEST, Best, Floats, Ints, Runs
 from luckbase.solver.game.capabilities import DecisionLayout, FullTable
-from luckbase.solver.game.game import Game, Stopped
+from luckbase.solver.game.game import Game
 from luckbase.solver.games.press_your_luck import tiers
 from luckbase.solver.games.press_your_luck.board import outcome_distribution
 from luckbase.solver.games.press_your_luck.choosing import make_choosing

@@ -40,10 +40,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from luckbase.solver.compiled import compile_all, inlined, jitable, njit, types
-from luckbase.solver.errors import StateError
+from luckbase.solver.errors import StateError, Stopped
 from luckbase.solver.game.arrays import NO_BEST, Best, Floats, Ints
 from luckbase.solver.game.capabilities import FullTable
-from luckbase.solver.game.game import Game, Stopped
+from luckbase.solver.game.game import Game
 from luckbase.solver.games.skunk.rules import (
     GOAL,
     HOLD,

@@ -25,8 +25,14 @@ from luckbase.cluster.store.parquet import RowGroups
 from luckbase.cluster.store.storage import Folder
 from luckbase.cluster.store.writer import read_manifest
 from luckbase.solver import check
-from luckbase.solver.errors import CorruptTableError, MemoryLimitError, SearchLimitError, StateError
-from luckbase.solver.game.game import Game, Stopped
+from luckbase.solver.errors import (
+    CorruptTableError,
+    MemoryLimitError,
+    SearchLimitError,
+    StateError,
+    Stopped,
+)
+from luckbase.solver.game.game import Game
 from luckbase.solver.game.rules import Level
 from luckbase.solver.search import stages as solver_stages
 from tests import solving

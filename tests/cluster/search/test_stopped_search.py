@@ -19,8 +19,7 @@ from luckbase.cluster.solve import nodes
 from luckbase.cluster.solve.worker import PayoffsLostError, Threads
 from luckbase.cluster.store.storage import Folder, place_of, storage_at
 from luckbase.cluster.store.writer import read_manifest
-from luckbase.solver.errors import CorruptTableError, MissingTableError, SearchLimitError
-from luckbase.solver.game.game import Stopped
+from luckbase.solver.errors import CorruptTableError, MissingTableError, SearchLimitError, Stopped
 from luckbase.solver.search import stages as solver_stages
 from tests import solving
 from tests.cluster.search.searches import (

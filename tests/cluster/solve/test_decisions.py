@@ -26,8 +26,8 @@ from luckbase.cluster.store.manifest import DECISIONS, TIERS
 from luckbase.cluster.store.storage import Folder
 from luckbase.solver import errors
 from luckbase.solver.charts import Curves, Heatmap
+from luckbase.solver.errors import Stopped
 from luckbase.solver.game.arrays import no_decisions
-from luckbase.solver.game.game import Stopped
 from tests.places import BOARDS
 from tests.solving import load_layout
 

@@ -26,8 +26,7 @@ from luckbase.cluster.solve.schedule import Schedule, Shard
 from luckbase.cluster.store import RUNNING, storage
 from luckbase.cluster.store.writer import read_manifest
 from luckbase.jobs.app import read_memory
-from luckbase.solver.errors import DiskLimitError, MemoryLimitError, SearchLimitError
-from luckbase.solver.game.game import Stopped
+from luckbase.solver.errors import DiskLimitError, MemoryLimitError, SearchLimitError, Stopped
 from luckbase.solver.policies.evaluate import evaluate_profile
 from luckbase.solver.search.expand import known_below, root_keys
 from luckbase.solver.search.game_graph import Graph

@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 
 from luckbase.solver.check import _one_step
 from luckbase.solver.dense import InMemory
-from luckbase.solver.errors import StateError
+from luckbase.solver.errors import StateError, Stopped
 from luckbase.solver.game.arrays import NO_BEST
 from luckbase.solver.game.capabilities import FullTable
-from luckbase.solver.game.game import Stopped
 from luckbase.solver.games.skunk import kernel
 from luckbase.solver.games.skunk.charts import Strategy, hold_points
 from luckbase.solver.search.bellman import evaluate, final_payoffs

@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from luckbase.solver.errors import OptionError, StateError
+from luckbase.solver.errors import OptionError, StateError, Stopped
 from luckbase.solver.game.fields import Field, Fields, set_field
-from luckbase.solver.game.game import Stopped
 from luckbase.solver.game.rules import DECISION, TERMINAL, Level
 from luckbase.solver.search import stage_kernels as kernels
 from luckbase.solver.search import stages as solver_stages
