@@ -31,7 +31,7 @@ from luckbase.solver.policies.evaluate import evaluate_profile
 from luckbase.solver.search.expand import known_below, root_keys
 from luckbase.solver.search.game_graph import Graph
 from tests import solving
-from tests.cluster.answers.test_tie_slack import Held
+from tests.cluster.answers.test_errors import Held
 from tests.places import BOARDS
 from tests.shared import answer_by_search, commit_at_once
 from tests.solver.search.written_out import board_of, decides, over, written
