@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from luckbase.cluster.solve.options import SolveOptions
     from luckbase.cluster.solve.plan import Planned
     from luckbase.cluster.solve.progress import Progress, Solved
-    from luckbase.jobs.draw import Report
+    from luckbase.jobs.web.report import Report
     from luckbase.solver import errors
     from luckbase.solver.board.model import Board
     from luckbase.solver.board.registry import register
@@ -67,7 +67,7 @@ _ELSEWHERE = {
     "Game": "solver.game.game", "Info": "cluster.info", "LuckbaseError": "solver.errors",
     "Matrix": "cluster.play.agents", "PackagedBoard": "cluster.info",
     "Picture": "cluster.play.draw", "Planned": "cluster.solve.plan", "Play": "cluster.play.game",
-    "Progress": "cluster.solve.progress", "Report": "jobs.draw",
+    "Progress": "cluster.solve.progress", "Report": "jobs.web.report",
     "SolveOptions": "cluster.solve.options", "Solved": "cluster.solve.progress",
     "Spare": "cluster.batch.clean", "Status": "cluster.answers.find",
     "Table": "cluster.answers.table", "register": "solver.board.registry",
@@ -412,7 +412,7 @@ def report(
     Raises the same errors as `open`."""
     from luckbase.cluster.answers.table import Table
     from luckbase.cluster.inputs import open_by_name
-    from luckbase.jobs.draw import report_on
+    from luckbase.jobs.web.report import report_on
 
     if isinstance(table, Table):
         return report_on(table, sample, verify=sample != 0)
