@@ -313,8 +313,6 @@ def progress(label: str, as_json: bool = False) -> Iterator[Callable[[Progress],
     compiled = compiling_seconds()
 
     def show_line(now: Progress) -> None:
-        if now.compiling:  # reported by `watch_compiling`
-            return
         if as_json:
             print_json({"event": "progress"}, now)
         else:
@@ -362,9 +360,6 @@ def _bar(label: str) -> Iterator[Callable[[Progress], None]]:
         task = bar.add_task(label, total=None, text="")
 
         def show(now: Any) -> None:
-            if now.compiling:  # usually compiled before, so that this is not visible
-                bar.update(task, text=COMPILING_TEXT)
-                return
             done, total = now.parts
             bar.update(task, total=total, completed=done, text=now.text)
 
