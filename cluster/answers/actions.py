@@ -363,8 +363,9 @@ def actions_at(table: Payoffs, part: Part, states: Ints, inputs: Ints) -> EveryA
         better = np.flatnonzero(edges.kinds == SIMULTANEOUS)
     else:
         rows = part.stored(states)
-        actors, over = edges.actors, edges.terminal
-        result = best_alone(actors, over, rows.values, rows.best, rows.labels, part.error)
+        values = np.where(rows.known[:, None], rows.values, np.nan)
+        names, over = part.action_names, edges.terminal
+        result = best_alone(edges.actors, over, values, rows.best, names, part.error)
         known = table.get_many(edges.children)[1]
         better = np.flatnonzero(np.logical_and.reduceat(known, edges.first[:-1]))
     if not len(better):
@@ -384,10 +385,10 @@ def _actions_of_part(part: Part, states: Ints, edges: Expanded) -> EveryAction:
     values = np.asarray(rows.values, np.float64)
     chosen_rows = part.taken(rows, q, edges.actors, states)
     result = from_rules(part.game, edges, q, chosen_rows, part.tolerance, values, part.error)
-    if rows.margins is not None:  # then decisions and ties are stored, too
+    if "margin" in part.has:  # then decisions and ties are stored, too
         decided = rows.best >= 0
         best, ties = np.where(decided, result.best, -1), result.ties & decided
-        margins = np.where(result.to_act > 0, rows.margins, np.nan)
+        margins = np.where(result.to_act > 0, rows.margin, np.nan)
         result = replace(result, best=best, ties=ties, margins=margins)
     return result
 

@@ -148,16 +148,6 @@ class Frame:
         )
 
 
-_kinds = pa.types
-_NUMBERS = (_kinds.is_null, _kinds.is_boolean, _kinds.is_integer, _kinds.is_floating,
-            _kinds.is_decimal)  # fmt: skip
-_TEXTS = (_kinds.is_string, _kinds.is_large_string, _kinds.is_string_view, _kinds.is_binary,
-          _kinds.is_large_binary, _kinds.is_binary_view, _kinds.is_fixed_size_binary)  # fmt: skip
-_OF_VALUES = (_kinds.is_list, _kinds.is_large_list, _kinds.is_fixed_size_list, _kinds.is_list_view,
-              _kinds.is_large_list_view, _kinds.is_dictionary,
-              _kinds.is_run_end_encoded)  # fmt: skip
-
-
 # --- columns -----------------------------------------------------------------------------------
 
 
@@ -177,22 +167,13 @@ def state_columns(game: Game, frame: Frame) -> Ints:
 
 
 def _cells(name: str, column: Any) -> Any:
-    """Return an Arrow column's cells. Raises StateError for a type that cannot be integers."""
-    if not _says_numbers(column.type):
-        raise StateError(
-            f"column {name}: is of type {shorten(str(column.type), 40)}; expected whole numbers, "
-            "text, or lists of them"
-        )
+    """Return an Arrow column's cells. Raises StateError for cells that Python cannot have."""
     if pa.types.is_integer(column.type) and not column.null_count:
         return column.to_numpy()
     try:
         return column.to_pylist()
-    except UnicodeDecodeError:
-        raise StateError(f"column {name}: has text that is not in UTF-8") from None
-
-
-def _says_numbers(type_: pa.DataType) -> bool:
-    """True if an Arrow type can represent a field."""
-    if any(is_kind(type_) for is_kind in _OF_VALUES):
-        return _says_numbers(type_.value_type)
-    return any(is_kind(type_) for is_kind in (*_TEXTS, *_NUMBERS))
+    except (pa.ArrowException, ValueError, OverflowError, LookupError):
+        raise StateError(
+            f"column {name}: is of type {shorten(str(column.type), 40)} and has a cell that cannot "
+            "be read; expected whole numbers, text in UTF-8, or lists of them"
+        ) from None

@@ -7,22 +7,20 @@ and a binary search in one of them, determine its row.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from luckbase.cluster.answers.parts import GroupRows, Part, Rows, by_group
+from luckbase.cluster.answers.parts import COLUMNS, GroupRows, Part, Rows, by_group
 from luckbase.cluster.store.format import numbers_of, stored_payoffs
-from luckbase.cluster.store.manifest import FileEntry
-from luckbase.cluster.store.parquet import TableFile
+from luckbase.cluster.store.parquet import Columns, TableFile
 from luckbase.solver.compiled import compile_on
 from luckbase.solver.errors import CorruptTableError, OptionError, StateError
 from luckbase.solver.game.arrays import Floats, Ints
 from luckbase.solver.game.rules import TERMINAL, level_from
-from luckbase.solver.search.bellman import final_payoffs
 from luckbase.solver.search.expand import known_below, who_acts
 from luckbase.solver.search.keys import Keys, fits, pack_all, unpack_all
 
@@ -38,16 +36,11 @@ class KeyPart(Part):
     """The states below some roots. A row group is decoded as a mapping of columns: key, values (n,
     players), best (int16, into `action_names`, -1 for none), margin."""
 
-    needed = ("key",)
-
-    def decode(self, file: TableFile, number: int, kind: str) -> dict[str, NDArray[Any]]:
+    def decode(self, file: TableFile, number: int, names: Set[str]) -> Columns:
         table = file.read(number, ["key", *self.columns, "best", "margin"])
         columns = {name: numbers_of(table.column(name)) for name in ("key", "margin")}
         best = self.codes_of(table.column("best"))
         return columns | {"values": stored_payoffs(table, self.game, file.path), "best": best}
-
-    def states_in(self, entry: FileEntry, start: int, table: Any, rows: Ints) -> Ints:
-        return self._states(numbers_of(table.column("key"))[rows])
 
     def _states(self, keys: Keys) -> Ints:
         """Return the states (n, fields) of keys (n,). Raises CorruptTableError for a key that is
@@ -65,7 +58,7 @@ class KeyPart(Part):
     def states_at(self, i: int, rows: Ints) -> Ints:
         keys, size = [], self.entries[i].row_group_rows
         for _, number, at, _ in by_group(np.full(len(rows), i), rows // size, rows, rows):
-            group = self.groups.get(i, number, "rows")
+            group = self.groups.get(i, number, {"key"})
             keys.append(group["key"][at - number * size])
         return self._states(np.concatenate(keys))
 
@@ -127,48 +120,40 @@ class KeyPart(Part):
             for i in np.unique(owners[owners >= 0]).tolist():
                 yield i, in_stage[owners == i]
 
-    def row_groups_of(self, keys: Keys) -> GroupRows:
+    def _find(self, states: Ints, names: Set[str]) -> Rows:
+        """As `stored`, without terminal states."""
         requests: GroupRows = []
+        fine = np.flatnonzero(fits(self.game.strides, states))
+        keys = self.keys(states[fine])
         for i, at in self._files_of(keys):
             groups = np.searchsorted(self._first_keys(i), keys[at], side="right") - 1
             groups[keys[at] > np.uint64(self.entries[i].last_key)] = -1
             order = np.argsort(groups, kind="stable")[np.count_nonzero(groups < 0) :]
             at = at[order]
-            requests += by_group(np.full(len(at), i), groups[order], at, keys[at])
-        return requests
+            requests += by_group(np.full(len(at), i), groups[order], fine[at], keys[at])
+        return self.read(len(states), requests, names)
 
-    def place(self, group: dict[str, NDArray[Any]], keys: Keys) -> tuple[Ints, Ints]:
+    def place(self, group: Columns, keys: Keys) -> tuple[Any, NDArray[Any]]:
         rows = np.minimum(np.searchsorted(group["key"], keys), len(group["key"]) - 1)
         present = np.flatnonzero(group["key"][rows] == keys)
         return present, rows[present]
 
-    def _find(self, states: Ints) -> dict[str, NDArray[Any]]:
-        """Look up canonical states. Return values (n, players), best (n,) into `action_names` with
-        -1 for none, margin (n,), and file (n,) with -1 for no row."""
-        states = np.ascontiguousarray(states, np.int64)
-        n, fine = len(states), np.flatnonzero(fits(self.game.strides, states))
-        columns: dict[str, NDArray[Any]] = {
-            "values": np.zeros((n, len(self.columns))), "best": np.full(n, -1, np.int16),
-            "margin": np.full(n, np.nan), "file": np.full(n, -1),
-        }  # fmt: skip
-
-        def use(i: int, group: dict[str, NDArray[Any]], at: Ints, rows: Ints) -> None:
-            columns["file"][fine[at]] = i
-            for name in ("values", "best", "margin"):
-                columns[name][fine[at]] = group[name][rows]
-
-        self.read(self.keys(states[fine]), "rows", use)
-        return columns
-
-    # --- their payoffs and decisions ---------------------------------------------------------
-
     def files_of(self, states: Ints) -> Ints:
-        return self._find(states)["file"]
+        return self._find(np.ascontiguousarray(states, np.int64), {"values"}).file
+
+    def stored(self, states: Ints, names: Set[str] = COLUMNS) -> Rows:
+        states = np.ascontiguousarray(states, np.int64)
+        rows = self._find(states, names)
+        missing = np.flatnonzero(rows.file < 0)
+        if len(missing):
+            self.end(rows, states, missing[who_acts(self.game, states[missing])[0] == TERMINAL])
+        return rows
+
+    # --- states inside turns -----------------------------------------------------------------
 
     def get_many(self, states: Ints) -> tuple[Floats, NDArray[np.bool_]]:
         """As `Part.get_many`; states inside a turn are computed by solving the rest of the turn."""
-        columns = self._find(states)
-        values, known = self._with_ends(np.asarray(states), columns["values"], columns["file"] >= 0)
+        values, known = super().get_many(states)
         if self.game.turn.size and not known.all():
             self._solve_turns(np.ascontiguousarray(states, np.int64), values, known)
         return values, known
@@ -206,20 +191,3 @@ class KeyPart(Part):
         graph.know(ends, payoffs, self.error)
         at = graph.solve(states)
         return graph.values[at]
-
-    def _with_ends(
-        self, states: Ints, values: Floats, known: NDArray[np.bool_]
-    ) -> tuple[Floats, NDArray[np.bool_]]:
-        """Add the payoffs of terminal states, which have no row."""
-        missing = np.flatnonzero(~known)
-        if len(missing):
-            kinds, _ = who_acts(self.game, np.ascontiguousarray(states[missing], np.int64))
-            at = missing[kinds == TERMINAL]
-            values[at] = final_payoffs(self.game, states[at])
-            known[at] = True
-        return values, known
-
-    def stored(self, states: Ints) -> Rows:
-        columns = self._find(states)
-        values, _ = self._with_ends(np.asarray(states), columns["values"], columns["file"] >= 0)
-        return Rows(values, columns["best"], self.action_names, columns["margin"])

@@ -293,9 +293,9 @@ class Lookup:
         best = np.full(len(states), -1, np.int16)
         for i, part in enumerate(self.parts):
             at = np.flatnonzero(owners == i)
-            codes, labels = part.best_codes(states[at]) if len(at) else (best[at], ())
+            codes = part.stored(states[at], {"best"}).best
             best[at] = np.where(codes < 0, -1, codes + len(names))
-            names += labels
+            names += part.action_names
         return best, names
 
     def stores_best_alone(self, state: State) -> bool:

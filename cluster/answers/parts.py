@@ -8,19 +8,19 @@ are looked up in the order of their keys, so each row group is decoded once.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from luckbase.cluster.store.format import labelled, payoff_columns
 from luckbase.cluster.store.manifest import FileEntry, Manifest, file_error
-from luckbase.cluster.store.parquet import AHEAD, RowGroups, TableFile
+from luckbase.cluster.store.parquet import Columns, RowGroups, TableFile
 from luckbase.cluster.store.storage import Storage
 from luckbase.solver.errors import CorruptTableError
 from luckbase.solver.game.arrays import Floats, Ints
@@ -30,6 +30,7 @@ from luckbase.solver.search.bellman import (
     ActionValues,
     chosen,
     evaluate,
+    final_payoffs,
     margins_of,
     payoffs_of,
     sums_differ,
@@ -37,6 +38,8 @@ from luckbase.solver.search.bellman import (
 from luckbase.solver.search.expand import Expanded, expand
 from luckbase.solver.search.keys import Numbering, fits, pack_all
 
+FETCHED = 1000
+"""Maximum number of states that are looked up in a store before they are needed."""
 PIECE = 50_000
 """Number of states yielded at a time; each has about 30 children."""
 ROUNDING = 1e-11
@@ -45,16 +48,19 @@ ROUNDING = 1e-11
 
 @dataclass(frozen=True)
 class Rows:
-    """n stored rows."""
+    """The rows of n states."""
 
-    values: Floats
-    """float (n, players)."""
+    file: Ints  # int64 (n,), the number of the file; -1 for a state without a row
+    values: Floats  # float (n, players), 0 if not known
+    known: NDArray[np.bool_]  # bool (n,), whether the payoffs are known: stored, or of an end
     best: NDArray[np.int16]
-    """int16 (n,), indices into `labels`; -1 if no player decides or nothing is decided."""
-    labels: Sequence[str]
-    """Names of actions."""
-    margins: Floats | None = None
-    """float64 (n,), NaN without a choice; None if they must be computed."""
+    """int16 (n,), indices into `Part.action_names`; -1 if no player decides or nothing is
+    decided."""
+    margin: Floats  # float64 (n,), NaN without a choice, and in a full table, which has none
+
+
+COLUMNS: Set[str] = frozenset(("values", "best", "margin"))
+"""The columns of `Rows` that are stored."""
 
 
 def distance(numbers: Floats, others: Floats) -> Floats:
@@ -70,9 +76,8 @@ def named(codes: NDArray[Any], labels: Sequence[str]) -> list[str | None]:
     return [names[code] for code in codes.tolist()]
 
 
-@dataclass(frozen=True)
-class Batch:
-    """A batch of n rows of a part."""
+class Batch(NamedTuple):
+    """Consecutive rows of a part."""
 
     rows: Any  # a pyarrow table
     before: int  # number of rows of the part before the first one
@@ -90,10 +95,8 @@ class Part(ABC):
 
     dense = False
     """True for the full table, even if it is incomplete."""
-    paid = True
-    """True if it has payoffs, not only decisions."""
-    needed: Sequence[str] = ()
-    """Columns that identify a row's state."""
+    has: Set[str] = COLUMNS
+    """The columns that it has."""
 
     def __init__(
         self, storage: Storage, where: Path, manifest: Manifest, name: str, game: Game
@@ -104,21 +107,19 @@ class Part(ABC):
         """A bound on the error of each payoff."""
         self.tolerance = game.tie_tolerance + 2 * self.error
         """Actions closer than this cannot be distinguished by stored payoffs."""
-        self.columns = payoff_columns(game)
+        self.columns = payoff_columns(game) if self.paid else []
         """The names of the payoff columns."""
-        self.groups = RowGroups(storage, where, manifest.of_part(name), self.decode)
+        self.entries = manifest.of_part(name)
+        """Its files, by first key."""
+        self.groups = RowGroups(storage, where, self.entries, self.decode)
         self.action_names: list[str] = []
         """The actions read so far; decoded best actions are indices into this list."""
         self._codes: dict[tuple[str, ...], NDArray[np.int16]] = {}
 
     @property
-    def entries(self) -> list[FileEntry]:
-        """Its files, by first key. Set them to read only some."""
-        return self.groups.entries
-
-    @entries.setter
-    def entries(self, entries: list[FileEntry]) -> None:
-        self.groups.entries = entries
+    def paid(self) -> bool:
+        """True if it has payoffs, not only decisions."""
+        return "values" in self.has
 
     @property
     def schema(self) -> Any:
@@ -132,28 +133,69 @@ class Part(ABC):
     # --- what each kind of part implements ---------------------------------------------------
 
     @abstractmethod
-    def get_many(self, states: Ints) -> tuple[Floats, NDArray[np.bool_]]:
-        """Return the payoffs, float64 (n, players), of canonical states (n, fields), and a mask
-        (n,) of known ones. Payoffs of terminal states come from the rules."""
-
-    @abstractmethod
-    def stored(self, states: Ints) -> Rows:
-        """Return the rows of stored or terminal canonical states (n, fields)."""
-
-    def best_codes(self, states: Ints) -> tuple[NDArray[np.int16], Sequence[str]]:
-        """Return the best actions of stored canonical states as indices (n,) into names, -1 if no
-        player decides; and the names."""
-        rows = self.stored(states)
-        return rows.best, rows.labels
-
-    @abstractmethod
     def keys(self, states: Ints) -> NDArray[Any]:
         """Return numbers (n,) by which the part orders the states (n, fields)."""
+
+    @abstractmethod
+    def stored(self, states: Ints, names: Set[str] = COLUMNS) -> Rows:
+        """Look up those of these columns that the part has, of canonical states (n, fields).
+        Payoffs of terminal states, which have no row, come from the rules."""
 
     @abstractmethod
     def files_of(self, states: Ints) -> Ints:
         """Return the numbers (n,) of the files with the rows of canonical states (n, fields); -1
         for a state that has none."""
+
+    @abstractmethod
+    def decode(self, file: TableFile, number: int, names: Set[str]) -> Columns:
+        """Return at least these columns of a row group, of those that the part has, and for a
+        search "key"."""
+
+    @abstractmethod
+    def states_at(self, i: int, rows: Ints) -> Ints:
+        """Return the states (n, fields) at rows (n,) of file i."""
+
+    def constants(self, entry: FileEntry) -> dict[str, tuple[Any, Any]]:
+        """Return the columns that are constant in a file, as spans."""
+        return {}
+
+    def place(self, group: Columns, keys: NDArray[Any]) -> tuple[Any, NDArray[Any]]:
+        """Return the indices of keys (k,) that are in a row group, and their rows."""
+        return slice(None), keys
+
+    # --- of states ---------------------------------------------------------------------------
+
+    def read(self, n: int, requests: GroupRows, names: Set[str]) -> Rows:
+        """Return the rows of n states that are in these row groups."""
+        rows = Rows(
+            np.full(n, -1), np.zeros((n, self.game.players)), np.zeros(n, bool),
+            np.full(n, -1, np.int16), np.full(n, np.nan),
+        )  # fmt: skip
+        names = names & self.has
+
+        def use(k: int, group: Columns) -> None:
+            i, _, at, keys = requests[k]
+            present, places = self.place(group, keys)
+            at = at[present]
+            rows.file[at] = i
+            for name in names:
+                getattr(rows, name)[at] = group[name][places]
+
+        if names:
+            self.groups.each([(i, number) for i, number, *_ in requests], names, use)
+            rows.known[:] = (rows.file >= 0) & self.paid
+        return rows
+
+    def end(self, rows: Rows, states: Ints, at: Ints) -> None:
+        """Set the payoffs of the terminal states at indices (k,)."""
+        rows.values[at] = final_payoffs(self.game, states[at])
+        rows.known[at] = True
+
+    def get_many(self, states: Ints) -> tuple[Floats, NDArray[np.bool_]]:
+        """Return the payoffs, float64 (n, players), of canonical states (n, fields), and a mask
+        (n,) of known ones."""
+        rows = self.stored(states, {"values"})
+        return rows.values, rows.known
 
     def holds(self, states: Ints) -> NDArray[np.bool_]:
         """Return a mask (n,) of the canonical states (n, fields) that have a row."""
@@ -166,55 +208,11 @@ class Part(ABC):
         same = len(np.unique(bounds)) == 1
         return np.full(len(states), bounds[0]) if same else bounds[self.files_of(states)]
 
-    @abstractmethod
-    def decode(self, file: TableFile, number: int, kind: str) -> Any:
-        """Return a row group in the form for a kind of query (`RowGroups`)."""
-
-    @abstractmethod
-    def states_in(self, entry: FileEntry, start: int, table: Any, rows: Ints) -> Ints:
-        """Return the states (k, fields) in rows (k,), counted from row `start` of a file. table:
-        the rows read from there."""
-
-    @abstractmethod
-    def states_at(self, i: int, rows: Ints) -> Ints:
-        """Return the states (n, fields) at rows (n,) of file i."""
-
-    def constants(self, entry: FileEntry) -> dict[str, tuple[Any, Any]]:
-        """Return the columns that are constant in a file, as spans."""
-        return {}
-
-    # --- of states ---------------------------------------------------------------------------
-
-    @abstractmethod
-    def row_groups_of(self, keys: NDArray[Any]) -> GroupRows:
-        """Return the row groups that may contain states with these keys (n,)."""
-
-    def place(self, group: Any, keys: NDArray[Any]) -> tuple[Ints | None, Ints]:
-        """Return the indices of keys (k,) in a decoded row group (None: all), and their rows."""
-        return None, keys
-
-    def read(
-        self, keys: NDArray[Any], kind: str, use: Callable[[int, Any, Ints, Ints], None]
-    ) -> None:
-        """Call use(file, decoded row group, indices of the keys (n,) in it, their rows) for every
-        row group with some of the keys. Several threads call it at once."""
-        requests = self.row_groups_of(keys)
-
-        def use_group(k: int, group: Any) -> None:
-            i, _, at, keys_here = requests[k]
-            present, rows = self.place(group, keys_here)
-            use(i, group, at if present is None else at[present], rows)
-
-        self.groups.each([(i, number) for i, number, *_ in requests], kind, use_group)
-
     def fetch(self, states: Ints) -> None:
-        """Read everything that a lookup of these canonical states (n, fields) needs from an object
-        store at once, if it is little, because every request has a latency."""
-        if self.groups.storage.anywhere:
-            fine = states if self.dense else states[fits(self.game.strides, states)]
-            requests = self.row_groups_of(self.keys(np.ascontiguousarray(fine, np.int64)))
-            if len(requests) <= AHEAD:
-                self.groups.fetch((i, number) for i, number, *_ in requests)
+        """Look up canonical states (n, fields) in an object store, if they are few: then later
+        lookups of some of them wait for no request."""
+        if self.groups.storage.anywhere and len(states) <= FETCHED:
+            self.stored(states)
 
     def children(self, edges: Expanded) -> Floats:
         """Return the payoffs (m, players) of the children of expanded states (n,), in the order of
@@ -242,7 +240,7 @@ class Part(ABC):
         Raises CorruptTableError for an action that its state does not have.
         """
         named = {self.game.action_name(a): a for a in set(q.actions.tolist()) if a >= 0}
-        numbers = [named.get(name, -2) for name in rows.labels]
+        numbers = [named.get(name, -2) for name in self.action_names]
         best = np.array([*numbers, -1], np.int64)[rows.best]
         chosen_rows = chosen(q, actors, self.tolerance)
         stored = np.flatnonzero(q.actions == best[q.states])
@@ -276,8 +274,7 @@ class Part(ABC):
             tie = self.tolerance + ROUNDING
             off = np.minimum.reduceat(np.where(short <= tie, apart, np.inf), q.first[:-1])
             residuals = np.maximum(off, np.where(worse <= tie, 0.0, worse))
-            assert rows.margins is not None
-            off = distance(margins_of(q, edges.actors, at), rows.margins) / 2
+            off = distance(margins_of(q, edges.actors, at), rows.margin) / 2
             residuals = np.maximum(residuals, off)
         both = np.flatnonzero(edges.kinds == SIMULTANEOUS)
         if len(both):
@@ -309,21 +306,22 @@ class Part(ABC):
         may_hold: skips files and row groups by the spans of their columns.
         """
         before = 0
-        for entry in self.entries:
+        for i, entry in enumerate(self.entries):
             if may_hold(self.constants(entry)):
-                with self.groups.passing(entry) as file:
-                    present = file.schema.names
-                    if not {*self.needed, *(self.columns if self.paid else ())} <= {*present}:
-                        raise file_error(self.groups.storage, file.path, "it lacks a column")
-                    names = [name for name in present if columns is None or name in columns]
-                    names += [name for name in self.needed if name not in names]
-                    numbers = [n for n in range(file.groups) if may_hold(file.spans(n))]
-                    for number in file.ahead(numbers):
-                        start = number * entry.row_group_rows
-                        table = file.read(number, names)
-                        states = partial(self.states_in, entry, start, table)
-                        yield Batch(table, before + start, states)
+                file = self.groups.open(entry)
+                present = file.schema.names
+                if not {*self.columns} <= {*present}:
+                    raise file_error(self.groups.storage, file.path, "it lacks a column")
+                names = [name for name in present if columns is None or name in columns]
+                numbers = [n for n in range(file.groups) if may_hold(file.spans(n))]
+                for number, rows in zip(numbers, file.read_all(numbers, names), strict=True):
+                    start = number * entry.row_group_rows
+                    yield self.batch(i, start, before, rows)
             before += entry.rows
+
+    def batch(self, i: int, start: int, before: int, rows: Any) -> Batch:
+        """Return the rows of file i from row `start`, after `before` rows of other files."""
+        return Batch(rows, before + start, lambda at: self.states_at(i, start + np.asarray(at)))
 
     def draw(self, count: int, seed: int) -> Iterator[Ints]:
         """Yield about `count` distinct states, drawn uniformly, in key order, in pieces; all states

@@ -208,27 +208,27 @@ def _missing_files(manifest: Manifest) -> set[str]:
 def _check_entry(part: Part, entry: FileEntry) -> list[str]:
     """Check a file's rows and keys by its tier or its own keys. Return a sentence for each
     fault."""
-    with part.groups.passing(entry) as file:
-        if isinstance(part, TierPart) and entry.tier not in part.tier_of_number:
-            return [f"{file.path}: is of a tier that this board does not have"]
-        faults = []
-        if entry.error > most_error(part, entry):
-            faults.append(f"its error {entry.error:.2e} is larger than any solve leaves")
-        if isinstance(part, TierPart):
-            faults += _check_tier(part, entry, file.groups)
-        else:
-            first, last, ascends = 0, -1, True
-            for number in range(file.groups):
-                keys = numbers_of(file.read(number, ["key"]).column(0))
-                if len(keys):
-                    first = first if number else int(keys[0])
-                    ascends &= last < int(keys[0]) and bool((keys[1:] > keys[:-1]).all())
-                    last = int(keys[-1])
-            if (first, max(0, last)) != (entry.first_key, entry.last_key):
-                faults.append("its first or last key is not what the manifest says")
-            if not ascends:
-                faults.append("its keys do not ascend")
-        return [f"{file.path}: {why}" for why in faults]
+    file = part.groups.open(entry)
+    if isinstance(part, TierPart) and entry.tier not in part.tier_of_number:
+        return [f"{file.path}: is of a tier that this board does not have"]
+    faults = []
+    if entry.error > most_error(part, entry):
+        faults.append(f"its error {entry.error:.2e} is larger than any solve leaves")
+    if isinstance(part, TierPart):
+        faults += _check_tier(part, entry, file.groups)
+    else:
+        first, last, ascends = 0, -1, True
+        for number, group in enumerate(file.read_all(range(file.groups), ["key"])):
+            keys = numbers_of(group.column(0))
+            if len(keys):
+                first = first if number else int(keys[0])
+                ascends &= last < int(keys[0]) and bool((keys[1:] > keys[:-1]).all())
+                last = int(keys[-1])
+        if (first, max(0, last)) != (entry.first_key, entry.last_key):
+            faults.append("its first or last key is not what the manifest says")
+        if not ascends:
+            faults.append("its keys do not ascend")
+    return [f"{file.path}: {why}" for why in faults]
 
 
 def most_error(part: Part, entry: FileEntry) -> float:
@@ -311,18 +311,16 @@ def check_columns(table: Lookup, sample: int | None, seed: int = 0) -> list[str]
     faults = []
     for part in table.parts if table.in_files else ():
         groups = [
-            (entry, n) for entry in part.entries
+            (i, n) for i, entry in enumerate(part.entries)
             for n in range(-(-entry.rows // entry.row_group_rows)) if part.paid
         ]  # fmt: skip
         if sample is not None:
             count = max(1, sample // ROWS_A_GROUP)
             groups = [groups[i] for i in drawn_rows(len(groups), count, seed).tolist()]
-        for entry, numbers in groupby(groups, key=itemgetter(0)):
+        for i, numbers in groupby(groups, key=itemgetter(0)):
             try:
-                with part.groups.passing(entry) as file:
-                    wrong = {
-                        name for _, n in numbers for name in _wrong_columns(part, entry, file, n)
-                    }  # fmt: skip
+                file = part.groups.open(part.entries[i])
+                wrong = {name for _, n in numbers for name in _wrong_columns(part, i, file, n)}
             except CorruptTableError as error:
                 faults.append(str(error))
                 continue
@@ -332,8 +330,9 @@ def check_columns(table: Lookup, sample: int | None, seed: int = 0) -> list[str]
     return faults
 
 
-def _wrong_columns(part: Part, entry: FileEntry, file: TableFile, number: int) -> set[str]:
-    """Return the names of a row group's columns that do not match its keys."""
+def _wrong_columns(part: Part, i: int, file: TableFile, number: int) -> set[str]:
+    """Return the names of the columns of a row group of file i that do not match its keys."""
+    entry = file.entry
     start = number * entry.row_group_rows
     stop = min(start + entry.row_group_rows, entry.rows)
     if isinstance(part, TierPart):
@@ -343,8 +342,7 @@ def _wrong_columns(part: Part, entry: FileEntry, file: TableFile, number: int) -
         right |= layout.state_rows(tier, *span)
         right["to_act"] = layout.acting_rows(tier, *span)
     else:
-        keys = file.read(number, ["key"])
-        states = part.states_in(entry, start, keys, np.arange(stop - start))
+        states = part.states_at(i, np.arange(start, stop))
         _, actors = who_acts(part.game, states[:FEW])
         right = dict(part.game.table_columns(states))
         right["to_act"] = (np.maximum(actors, -1) + 1).astype(np.int8)
@@ -420,8 +418,8 @@ def check_searches(table: Lookup, on_rows: OnRows = notebook.on_rows) -> list[st
         most = game.float64_error + 1.01 * len(part.entries) * graph.error
         for entry in part.entries:
             path = table.where / entry.place
-            with part.groups.passing(entry) as file:
-                groups = [_differing(part, file, n, again, most) for n in range(file.groups)]
+            file = part.groups.open(entry)
+            groups = [_differing(part, file, n, again, most) for n in range(file.groups)]
             if wrong := set[str]().union(*groups):
                 names = ", ".join(sorted(wrong))
                 faults.append(f"{path}: {names}: not as its search, solved again, has it")
@@ -437,7 +435,7 @@ def _differing(
 ) -> set[str]:
     """Return the columns of a search's row group that differ from its rows `again`. error: bound of
     both."""
-    game, stored = part.game, part.decode(file, number, "rows")
+    game, stored = part.game, part.decode(file, number, part.has)
     at = np.minimum(np.searchsorted(again.keys, stored["key"]), len(again) - 1)
     if (again.keys[at] != stored["key"]).any():
         return {"key"}

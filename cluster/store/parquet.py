@@ -20,14 +20,15 @@ import json
 import os
 import zlib
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from luckbase.cluster.store.manifest import FileEntry, file_error, file_errors
 from luckbase.cluster.store.storage import PARALLEL, Storage, in_threads
@@ -37,12 +38,10 @@ BUFFER = 4 << 20
 """Bytes collected for a write: pyarrow writes a row group in about 70 pieces."""
 CHECKS = "luckbase.row_groups"
 """The key of a footer's metadata with the start and the CRC-32 of each row group."""
-AHEAD = 64
-"""Number of row groups read from a store at once if a file is read from end to end: about 10 MB."""
 CACHED_BYTES = 640 << 20
 """Bytes of decoded row groups that a part keeps, 0.1 to 2 MB each."""
 MAX_FETCHED = 128 << 20
-"""Maximum bytes of a store's row groups that are kept for later queries."""
+"""Maximum bytes of a store's row groups that an open part keeps as they were read."""
 MAX_GROUP_BYTES = 256 << 20
 """Bytes of the columns of a row group before compression; ours have 10 MB or so."""
 MAX_TEXT = 1000
@@ -52,10 +51,10 @@ _KINDS: dict[str, Callable[[Any], bool]] = {
     "margin": pa.types.is_float64,
 }  # fmt: skip
 """The types of the columns that are read, except payoffs and the fields of states."""
-GROUPS_A_JOB = 32
-"""Row groups that a thread decodes at a time."""
-Span = tuple[int, int]
-"""The first byte, and the end (exclusive)."""
+FEW = 32
+"""Up to this many row groups in a folder are decoded by one thread."""
+Read = Callable[[str, int, int], bytes]
+"""read(name, start, stop): returns bytes of an object."""
 
 
 # --- writing -------------------------------------------------------------------------------------
@@ -116,9 +115,10 @@ class Writer:
 
 
 class _Window(io.RawIOBase):
-    """The bytes of a file that were read and checked, at their positions, for pyarrow."""
+    """The bytes of a row group, read and checked, at their place in the file, for pyarrow."""
 
     def __init__(self, size: int) -> None:
+        """size: of the file."""
         self.size, self.position = size, 0
         self.start, self.content = 0, b""
 
@@ -145,41 +145,48 @@ class _Window(io.RawIOBase):
 
 
 class TableFile:
-    """An open Parquet file of a table. Not thread-safe. Every method raises CorruptTableError if
-    the file is not as it was written."""
+    """A Parquet file of a table, whose footer was read and checked. Threads may share it. Every
+    method raises CorruptTableError if the file is not as it was written."""
 
     def __init__(
-        self, storage: Storage, where: Path, entry: FileEntry, metadata: Any = None
+        self, storage: Storage, where: Path, entry: FileEntry, read: Read | None = None
     ) -> None:
-        """where: the table's folder or URI, for messages. metadata: the footer, if already read."""
+        """where: the table's folder or URI, for messages. read: instead of `storage.read`."""
         self.storage, self.path, self.entry = storage, where / entry.place, entry
-        self.buffers: dict[Span, bytes] = {}
-        """Bytes that were read ahead."""
-        self._window, footer = _Window(entry.bytes), entry.bytes - entry.footer
+        self._read_span = read or storage.read
+        footer = entry.bytes - entry.footer
         try:
-            if metadata is None:
-                raw = self._read(footer, entry.bytes)
-                if hashlib.sha256(raw).hexdigest() != entry.footer_sha256:
-                    raise self._changed("its footer")
-                metadata = pq.read_metadata(pa.BufferReader(raw))
+            raw = self._read(footer, entry.bytes)
+            if hashlib.sha256(raw).hexdigest() != entry.footer_sha256:
+                raise self._changed("its footer")
+            self.metadata = metadata = pq.read_metadata(pa.BufferReader(raw))
             columns = map(metadata.schema.column, range(metadata.num_columns))
-            texts = [each.name for each in columns if each.physical_type == "BYTE_ARRAY"]
-            self._file = pq.ParquetFile(
-                self._window, metadata=metadata, read_dictionary=texts, pre_buffer=False
-            )
+            self._texts = [each.name for each in columns if each.physical_type == "BYTE_ARRAY"]
+            self._idle = [self._reader()]
+            self._stored = self._idle[0][1].schema_arrow
             starts, self._checks = zip(*json.loads(metadata.metadata[CHECKS.encode()]), strict=True)
         except (
             OSError, pa.ArrowException, ValueError, KeyError, TypeError, RecursionError,
         ) as error:  # fmt: skip
             raise self._changed(_line(error)) from None
-        self.metadata = metadata
         self._starts = [*starts, footer]
         self._check_shape()
+
+    def _reader(self) -> tuple[_Window, Any]:
+        """Return a reader for one thread, and its window."""
+        window = _Window(self.entry.bytes)
+        return window, pq.ParquetFile(
+            window, metadata=self.metadata, read_dictionary=self._texts, pre_buffer=False
+        )
+
+    @property
+    def schema(self) -> Any:
+        return self._texts_decoded(self._stored.empty_table()).schema
 
     def _check_shape(self) -> None:
         """Raise CorruptTableError if the footer does not match the entry's rows and columns."""
         entry, metadata = self.entry, self.metadata
-        for column in self._file.schema_arrow:
+        for column in self._stored:
             payoff = column.name.startswith("payoff_")
             is_kind = _KINDS.get(column.name, pa.types.is_floating if payoff else _is_field)
             if not is_kind(column.type):
@@ -195,18 +202,14 @@ class TableFile:
         """Raise CorruptTableError if a row group has the wrong rows or is too large for memory."""
         entry, group = self.entry, self.metadata.row_group(number)
         rows = min(entry.row_group_rows, entry.rows - number * entry.row_group_rows)
-        start, stop = self.bytes_of(number)
-        size = max(group.total_byte_size, stop - start, 8 * rows * group.num_columns)
+        size = self._starts[number + 1] - self._starts[number]
+        size = max(group.total_byte_size, size, 8 * rows * group.num_columns)
         if group.num_rows != rows or group.total_byte_size < 0 or size > MAX_GROUP_BYTES:
             raise self._changed(f"row group {number + 1} has other rows, or too many bytes")
 
     def _read(self, start: int, stop: int) -> bytes:
-        content = self.buffers.get((start, stop))
-        return self._read_ranges([(start, stop)])[0] if content is None else content
-
-    def _read_ranges(self, spans: list[Span]) -> list[bytes]:
         with file_errors(self.storage, self.path):
-            return self.storage.read_ranges(self.entry.place, spans) if spans else []
+            return self._read_span(self.entry.place, start, stop)
 
     def _changed(self, why: str) -> CorruptTableError:
         return file_error(self.storage, self.path, why)
@@ -215,28 +218,6 @@ class TableFile:
     def groups(self) -> int:
         return len(self._checks)
 
-    def bytes_of(self, group: int) -> Span:
-        return self._starts[group], self._starts[group + 1]
-
-    def fetch(self, groups: Iterable[int]) -> None:
-        """Read row groups into `buffers`, in few requests; `check` checks them."""
-        spans = [self.bytes_of(group) for group in groups]
-        spans = [span for span in spans if span not in self.buffers]
-        self.buffers.update(zip(spans, self._read_ranges(spans), strict=True))
-
-    def ahead(self, groups: Sequence[int]) -> Iterator[int]:
-        """Yield row groups in order, reading ahead from a store. Do not read others meanwhile."""
-        for position, group in enumerate(groups):
-            if self.storage.anywhere and position % AHEAD == 0:
-                if self.buffered_bytes > MAX_FETCHED:
-                    self.buffers.clear()
-                self.fetch(groups[position : position + AHEAD])
-            yield group
-
-    @property
-    def buffered_bytes(self) -> int:
-        return sum(map(len, self.buffers.values()))
-
     def spans(self, group: int) -> dict[str, tuple[Any, Any]]:
         """Return the minimum and maximum of each column of a row group with statistics."""
         row_group = self.metadata.row_group(group)
@@ -244,13 +225,9 @@ class TableFile:
         statistics = ((c.path_in_schema, c.statistics) for c in columns if c.is_stats_set)
         return {str(name): (s.min, s.max) for name, s in statistics if s.has_min_max}
 
-    @property
-    def schema(self) -> Any:
-        return self._texts_decoded(self._file.schema_arrow.empty_table()).schema
-
     def check(self, group: int) -> bytes:
         """Return the bytes of a row group, checked."""
-        content = self._read(*self.bytes_of(group))
+        content = self._read(self._starts[group], self._starts[group + 1])
         if zlib.crc32(content) != self._checks[group]:
             raise self._changed(f"row group {group + 1} of {self.groups}")
         return content
@@ -258,14 +235,28 @@ class TableFile:
     def read(self, group: int, columns: Sequence[str]) -> Any:
         """Return columns of a row group as a pyarrow table, in this order."""
         try:
+            reader = self._idle.pop()
+        except IndexError:  # other threads use them all
+            reader = self._reader()
+        window, file = reader
+        try:
             self._check_group(group)
-            self._window.start, self._window.content = self._starts[group], self.check(group)
-            rows = self._file.read_row_group(group, columns=list(columns), use_threads=False)
+            window.start, window.content = self._starts[group], self.check(group)
+            rows = file.read_row_group(group, columns=list(columns), use_threads=False)
             return self._texts_decoded(rows.select(list(columns)))
         except (OSError, pa.ArrowException, LookupError) as error:
             raise self._changed(_line(error)) from None
         finally:
-            self._window.content = b""
+            window.content = b""
+            self._idle.append(reader)
+
+    def read_all(self, groups: Iterable[int], columns: Sequence[str]) -> Iterator[Any]:
+        """Yield columns of row groups in order, read ahead from a store."""
+
+        def read(group: int) -> Any:
+            return self.read(group, columns)
+
+        return in_threads(read, groups, PARALLEL) if self.storage.anywhere else map(read, groups)
 
     def _texts_decoded(self, rows: Any) -> Any:
         """Return columns with the texts of states decoded. They are read dictionary-encoded,
@@ -280,9 +271,6 @@ class TableFile:
                 chunks = [chunk.dictionary_decode() for chunk in column.chunks]
                 rows = rows.set_column(i, name, pa.chunked_array(chunks, column.type.value_type))
         return rows
-
-    def close(self) -> None:
-        self._file.close()
 
 
 def _is_field(kind: Any) -> bool:
@@ -306,148 +294,108 @@ def row_groups(
 ) -> Iterator[Any]:
     """Yield columns of the row groups of files, as `TableFile.read` returns them."""
     for entry in entries:
-        with closing(TableFile(storage, table, entry)) as file:
-            for group in file.ahead(range(file.groups)):
-                yield file.read(group, columns)
+        file = TableFile(storage, table, entry)
+        yield from file.read_all(range(file.groups), columns)
+
+
+Columns = dict[str, NDArray[Any]]
+"""Columns of a row group, as arrays."""
 
 
 class RowGroups:
-    """Open files of a table and their most recently used decoded row groups. Not thread-safe."""
+    """The files of a part of a table, and their most recently used row groups, decoded. Not
+    thread-safe."""
 
     def __init__(
         self, storage: Storage, where: Path, entries: list[FileEntry],
-        decode: Callable[[Any, int, str], Any],
+        decode: Callable[[TableFile, int, Set[str]], Columns],
     ) -> None:  # fmt: skip
-        """decode(file, number, kind): returns a row group in the form for a kind of query, as an
-        array or a mapping to arrays."""
+        """decode(file, number, names): returns at least these columns of a row group. Several
+        threads call it at once."""
         self.storage, self.where, self.entries, self.decode = storage, where, entries, decode
         self.max_bytes, self.bytes = CACHED_BYTES, 0
+        self._read = kept(storage.read) if storage.anywhere else None
         self._files: dict[int, TableFile] = {}
-        self._groups: OrderedDict[tuple[int, int, str], Any] = OrderedDict()
+        self._groups: OrderedDict[tuple[int, int], Columns] = OrderedDict()
 
     def close(self) -> None:
-        """Close the files and forget the row groups."""
-        for file in self._files.values():
-            file.close()
+        """Forget the files and the row groups."""
         self._files.clear()
         self._groups.clear()
         self.bytes = 0
 
+    def open(self, entry: FileEntry) -> TableFile:
+        """Return a file to read all its rows. It is not kept, because a large table has many."""
+        return TableFile(self.storage, self.where, entry, self._read)
+
     def file(self, i: int) -> TableFile:
         if i not in self._files:
-            self._files[i] = self._open(self.entries[i])
+            self._files[i] = self.open(self.entries[i])
         return self._files[i]
 
-    def _open(self, entry: FileEntry) -> TableFile:
-        return TableFile(self.storage, self.where, entry)
+    def get(self, i: int, number: int, names: Set[str]) -> Columns:
+        missing = names - self._groups.get((i, number), {}).keys()
+        if missing:
+            self._keep((i, number), self.decode(self.file(i), number, missing))
+        self._groups.move_to_end((i, number))
+        return self._groups[i, number]
 
-    @contextmanager
-    def passing(self, entry: FileEntry) -> Iterator[TableFile]:
-        """Open a file to read all its rows. In a store, this is the same file that queries use, so
-        that each range is requested once."""
-        if self.storage.anywhere:
-            self._make_room()
-            yield self.file(self.entries.index(entry))
-        else:
-            with closing(self._open(entry)) as file:
-                yield file
-
-    def _make_room(self) -> None:
-        if sum(file.buffered_bytes for file in self._files.values()) > MAX_FETCHED:
-            for file in self._files.values():
-                file.buffers.clear()
-
-    def fetch(self, groups: Iterable[tuple[int, int]]) -> None:
-        """Read row groups (file, number) and the footers of their files from a store, in parallel.
-        Does nothing for a folder."""
-        if not self.storage.anywhere:
-            return
-        by_file: dict[int, list[int]] = {}
-        for i, number in groups:
-            by_file.setdefault(i, []).append(number)
-        self._make_room()
-
-        def fetch(i: int) -> None:
-            file = self._files.get(i) or self._open(self.entries[i])
-            self._files[i] = file
-            file.fetch(by_file[i])
-
-        list(in_threads(fetch, by_file, PARALLEL))
-
-    def reopen(self, i: int) -> TableFile:
-        """Open file number i once more, for another thread."""
-        file = TableFile(self.storage, self.where, self.entries[i], self.file(i).metadata)
-        file.buffers = dict(self.file(i).buffers)
-        return file
-
-    def get(self, i: int, number: int, kind: str) -> Any:
-        key = (i, number, kind)
-        if key not in self._groups:
-            self._keep(key, self.decode(self.file(i), number, kind))
-        self._groups.move_to_end(key)
-        return self._groups[key]
-
-    def _keep(self, key: tuple[int, int, str], decoded: Any) -> None:
-        """Cache a row group, and drop the least recently used ones if there is no room. The last
-        one stays, however large."""
-        if key not in self._groups:
-            self.bytes += size_of(decoded)
-        self._groups[key] = decoded
+    def _keep(self, key: tuple[int, int], decoded: Columns) -> None:
+        """Cache columns of a row group, and drop the least recently used row groups if there is no
+        room. The last one stays, however large."""
+        columns = self._groups.pop(key, {})
+        self.bytes -= size_of(columns)
+        self._groups[key] = columns | decoded
+        self.bytes += size_of(self._groups[key])
         while self.bytes > self.max_bytes and len(self._groups) > 1:
             self.bytes -= size_of(self._groups.popitem(last=False)[1])
 
     def each(
-        self, groups: Sequence[tuple[int, int]], kind: str, use: Callable[[int, Any], None]
-    ) -> None:
-        """Call use(k, decoded) for each row group groups[k] (file, number), in any order. Many are
-        decoded on all cores."""
-        missing: list[int] = []
+        self, groups: Sequence[tuple[int, int]], names: Set[str],
+        use: Callable[[int, Columns], None],
+    ) -> None:  # fmt: skip
+        """Call use(k, columns) for each row group groups[k] (file, number), in any order, with at
+        least these columns. Many are decoded on all cores; from a store, they are read at once."""
+        missing = list[int]()
         for k, key in enumerate(groups):
-            if (*key, kind) in self._groups:
-                use(k, self.get(*key, kind))
+            if names <= self._groups.get(key, {}).keys():
+                use(k, self.get(*key, names))
             else:
                 missing.append(k)
-        if len(missing) <= GROUPS_A_JOB:
-            self.fetch(groups[k] for k in missing)
+        if len(missing) <= (1 if self.storage.anywhere else FEW):
             for k in missing:
-                use(k, self.get(*groups[k], kind))
+                use(k, self.get(*groups[k], names))
             return
-        self.fetch(self._first_fetched([groups[k] for k in missing]))
-        for i in {groups[k][0] for k in missing}:
-            self.file(i)  # opened by one thread
-
-        def decode(share: list[int]) -> list[Any]:
-            decoded = self._decode_apart([groups[k] for k in share], kind)
-            for k, group in zip(share, decoded, strict=True):
-                use(k, group)
-            return decoded
-
         from luckbase.cluster.machine import cores
 
-        shares = [missing[k : k + GROUPS_A_JOB] for k in range(0, len(missing), GROUPS_A_JOB)]
         threads = PARALLEL if self.storage.anywhere else cores()
-        for share, decoded in zip(shares, in_threads(decode, shares, threads), strict=True):
-            for k, group in zip(share, decoded, strict=True):
-                self._keep((*groups[k], kind), group)
+        for _ in in_threads(self.file, {groups[k][0] for k in missing}, threads):
+            pass  # opened once each
 
-    def _decode_apart(self, groups: Sequence[tuple[int, int]], kind: str) -> list[Any]:
-        """Return decoded row groups (file, number), from files reopened for this thread."""
-        files = {i: self.reopen(i) for i in {i for i, _ in groups}}
-        if self.storage.anywhere:
-            for i, file in files.items():
-                file.fetch(number for file_number, number in groups if file_number == i)
-        decoded = [self.decode(files[i], number, kind) for i, number in groups]
-        for file in files.values():
-            file.close()
-        return decoded
+        def decode(k: int) -> Columns:
+            i, number = groups[k]
+            return self.decode(self.file(i), number, names)
 
-    def _first_fetched(self, groups: list[tuple[int, int]]) -> Iterable[tuple[int, int]]:
-        """Return the row groups to read from a store first: all if they fit, or one a file."""
-        entries = [self.entries[i] for i, _ in groups]
-        stored = sum(e.bytes * min(1.0, e.row_group_rows / max(1, e.rows)) for e in entries)
-        return groups if stored <= MAX_FETCHED else {i: (i, n) for i, n in groups}.values()
+        for k, decoded in zip(missing, in_threads(decode, missing, threads), strict=True):
+            use(k, decoded)
+            self._keep(groups[k], decoded)
 
 
-def size_of(decoded: Any) -> int:
-    columns = [decoded] if isinstance(decoded, np.ndarray) else decoded.values()
-    return sum(column.nbytes for column in columns if isinstance(column, np.ndarray))
+def kept(read: Read) -> Read:
+    """Return a function that reads from a store and keeps what it has read, up to `MAX_FETCHED`
+    bytes: rows of an export are also children of other rows."""
+    spans: dict[tuple[str, int, int], bytes] = {}
+
+    def read_once(name: str, start: int, stop: int) -> bytes:
+        content = spans.get((name, start, stop))
+        if content is None:
+            if sum(map(len, spans.values())) > MAX_FETCHED:
+                spans.clear()
+            content = spans[name, start, stop] = read(name, start, stop)
+        return content
+
+    return read_once
+
+
+def size_of(columns: Columns) -> int:
+    return sum(column.nbytes for column in columns.values())

@@ -23,7 +23,7 @@ import os
 import re
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from configparser import ConfigParser, Error
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from datetime import UTC, datetime, timedelta
@@ -40,8 +40,6 @@ from luckbase.cluster.store.storage import READ_ONLY, Storage, Stored, attempt, 
 from luckbase.solver.errors import CorruptTableError, StoreError
 
 Store = Any  # one of obstore's
-COALESCE = 1 << 20
-"""Ranges separated by fewer bytes are read in one request, which takes as long as these bytes."""
 TIMEOUT = "120s"
 """Maximum time without a byte of an answer, from the start of a request."""
 PATIENT = {"tries": 60, "seconds": 180.0}
@@ -165,24 +163,16 @@ class Objects(Storage):
     # --- read ----------------------------------------------------------------------------------
 
     def read(self, name: str, start: int = 0, stop: int | None = None) -> bytes:
-        if stop is not None:
-            return self.read_ranges(name, [(start, stop)])[0]
         with self._errors(name):
-            return bytes(obstore.get(self._store, self._key(name)).bytes())[start:]
-
-    def read_ranges(self, name: str, spans: Sequence[tuple[int, int]]) -> list[bytes]:
-        ranges = [(start, stop) for start, stop in spans if start < stop]
-        with self._errors(name):
-            starts, stops = [start for start, _ in ranges], [stop for _, stop in ranges]
-            parts = obstore.get_ranges(
-                self._store, self._key(name), starts=starts, ends=stops, coalesce=COALESCE
-            )
-            contents = dict(zip(ranges, map(bytes, parts), strict=True))
-        for (start, stop), content in contents.items():
-            if len(content) != stop - start:
-                ends = f"ends at byte {start + len(content)} and should have {stop}"
-                raise CorruptTableError(f"{self.where}/{name}: {ends}")
-        return [contents.get(span, b"") for span in spans]
+            if stop is None:
+                return bytes(obstore.get(self._store, self._key(name)).bytes())[start:]
+            if stop <= start:
+                return b""
+            content = bytes(obstore.get_range(self._store, self._key(name), start=start, end=stop))
+        if len(content) != stop - start:
+            ends = f"ends at byte {start + len(content)} and should have {stop}"
+            raise CorruptTableError(f"{self.where}/{name}: {ends}")
+        return content
 
     def read_tagged(self, name: str) -> tuple[bytes, str]:
         with self._errors(name):

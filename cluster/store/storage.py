@@ -23,7 +23,7 @@ import threading
 import time
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, suppress
 from fnmatch import fnmatchcase
@@ -82,10 +82,6 @@ class Storage(ABC):
     def read(self, name: str, start: int = 0, stop: int | None = None) -> bytes:
         """Return bytes [start, stop) of an object. Raises FileNotFoundError; CorruptTableError if
         there are fewer bytes or it is not a regular file."""
-
-    def read_ranges(self, name: str, spans: Sequence[tuple[int, int]]) -> list[bytes]:
-        """Return several ranges [start, stop) as `read` does, in few requests."""
-        return [self.read(name, start, stop) for start, stop in spans]
 
     def swap(self, name: str, content: bytes, tag: str | None) -> str | None:
         """Replace an object that has this tag; if `tag` is None, create it. Return its new tag;

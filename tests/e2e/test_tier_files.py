@@ -167,7 +167,7 @@ def test_verify_names_a_file_that_the_manifest_has_lost(in_files, small):
         assert table.manifest is not None
         name = sorted(table.manifest.files)[5]
         del table.manifest.files[name]
-        table.parts[0].entries = table.manifest.of_part(TIERS)
+        table.parts[0].entries[:] = table.manifest.of_part(TIERS)
         verdict = verify(table, 0)
     assert f"{in_files / name}: is not in the manifest, which says complete" in verdict.faults
 

@@ -62,7 +62,7 @@ def test_many_states_read_through_threads_give_the_same(path, monkeypatch):
         states = all_states(table)
         few = table.probe(states)
     monkeypatch.setattr("luckbase.cluster.store.parquet.CACHED_BYTES", 0)
-    monkeypatch.setattr("luckbase.cluster.store.parquet.GROUPS_A_JOB", 3)
+    monkeypatch.setattr("luckbase.cluster.store.parquet.FEW", 3)
     with solving.open_table(path) as table:
         mixed = np.random.default_rng(1).permutation(len(states))
         assert (table.probe(states[mixed]) == few[mixed]).all()

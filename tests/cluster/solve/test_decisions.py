@@ -72,11 +72,12 @@ def spins_of(states):
 def test_every_decision_is_that_of_the_table_of_payoffs(solved, full, every_state):
     beyond = every_state[spins_of(every_state) == 2]
     assert solved.stored_best(every_state) == full.stored_best(every_state)
-    assert named(*solved.decided.best_codes(beyond)) == full.stored_best(beyond)
+    best = solved.decided.stored(beyond).best
+    assert named(best, solved.decided.action_names) == full.stored_best(beyond)
     assert solved.rows == solved.manifest.rows == len(every_state) == full.rows
     assert solved.rows == sum(1 for _ in solved)
     assert solved.decided.rows == len(beyond) and solved.decided.holds(beyond).all()
-    assert len(np.unique(solved.decided.stored(beyond).best)) == 4
+    assert len(np.unique(best)) == 4
 
 
 def test_payoffs_to_the_frontier_have_the_bytes_of_a_table_without_decisions(solved, tmp_path):
@@ -191,9 +192,9 @@ def test_following_and_games_read_each_row_group_once_a_step(solved, monkeypatch
     with luckbase.open(solved.where) as table:
         for part in table.parts:
 
-            def note(groups, kind, use, name=part.name, each=part.groups.each):
-                steps[-1] += [(name, *group, kind) for group in groups]
-                each(groups, kind, use)
+            def note(groups, columns, use, name=part.name, each=part.groups.each):
+                steps[-1] += [(name, *group, column) for group in groups for column in columns]
+                each(groups, columns, use)
 
             part.groups.each = note
         for payoffs in table.simulate(words, 400), table.follow(words):
@@ -397,14 +398,14 @@ def test_verify_solves_tiers_again_and_finds_a_changed_decision(solved):
     with luckbase.open(solved.where) as table:
         decided = table.decided
         assert decided is not None
-        right = decided.decode
+        right = decided.best_of_file
 
-        def wrong(file, number, kind):
-            codes = right(file, number, kind).copy()
+        def wrong(file):
+            codes = right(file).copy()
             codes[5] ^= 1
             return codes
 
-        decided.decode = wrong
+        decided.best_of_file = wrong
         assert "another best action than its tier solved again" in table.verify(None).faults[0]
 
 
@@ -528,7 +529,8 @@ def test_decisions_are_what_the_page_on_the_format_says(solved):
         scores, earned, passed = (states[:, 3 * k : 3 * k + 3].T for k in range(3))
         columns = [passed[0], earned[0], passed[1], earned[1], passed[2], earned[2], *scores]
         keys = zip(*(column.tolist() for column in columns), strict=True)
-        assert [said[key] for key in keys] == named(*decided.best_codes(states))
+        best = named(decided.stored(states).best, decided.action_names)
+        assert [said[key] for key in keys] == best
 
 
 def test_payoffs_that_do_not_fit_spill_to_disk():

@@ -141,31 +141,28 @@ def groups_of(decode, max_bytes, monkeypatch):
     return groups
 
 
-def test_the_row_groups_used_last_are_kept_whatever_their_kind(monkeypatch):
+def test_the_row_groups_used_last_are_kept_with_the_columns_read_so_far(monkeypatch):
     decoded = []
 
-    def decode(file, number, kind):
-        decoded.append((number, kind))
-        rows = np.full((10, 2), number, float)
-        return rows if kind == "array" else {"column": rows}
+    def decode(file, number, names):
+        decoded.append((number, *names))
+        return {name: np.full(10, number, float) for name in names}
 
     groups, rng = groups_of(decode, 20 * 160, monkeypatch), np.random.default_rng(0)
-    used = []
     for number in rng.integers(0, 40, 2000).tolist():
-        kind = str(rng.choice(["array", "dict"]))
-        kept, before = [key for key in dict.fromkeys(used[::-1])][:20], len(decoded)
-        result = groups.get(0, number, kind)
-        assert ((result if kind == "array" else result["column"]) == number).all()
-        assert (len(decoded) == before) == ((number, kind) in kept)
-        used.append((number, kind))
+        name, before = str(rng.choice(["best", "values"])), len(decoded)
+        kept = groups._groups.get((0, number), {}).keys()
+        assert (groups.get(0, number, {name})[name] == number).all()
+        assert decoded[before:] == [(number, name)] * (name not in kept)
+        assert next(reversed(groups._groups)) == (0, number)
         assert groups.bytes == sum(map(size_of, groups._groups.values())) <= groups.max_bytes
+    assert 20 <= len(groups._groups) <= 40
 
 
 def test_a_batch_larger_than_the_cache_is_answered_and_the_cache_stays_bounded(monkeypatch):
-    groups = groups_of(lambda file, number, kind: np.full(10, number, float), 800, monkeypatch)
-    monkeypatch.setattr(groups, "reopen", lambda i: TableFile.__new__(TableFile))
-    monkeypatch.setattr(TableFile, "close", lambda self: None)
+    groups = groups_of(lambda file, number, names: {"x": np.full(10, number, float)}, 800,
+                       monkeypatch)  # fmt: skip
     query, result = [(0, number) for number in range(40)] * 2, {}
-    groups.each(query, "array", lambda k, group: result.update({k: group[0]}))
+    groups.each(query, {"x"}, lambda k, group: result.update({k: group["x"][0]}))
     assert result == {k: number for k, (_, number) in enumerate(query)}
     assert groups.bytes == sum(map(size_of, groups._groups.values())) <= 800

@@ -363,4 +363,4 @@ def test_tables_are_found_by_listing(tmp_path):
     assert (place / "pig/race/a/manifest.json").is_file()
     assert not (place / "pig/race/a").is_file()
     with pytest.raises(CorruptTableError):
-        storage_at(place).read_ranges("pig/race/a/manifest.json", [(0, 3)])
+        storage_at(place).read("pig/race/a/manifest.json", 0, 3)
